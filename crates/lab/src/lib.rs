@@ -1,0 +1,1 @@
+//! Experiment, plan, runs, statistics, report.

@@ -1,0 +1,3 @@
+//! The load engine: schedule, connection policy, worker, recorder, result.
+
+pub mod result;

@@ -1,0 +1,1 @@
+//! The test server: known answers, known delays, known cost.

@@ -1,0 +1,1 @@
+//! One event loop per core: poller, timers, listeners, mailboxes, CPU placement.

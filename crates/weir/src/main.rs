@@ -1,0 +1,2 @@
+//! The `weir` program: one file per subcommand.
+fn main() {}
