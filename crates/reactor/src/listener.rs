@@ -1,0 +1,213 @@
+//! Listeners: one socket per core on the same port, and none on a port that somebody else uses.
+
+mod owner;
+
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, acceptfrom_with};
+use socket2::{Domain, Protocol, SockFilter, Socket, Type};
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// One core's share of a listening port.
+#[derive(Debug)]
+pub struct Listener {
+    socket: Socket,
+    address: SocketAddr,
+}
+
+/// Why a port could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// Another process listens there.
+    #[error("{address} is in use by {}", owner.as_ref().map_or("another process".to_string(), ToString::to_string))]
+    InUse {
+        /// The address that was asked for.
+        address: SocketAddr,
+        /// Who listens there, where the system tells it.
+        owner: Option<Owner>,
+    },
+    /// The system refused for another reason.
+    #[error("cannot listen on {address}: {source}")]
+    Refused {
+        /// The address that was asked for.
+        address: SocketAddr,
+        /// Its reason.
+        source: io::Error,
+    },
+}
+
+/// A process that holds a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Its process id.
+    pub pid: u32,
+    /// Its name, as /proc/PID/comm has it.
+    pub name: String,
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {} ({})", self.pid, self.name)
+    }
+}
+
+impl Listener {
+    /// Binds `count` sockets to one address with `SO_REUSEPORT`, so that the kernel spreads connections over them.
+    /// Port 0 takes a free port, the same for all. Accepted connections have no Nagle delay.
+    ///
+    /// # Errors
+    /// [`BindError::InUse`] when another process listens there: `SO_REUSEPORT` alone would share the port with any
+    /// process of the same user, so the port is first tried without it.
+    pub fn bind(address: SocketAddr, count: usize) -> Result<Vec<Self>, BindError> {
+        let refused = |source: io::Error| match source.kind() {
+            io::ErrorKind::AddrInUse => BindError::InUse { address, owner: owner::of(address) },
+            _ => BindError::Refused { address, source },
+        };
+        let trial = open(address, false).map_err(refused)?;
+        let mut bound = address;
+        if address.port() == 0 {
+            let local = trial.local_addr().map_err(refused)?;
+            bound.set_port(local.as_socket().map_or(0, |local| local.port()));
+        }
+        drop(trial);
+        let listen = |_| {
+            let socket = open(bound, true)?;
+            socket.set_tcp_nodelay(true)?;
+            socket.listen(BACKLOG)?;
+            Ok(Self { socket, address: bound })
+        };
+        (0..count).map(listen).collect::<io::Result<_>>().map_err(refused)
+    }
+
+    /// The address, with the port that was bound.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Takes one connection, non-blocking; `None` when none waits.
+    ///
+    /// # Errors
+    /// As accept(2). Connections that died in the queue are passed over.
+    pub fn accept(&self) -> io::Result<Option<(OwnedFd, SocketAddr)>> {
+        loop {
+            match acceptfrom_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+                Ok((socket, peer)) => {
+                    let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
+                    return Ok(Some((socket, peer.unwrap_or(self.address))));
+                }
+                Err(Errno::AGAIN) => return Ok(None),
+                Err(Errno::INTR | Errno::CONNABORTED) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Has the kernel drop every segment that would begin a new connection here. What waits in the queue can then be
+    /// accepted to its last, and closing the socket resets nobody: a client that comes meanwhile is refused on its
+    /// second try, before it has sent a request.
+    pub fn refuse_new(&self) {
+        // One BPF instruction: `ret 0`, keep no byte of the segment. Where it is not allowed, the race stays open.
+        const BPF_RET: u16 = 0x06;
+        let _ = self.socket.attach_filter(&[SockFilter::new(BPF_RET, 0, 0, 0)]);
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn open(address: SocketAddr, share: bool) -> io::Result<Socket> {
+    let kind = Type::STREAM.nonblocking().cloexec();
+    let socket = Socket::new(Domain::for_address(address), kind, Some(Protocol::TCP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    // Connections of an earlier process that linger in TIME_WAIT must not keep a restart from its port.
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(share)?;
+    socket.bind(&address.into())?;
+    Ok(socket)
+}
+
+/// The kernel cuts this down to its own `somaxconn`, 4096 by default.
+const BACKLOG: i32 = 65_535;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader};
+    use std::net::{Ipv4Addr, TcpListener, TcpStream};
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+    #[test]
+    fn all_sockets_of_a_group_share_one_port_and_take_all_connections() {
+        let group = Listener::bind(ANY, 3).unwrap();
+        let address = group[0].address();
+        assert!(group.iter().all(|listener| listener.address() == address && address.port() != 0));
+        let clients: Vec<TcpStream> = (0..32).map(|_| TcpStream::connect(address).unwrap()).collect();
+        let mut accepted = Vec::new();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while accepted.len() < clients.len() && Instant::now() < deadline {
+            accepted.extend(group.iter().filter_map(|listener| listener.accept().unwrap()));
+        }
+        assert_eq!(accepted.len(), 32);
+        let (socket, _) = &accepted[0];
+        assert!(rustix::net::sockopt::tcp_nodelay(socket).unwrap(), "inherited from the listener");
+    }
+
+    #[test]
+    fn a_port_in_use_in_this_process_is_refused_with_our_own_pid() {
+        let other = TcpListener::bind(ANY).unwrap();
+        let error = Listener::bind(other.local_addr().unwrap(), 2).unwrap_err();
+        let BindError::InUse { owner, .. } = &error else { panic!("{error}") };
+        assert_eq!(owner.as_ref().unwrap().pid, std::process::id());
+    }
+
+    /// `SO_REUSEPORT` on both sides would let a second process share the port in silence and take half of its
+    /// connections. So the listener of another process, with `SO_REUSEPORT` set like ours, must make us fail.
+    #[test]
+    fn a_port_shared_by_another_process_is_refused_with_its_pid() {
+        if std::env::var_os("WEIR_TEST_HOLD_A_PORT").is_some() {
+            let group = Listener::bind(ANY, 1).unwrap();
+            println!("holding {}", group[0].address());
+            // Until the parent closes our standard input.
+            let _ = std::io::stdin().lines().next();
+            return;
+        }
+        let name = "listener::tests::a_port_shared_by_another_process_is_refused_with_its_pid";
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args([name, "--exact", "--nocapture"])
+            .env("WEIR_TEST_HOLD_A_PORT", "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let address = lines.into_iter().find_map(|line| Some(line.split_once("holding ")?.1.to_string()));
+        let error = Listener::bind(address.unwrap().parse().unwrap(), 2).unwrap_err();
+        let pid = child.id();
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        let BindError::InUse { owner: Some(owner), .. } = &error else { panic!("{error}") };
+        assert_eq!(owner.pid, pid);
+        assert!(error.to_string().contains(&format!("is in use by process {pid} (")), "{error}");
+    }
+
+    #[test]
+    fn a_listener_that_refuses_new_connections_keeps_those_in_its_queue() {
+        let listener = Listener::bind(ANY, 1).unwrap().remove(0);
+        let first = TcpStream::connect(listener.address()).unwrap();
+        listener.refuse_new();
+        let late = TcpStream::connect_timeout(&listener.address(), Duration::from_millis(50));
+        assert!(late.is_err(), "its SYN was dropped");
+        let (_, peer) = listener.accept().unwrap().expect("the queue is kept");
+        assert_eq!(peer, first.local_addr().unwrap());
+    }
+}

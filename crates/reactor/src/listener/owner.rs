@@ -1,0 +1,49 @@
+//! Who listens on a port, as far as /proc tells.
+
+use super::Owner;
+use std::fs;
+use std::net::{IpAddr, SocketAddr};
+
+/// The process that listens on the address, or on all addresses of its port.
+pub(super) fn of(address: SocketAddr) -> Option<Owner> {
+    let inodes: Vec<String> = ["/proc/net/tcp", "/proc/net/tcp6"]
+        .iter()
+        .filter_map(|table| fs::read_to_string(table).ok())
+        .flat_map(|table| listening(&table, address))
+        .map(|inode| format!("socket:[{inode}]"))
+        .collect();
+    let processes = fs::read_dir("/proc").ok()?.flatten();
+    let mut pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let pid = pids.find(|pid| holds(*pid, &inodes))?;
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    Some(Owner { pid, name: name.trim().to_string() })
+}
+
+/// The inodes of the sockets of `table` that listen on the port of `address`, on it or on every address.
+fn listening(table: &str, address: SocketAddr) -> Vec<String> {
+    const LISTEN: &str = "0A";
+    let wanted = match address.ip() {
+        IpAddr::V4(ip) => format!("{:08X}", u32::from_ne_bytes(ip.octets())),
+        IpAddr::V6(ip) => {
+            let words = ip.octets();
+            words.chunks(4).map(|w| format!("{:08X}", u32::from_ne_bytes([w[0], w[1], w[2], w[3]]))).collect()
+        }
+    };
+    let matches = |local: &str| {
+        let Some((ip, port)) = local.split_once(':') else { return false };
+        let every = ip.bytes().all(|digit| digit == b'0');
+        port == format!("{:04X}", address.port()) && (every || ip == wanted)
+    };
+    let rows = table.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
+    rows.filter(|row| row.len() > 9 && row[3] == LISTEN && matches(row[1]))
+        .map(|row| row[9].to_string())
+        .collect()
+}
+
+fn holds(pid: u32, sockets: &[String]) -> bool {
+    let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+    descriptors.flatten().any(|entry| {
+        fs::read_link(entry.path())
+            .is_ok_and(|link| sockets.iter().any(|socket| link.as_os_str() == socket.as_str()))
+    })
+}

@@ -1,0 +1,87 @@
+//! Messages from other threads into a loop.
+
+use crate::slab::Key;
+use crate::turn::{Interest, Reactor};
+use rustix::event::{EventfdFlags, eventfd};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The loop's end.
+#[derive(Debug)]
+pub struct Mailbox<M>(Arc<Shared<M>>);
+
+/// The other threads' end.
+#[derive(Debug)]
+pub struct Sender<M>(Arc<Shared<M>>);
+
+#[derive(Debug)]
+struct Shared<M> {
+    letters: Mutex<Vec<M>>,
+    bell: OwnedFd,
+}
+
+/// A mailbox and its first sender.
+///
+/// # Errors
+/// When the process has no descriptor left.
+pub fn mailbox<M>() -> io::Result<(Mailbox<M>, Sender<M>)> {
+    let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+    let shared = Arc::new(Shared { letters: Mutex::new(Vec::new()), bell });
+    Ok((Mailbox(Arc::clone(&shared)), Sender(shared)))
+}
+
+impl<M> Mailbox<M> {
+    /// Has `reactor` tell `key` readable when there is a message.
+    ///
+    /// # Errors
+    /// As epoll_ctl(2).
+    pub fn register(&self, reactor: &Reactor, key: Key) -> io::Result<()> {
+        reactor.register(&self.0.bell, key, Interest::READ)
+    }
+
+    /// Takes all messages, in the order they were sent.
+    pub fn take(&self) -> Vec<M> {
+        let mut count = [0; 8];
+        // The bell is silenced first: a message that comes in between rings it again.
+        let _ = rustix::io::read(&self.0.bell, &mut count);
+        std::mem::take(&mut self.0.letters.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl<M> Sender<M> {
+    /// Sends a message; the loop wakes up.
+    pub fn send(&self, message: M) {
+        self.0.letters.lock().unwrap_or_else(PoisonError::into_inner).push(message);
+        // A full counter cannot fail to wake: it is readable already.
+        let _ = rustix::io::write(&self.0.bell, &1u64.to_ne_bytes());
+    }
+}
+
+impl<M> Clone for Sender<M> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::turn::Events;
+
+    #[test]
+    fn messages_of_another_thread_wake_the_loop_and_keep_their_order() {
+        let (mailbox, sender) = mailbox().unwrap();
+        let mut reactor = Reactor::new().unwrap();
+        mailbox.register(&reactor, Key::fixed(9, 0)).unwrap();
+        let thread = std::thread::spawn(move || (0..100).for_each(|n| sender.send(n)));
+        let (mut got, mut events) = (Vec::new(), Events::default());
+        while got.len() < 100 {
+            reactor.turn(&mut events, None).unwrap();
+            assert!(events.ready().all(|ready| ready.key == Key::fixed(9, 0)));
+            got.extend(mailbox.take());
+        }
+        thread.join().unwrap();
+        assert_eq!(got, (0..100).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,216 @@
+//! The poller and the turn: wait, then hand out what is ready and what is due.
+
+use crate::slab::Key;
+use crate::wheel::Wheel;
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// One core's event loop: a level-triggered epoll and a timer wheel.
+#[derive(Debug)]
+pub struct Reactor {
+    epoll: OwnedFd,
+    wheel: Wheel,
+    now: Instant,
+}
+
+/// What a registration waits for. Errors and a full hang-up are always told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interest {
+    /// Bytes to read, a connection to accept, or the end of the peer's stream.
+    pub read: bool,
+    /// Room to write.
+    pub write: bool,
+}
+
+impl Interest {
+    /// Neither: only errors and hang-ups.
+    pub const NONE: Self = Self { read: false, write: false };
+    /// Readable.
+    pub const READ: Self = Self { read: true, write: false };
+    /// Writable.
+    pub const WRITE: Self = Self { read: false, write: true };
+}
+
+/// One readiness.
+#[derive(Clone, Copy, Debug)]
+pub struct Ready {
+    /// The key that the descriptor was registered with.
+    pub key: Key,
+    /// A read will not block (perhaps it tells the end of the stream, or an error).
+    pub readable: bool,
+    /// A write will not block.
+    pub writable: bool,
+    /// Both directions are over, or the socket has an error: nothing can be sent any more.
+    pub hangup: bool,
+}
+
+/// What one turn found. The worker owns it, so that walking it borrows nothing of the loop.
+#[derive(Default)]
+pub struct Events {
+    raw: Vec<epoll::Event>,
+    due: Vec<Key>,
+}
+
+impl Reactor {
+    /// A new loop.
+    ///
+    /// # Errors
+    /// When the process has no descriptor left.
+    pub fn new() -> io::Result<Self> {
+        let now = Instant::now();
+        Ok(Self { epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?, wheel: Wheel::new(now), now })
+    }
+
+    /// Registers a descriptor. Closing the descriptor ends the registration.
+    ///
+    /// # Errors
+    /// As epoll_ctl(2).
+    pub fn register(&self, source: impl AsFd, key: Key, interest: Interest) -> io::Result<()> {
+        Ok(epoll::add(&self.epoll, source, data(key), flags(interest))?)
+    }
+
+    /// Changes what a registration waits for.
+    ///
+    /// # Errors
+    /// As epoll_ctl(2).
+    pub fn reregister(&self, source: impl AsFd, key: Key, interest: Interest) -> io::Result<()> {
+        Ok(epoll::modify(&self.epoll, source, data(key), flags(interest))?)
+    }
+
+    /// Ends a registration whose descriptor stays open.
+    ///
+    /// # Errors
+    /// As epoll_ctl(2).
+    pub fn deregister(&self, source: impl AsFd) -> io::Result<()> {
+        Ok(epoll::delete(&self.epoll, source)?)
+    }
+
+    /// The loop's time: read once per turn, after the wait.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Has `key` come due at `deadline` (see [`Wheel`]: nothing is ever cancelled).
+    pub fn arm(&mut self, deadline: Instant, key: Key) {
+        self.wheel.arm(deadline, key);
+    }
+
+    /// Waits until something is ready, something is due, or `until`; fills `events` anew.
+    ///
+    /// # Errors
+    /// As epoll_wait(2); an interrupted wait is an empty turn.
+    pub fn turn(&mut self, events: &mut Events, until: Option<Instant>) -> io::Result<()> {
+        events.raw.clear();
+        events.due.clear();
+        if events.raw.capacity() == 0 {
+            events.raw.reserve(EVENTS_PER_TURN);
+        }
+        let wake = match (self.wheel.next(), until) {
+            (Some(timer), Some(until)) => Some(timer.min(until)),
+            (timer, until) => timer.or(until),
+        };
+        let timeout = wake.map(|wake| timespec(wake.saturating_duration_since(Instant::now())));
+        match epoll::wait(&self.epoll, spare_capacity(&mut events.raw), timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        self.now = Instant::now();
+        self.wheel.expire(self.now, &mut events.due);
+        Ok(())
+    }
+}
+
+impl Events {
+    /// The readinesses, in the kernel's order.
+    pub fn ready(&self) -> impl Iterator<Item = Ready> + '_ {
+        self.raw.iter().map(|event| {
+            let flags = event.flags;
+            let over = epoll::EventFlags::ERR | epoll::EventFlags::HUP;
+            Ready {
+                key: Key::from_u64(event.data.u64()),
+                readable: flags.intersects(epoll::EventFlags::IN | over),
+                writable: flags.intersects(epoll::EventFlags::OUT | over),
+                hangup: flags.intersects(over),
+            }
+        })
+    }
+
+    /// The keys whose deadlines have come. A key may come although its owner has moved the deadline.
+    pub fn due(&self) -> &[Key] {
+        &self.due
+    }
+}
+
+fn data(key: Key) -> epoll::EventData {
+    epoll::EventData::new_u64(key.as_u64())
+}
+
+fn flags(interest: Interest) -> epoll::EventFlags {
+    let mut flags = epoll::EventFlags::empty();
+    flags.set(epoll::EventFlags::IN, interest.read);
+    flags.set(epoll::EventFlags::OUT, interest.write);
+    flags
+}
+
+fn timespec(wait: Duration) -> Timespec {
+    Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: i64::from(wait.subsec_nanos()) }
+}
+
+/// Enough for one wait to carry all of a busy core's sockets, few enough that a turn stays below some milliseconds.
+const EVENTS_PER_TURN: usize = 512;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::io::write;
+    use std::os::fd::OwnedFd;
+
+    fn pipe() -> (OwnedFd, OwnedFd) {
+        rustix::pipe::pipe().unwrap()
+    }
+
+    #[test]
+    fn a_readiness_is_told_again_until_it_is_taken_up() {
+        let mut reactor = Reactor::new().unwrap();
+        let mut events = Events::default();
+        let (reader, writer) = pipe();
+        reactor.register(&reader, Key::fixed(1, 9), Interest::READ).unwrap();
+        write(&writer, b"x").unwrap();
+        for _ in 0..2 {
+            reactor.turn(&mut events, Some(Instant::now() + Duration::from_secs(5))).unwrap();
+            let ready: Vec<Ready> = events.ready().collect();
+            assert_eq!((ready.len(), ready[0].key, ready[0].readable), (1, Key::fixed(1, 9), true));
+        }
+        reactor.reregister(&reader, Key::fixed(1, 9), Interest::NONE).unwrap();
+        reactor.turn(&mut events, Some(Instant::now())).unwrap();
+        assert_eq!(events.ready().count(), 0);
+    }
+
+    #[test]
+    fn a_turn_ends_at_the_next_deadline() {
+        let mut reactor = Reactor::new().unwrap();
+        let mut events = Events::default();
+        let deadline = Instant::now() + Duration::from_millis(20);
+        reactor.arm(deadline, Key::fixed(2, 1));
+        while events.due().is_empty() {
+            reactor.turn(&mut events, None).unwrap();
+        }
+        assert_eq!(events.due(), [Key::fixed(2, 1)]);
+        assert!(reactor.now() >= deadline, "never early");
+    }
+
+    #[test]
+    fn a_closed_writer_is_a_hangup() {
+        let mut reactor = Reactor::new().unwrap();
+        let mut events = Events::default();
+        let (reader, writer) = pipe();
+        reactor.register(&reader, Key::fixed(1, 0), Interest::READ).unwrap();
+        drop(writer);
+        reactor.turn(&mut events, None).unwrap();
+        let ready = events.ready().next().unwrap();
+        assert!(ready.hangup && ready.readable);
+    }
+}

@@ -1,0 +1,63 @@
+//! One named, pinned thread for each worker.
+
+use crate::cores;
+use std::io;
+
+/// Runs `work(index)` on `count` threads and waits for all of them. With `cores`, worker `i` is pinned to the
+/// `i`-th core of the list (and round again when there are more workers than cores).
+///
+/// # Errors
+/// The first worker's error, or that of pinning one.
+pub fn run_workers<E: From<io::Error> + Send>(
+    count: usize,
+    cores: Option<&cores::Cores>,
+    work: impl Fn(usize) -> Result<(), E> + Sync,
+) -> Result<(), E> {
+    std::thread::scope(|scope| {
+        let work = &work;
+        let threads: Vec<_> = (0..count)
+            .map(|index| {
+                let core = cores.map(|cores| cores.0[index % cores.0.len()]);
+                let run = move || {
+                    if let Some(core) = core {
+                        let refused = |e| io::Error::other(format!("core {core} cannot be used: {e}"));
+                        cores::pin(core).map_err(refused)?;
+                    }
+                    work(index)
+                };
+                std::thread::Builder::new().name(format!("worker-{index}")).spawn_scoped(scope, run)
+            })
+            .collect();
+        let mut outcome = Ok(());
+        for thread in threads {
+            let ended = match thread {
+                Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                Err(error) => Err(error.into()),
+            };
+            outcome = outcome.and(ended);
+        }
+        outcome
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn every_worker_runs_and_the_first_error_is_told() {
+        let ran = AtomicUsize::new(0);
+        let outcome = run_workers(3, None, |index| {
+            ran.fetch_add(1, Ordering::Relaxed);
+            if index == 1 { Err(io::Error::other("one")) } else { Ok(()) }
+        });
+        assert_eq!((ran.into_inner(), outcome.unwrap_err().to_string()), (3, "one".to_string()));
+    }
+
+    #[test]
+    fn a_core_that_does_not_exist_is_an_error_that_names_it() {
+        let outcome = run_workers(1, Some(&cores::Cores(vec![1000])), |_| Ok::<(), io::Error>(()));
+        assert!(outcome.unwrap_err().to_string().contains("core 1000"));
+    }
+}
