@@ -1,1 +1,3 @@
 //! Experiment, plan, runs, statistics, report.
+mod rng;
+pub mod stats;
