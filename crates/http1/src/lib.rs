@@ -1,1 +1,66 @@
 //! HTTP/1.1 on the wire: heads as spans, one framing decision, body decoder, writer.
+//!
+//! The crate takes bytes and gives decisions. It does no I/O, reads no clock and copies nothing: a parsed head is a
+//! set of [`Span`]s into the caller's buffer, so that unchanged fields can be forwarded as the bytes they came as.
+//!
+//! * [`RequestHead::parse`] and [`ResponseHead::parse`] read a head, or say that it is not complete yet.
+//! * [`Framing`] is how the body ends: decided once per message, from the head, and never again.
+//! * [`BodyDecoder`] finds the body's bytes in what follows the head.
+//! * [`copy_fields`], [`framing_field`], [`chunk`] and [`last_chunk`] write.
+//!
+//! # Strictness
+//!
+//! Two parties that read one message differently are a request smuggling hole, so whatever RFC 9112 lets a recipient
+//! either repair or refuse is refused here, in both directions:
+//!
+//! * lines end with CRLF; a bare LF or CR is refused in heads, chunk-size lines and trailers (section 2.2);
+//! * no line folding (5.2), no white space before the colon (5.1), none before the first field (2.2);
+//! * exactly one SP between the parts of a request line (3), no fragment in a target (3.2);
+//! * `Content-Length` together with `Transfer-Encoding` is refused (6.1), so is `Transfer-Encoding` in HTTP/1.0 and
+//!   any transfer coding but one `chunked`; equal `Content-Length` values fold, differing ones are refused (6.3);
+//! * exactly one `Host` in HTTP/1.1, at most one in HTTP/1.0, of letters, digits, `-._~`, or an IPv6 literal (3.2);
+//! * `Connection` must not name a field that the framing, the routing or the forwarding relies on.
+//!
+//! Two leniencies are kept, since refusing them breaks honest peers and neither can be read in two ways: one empty
+//! line before a request line is skipped (2.2 asks for it), and a status line may end right after its three digits
+//! (section 4 asks for one more SP there; servers leave it out together with the reason).
+
+mod authority;
+mod body;
+mod chunked;
+mod error;
+mod facts;
+mod field;
+mod framing;
+mod limits;
+mod line;
+mod request;
+mod response;
+mod scan;
+mod span;
+mod target;
+mod version;
+mod write;
+
+pub use authority::Authority;
+pub use body::{BodyDecoder, Decoded};
+pub use error::{BodyError, HeadError, RequestError, ResponseError};
+pub use field::{Field, FieldName};
+pub use framing::Framing;
+pub use limits::Limits;
+pub use request::{Method, RequestHead};
+pub use response::ResponseHead;
+pub use span::Span;
+pub use target::TargetForm;
+pub use version::Version;
+pub use write::{chunk, chunk_head, copy_fields, decimal, framing_field, last_chunk};
+
+/// How far a head has got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parse {
+    /// The head is not complete. No rule is broken up to the last complete line, nor by a byte of the line after it,
+    /// and no limit is reached. Read more and parse again from the start of the head; the spans mean nothing yet.
+    Partial,
+    /// The head is complete and is this many bytes long, its empty line included; the body starts there.
+    Complete(usize),
+}

@@ -1,0 +1,172 @@
+//! The body's bytes in what follows a head.
+
+use std::ops::Range;
+
+use crate::chunked::Chunked;
+use crate::{BodyError, Framing, Limits};
+
+/// Finds the bytes of one body. Holds a few words of state and never a byte of the message, so that a body may arrive
+/// in any pieces.
+#[derive(Clone, Debug)]
+pub struct BodyDecoder {
+    state: State,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    /// This many bytes are missing, at least one.
+    Length(u64),
+    Chunked(Chunked),
+    UntilClose,
+    Complete,
+    Failed(BodyError),
+}
+
+/// What one step found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Decoded {
+    /// This many bytes of the input are done with.
+    pub consumed: usize,
+    /// These of them are the body's; perhaps none.
+    pub data: Range<usize>,
+}
+
+impl BodyDecoder {
+    /// Bytes that the extensions of one chunk may have, separators included. Nobody acts on extensions; the longest
+    /// in use are signatures of under 100 bytes.
+    pub const EXTENSION_BYTES: usize = 256;
+
+    /// Starts at the first byte after a head with this framing. `limits` bound the trailer section.
+    #[must_use]
+    pub fn new(framing: Framing, limits: &Limits) -> Self {
+        let state = match framing {
+            Framing::None | Framing::Length(0) => State::Complete,
+            Framing::Length(length) => State::Length(length),
+            Framing::Chunked => State::Chunked(Chunked::new(limits)),
+            Framing::UntilClose => State::UntilClose,
+        };
+        Self { state }
+    }
+
+    /// Takes one step: as much framing as there is around at most one run of body bytes, and nothing behind the end of
+    /// the message. Call again with `input[consumed..]`; a step that consumes nothing needs more input, or
+    /// [`is_complete`](Self::is_complete).
+    ///
+    /// Chunk extensions and trailers are checked and dropped.
+    ///
+    /// # Errors
+    /// The rule that is broken. What comes before the bad byte is handed out first, however the input is split; after
+    /// that every step fails alike.
+    pub fn decode(&mut self, input: &[u8]) -> Result<Decoded, BodyError> {
+        match &mut self.state {
+            State::Length(missing) => {
+                let length = within(*missing, input);
+                *missing -= length as u64;
+                if *missing == 0 {
+                    self.state = State::Complete;
+                }
+                Ok(Decoded { consumed: length, data: 0..length })
+            }
+            State::Chunked(chunked) => {
+                let mut decoded = Decoded::default();
+                let end = chunked.decode(input, &mut decoded);
+                match end {
+                    Ok(false) => {}
+                    Ok(true) => self.state = State::Complete,
+                    Err(error) => {
+                        self.state = State::Failed(error);
+                        if decoded.data.is_empty() {
+                            return Err(error);
+                        }
+                    }
+                }
+                Ok(decoded)
+            }
+            State::UntilClose => Ok(Decoded { consumed: input.len(), data: 0..input.len() }),
+            State::Complete => Ok(Decoded::default()),
+            State::Failed(error) => Err(*error),
+        }
+    }
+
+    /// Whether the body has ended.
+    #[inline]
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        matches!(self.state, State::Complete)
+    }
+
+    /// The connection has ended: that completes a body that is framed so.
+    ///
+    /// # Errors
+    /// [`BodyError::Truncated`] when bytes are missing, or the error that a step met before.
+    pub fn end_of_input(&mut self) -> Result<(), BodyError> {
+        match self.state {
+            State::Complete => Ok(()),
+            State::UntilClose => {
+                self.state = State::Complete;
+                Ok(())
+            }
+            State::Failed(error) => Err(error),
+            State::Length(_) | State::Chunked(_) => {
+                self.state = State::Failed(BodyError::Truncated);
+                Err(BodyError::Truncated)
+            }
+        }
+    }
+}
+
+/// As many of the missing bytes as the input has.
+pub(crate) fn within(missing: u64, input: &[u8]) -> usize {
+    usize::try_from(missing).map_or(input.len(), |missing| missing.min(input.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_ends_with_the_last_byte_and_leaves_the_next_message() {
+        let mut body = BodyDecoder::new(Framing::Length(5), &Limits::default());
+        assert_eq!(body.decode(b"he"), Ok(Decoded { consumed: 2, data: 0..2 }));
+        assert!(!body.is_complete());
+        assert_eq!(body.decode(b"lloGET"), Ok(Decoded { consumed: 3, data: 0..3 }));
+        assert!(body.is_complete());
+        assert_eq!(body.decode(b"GET"), Ok(Decoded::default()));
+        assert_eq!(body.end_of_input(), Ok(()));
+    }
+
+    #[test]
+    fn no_body_is_complete_at_once() {
+        for framing in [Framing::None, Framing::Length(0)] {
+            assert!(BodyDecoder::new(framing, &Limits::default()).is_complete());
+        }
+    }
+
+    #[test]
+    fn only_the_end_of_the_connection_ends_until_close() {
+        let mut body = BodyDecoder::new(Framing::UntilClose, &Limits::default());
+        assert_eq!(body.decode(b"abc"), Ok(Decoded { consumed: 3, data: 0..3 }));
+        assert!(!body.is_complete());
+        assert_eq!(body.end_of_input(), Ok(()));
+        assert!(body.is_complete());
+    }
+
+    #[test]
+    fn an_early_end_is_truncation() {
+        for framing in [Framing::Length(1), Framing::Chunked] {
+            let mut body = BodyDecoder::new(framing, &Limits::default());
+            assert_eq!(body.end_of_input(), Err(BodyError::Truncated));
+            assert_eq!(body.decode(b"0\r\n\r\n"), Err(BodyError::Truncated));
+            assert!(!body.is_complete());
+        }
+    }
+
+    #[test]
+    fn data_before_an_error_is_handed_out_first() {
+        let mut body = BodyDecoder::new(Framing::Chunked, &Limits::default());
+        assert_eq!(body.decode(b"2\r\nabX"), Ok(Decoded { consumed: 5, data: 3..5 }));
+        assert_eq!(body.decode(b"X"), Err(BodyError::BadChunkEnd));
+        assert_eq!(body.decode(b"\r\n"), Err(BodyError::BadChunkEnd));
+        assert_eq!(body.end_of_input(), Err(BodyError::BadChunkEnd));
+    }
+}

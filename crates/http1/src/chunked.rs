@@ -1,0 +1,200 @@
+//! The chunked transfer coding (RFC 9112, section 7.1), byte by byte around the data.
+
+use crate::body::within;
+use crate::scan::{is_text, is_token};
+use crate::{BodyDecoder, BodyError, Decoded, Limits};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Chunked {
+    at: At,
+    /// Bytes of the extensions of this chunk so far.
+    extension_bytes: usize,
+    trailer: Trailer,
+}
+
+/// What the next byte belongs to.
+#[derive(Clone, Copy, Debug)]
+enum At {
+    Size {
+        digits: u8,
+        size: u64,
+    },
+    Extension {
+        at: Extension,
+        size: u64,
+    },
+    /// The LF after the size and its extensions.
+    SizeLf {
+        size: u64,
+    },
+    /// This many bytes of data, at least one.
+    Data(u64),
+    DataCr,
+    DataLf,
+    Trailer,
+    End,
+}
+
+/// `*( BWS ";" BWS chunk-ext-name [ BWS "=" BWS chunk-ext-val ] )` (RFC 9112, section 7.1.1).
+#[derive(Clone, Copy, Debug)]
+enum Extension {
+    /// White space that only a semicolon may follow.
+    BeforeSemicolon,
+    BeforeName,
+    Name,
+    /// White space that only an equals sign or a semicolon may follow.
+    AfterName,
+    BeforeValue,
+    Value,
+    Quoted,
+    Escaped,
+    AfterQuoted,
+}
+
+/// The trailer section and what it has used of its limits.
+#[derive(Clone, Debug)]
+struct Trailer {
+    at: TrailerAt,
+    limits: Limits,
+    fields: usize,
+    line_bytes: usize,
+    bytes: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum TrailerAt {
+    LineStart,
+    Name,
+    Value,
+    LineLf,
+    EndLf,
+}
+
+impl Chunked {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        let trailer =
+            Trailer { at: TrailerAt::LineStart, limits: *limits, fields: 0, line_bytes: 0, bytes: 0 };
+        Self { at: At::Size { digits: 0, size: 0 }, extension_bytes: 0, trailer }
+    }
+
+    /// Advances `decoded` over framing around at most one run of data. Returns whether the body has ended.
+    pub(crate) fn decode(&mut self, input: &[u8], decoded: &mut Decoded) -> Result<bool, BodyError> {
+        while let Some(&byte) = input.get(decoded.consumed) {
+            if let At::Data(missing) = self.at {
+                if !decoded.data.is_empty() {
+                    return Ok(false);
+                }
+                let start = decoded.consumed;
+                let length = within(missing, &input[start..]);
+                decoded.consumed += length;
+                decoded.data = start..decoded.consumed;
+                let missing = missing - length as u64;
+                self.at = if missing == 0 { At::DataCr } else { At::Data(missing) };
+                continue;
+            }
+            self.at = self.next(byte)?;
+            decoded.consumed += 1;
+            if let At::End = self.at {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Takes one byte of framing.
+    fn next(&mut self, byte: u8) -> Result<At, BodyError> {
+        match (self.at, byte) {
+            (At::Size { digits, size }, byte) => self.size(digits, size, byte),
+            (At::Extension { at, size }, byte) => self.extension(at, size, byte),
+            (At::SizeLf { size: 0 }, b'\n') => Ok(At::Trailer),
+            (At::SizeLf { size }, b'\n') => Ok(At::Data(size)),
+            (At::DataCr, b'\r') => Ok(At::DataLf),
+            (At::DataCr, b'\n') => Err(BodyError::BareLf),
+            (At::DataCr, _) => Err(BodyError::BadChunkEnd),
+            (At::DataLf, b'\n') => Ok(At::Size { digits: 0, size: 0 }),
+            (At::SizeLf { .. } | At::DataLf, _) => Err(BodyError::BareCr),
+            (At::Trailer, byte) => self.trailer.next(byte),
+            // `decode` takes data in runs and stops at the end.
+            (at @ (At::Data(_) | At::End), _) => Ok(at),
+        }
+    }
+
+    /// Sixteen digits fill 64 bits, so the size cannot overflow; more are refused even when they lead with zeros.
+    fn size(&mut self, digits: u8, size: u64, byte: u8) -> Result<At, BodyError> {
+        let digit = match byte {
+            b'0'..=b'9' => byte - b'0',
+            b'a'..=b'f' => byte - b'a' + 10,
+            b'A'..=b'F' => byte - b'A' + 10,
+            b'\n' => return Err(BodyError::BareLf),
+            _ if digits == 0 => return Err(BodyError::BadChunkSize),
+            b'\r' => return Ok(At::SizeLf { size }),
+            b';' | b' ' | b'\t' => {
+                self.extension_bytes = 0;
+                return self.extension(Extension::BeforeSemicolon, size, byte);
+            }
+            _ => return Err(BodyError::BadChunkSize),
+        };
+        if digits == 16 {
+            return Err(BodyError::BadChunkSize);
+        }
+        Ok(At::Size { digits: digits + 1, size: size << 4 | u64::from(digit) })
+    }
+
+    fn extension(&mut self, at: Extension, size: u64, byte: u8) -> Result<At, BodyError> {
+        use Extension::*;
+        let at = match (at, byte) {
+            (_, b'\n') => return Err(BodyError::BareLf),
+            (Name | Value | AfterQuoted, b'\r') => return Ok(At::SizeLf { size }),
+            (BeforeSemicolon | Name | AfterName | Value | AfterQuoted, b';') => BeforeName,
+            (BeforeSemicolon | Value | AfterQuoted, b' ' | b'\t') => BeforeSemicolon,
+            (BeforeName | BeforeValue, b' ' | b'\t') => at,
+            (BeforeName | Name, byte) if is_token(byte) => Name,
+            (Name | AfterName, b'=') => BeforeValue,
+            (Name | AfterName, b' ' | b'\t') => AfterName,
+            (BeforeValue | Value, byte) if is_token(byte) => Value,
+            (BeforeValue, b'"') => Quoted,
+            (Quoted, b'"') => AfterQuoted,
+            (Quoted, b'\\') => Escaped,
+            (Quoted | Escaped, byte) if is_text(byte) => Quoted,
+            _ => return Err(BodyError::BadChunkExtension),
+        };
+        self.extension_bytes += 1;
+        if self.extension_bytes > BodyDecoder::EXTENSION_BYTES {
+            return Err(BodyError::ChunkExtensionTooLong);
+        }
+        Ok(At::Extension { at, size })
+    }
+}
+
+impl Trailer {
+    fn next(&mut self, byte: u8) -> Result<At, BodyError> {
+        self.bytes += 1;
+        self.line_bytes += 1;
+        if self.bytes > self.limits.head_bytes || self.line_bytes > self.limits.line_bytes {
+            return Err(BodyError::TrailerTooLarge);
+        }
+        self.at = match (self.at, byte) {
+            (TrailerAt::EndLf, b'\n') => return Ok(At::End),
+            (TrailerAt::LineLf, b'\n') => {
+                self.line_bytes = 0;
+                TrailerAt::LineStart
+            }
+            (TrailerAt::EndLf | TrailerAt::LineLf, _) => return Err(BodyError::BareCr),
+            (_, b'\n') => return Err(BodyError::BareLf),
+            (TrailerAt::LineStart, b'\r') => TrailerAt::EndLf,
+            (TrailerAt::LineStart, byte) if is_token(byte) => {
+                self.fields += 1;
+                if self.fields > self.limits.fields {
+                    return Err(BodyError::TrailerTooLarge);
+                }
+                TrailerAt::Name
+            }
+            (TrailerAt::Name, byte) if is_token(byte) => TrailerAt::Name,
+            (TrailerAt::Name, b':') => TrailerAt::Value,
+            (TrailerAt::Value, b'\r') => TrailerAt::LineLf,
+            (TrailerAt::Value, byte) if is_text(byte) => TrailerAt::Value,
+            _ => return Err(BodyError::BadTrailer),
+        };
+        Ok(At::Trailer)
+    }
+}

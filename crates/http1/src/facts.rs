@@ -1,0 +1,137 @@
+//! What the fields of a head say about the message: its framing, and whether the connection persists.
+
+use crate::scan::{elements, is_token};
+use crate::{Field, FieldName, Framing, HeadError, Version};
+
+/// Gathered field by field, the same for requests and responses.
+pub(crate) struct Facts {
+    version: Version,
+    /// What `Content-Length` or `Transfer-Encoding` declare; [`Framing::None`] when there is neither.
+    pub(crate) declared: Framing,
+    close: bool,
+    keep_alive: bool,
+    options: usize,
+    nominates: bool,
+}
+
+/// Each nominated field is looked for among all fields. Real messages have one to three options.
+const MAX_OPTIONS: usize = 32;
+
+impl Facts {
+    pub(crate) fn new(version: Version) -> Self {
+        Self {
+            version,
+            declared: Framing::None,
+            close: false,
+            keep_alive: false,
+            options: 0,
+            nominates: false,
+        }
+    }
+
+    /// Takes in one field of the head `head`.
+    #[inline]
+    pub(crate) fn note(&mut self, head: &[u8], field: &Field) -> Result<(), HeadError> {
+        match field.known {
+            FieldName::ContentLength => self.content_length(field.value.of(head)),
+            FieldName::TransferEncoding => self.transfer_encoding(field.value.of(head)),
+            FieldName::Connection => self.connection(field.value.of(head)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the connection persists after this message (RFC 9112, section 9.3), as far as its fields say.
+    pub(crate) fn persistent(&self) -> bool {
+        match self.version {
+            Version::Http11 => !self.close,
+            // A gateway is the origin server in the eyes of its clients, so HTTP/1.0 persistence is honoured.
+            Version::Http10 => self.keep_alive && !self.close,
+        }
+    }
+
+    /// Marks the fields that `Connection` names as hop by hop.
+    #[inline]
+    pub(crate) fn mark_nominated(&self, head: &[u8], fields: &mut [Field]) {
+        if self.nominates {
+            mark_nominated(head, fields);
+        }
+    }
+
+    /// Elements of one line or of several are the same (RFC 9110, section 5.3), so `5, 5` folds as two lines do.
+    fn content_length(&mut self, value: &[u8]) -> Result<(), HeadError> {
+        for element in elements(value) {
+            let length = decimal(element).ok_or(HeadError::BadContentLength)?;
+            match self.declared {
+                Framing::Chunked => return Err(HeadError::ContentLengthAndTransferEncoding),
+                Framing::Length(other) if other != length => return Err(HeadError::DifferingContentLength),
+                _ => self.declared = Framing::Length(length),
+            }
+        }
+        Ok(())
+    }
+
+    fn transfer_encoding(&mut self, value: &[u8]) -> Result<(), HeadError> {
+        if self.version == Version::Http10 {
+            return Err(HeadError::TransferEncodingInHttp10);
+        }
+        for coding in elements(value) {
+            let chunked = coding.eq_ignore_ascii_case(b"chunked");
+            match self.declared {
+                _ if !coding.first().is_some_and(|&b| is_token(b)) => {
+                    return Err(HeadError::BadTransferEncoding);
+                }
+                Framing::Length(_) => return Err(HeadError::ContentLengthAndTransferEncoding),
+                Framing::Chunked if chunked => return Err(HeadError::RepeatedChunked),
+                Framing::Chunked => return Err(HeadError::ChunkedNotFinal),
+                _ if !chunked => return Err(HeadError::UnknownTransferCoding),
+                _ => self.declared = Framing::Chunked,
+            }
+        }
+        Ok(())
+    }
+
+    fn connection(&mut self, value: &[u8]) -> Result<(), HeadError> {
+        for option in elements(value) {
+            self.options += 1;
+            if self.options > MAX_OPTIONS {
+                return Err(HeadError::TooManyConnectionOptions);
+            }
+            if option.eq_ignore_ascii_case(b"keep-alive") {
+                self.keep_alive = true;
+            } else if option.eq_ignore_ascii_case(b"close") {
+                self.close = true;
+            } else if !option.iter().all(|&b| is_token(b)) {
+                return Err(HeadError::BadConnectionOption);
+            } else if FieldName::of(option).is_relied_on() {
+                return Err(HeadError::ConnectionNamesReliedOnField);
+            } else {
+                // Empty elements are let pass (RFC 9110, section 5.6.1.2) and name nothing.
+                self.nominates |= !option.is_empty();
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn mark_nominated(head: &[u8], fields: &mut [Field]) {
+    for at in 0..fields.len() {
+        let Field { known: FieldName::Connection, value, .. } = fields[at] else { continue };
+        for option in elements(value.of(head)) {
+            for field in fields.iter_mut() {
+                field.hop_by_hop |= field.name.of(head).eq_ignore_ascii_case(option);
+            }
+        }
+    }
+}
+
+/// Digits only, at least one, within 64 bits.
+fn decimal(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0u64, |number, digit| {
+        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
+        number.checked_mul(10)?.checked_add(digit)
+    })
+}

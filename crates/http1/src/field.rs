@@ -1,0 +1,124 @@
+//! Field lines and the field names that somebody acts on.
+
+use crate::Span;
+
+/// The field names that the protocol or the gateway acts on; everything else is [`FieldName::Other`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldName {
+    /// `Host` (RFC 9110, section 7.2)
+    Host,
+    /// `Content-Length` (RFC 9110, section 8.6)
+    ContentLength,
+    /// `Transfer-Encoding` (RFC 9112, section 6.1)
+    TransferEncoding,
+    /// `Connection` (RFC 9110, section 7.6.1)
+    Connection,
+    /// `Keep-Alive` (RFC 2068, section 19.7.1.1)
+    KeepAlive,
+    /// `Proxy-Connection` (RFC 9112, appendix C.2.2)
+    ProxyConnection,
+    /// `TE` (RFC 9110, section 10.1.4)
+    Te,
+    /// `Trailer` (RFC 9110, section 6.6.2)
+    Trailer,
+    /// `Upgrade` (RFC 9110, section 7.8)
+    Upgrade,
+    /// `Expect` (RFC 9110, section 10.1.1)
+    Expect,
+    /// `Via` (RFC 9110, section 7.6.3)
+    Via,
+    /// `Forwarded` (RFC 7239)
+    Forwarded,
+    /// `X-Forwarded-For`
+    XForwardedFor,
+    /// `X-Forwarded-Proto`
+    XForwardedProto,
+    /// `X-Forwarded-Host`
+    XForwardedHost,
+    /// `Date` (RFC 9110, section 6.6.1)
+    Date,
+    /// Any other name.
+    Other,
+}
+
+/// One field line of a head, as spans into the buffer that was parsed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// The name as it was written.
+    pub name: Span,
+    /// The value, without the white space around it.
+    pub value: Span,
+    /// The whole line, its CRLF included.
+    pub line: Span,
+    /// Which name it is, if it is one that somebody acts on.
+    pub known: FieldName,
+    /// Whether the field is for this connection only and must not be forwarded: [`FieldName::is_hop_by_hop`], or
+    /// `Connection` names it (RFC 9110, section 7.6.1).
+    pub hop_by_hop: bool,
+    /// Whether the name has an underscore. Servers that map names to variables (CGI and its kin) take `X_Forwarded_For`
+    /// for `X-Forwarded-For`, so a gateway that vouches for a field should not let such a name pass.
+    pub underscore: bool,
+}
+
+impl FieldName {
+    /// Finds a name, in any case.
+    #[must_use]
+    pub fn of(name: &[u8]) -> Self {
+        let (candidate, known): (&[u8], _) = match (name.len(), name.first().map_or(0, |b| b | 0x20)) {
+            (2, b't') => (b"te", Self::Te),
+            (3, b'v') => (b"via", Self::Via),
+            (4, b'h') => (b"host", Self::Host),
+            (4, b'd') => (b"date", Self::Date),
+            (6, b'e') => (b"expect", Self::Expect),
+            (7, b't') => (b"trailer", Self::Trailer),
+            (7, b'u') => (b"upgrade", Self::Upgrade),
+            (9, b'f') => (b"forwarded", Self::Forwarded),
+            (10, b'c') => (b"connection", Self::Connection),
+            (10, b'k') => (b"keep-alive", Self::KeepAlive),
+            (14, b'c') => (b"content-length", Self::ContentLength),
+            (15, b'x') => (b"x-forwarded-for", Self::XForwardedFor),
+            (16, b'p') => (b"proxy-connection", Self::ProxyConnection),
+            (16, b'x') => (b"x-forwarded-host", Self::XForwardedHost),
+            (17, b't') => (b"transfer-encoding", Self::TransferEncoding),
+            (17, b'x') => (b"x-forwarded-proto", Self::XForwardedProto),
+            _ => return Self::Other,
+        };
+        if name.eq_ignore_ascii_case(candidate) { known } else { Self::Other }
+    }
+
+    /// Whether the field is always for one connection only.
+    ///
+    /// RFC 9110, section 7.6.1 lists `Proxy-Connection`, `Keep-Alive`, `TE`, `Transfer-Encoding` and `Upgrade` as to
+    /// be removed even when `Connection` does not name them, and `Connection` itself. `Trailer` is here as well:
+    /// [`crate::BodyDecoder`] drops the trailer section, and announcing one that never comes would be a lie.
+    #[inline]
+    #[must_use]
+    pub fn is_hop_by_hop(self) -> bool {
+        matches!(
+            self,
+            Self::Connection
+                | Self::KeepAlive
+                | Self::ProxyConnection
+                | Self::Te
+                | Self::Trailer
+                | Self::TransferEncoding
+                | Self::Upgrade
+        )
+    }
+
+    /// Whether `Connection` naming this field would take away what framing, routing or forwarding relies on.
+    pub(crate) fn is_relied_on(self) -> bool {
+        matches!(
+            self,
+            Self::Host
+                | Self::ContentLength
+                | Self::TransferEncoding
+                | Self::Expect
+                | Self::Via
+                | Self::Forwarded
+                | Self::XForwardedFor
+                | Self::XForwardedProto
+                | Self::XForwardedHost
+        )
+    }
+}

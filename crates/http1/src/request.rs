@@ -1,0 +1,241 @@
+//! Request heads.
+
+use crate::facts::Facts;
+use crate::line::{Line, line_end};
+use crate::scan::{target_end, token_end};
+use crate::target::Target;
+use crate::version::VersionFault;
+use crate::{
+    Authority, Field, FieldName, Framing, HeadError, Limits, Parse, RequestError, Span, TargetForm, Version,
+};
+
+/// The request methods that somebody acts on (RFC 9110, section 9.3; RFC 5789). Methods are case-sensitive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// `GET`
+    Get,
+    /// `HEAD`
+    Head,
+    /// `POST`
+    Post,
+    /// `PUT`
+    Put,
+    /// `DELETE`
+    Delete,
+    /// `OPTIONS`
+    Options,
+    /// `TRACE`
+    Trace,
+    /// `CONNECT`
+    Connect,
+    /// `PATCH`
+    Patch,
+    /// Any other token.
+    Other,
+}
+
+impl Method {
+    /// Finds a method.
+    #[inline]
+    #[must_use]
+    pub fn of(name: &[u8]) -> Self {
+        match name {
+            b"GET" => Self::Get,
+            b"HEAD" => Self::Head,
+            b"POST" => Self::Post,
+            b"PUT" => Self::Put,
+            b"DELETE" => Self::Delete,
+            b"OPTIONS" => Self::Options,
+            b"TRACE" => Self::Trace,
+            b"CONNECT" => Self::Connect,
+            b"PATCH" => Self::Patch,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// A request head, as spans into the buffer that it was parsed from.
+///
+/// Made once per connection and parsed into again and again: its storage stays, so a warm parse allocates nothing.
+/// Everything in it is meaningful only after [`Parse::Complete`].
+#[derive(Clone, Debug)]
+pub struct RequestHead {
+    /// The method.
+    pub method: Method,
+    /// The method as it was written.
+    pub method_span: Span,
+    /// The request target as it was written. Never empty.
+    pub target: Span,
+    /// The form of the target.
+    pub target_form: TargetForm,
+    /// Path and query: all of the target in origin and asterisk form, what follows the authority in absolute form,
+    /// empty in authority form. In absolute form the path may be missing, so that this is empty or starts with `?`:
+    /// forwarded in origin form it then needs a `/` before it, or for OPTIONS without query a `*` in its place
+    /// (RFC 9112, sections 3.2.1 and 3.2.4).
+    pub path: Span,
+    /// The version.
+    pub version: Version,
+    /// Who is asked: host with optional port, valid for [`Authority::parse`]. In absolute and authority form it is the
+    /// target's, else the `Host` field's. When the request is forwarded, a `Host` field with this value replaces the
+    /// one that came (RFC 9112, section 3.2.2). `None` only in HTTP/1.0.
+    pub host: Option<Span>,
+    /// The fields in their order.
+    pub fields: Vec<Field>,
+    /// How the body ends. Never [`Framing::UntilClose`].
+    pub framing: Framing,
+    /// Whether the client wants the connection to stay open after this exchange (RFC 9112, section 9.3).
+    pub persistent: bool,
+    /// Whether the client waits for 100 (Continue) before it sends the body (RFC 9110, section 10.1.1).
+    /// Never in HTTP/1.0.
+    pub expect_continue: bool,
+}
+
+impl Default for RequestHead {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl RequestHead {
+    /// An empty head, with room for the fields of a usual request.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            method: Method::Other,
+            method_span: Span::default(),
+            target: Span::default(),
+            target_form: TargetForm::Origin,
+            path: Span::default(),
+            version: Version::Http11,
+            host: None,
+            fields: Vec::with_capacity(32),
+            framing: Framing::None,
+            persistent: false,
+            expect_continue: false,
+        }
+    }
+
+    /// Parses a head from the start of `buf`, where the previous message ended. One empty line before the request line
+    /// is skipped and counts as part of the head.
+    ///
+    /// # Errors
+    /// The rule that is broken. It is found at the latest when the line that breaks it is complete.
+    pub fn parse(&mut self, buf: &[u8], limits: &Limits) -> Result<Parse, RequestError> {
+        let head = limits.window(buf);
+        let Some(mut at) = self.request_line(head, limits)? else { return Ok(Parse::Partial) };
+        let mut facts = Facts::new(self.version);
+        let mut host = None;
+        self.fields.clear();
+        self.expect_continue = false;
+        loop {
+            match Line::read(head, at, limits)? {
+                Line::Field(field) => {
+                    match field.known {
+                        FieldName::Other => {}
+                        FieldName::Host if host.is_some() => return Err(RequestError::DuplicateHost),
+                        FieldName::Host => {
+                            Authority::parse(field.value.of(head)).ok_or(RequestError::BadHost)?;
+                            host = Some(field.value);
+                        }
+                        FieldName::Expect => self.expect_continue |= self.continues(field.value.of(head)),
+                        _ => facts.note(head, &field)?,
+                    }
+                    if self.fields.len() >= limits.fields {
+                        return Err(HeadError::TooManyFields.into());
+                    }
+                    self.fields.push(field);
+                    at = field.line.end as usize;
+                }
+                Line::Empty(end) => {
+                    at = end;
+                    break;
+                }
+                Line::Partial => return Ok(Parse::Partial),
+            }
+        }
+        if host.is_none() && self.version == Version::Http11 {
+            return Err(RequestError::MissingHost);
+        }
+        self.host = self.host.or(host);
+        self.framing = facts.declared;
+        self.persistent = facts.persistent();
+        facts.mark_nominated(head, &mut self.fields);
+        Ok(Parse::Complete(at))
+    }
+
+    /// Reads the request line; the offset after it, or `None` when it is not complete.
+    #[inline]
+    fn request_line(&mut self, head: &[u8], limits: &Limits) -> Result<Option<usize>, RequestError> {
+        let start = match head {
+            // The first byte of a TLS record is its type, 22 for a handshake, the second its major version, 3.
+            [0x16] | [0x16, 0x03, ..] => return Err(RequestError::TlsOnCleartext),
+            [b'\r' | b'\n', ..] => match line_end(head, 0)? {
+                Some(start) => start,
+                None => return partial(head, 0, limits),
+            },
+            _ => 0,
+        };
+        let method_end = token_end(head, start);
+        match head.get(method_end) {
+            Some(b' ') if method_end > start => {}
+            None => return partial(head, start, limits),
+            Some(b'\n') => return Err(HeadError::BareLf.into()),
+            Some(_) => return Err(RequestError::BadMethod),
+        }
+        let target_start = method_end + 1;
+        let target_end = target_end(head, target_start);
+        match head.get(target_end) {
+            Some(b' ') if target_end > target_start => {}
+            None => return partial(head, start, limits),
+            Some(b'\n') => return Err(HeadError::BareLf.into()),
+            Some(b' ' | b'\r') => return Err(RequestError::BadRequestLine),
+            Some(byte) if byte.is_ascii_control() => return Err(HeadError::ControlCharacter.into()),
+            Some(_) => return Err(RequestError::BadTargetCharacter),
+        }
+        let Some(version) = Version::read(head, target_end + 1)? else { return partial(head, start, limits) };
+        let version_end = target_end + 1 + Version::LEN;
+        let end = match head.get(version_end) {
+            None | Some(b'\r' | b'\n') => match line_end(head, version_end)? {
+                Some(end) => end,
+                None => return partial(head, start, limits),
+            },
+            Some(_) => return Err(RequestError::BadRequestLine),
+        };
+        if end - start > limits.line_bytes {
+            return Err(RequestError::RequestLineTooLong);
+        }
+
+        self.method = Method::of(&head[start..method_end]);
+        let target = Target::read(self.method, &head[target_start..target_end])?;
+        self.method_span = Span::new(start, method_end);
+        self.target = Span::new(target_start, target_end);
+        self.target_form = target.form;
+        self.path = Span::new(target_start + target.path, target_end);
+        self.host = target.authority.map(|(from, to)| Span::new(target_start + from, target_start + to));
+        self.version = version;
+        Ok(Some(end))
+    }
+
+    /// An HTTP/1.0 client does not know 100 (Continue), whatever an intermediary forwarded for it.
+    fn continues(&self, expect: &[u8]) -> bool {
+        self.version == Version::Http11 && expect.eq_ignore_ascii_case(b"100-continue")
+    }
+}
+
+/// A request line that is not complete, if it may still become so: at least one more byte must fit both limits.
+#[cold]
+fn partial(head: &[u8], start: usize, limits: &Limits) -> Result<Option<usize>, RequestError> {
+    if head.len() - start >= limits.line_bytes || limits.head_is_full(head) {
+        return Err(RequestError::RequestLineTooLong);
+    }
+    Ok(None)
+}
+
+impl From<VersionFault> for RequestError {
+    fn from(fault: VersionFault) -> Self {
+        match fault {
+            VersionFault::Malformed => Self::BadVersion,
+            VersionFault::Unsupported => Self::UnsupportedVersion,
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Response heads.
+
+use crate::facts::Facts;
+use crate::line::{Line, line_end};
+use crate::scan::text_end;
+use crate::version::VersionFault;
+use crate::{Field, Framing, HeadError, Limits, Method, Parse, ResponseError, Span, Version};
+
+/// A response head, as spans into the buffer that it was parsed from.
+///
+/// Made once per connection and parsed into again and again: its storage stays, so a warm parse allocates nothing.
+/// Everything in it is meaningful only after [`Parse::Complete`].
+#[derive(Clone, Debug)]
+pub struct ResponseHead {
+    /// The version.
+    pub version: Version,
+    /// The status, from 100 to 999. Those from 600 on are outside RFC 9110, section 15, yet in use, and change nothing
+    /// about the framing.
+    pub status: u16,
+    /// The reason phrase, often empty.
+    pub reason: Span,
+    /// The fields in their order.
+    pub fields: Vec<Field>,
+    /// Whether the server keeps the connection open after this response (RFC 9112, section 9.3), as far as its fields
+    /// say: with [`Framing::UntilClose`] it does not, whatever this says.
+    pub persistent: bool,
+    declared: Framing,
+}
+
+impl Default for ResponseHead {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ResponseHead {
+    /// An empty head, with room for the fields of a usual response.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            version: Version::Http11,
+            status: 0,
+            reason: Span::default(),
+            fields: Vec::with_capacity(32),
+            persistent: false,
+            declared: Framing::None,
+        }
+    }
+
+    /// Parses a head from the start of `buf`.
+    ///
+    /// # Errors
+    /// The rule that is broken. It is found at the latest when the line that breaks it is complete.
+    pub fn parse(&mut self, buf: &[u8], limits: &Limits) -> Result<Parse, ResponseError> {
+        let head = limits.window(buf);
+        let Some(mut at) = self.status_line(head, limits)? else { return Ok(Parse::Partial) };
+        let mut facts = Facts::new(self.version);
+        self.fields.clear();
+        loop {
+            match Line::read(head, at, limits)? {
+                Line::Field(field) => {
+                    facts.note(head, &field)?;
+                    if self.fields.len() >= limits.fields {
+                        return Err(HeadError::TooManyFields.into());
+                    }
+                    self.fields.push(field);
+                    at = field.line.end as usize;
+                }
+                Line::Empty(end) => {
+                    at = end;
+                    break;
+                }
+                Line::Partial => return Ok(Parse::Partial),
+            }
+        }
+        self.declared = facts.declared;
+        self.persistent = facts.persistent();
+        facts.mark_nominated(head, &mut self.fields);
+        Ok(Parse::Complete(at))
+    }
+
+    /// How the body of this response to a request with method `request` ends (RFC 9112, section 6.3).
+    ///
+    /// [`Framing::None`] for HEAD, 1xx, 204, 304 and 2xx to CONNECT, whatever the fields declare. After 101, and after
+    /// 2xx to CONNECT, what follows is not HTTP.
+    #[must_use]
+    pub fn framing(&self, request: Method) -> Framing {
+        match (request, self.status) {
+            (Method::Head, _) | (_, 100..=199 | 204 | 304) | (Method::Connect, 200..=299) => Framing::None,
+            _ => match self.declared {
+                Framing::None => Framing::UntilClose,
+                declared => declared,
+            },
+        }
+    }
+
+    /// What `Content-Length` says, if it is there: for HEAD and 304 the length that a body would have had.
+    #[must_use]
+    pub fn content_length(&self) -> Option<u64> {
+        match self.declared {
+            Framing::Length(length) => Some(length),
+            _ => None,
+        }
+    }
+
+    /// Reads the status line; the offset after it, or `None` when it is not complete.
+    #[inline]
+    fn status_line(&mut self, head: &[u8], limits: &Limits) -> Result<Option<usize>, ResponseError> {
+        let Some(version) = Version::read(head, 0)? else { return partial(head, limits) };
+        let status = match head[Version::LEN..] {
+            [b' ', ref rest @ ..] => match status(rest)? {
+                Some(status) => status,
+                None => return partial(head, limits),
+            },
+            [] => return partial(head, limits),
+            _ => return Err(ResponseError::BadStatusLine),
+        };
+        let status_end = Version::LEN + 1 + 3;
+        let reason_start = match head.get(status_end) {
+            Some(b' ') => status_end + 1,
+            Some(b'\r' | b'\n') => status_end,
+            None => return partial(head, limits),
+            Some(_) => return Err(ResponseError::BadStatusLine),
+        };
+        let reason_end = text_end(head, reason_start);
+        let Some(end) = line_end(head, reason_end)? else { return partial(head, limits) };
+        if end > limits.line_bytes {
+            return Err(ResponseError::StatusLineTooLong);
+        }
+        self.version = version;
+        self.status = status;
+        self.reason = Span::new(reason_start, reason_end);
+        Ok(Some(end))
+    }
+}
+
+/// Three digits, the first of them not zero; `None` when the bytes end before the third.
+#[inline]
+fn status(bytes: &[u8]) -> Result<Option<u16>, ResponseError> {
+    let digits = &bytes[..bytes.len().min(3)];
+    if !digits.iter().all(u8::is_ascii_digit) || digits.first() == Some(&b'0') {
+        return Err(ResponseError::BadStatus);
+    }
+    let number = digits.iter().fold(0, |number, digit| number * 10 + u16::from(digit - b'0'));
+    Ok((digits.len() == 3).then_some(number))
+}
+
+/// A status line that is not complete, if it may still become so: at least one more byte must fit both limits.
+#[cold]
+fn partial(head: &[u8], limits: &Limits) -> Result<Option<usize>, ResponseError> {
+    if head.len() >= limits.line_bytes || limits.head_is_full(head) {
+        return Err(ResponseError::StatusLineTooLong);
+    }
+    Ok(None)
+}
+
+impl From<VersionFault> for ResponseError {
+    fn from(fault: VersionFault) -> Self {
+        match fault {
+            VersionFault::Malformed => Self::BadVersion,
+            VersionFault::Unsupported => Self::UnsupportedVersion,
+        }
+    }
+}

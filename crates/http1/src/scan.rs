@@ -1,0 +1,178 @@
+//! Finding the first byte that does not belong, by table for tokens and by words of eight bytes for longer runs.
+
+const TOKEN: u8 = 1;
+const HOST: u8 = 2;
+
+/// One byte of class bits per byte value.
+const CLASS: [u8; 256] = {
+    let mut class = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let b = byte as u8;
+        // RFC 9110 section 5.6.2.
+        if b.is_ascii_alphanumeric()
+            || matches!(
+                b,
+                b'!' | b'#'
+                    | b'$'
+                    | b'%'
+                    | b'&'
+                    | b'\''
+                    | b'*'
+                    | b'+'
+                    | b'-'
+                    | b'.'
+                    | b'^'
+                    | b'_'
+                    | b'`'
+                    | b'|'
+                    | b'~'
+            )
+        {
+            class[byte] |= TOKEN;
+        }
+        // The unreserved characters of RFC 3986 section 2.3.
+        if b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~') {
+            class[byte] |= HOST;
+        }
+        byte += 1;
+    }
+    class
+};
+
+/// Whether `byte` may stand in a token (RFC 9110, section 5.6.2).
+#[inline]
+pub(crate) fn is_token(byte: u8) -> bool {
+    CLASS[byte as usize] & TOKEN != 0
+}
+
+/// Whether `byte` may stand in a host name, see [`crate::Authority`].
+#[inline]
+pub(crate) fn is_host(byte: u8) -> bool {
+    CLASS[byte as usize] & HOST != 0
+}
+
+/// Whether `byte` may stand in a field value or a reason: HTAB, SP, VCHAR, obs-text (RFC 9110, section 5.5).
+#[inline]
+pub(crate) fn is_text(byte: u8) -> bool {
+    byte == b'\t' || (byte >= b' ' && byte != DEL)
+}
+
+/// Index of the first byte at or after `at` that is not a token character, or the length of `buf`.
+#[inline]
+pub(crate) fn token_end(buf: &[u8], at: usize) -> usize {
+    buf[at..].iter().position(|&b| !is_token(b)).map_or(buf.len(), |n| at + n)
+}
+
+/// Index of the first byte at or after `at` that may not stand in a field value, or the length of `buf`.
+#[inline]
+pub(crate) fn text_end(buf: &[u8], mut at: usize) -> usize {
+    while let Some(word) = word_at(buf, at) {
+        let odd = below(word, b' ') | equal(word, DEL);
+        if odd == 0 {
+            at += WORD;
+            continue;
+        }
+        at += first(odd);
+        if buf[at] != b'\t' {
+            return at;
+        }
+        at += 1;
+    }
+    buf[at..].iter().position(|&b| !is_text(b)).map_or(buf.len(), |n| at + n)
+}
+
+/// Index of the first byte at or after `at` that may not stand in a request target, or the length of `buf`:
+/// anything but the visible ASCII characters, and `#`, which starts a fragment (RFC 9112, section 3.2).
+#[inline]
+pub(crate) fn target_end(buf: &[u8], mut at: usize) -> usize {
+    while let Some(word) = word_at(buf, at) {
+        let odd = below(word, b'!') | equal(word, DEL) | equal(word, b'#') | (word & HIGH);
+        if odd != 0 {
+            return at + first(odd);
+        }
+        at += WORD;
+    }
+    buf[at..].iter().position(|&b| !b.is_ascii_graphic() || b == b'#').map_or(buf.len(), |n| at + n)
+}
+
+/// `bytes` without SP and HTAB at either end (OWS: RFC 9110, section 5.6.3).
+#[inline]
+pub(crate) fn trim_ows(mut bytes: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] = bytes {
+        bytes = rest;
+    }
+    while let [rest @ .., b' ' | b'\t'] = bytes {
+        bytes = rest;
+    }
+    bytes
+}
+
+/// The elements of a comma-separated list without quoted strings (RFC 9110, section 5.6.1), trimmed; some may be empty.
+#[inline]
+pub(crate) fn elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|&b| b == b',').map(trim_ows)
+}
+
+const DEL: u8 = 0x7f;
+const WORD: usize = 8;
+const ONES: u64 = u64::from_ne_bytes([0x01; WORD]);
+const HIGH: u64 = u64::from_ne_bytes([0x80; WORD]);
+
+#[inline]
+fn word_at(buf: &[u8], at: usize) -> Option<u64> {
+    buf[at..].first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+}
+
+// In the results of `below` and `equal` a byte's high bit is set where it matches. A borrow can set further bits above
+// a match, never below one: the lowest set bit is exact, also when several results are or-ed.
+
+/// Bytes below `limit`, which is at most 0x80.
+#[inline]
+fn below(word: u64, limit: u8) -> u64 {
+    word.wrapping_sub(ONES * u64::from(limit)) & !word & HIGH
+}
+
+/// Bytes equal to `byte`.
+#[inline]
+fn equal(word: u64, byte: u8) -> u64 {
+    below(word ^ (ONES * u64::from(byte)), 1)
+}
+
+/// Which byte of the word the lowest set bit is in.
+#[inline]
+fn first(bits: u64) -> usize {
+    (bits.trailing_zeros() / 8) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every byte value, at every offset of a word and in the bytes after the last whole word.
+    #[test]
+    fn words_agree_with_bytes() {
+        for byte in 0..=u8::MAX {
+            for at in 0..19 {
+                let mut buf = *b"abcdefgh~!\x22klmnopqrs";
+                buf[at] = byte;
+                let text = buf.iter().position(|&b| !is_text(b)).unwrap_or(buf.len());
+                assert_eq!(text_end(&buf, 0), text, "{byte:#x} at {at}");
+                let target =
+                    buf.iter().position(|&b| !(0x21..0x7f).contains(&b) || b == b'#').unwrap_or(buf.len());
+                assert_eq!(target_end(&buf, 0), target, "{byte:#x} at {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn text_goes_on_after_tabs() {
+        assert_eq!(text_end(b"a\tb\t\t\tcdefghijklmnop\tq\x80\xff\x7f", 0), 24);
+    }
+
+    #[test]
+    fn lists_are_trimmed() {
+        assert!(elements(b" a ,\tb c,,").eq([&b"a"[..], b"b c", b"", b""]));
+        assert!(elements(b"").eq([b""]));
+    }
+}

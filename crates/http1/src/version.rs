@@ -1,0 +1,48 @@
+//! The protocol version of a start line.
+
+/// The version in a start line. Others are refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// `HTTP/1.0`
+    Http10,
+    /// `HTTP/1.1`
+    Http11,
+}
+
+/// What is wrong with a version.
+pub(crate) enum VersionFault {
+    Malformed,
+    Unsupported,
+}
+
+impl Version {
+    /// Bytes of a version.
+    pub(crate) const LEN: usize = 8;
+
+    /// Reads the version at `at`; `None` when the bytes end in the middle of it.
+    #[inline]
+    pub(crate) fn read(buf: &[u8], at: usize) -> Result<Option<Self>, VersionFault> {
+        match buf[at..].first_chunk() {
+            Some(b"HTTP/1.1") => Ok(Some(Self::Http11)),
+            Some(b"HTTP/1.0") => Ok(Some(Self::Http10)),
+            _ => Self::why_not(&buf[at..]),
+        }
+    }
+
+    /// `HTTP/2` is answered as a version even without its minor digit: newer clients write it so.
+    #[cold]
+    fn why_not(bytes: &[u8]) -> Result<Option<Self>, VersionFault> {
+        let name = bytes.len().min(5);
+        if bytes[..name] != b"HTTP/"[..name] {
+            return Err(VersionFault::Malformed);
+        }
+        match bytes[name..] {
+            [major, ..] if !major.is_ascii_digit() => Err(VersionFault::Malformed),
+            [major, ..] if major != b'1' => Err(VersionFault::Unsupported),
+            [_, dot, ..] if dot != b'.' => Err(VersionFault::Malformed),
+            [_, _, minor, ..] if minor.is_ascii_digit() => Err(VersionFault::Unsupported),
+            [_, _, _, ..] => Err(VersionFault::Malformed),
+            _ => Ok(None),
+        }
+    }
+}
