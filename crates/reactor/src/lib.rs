@@ -5,6 +5,7 @@
 //! [`Key`]s carry a generation: an event or a timer that outlived its connection finds nothing.
 
 pub mod cores;
+pub mod limits;
 pub mod listener;
 pub mod mailbox;
 pub mod socket;
