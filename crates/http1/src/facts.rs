@@ -29,13 +29,13 @@ impl Facts {
         }
     }
 
-    /// Takes in one field of the head `head`.
+    /// Takes in one field.
     #[inline]
-    pub(crate) fn note(&mut self, head: &[u8], field: &Field) -> Result<(), HeadError> {
-        match field.known {
-            FieldName::ContentLength => self.content_length(field.value.of(head)),
-            FieldName::TransferEncoding => self.transfer_encoding(field.value.of(head)),
-            FieldName::Connection => self.connection(field.value.of(head)),
+    pub(crate) fn note(&mut self, name: FieldName, value: &[u8]) -> Result<(), HeadError> {
+        match name {
+            FieldName::ContentLength => self.content_length(value),
+            FieldName::TransferEncoding => self.transfer_encoding(value),
+            FieldName::Connection => self.connection(value),
             _ => Ok(()),
         }
     }

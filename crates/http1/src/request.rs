@@ -1,8 +1,8 @@
 //! Request heads.
 
 use crate::facts::Facts;
-use crate::line::{Line, line_end};
 use crate::scan::{target_end, token_end};
+use crate::section::{self, line_end};
 use crate::target::Target;
 use crate::version::VersionFault;
 use crate::{
@@ -122,45 +122,38 @@ impl RequestHead {
     /// The rule that is broken. It is found at the latest when the line that breaks it is complete.
     pub fn parse(&mut self, buf: &[u8], limits: &Limits) -> Result<Parse, RequestError> {
         let head = limits.window(buf);
-        let Some(mut at) = self.request_line(head, limits)? else { return Ok(Parse::Partial) };
-        let mut facts = Facts::new(self.version);
+        let Some(at) = self.request_line(head, limits)? else { return Ok(Parse::Partial) };
+        let version = self.version;
+        let mut facts = Facts::new(version);
         let mut host = None;
-        self.fields.clear();
-        self.expect_continue = false;
-        loop {
-            match Line::read(head, at, limits)? {
-                Line::Field(field) => {
-                    match field.known {
-                        FieldName::Other => {}
-                        FieldName::Host if host.is_some() => return Err(RequestError::DuplicateHost),
-                        FieldName::Host => {
-                            Authority::parse(field.value.of(head)).ok_or(RequestError::BadHost)?;
-                            host = Some(field.value);
-                        }
-                        FieldName::Expect => self.expect_continue |= self.continues(field.value.of(head)),
-                        _ => facts.note(head, &field)?,
-                    }
-                    if self.fields.len() >= limits.fields {
-                        return Err(HeadError::TooManyFields.into());
-                    }
-                    self.fields.push(field);
-                    at = field.line.end as usize;
+        let mut expect_continue = false;
+        let note = |name, value: Span| {
+            match name {
+                FieldName::Host if host.is_some() => return Err(RequestError::DuplicateHost),
+                FieldName::Host => {
+                    Authority::parse(value.of(head)).ok_or(RequestError::BadHost)?;
+                    host = Some(value);
                 }
-                Line::Empty(end) => {
-                    at = end;
-                    break;
+                // An HTTP/1.0 client does not know 100 (Continue), whatever an intermediary forwarded for it.
+                FieldName::Expect if version == Version::Http11 => {
+                    expect_continue |= value.of(head).eq_ignore_ascii_case(b"100-continue");
                 }
-                Line::Partial => return Ok(Parse::Partial),
+                _ => facts.note(name, value.of(head))?,
             }
-        }
+            Ok(())
+        };
+        let Some(end) = section::read(head, at, limits, &mut self.fields, note)? else {
+            return Ok(Parse::Partial);
+        };
         if host.is_none() && self.version == Version::Http11 {
             return Err(RequestError::MissingHost);
         }
         self.host = self.host.or(host);
         self.framing = facts.declared;
         self.persistent = facts.persistent();
+        self.expect_continue = expect_continue;
         facts.mark_nominated(head, &mut self.fields);
-        Ok(Parse::Complete(at))
+        Ok(Parse::Complete(end))
     }
 
     /// Reads the request line; the offset after it, or `None` when it is not complete.
@@ -214,11 +207,6 @@ impl RequestHead {
         self.host = target.authority.map(|(from, to)| Span::new(target_start + from, target_start + to));
         self.version = version;
         Ok(Some(end))
-    }
-
-    /// An HTTP/1.0 client does not know 100 (Continue), whatever an intermediary forwarded for it.
-    fn continues(&self, expect: &[u8]) -> bool {
-        self.version == Version::Http11 && expect.eq_ignore_ascii_case(b"100-continue")
     }
 }
 

@@ -1,10 +1,10 @@
 //! Response heads.
 
 use crate::facts::Facts;
-use crate::line::{Line, line_end};
 use crate::scan::text_end;
+use crate::section::{self, line_end};
 use crate::version::VersionFault;
-use crate::{Field, Framing, HeadError, Limits, Method, Parse, ResponseError, Span, Version};
+use crate::{Field, Framing, Limits, Method, Parse, ResponseError, Span, Version};
 
 /// A response head, as spans into the buffer that it was parsed from.
 ///
@@ -53,30 +53,16 @@ impl ResponseHead {
     /// The rule that is broken. It is found at the latest when the line that breaks it is complete.
     pub fn parse(&mut self, buf: &[u8], limits: &Limits) -> Result<Parse, ResponseError> {
         let head = limits.window(buf);
-        let Some(mut at) = self.status_line(head, limits)? else { return Ok(Parse::Partial) };
+        let Some(at) = self.status_line(head, limits)? else { return Ok(Parse::Partial) };
         let mut facts = Facts::new(self.version);
-        self.fields.clear();
-        loop {
-            match Line::read(head, at, limits)? {
-                Line::Field(field) => {
-                    facts.note(head, &field)?;
-                    if self.fields.len() >= limits.fields {
-                        return Err(HeadError::TooManyFields.into());
-                    }
-                    self.fields.push(field);
-                    at = field.line.end as usize;
-                }
-                Line::Empty(end) => {
-                    at = end;
-                    break;
-                }
-                Line::Partial => return Ok(Parse::Partial),
-            }
-        }
+        let note = |name, value: Span| facts.note(name, value.of(head)).map_err(ResponseError::from);
+        let Some(end) = section::read(head, at, limits, &mut self.fields, note)? else {
+            return Ok(Parse::Partial);
+        };
         self.declared = facts.declared;
         self.persistent = facts.persistent();
         facts.mark_nominated(head, &mut self.fields);
-        Ok(Parse::Complete(at))
+        Ok(Parse::Complete(end))
     }
 
     /// How the body of this response to a request with method `request` ends (RFC 9112, section 6.3).

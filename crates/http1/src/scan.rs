@@ -1,4 +1,4 @@
-//! Finding the first byte that does not belong, by table for tokens and by words of eight bytes for longer runs.
+//! Finding the first byte that does not belong, by table for tokens, in blocks for longer runs.
 
 const TOKEN: u8 = 1;
 const HOST: u8 = 2;
@@ -64,9 +64,29 @@ pub(crate) fn token_end(buf: &[u8], at: usize) -> usize {
     buf[at..].iter().position(|&b| !is_token(b)).map_or(buf.len(), |n| at + n)
 }
 
+/// As [`token_end`], and whether there is an underscore before it.
+#[inline]
+pub(crate) fn name_end(buf: &[u8], at: usize) -> (usize, bool) {
+    let mut underscore = false;
+    for (length, &byte) in buf[at..].iter().enumerate() {
+        if !is_token(byte) {
+            return (at + length, underscore);
+        }
+        underscore |= byte == b'_';
+    }
+    (buf.len(), underscore)
+}
+
 /// Index of the first byte at or after `at` that may not stand in a field value, or the length of `buf`.
 #[inline]
 pub(crate) fn text_end(buf: &[u8], mut at: usize) -> usize {
+    while let Some(block) = buf[at..].first_chunk::<16>() {
+        // Compilers turn this into vector instructions, which a loop that stops early would not become.
+        if block.iter().fold(false, |odd, &b| odd | (b < b' ') | (b == DEL)) {
+            break;
+        }
+        at += block.len();
+    }
     while let Some(word) = word_at(buf, at) {
         let odd = below(word, b' ') | equal(word, DEL);
         if odd == 0 {
@@ -163,6 +183,13 @@ mod tests {
                 assert_eq!(target_end(&buf, 0), target, "{byte:#x} at {at}");
             }
         }
+    }
+
+    #[test]
+    fn names_end_before_the_first_byte_that_is_no_token() {
+        assert_eq!(name_end(b"x_a-1: b_c", 1), (5, true));
+        assert_eq!(name_end(b"host: b_c", 0), (4, false));
+        assert_eq!(name_end(b"host", 4), (4, false));
     }
 
     #[test]

@@ -1,49 +1,54 @@
-//! One field line at a time.
+//! The field section: one field line after the other, up to the empty line.
 
-use crate::scan::{text_end, token_end};
+use crate::scan::{name_end, text_end};
 use crate::{Field, FieldName, HeadError, Limits, Span};
 
-/// What stands at some place in a head.
-pub(crate) enum Line {
-    /// A field line.
-    Field(Field),
-    /// The empty line that ends the head; the offset is the one after it.
-    Empty(usize),
-    /// The bytes end in the middle of a line.
-    Partial,
-}
-
-impl Line {
-    /// Reads the line at `at` of `head`, the window of `limits`.
-    #[inline]
-    pub(crate) fn read(head: &[u8], at: usize, limits: &Limits) -> Result<Self, HeadError> {
-        let name_end = token_end(head, at);
+/// Reads the field lines from `at` of `head`, the window of `limits`, into `fields`, and has each known name noted
+/// with its value. Returns the offset after the empty line, or `None` when the bytes end before it.
+#[inline]
+pub(crate) fn read<E: From<HeadError>>(
+    head: &[u8],
+    mut at: usize,
+    limits: &Limits,
+    fields: &mut Vec<Field>,
+    mut note: impl FnMut(FieldName, Span) -> Result<(), E>,
+) -> Result<Option<usize>, E> {
+    fields.clear();
+    loop {
+        let (name_end, underscore) = name_end(head, at);
         if head.get(name_end) != Some(&b':') || name_end == at {
-            return not_a_name(head, at, name_end, limits);
+            return Ok(last_line(head, at, name_end, limits)?);
         }
         let mut start = name_end + 1;
         while matches!(head.get(start), Some(b' ' | b'\t')) {
             start += 1;
         }
         let cr = text_end(head, start);
-        let Some(end) = line_end(head, cr)? else { return partial(head, at, limits) };
+        let Some(end) = line_end(head, cr)? else { return Ok(partial(head, at, limits)?) };
         if end - at > limits.line_bytes {
-            return Err(HeadError::FieldLineTooLong);
+            return Err(HeadError::FieldLineTooLong.into());
         }
         let mut value_end = cr;
         while value_end > start && matches!(head[value_end - 1], b' ' | b'\t') {
             value_end -= 1;
         }
-        let name = &head[at..name_end];
-        let known = FieldName::of(name);
-        Ok(Self::Field(Field {
+        if fields.len() >= limits.fields {
+            return Err(HeadError::TooManyFields.into());
+        }
+        let known = FieldName::of(&head[at..name_end]);
+        let value = Span::new(start, value_end);
+        fields.push(Field {
             name: Span::new(at, name_end),
-            value: Span::new(start, value_end),
+            value,
             line: Span::new(at, end),
             known,
             hop_by_hop: known.is_hop_by_hop(),
-            underscore: name.contains(&b'_'),
-        }))
+            underscore,
+        });
+        if known != FieldName::Other {
+            note(known, value)?;
+        }
+        at = end;
     }
 }
 
@@ -61,11 +66,11 @@ pub(crate) fn line_end(head: &[u8], at: usize) -> Result<Option<usize>, HeadErro
 
 /// The empty line, a line that is not complete, or why the line is not a field line.
 #[inline]
-fn not_a_name(head: &[u8], at: usize, name_end: usize, limits: &Limits) -> Result<Line, HeadError> {
+fn last_line(head: &[u8], at: usize, name_end: usize, limits: &Limits) -> Result<Option<usize>, HeadError> {
     match head.get(name_end) {
         None => partial(head, at, limits),
         Some(b'\r') if name_end == at => match line_end(head, at)? {
-            Some(end) => Ok(Line::Empty(end)),
+            Some(end) => Ok(Some(end)),
             None => partial(head, at, limits),
         },
         Some(b'\n') => Err(HeadError::BareLf),
@@ -79,12 +84,12 @@ fn not_a_name(head: &[u8], at: usize, name_end: usize, limits: &Limits) -> Resul
 
 /// A line that is not complete, if it may still become so: at least one more byte must fit both limits.
 #[cold]
-fn partial(head: &[u8], at: usize, limits: &Limits) -> Result<Line, HeadError> {
+fn partial(head: &[u8], at: usize, limits: &Limits) -> Result<Option<usize>, HeadError> {
     if head.len() - at >= limits.line_bytes {
         return Err(HeadError::FieldLineTooLong);
     }
     if limits.head_is_full(head) {
         return Err(HeadError::HeadTooLong);
     }
-    Ok(Line::Partial)
+    Ok(None)
 }
