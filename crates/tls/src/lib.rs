@@ -1,1 +1,34 @@
-//! TLS as a byte transformer over rustls.
+//! TLS as a byte transformer over rustls: bytes in, bytes out, no sockets and no I/O after the settings are read.
+//!
+//! A [`Server`] or [`Client`] is made once per process from its settings. Each core takes its own part of it
+//! ([`Acceptor`], [`Connector`]) and makes one [`Session`] per connection. A session takes ciphertext with
+//! [`Session::receive`] and gives ciphertext with [`Session::send`]; what was negotiated is in its [`Facts`].
+//!
+//! Neither rustls's API nor its types show through, so that the choice between its buffered and unbuffered form
+//! (docs/decisions/0002-rustls-api.md) stays inside this crate.
+
+mod client;
+mod client_sessions;
+mod error;
+mod facts;
+mod hello;
+mod identity;
+#[cfg(feature = "issue")]
+pub mod issue;
+mod notes;
+mod parameters;
+mod server;
+mod server_sessions;
+mod session;
+mod tickets;
+mod unbuffered;
+
+pub use client::{Client, ClientSettings, Connector, PeerName, Roots};
+pub use error::{Fault, SettingsError, TlsError, UnknownName};
+pub use facts::{Facts, HandshakeKind, Signature};
+pub use identity::Identity;
+pub use parameters::{Group, Suite, Version};
+pub use rustls::time_provider::{DefaultTimeProvider as SystemTime, TimeProvider};
+pub use rustls_pki_types::UnixTime;
+pub use server::{Acceptor, Server, ServerSettings};
+pub use session::{Received, Session};

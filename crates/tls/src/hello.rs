@@ -1,0 +1,126 @@
+//! The few things that must be read off the wire because rustls does not tell them.
+
+/// RFC 8446 5.1: content type, version, length.
+const RECORD_HEADER: usize = 5;
+const CONTENT_TYPES: std::ops::RangeInclusive<u8> = 20..=23;
+const HANDSHAKE: u8 = 22;
+const CLIENT_HELLO: u8 = 1;
+const SERVER_HELLO: u8 = 2;
+/// RFC 5077 3.2.
+const SESSION_TICKET: [u8; 2] = [0, 35];
+
+/// RFC 8446 4.1.3: a ServerHello with this random is a HelloRetryRequest.
+const RETRY_RANDOM: [u8; 32] = [
+    0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91, 0xc2,
+    0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
+];
+
+/// The methods of RFC 9110 and RFC 5789, and the start of the HTTP/2 preface and of an HTTP/1 response.
+const HTTP_STARTS: [&[u8]; 11] = [
+    b"GET ",
+    b"HEAD ",
+    b"POST ",
+    b"PUT ",
+    b"DELETE ",
+    b"CONNECT ",
+    b"OPTIONS ",
+    b"TRACE ",
+    b"PATCH ",
+    b"PRI * ",
+    b"HTTP/",
+];
+
+/// What the first bytes of a peer are.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum FirstBytes {
+    None,
+    Tls,
+    Other { http: bool },
+}
+
+/// Looks at the first bytes that came from a peer, at least one of which decides.
+pub(crate) fn first_bytes(bytes: &[u8]) -> FirstBytes {
+    match bytes.first() {
+        None => FirstBytes::None,
+        Some(first) if CONTENT_TYPES.contains(first) => FirstBytes::Tls,
+        Some(_) => {
+            let http = HTTP_STARTS.iter().any(|start| {
+                let common = start.len().min(bytes.len());
+                start[..common] == bytes[..common]
+            });
+            FirstBytes::Other { http }
+        }
+    }
+}
+
+/// How many bytes complete the header of the record that `partial` starts, or else the record. None if it is complete.
+pub(crate) fn missing(partial: &[u8]) -> Option<usize> {
+    let wanted = match partial.first_chunk::<RECORD_HEADER>() {
+        None => RECORD_HEADER,
+        Some(&[_, _, _, high, low]) => RECORD_HEADER + usize::from(u16::from_be_bytes([high, low])),
+    };
+    wanted.checked_sub(partial.len()).filter(|missing| *missing > 0)
+}
+
+/// The hellos that this side has sent.
+#[derive(Default)]
+pub(crate) struct Sent {
+    client_hellos: u8,
+    retry_request: bool,
+    /// The ClientHello offered a TLS 1.2 ticket.
+    pub(crate) offered_ticket: bool,
+}
+
+impl Sent {
+    /// Looks at the records that go out during the handshake. Hellos are never encrypted, and rustls starts a record
+    /// with each.
+    pub(crate) fn see(&mut self, mut records: &[u8]) {
+        while let Some((record, rest)) = split_record(records) {
+            records = rest;
+            match record {
+                [HANDSHAKE, _, _, _, _, CLIENT_HELLO, ..] => {
+                    self.client_hellos = self.client_hellos.saturating_add(1);
+                    self.offered_ticket |= offers_ticket(record) == Some(true);
+                }
+                [HANDSHAKE, _, _, _, _, SERVER_HELLO, _, _, _, _, _, random @ ..] => {
+                    self.retry_request |= random.starts_with(&RETRY_RANDOM);
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Whether the handshake had a HelloRetryRequest.
+    pub(crate) fn retried(&self) -> bool {
+        self.retry_request || self.client_hellos > 1
+    }
+}
+
+fn split_record(records: &[u8]) -> Option<(&[u8], &[u8])> {
+    let header = records.first_chunk::<RECORD_HEADER>()?;
+    records.split_at_checked(RECORD_HEADER + usize::from(u16::from_be_bytes([header[3], header[4]])))
+}
+
+/// Whether a ClientHello of our own has a session_ticket extension with a ticket in it (RFC 8446 4.1.2).
+fn offers_ticket(record: &[u8]) -> Option<bool> {
+    // Record header, message type and length, version, random.
+    let rest = record.get(RECORD_HEADER + 4 + 2 + 32..)?;
+    let (_session_id, rest) = split_vector::<1>(rest)?;
+    let (_suites, rest) = split_vector::<2>(rest)?;
+    let (_compression, rest) = split_vector::<1>(rest)?;
+    let (mut extensions, _) = split_vector::<2>(rest)?;
+    while let Some((kind, rest)) = extensions.split_first_chunk::<2>() {
+        let (body, rest) = split_vector::<2>(rest)?;
+        if *kind == SESSION_TICKET {
+            return Some(!body.is_empty());
+        }
+        extensions = rest;
+    }
+    Some(false)
+}
+
+/// A vector with a length of `N` bytes in front, and what follows it.
+fn split_vector<const N: usize>(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = bytes.split_first_chunk::<N>()?;
+    rest.split_at_checked(length.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)))
+}

@@ -1,0 +1,156 @@
+//! Certificates and keys from PEM: loaded, checked against each other, and never half accepted.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::crypto::CryptoProvider;
+use rustls::sign::{CertifiedKey, Signer, SigningKey};
+use rustls::{Error, InconsistentKeys, RootCertStore, SignatureAlgorithm, SignatureScheme};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, SubjectPublicKeyInfoDer};
+
+use crate::{SettingsError, notes};
+
+/// What this side presents: a certificate chain, leaf first, and the leaf's private key.
+#[derive(Clone)]
+pub enum Identity {
+    /// PEM files, read when the [`crate::Server`] or [`crate::Client`] is made.
+    Files {
+        /// The chain, leaf first.
+        certificates: PathBuf,
+        /// The key: PKCS#8, PKCS#1 or SEC1, not encrypted.
+        key: PathBuf,
+    },
+    /// PEM text in memory.
+    Pem {
+        /// The chain, leaf first.
+        certificates: String,
+        /// The key: PKCS#8, PKCS#1 or SEC1, not encrypted.
+        key: String,
+    },
+}
+
+impl Identity {
+    /// An identity in two PEM files.
+    pub fn files(certificates: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
+        Self::Files { certificates: certificates.into(), key: key.into() }
+    }
+
+    /// Reads the identity and checks that key and certificate belong together.
+    pub(crate) fn load(&self, provider: &CryptoProvider) -> Result<CertifiedKey, SettingsError> {
+        let (certificates, key) = match self {
+            Self::Files { certificates, key } => (Source::read(certificates)?, Source::read(key)?),
+            Self::Pem { certificates, key } => (
+                Source {
+                    origin: "the given certificates".to_owned(),
+                    pem: certificates.clone().into_bytes(),
+                },
+                Source { origin: "the given key".to_owned(), pem: key.clone().into_bytes() },
+            ),
+        };
+        let chain = certificates.certificates()?;
+        let signing_key = key.signing_key(provider)?;
+        let certified = CertifiedKey::new(chain, signing_key);
+        match certified.keys_match() {
+            Ok(()) => Ok(certified),
+            Err(Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) => {
+                Err(SettingsError::KeyMismatch { certificates: certificates.origin, key: key.origin })
+            }
+            Err(error) => {
+                Err(SettingsError::BadCertificate { origin: certificates.origin, detail: error.to_string() })
+            }
+        }
+    }
+}
+
+/// The file's certificates as trust anchors, with their DER bytes for whoever must tell two policies apart.
+pub(crate) fn load_roots(
+    path: &Path,
+) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), SettingsError> {
+    let source = Source::read(path)?;
+    let certificates = source.certificates()?;
+    let mut roots = RootCertStore::empty();
+    for certificate in &certificates {
+        roots.add(certificate.clone()).map_err(|error| SettingsError::BadCertificate {
+            origin: source.origin.clone(),
+            detail: error.to_string(),
+        })?;
+    }
+    Ok((roots, certificates))
+}
+
+/// The certificates that the system trusts.
+pub(crate) fn native_roots() -> Result<RootCertStore, SettingsError> {
+    let found = rustls_native_certs::load_native_certs();
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(found.certs);
+    if roots.is_empty() {
+        let detail = found.errors.first().map_or_else(String::new, |error| format!(": {error}"));
+        return Err(SettingsError::NoNativeRoots { detail });
+    }
+    Ok(roots)
+}
+
+struct Source {
+    origin: String,
+    pem: Vec<u8>,
+}
+
+impl Source {
+    fn read(path: &Path) -> Result<Self, SettingsError> {
+        match fs::read(path) {
+            Ok(pem) => Ok(Self { origin: path.display().to_string(), pem }),
+            Err(source) => Err(SettingsError::Unreadable { path: path.to_owned(), source }),
+        }
+    }
+
+    fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, SettingsError> {
+        let chain =
+            CertificateDer::pem_slice_iter(&self.pem).collect::<Result<Vec<_>, _>>().map_err(|error| {
+                SettingsError::BadCertificate { origin: self.origin.clone(), detail: error.to_string() }
+            })?;
+        if chain.is_empty() {
+            return Err(SettingsError::NoCertificate { origin: self.origin.clone() });
+        }
+        Ok(chain)
+    }
+
+    fn signing_key(&self, provider: &CryptoProvider) -> Result<Arc<dyn SigningKey>, SettingsError> {
+        let bad = |detail: String| SettingsError::BadKey { origin: self.origin.clone(), detail };
+        let der = PrivateKeyDer::from_pem_slice(&self.pem).map_err(|error| bad(error.to_string()))?;
+        provider.key_provider.load_private_key(der).map_err(|error| bad(error.to_string()))
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Files { certificates, key } => {
+                f.debug_struct("Files").field("certificates", certificates).field("key", key).finish()
+            }
+            Self::Pem { .. } => f.debug_struct("Pem").finish_non_exhaustive(),
+        }
+    }
+}
+
+/// A server's signing key that notes the scheme chosen: rustls chooses only when it is about to sign.
+#[derive(Debug)]
+pub(crate) struct NotingKey(pub(crate) Arc<dyn SigningKey>);
+
+impl SigningKey for NotingKey {
+    fn choose_scheme(&self, offered: &[SignatureScheme]) -> Option<Box<dyn Signer>> {
+        let signer = self.0.choose_scheme(offered)?;
+        notes::signature(signer.scheme());
+        Some(signer)
+    }
+
+    fn public_key(&self) -> Option<SubjectPublicKeyInfoDer<'_>> {
+        self.0.public_key()
+    }
+
+    fn algorithm(&self) -> SignatureAlgorithm {
+        self.0.algorithm()
+    }
+}

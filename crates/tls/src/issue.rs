@@ -1,0 +1,176 @@
+//! A private authority and certificates of its own, for the test server and for tests. Not for production: the
+//! authority's key is thrown away, and nothing can be revoked.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, RsaKeySize, date_time_ymd,
+};
+
+use crate::Identity;
+
+/// The kind of a certificate's key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeyKind {
+    /// ECDSA on P-256: the cheaper to sign with by far.
+    #[default]
+    EcdsaP256,
+    /// RSA with 2048 bits.
+    Rsa2048,
+}
+
+/// Why no certificate was issued.
+#[derive(Debug, thiserror::Error)]
+pub enum IssueError {
+    /// The names cannot stand in a certificate, or the cryptographic library failed.
+    #[error("cannot issue a certificate for {names}: {detail}")]
+    Refused {
+        /// The names asked for.
+        names: String,
+        /// Why.
+        detail: String,
+    },
+    /// A file cannot be written.
+    #[error("cannot write {path}: {source}", path = path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// A new authority, in memory.
+#[derive(Debug)]
+pub struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    pem: String,
+}
+
+impl Authority {
+    /// Makes an authority with a random ECDSA P-256 key.
+    pub fn new() -> Result<Self, IssueError> {
+        Self::made().map_err(|error| refused(&["an authority"], &error))
+    }
+
+    fn made() -> Result<Self, rcgen::Error> {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        params.distinguished_name.push(DnType::CommonName, "Weir test authority");
+        valid(&mut params);
+        let key = KeyPair::generate()?;
+        let pem = params.self_signed(&key)?.pem();
+        Ok(Self { issuer: Issuer::new(params, key), pem })
+    }
+
+    /// The authority's certificate, for those who shall trust it.
+    pub fn ca_pem(&self) -> &str {
+        &self.pem
+    }
+
+    /// Issues a certificate for DNS names and IP addresses, for servers and clients alike, valid from 2020 to 2049.
+    pub fn issue(&self, names: &[&str], kind: KeyKind) -> Result<Issued, IssueError> {
+        self.issued(names, kind).map_err(|error| refused(names, &error))
+    }
+
+    fn issued(&self, names: &[&str], kind: KeyKind) -> Result<Issued, rcgen::Error> {
+        let names = names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let mut params = CertificateParams::new(names.clone())?;
+        if let Some(name) = names.into_iter().next() {
+            params.distinguished_name.push(DnType::CommonName, name);
+        }
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages =
+            vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        params.use_authority_key_identifier_extension = true;
+        valid(&mut params);
+        let key = match kind {
+            KeyKind::EcdsaP256 => KeyPair::generate()?,
+            KeyKind::Rsa2048 => KeyPair::generate_rsa_for(&rcgen::PKCS_RSA_SHA256, RsaKeySize::_2048)?,
+        };
+        let certificate = params.signed_by(&key, &self.issuer)?;
+        Ok(Issued { ca: self.pem.clone(), certificates: certificate.pem(), key: key.serialize_pem() })
+    }
+}
+
+/// A certificate with its key and its authority's certificate, all PEM.
+#[derive(Clone)]
+pub struct Issued {
+    /// The authority's certificate.
+    pub ca: String,
+    /// The chain to present: the certificate alone.
+    pub certificates: String,
+    /// The private key, PKCS#8.
+    pub key: String,
+}
+
+/// Where [`Issued::write_to`] put the three parts.
+#[derive(Clone, Debug)]
+pub struct Files {
+    /// `ca.pem`.
+    pub ca: PathBuf,
+    /// `cert.pem`.
+    pub certificates: PathBuf,
+    /// `key.pem`, readable by its owner only.
+    pub key: PathBuf,
+}
+
+impl Issued {
+    /// The certificate and key as an identity to present.
+    pub fn identity(&self) -> Identity {
+        Identity::Pem { certificates: self.certificates.clone(), key: self.key.clone() }
+    }
+
+    /// Writes `ca.pem`, `cert.pem` and `key.pem` (mode 0600) to an existing directory, over files of these names.
+    pub fn write_to(&self, directory: &Path) -> Result<Files, IssueError> {
+        let files = Files {
+            ca: directory.join("ca.pem"),
+            certificates: directory.join("cert.pem"),
+            key: directory.join("key.pem"),
+        };
+        for (path, content, mode) in [
+            (&files.ca, &self.ca, 0o644),
+            (&files.certificates, &self.certificates, 0o644),
+            (&files.key, &self.key, 0o600),
+        ] {
+            write(path, content, mode)
+                .map_err(|source| IssueError::Unwritable { path: path.clone(), source })?;
+        }
+        Ok(files)
+    }
+}
+
+/// A certificate for `names` from an authority of its own.
+pub fn issue(names: &[&str], kind: KeyKind) -> Result<Issued, IssueError> {
+    Authority::new()?.issue(names, kind)
+}
+
+/// The mode counts only for a file that is created, so an old one goes first.
+fn write(path: &Path, content: &str, mode: u32) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?.write_all(content.as_bytes())
+}
+
+/// Long, because the key lives no longer than its process or its directory.
+fn valid(params: &mut CertificateParams) {
+    params.not_before = date_time_ymd(2020, 1, 1);
+    params.not_after = date_time_ymd(2049, 12, 31);
+}
+
+fn refused(names: &[&str], error: &rcgen::Error) -> IssueError {
+    IssueError::Refused { names: names.join(", "), detail: error.to_string() }
+}
+
+impl std::fmt::Debug for Issued {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Issued").field("certificates", &self.certificates).finish_non_exhaustive()
+    }
+}

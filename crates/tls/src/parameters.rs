@@ -1,0 +1,318 @@
+//! What both sides can be told to negotiate: versions, suites and groups, and the names they go by.
+
+use std::fmt;
+use std::str::FromStr;
+
+use rustls::crypto::aws_lc_rs::{self, cipher_suite, kx_group};
+use rustls::crypto::{CryptoProvider, SupportedKxGroup};
+use rustls::{CipherSuite, NamedGroup, ProtocolVersion, SupportedCipherSuite, SupportedProtocolVersion};
+
+use crate::{SettingsError, UnknownName};
+
+/// A TLS version. Older ones are not supported (RFC 8996).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Version {
+    /// TLS 1.2 (RFC 5246).
+    Tls12,
+    /// TLS 1.3 (RFC 8446).
+    Tls13,
+}
+
+/// A cipher suite. In TLS 1.2 it also fixes the key exchange and the certificate's key type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Suite {
+    /// `TLS_AES_128_GCM_SHA256` (TLS 1.3).
+    Aes128GcmSha256,
+    /// `TLS_AES_256_GCM_SHA384` (TLS 1.3).
+    Aes256GcmSha384,
+    /// `TLS_CHACHA20_POLY1305_SHA256` (TLS 1.3).
+    Chacha20Poly1305Sha256,
+    /// `TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256` (TLS 1.2).
+    EcdheEcdsaAes128GcmSha256,
+    /// `TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384` (TLS 1.2).
+    EcdheEcdsaAes256GcmSha384,
+    /// `TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256` (TLS 1.2).
+    EcdheEcdsaChacha20Poly1305,
+    /// `TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256` (TLS 1.2).
+    EcdheRsaAes128GcmSha256,
+    /// `TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384` (TLS 1.2).
+    EcdheRsaAes256GcmSha384,
+    /// `TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256` (TLS 1.2).
+    EcdheRsaChacha20Poly1305,
+}
+
+/// A group for the key exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Group {
+    /// X25519 (RFC 7748).
+    X25519,
+    /// NIST P-256, `secp256r1`.
+    P256,
+    /// NIST P-384, `secp384r1`.
+    P384,
+    /// X25519 together with ML-KEM-768, against a future quantum computer. TLS 1.3 only. Its key shares are 1216 and
+    /// 1120 bytes where X25519 has 32.
+    X25519Mlkem768,
+}
+
+impl Version {
+    /// Every version, oldest first.
+    pub const ALL: [Self; 2] = [Self::Tls12, Self::Tls13];
+
+    /// The name in settings and reports: `1.2`, `1.3`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tls12 => "1.2",
+            Self::Tls13 => "1.3",
+        }
+    }
+
+    fn rustls(self) -> &'static SupportedProtocolVersion {
+        match self {
+            Self::Tls12 => &rustls::version::TLS12,
+            Self::Tls13 => &rustls::version::TLS13,
+        }
+    }
+
+    pub(crate) fn from_rustls(version: ProtocolVersion) -> Option<Self> {
+        match version {
+            ProtocolVersion::TLSv1_2 => Some(Self::Tls12),
+            ProtocolVersion::TLSv1_3 => Some(Self::Tls13),
+            _ => None,
+        }
+    }
+}
+
+impl Suite {
+    /// Every suite in the default order of preference. AES-128 comes first: it is the one suite that every TLS 1.3
+    /// peer must have (RFC 8446 9.1) and the cheapest per byte on a CPU with AES instructions.
+    pub const ALL: [Self; 9] = [
+        Self::Aes128GcmSha256,
+        Self::Aes256GcmSha384,
+        Self::Chacha20Poly1305Sha256,
+        Self::EcdheEcdsaAes128GcmSha256,
+        Self::EcdheEcdsaAes256GcmSha384,
+        Self::EcdheEcdsaChacha20Poly1305,
+        Self::EcdheRsaAes128GcmSha256,
+        Self::EcdheRsaAes256GcmSha384,
+        Self::EcdheRsaChacha20Poly1305,
+    ];
+
+    /// The name in settings and reports, such as `aes128-gcm-sha256` or `ecdhe-rsa-aes128-gcm-sha256`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Aes128GcmSha256 => "aes128-gcm-sha256",
+            Self::Aes256GcmSha384 => "aes256-gcm-sha384",
+            Self::Chacha20Poly1305Sha256 => "chacha20-poly1305-sha256",
+            Self::EcdheEcdsaAes128GcmSha256 => "ecdhe-ecdsa-aes128-gcm-sha256",
+            Self::EcdheEcdsaAes256GcmSha384 => "ecdhe-ecdsa-aes256-gcm-sha384",
+            Self::EcdheEcdsaChacha20Poly1305 => "ecdhe-ecdsa-chacha20-poly1305",
+            Self::EcdheRsaAes128GcmSha256 => "ecdhe-rsa-aes128-gcm-sha256",
+            Self::EcdheRsaAes256GcmSha384 => "ecdhe-rsa-aes256-gcm-sha384",
+            Self::EcdheRsaChacha20Poly1305 => "ecdhe-rsa-chacha20-poly1305",
+        }
+    }
+
+    /// The name in the IANA registry of TLS cipher suites.
+    pub fn iana_name(self) -> &'static str {
+        match self {
+            Self::Aes128GcmSha256 => "TLS_AES_128_GCM_SHA256",
+            Self::Aes256GcmSha384 => "TLS_AES_256_GCM_SHA384",
+            Self::Chacha20Poly1305Sha256 => "TLS_CHACHA20_POLY1305_SHA256",
+            Self::EcdheEcdsaAes128GcmSha256 => "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+            Self::EcdheEcdsaAes256GcmSha384 => "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
+            Self::EcdheEcdsaChacha20Poly1305 => "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
+            Self::EcdheRsaAes128GcmSha256 => "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+            Self::EcdheRsaAes256GcmSha384 => "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+            Self::EcdheRsaChacha20Poly1305 => "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
+        }
+    }
+
+    /// The only version that has this suite.
+    pub fn version(self) -> Version {
+        match self {
+            Self::Aes128GcmSha256 | Self::Aes256GcmSha384 | Self::Chacha20Poly1305Sha256 => Version::Tls13,
+            Self::EcdheEcdsaAes128GcmSha256
+            | Self::EcdheEcdsaAes256GcmSha384
+            | Self::EcdheEcdsaChacha20Poly1305
+            | Self::EcdheRsaAes128GcmSha256
+            | Self::EcdheRsaAes256GcmSha384
+            | Self::EcdheRsaChacha20Poly1305 => Version::Tls12,
+        }
+    }
+
+    pub(crate) fn rustls(self) -> SupportedCipherSuite {
+        match self {
+            Self::Aes128GcmSha256 => cipher_suite::TLS13_AES_128_GCM_SHA256,
+            Self::Aes256GcmSha384 => cipher_suite::TLS13_AES_256_GCM_SHA384,
+            Self::Chacha20Poly1305Sha256 => cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
+            Self::EcdheEcdsaAes128GcmSha256 => cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+            Self::EcdheEcdsaAes256GcmSha384 => cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+            Self::EcdheEcdsaChacha20Poly1305 => cipher_suite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+            Self::EcdheRsaAes128GcmSha256 => cipher_suite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+            Self::EcdheRsaAes256GcmSha384 => cipher_suite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+            Self::EcdheRsaChacha20Poly1305 => cipher_suite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+        }
+    }
+
+    pub(crate) fn from_rustls(suite: CipherSuite) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.rustls().suite() == suite)
+    }
+}
+
+impl Group {
+    /// Every group.
+    pub const ALL: [Self; 4] = [Self::X25519, Self::P256, Self::P384, Self::X25519Mlkem768];
+
+    /// The groups offered and accepted unless told otherwise, most preferred first.
+    ///
+    /// X25519 is the cheapest. [`Group::X25519Mlkem768`] must be asked for: docs/decisions/0002-rustls-api.md has what
+    /// it costs.
+    pub const DEFAULT: [Self; 3] = [Self::X25519, Self::P256, Self::P384];
+
+    /// The name in settings and reports: `x25519`, `p-256`, `p-384`, `x25519mlkem768`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::X25519 => "x25519",
+            Self::P256 => "p-256",
+            Self::P384 => "p-384",
+            Self::X25519Mlkem768 => "x25519mlkem768",
+        }
+    }
+
+    fn aliases(self) -> &'static [&'static str] {
+        match self {
+            Self::X25519 | Self::X25519Mlkem768 => &[],
+            Self::P256 => &["p256", "secp256r1", "prime256v1"],
+            Self::P384 => &["p384", "secp384r1"],
+        }
+    }
+
+    /// Whether a handshake of `version` can use this group.
+    pub fn fits(self, version: Version) -> bool {
+        !(self == Self::X25519Mlkem768 && version == Version::Tls12)
+    }
+
+    fn rustls(self) -> &'static dyn SupportedKxGroup {
+        match self {
+            Self::X25519 => kx_group::X25519,
+            Self::P256 => kx_group::SECP256R1,
+            Self::P384 => kx_group::SECP384R1,
+            Self::X25519Mlkem768 => kx_group::X25519MLKEM768,
+        }
+    }
+
+    pub(crate) fn from_rustls(group: NamedGroup) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.rustls().name() == group)
+    }
+}
+
+impl FromStr for Version {
+    type Err = UnknownName;
+
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        find("TLS version", name, &Self::ALL, Self::name, |version| name == version.name())
+    }
+}
+
+impl FromStr for Suite {
+    type Err = UnknownName;
+
+    /// Takes our name, the IANA name or OpenSSL's name, in any case.
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        find("suite", name, &Self::ALL, Self::name, |suite| {
+            name.eq_ignore_ascii_case(suite.name()) || name.eq_ignore_ascii_case(suite.iana_name())
+        })
+    }
+}
+
+impl FromStr for Group {
+    type Err = UnknownName;
+
+    /// Takes `X25519`, `P-256` (also `secp256r1`, `prime256v1`), `P-384` (also `secp384r1`) and `X25519MLKEM768`, in
+    /// any case.
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        find("group", name, &Self::ALL, Self::name, |group| {
+            name.eq_ignore_ascii_case(group.name())
+                || group.aliases().iter().any(|alias| name.eq_ignore_ascii_case(alias))
+        })
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl fmt::Display for Suite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl fmt::Display for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+fn find<T: Copy>(
+    what: &'static str,
+    value: &str,
+    all: &[T],
+    name: fn(T) -> &'static str,
+    is: impl Fn(T) -> bool,
+) -> Result<T, UnknownName> {
+    all.iter().copied().find(|&known| is(known)).ok_or_else(|| UnknownName {
+        what,
+        value: value.to_owned(),
+        allowed: all.iter().map(|&known| name(known)).collect::<Vec<_>>().join(", "),
+    })
+}
+
+/// The three lists as asked for, checked against each other.
+pub(crate) struct Parameters {
+    pub(crate) provider: CryptoProvider,
+    pub(crate) versions: Vec<&'static SupportedProtocolVersion>,
+}
+
+impl Parameters {
+    pub(crate) fn new(
+        versions: &[Version],
+        suites: &[Suite],
+        groups: &[Group],
+    ) -> Result<Self, SettingsError> {
+        for (what, empty) in
+            [("versions", versions.is_empty()), ("suites", suites.is_empty()), ("groups", groups.is_empty())]
+        {
+            if empty {
+                return Err(SettingsError::Empty { what });
+            }
+        }
+        if let Some(&suite) = suites.iter().find(|suite| !versions.contains(&suite.version())) {
+            return Err(SettingsError::SuiteFitsNoVersion { suite, enabled: joined(versions) });
+        }
+        for &version in versions {
+            let fitting = |suite: &Suite| suite.version() == version;
+            if !suites.iter().any(fitting) {
+                let allowed = joined(Suite::ALL.iter().filter(|suite| fitting(suite)));
+                return Err(SettingsError::VersionHasNoSuite { version, allowed });
+            }
+            if !groups.iter().any(|group| group.fits(version)) {
+                let allowed = joined(Group::ALL.iter().filter(|group| group.fits(version)));
+                return Err(SettingsError::VersionHasNoGroup { version, allowed });
+            }
+        }
+        let provider = CryptoProvider {
+            cipher_suites: suites.iter().map(|suite| suite.rustls()).collect(),
+            kx_groups: groups.iter().map(|group| group.rustls()).collect(),
+            ..aws_lc_rs::default_provider()
+        };
+        Ok(Self { provider, versions: versions.iter().map(|version| version.rustls()).collect() })
+    }
+}
+
+pub(crate) fn joined<'a, T: fmt::Display + 'a>(items: impl IntoIterator<Item = &'a T>) -> String {
+    items.into_iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,185 @@
+//! The server's side: one [`Server`] per process and identity, one [`Acceptor`] per core.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rustls::server::{NoServerSessionStorage, ServerConfig, WebPkiClientVerifier};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::{NoKeyLog, SignatureAlgorithm};
+use rustls_pki_types::CertificateDer;
+
+use crate::identity::{self, NotingKey};
+use crate::parameters::{Parameters, joined};
+use crate::server_sessions::SessionStore;
+use crate::tickets::{CoreTickets, KeySpace};
+use crate::{Group, Identity, Session, SettingsError, Suite, SystemTime, TimeProvider, Version};
+
+/// What a server presents and accepts.
+#[derive(Clone, Debug)]
+pub struct ServerSettings {
+    /// The certificate chain and its key.
+    pub identity: Identity,
+    /// The versions accepted, in any order; the highest in common is taken. Default: both.
+    pub versions: Vec<Version>,
+    /// The suites accepted. The client's order decides. Default: [`Suite::ALL`].
+    pub suites: Vec<Suite>,
+    /// The groups accepted, most preferred first. Default: [`Group::DEFAULT`].
+    pub groups: Vec<Group>,
+    /// The application protocols (RFC 7301), most preferred first; empty: none is negotiated. Default: empty.
+    pub alpn: Vec<Vec<u8>>,
+    /// Tickets sent after each full TLS 1.3 handshake and each resumption. 0: no tickets in either version, so that
+    /// TLS 1.3 clients cannot resume and TLS 1.2 clients resume by session identifier.
+    ///
+    /// Default: 1. Each handshake, a resumed one as well, leaves the client one ticket, so a client that returns with
+    /// as many connections as before resumes all of them. Every further ticket costs about 5 % of a handshake.
+    pub tickets: u32,
+    /// Keep the sessions in this process's memory instead of in the tickets: in TLS 1.2, resumption is by session
+    /// identifier; in TLS 1.3, a ticket is the identifier of a stored session, and works once. Default: false.
+    pub stateful: bool,
+    /// Whether clients can resume at all. Default: true.
+    pub resumption: bool,
+    /// Require a certificate of the client, issued by one of the authorities in this PEM file. Default: none.
+    pub client_roots: Option<PathBuf>,
+    /// Where the wall clock's time comes from. Default: the system.
+    pub time: Arc<dyn TimeProvider>,
+}
+
+impl ServerSettings {
+    /// The defaults for a server that presents `identity`.
+    pub fn new(identity: Identity) -> Self {
+        Self {
+            identity,
+            versions: Version::ALL.to_vec(),
+            suites: Suite::ALL.to_vec(),
+            groups: Group::DEFAULT.to_vec(),
+            alpn: Vec::new(),
+            tickets: 1,
+            stateful: false,
+            resumption: true,
+            client_roots: None,
+            time: Arc::new(SystemTime),
+        }
+    }
+}
+
+/// The process-wide part of a server: certificate, ticket key space and stored sessions. Cheap to clone.
+///
+/// Two servers of one process share ticket keys if and only if they have the same certificates and the same client
+/// authorities. So a renewed configuration with the same identity goes on to accept its tickets, and no ticket crosses
+/// identities. Stored sessions belong to one `Server` and its clones.
+#[derive(Clone, Debug)]
+pub struct Server {
+    /// Complete but for the part that each core has of its own.
+    template: Arc<ServerConfig>,
+    tickets: Option<KeySpaceAndTime>,
+}
+
+#[derive(Clone)]
+struct KeySpaceAndTime(KeySpace, Arc<dyn TimeProvider>);
+
+impl Server {
+    /// Reads certificate, key and client authorities, and checks the settings.
+    pub fn new(settings: &ServerSettings) -> Result<Self, SettingsError> {
+        let parameters = Parameters::new(&settings.versions, &settings.suites, &settings.groups)?;
+        let certified = settings.identity.load(&parameters.provider)?;
+        check_key_fits(&certified, settings)?;
+        let client_roots = settings.client_roots.as_deref().map(identity::load_roots).transpose()?;
+        let key_space =
+            key_space(&certified.cert, client_roots.as_ref().map(|(_, certificates)| &certificates[..]))?;
+
+        let provider = Arc::new(parameters.provider);
+        let builder = ServerConfig::builder_with_details(provider.clone(), settings.time.clone())
+            .with_protocol_versions(&parameters.versions)
+            .map_err(refused)?;
+        let builder = match client_roots {
+            None => builder.with_no_client_auth(),
+            Some((roots, _)) => builder.with_client_cert_verifier(
+                WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+                    .build()
+                    .map_err(|error| SettingsError::Refused(error.to_string()))?,
+            ),
+        };
+        let certified = CertifiedKey { key: Arc::new(NotingKey(certified.key)), ..certified };
+        let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
+        config.alpn_protocols = checked_alpn(&settings.alpn)?;
+        config.key_log = Arc::new(NoKeyLog);
+        config.session_storage = match settings.resumption {
+            true => Arc::new(SessionStore::new(settings.time.clone())),
+            false => Arc::new(NoServerSessionStorage {}),
+        };
+        config.send_tls13_tickets = if settings.resumption { settings.tickets as usize } else { 0 };
+        let stateless = settings.resumption && !settings.stateful && settings.tickets > 0;
+        Ok(Self {
+            template: Arc::new(config),
+            tickets: stateless.then(|| KeySpaceAndTime(key_space, settings.time.clone())),
+        })
+    }
+
+    /// One core's part, with its own snapshot of the ticket keys.
+    pub fn core(&self) -> Acceptor {
+        let mut config = ServerConfig::clone(&self.template);
+        if let Some(KeySpaceAndTime(space, time)) = &self.tickets {
+            config.ticketer = Arc::new(CoreTickets::new(space.clone(), time.clone()));
+        }
+        Acceptor { config: Arc::new(config) }
+    }
+}
+
+/// One core's part of a [`Server`].
+#[derive(Clone, Debug)]
+pub struct Acceptor {
+    config: Arc<ServerConfig>,
+}
+
+impl Acceptor {
+    /// The server's side of a new connection. It waits for the client's first bytes.
+    pub fn accept(&self) -> Session {
+        Session::server(self.config.clone())
+    }
+}
+
+/// Everything that makes one identity differ from another (gateways have been broken by tickets that crossed it): the
+/// certificates, and whose certificates clients must have.
+fn key_space(
+    chain: &[CertificateDer<'_>],
+    client_roots: Option<&[CertificateDer<'_>]>,
+) -> Result<KeySpace, SettingsError> {
+    let policy: &[u8] = if client_roots.is_some() { b"client certificate required" } else { b"" };
+    let parts = chain.iter().chain(client_roots.unwrap_or_default()).map(AsRef::as_ref);
+    KeySpace::of_identity(std::iter::once(policy).chain(parts))
+        .ok_or_else(|| SettingsError::Refused("the system gives no random bytes".to_owned()))
+}
+
+/// With only TLS 1.2, suites of the wrong key type would refuse every client.
+fn check_key_fits(certified: &CertifiedKey, settings: &ServerSettings) -> Result<(), SettingsError> {
+    let algorithm = certified.key.algorithm();
+    let usable = |suite: &Suite| {
+        suite.version() == Version::Tls13 || suite.rustls().usable_for_signature_algorithm(algorithm)
+    };
+    if settings.suites.iter().any(usable) {
+        return Ok(());
+    }
+    let fitting = |suite: &&Suite| suite.version() == Version::Tls12 && usable(suite);
+    Err(SettingsError::SuitesDoNotFitKey {
+        key: if algorithm == SignatureAlgorithm::RSA { "RSA" } else { "ECDSA" },
+        allowed: joined(Suite::ALL.iter().filter(fitting)),
+    })
+}
+
+/// RFC 7301 3.1: a protocol's name is 1 to 255 bytes.
+pub(crate) fn checked_alpn(protocols: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, SettingsError> {
+    match protocols.iter().find(|name| !(1..=255).contains(&name.len())) {
+        Some(name) => Err(SettingsError::BadAlpn { name: name.escape_ascii().to_string() }),
+        None => Ok(protocols.to_vec()),
+    }
+}
+
+pub(crate) fn refused(error: rustls::Error) -> SettingsError {
+    SettingsError::Refused(error.to_string())
+}
+
+impl std::fmt::Debug for KeySpaceAndTime {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("KeySpaceAndTime").finish_non_exhaustive()
+    }
+}

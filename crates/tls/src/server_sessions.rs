@@ -1,0 +1,112 @@
+//! The server's stateful sessions, for TLS 1.2 clients without tickets and for servers that issue none.
+//!
+//! All cores share the store, because the kernel puts a returning client on any of them. It is sharded by session
+//! identifier, so that two cores seldom meet at a lock, and a lock is held for one look-up. Each shard forgets its
+//! oldest session when it is full, in constant time.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustls::server::StoresServerSessions;
+use rustls::time_provider::TimeProvider;
+
+use crate::notes::{self, Origin};
+
+/// A power of two well above the number of cores, so that a collision is rare.
+const SHARDS: usize = 64;
+/// 32 768 sessions in all. A session of a client without certificate is some 150 bytes, with all that surrounds it
+/// some 300: 10 MiB when full.
+const SESSIONS_PER_SHARD: usize = 512;
+/// RFC 5246 F.1.4 suggests 24 hours at most; this is what a ticket gets at least.
+const LIFETIME_SECONDS: u64 = crate::tickets::EPOCH_SECONDS;
+
+/// A bounded store of sessions by identifier.
+pub(crate) struct SessionStore {
+    shards: Box<[Mutex<Shard>]>,
+    time: Arc<dyn TimeProvider>,
+}
+
+/// Every session in `sessions` has its identifier in `order`, oldest first; `order` may have more, whose session was
+/// taken, and never more than [`SESSIONS_PER_SHARD`].
+#[derive(Default)]
+struct Shard {
+    sessions: HashMap<Arc<[u8]>, Stored>,
+    order: VecDeque<Arc<[u8]>>,
+}
+
+struct Stored {
+    value: Vec<u8>,
+    /// Seconds of the wall clock.
+    expires: u64,
+}
+
+impl SessionStore {
+    pub(crate) fn new(time: Arc<dyn TimeProvider>) -> Self {
+        Self { shards: (0..SHARDS).map(|_| Mutex::default()).collect(), time }
+    }
+
+    /// Identifiers are random when they are ours, and a stranger's can only miss: the first bytes spread well enough.
+    fn with_shard<T>(&self, id: &[u8], act: impl FnOnce(&mut Shard) -> T) -> T {
+        let index = id.iter().take(2).fold(0, |index, byte| index << 8 | usize::from(*byte)) % SHARDS;
+        act(&mut self.shards[index].lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn now(&self) -> Option<u64> {
+        Some(self.time.current_time()?.as_secs())
+    }
+
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        self.shards.iter().map(|shard| shard.lock().unwrap().sessions.len()).sum()
+    }
+}
+
+impl Shard {
+    fn put(&mut self, id: Arc<[u8]>, stored: Stored) {
+        if self.sessions.insert(id.clone(), stored).is_some() {
+            return;
+        }
+        if self.order.len() == SESSIONS_PER_SHARD
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.sessions.remove(&oldest);
+        }
+        self.order.push_back(id);
+    }
+}
+
+impl StoresServerSessions for SessionStore {
+    fn put(&self, id: Vec<u8>, value: Vec<u8>) -> bool {
+        let Some(now) = self.now() else { return false };
+        let stored = Stored { value, expires: now.saturating_add(LIFETIME_SECONDS) };
+        self.with_shard(&id, |shard| shard.put(Arc::from(id.as_slice()), stored));
+        true
+    }
+
+    fn get(&self, id: &[u8]) -> Option<Vec<u8>> {
+        let now = self.now()?;
+        let found = self.with_shard(id, |shard| {
+            let stored = shard.sessions.get(id)?;
+            (now < stored.expires).then(|| stored.value.clone())
+        })?;
+        notes::origin(Origin::SessionId);
+        Some(found)
+    }
+
+    fn take(&self, id: &[u8]) -> Option<Vec<u8>> {
+        let now = self.now()?;
+        let stored = self.with_shard(id, |shard| shard.sessions.remove(id))?;
+        (now < stored.expires).then_some(stored.value)
+    }
+
+    fn can_cache(&self) -> bool {
+        true
+    }
+}
+
+impl fmt::Debug for SessionStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionStore").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,295 @@
+//! One side of one TLS connection, as a transformer of bytes.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rustls::client::{ClientConfig, UnbufferedClientConnection};
+use rustls::server::{ServerConfig, UnbufferedServerConnection};
+use rustls::{CommonState, Error};
+use rustls_pki_types::ServerName;
+
+use crate::hello::{self, FirstBytes};
+use crate::notes::{self, Notes, Origin};
+use crate::unbuffered::{self, Records, Sink};
+use crate::{Facts, TlsError};
+
+/// The server's or the client's side of one connection.
+///
+/// Between calls it keeps only what rustls keeps (keys and counters, some 1 KiB) and, while there is one, a partial
+/// record.
+pub struct Session {
+    side: Side,
+    /// A record that is not complete yet, or the part of a handshake message that came in earlier records.
+    partial: Vec<u8>,
+    phase: Phase,
+    peer_closed: bool,
+    closed: bool,
+}
+
+/// What one call of [`Session::receive`] brought, besides bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Received {
+    /// The handshake finished in this very call: [`Session::facts`] are there from now on, and [`Session::send`] works.
+    pub handshake_finished: bool,
+    /// The peer has closed its direction with close_notify, in this call or before.
+    pub peer_closed: bool,
+}
+
+enum Side {
+    Server(Box<UnbufferedServerConnection>),
+    Client(Box<UnbufferedClientConnection>),
+    /// rustls could not start: the phase has the reason.
+    None,
+}
+
+enum Phase {
+    Handshaking(Handshaking),
+    Traffic(Facts),
+    Failed { error: TlsError, facts: Option<Facts> },
+}
+
+#[derive(Default)]
+struct Handshaking {
+    notes: Notes,
+    /// Hellos of ours that went out.
+    hellos: hello::Sent,
+    /// Whether the peer's first bytes were seen to be TLS.
+    is_tls: bool,
+}
+
+impl Session {
+    pub(crate) fn server(config: Arc<ServerConfig>) -> Self {
+        match UnbufferedServerConnection::new(config) {
+            Ok(connection) => Self::new(Side::Server(Box::new(connection)), Handshaking::default()),
+            Err(error) => Self::stillborn(error),
+        }
+    }
+
+    pub(crate) fn client(config: Arc<ClientConfig>, name: ServerName<'static>) -> Self {
+        match UnbufferedClientConnection::new(config, name) {
+            Ok(connection) => Self::new(Side::Client(Box::new(connection)), Handshaking::default()),
+            Err(error) => Self::stillborn(error),
+        }
+    }
+
+    fn new(side: Side, handshaking: Handshaking) -> Self {
+        Self {
+            side,
+            partial: Vec::new(),
+            phase: Phase::Handshaking(handshaking),
+            peer_closed: false,
+            closed: false,
+        }
+    }
+
+    fn stillborn(error: Error) -> Self {
+        let phase = Phase::Failed { error: TlsError::from(error), facts: None };
+        Self { side: Side::None, partial: Vec::new(), phase, peer_closed: false, closed: false }
+    }
+
+    /// Takes ciphertext as it came from the socket, however it was split; the slice is scratch and is decrypted in
+    /// place. Appends what was decrypted to `plaintext`, and to `reply` what must be sent to the peer: handshake
+    /// messages, tickets, alerts, key updates.
+    ///
+    /// A client calls this once at the start with no bytes, which gives its first message.
+    ///
+    /// # Errors
+    ///
+    /// Once failed, every further call gives the same error. An alert that tells the peer why may be in `reply`, and
+    /// bytes that were good before the failure in `plaintext`. After [`TlsError::NotTls`] there is no alert, so that
+    /// the caller may answer in clear. After [`Session::close`] the bytes are discarded unread.
+    pub fn receive(
+        &mut self,
+        ciphertext: &mut [u8],
+        plaintext: &mut Vec<u8>,
+        reply: &mut Vec<u8>,
+    ) -> Result<Received, TlsError> {
+        match &mut self.phase {
+            Phase::Failed { error, .. } => return Err(error.clone()),
+            _ if self.closed || self.peer_closed => {
+                return Ok(Received { handshake_finished: false, peer_closed: self.peer_closed });
+            }
+            Phase::Traffic(_) => {
+                self.take(ciphertext, plaintext, reply).map_err(|error| self.fail(error.into()))?;
+                return Ok(Received { handshake_finished: false, peer_closed: self.peer_closed });
+            }
+            Phase::Handshaking(handshaking) if !handshaking.is_tls => match hello::first_bytes(ciphertext) {
+                FirstBytes::None => {}
+                FirstBytes::Tls => handshaking.is_tls = true,
+                FirstBytes::Other { http } => return Err(self.fail(TlsError::NotTls { http })),
+            },
+            Phase::Handshaking(_) => {}
+        }
+        self.handshake(ciphertext, plaintext, reply)
+    }
+
+    /// Encrypts all of `plaintext` and appends the records to `out`.
+    ///
+    /// # Errors
+    ///
+    /// [`TlsError::Handshaking`] before the handshake is done, [`TlsError::Closed`] after [`Session::close`], and the
+    /// session's own error once it has failed.
+    pub fn send(&mut self, plaintext: &[u8], out: &mut Vec<u8>) -> Result<(), TlsError> {
+        match &self.phase {
+            Phase::Failed { error, .. } => return Err(error.clone()),
+            _ if self.closed => return Err(TlsError::Closed),
+            Phase::Handshaking(_) => return Err(TlsError::Handshaking),
+            Phase::Traffic(_) => {}
+        }
+        let sent = match &mut self.side {
+            Side::Server(connection) => {
+                unbuffered::send(&mut **connection, &mut self.partial, plaintext, out)
+            }
+            Side::Client(connection) => {
+                unbuffered::send(&mut **connection, &mut self.partial, plaintext, out)
+            }
+            Side::None => Ok(()),
+        };
+        sent.map_err(|error| self.fail(error.into()))
+    }
+
+    /// Appends a close_notify alert, once: nothing is sent after it, and nothing read. Does nothing if the session
+    /// failed, since then an alert has told the peer already, or if the
+    /// handshake is not done.
+    pub fn close(&mut self, out: &mut Vec<u8>) {
+        if self.closed || matches!(self.phase, Phase::Failed { .. }) {
+            return;
+        }
+        self.closed = true;
+        let mut partial = std::mem::take(&mut self.partial);
+        match &mut self.side {
+            Side::Server(connection) => unbuffered::close(&mut **connection, &mut partial, out),
+            Side::Client(connection) => unbuffered::close(&mut **connection, &mut partial, out),
+            Side::None => {}
+        }
+    }
+
+    /// Whether the handshake is still going on.
+    pub fn is_handshaking(&self) -> bool {
+        matches!(self.phase, Phase::Handshaking(_))
+    }
+
+    /// Whether the peer has sent close_notify: the only clean end (RFC 8446 6.1). An end of the stream without it may
+    /// be someone who cut the connection.
+    pub fn peer_closed(&self) -> bool {
+        self.peer_closed
+    }
+
+    /// What was negotiated, once the handshake is done.
+    pub fn facts(&self) -> Option<&Facts> {
+        match &self.phase {
+            Phase::Traffic(facts) => Some(facts),
+            Phase::Failed { facts, .. } => facts.as_ref(),
+            Phase::Handshaking(_) => None,
+        }
+    }
+
+    /// Bytes kept for an incomplete record or handshake message, besides what rustls keeps.
+    pub fn partial_bytes(&self) -> usize {
+        self.partial.capacity()
+    }
+
+    fn handshake(
+        &mut self,
+        ciphertext: &mut [u8],
+        plaintext: &mut Vec<u8>,
+        reply: &mut Vec<u8>,
+    ) -> Result<Received, TlsError> {
+        let Phase::Handshaking(handshaking) = &mut self.phase else { return Ok(Received::default()) };
+        let mut notes = handshaking.notes;
+        let start = reply.len();
+        let taken = notes::recorded(&mut notes, || self.take(ciphertext, plaintext, reply));
+        let Phase::Handshaking(handshaking) = &mut self.phase else { return Ok(Received::default()) };
+        handshaking.hellos.see(&reply[start..]);
+        if handshaking.hellos.offered_ticket {
+            notes.origin = Some(Origin::Ticket);
+        }
+        handshaking.notes = notes;
+        let hello_retry = handshaking.hellos.retried();
+        if let Err(error) = taken {
+            return Err(self.fail(error.into()));
+        }
+        let finished = self.state().is_some_and(|state| !state.is_handshaking());
+        if finished {
+            let facts = self.state().and_then(|state| Facts::of(state, notes, hello_retry));
+            self.phase = match facts {
+                Some(facts) => Phase::Traffic(facts),
+                None => return Err(self.fail(TlsError::Internal("the handshake left no facts".to_owned()))),
+            };
+        }
+        Ok(Received { handshake_finished: finished, peer_closed: self.peer_closed })
+    }
+
+    /// Feeds rustls with what was left over and `input`, and keeps what is left over now.
+    ///
+    /// If something was left over, only as much of `input` as completes that record is copied to it, so that the other
+    /// records of a large read are decrypted where they are. The amount is a guess by the record header: if it is
+    /// wrong (what is left may start within a handshake message), the rest follows in the next turn.
+    fn take(
+        &mut self,
+        mut input: &mut [u8],
+        plaintext: &mut Vec<u8>,
+        reply: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let mut sink = Sink { plaintext, reply, peer_closed: &mut self.peer_closed };
+        while !self.partial.is_empty() {
+            let missing = hello::missing(&self.partial).unwrap_or(input.len()).min(input.len());
+            if missing == 0 {
+                return Ok(());
+            }
+            let (head, tail) = std::mem::take(&mut input).split_at_mut(missing);
+            self.partial.extend_from_slice(head);
+            input = tail;
+            let done = feed(&mut self.side, &mut self.partial, &mut sink)?;
+            if done == self.partial.len() {
+                self.partial = Vec::new();
+            } else {
+                self.partial.drain(..done);
+            }
+        }
+        let done = feed(&mut self.side, input, &mut sink)?;
+        if done < input.len() {
+            self.partial = input[done..].to_vec();
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, error: TlsError) -> TlsError {
+        self.partial = Vec::new();
+        let facts = self.facts().cloned();
+        self.phase = Phase::Failed { error: error.clone(), facts };
+        error
+    }
+
+    fn state(&self) -> Option<&CommonState> {
+        match &self.side {
+            Side::Server(connection) => Some(Records::state(&**connection)),
+            Side::Client(connection) => Some(Records::state(&**connection)),
+            Side::None => None,
+        }
+    }
+}
+
+fn feed(side: &mut Side, tls: &mut [u8], sink: &mut Sink<'_>) -> Result<usize, Error> {
+    match side {
+        Side::Server(connection) => unbuffered::receive(&mut **connection, tls, sink),
+        Side::Client(connection) => unbuffered::receive(&mut **connection, tls, sink),
+        Side::None => Ok(tls.len()),
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let phase = match &self.phase {
+            Phase::Handshaking(_) => "handshaking".to_owned(),
+            Phase::Traffic(facts) => facts.to_string(),
+            Phase::Failed { error, .. } => error.to_string(),
+        };
+        f.debug_struct("Session")
+            .field("phase", &phase)
+            .field("partial", &self.partial.len())
+            .field("peer_closed", &self.peer_closed)
+            .field("closed", &self.closed)
+            .finish()
+    }
+}

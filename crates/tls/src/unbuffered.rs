@@ -1,0 +1,177 @@
+//! One side of one connection through rustls's unbuffered API, which decrypts in the caller's bytes.
+
+use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
+use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
+use rustls::unbuffered::{
+    ConnectionState, EncodeError, EncodeTlsData, EncryptError, UnbufferedStatus, WriteTraffic,
+};
+use rustls::{CommonState, Error};
+
+/// What 16 KiB of plaintext grow by at most: record header, explicit nonce (TLS 1.2) or content type (TLS 1.3), tag.
+const RECORD_OVERHEAD: usize = 5 + 8 + 16;
+/// RFC 8446 5.1: the plaintext of a record is at most 2^14 bytes.
+const RECORD_PLAINTEXT: usize = 16 * 1024;
+
+/// What the two sides' connections have in common and rustls has no trait for.
+pub(crate) trait Records {
+    type Data;
+
+    fn process<'c, 'i>(&'c mut self, tls: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data>;
+    fn state(&self) -> &CommonState;
+}
+
+impl Records for UnbufferedServerConnection {
+    type Data = ServerConnectionData;
+
+    fn process<'c, 'i>(&'c mut self, tls: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data> {
+        self.process_tls_records(tls)
+    }
+
+    fn state(&self) -> &CommonState {
+        self
+    }
+}
+
+impl Records for UnbufferedClientConnection {
+    type Data = ClientConnectionData;
+
+    fn process<'c, 'i>(&'c mut self, tls: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data> {
+        self.process_tls_records(tls)
+    }
+
+    fn state(&self) -> &CommonState {
+        self
+    }
+}
+
+/// Where the results of [`receive`] go.
+pub(crate) struct Sink<'a> {
+    pub(crate) plaintext: &'a mut Vec<u8>,
+    pub(crate) reply: &'a mut Vec<u8>,
+    pub(crate) peer_closed: &'a mut bool,
+}
+
+/// Takes every complete message from the front of `tls`, which may be decrypted in place. Returns how many bytes are
+/// done with; the others must come first in the next call, as they are now.
+pub(crate) fn receive(conn: &mut impl Records, tls: &mut [u8], sink: &mut Sink<'_>) -> Result<usize, Error> {
+    let mut done = 0;
+    loop {
+        let UnbufferedStatus { discard, state } = conn.process(&mut tls[done..]);
+        let mut more = false;
+        let mut extra = 0;
+        match state {
+            Ok(ConnectionState::ReadTraffic(mut traffic)) => {
+                while let Some(record) = traffic.next_record() {
+                    let record = record?;
+                    sink.plaintext.extend_from_slice(record.payload);
+                    extra += record.discard;
+                }
+                more = true;
+            }
+            Ok(ConnectionState::EncodeTlsData(data)) => {
+                encode(data, sink.reply)?;
+                more = true;
+            }
+            Ok(ConnectionState::TransmitTlsData(data)) => {
+                data.done();
+                more = true;
+            }
+            // Whatever follows a close_notify is ignored (RFC 8446 6.1).
+            Ok(ConnectionState::PeerClosed | ConnectionState::Closed) => {
+                *sink.peer_closed = true;
+                return Ok(tls.len());
+            }
+            Ok(ConnectionState::BlockedHandshake | ConnectionState::WriteTraffic(_)) => {}
+            Ok(_) => return Err(Error::General("early data, which is never enabled".to_owned())),
+            Err(error) => {
+                send_pending(conn, sink.reply);
+                return Err(error);
+            }
+        }
+        done += discard + extra;
+        // With nothing left to read or to send, another turn would only say so.
+        let drained = done == tls.len() && !conn.state().is_handshaking() && !conn.state().wants_write();
+        if !more || drained {
+            return Ok(done);
+        }
+    }
+}
+
+/// Encrypts all of `plaintext` into records. `partial` is what [`receive`] left over.
+pub(crate) fn send(
+    conn: &mut impl Records,
+    partial: &mut [u8],
+    plaintext: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
+    loop {
+        let UnbufferedStatus { state, .. } = conn.process(partial);
+        match state? {
+            ConnectionState::WriteTraffic(traffic) => return encrypt(traffic, plaintext, out),
+            ConnectionState::EncodeTlsData(data) => encode(data, out)?,
+            ConnectionState::TransmitTlsData(data) => data.done(),
+            ConnectionState::PeerClosed => {}
+            _ => return Err(Error::HandshakeNotComplete),
+        }
+    }
+}
+
+/// Appends a close_notify, if keys to send it under are there. `partial` is what [`receive`] left over.
+pub(crate) fn close(conn: &mut impl Records, partial: &mut [u8], out: &mut Vec<u8>) {
+    // Queues the alert and finds no room for it, which is as well: it is pending then.
+    if let Ok(ConnectionState::WriteTraffic(mut traffic)) = conn.process(partial).state {
+        let _ = traffic.queue_close_notify(&mut []);
+    }
+    send_pending(conn, out);
+}
+
+/// Appends what waits to be sent: a fatal or closing alert.
+pub(crate) fn send_pending(conn: &mut impl Records, out: &mut Vec<u8>) {
+    while conn.state().wants_write() {
+        match conn.process(&mut []).state {
+            Ok(ConnectionState::EncodeTlsData(data)) => match encode(data, out) {
+                Ok(()) => {}
+                Err(_) => return,
+            },
+            Ok(ConnectionState::ReadTraffic(mut traffic)) => while traffic.next_record().is_some() {},
+            _ => return,
+        }
+    }
+}
+
+fn encode<Data>(mut data: EncodeTlsData<'_, Data>, out: &mut Vec<u8>) -> Result<(), Error> {
+    let start = out.len();
+    match data.encode(&mut []) {
+        Err(EncodeError::InsufficientSize(needed)) => out.resize(start + needed.required_size, 0),
+        Err(error) => return Err(Error::General(error.to_string())),
+        Ok(_) => return Ok(()),
+    }
+    data.encode(&mut out[start..]).map(drop).map_err(|error| Error::General(error.to_string()))
+}
+
+fn encrypt<Data>(
+    mut traffic: WriteTraffic<'_, Data>,
+    plaintext: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
+    let start = out.len();
+    let records = plaintext.len().div_ceil(RECORD_PLAINTEXT);
+    let mut room = plaintext.len() + records * RECORD_OVERHEAD;
+    loop {
+        out.resize(start + room, 0);
+        match traffic.encrypt(plaintext, &mut out[start..]) {
+            Ok(written) => {
+                out.truncate(start + written);
+                return Ok(());
+            }
+            // A key update goes out in front.
+            Err(EncryptError::InsufficientSize(needed)) if needed.required_size > room => {
+                room = needed.required_size;
+            }
+            Err(_) => {
+                out.truncate(start);
+                return Err(Error::EncryptError);
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Two sessions in memory, back to back, and certificates for them.
+
+#![allow(dead_code, missing_docs, unreachable_pub)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tempfile::TempDir;
+use weir_tls::issue::{Authority, Files, Issued, KeyKind};
+use weir_tls::{
+    Acceptor, Client, ClientSettings, Connector, Facts, PeerName, Roots, Server, ServerSettings, Session,
+    SystemTime, TimeProvider, TlsError, UnixTime,
+};
+
+/// An authority and a certificate for `localhost` and `127.0.0.1`, on disk.
+pub struct Pki {
+    pub authority: Authority,
+    pub issued: Issued,
+    pub files: Files,
+    _directory: TempDir,
+}
+
+impl Pki {
+    pub fn new(kind: KeyKind) -> Self {
+        let authority = Authority::new().unwrap();
+        let issued = authority.issue(&["localhost", "127.0.0.1"], kind).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let files = issued.write_to(directory.path()).unwrap();
+        Self { authority, issued, files, _directory: directory }
+    }
+
+    pub fn server_settings(&self) -> ServerSettings {
+        ServerSettings::new(self.issued.identity())
+    }
+
+    pub fn client_settings(&self) -> ClientSettings {
+        ClientSettings { roots: Roots::File(self.files.ca.clone()), ..ClientSettings::default() }
+    }
+
+    pub fn acceptor(&self, change: impl FnOnce(&mut ServerSettings)) -> Acceptor {
+        let mut settings = self.server_settings();
+        change(&mut settings);
+        Server::new(&settings).unwrap().core()
+    }
+
+    pub fn connector(&self, change: impl FnOnce(&mut ClientSettings)) -> Connector {
+        let mut settings = self.client_settings();
+        change(&mut settings);
+        Client::new(&settings).unwrap().core()
+    }
+}
+
+/// A wall clock that the test moves.
+#[derive(Debug)]
+pub struct Clock(AtomicU64);
+
+impl Clock {
+    pub fn new(seconds: u64) -> Arc<Self> {
+        Arc::new(Self(AtomicU64::new(seconds)))
+    }
+
+    /// The system's time now, and then only as the test moves it.
+    pub fn stopped_now() -> Arc<Self> {
+        Self::new(SystemTime.current_time().unwrap().as_secs())
+    }
+
+    pub fn advance(&self, seconds: u64) {
+        self.0.fetch_add(seconds, Ordering::SeqCst);
+    }
+
+    pub fn retreat(&self, seconds: u64) {
+        self.0.fetch_sub(seconds, Ordering::SeqCst);
+    }
+}
+
+impl TimeProvider for Clock {
+    fn current_time(&self) -> Option<UnixTime> {
+        Some(UnixTime::since_unix_epoch(std::time::Duration::from_secs(self.0.load(Ordering::SeqCst))))
+    }
+}
+
+pub fn localhost() -> PeerName {
+    "localhost".parse().unwrap()
+}
+
+/// A client and a server, with the bytes on their way.
+pub struct Pair {
+    pub client: Session,
+    pub server: Session,
+    pub to_server: Vec<u8>,
+    pub to_client: Vec<u8>,
+    /// What each side has decrypted.
+    pub at_server: Vec<u8>,
+    pub at_client: Vec<u8>,
+}
+
+impl Pair {
+    pub fn new(connector: &Connector, acceptor: &Acceptor) -> Self {
+        Self::to(&localhost(), connector, acceptor)
+    }
+
+    pub fn to(name: &PeerName, connector: &Connector, acceptor: &Acceptor) -> Self {
+        Self {
+            client: connector.connect(name),
+            server: acceptor.accept(),
+            to_server: Vec::new(),
+            to_client: Vec::new(),
+            at_server: Vec::new(),
+            at_client: Vec::new(),
+        }
+    }
+
+    /// Carries bytes until both sides are silent. The first error of each side, client's first.
+    pub fn settle(&mut self) -> (Option<TlsError>, Option<TlsError>) {
+        let (mut client_error, mut server_error) = (None, None);
+        if self.client.is_handshaking() && self.to_client.is_empty() {
+            let started = self.client.receive(&mut [], &mut self.at_client, &mut self.to_server);
+            client_error = started.err();
+        }
+        while !self.to_server.is_empty() || !self.to_client.is_empty() {
+            let mut bytes = std::mem::take(&mut self.to_server);
+            if !bytes.is_empty() && server_error.is_none() {
+                let result = self.server.receive(&mut bytes, &mut self.at_server, &mut self.to_client);
+                server_error = result.err();
+            }
+            let mut bytes = std::mem::take(&mut self.to_client);
+            if !bytes.is_empty() && client_error.is_none() {
+                let result = self.client.receive(&mut bytes, &mut self.at_client, &mut self.to_server);
+                client_error = result.err();
+            }
+        }
+        (client_error, server_error)
+    }
+
+    /// Handshakes, says hello in both directions, closes both, and returns what was negotiated, which both sides must
+    /// agree on.
+    pub fn exchange(&mut self) -> Facts {
+        assert_eq!(self.settle(), (None, None));
+        self.client.send(b"request", &mut self.to_server).unwrap();
+        self.server.send(b"answer", &mut self.to_client).unwrap();
+        assert_eq!(self.settle(), (None, None));
+        assert_eq!((&self.at_server[..], &self.at_client[..]), (&b"request"[..], &b"answer"[..]));
+        self.client.close(&mut self.to_server);
+        assert_eq!(self.settle(), (None, None));
+        assert!(self.server.peer_closed() && !self.client.peer_closed());
+        assert_eq!(self.client.facts(), self.server.facts());
+        self.client.facts().unwrap().clone()
+    }
+}
+
+pub fn handshake(connector: &Connector, acceptor: &Acceptor) -> Facts {
+    Pair::new(connector, acceptor).exchange()
+}
