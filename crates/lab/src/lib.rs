@@ -1,3 +1,32 @@
-//! Experiment, plan, runs, statistics, report.
-mod rng;
+//! The lab: from an experiment file to a verdict. It drives processes, and links none of what it measures.
+//!
+//! `experiment.toml` becomes a plan (cells, blocks, seeded order); each run starts fresh processes on stated cores and
+//! is stored as it ends; validity and limit are judged per run; statistics, `summary.json`, table and report are pure
+//! functions of what is stored.
+
+pub mod error;
+pub mod experiment;
+pub mod histogram;
+pub mod limit;
+pub mod network;
+pub mod options;
+pub mod placement;
+pub mod plan;
+pub mod process;
+pub mod run;
 pub mod stats;
+pub mod store;
+pub mod target;
+pub mod template;
+pub mod validity;
+
+mod conduct;
+mod interrupt;
+mod machine;
+mod progress;
+mod rng;
+#[cfg(test)]
+mod testing;
+
+pub use error::{ConfigError, LabError};
+pub use options::RunOptions;

@@ -1,0 +1,331 @@
+//! An experiment from its plan to its stored runs: calibration, then the blocks.
+
+use crate::error::LabError;
+use crate::experiment::{Load, Mode};
+use crate::plan::{ASSUMED_OVERHEAD_MS, Cell, EqualRate, Plan, PlannedRun, Stage};
+use crate::progress::Progress;
+use crate::run::{Executor, Request, RunRecord};
+use crate::store::Store;
+use std::collections::BTreeMap;
+
+/// Makes every run of the plan that is not stored yet.
+///
+/// The number of blocks and the equal rates are fixed before the first block and written into the stored plan: what a
+/// block shows cannot change how many there will be.
+pub fn conduct(
+    plan: &mut Plan,
+    store: &Store,
+    executor: &mut dyn Executor,
+    progress: &mut dyn Progress,
+) -> Result<(), LabError> {
+    store.write_json("plan.json", plan)?;
+    let calibration = plan.calibration.clone();
+    progress.begin(calibration.len() as u64, plan.calibration_total_ms(ASSUMED_OVERHEAD_MS));
+    let records = make(plan, &calibration, store, executor, progress)?;
+    if plan.rates.is_empty() {
+        plan.rates = equal_rates(plan, &records)?;
+    }
+    if plan.blocks.is_empty() {
+        let minutes = plan.experiment.minutes.unwrap_or_default();
+        let spent = records.iter().map(|record| record.observation.elapsed_ms).sum();
+        plan.fix_blocks(plan.blocks_that_fit(minutes, spent, overhead_ms(&records)));
+    }
+    store.write_json("plan.json", plan)?;
+    let blocks: Vec<PlannedRun> = plan.blocks.iter().flatten().cloned().collect();
+    let block_ms =
+        plan.block_ms(if records.is_empty() { ASSUMED_OVERHEAD_MS } else { overhead_ms(&records) });
+    progress.begin(blocks.len() as u64, block_ms * plan.blocks.len() as u64);
+    make(plan, &blocks, store, executor, progress)?;
+    progress.end();
+    Ok(())
+}
+
+fn make(
+    plan: &Plan,
+    runs: &[PlannedRun],
+    store: &Store,
+    executor: &mut dyn Executor,
+    progress: &mut dyn Progress,
+) -> Result<Vec<RunRecord>, LabError> {
+    let mut records = Vec::with_capacity(runs.len());
+    for run in runs {
+        if let Some(record) = store.run(&run.id)? {
+            progress.skipped();
+            records.push(record);
+            continue;
+        }
+        let rate = plan.rate(&run.cell);
+        if run.cell.load == Load::EqualRate && rate.is_none() {
+            progress.skipped();
+            continue;
+        }
+        let request = Request::new(run, &plan.experiment, rate);
+        progress.starts(run, plan.blocks.len());
+        let record = RunRecord::new(&request, &plan.experiment, executor.execute(&request)?);
+        store.write_run(&record)?;
+        progress.ended(&record);
+        records.push(record);
+    }
+    Ok(records)
+}
+
+/// What a run costs beyond warm-up and window: the slow half of what calibration saw.
+fn overhead_ms(records: &[RunRecord]) -> u64 {
+    let spent = |record: &RunRecord| {
+        record.observation.elapsed_ms.saturating_sub(record.warmup_ms + record.window_ms) as f64
+    };
+    let all: Vec<f64> =
+        records.iter().filter(|record| record.observation.failure.is_none()).map(spent).collect();
+    let median = crate::stats::median(&all).unwrap_or(ASSUMED_OVERHEAD_MS as f64);
+    let slow: Vec<f64> = all.iter().copied().filter(|value| *value >= median).collect();
+    // Some milliseconds more for writing the result and the lab's own turn.
+    crate::stats::median(&slow).unwrap_or(median) as u64 + 5
+}
+
+/// The equal rate of each mode: a share of the slowest target's maximum, in two significant digits.
+///
+/// A mode without a gateway takes the lowest rate of the modes with the same client side, where there is one: its
+/// latency is there to be read beside theirs.
+fn equal_rates(plan: &Plan, records: &[RunRecord]) -> Result<Vec<EqualRate>, LabError> {
+    let mut slowest: BTreeMap<(Mode, u32, u64), (&RunRecord, f64)> = BTreeMap::new();
+    for record in records.iter().filter(|record| record.run.stage == Stage::Calibration) {
+        let Some(load) = record.observation.load.as_ref().filter(|_| record.validity.is_valid()) else {
+            continue;
+        };
+        let maximum = load.requests_per_second;
+        let Cell { mode, connections, bytes, .. } = record.run.cell;
+        let entry = slowest.entry((mode, connections, bytes)).or_insert((record, maximum));
+        if maximum < entry.1 {
+            *entry = (record, maximum);
+        }
+    }
+    if slowest.is_empty() && !plan.calibration.is_empty() {
+        let reasons = records.iter().find(|record| !record.validity.is_valid());
+        let reason =
+            reasons.map_or_else(String::new, |record| format!("; {}: {}", record.run.id, record.validity));
+        return Err(LabError::Calibration(format!("no target gave a valid run{reason}")));
+    }
+    let mut rates: Vec<EqualRate> = slowest
+        .into_iter()
+        .map(|((mode, connections, bytes), (record, maximum))| EqualRate {
+            mode,
+            connections,
+            bytes,
+            requests_per_second: two_digits(plan.experiment.rate_share * maximum),
+            slowest: record.run.cell.target.clone(),
+            slowest_maximum: maximum,
+        })
+        .collect();
+    let with_gateway: Vec<EqualRate> =
+        rates.iter().filter(|rate| rate.mode.upstream().is_some()).cloned().collect();
+    for rate in rates.iter_mut().filter(|rate| rate.mode.upstream().is_none()) {
+        let beside = with_gateway.iter().filter(|other| {
+            (other.mode.client(), other.connections, other.bytes)
+                == (rate.mode.client(), rate.connections, rate.bytes)
+        });
+        if let Some(lowest) = beside.min_by(|a, b| a.requests_per_second.total_cmp(&b.requests_per_second))
+            && lowest.requests_per_second < rate.requests_per_second
+        {
+            *rate = EqualRate { mode: rate.mode, ..lowest.clone() };
+        }
+    }
+    Ok(rates)
+}
+
+/// Rounds down to two significant digits.
+fn two_digits(rate: f64) -> f64 {
+    let unit = 10_f64.powf(rate.max(1.0).log10().floor() - 1.0).max(1.0);
+    ((rate / unit).floor() * unit).max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::RunOptions;
+    use crate::plan::Targets;
+    use crate::testing::{MockExecutor, experiment, targets};
+
+    const COSTS: [(&str, f64); 3] = [("direct", 10.0), ("fast", 20.0), ("slow", 25.0)];
+
+    struct Bench {
+        _directory: tempfile::TempDir,
+        store: Store,
+        targets: Targets,
+    }
+
+    fn bench() -> Bench {
+        let directory = tempfile::tempdir().expect("a directory");
+        let store = Store::create(&directory.path().join("results")).expect("is made");
+        let targets = targets(directory.path());
+        Bench { _directory: directory, store, targets }
+    }
+
+    fn plan(bench: &Bench, change: impl FnOnce(&mut crate::experiment::Experiment)) -> Plan {
+        let mut experiment = experiment();
+        change(&mut experiment);
+        Plan::new(experiment, &bench.targets, &RunOptions::default()).expect("plans")
+    }
+
+    #[test]
+    fn calibration_comes_first_and_each_block_runs_each_cell_once() {
+        let bench = bench();
+        let mut plan = plan(&bench, |_| {});
+        let mut executor = MockExecutor::new(&COSTS);
+        conduct(&mut plan, &bench.store, &mut executor, &mut ()).expect("runs");
+        // fast and slow in two modes, direct in one; the A/A twin is calibrated with its target.
+        let (calibration, blocks) = executor.asked.split_at(5);
+        assert!(
+            calibration
+                .iter()
+                .all(|(id, rate, window)| id.starts_with("cal-") && rate.is_none() && *window == 20)
+        );
+        let cells = plan.cells.len();
+        assert_eq!(cells, 2 * (2 * 3 + 1));
+        assert_eq!(blocks.len(), 6 * cells);
+        for (index, block) in blocks.chunks(cells).enumerate() {
+            let mut names: Vec<&str> = block.iter().map(|(id, _, _)| &id[9..]).collect();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), cells);
+            assert!(
+                block
+                    .iter()
+                    .all(|(id, _, window)| id.starts_with(&format!("b{:03}-", index + 1)) && *window == 50)
+            );
+        }
+        assert_eq!(bench.store.runs().expect("reads").len(), 5 + 6 * cells);
+        assert_eq!(bench.store.plan().expect("reads"), plan);
+    }
+
+    #[test]
+    fn the_order_is_that_of_the_seed_and_differs_between_blocks() {
+        let bench = bench();
+        let order = |seed| {
+            let plan = plan(&bench, |experiment| experiment.seed = seed);
+            plan.blocks
+                .iter()
+                .map(|block| block.iter().map(|run| run.cell.to_string()).collect::<Vec<_>>())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(order(1), order(1));
+        assert_ne!(order(1), order(2));
+        let blocks = order(1);
+        assert_ne!(blocks[0], blocks[1]);
+    }
+
+    #[test]
+    fn what_is_compared_lies_together() {
+        let bench = bench();
+        for block in &plan(&bench, |_| {}).blocks {
+            let groups: Vec<_> = block.iter().map(|run| run.cell.group()).collect();
+            let mut changes = groups.clone();
+            changes.dedup();
+            let mut distinct = groups.clone();
+            distinct.sort();
+            distinct.dedup();
+            assert_eq!(changes.len(), distinct.len());
+        }
+    }
+
+    #[test]
+    fn the_equal_rate_is_half_of_the_slowest_targets_maximum() {
+        let bench = bench();
+        let mut plan = plan(&bench, |_| {});
+        let mut executor = MockExecutor::new(&COSTS);
+        conduct(&mut plan, &bench.store, &mut executor, &mut ()).expect("runs");
+        let rate = |mode| plan.rates.iter().find(|rate| rate.mode == mode).expect("a rate");
+        let cleartext = rate(Mode::H1cH1c);
+        assert_eq!(cleartext.slowest, "slow");
+        // 1e6 / 25 us, with 2 % of noise.
+        assert!((36_000.0..44_000.0).contains(&cleartext.slowest_maximum), "{cleartext:?}");
+        assert_eq!(cleartext.requests_per_second, two_digits(0.5 * cleartext.slowest_maximum));
+        assert_eq!(
+            rate(Mode::H1c).requests_per_second,
+            cleartext.requests_per_second,
+            "direct is offered the same"
+        );
+        for (id, offered, _) in
+            executor.asked.iter().filter(|(id, _, _)| id.contains("h1-h1c") && id.contains("equal-rate"))
+        {
+            assert_eq!(*offered, Some(rate(Mode::H1H1c).requests_per_second), "{id}");
+        }
+    }
+
+    #[test]
+    fn a_fixed_rate_needs_no_calibration() {
+        let bench = bench();
+        let mut plan = plan(&bench, |experiment| experiment.rate = Some(5000.0));
+        let mut executor = MockExecutor::new(&COSTS);
+        conduct(&mut plan, &bench.store, &mut executor, &mut ()).expect("runs");
+        assert!(
+            executor
+                .asked
+                .iter()
+                .all(|(id, rate, _)| rate.is_none_or(|rate| rate == 5000.0) && !id.starts_with("cal"))
+        );
+    }
+
+    #[test]
+    fn minutes_become_whole_blocks_once_calibration_has_told_what_a_run_costs() {
+        let bench = bench();
+        let mut plan = plan(&bench, |experiment| {
+            experiment.blocks = None;
+            experiment.minutes = Some(1.0);
+        });
+        assert!(plan.blocks.is_empty());
+        conduct(&mut plan, &bench.store, &mut MockExecutor::new(&COSTS), &mut ()).expect("runs");
+        // The mock says 300 ms for each run, of which 270 are overhead: 14 runs of 10 + 50 + 275 ms in 58.5 s.
+        assert_eq!(plan.blocks.len(), 12);
+    }
+
+    #[test]
+    fn an_interrupted_experiment_goes_on_where_it_stopped() {
+        let bench = bench();
+        let mut first = plan(&bench, |_| {});
+        let mut executor = MockExecutor::new(&COSTS);
+        executor.interrupt_at = Some(30);
+        let stopped = conduct(&mut first, &bench.store, &mut executor, &mut ());
+        assert!(matches!(stopped, Err(LabError::Interrupted { .. })));
+        let mut again = bench.store.plan().expect("was stored");
+        let mut rest = MockExecutor::new(&COSTS);
+        conduct(&mut again, &bench.store, &mut rest, &mut ()).expect("runs");
+        let total = 5 + 6 * first.cells.len();
+        assert_eq!((executor.asked.len(), rest.asked.len()), (30, total - 30));
+        let mut all: Vec<_> = executor.asked.iter().chain(&rest.asked).map(|(id, _, _)| id).collect();
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), total, "no run was made twice");
+    }
+
+    #[test]
+    fn a_broken_target_does_not_stop_the_others() {
+        let bench = bench();
+        let mut plan = plan(&bench, |_| {});
+        let mut executor = MockExecutor::new(&COSTS);
+        executor.broken = Some(".slow".into());
+        conduct(&mut plan, &bench.store, &mut executor, &mut ()).expect("runs");
+        let invalid = bench.store.runs().expect("reads").into_iter().filter(|run| !run.validity.is_valid());
+        assert!(invalid.clone().all(|run| run.run.cell.target == "slow"));
+        assert_eq!(invalid.count(), 2 + 6 * 4);
+        assert!(plan.rates.iter().all(|rate| rate.slowest != "slow"));
+    }
+
+    #[test]
+    fn with_nothing_but_broken_targets_there_is_no_equal_rate() {
+        let bench = bench();
+        let mut plan = plan(&bench, |_| {});
+        let mut executor = MockExecutor::new(&COSTS);
+        executor.broken = Some("request".into());
+        let error = conduct(&mut plan, &bench.store, &mut executor, &mut ()).expect_err("cannot").to_string();
+        assert!(error.starts_with("calibration: no target gave a valid run; cal-001"), "{error}");
+    }
+
+    #[test]
+    fn two_significant_digits() {
+        for (rate, rounded) in
+            [(13_765.0, 13_000.0), (9999.0, 9900.0), (105.0, 100.0), (57.9, 57.0), (3.3, 3.0), (0.2, 1.0)]
+        {
+            assert_eq!(two_digits(rate), rounded);
+        }
+    }
+}

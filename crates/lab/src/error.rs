@@ -1,0 +1,117 @@
+//! What can go wrong, and whose fault it was.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Why the lab stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// The experiment, a target's description or an option is wrong: the user's to mend.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A file or directory could not be read or written.
+    #[error("{}: {action}: {source}", path.display())]
+    File {
+        /// Which one.
+        path: PathBuf,
+        /// What was being done.
+        action: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A stored result does not have the form that it was written in.
+    #[error("{}: not a result of this program: {message}", path.display())]
+    Stored {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The machine refuses what every run needs.
+    #[error("{action}: {source}")]
+    System {
+        /// What was being done.
+        action: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// No cell is left to run.
+    #[error("nothing to run: {0}")]
+    Nothing(String),
+    /// No run of a mode gave a rate from which the equal rate could be taken.
+    #[error("calibration: {0}")]
+    Calibration(String),
+    /// SIGINT or SIGTERM. What was stored stays.
+    #[error("interrupted; the runs so far are kept: continue with --continue {}", directory.display())]
+    Interrupted {
+        /// Where the results are.
+        directory: PathBuf,
+    },
+}
+
+impl LabError {
+    /// The exit code of the program: 2 for usage and configuration, 1 for the rest.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Config(_) => 2,
+            _ => 1,
+        }
+    }
+
+    pub(crate) fn file(
+        path: impl Into<PathBuf>,
+        action: &'static str,
+    ) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File { path, action, source }
+    }
+}
+
+/// A wrong value, where it stands and what is allowed.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    /// The file, or the option of the command line.
+    pub source: String,
+    /// The line, counted from 1, where it is known.
+    pub line: Option<usize>,
+    /// What is wrong and what is allowed.
+    pub message: String,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(formatter, "{}:{line}: {}", self.source, self.message),
+            None => write!(formatter, "{}: {}", self.source, self.message),
+        }
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+impl ConfigError {
+    pub(crate) fn new(source: impl fmt::Display, message: impl Into<String>) -> Self {
+        Self { source: source.to_string(), line: None, message: message.into() }
+    }
+
+    /// An error of the TOML reader: its span becomes a line.
+    pub(crate) fn toml(source: impl fmt::Display, text: &str, error: &toml::de::Error) -> Self {
+        let line = error.span().map(|span| line_at(text, span.start));
+        Self { source: source.to_string(), line, message: error.message().replace('\n', ": ") }
+    }
+
+    /// An error about the value of `key`: the line on which the key is given in `text`.
+    pub(crate) fn key(source: impl fmt::Display, text: &str, key: &str, message: impl fmt::Display) -> Self {
+        let name = key.rsplit('.').next().unwrap_or(key);
+        let gives = |line: &str| {
+            line.trim_start().strip_prefix(name).is_some_and(|rest| rest.trim_start().starts_with('='))
+        };
+        let line = text.lines().position(gives).map(|index| index + 1);
+        Self { source: source.to_string(), line, message: format!("{key}: {message}") }
+    }
+}
+
+/// The line of a byte offset, counted from 1.
+pub(crate) fn line_at(text: &str, offset: usize) -> usize {
+    text.as_bytes().iter().take(offset).filter(|byte| **byte == b'\n').count() + 1
+}

@@ -1,0 +1,31 @@
+//! SIGINT and SIGTERM to the lab itself: a flag that every wait looks at, so that no process is left behind.
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether the lab was told to stop.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// From now on SIGINT and SIGTERM set the flag.
+    pub fn on_signals() -> io::Result<Self> {
+        let interrupt = Self::default();
+        for signal in [SIGINT, SIGTERM] {
+            signal_hook::flag::register(signal, Arc::clone(&interrupt.0))?;
+        }
+        Ok(interrupt)
+    }
+
+    /// Whether a signal came.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// As a signal does.
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}

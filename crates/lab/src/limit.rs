@@ -1,0 +1,131 @@
+//! Who was the limit of a run: information beside its numbers, not a judgement on them.
+
+use crate::run::Parts;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What held a run's rate down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Limit {
+    /// The target used its cores fully.
+    #[serde(rename = "gateway")]
+    Gateway,
+    /// The test server did.
+    #[serde(rename = "origin")]
+    Origin,
+    /// The load engine did.
+    #[serde(rename = "load")]
+    Load,
+    /// Several parts filled a core that they share.
+    #[serde(rename = "shared cores")]
+    SharedCores,
+    /// Nobody used its cores fully: the offered rate, or waiting.
+    #[serde(rename = "neither")]
+    Neither,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(match self {
+            Self::Gateway => "gateway",
+            Self::Origin => "origin",
+            Self::Load => "load",
+            Self::SharedCores => "shared cores",
+            Self::Neither => "neither",
+        })
+    }
+}
+
+/// Cores used this much are full: the rest is lost between window edges and scheduler ticks.
+const FULL: f64 = 0.95;
+
+/// The share of what is used on shared cores from which on one part alone is called the limit.
+const DOMINATES: f64 = 0.75;
+
+/// Names the limit of a run from what each part used of its cores.
+pub fn of(parts: &Parts<'_>) -> Limit {
+    let users = [
+        (Limit::Gateway, parts.gateway.map(|server| &server.cost), parts.gateway_cores),
+        (Limit::Origin, parts.origin.map(|server| &server.cost), parts.origin_cores),
+        (Limit::Load, Some(&parts.load.engine), parts.load_cores),
+    ];
+    // Cores in use, not shares of cores: parts that share a set can then be added.
+    let used = users.map(|(who, cost, cores)| {
+        (who, cost.map_or(0.0, |cost| cost.utilisation * f64::from(cost.cores)), cores)
+    });
+    let full = |(_, cpu, cores): &(Limit, f64, &[usize])| {
+        let shared: f64 =
+            used.iter().filter(|(_, _, others)| overlap(cores, others)).map(|(_, cpu, _)| cpu).sum();
+        let available = cores.len().max(1) as f64;
+        *cpu > 0.0 && shared >= FULL * available
+    };
+    for part in used.iter().filter(|part| full(part)) {
+        let (who, cpu, cores) = part;
+        let shared: f64 =
+            used.iter().filter(|(_, _, others)| overlap(cores, others)).map(|(_, cpu, _)| cpu).sum();
+        if *cpu >= DOMINATES * shared {
+            return *who;
+        }
+    }
+    if used.iter().any(full) { Limit::SharedCores } else { Limit::Neither }
+}
+
+fn overlap(left: &[usize], right: &[usize]) -> bool {
+    left.iter().any(|core| right.contains(core))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::load_result;
+    use weir_load::result::{Cost, ServerCost};
+
+    fn limit(gateway: f64, origin: f64, load: f64, cores: [&[usize]; 3]) -> Limit {
+        let server = |utilisation: f64, cores: &[usize]| ServerCost {
+            pid: 1,
+            cost: Cost { utilisation, cores: cores.len() as u32, ..Cost::default() },
+            rss_peak_kib: 1,
+        };
+        let mut result = load_result();
+        result.engine = server(load, cores[2]).cost;
+        let (gateway, origin) = (server(gateway, cores[0]), server(origin, cores[1]));
+        of(&Parts {
+            load: &result,
+            gateway: Some(&gateway),
+            origin: Some(&origin),
+            gateway_cores: cores[0],
+            origin_cores: cores[1],
+            load_cores: cores[2],
+        })
+    }
+
+    const APART: [&[usize]; 3] = [&[0], &[1], &[2]];
+    const SHARED: [&[usize]; 3] = [&[0], &[1], &[1]];
+    const ONE: [&[usize]; 3] = [&[0], &[0], &[0]];
+
+    #[test]
+    fn a_full_part_on_its_own_cores_is_the_limit() {
+        assert_eq!(limit(0.99, 0.4, 0.4, APART), Limit::Gateway);
+        assert_eq!(limit(0.5, 0.97, 0.4, APART), Limit::Origin);
+        assert_eq!(limit(0.5, 0.4, 0.96, APART), Limit::Load);
+        assert_eq!(limit(0.5, 0.4, 0.3, APART), Limit::Neither);
+        assert_eq!(limit(0.99, 0.4, 0.97, APART), Limit::Gateway);
+    }
+
+    #[test]
+    fn a_shared_full_core_names_who_dominates_or_nobody() {
+        assert_eq!(limit(0.99, 0.4, 0.4, SHARED), Limit::Gateway);
+        assert_eq!(limit(0.7, 0.45, 0.53, SHARED), Limit::SharedCores);
+        assert_eq!(limit(0.7, 0.2, 0.78, SHARED), Limit::Load);
+        assert_eq!(limit(0.7, 0.8, 0.18, SHARED), Limit::Origin);
+        assert_eq!(limit(0.7, 0.4, 0.4, SHARED), Limit::Neither);
+        assert_eq!(limit(0.4, 0.3, 0.28, ONE), Limit::SharedCores);
+        assert_eq!(limit(0.8, 0.1, 0.08, ONE), Limit::Gateway);
+    }
+
+    #[test]
+    fn a_part_with_two_cores_is_full_when_both_are() {
+        assert_eq!(limit(0.6, 0.1, 0.1, [&[0, 1], &[2], &[3]]), Limit::Neither);
+        assert_eq!(limit(0.97, 0.1, 0.1, [&[0, 1], &[2], &[3]]), Limit::Gateway);
+    }
+}

@@ -1,0 +1,294 @@
+//! Processes under test: started on stated cores, found ready, ended by their pid, never left behind.
+
+use crate::interrupt::Interrupt;
+use crate::target::{Stop, StopSignal};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::net::TcpStream;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// How often a wait looks whether the lab itself was told to stop.
+const INTERRUPT_CHECK: Duration = Duration::from_millis(100);
+
+/// How often a ready check tries again. Short, since a run lasts about a second and this is lost time in each.
+const READY_INTERVAL: Duration = Duration::from_millis(2);
+
+/// How much of a process's own words is kept with its run.
+const TAIL_BYTES: u64 = 2000;
+
+/// The cores that this process may use.
+pub fn allowed_cores() -> io::Result<Vec<usize>> {
+    let set = sched_getaffinity(None)?;
+    Ok((0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core)).collect())
+}
+
+/// A child process and the group that it leads. Dropped, the whole group is killed.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    pid: Pid,
+    pidfd: OwnedFd,
+    output: PathBuf,
+    errors: PathBuf,
+    status: Option<ExitStatus>,
+}
+
+/// How a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waited {
+    /// The process has ended.
+    Ended,
+    /// The deadline passed first.
+    Deadline,
+    /// The lab was told to stop.
+    Interrupted,
+}
+
+impl Process {
+    /// Starts `command` on `cores`, with `directory/NAME.out` and `directory/NAME.err` for its words.
+    ///
+    /// The affinity is set on a thread of ours, from which the child inherits it: so every program is placed alike,
+    /// whether or not it can place itself.
+    pub fn start(name: &str, command: &[String], cores: &[usize], directory: &Path) -> io::Result<Self> {
+        let (program, arguments) = command
+            .split_first()
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "empty command"))?;
+        let (output, errors) = (directory.join(format!("{name}.out")), directory.join(format!("{name}.err")));
+        let mut starting = Command::new(program);
+        starting.args(arguments).stdin(Stdio::null()).process_group(0);
+        starting.stdout(File::create(&output)?).stderr(File::create(&errors)?);
+        let mut set = CpuSet::new();
+        for core in cores {
+            set.set(*core);
+        }
+        let placed = std::thread::scope(|scope| {
+            let start =
+                || sched_setaffinity(None, &set).map_err(io::Error::from).and_then(|()| starting.spawn());
+            scope.spawn(start).join()
+        });
+        let mut child = placed.unwrap_or_else(|_| Err(io::Error::other("the starting thread failed")))?;
+        let pid = Pid::from_child(&child);
+        match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(pidfd) => Ok(Self { child, pid, pidfd, output, errors, status: None }),
+            Err(error) => {
+                child.kill()?;
+                child.wait()?;
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Its pid.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until `address` accepts a connection; an error says why it will not.
+    pub fn wait_ready(&self, address: &str, timeout: Duration, interrupt: &Interrupt) -> Result<(), String> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            let Err(error) = TcpStream::connect(address) else { return Ok(()) };
+            if self.wait(Duration::ZERO, interrupt) == Waited::Ended {
+                return Err("it ended before it was ready".into());
+            }
+            if interrupt.is_set() {
+                return Err("interrupted".into());
+            }
+            if Instant::now() >= deadline {
+                return Err(format!("not ready after {} ms: {address}: {error}", timeout.as_millis()));
+            }
+            std::thread::sleep(READY_INTERVAL);
+        }
+    }
+
+    /// Waits for its end without using the processor meanwhile.
+    pub fn wait(&self, timeout: Duration, interrupt: &Interrupt) -> Waited {
+        let deadline = Instant::now() + timeout;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if self.ends_within(left.min(INTERRUPT_CHECK)) {
+                return Waited::Ended;
+            }
+            if interrupt.is_set() {
+                return Waited::Interrupted;
+            }
+            if left.is_zero() {
+                return Waited::Deadline;
+            }
+        }
+    }
+
+    fn ends_within(&self, time: Duration) -> bool {
+        let timeout = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) };
+        let mut fds = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        // An interrupted poll is one that found nothing: the caller asks again.
+        poll(&mut fds, Some(&timeout)).is_ok_and(|ready| ready > 0)
+    }
+
+    /// Asks it to end; what it says is collected by [`Process::finish`].
+    pub fn signal(&self, signal: StopSignal) {
+        let signal = match signal {
+            StopSignal::Term => Signal::TERM,
+            StopSignal::Quit => Signal::QUIT,
+            StopSignal::Int => Signal::INT,
+            StopSignal::Usr1 => Signal::USR1,
+        };
+        // It may have ended by itself, which its status will tell.
+        let _ = kill_process(self.pid, signal);
+    }
+
+    /// Waits for the end after [`Process::signal`], kills what is left of the group, and says how it ended.
+    pub fn finish(&mut self, stop: Stop) -> io::Result<Exit> {
+        let killed = !self.ends_by(Instant::now() + Duration::from_millis(stop.timeout_ms));
+        let status = self.reap()?;
+        Ok(Exit { status: status.to_string(), success: status.success(), killed })
+    }
+
+    fn ends_by(&self, deadline: Instant) -> bool {
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if self.ends_within(left) {
+                return true;
+            }
+            if left.is_zero() {
+                return false;
+            }
+        }
+    }
+
+    /// Kills the group and takes the status. The pid is still ours here, ended or not, so nobody else is hit.
+    fn reap(&mut self) -> io::Result<ExitStatus> {
+        if let Some(status) = self.status {
+            return Ok(status);
+        }
+        let _ = kill_process_group(self.pid, Signal::KILL);
+        let status = self.child.wait()?;
+        self.status = Some(status);
+        Ok(status)
+    }
+
+    /// What it wrote to its standard output.
+    pub fn output(&self) -> io::Result<String> {
+        std::fs::read_to_string(&self.output)
+    }
+
+    /// The last of what it wrote to its standard error, or else to its standard output.
+    pub fn last_words(&self) -> String {
+        let errors = tail(&self.errors).unwrap_or_default();
+        if errors.is_empty() { tail(&self.output).unwrap_or_default() } else { errors }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.reap();
+    }
+}
+
+/// How a process ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// In the system's words.
+    pub status: String,
+    /// With code 0.
+    pub success: bool,
+    /// It did not end when asked, and was killed.
+    pub killed: bool,
+}
+
+fn tail(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STOP: Stop = Stop { signal: StopSignal::Term, timeout_ms: 5000 };
+    const LONG: Duration = Duration::from_secs(20);
+
+    fn shell(script: &str) -> (tempfile::TempDir, Process) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let core = allowed_cores().expect("cores")[0];
+        let command = ["sh", "-c", script].map(str::to_owned);
+        let process = Process::start("p", &command, &[core], directory.path()).expect("starts");
+        (directory, process)
+    }
+
+    #[test]
+    fn its_words_and_status_are_kept() {
+        let (_directory, mut process) = shell("echo out; echo err >&2; exit 3");
+        assert_eq!(process.wait(LONG, &Interrupt::default()), Waited::Ended);
+        let exit = process.finish(STOP).expect("ends");
+        assert_eq!((exit.success, exit.killed, exit.status.as_str()), (false, false, "exit status: 3"));
+        assert_eq!((process.output().expect("output").trim(), process.last_words().as_str()), ("out", "err"));
+    }
+
+    #[test]
+    fn it_runs_on_the_cores_given() {
+        let core = allowed_cores().expect("cores")[0];
+        let (_directory, mut process) = shell("grep Cpus_allowed_list /proc/self/status");
+        process.wait(LONG, &Interrupt::default());
+        process.finish(STOP).expect("ends");
+        assert_eq!(
+            process.output().expect("output").split_whitespace().last(),
+            Some(core.to_string().as_str())
+        );
+        assert!(allowed_cores().expect("cores").contains(&core), "our own cores are as before");
+    }
+
+    #[test]
+    fn a_process_that_ignores_the_signal_is_killed_with_its_children() {
+        let (_directory, mut process) = shell("trap '' TERM; sleep 1000 & echo $!; wait; sleep 1000");
+        let deadline = Instant::now() + LONG;
+        let child = loop {
+            if let Ok(pid) = process.output().expect("output").trim().parse::<u32>() {
+                break pid;
+            }
+            assert!(Instant::now() < deadline, "the shell said nothing");
+            std::thread::yield_now();
+        };
+        process.signal(StopSignal::Term);
+        let exit = process.finish(Stop { timeout_ms: 1, ..STOP }).expect("ends");
+        assert!(exit.killed, "{exit:?}");
+        let state = || std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+        while state().rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(" Z")) {
+            assert!(Instant::now() < deadline, "the child outlived its group");
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn readiness_is_a_connection_and_an_early_end_is_told() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("binds");
+        let address = listener.local_addr().expect("an address").to_string();
+        let (_directory, process) = shell("sleep 1000");
+        assert_eq!(process.wait_ready(&address, LONG, &Interrupt::default()), Ok(()));
+        drop(listener);
+        let late = process.wait_ready(&address, Duration::from_millis(1), &Interrupt::default());
+        assert!(late.expect_err("nobody listens").starts_with("not ready after 1 ms"));
+        let (_directory, process) = shell("exit 1");
+        let ended = process.wait_ready(&address, LONG, &Interrupt::default());
+        assert_eq!(ended, Err("it ended before it was ready".into()));
+    }
+
+    #[test]
+    fn an_interrupt_ends_a_wait() {
+        let (_directory, process) = shell("sleep 1000");
+        let interrupt = Interrupt::default();
+        interrupt.set();
+        assert_eq!(process.wait(LONG, &interrupt), Waited::Interrupted);
+    }
+}

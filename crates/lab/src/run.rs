@@ -1,0 +1,156 @@
+//! One process run: what is asked of an executor, what it saw, and what is stored.
+
+use crate::error::LabError;
+use crate::limit::Limit;
+use crate::plan::{PlannedRun, Stage};
+use crate::validity::{self, Validity};
+use crate::{experiment::Experiment, limit};
+use serde::{Deserialize, Serialize};
+use weir_load::result::{LoadResult, ServerCost};
+
+/// Makes one run. The lab's own starts processes; tests give results that they made up.
+pub trait Executor {
+    /// Starts everything afresh, loads, measures, stops. A target that fails is an [`Observation`], not an error.
+    fn execute(&mut self, request: &Request<'_>) -> Result<Observation, LabError>;
+}
+
+/// What a run is asked to do.
+#[derive(Clone, Debug)]
+pub struct Request<'a> {
+    /// Which cell, which block.
+    pub run: &'a PlannedRun,
+    /// Requests per second; `None` in a closed loop.
+    pub rate: Option<f64>,
+    /// Milliseconds of load before the window.
+    pub warmup_ms: u64,
+    /// Milliseconds of the window.
+    pub window_ms: u64,
+}
+
+impl<'a> Request<'a> {
+    /// The request for a planned run.
+    pub fn new(run: &'a PlannedRun, experiment: &Experiment, rate: Option<f64>) -> Self {
+        let window_ms = match run.stage {
+            Stage::Calibration => experiment.calibration_ms,
+            Stage::Block(_) => experiment.window_ms,
+        };
+        Self { run, rate, warmup_ms: experiment.warmup_ms, window_ms }
+    }
+}
+
+/// What an executor saw.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Observation {
+    /// The load engine's result, if it came to one.
+    pub load: Option<LoadResult>,
+    /// Why there is no result, or why it is not to be trusted.
+    pub failure: Option<String>,
+    /// The processes, in the order in which they were started.
+    pub processes: Vec<ProcessReport>,
+    /// Connections that the origin has seen; `None` without a gateway or where the system does not tell.
+    pub upstream_connections: Option<u64>,
+    /// Milliseconds from the first process's start to the last one's end.
+    pub elapsed_ms: u64,
+}
+
+/// One process of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessReport {
+    /// `origin`, `target` or `load`.
+    pub role: String,
+    /// Program and arguments.
+    pub command: Vec<String>,
+    /// The cores that it was placed on.
+    pub cores: Vec<usize>,
+    /// How it ended.
+    pub exit: String,
+    /// The last of its standard error.
+    pub stderr: String,
+}
+
+/// A run as it is stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// Version of this layout.
+    pub schema: u32,
+    /// What was planned.
+    #[serde(flatten)]
+    pub run: PlannedRun,
+    /// Requests per second that were offered; `None` in a closed loop.
+    pub rate: Option<f64>,
+    /// Milliseconds of load before the window.
+    pub warmup_ms: u64,
+    /// Milliseconds of the window.
+    pub window_ms: u64,
+    /// Whether it may be used.
+    pub validity: Validity,
+    /// What held the rate down; `None` where no window was measured.
+    pub limit: Option<Limit>,
+    /// What was seen.
+    pub observation: Observation,
+}
+
+impl RunRecord {
+    /// Judges an observation.
+    pub fn new(request: &Request<'_>, experiment: &Experiment, observation: Observation) -> Self {
+        let mut record = Self {
+            schema: 1,
+            run: request.run.clone(),
+            rate: request.rate,
+            warmup_ms: request.warmup_ms,
+            window_ms: request.window_ms,
+            validity: Validity::Valid,
+            limit: None,
+            observation,
+        };
+        record.judge(experiment);
+        record
+    }
+
+    /// Judges again, by the rules of this program: what was stored may come from another version.
+    pub fn judge(&mut self, experiment: &Experiment) {
+        self.limit = self.parts().map(|parts| limit::of(&parts));
+        self.validity = validity::of(self, experiment);
+    }
+
+    /// The costs of each part; `None` where no window was measured.
+    pub fn parts(&self) -> Option<Parts<'_>> {
+        let load = self.observation.load.as_ref()?;
+        let cores = |role: &str| -> &[usize] {
+            let report = self.observation.processes.iter().find(|process| process.role == role);
+            report.map_or(&[], |process| &process.cores)
+        };
+        let with_gateway = self.run.cell.mode.upstream().is_some();
+        let (gateway, origin) = match (with_gateway, load.servers.as_slice()) {
+            (true, [gateway, origin, ..]) => (Some(gateway), Some(origin)),
+            (true, [gateway]) => (Some(gateway), None),
+            (false, [origin, ..]) => (None, Some(origin)),
+            (_, []) => (None, None),
+        };
+        Some(Parts {
+            load,
+            gateway,
+            origin,
+            gateway_cores: cores("target"),
+            origin_cores: cores("origin"),
+            load_cores: cores("load"),
+        })
+    }
+}
+
+/// The costs of a run, by part.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts<'a> {
+    /// The engine's whole result.
+    pub load: &'a LoadResult,
+    /// The target; `None` when there is no gateway.
+    pub gateway: Option<&'a ServerCost>,
+    /// The test server.
+    pub origin: Option<&'a ServerCost>,
+    /// Where the target ran.
+    pub gateway_cores: &'a [usize],
+    /// Where the test server ran.
+    pub origin_cores: &'a [usize],
+    /// Where the load engine ran.
+    pub load_cores: &'a [usize],
+}

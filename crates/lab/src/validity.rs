@@ -1,0 +1,289 @@
+//! Whether a run may be used. An invalid run is kept and listed, and never averaged: one that only made errors can be
+//! the fastest of all.
+
+use crate::experiment::{Experiment, Side, Tls};
+use crate::run::RunRecord;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use weir_load::result::{Handshakes, LoadResult};
+
+/// `valid`, or `invalid: reason`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum Validity {
+    /// It may be used.
+    Valid,
+    /// It may not, and why.
+    Invalid(String),
+}
+
+impl Validity {
+    /// Whether it may be used.
+    pub fn is_valid(&self) -> bool {
+        *self == Self::Valid
+    }
+}
+
+impl fmt::Display for Validity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Valid => formatter.write_str("valid"),
+            Self::Invalid(reason) => write!(formatter, "invalid: {reason}"),
+        }
+    }
+}
+
+impl From<Validity> for String {
+    fn from(validity: Validity) -> Self {
+        validity.to_string()
+    }
+}
+
+impl From<String> for Validity {
+    fn from(text: String) -> Self {
+        match text.strip_prefix("invalid: ") {
+            Some(reason) => Self::Invalid(reason.to_owned()),
+            None if text == "valid" => Self::Valid,
+            None => Self::Invalid(text),
+        }
+    }
+}
+
+/// The load engine sent less than this share of what was planned: the offered rate was not the one asked for.
+const LEAST_ACHIEVED: f64 = 0.99;
+
+/// The pacer's 99th percentile of lateness may reach this, or [`LAG_SHARE`] of the median response time if that is more.
+const LAG_US: f64 = 1000.0;
+
+/// See [`LAG_US`].
+const LAG_SHARE: f64 = 0.05;
+
+/// Connections to the origin beyond those of the clients: ready checks, and a gateway's race between two dials.
+const UPSTREAM_HANDFUL: u64 = 8;
+
+/// The window may be off by this share; more means that the engine did not get the processor.
+const WINDOW_SHARE: f64 = 0.1;
+
+/// Judges a run: the first rule that it breaks is the reason.
+pub fn of(record: &RunRecord, experiment: &Experiment) -> Validity {
+    match broken_rule(record, experiment) {
+        Some(reason) => Validity::Invalid(reason),
+        None => Validity::Valid,
+    }
+}
+
+fn broken_rule(record: &RunRecord, experiment: &Experiment) -> Option<String> {
+    if let Some(failure) = &record.observation.failure {
+        return Some(failure.clone());
+    }
+    let Some(load) = &record.observation.load else { return Some("no result".into()) };
+    errors(load)
+        .or_else(|| engine(load))
+        .or_else(|| window(load, record.window_ms))
+        .or_else(|| connections(record, load))
+        .or_else(|| negotiation(load, record.run.cell.mode.client(), &experiment.tls))
+        .or_else(|| pacer(record, load))
+        .or_else(|| accounting(record))
+}
+
+fn errors(load: &LoadResult) -> Option<String> {
+    let listed: Vec<String> = load
+        .errors
+        .iter()
+        .filter(|(_, count)| **count > 0)
+        .map(|(class, count)| format!("{count} {class}"))
+        .collect();
+    if !listed.is_empty() {
+        let wrong = ["status", "length", "malformed"]
+            .iter()
+            .any(|class| load.errors.get(*class).is_some_and(|n| *n > 0));
+        return Some(format!("{}: {}", if wrong { "wrong answers" } else { "errors" }, listed.join(", ")));
+    }
+    (load.requests == 0).then(|| "no request was answered".into())
+}
+
+fn engine(load: &LoadResult) -> Option<String> {
+    load.validity.strip_prefix("invalid: ").map(|reason| format!("load engine: {reason}"))
+}
+
+fn window(load: &LoadResult, asked_ms: u64) -> Option<String> {
+    let asked = asked_ms as f64 / 1000.0;
+    let off = (load.window_s - asked).abs() > WINDOW_SHARE * asked + 0.005;
+    off.then(|| format!("window: {:.0} ms were measured, {asked_ms} ms asked for", load.window_s * 1000.0))
+}
+
+fn connections(record: &RunRecord, load: &LoadResult) -> Option<String> {
+    let wanted = u64::from(record.run.cell.connections);
+    let opened = load.connections_opened;
+    if opened < wanted {
+        return Some(format!("connections: {opened} were opened, {wanted} asked for"));
+    }
+    let upstream = record.observation.upstream_connections?;
+    (upstream > opened + UPSTREAM_HANDFUL)
+        .then(|| format!("upstream connections: {upstream} to the origin for {opened} of the clients"))
+}
+
+fn negotiation(load: &LoadResult, client: Side, tls: &Tls) -> Option<String> {
+    let Handshakes { full, resumed, hello_retry, negotiated } = &load.handshakes;
+    let resumed: u64 = resumed.values().sum();
+    if client == Side::H1c {
+        return (full + resumed > 0).then(|| "negotiation: TLS in a cleartext mode".into());
+    }
+    let asked = format!(
+        "{} {} {} {}",
+        tls.version.name(),
+        tls.suite.name(),
+        tls.group.name(),
+        tls.certificate.signature()
+    );
+    if let Some((other, count)) = negotiated.iter().find(|(facts, count)| **facts != asked && **count > 0) {
+        return Some(format!("negotiation: {count} handshakes were `{other}`, asked for was `{asked}`"));
+    }
+    if negotiated.is_empty() || *full == 0 {
+        return Some("negotiation: no handshake was counted in a TLS mode".into());
+    }
+    if resumed > 0 {
+        return Some(format!("negotiation: {resumed} handshakes were resumed, none should be"));
+    }
+    (*hello_retry > 0).then(|| format!("negotiation: {hello_retry} handshakes needed a HelloRetryRequest"))
+}
+
+fn pacer(record: &RunRecord, load: &LoadResult) -> Option<String> {
+    record.rate?;
+    let Some(pacer) = &load.pacer else { return Some("pacer: an open loop without its report".into()) };
+    if pacer.achieved_ratio < LEAST_ACHIEVED {
+        return Some(format!(
+            "pacer: {:.1} % of the planned requests were sent",
+            pacer.achieved_ratio * 100.0
+        ));
+    }
+    let bound = LAG_US.max(LAG_SHARE * load.latency.p50_us.unwrap_or(0.0));
+    (pacer.lag_p99_us > bound).then(|| {
+        format!("pacer: late by {:.0} us at the 99th percentile, allowed are {bound:.0}", pacer.lag_p99_us)
+    })
+}
+
+fn accounting(record: &RunRecord) -> Option<String> {
+    let parts = record.parts()?;
+    let measured = |server: Option<&weir_load::result::ServerCost>| {
+        server.is_some_and(|server| server.cost.cpu_us > 0.0)
+    };
+    if record.run.cell.mode.upstream().is_some() && !measured(parts.gateway) {
+        return Some("no CPU time of the target was measured".into());
+    }
+    (!measured(parts.origin)).then(|| "no CPU time of the origin was measured".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::{Load, Mode};
+    use crate::testing::{experiment, record};
+    use weir_load::result::Pacer;
+
+    fn reason(mode: Mode, load: Load, spoil: impl FnOnce(&mut RunRecord)) -> String {
+        let mut record = record(mode, load);
+        spoil(&mut record);
+        record.judge(&experiment());
+        record.validity.to_string()
+    }
+
+    fn saturated(spoil: impl FnOnce(&mut LoadResult)) -> String {
+        reason(Mode::H1H1c, Load::Saturated, |record| {
+            spoil(record.observation.load.as_mut().expect("a result"))
+        })
+    }
+
+    #[test]
+    fn good_runs_are_valid() {
+        for mode in [Mode::H1c, Mode::H1, Mode::H1cH1c, Mode::H1H1c, Mode::H1cH1, Mode::H1H1] {
+            for load in [Load::Saturated, Load::EqualRate] {
+                assert_eq!(reason(mode, load, |_| {}), "valid", "{mode} {load}");
+            }
+        }
+    }
+
+    #[test]
+    fn errors_and_wrong_answers() {
+        let with = |class: &str| saturated(|load| drop(load.errors.insert(class.into(), 3)));
+        assert_eq!(with("timeout"), "invalid: errors: 3 timeout");
+        assert_eq!(with("length"), "invalid: wrong answers: 3 length");
+        assert_eq!(saturated(|load| drop(load.errors.insert("reset".into(), 0))), "valid");
+        assert_eq!(saturated(|load| load.requests = 0), "invalid: no request was answered");
+        let failed =
+            reason(Mode::H1c, Load::Saturated, |record| record.observation.failure = Some("gone".into()));
+        assert_eq!(failed, "invalid: gone");
+    }
+
+    #[test]
+    fn what_was_negotiated_is_what_was_asked_for() {
+        let other = saturated(|load| {
+            load.handshakes.negotiated =
+                [("1.2 aes128-gcm-sha256 x25519 ecdsa-p256-sha256".to_owned(), 64)].into();
+        });
+        assert!(other.starts_with("invalid: negotiation: 64 handshakes were `1.2 aes128"), "{other}");
+        let resumed = saturated(|load| drop(load.handshakes.resumed.insert("resume-1.3-psk".into(), 2)));
+        assert_eq!(resumed, "invalid: negotiation: 2 handshakes were resumed, none should be");
+        let retried = saturated(|load| load.handshakes.hello_retry = 1);
+        assert_eq!(retried, "invalid: negotiation: 1 handshakes needed a HelloRetryRequest");
+        let none = saturated(|load| load.handshakes = Handshakes::default());
+        assert_eq!(none, "invalid: negotiation: no handshake was counted in a TLS mode");
+        let clear = reason(Mode::H1cH1c, Load::Saturated, |record| {
+            record.observation.load.as_mut().expect("a result").handshakes.full = 1;
+        });
+        assert_eq!(clear, "invalid: negotiation: TLS in a cleartext mode");
+    }
+
+    #[test]
+    fn the_pacer_kept_its_schedule() {
+        let open = |spoil: fn(&mut Option<Pacer>)| {
+            reason(Mode::H1cH1c, Load::EqualRate, |record| {
+                spoil(&mut record.observation.load.as_mut().expect("a result").pacer);
+            })
+        };
+        let slow = open(|pacer| pacer.as_mut().expect("a pacer").achieved_ratio = 0.97);
+        assert_eq!(slow, "invalid: pacer: 97.0 % of the planned requests were sent");
+        let late = open(|pacer| pacer.as_mut().expect("a pacer").lag_p99_us = 1500.0);
+        assert_eq!(late, "invalid: pacer: late by 1500 us at the 99th percentile, allowed are 1000");
+        assert!(open(|pacer| *pacer = None).starts_with("invalid: pacer: an open loop"));
+    }
+
+    #[test]
+    fn connections_on_both_sides() {
+        assert_eq!(
+            saturated(|load| load.connections_opened = 7),
+            "invalid: connections: 7 were opened, 8 asked for"
+        );
+        let upstream = |count| {
+            reason(Mode::H1H1c, Load::Saturated, |record| {
+                record.observation.upstream_connections = Some(count)
+            })
+        };
+        assert_eq!(upstream(16), "valid");
+        assert_eq!(upstream(17), "invalid: upstream connections: 17 to the origin for 8 of the clients");
+    }
+
+    #[test]
+    fn a_window_that_was_not_the_one_asked_for() {
+        assert_eq!(
+            saturated(|load| load.window_s = 0.08),
+            "invalid: window: 80 ms were measured, 50 ms asked for"
+        );
+    }
+
+    #[test]
+    fn without_cpu_time_there_is_no_cost() {
+        assert_eq!(saturated(|load| load.servers.clear()), "invalid: no CPU time of the target was measured");
+        assert_eq!(
+            saturated(|load| drop(load.servers.pop())),
+            "invalid: no CPU time of the origin was measured"
+        );
+    }
+
+    #[test]
+    fn the_words_come_back_as_they_were_written() {
+        for validity in [Validity::Valid, Validity::Invalid("pacer: late".into())] {
+            assert_eq!(Validity::from(String::from(validity.clone())), validity);
+        }
+    }
+}
