@@ -7,12 +7,19 @@ use std::io;
 /// `i`-th core of the list (and round again when there are more workers than cores).
 ///
 /// # Errors
-/// The first worker's error, or that of pinning one.
+/// A core that this process may not use, before any worker runs; else the first worker's error.
 pub fn run_workers<E: From<io::Error> + Send>(
     count: usize,
     cores: Option<&cores::Cores>,
     work: impl Fn(usize) -> Result<(), E> + Sync,
 ) -> Result<(), E> {
+    if let Some(cores) = cores {
+        let allowed = cores::allowed()?;
+        if let Some(core) = cores.0.iter().find(|core| !allowed.0.contains(core)) {
+            let why = format!("core {core} cannot be used: this process may run on {allowed}");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why).into());
+        }
+    }
     std::thread::scope(|scope| {
         let work = &work;
         let threads: Vec<_> = (0..count)
@@ -20,8 +27,7 @@ pub fn run_workers<E: From<io::Error> + Send>(
                 let core = cores.map(|cores| cores.0[index % cores.0.len()]);
                 let run = move || {
                     if let Some(core) = core {
-                        let refused = |e| io::Error::other(format!("core {core} cannot be used: {e}"));
-                        cores::pin(core).map_err(refused)?;
+                        cores::pin(core)?;
                     }
                     work(index)
                 };

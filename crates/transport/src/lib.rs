@@ -5,6 +5,10 @@
 //! for both exists only while something waits. Reading goes into buffers that all connections of a core share
 //! ([`Wire`]).
 
+mod endpoint;
+
+pub use endpoint::Endpoint;
+
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::io;
 use std::net::SocketAddr;
@@ -196,6 +200,13 @@ impl Transport {
             session.close(&mut self.out);
         }
         self.flush()
+    }
+
+    /// Goes on in cleartext: for what is left to tell a peer whose handshake failed. What waits is still sent.
+    pub fn give_up_tls(&mut self) {
+        self.session = None;
+        self.phase = Phase::Open;
+        self.early = Vec::new();
     }
 
     /// Bytes that wait to be sent.

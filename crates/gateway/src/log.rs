@@ -1,0 +1,58 @@
+//! One line on stderr for every exchange or connection that ended early; a storm of them is cut short.
+
+use crate::Reason;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+/// One worker's log and its counts by reason.
+#[derive(Debug)]
+pub(crate) struct Log {
+    counts: BTreeMap<&'static str, u64>,
+    second: Instant,
+    lines: u32,
+}
+
+/// What the line tells beside the reason.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context<'a> {
+    pub client: SocketAddr,
+    /// Method and target, where a request had been read.
+    pub request: Option<&'a str>,
+}
+
+impl Log {
+    pub(crate) fn new(now: Instant) -> Self {
+        Self { counts: BTreeMap::new(), second: now, lines: 0 }
+    }
+
+    pub(crate) fn ended(&mut self, now: Instant, reason: &Reason, context: Context<'_>) {
+        *self.counts.entry(reason.as_str()).or_default() += 1;
+        if now.duration_since(self.second) >= Duration::from_secs(1) {
+            if self.lines > LINES_PER_SECOND {
+                eprintln!("weir: {} more lines were not written", self.lines - LINES_PER_SECOND);
+            }
+            (self.second, self.lines) = (now, 0);
+        }
+        self.lines += 1;
+        if self.lines > LINES_PER_SECOND {
+            return;
+        }
+        let status = reason.status().map_or("-".to_string(), |status| status.to_string());
+        let mut line = format!("weir: {status} {} client={}", reason.as_str(), context.client);
+        if let Some(request) = context.request {
+            line.push_str(&format!(" request=\"{request}\""));
+        }
+        if let Some(detail) = reason.detail() {
+            line.push_str(&format!(" detail=\"{detail}\""));
+        }
+        eprintln!("{line}");
+    }
+
+    pub(crate) fn counts(&self) -> &BTreeMap<&'static str, u64> {
+        &self.counts
+    }
+}
+
+/// Enough to see what goes on, too few for a storm of bad clients to become a storm of writes.
+const LINES_PER_SECOND: u32 = 50;

@@ -1,0 +1,122 @@
+//! Why an exchange or a connection ended early: one enum for the log, the counters and the answer.
+
+use weir_http1::{BodyError, RequestError, ResponseError};
+use weir_transport::Fault;
+
+/// Why something ended before it was complete. The names say whose fault it was.
+#[derive(Debug)]
+pub enum Reason {
+    /// The client's request breaks a rule.
+    BadRequest(RequestError),
+    /// The client's request body breaks a rule.
+    BadRequestBody(BodyError),
+    /// The request body is larger than the gateway's limit.
+    BodyTooLarge,
+    /// `CONNECT`: this gateway opens no tunnels.
+    ConnectMethod,
+    /// The client did not complete a request head in time.
+    HeadTimeout,
+    /// The client stopped sending a request body.
+    BodyTimeout,
+    /// The client did not complete the TLS handshake in time.
+    HandshakeTimeout,
+    /// The client spoke HTTP in cleartext, or something else again, where TLS is spoken.
+    NotTls,
+    /// The client's TLS failed.
+    ClientTls(Fault),
+    /// The client went away in the middle of an exchange.
+    ClientClosed,
+    /// The client stopped reading its answer.
+    ClientStalled,
+    /// The upstream could not be reached.
+    UpstreamConnect(Fault),
+    /// The upstream's TLS failed: not trusted, not TLS, or an alert.
+    UpstreamTls(Fault),
+    /// The upstream did not take the connection (with its handshake) in time.
+    UpstreamConnectTimeout,
+    /// The upstream closed or reset the connection before its answer.
+    UpstreamClosed,
+    /// The upstream closed or reset the connection within its answer.
+    UpstreamTruncated,
+    /// The upstream's answer breaks a rule.
+    BadResponse(ResponseError),
+    /// The body of the upstream's answer breaks a rule.
+    BadResponseBody(BodyError),
+    /// The upstream switched protocols, which nobody asked it to.
+    UpstreamSwitched,
+    /// The upstream did not answer in time.
+    UpstreamTimeout,
+    /// The upstream stopped in the middle of its answer.
+    UpstreamStalled,
+    /// The drain's time was over.
+    DrainTimeout,
+}
+
+impl Reason {
+    /// The status of the answer that tells the client, as long as no answer has begun. `None`: nobody is left to tell,
+    /// or nothing that could be read.
+    pub fn status(&self) -> Option<u16> {
+        Some(match self {
+            Self::NotTls => 400,
+            Self::BadRequest(error) => error.status(),
+            Self::BadRequestBody(error) => error.status(),
+            Self::BodyTooLarge => 413,
+            Self::ConnectMethod => 501,
+            Self::HeadTimeout | Self::BodyTimeout => 408,
+            Self::HandshakeTimeout | Self::ClientTls(_) | Self::ClientClosed | Self::ClientStalled => {
+                return None;
+            }
+            Self::UpstreamConnectTimeout | Self::UpstreamTimeout => 504,
+            Self::UpstreamConnect(_)
+            | Self::UpstreamTls(_)
+            | Self::UpstreamClosed
+            | Self::UpstreamTruncated
+            | Self::BadResponse(_)
+            | Self::BadResponseBody(_)
+            | Self::UpstreamSwitched
+            | Self::UpstreamStalled => 502,
+            Self::DrainTimeout => 503,
+        })
+    }
+
+    /// A stable word for the log, the counters and the answer.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::BadRequest(error) => error.reason(),
+            Self::BadRequestBody(error) => error.reason(),
+            Self::BodyTooLarge => "body_too_large",
+            Self::ConnectMethod => "connect_not_supported",
+            Self::HeadTimeout => "head_timeout",
+            Self::BodyTimeout => "body_timeout",
+            Self::HandshakeTimeout => "handshake_timeout",
+            Self::NotTls => "not_tls",
+            Self::ClientTls(_) => "client_tls",
+            Self::ClientClosed => "client_closed",
+            Self::ClientStalled => "client_stalled",
+            Self::UpstreamConnect(_) => "upstream_connect",
+            Self::UpstreamTls(_) => "upstream_tls",
+            Self::UpstreamConnectTimeout => "upstream_connect_timeout",
+            Self::UpstreamClosed => "upstream_closed",
+            Self::UpstreamTruncated => "upstream_truncated",
+            Self::BadResponse(_) => "bad_response",
+            Self::BadResponseBody(_) => "bad_response_body",
+            Self::UpstreamSwitched => "upstream_switched_protocols",
+            Self::UpstreamTimeout => "upstream_timeout",
+            Self::UpstreamStalled => "upstream_stalled",
+            Self::DrainTimeout => "drain_timeout",
+        }
+    }
+
+    /// What the log adds to the word.
+    pub fn detail(&self) -> Option<String> {
+        match self {
+            Self::ClientTls(fault) | Self::UpstreamConnect(fault) | Self::UpstreamTls(fault) => {
+                Some(fault.to_string())
+            }
+            Self::BadRequest(error) => Some(error.to_string()),
+            Self::BadResponse(error) => Some(error.to_string()),
+            Self::BadRequestBody(error) | Self::BadResponseBody(error) => Some(error.to_string()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! From the upstream to the client.
+
+use crate::client::{MAX_PENDING, State};
+use crate::core::count_handshake;
+use crate::exchange::{Answer, Body, flush};
+use crate::reason::Reason;
+use crate::rewrite::{self, Connection};
+use crate::worker::Worker;
+use weir_http1::{Framing, Parse, Version};
+use weir_reactor::{Key, Ready};
+use weir_transport::{End, Fault};
+
+impl Worker {
+    pub(crate) fn upstream_ready(&mut self, key: Key, ready: Ready) {
+        let Some(upstream) = self.upstreams.get_mut(key) else { return };
+        if ready.writable && (upstream.transport.pending() > 0 || upstream.transport.is_connecting()) {
+            if let Err(fault) = upstream.transport.advance(&mut self.core.wire) {
+                return self.lose_upstream(key, fault);
+            }
+            self.request_moved(key);
+        }
+        if ready.readable
+            && self.upstreams.get(key).is_some_and(|upstream| !upstream.transport.is_connecting())
+        {
+            self.read_upstream(key);
+        }
+        self.settle_upstream(key);
+    }
+
+    /// Brings the poller's interest into line: an upstream is not read while its client has enough to take.
+    pub(crate) fn settle_upstream(&mut self, key: Key) {
+        let Some(upstream) = self.upstreams.get_mut(key) else { return };
+        let client_pending = upstream
+            .client
+            .and_then(|client| self.clients.get(client))
+            .map_or(0, |client| client.transport.pending());
+        let read = client_pending < MAX_PENDING;
+        if let Err(error) = upstream.transport.watch(&self.core.reactor, key, read) {
+            self.lose_upstream(key, Fault::Socket(error));
+        }
+    }
+
+    /// The upstream has taken more of the request, or the connection has been made.
+    fn request_moved(&mut self, key: Key) {
+        let Some(upstream) = self.upstreams.get_mut(key) else { return };
+        let Some(client) = upstream.client else { return };
+        if upstream.transport.is_open() {
+            let by = self.core.reactor.now() + self.core.settings.timeouts.response;
+            upstream.deadline.set(by, &mut self.core.reactor, key);
+        }
+        self.settle_client(client);
+    }
+
+    fn read_upstream(&mut self, key: Key) {
+        let Some(upstream) = self.upstreams.get_mut(key) else { return };
+        let mut inbox = std::mem::take(&mut self.core.inbox);
+        inbox.clear();
+        if !upstream.held.is_empty() {
+            inbox.append(&mut std::mem::take(&mut upstream.held));
+        }
+        match upstream.transport.receive(&mut self.core.wire, &mut inbox) {
+            Ok(received) => {
+                if received.handshake_finished {
+                    count_handshake(&mut self.core.counts.upstream_handshakes, upstream.transport.facts());
+                    self.request_moved(key);
+                }
+                self.take_answer(key, &inbox, received.end);
+            }
+            Err(fault) => self.lose_upstream(key, fault),
+        }
+        self.core.inbox = inbox;
+    }
+
+    /// Works through what an upstream has sent.
+    fn take_answer(&mut self, key: Key, inbox: &[u8], end: Option<End>) {
+        let Some(client_key) = self.upstreams.get(key).and_then(|upstream| upstream.client) else {
+            // Nobody asked: the end of a pooled connection, or bytes that belong to no request.
+            if end.is_some() || !inbox.is_empty() {
+                self.pool.forget(key);
+                self.upstreams.remove(key);
+            }
+            return;
+        };
+        let mut at = 0;
+        loop {
+            let Some(client) = self.clients.get_mut(client_key) else { return };
+            let State::Exchange(exchange) = &mut client.state else { return };
+            let (core, input) = (&mut self.core, &inbox[at..]);
+            match &mut exchange.answer {
+                Answer::Awaited if input.is_empty() => break,
+                Answer::Awaited => match core.response.parse(input, &core.settings.limits) {
+                    Ok(Parse::Complete(len)) => {
+                        at += len;
+                        if !self.pass_head(client_key, &input[..len]) {
+                            return;
+                        }
+                    }
+                    Ok(Parse::Partial) => break,
+                    Err(error) => return self.refuse(client_key, Reason::BadResponse(error)),
+                },
+                Answer::Body { body, .. } => {
+                    let passed = body.pass(input, &mut core.outbox, &mut client.transport, &mut core.wire);
+                    match passed {
+                        Ok(passed) => {
+                            at += passed.consumed;
+                            if let Some(fault) = passed.receiver_lost {
+                                core.outbox.clear();
+                                return self.lose_client(client_key, fault);
+                            }
+                        }
+                        Err(error) => {
+                            core.outbox.clear();
+                            return self.abort(client_key, Reason::BadResponseBody(error));
+                        }
+                    }
+                    break;
+                }
+            }
+        }
+        self.answer_taken(key, client_key, &inbox[at..], end);
+    }
+
+    /// Sends the client what was put together, and sees whether that was all.
+    fn answer_taken(&mut self, key: Key, client_key: Key, rest: &[u8], end: Option<End>) {
+        let Some(client) = self.clients.get_mut(client_key) else { return };
+        let State::Exchange(exchange) = &mut client.state else { return };
+        let core = &mut self.core;
+        let mut complete = match &mut exchange.answer {
+            Answer::Awaited => false,
+            Answer::Body { body, .. } => body.is_complete(),
+        };
+        let mut broken = None;
+        match (&mut exchange.answer, end) {
+            (Answer::Body { body, .. }, Some(End::Clean)) if !complete => match body.end(&mut core.outbox) {
+                Ok(()) => complete = true,
+                Err(_) => broken = Some(Reason::UpstreamTruncated),
+            },
+            (Answer::Body { .. }, Some(End::Truncated)) if !complete => {
+                broken = Some(Reason::UpstreamTruncated)
+            }
+            (Answer::Awaited, Some(_)) if rest.is_empty() => broken = Some(Reason::UpstreamClosed),
+            (Answer::Awaited, Some(_)) => broken = Some(Reason::UpstreamTruncated),
+            _ => {}
+        }
+        if let Err(fault) = flush(&mut core.outbox, &mut client.transport, &mut core.wire) {
+            return self.lose_client(client_key, fault);
+        }
+        if let Some(reason) = broken {
+            return self.refuse(client_key, reason);
+        }
+        if complete {
+            return self.finish(client_key, rest.is_empty() && end.is_none());
+        }
+        let now = core.reactor.now();
+        if client.transport.pending() > 0 {
+            client.deadline.set(now + core.settings.timeouts.stall, &mut core.reactor, client_key);
+        }
+        let Some(upstream) = self.upstreams.get_mut(key) else { return };
+        if matches!(exchange.answer, Answer::Body { .. }) {
+            upstream.deadline.set(now + core.settings.timeouts.stall, &mut core.reactor, key);
+        }
+        upstream.held = rest.to_vec();
+        self.settle_client(client_key);
+    }
+
+    /// Passes a response head on (into the outbox). Returns whether the exchange goes on.
+    fn pass_head(&mut self, client_key: Key, buf: &[u8]) -> bool {
+        let Some(client) = self.clients.get_mut(client_key) else { return false };
+        let State::Exchange(exchange) = &mut client.state else { return false };
+        let core = &mut self.core;
+        let head = &core.response;
+        match head.status {
+            101 => {
+                self.refuse(client_key, Reason::UpstreamSwitched);
+                return false;
+            }
+            // An HTTP/1.0 client does not know interim answers (RFC 9110 section 15.2).
+            100..200 if exchange.version == Version::Http10 => return true,
+            100..200 => {
+                rewrite::interim(buf, head, &mut core.outbox);
+                return true;
+            }
+            _ => {}
+        }
+        let from = head.framing(exchange.method);
+        let to = match (from, exchange.version) {
+            (Framing::None | Framing::Length(_), _) => from,
+            (Framing::Chunked | Framing::UntilClose, Version::Http11) => Framing::Chunked,
+            (Framing::Chunked | Framing::UntilClose, Version::Http10) => Framing::UntilClose,
+        };
+        // A refusal that comes before the request was complete: the rest of it will not be waited for.
+        let cut_short = head.status >= 300 && !exchange.request.is_complete();
+        exchange.persistent &= to != Framing::UntilClose && !cut_short && !core.draining && !client.ended;
+        let connection = match (exchange.persistent, exchange.version) {
+            (false, _) => Connection::Closes,
+            (true, Version::Http11) => Connection::Persists,
+            (true, Version::Http10) => Connection::PersistsByConsent,
+        };
+        rewrite::response(buf, head, to, connection, &mut core.outbox);
+        let body = Body::new(from, to == Framing::Chunked, &core.settings.limits);
+        exchange.answer = Answer::Body { body, upstream_persistent: head.persistent };
+        true
+    }
+
+    /// The answer is complete: both connections go on to their next exchange, or are closed.
+    fn finish(&mut self, client_key: Key, upstream_is_clean: bool) {
+        let Some(client) = self.clients.get_mut(client_key) else { return };
+        let State::Exchange(exchange) = std::mem::replace(&mut client.state, State::Head { begun: false })
+        else {
+            return;
+        };
+        let Answer::Body { upstream_persistent, .. } = exchange.answer else { return };
+        let core = &mut self.core;
+        let (now, timeouts) = (core.reactor.now(), &core.settings.timeouts);
+        let request_taken = exchange.request.is_complete() && !exchange.request_discarded;
+        if let Some(upstream) = self.upstreams.get_mut(exchange.upstream) {
+            let taken = request_taken && upstream.transport.pending() == 0;
+            if taken && upstream_persistent && upstream_is_clean {
+                upstream.client = None;
+                upstream.deadline.set(now + timeouts.pooled, &mut core.reactor, exchange.upstream);
+                self.pool.put(exchange.upstream);
+            } else {
+                self.upstreams.remove(exchange.upstream);
+            }
+        }
+        if !exchange.persistent || !exchange.request.is_complete() || client.ended {
+            return self.close(client_key);
+        }
+        let within = if core.draining { timeouts.drain_idle } else { timeouts.idle };
+        client.deadline.set(now + within, &mut core.reactor, client_key);
+        if !client.held.is_empty() {
+            self.resumable.push(client_key);
+        }
+        self.settle_client(client_key);
+    }
+
+    /// The upstream's connection is of no more use.
+    fn lose_upstream(&mut self, key: Key, fault: Fault) {
+        let Some(upstream) = self.upstreams.remove(key) else { return };
+        let Some(client_key) = upstream.client else { return self.pool.forget(key) };
+        let Some(client) = self.clients.get(client_key) else { return };
+        let State::Exchange(exchange) = &client.state else { return };
+        let reason = match (fault, &exchange.answer) {
+            (fault @ Fault::Connect(_), _) => Reason::UpstreamConnect(fault),
+            (fault @ Fault::Tls(_), _) => Reason::UpstreamTls(fault),
+            (Fault::Socket(_), Answer::Awaited) if upstream.held.is_empty() => Reason::UpstreamClosed,
+            (Fault::Socket(_), _) => Reason::UpstreamTruncated,
+        };
+        self.refuse(client_key, reason);
+    }
+
+    pub(crate) fn upstream_due(&mut self, key: Key) {
+        let Some(upstream) = self.upstreams.get_mut(key) else { return };
+        if !upstream.deadline.has_come(&mut self.core.reactor, key) {
+            return;
+        }
+        let Some(client_key) = upstream.client else {
+            self.pool.forget(key);
+            self.upstreams.remove(key);
+            return;
+        };
+        let open = upstream.transport.is_open();
+        let Some(client) = self.clients.get(client_key) else { return };
+        let State::Exchange(exchange) = &client.state else { return };
+        let reason = match exchange.answer {
+            _ if !open => Reason::UpstreamConnectTimeout,
+            Answer::Awaited => Reason::UpstreamTimeout,
+            // It may not send because the client does not read; that is the client's deadline.
+            Answer::Body { .. } if client.transport.pending() >= MAX_PENDING => return,
+            Answer::Body { .. } => Reason::UpstreamStalled,
+        };
+        self.refuse(client_key, reason);
+    }
+}

@@ -1,0 +1,125 @@
+//! Heads on their way through: unchanged lines are copied as they came, only what must change is written.
+
+use std::net::{IpAddr, SocketAddr};
+use weir_http1::{
+    Field, FieldName, Framing, Method, RequestHead, ResponseHead, TargetForm, Version, copy_fields, decimal,
+    framing_field,
+};
+
+/// The lines that tell the upstream about one client's connection; they are the same for all of its requests.
+///
+/// What the client itself says of `X-Forwarded-*` is not passed on: nothing shows that it may be trusted.
+pub(crate) fn forwarded(peer: SocketAddr, tls: bool) -> Box<[u8]> {
+    let ip = match peer.ip() {
+        IpAddr::V6(ip) => ip.to_canonical(),
+        ip @ IpAddr::V4(_) => ip,
+    };
+    let scheme = if tls { "https" } else { "http" };
+    format!("X-Forwarded-For: {ip}\r\nX-Forwarded-Proto: {scheme}\r\n").into_bytes().into_boxed_slice()
+}
+
+/// Writes the request head for the upstream. `buf` is what `head` was parsed from, `forwarded` what [`forwarded`] made.
+pub(crate) fn request(buf: &[u8], head: &RequestHead, forwarded: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(head.method_span.of(buf));
+    out.push(b' ');
+    let path = head.path.of(buf);
+    match path.first() {
+        // RFC 9112 section 3.2.4: OPTIONS for a whole server in absolute form.
+        None if head.method == Method::Options => out.push(b'*'),
+        None | Some(b'?') => out.push(b'/'),
+        Some(_) => {}
+    }
+    out.extend_from_slice(path);
+    out.extend_from_slice(b" HTTP/1.1\r\n");
+    // In absolute form the target's authority is the host, whatever Host says (RFC 9112 section 3.2.2).
+    let host_replaced = head.target_form == TargetForm::Absolute;
+    let host = head.host.map_or(&b""[..], |host| host.of(buf));
+    if host_replaced || head.host.is_none() {
+        line(b"Host: ", host, out);
+    }
+    let old_version = head.version == Version::Http10;
+    copy_fields(buf, &head.fields, |field| keep_in_request(field, host_replaced, old_version), out);
+    framing_field(head.framing, out);
+    out.extend_from_slice(forwarded);
+    if !host.is_empty() {
+        line(b"X-Forwarded-Host: ", host, out);
+    }
+    via(head.version, out);
+}
+
+/// Writes the head of an interim answer (1xx) for the client.
+pub(crate) fn interim(buf: &[u8], head: &ResponseHead, out: &mut Vec<u8>) {
+    status_line(buf, head, out);
+    let keep = |field: &Field| !field.hop_by_hop && field.known != FieldName::ContentLength;
+    copy_fields(buf, &head.fields, keep, out);
+    via(head.version, out);
+}
+
+/// How the client's connection goes on behind an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Connection {
+    /// As HTTP/1.1 has it without a word.
+    Persists,
+    /// An HTTP/1.0 client asked for it and must be told (RFC 9112 section 9.3).
+    PersistsByConsent,
+    /// Closes.
+    Closes,
+}
+
+/// Writes the head of a final answer for the client. `framing` is how the body is sent to it.
+pub(crate) fn response(
+    buf: &[u8],
+    head: &ResponseHead,
+    framing: Framing,
+    connection: Connection,
+    out: &mut Vec<u8>,
+) {
+    status_line(buf, head, out);
+    // Without a body, the length is what GET would have been answered with (HEAD, 304), and 204 has none.
+    let keeps_length = framing == Framing::None && head.status != 204;
+    let keep = |field: &Field| !field.hop_by_hop && (field.known != FieldName::ContentLength || keeps_length);
+    copy_fields(buf, &head.fields, keep, out);
+    framing_field(framing, out);
+    out.extend_from_slice(match connection {
+        Connection::Persists => b"",
+        Connection::PersistsByConsent => b"Connection: keep-alive\r\n",
+        Connection::Closes => b"Connection: close\r\n",
+    });
+    via(head.version, out);
+}
+
+fn keep_in_request(field: &Field, host_replaced: bool, old_version: bool) -> bool {
+    let replaced = match field.known {
+        FieldName::XForwardedFor
+        | FieldName::XForwardedProto
+        | FieldName::XForwardedHost
+        | FieldName::Forwarded => true,
+        FieldName::Host => host_replaced,
+        // Written anew from the framing decision, so that a repeated value becomes one.
+        FieldName::ContentLength => true,
+        // An HTTP/1.0 client cannot be sent the 100 that the upstream would send to us.
+        FieldName::Expect => old_version,
+        _ => false,
+    };
+    !(replaced || field.hop_by_hop || field.underscore)
+}
+
+fn status_line(buf: &[u8], head: &ResponseHead, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"HTTP/1.1 ");
+    decimal(u64::from(head.status), out);
+    line(b" ", head.reason.of(buf), out);
+}
+
+/// RFC 9110 section 7.6.3: the version that the message came with, and who passed it on. Ends the head.
+fn via(received: Version, out: &mut Vec<u8>) {
+    out.extend_from_slice(match received {
+        Version::Http10 => b"Via: 1.0 weir\r\n\r\n",
+        Version::Http11 => b"Via: 1.1 weir\r\n\r\n",
+    });
+}
+
+fn line(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(name);
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}

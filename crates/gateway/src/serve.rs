@@ -1,0 +1,157 @@
+//! A gateway process: everything that can fail is tried before the first connection is taken.
+
+use crate::Settings;
+use crate::core::{Core, Counts, UpstreamAddress};
+use crate::log::Log;
+use crate::worker::{Door, Worker};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Mutex;
+use weir_http1::{RequestHead, ResponseHead};
+use weir_reactor::listener::BindError;
+use weir_reactor::mailbox::mailbox;
+use weir_reactor::stop::forward_signals;
+use weir_reactor::{Listener, Reactor, cores, run_workers};
+use weir_tls::{Client, PeerName, Server, SettingsError};
+use weir_transport::Wire;
+
+/// Why a gateway could not start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayError {
+    /// The settings do not fit together.
+    #[error("{0}")]
+    Settings(String),
+    /// A certificate, key or TLS parameter.
+    #[error("{0}")]
+    Tls(#[from] SettingsError),
+    /// A port.
+    #[error("{0}")]
+    Bind(#[from] BindError),
+    /// The system.
+    #[error("{0}")]
+    System(#[from] io::Error),
+}
+
+impl GatewayError {
+    /// Whether the settings are at fault, not the state of the system.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Self::Settings(_) | Self::Tls(_))
+    }
+}
+
+/// What one worker is made of, apart from its thread.
+pub(crate) struct Seed {
+    pub upstream: UpstreamAddress,
+    pub doors: Vec<Door>,
+}
+
+/// Runs the gateway until SIGTERM or SIGINT has drained it. Writes a line per listener to stdout when it is ready,
+/// and what it has done at the end.
+///
+/// # Errors
+/// When it cannot start: see [`GatewayError`].
+pub fn serve(settings: Settings) -> Result<(), GatewayError> {
+    let total = Mutex::new((Counts::default(), BTreeMap::<&'static str, u64>::new()));
+    start(&settings, |seed, mailbox| {
+        let reactor = Reactor::new()?;
+        let core = Core {
+            log: Log::new(reactor.now()),
+            reactor,
+            settings: settings.clone(),
+            upstream: seed.upstream,
+            wire: Wire::new(),
+            inbox: Vec::new(),
+            outbox: Vec::new(),
+            request: RequestHead::new(),
+            response: ResponseHead::new(),
+            counts: Counts::default(),
+            draining: false,
+        };
+        let mut worker = Worker::new(core, seed.doors, mailbox)?;
+        worker.run()?;
+        let mut total = total.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        total.0.add(&worker.core.counts);
+        for (reason, count) in worker.core.log.counts() {
+            *total.1.entry(reason).or_default() += count;
+        }
+        Ok(())
+    })?;
+    let (counts, reasons) = total.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    println!(
+        "served {} requests on {} connections (handshakes: {}), {} upstream connections (handshakes: {}); \
+         ended early: {}",
+        counts.requests,
+        counts.connections,
+        listing(&counts.handshakes),
+        counts.upstream_connections,
+        listing(&counts.upstream_handshakes),
+        listing(&reasons),
+    );
+    Ok(())
+}
+
+/// Prepares what every worker needs, starts the workers and waits for them.
+pub(crate) fn start(
+    settings: &Settings,
+    work: impl Fn(Seed, weir_reactor::mailbox::Mailbox<weir_reactor::stop::Stop>) -> Result<(), GatewayError>
+    + Sync,
+) -> Result<(), GatewayError> {
+    let count = match settings.workers {
+        Some(0) => return Err(GatewayError::Settings("--workers 0: at least one worker is needed".into())),
+        Some(count) => count,
+        None => settings.cores.as_ref().map_or_else(cores::worker_count, |cores| Ok(cores.0.len()))?,
+    };
+    weir_reactor::limits::raise_open_files()?;
+    let server = match &settings.server_tls {
+        Some(tls) => Some(Server::new(tls)?),
+        None => None,
+    };
+    let client = if settings.to.tls { Some(Client::new(&settings.upstream_tls.client)?) } else { None };
+    let name = settings.upstream_tls.name.as_ref().unwrap_or(&settings.to.host);
+    let address = settings.to.resolve().map_err(|error| GatewayError::Settings(format!("--to: {error}")))?;
+    let mut groups = Vec::new();
+    for endpoint in &settings.listen {
+        if endpoint.tls && server.is_none() {
+            let why = format!("--listen {endpoint} needs a certificate: give --cert FILE and --key FILE");
+            return Err(GatewayError::Settings(why));
+        }
+        let at = endpoint.resolve().map_err(|error| GatewayError::Settings(format!("--listen: {error}")))?;
+        groups.push((endpoint, Listener::bind(at, count)?));
+    }
+    for (endpoint, group) in &groups {
+        let mut bound = (*endpoint).clone();
+        bound.port = group[0].address().port();
+        println!("listening on {bound}");
+    }
+    let mut seeds = Vec::new();
+    let (mut mailboxes, mut senders) = (Vec::new(), Vec::new());
+    for _ in 0..count {
+        let tls = match &client {
+            Some(client) => Some((
+                client.core(),
+                name.parse::<PeerName>()
+                    .map_err(|e| GatewayError::Settings(format!("--to {}: {e}", settings.to)))?,
+            )),
+            None => None,
+        };
+        let doors = groups.iter_mut().filter_map(|(endpoint, group)| {
+            let acceptor = if endpoint.tls { server.as_ref().map(Server::core) } else { None };
+            group.pop().map(|listener| Door { listener, acceptor })
+        });
+        seeds.push(Seed { upstream: UpstreamAddress { address, tls }, doors: doors.collect() });
+        let (mailbox, sender) = mailbox()?;
+        mailboxes.push(mailbox);
+        senders.push(sender);
+    }
+    forward_signals(senders)?;
+    let prepared = Mutex::new(seeds.into_iter().zip(mailboxes).collect::<Vec<_>>());
+    run_workers(count, settings.cores.as_ref(), |_| {
+        let seed = prepared.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop();
+        seed.map_or(Ok(()), |(seed, mailbox)| work(seed, mailbox))
+    })
+}
+
+fn listing<K: std::fmt::Display>(counts: &BTreeMap<K, u64>) -> String {
+    let parts: Vec<String> = counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
+    if parts.is_empty() { "none".to_string() } else { parts.join(", ") }
+}
