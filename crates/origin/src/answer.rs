@@ -1,0 +1,134 @@
+//! The heads of answers, formed anew for each.
+
+use weir_http1::{Framing, Version, framing_field};
+
+/// What is known about an answer when its request's head has been read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    /// The client's version decides whether chunks are understood.
+    pub(crate) version: Version,
+    /// The request was HEAD: the head alone is sent (RFC 9110 section 9.3.2).
+    pub(crate) head_only: bool,
+    /// The connection ends after the answer.
+    pub(crate) close: bool,
+}
+
+impl Terms {
+    /// The framing of a body of known length. An HTTP/1.0 client cannot take chunks: the end of the connection ends
+    /// the body instead.
+    pub(crate) fn framing(&mut self, length: u64, chunked: bool) -> Framing {
+        match (chunked, self.version) {
+            (false, _) => Framing::Length(length),
+            (true, Version::Http11) => Framing::Chunked,
+            (true, Version::Http10) => {
+                self.close = true;
+                Framing::UntilClose
+            }
+        }
+    }
+
+    /// Appends a head.
+    pub(crate) fn head(&self, status: Status, kind: &str, framing: Framing, date: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(status.line());
+        out.extend_from_slice(b"Server: weir-origin\r\nDate: ");
+        out.extend_from_slice(date);
+        out.extend_from_slice(b"\r\nContent-Type: ");
+        out.extend_from_slice(kind.as_bytes());
+        out.extend_from_slice(b"\r\n");
+        framing_field(framing, out);
+        match (self.close, self.version) {
+            (true, _) => out.extend_from_slice(b"Connection: close\r\n"),
+            (false, Version::Http10) => out.extend_from_slice(b"Connection: keep-alive\r\n"),
+            (false, Version::Http11) => {}
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+
+    /// Appends a whole answer.
+    pub(crate) fn whole(&self, status: Status, kind: &str, body: &[u8], date: &[u8], out: &mut Vec<u8>) {
+        self.head(status, kind, Framing::Length(body.len() as u64), date, out);
+        if !self.head_only {
+            out.extend_from_slice(body);
+        }
+    }
+}
+
+pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+pub(crate) const TEXT: &str = "text/plain";
+pub(crate) const JSON: &str = "application/json";
+pub(crate) const BYTES: &str = "application/octet-stream";
+
+/// The statuses that the origin answers with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    Ok,
+    BadRequest,
+    NotFound,
+    UriTooLong,
+    FieldsTooLarge,
+    NotImplemented,
+    VersionNotSupported,
+}
+
+impl Status {
+    /// The status for a request that the parser refused.
+    pub(crate) fn of_refusal(number: u16) -> Self {
+        match number {
+            414 => Self::UriTooLong,
+            431 => Self::FieldsTooLarge,
+            501 => Self::NotImplemented,
+            505 => Self::VersionNotSupported,
+            _ => Self::BadRequest,
+        }
+    }
+
+    fn line(self) -> &'static [u8] {
+        match self {
+            Self::Ok => b"HTTP/1.1 200 OK\r\n",
+            Self::BadRequest => b"HTTP/1.1 400 Bad Request\r\n",
+            Self::NotFound => b"HTTP/1.1 404 Not Found\r\n",
+            Self::UriTooLong => b"HTTP/1.1 414 URI Too Long\r\n",
+            Self::FieldsTooLarge => b"HTTP/1.1 431 Request Header Fields Too Large\r\n",
+            Self::NotImplemented => b"HTTP/1.1 501 Not Implemented\r\n",
+            Self::VersionNotSupported => b"HTTP/1.1 505 HTTP Version Not Supported\r\n",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(version: Version, close: bool, chunked: bool) -> String {
+        let mut terms = Terms { version, head_only: false, close };
+        let framing = terms.framing(5, chunked);
+        let mut out = Vec::new();
+        terms.head(Status::Ok, TEXT, framing, b"DATE", &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    const START: &str =
+        "HTTP/1.1 200 OK\r\nServer: weir-origin\r\nDate: DATE\r\nContent-Type: text/plain\r\n";
+
+    #[test]
+    fn heads_of_each_version_and_framing() {
+        for (version, close, chunked, fields) in [
+            (Version::Http11, false, false, "Content-Length: 5\r\n"),
+            (Version::Http11, true, false, "Content-Length: 5\r\nConnection: close\r\n"),
+            (Version::Http11, false, true, "Transfer-Encoding: chunked\r\n"),
+            (Version::Http10, false, false, "Content-Length: 5\r\nConnection: keep-alive\r\n"),
+            (Version::Http10, false, true, "Connection: close\r\n"),
+        ] {
+            assert_eq!(head(version, close, chunked), format!("{START}{fields}\r\n"));
+        }
+    }
+
+    #[test]
+    fn an_answer_to_head_has_no_body() {
+        let terms = Terms { version: Version::Http11, head_only: true, close: false };
+        let mut out = Vec::new();
+        terms.whole(Status::NotFound, TEXT, b"no", b"DATE", &mut out);
+        assert!(out.ends_with(b"Content-Length: 2\r\n\r\n"));
+    }
+}

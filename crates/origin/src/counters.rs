@@ -1,0 +1,129 @@
+//! What the origin counts. Each worker writes its own counters with plain stores; anybody may add them up.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use weir_tls::{Facts, HandshakeKind};
+
+/// Everything that the origin has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Requests that arrived complete, with their bodies.
+    pub requests: u64,
+    /// Answers to them, complete to the last byte.
+    pub answers: u64,
+    /// Requests that were refused as malformed.
+    pub refused: u64,
+    /// Connections accepted.
+    pub connections: u64,
+    /// Connections that failed: reset, no TLS handshake, cut off in the middle of a request.
+    pub failed: u64,
+    /// Bytes of request bodies.
+    pub bytes_received: u64,
+    /// Bytes of answers' bodies.
+    pub bytes_sent: u64,
+    /// Full handshakes.
+    pub handshakes_full: u64,
+    /// Resumptions in TLS 1.2 by session identifier.
+    pub resumed_12_id: u64,
+    /// Resumptions in TLS 1.2 by ticket.
+    pub resumed_12_ticket: u64,
+    /// Resumptions in TLS 1.3.
+    pub resumed_13_psk: u64,
+}
+
+/// The names and the places, in one order.
+macro_rules! counters {
+    ($($name:ident),*) => {
+        /// One worker's counters, on cache lines of their own.
+        #[derive(Debug, Default)]
+        #[repr(align(128))]
+        pub(crate) struct Counters {
+            $(pub(crate) $name: Counter,)*
+        }
+
+        impl Counters {
+            fn add_to(&self, totals: &mut Totals) {
+                $(totals.$name += self.$name.get();)*
+            }
+        }
+
+        impl Totals {
+            /// Each number under its name, in JSON.
+            pub fn to_json(&self) -> String {
+                serde_json::json!({ $(stringify!($name): self.$name,)* }).to_string()
+            }
+        }
+    };
+}
+
+counters!(
+    requests,
+    answers,
+    refused,
+    connections,
+    failed,
+    bytes_received,
+    bytes_sent,
+    handshakes_full,
+    resumed_12_id,
+    resumed_12_ticket,
+    resumed_13_psk
+);
+
+/// Written by one thread, read by any.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self, n: u64) {
+        // One writer: load and store need no locked instruction.
+        self.0.store(self.0.load(Ordering::Relaxed) + n, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Counters {
+    pub(crate) fn handshake(&self, facts: &Facts) {
+        match facts.kind {
+            HandshakeKind::Full => self.handshakes_full.add(1),
+            HandshakeKind::Resume12Id => self.resumed_12_id.add(1),
+            HandshakeKind::Resume12Ticket => self.resumed_12_ticket.add(1),
+            HandshakeKind::Resume13Psk => self.resumed_13_psk.add(1),
+        }
+    }
+
+    pub(crate) fn sum(all: &[Self]) -> Totals {
+        let mut totals = Totals::default();
+        for counters in all {
+            counters.add_to(&mut totals);
+        }
+        totals
+    }
+}
+
+impl Totals {
+    /// Handshakes that resumed a session, of all kinds.
+    pub fn handshakes_resumed(&self) -> u64 {
+        self.resumed_12_id + self.resumed_12_ticket + self.resumed_13_psk
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn totals_add_all_workers_and_name_every_number() {
+        let all: [Counters; 2] = Default::default();
+        all[0].requests.add(3);
+        all[1].requests.add(4);
+        all[1].resumed_13_psk.add(1);
+        let totals = Counters::sum(&all);
+        assert_eq!(totals, Totals { requests: 7, resumed_13_psk: 1, ..Totals::default() });
+        assert_eq!(totals.handshakes_resumed(), 1);
+        let json: serde_json::Value = serde_json::from_str(&totals.to_json()).unwrap();
+        assert_eq!((json["requests"].as_u64(), json["answers"].as_u64()), (Some(7), Some(0)));
+    }
+}

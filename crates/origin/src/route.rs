@@ -1,0 +1,128 @@
+//! What a target asks for.
+
+use std::time::Duration;
+
+/// A request target, understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Route {
+    pub(crate) resource: Resource,
+    /// The wait before the answer.
+    pub(crate) delay: Duration,
+    /// Whether to answer in chunks.
+    pub(crate) chunked: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resource {
+    /// `/`
+    Hello,
+    /// `/bytes/N`
+    Bytes(u64),
+    /// `/echo`
+    Echo,
+    /// `/stats`
+    Stats,
+    /// Nothing has this path.
+    Unknown,
+    /// The path or the query cannot be understood: what is allowed.
+    Invalid(&'static str),
+}
+
+/// The largest body, 1 TiB: more than any test streams, and far from where lengths overflow.
+const MAX_BYTES: u64 = 1 << 40;
+
+/// The longest delay: a minute is beyond every usual time-out.
+const MAX_DELAY_MS: u64 = 60_000;
+
+impl Route {
+    /// Understands path and query.
+    pub(crate) fn of(target: &[u8]) -> Self {
+        let mut parts = target.splitn(2, |byte| *byte == b'?');
+        let path = parts.next().unwrap_or_default();
+        let mut route = Self { resource: resource(path), delay: Duration::ZERO, chunked: false };
+        for pair in parts.next().unwrap_or_default().split(|byte| *byte == b'&') {
+            if let Some(value) = pair.strip_prefix(b"delay_ms=") {
+                match number(value) {
+                    Some(ms) if ms <= MAX_DELAY_MS => route.delay = Duration::from_millis(ms),
+                    _ => route.resource = Resource::Invalid("delay_ms is a number from 0 to 60000"),
+                }
+            } else if let Some(value) = pair.strip_prefix(b"chunked=") {
+                match value {
+                    b"0" => {}
+                    b"1" => route.chunked = true,
+                    _ => route.resource = Resource::Invalid("chunked is 0 or 1"),
+                }
+            } else if !pair.is_empty() {
+                route.resource = Resource::Invalid("the query knows delay_ms and chunked");
+            }
+        }
+        route
+    }
+}
+
+fn resource(path: &[u8]) -> Resource {
+    match path {
+        b"/" | b"" => Resource::Hello,
+        b"/echo" => Resource::Echo,
+        b"/stats" => Resource::Stats,
+        _ => match path.strip_prefix(b"/bytes/") {
+            None => Resource::Unknown,
+            Some(digits) => match number(digits) {
+                Some(bytes) if bytes <= MAX_BYTES => Resource::Bytes(bytes),
+                _ => Resource::Invalid("/bytes/N gives N bytes, 0 to 1099511627776"),
+            },
+        },
+    }
+}
+
+fn number(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0u64, |number, digit| {
+        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
+        number.checked_mul(10)?.checked_add(digit)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn routes() {
+        let plain = |resource| Route { resource, delay: Duration::ZERO, chunked: false };
+        for (target, expected) in [
+            ("/", plain(Resource::Hello)),
+            ("/echo", plain(Resource::Echo)),
+            ("/stats", plain(Resource::Stats)),
+            ("/bytes/0", plain(Resource::Bytes(0))),
+            ("/bytes/1099511627776?", plain(Resource::Bytes(1 << 40))),
+            ("/bytes", plain(Resource::Unknown)),
+            ("/bytes/7?chunked=1", Route { chunked: true, ..plain(Resource::Bytes(7)) }),
+            (
+                "/echo?delay_ms=20&chunked=0",
+                Route { delay: Duration::from_millis(20), ..plain(Resource::Echo) },
+            ),
+        ] {
+            assert_eq!(Route::of(target.as_bytes()), expected, "{target}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_understood_is_never_answered_as_something_else() {
+        for target in [
+            "/bytes/",
+            "/bytes/x",
+            "/bytes/-1",
+            "/bytes/1099511627777",
+            "/bytes/99999999999999999999",
+            "/?delay_ms=",
+            "/?delay_ms=60001",
+            "/?chunked=yes",
+            "/?delay=1",
+        ] {
+            assert!(matches!(Route::of(target.as_bytes()).resource, Resource::Invalid(_)), "{target}");
+        }
+    }
+}

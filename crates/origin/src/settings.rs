@@ -1,0 +1,73 @@
+//! What the origin is told.
+
+use std::io;
+use std::path::PathBuf;
+use tempfile::TempDir;
+use weir_reactor::cores::Cores;
+use weir_reactor::listener::BindError;
+use weir_tls::issue::{IssueError, KeyKind, issue};
+use weir_tls::{Identity, SettingsError};
+use weir_transport::Endpoint;
+
+/// What the origin is told.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Where to listen; port 0 takes a free port.
+    pub listen: Vec<Endpoint>,
+    /// Certificate chain and key, PEM; without them the origin makes its own.
+    pub identity: Option<(PathBuf, PathBuf)>,
+    /// Number of workers, at least 1; `None` is one per core that this process may use.
+    pub workers: Option<usize>,
+    /// The cores that the workers are put on, one after the other.
+    pub cores: Option<Cores>,
+    /// Tickets after each TLS 1.3 handshake; `None` is the default of [`weir_tls::ServerSettings`].
+    pub tickets: Option<u32>,
+}
+
+/// Why the origin cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum OriginError {
+    /// Nothing to listen on.
+    #[error("no listener: give at least one, such as http://127.0.0.1:8080")]
+    NoListener,
+    /// No worker.
+    #[error("0 workers: at least 1 is needed")]
+    NoWorkers,
+    /// A certificate, a key or a TLS setting.
+    #[error(transparent)]
+    Tls(#[from] SettingsError),
+    /// No certificate could be made.
+    #[error(transparent)]
+    Issue(#[from] IssueError),
+    /// A port.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// The system.
+    #[error(transparent)]
+    System(#[from] io::Error),
+}
+
+impl OriginError {
+    /// Whether the settings are at fault, not the system.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Self::NoListener | Self::NoWorkers | Self::Tls(_))
+    }
+}
+
+impl Settings {
+    /// The identity to present; a directory that holds its authority when it was made here.
+    pub(crate) fn identity(&self) -> Result<(Identity, Option<TempDir>), OriginError> {
+        if let Some((certificates, key)) = &self.identity {
+            return Ok((Identity::files(certificates, key), None));
+        }
+        let mut names = vec!["localhost", "127.0.0.1", "::1"];
+        let hosts = self.listen.iter().map(|endpoint| endpoint.host.as_str());
+        names.extend(hosts.filter(|host| !matches!(*host, "0.0.0.0" | "::")));
+        names.sort_unstable();
+        names.dedup();
+        let issued = issue(&names, KeyKind::EcdsaP256)?;
+        let directory = tempfile::Builder::new().prefix("weir-origin-").tempdir()?;
+        issued.write_to(directory.path())?;
+        Ok((issued.identity(), Some(directory)))
+    }
+}

@@ -1,0 +1,182 @@
+//! One worker: its listeners, its connections, its loop.
+
+use crate::connection::{Connection, Desk, Needs};
+use crate::counters::Counters;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use weir_reactor::mailbox::Mailbox;
+use weir_reactor::stop::Stop;
+use weir_reactor::{Events, Interest, Key, Listener, Reactor, Slab};
+use weir_tls::Acceptor;
+use weir_transport::{Fault, Transport};
+
+const LISTENER: u8 = 1;
+const MAILBOX: u8 = 2;
+const CONNECTION: u8 = 3;
+
+/// Connections taken in one turn from one listener: a burst of handshakes must not hold up the answers.
+const ACCEPTS_PER_TURN: usize = 64;
+
+/// How long a listener rests when the process has no descriptor left.
+const REST: Duration = Duration::from_millis(100);
+
+/// How long a drain may take; what is not done by then is cut off.
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// A listener and what accepts TLS on it.
+pub(crate) struct Gate {
+    pub(crate) listener: Listener,
+    pub(crate) acceptor: Option<Acceptor>,
+}
+
+/// One worker's state.
+pub(crate) struct Worker {
+    reactor: Reactor,
+    gates: Vec<Gate>,
+    mailbox: Mailbox<Stop>,
+    connections: Slab<Connection>,
+    desk: Desk,
+    /// Connections that go on in the next turn without waiting for anything.
+    again: Vec<Key>,
+    deadline: Option<Instant>,
+}
+
+impl Worker {
+    pub(crate) fn new(
+        index: usize,
+        gates: Vec<Gate>,
+        mailbox: Mailbox<Stop>,
+        counters: Arc<[Counters]>,
+    ) -> io::Result<Self> {
+        let reactor = Reactor::new()?;
+        for (index, gate) in gates.iter().enumerate() {
+            reactor.register(&gate.listener, Key::fixed(LISTENER, index as u32), Interest::READ)?;
+        }
+        mailbox.register(&reactor, Key::fixed(MAILBOX, 0))?;
+        let desk = Desk::new(reactor.now(), counters, index);
+        let connections = Slab::new(CONNECTION);
+        Ok(Self { reactor, gates, mailbox, connections, desk, again: Vec::new(), deadline: None })
+    }
+
+    /// Serves until a drain is done.
+    pub(crate) fn run(mut self) -> io::Result<()> {
+        let mut events = Events::default();
+        loop {
+            let until = if self.again.is_empty() { self.deadline } else { Some(self.reactor.now()) };
+            self.reactor.turn(&mut events, until)?;
+            self.desk.now = self.reactor.now();
+            for ready in events.ready() {
+                match ready.key.tag() {
+                    LISTENER => self.accept(ready.key.index() as usize)?,
+                    MAILBOX => {
+                        for stop in self.mailbox.take() {
+                            self.stop(stop);
+                        }
+                    }
+                    _ => {
+                        self.visit(ready.key, |connection, desk| match ready.hangup {
+                            true if !connection.wants_input() => Ok(Needs { end: true, ..Needs::default() }),
+                            _ => connection.visit(ready.readable, ready.writable, desk),
+                        });
+                    }
+                }
+            }
+            for key in std::mem::take(&mut self.again) {
+                self.visit(key, |connection, desk| connection.visit(false, false, desk));
+            }
+            for key in events.due() {
+                match key.tag() {
+                    LISTENER => self.open(key.index() as usize)?,
+                    _ => self.visit(*key, |connection, desk| connection.visit(false, false, desk)),
+                }
+            }
+            if let Some(deadline) = self.deadline
+                && (self.connections.is_empty() || self.desk.now >= deadline)
+            {
+                return Ok(());
+            }
+        }
+    }
+
+    fn visit(&mut self, key: Key, go: impl FnOnce(&mut Connection, &mut Desk) -> Result<Needs, Fault>) {
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        let watched = go(connection, &mut self.desk).and_then(|needs| {
+            if !needs.end {
+                connection.watch(&self.reactor, key).map_err(Fault::Socket)?;
+            }
+            Ok(needs)
+        });
+        match watched {
+            Ok(needs) if needs.end => drop(self.connections.remove(key)),
+            Ok(needs) => {
+                if needs.again {
+                    self.again.push(key);
+                }
+                if let Some(wake) = needs.wake {
+                    self.reactor.arm(wake, key);
+                }
+            }
+            Err(_) => {
+                self.desk.count().failed.add(1);
+                self.connections.remove(key);
+            }
+        }
+    }
+
+    fn accept(&mut self, index: usize) -> io::Result<()> {
+        for _ in 0..ACCEPTS_PER_TURN {
+            let Some(gate) = self.gates.get(index) else { return Ok(()) };
+            match gate.listener.accept() {
+                Ok(None) => return Ok(()),
+                Ok(Some((socket, _))) => {
+                    let session = gate.acceptor.as_ref().map(Acceptor::accept);
+                    self.desk.count().connections.add(1);
+                    let connection = Connection::new(Transport::accepted(socket, session));
+                    let key = self.connections.insert(connection);
+                    // Bytes are often there already.
+                    self.visit(key, |connection, desk| connection.visit(true, false, desk));
+                }
+                // No descriptor or memory is left: the queue stays, and would be told of in every turn.
+                Err(_) => {
+                    self.reactor.deregister(&gate.listener)?;
+                    self.reactor.arm(self.desk.now + REST, Key::fixed(LISTENER, index as u32));
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, index: usize) -> io::Result<()> {
+        match self.gates.get(index) {
+            Some(gate) => {
+                self.reactor.register(&gate.listener, Key::fixed(LISTENER, index as u32), Interest::READ)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn stop(&mut self, stop: Stop) {
+        if stop == Stop::Now {
+            self.deadline = Some(self.desk.now);
+            return;
+        }
+        if self.deadline.is_some() {
+            return;
+        }
+        self.deadline = Some(self.desk.now + DRAIN);
+        for gate in &self.gates {
+            gate.listener.refuse_new();
+        }
+        // What waits in the queues has been promised a connection.
+        for index in 0..self.gates.len() {
+            let _ = self.accept(index);
+        }
+        self.gates.clear();
+        self.desk.draining = true;
+        for key in self.connections.keys() {
+            self.visit(key, Connection::drain);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! `weir origin`: the test server.
+
+use crate::{Failure, Outcome};
+use clap::Args;
+use std::path::PathBuf;
+use weir_origin::{Origin, Settings, cpu_time};
+use weir_reactor::{cores::Cores, limits};
+use weir_transport::Endpoint;
+
+/// The test server: known answers, known delays, known cost.
+///
+/// /bytes/N answers N bytes, /echo gives the body back, /stats tells what was counted;
+/// ?delay_ms=D waits D milliseconds before the answer, ?chunked=1 answers in chunks.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct OriginArgs {
+    /// Where to listen, http:// or https://; port 0 takes a free port; may be repeated
+    #[arg(long, value_name = "URL", required = true)]
+    listen: Vec<Endpoint>,
+    /// Certificate chain, PEM; without it the origin makes its own and prints the file of its authority
+    #[arg(long, value_name = "FILE", requires = "key")]
+    cert: Option<PathBuf>,
+    /// Private key, PEM
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
+    /// Number of workers [default: one per core that this process may use]
+    #[arg(long, value_name = "N")]
+    workers: Option<usize>,
+    /// Cores that the workers are put on, such as 0,2-3
+    #[arg(long, value_name = "LIST")]
+    cores: Option<Cores>,
+    /// Tickets sent after each TLS 1.3 handshake
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=16))]
+    tickets: Option<u32>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  weir origin --listen http://127.0.0.1:8080
+  weir origin --listen http://127.0.0.1:0 --listen https://127.0.0.1:8443 --workers 1 --cores 0
+  curl 'http://127.0.0.1:8080/bytes/1000?delay_ms=20'";
+
+pub(crate) fn run(args: OriginArgs) -> Outcome {
+    let settings = Settings {
+        listen: args.listen,
+        identity: args.cert.zip(args.key),
+        workers: args.workers,
+        cores: args.cores,
+        tickets: args.tickets,
+    };
+    let failure = |error: weir_origin::OriginError| match error.is_usage() {
+        true => Failure::usage(error),
+        false => Failure::run(error),
+    };
+    limits::raise_open_files().map_err(Failure::run)?;
+    let origin = Origin::bind(&settings).map_err(failure)?;
+    origin.stop_on_signals().map_err(failure)?;
+    if let Some(ca) = origin.ca_file() {
+        println!("authority in {}", ca.display());
+    }
+    for endpoint in origin.endpoints() {
+        println!("listening on {endpoint}");
+    }
+    let totals = origin.run().map_err(failure)?;
+    let cpu_us = cpu_time().as_secs_f64() * 1e6;
+    let each =
+        if totals.requests == 0 { "-".into() } else { format!("{:.1}", cpu_us / totals.requests as f64) };
+    println!(
+        "served {} requests ({} answers complete, {} refused) on {} connections ({} failed), handshakes {} full \
+         {} resumed, CPU {each} us per request",
+        totals.requests,
+        totals.answers,
+        totals.refused,
+        totals.connections,
+        totals.failed,
+        totals.handshakes_full,
+        totals.handshakes_resumed(),
+    );
+    Ok(())
+}
