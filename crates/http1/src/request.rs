@@ -58,7 +58,7 @@ impl Method {
 ///
 /// Made once per connection and parsed into again and again: its storage stays, so a warm parse allocates nothing.
 /// Everything in it is meaningful only after [`Parse::Complete`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestHead {
     /// The method.
     pub method: Method,

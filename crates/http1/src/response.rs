@@ -10,7 +10,7 @@ use crate::{Field, Framing, Limits, Method, Parse, ResponseError, Span, Version}
 ///
 /// Made once per connection and parsed into again and again: its storage stays, so a warm parse allocates nothing.
 /// Everything in it is meaningful only after [`Parse::Complete`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResponseHead {
     /// The version.
     pub version: Version,
