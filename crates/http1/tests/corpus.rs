@@ -1,0 +1,35 @@
+//! Replays the fuzzers' committed corpus.
+
+use std::fs;
+use std::path::Path;
+
+#[expect(unreachable_pub, reason = "a library to the fuzz targets")]
+#[path = "../fuzz/src/lib.rs"]
+mod invariants;
+
+fn replay(target: &str, check: fn(&[u8])) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
+    let mut inputs = 0;
+    for entry in fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        println!("{}", path.display());
+        check(&fs::read(path).unwrap());
+        inputs += 1;
+    }
+    assert!(inputs >= 20, "{inputs} inputs in {}", folder.display());
+}
+
+#[test]
+fn request_heads() {
+    replay("request_head", invariants::request_head);
+}
+
+#[test]
+fn response_heads() {
+    replay("response_head", invariants::response_head);
+}
+
+#[test]
+fn bodies() {
+    replay("body", invariants::body);
+}
