@@ -129,7 +129,7 @@ fn the_largest_chunk_size_is_only_a_number() {
 }
 
 #[test]
-fn an_extension_at_its_limit() {
+fn each_chunk_may_have_an_extension_at_the_limit() {
     let input =
         [b"1;".to_vec(), vec![b'a'; BodyDecoder::EXTENSION_BYTES - 1], b"\r\nx\r\n0\r\n\r\n".to_vec()]
             .concat();

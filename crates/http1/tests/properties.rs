@@ -103,8 +103,9 @@ fn broken(valid: impl Strategy<Value = Vec<u8>>) -> impl Strategy<Value = Vec<u8
 
 /// A chunked body: chunks of data with their extensions and leading zeros, and the trailers.
 fn chunked() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
-    let extension =
-        bytes(r#"([ \t]{0,3};[ \t]{0,3}[a-z0-9_-]{1,9}([ \t]{0,3}=[ \t]{0,3}([a-z]{1,9}|"([ !#-Z]|\\[ -~]){0,9}"))?){0,3}"#);
+    let extension = bytes(
+        r#"([ \t]{0,3};[ \t]{0,3}[a-z0-9_-]{1,9}([ \t]{0,3}=[ \t]{0,3}([a-z]{1,9}|"([ !#-Z]|\\[ -~]){0,9}"))?){0,3}"#,
+    );
     let chunks = vec((vec(any::<u8>(), 1..40), extension, 0usize..4), 0..8);
     (chunks, lines()).prop_map(|(chunks, trailers)| {
         let (mut coded, mut plain) = (Vec::new(), Vec::new());

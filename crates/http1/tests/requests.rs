@@ -180,6 +180,7 @@ fn refused() {
         ("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", 400, "content_length_and_transfer_encoding"),
         ("Content-Length: 5\r\nContent-Length: 6\r\n", 400, "differing_content_length"),
         ("Content-Length: 5, 6\r\n", 400, "differing_content_length"),
+        ("Content-Length: 6, 5\r\n", 400, "differing_content_length"),
         ("Content-Length:\r\n", 400, "bad_content_length"),
         ("Content-Length: 5,\r\n", 400, "bad_content_length"),
         ("Content-Length: +5\r\n", 400, "bad_content_length"),
