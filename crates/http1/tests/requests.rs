@@ -163,7 +163,8 @@ fn expectations() {
 fn hop_by_hop_fields() {
     let bytes = with(
         "Connection: x-one , , TE\r\nX-ONE: 1\r\nX-Two: 2\r\nTE: trailers\r\nKeep-Alive: timeout=5\r\n\
-         Proxy-Connection: close\r\nUpgrade: h2c\r\nTrailer: x\r\nX-One-More: 1\r\nX-Three: 3\r\nconnection: x-three\r\n",
+         Proxy-Connection: close\r\nUpgrade: h2c\r\nTrailer: x\r\n\
+         X-One-More: 1\r\nX-Three: 3\r\nconnection: x-three\r\n",
     );
     let head = parse(&bytes).unwrap();
     let kept: Vec<_> =
