@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 ///
 /// The number of blocks and the equal rates are fixed before the first block and written into the stored plan: what a
 /// block shows cannot change how many there will be.
-pub fn conduct(
+pub(crate) fn conduct(
     plan: &mut Plan,
     store: &Store,
     executor: &mut dyn Executor,

@@ -41,6 +41,9 @@ pub enum LabError {
     /// No run of a mode gave a rate from which the equal rate could be taken.
     #[error("calibration: {0}")]
     Calibration(String),
+    /// No certificate could be issued.
+    #[error("certificate: {0}")]
+    Certificate(String),
     /// SIGINT or SIGTERM. What was stored stays.
     #[error("interrupted; the runs so far are kept: continue with --continue {}", directory.display())]
     Interrupted {

@@ -4,10 +4,12 @@
 //! is stored as it ends; validity and limit are judged per run; statistics, `summary.json`, table and report are pure
 //! functions of what is stored.
 
+pub mod comparison;
 pub mod error;
 pub mod experiment;
 pub mod histogram;
 pub mod limit;
+pub mod machine;
 pub mod network;
 pub mod options;
 pub mod placement;
@@ -16,17 +18,24 @@ pub mod process;
 pub mod run;
 pub mod stats;
 pub mod store;
+pub mod summary;
 pub mod target;
 pub mod template;
 pub mod validity;
 
 mod conduct;
+mod executor;
 mod interrupt;
-mod machine;
+mod lab;
+#[cfg(test)]
+mod pipeline_tests;
 mod progress;
+mod report;
 mod rng;
+pub mod table;
 #[cfg(test)]
 mod testing;
 
 pub use error::{ConfigError, LabError};
+pub use lab::{Outcome, plan, report, run};
 pub use options::RunOptions;

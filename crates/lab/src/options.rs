@@ -41,6 +41,13 @@ impl RunOptions {
         }
     }
 
+    /// The options that change what a run of a cell is, as they are written.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let quick = self.quick.then(|| "--quick".to_owned());
+        let set = self.set.iter().flat_map(|(key, value)| ["--set".to_owned(), format!("{key}={value}")]);
+        quick.into_iter().chain(set).collect()
+    }
+
     /// Whether `--only` lets the cell pass.
     pub(crate) fn selects(&self, cell: &Cell) -> Result<bool, ConfigError> {
         for (key, _) in &self.only {

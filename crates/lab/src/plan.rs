@@ -8,6 +8,7 @@ use crate::target::Target;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 
 /// What one run costs beyond warm-up and window, until it has been measured: starting, connecting, stopping.
 pub const ASSUMED_OVERHEAD_MS: u64 = 300;
@@ -83,6 +84,10 @@ pub enum Stage {
 pub struct Plan {
     /// Version of this layout.
     pub schema: u32,
+    /// The experiment's file, as it was given.
+    pub file: PathBuf,
+    /// The options that changed the experiment, as they were given.
+    pub arguments: Vec<String>,
     /// What it was made from.
     pub experiment: Experiment,
     /// The cells.
@@ -137,8 +142,18 @@ impl Plan {
         let blocks = experiment.blocks;
         let absent = targets.absent.clone();
         let (rates, no_blocks) = (Vec::new(), Vec::new());
-        let mut plan =
-            Self { schema: 1, experiment, cells, baseline, absent, calibration, blocks: no_blocks, rates };
+        let mut plan = Self {
+            schema: 1,
+            file: options.file.clone(),
+            arguments: options.arguments(),
+            experiment,
+            cells,
+            baseline,
+            absent,
+            calibration,
+            blocks: no_blocks,
+            rates,
+        };
         if let Some(blocks) = blocks {
             plan.fix_blocks(blocks);
         }

@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::time::{Duration, Instant};
 
 /// Is told what happens.
-pub trait Progress {
+pub(crate) trait Progress {
     /// So many runs follow, which should take so long.
     fn begin(&mut self, runs: u64, expected_ms: u64);
     /// A run starts; the experiment has so many blocks.
@@ -31,7 +31,7 @@ impl Progress for () {
 
 /// A bar on a terminal; elsewhere the lines of the runs alone.
 #[derive(Debug)]
-pub struct Bar {
+pub(crate) struct Bar {
     bar: ProgressBar,
     began: Instant,
     expected: Duration,

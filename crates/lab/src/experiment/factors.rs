@@ -164,9 +164,11 @@ pub enum Group {
     /// X25519
     X25519,
     /// NIST P-256
-    Secp256r1,
+    #[serde(rename = "p-256")]
+    P256,
     /// NIST P-384
-    Secp384r1,
+    #[serde(rename = "p-384")]
+    P384,
 }
 
 /// Certificate keys.
@@ -211,8 +213,8 @@ impl Group {
     pub fn name(self) -> &'static str {
         match self {
             Self::X25519 => "x25519",
-            Self::Secp256r1 => "secp256r1",
-            Self::Secp384r1 => "secp384r1",
+            Self::P256 => "p-256",
+            Self::P384 => "p-384",
         }
     }
 
@@ -220,8 +222,8 @@ impl Group {
     pub fn openssl(self) -> &'static str {
         match self {
             Self::X25519 => "X25519",
-            Self::Secp256r1 => "P-256",
-            Self::Secp384r1 => "P-384",
+            Self::P256 => "P-256",
+            Self::P384 => "P-384",
         }
     }
 }

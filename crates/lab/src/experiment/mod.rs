@@ -363,9 +363,9 @@ load = [1]
             ..RunOptions::default()
         };
         let options =
-            set(&[("window_ms", "300"), ("tls.group", "secp256r1"), ("bytes", "[1, 2]"), ("minutes", "2")]);
+            set(&[("window_ms", "300"), ("tls.group", "p-256"), ("bytes", "[1, 2]"), ("minutes", "2")]);
         let experiment = parse(TEXT, &options).expect("parses");
-        assert_eq!((experiment.window_ms, experiment.tls.group), (300, Group::Secp256r1));
+        assert_eq!((experiment.window_ms, experiment.tls.group), (300, Group::P256));
         assert_eq!((experiment.bytes, experiment.blocks, experiment.minutes), (vec![1, 2], None, Some(2.0)));
 
         let wrong =

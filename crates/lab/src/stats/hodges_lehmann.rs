@@ -80,17 +80,7 @@ pub(crate) mod tests {
     use super::*;
 
     /// Hollander and Wolfe (1973), page 29: the Hamilton depression scale at two visits, the differences.
-    pub(crate) const DEPRESSION: [f64; 9] = [
-        1.83 - 0.878,
-        0.50 - 0.647,
-        1.62 - 0.598,
-        2.48 - 2.05,
-        1.68 - 1.06,
-        1.88 - 1.29,
-        1.55 - 1.06,
-        3.06 - 3.14,
-        1.30 - 1.29,
-    ];
+    pub(crate) const DEPRESSION: [f64; 9] = [0.952, -0.147, 1.022, 0.43, 0.62, 0.59, 0.49, -0.08, 0.01];
 
     fn close(left: f64, right: f64) {
         assert!((left - right).abs() < 1e-9, "{left} is not {right}");

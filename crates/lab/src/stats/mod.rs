@@ -9,6 +9,8 @@ pub mod fdr;
 pub mod hodges_lehmann;
 pub mod wilcoxon;
 
+use serde::{Deserialize, Serialize};
+
 pub use hodges_lehmann::{Estimate, Interval};
 
 /// Fewer blocks than this give no interval at all.
@@ -52,7 +54,8 @@ pub fn location(values: &[f64]) -> Option<Estimate> {
 }
 
 /// How sure a comparison is, by its number of blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Weight {
     /// Fewer than five blocks: a ratio, no interval.
     None,

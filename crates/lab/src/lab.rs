@@ -1,0 +1,183 @@
+//! The commands of the lab: run, plan, report.
+
+use crate::error::{ConfigError, LabError};
+use crate::executor::{ProcessExecutor, allowed_cores, sample_values, this_program};
+use crate::experiment::Experiment;
+use crate::interrupt::Interrupt;
+use crate::machine::Machine;
+use crate::options::RunOptions;
+use crate::placement::Placement;
+use crate::plan::{ASSUMED_OVERHEAD_MS, Plan, Targets};
+use crate::progress::{Bar, duration};
+use crate::report::render;
+use crate::store::{Store, default_directory};
+use crate::summary::Summary;
+use crate::{conduct, table, target};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What a command came to.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Where the results are.
+    pub directory: PathBuf,
+    /// Labels, tables and verdicts, at most 100 columns wide, for standard output.
+    pub text: String,
+    /// Runs of the blocks that were invalid.
+    pub invalid_runs: u32,
+    /// Whether an invalid run is a failure.
+    pub strict: bool,
+}
+
+impl Outcome {
+    /// The exit code of the program: 0, or 3 when a run was invalid and `--strict` was given.
+    pub fn exit_code(&self) -> u8 {
+        if self.strict && self.invalid_runs > 0 { 3 } else { 0 }
+    }
+}
+
+/// What an experiment needs before it can be planned.
+struct Setup {
+    weir: PathBuf,
+    experiment: Experiment,
+    text: String,
+    targets: Targets,
+    placement: Placement,
+    allowed: Vec<usize>,
+}
+
+impl Setup {
+    fn new(options: &RunOptions) -> Result<Self, LabError> {
+        let weir = this_program()?;
+        let (experiment, text) = Experiment::load(options)?;
+        let directory = experiment.targets_directory(&options.file);
+        let targets = target::find(&experiment, &directory, &sample_values(&weir, &experiment))?;
+        let allowed = allowed_cores()?;
+        let placement = Placement::choose(&experiment.cores, &allowed);
+        Ok(Self { weir, experiment, text, targets, placement, allowed })
+    }
+}
+
+/// Runs an experiment to its end, or goes on with one that was interrupted.
+///
+/// # Errors
+/// A wrong experiment, target or option; files that cannot be written; an interrupt. A target that fails, an invalid
+/// run and a slow gateway are results.
+pub fn run(options: &RunOptions) -> Result<Outcome, LabError> {
+    let setup = Setup::new(options)?;
+    let fresh = Plan::new(setup.experiment.clone(), &setup.targets, options)?;
+    let machine = Machine::read(&setup.allowed, &setup.targets, &setup.placement);
+    let (store, mut plan) = match &options.continue_dir {
+        Some(directory) => resume(directory, fresh, &machine)?,
+        None => {
+            let directory = options.out.clone().unwrap_or_else(|| default_directory(&setup.experiment.name));
+            let store = Store::create(&directory)?;
+            store.write("experiment.toml", &setup.text)?;
+            store.write_json("machine.json", &machine)?;
+            (store, fresh)
+        }
+    };
+    for (name, why) in &plan.absent {
+        eprintln!("{name}: {why}");
+    }
+    let interrupt = Interrupt::on_signals()
+        .map_err(|source| LabError::System { action: "asking to be told of signals", source })?;
+    let mut executor = ProcessExecutor::new(
+        setup.weir,
+        store.clone(),
+        setup.experiment,
+        setup.targets,
+        setup.placement,
+        interrupt,
+    )?;
+    let conducted = conduct::conduct(&mut plan, &store, &mut executor, &mut Bar::default());
+    executor.clean();
+    conducted?;
+    let mut outcome = report(store.directory())?;
+    outcome.strict = options.strict;
+    Ok(outcome)
+}
+
+/// Says what [`run`] would do and how long it would take.
+pub fn plan(options: &RunOptions) -> Result<String, LabError> {
+    let setup = Setup::new(options)?;
+    let plan = Plan::new(setup.experiment, &setup.targets, options)?;
+    Ok(describe(&plan, &setup.placement, &setup.targets))
+}
+
+/// Rebuilds `summary.json` and `report.html` from the stored runs.
+pub fn report(directory: &Path) -> Result<Outcome, LabError> {
+    let store = Store::open(directory);
+    let (plan, machine) = (store.plan()?, store.machine()?);
+    let mut records = store.runs()?;
+    for record in &mut records {
+        record.judge(&plan.experiment);
+    }
+    let summary = Summary::of(&plan, &machine, &records);
+    store.write_json("summary.json", &summary)?;
+    store.write("report.html", &render(&plan, &summary, &records, &store.settings()?))?;
+    let mut text = table::render(&plan, &summary);
+    let _ = writeln!(text, "\nReport: {}", directory.join("report.html").display());
+    let invalid_runs = summary.cells.iter().map(|cell| cell.invalid_runs).sum();
+    Ok(Outcome { directory: directory.to_owned(), text, invalid_runs, strict: false })
+}
+
+/// The stored plan of an interrupted experiment, if it is the same experiment on the same programs.
+fn resume(directory: &Path, fresh: Plan, machine: &Machine) -> Result<(Store, Plan), LabError> {
+    let store = Store::open(directory);
+    let (stored, before) = (store.plan()?, store.machine()?);
+    let refuse = |what: &str| {
+        let source = format!("--continue {}", directory.display());
+        Err(ConfigError::new(source, format!("{what}: its runs cannot be put beside new ones")).into())
+    };
+    if stored.experiment != fresh.experiment {
+        return refuse("it was begun with another experiment or other options");
+    }
+    if stored.cells != fresh.cells {
+        return refuse("it was begun with other cells (targets present, or --only)");
+    }
+    if (&before.versions, &before.cpu) != (&machine.versions, &machine.cpu) {
+        return refuse("it was begun with other versions of the targets, or on another processor");
+    }
+    if before.placement != machine.placement {
+        return refuse("it was begun on other cores");
+    }
+    Ok((store, stored))
+}
+
+fn describe(plan: &Plan, placement: &Placement, targets: &Targets) -> String {
+    let experiment = &plan.experiment;
+    let mut text = format!("{}: {}\n", experiment.name, experiment.description);
+    if let Some(note) = &placement.note {
+        let _ = writeln!(text, "CORES: {note}");
+    }
+    for (name, target) in &targets.present {
+        let _ = writeln!(text, "target {name}: {} {}", target.title, target.version);
+    }
+    for (name, why) in &plan.absent {
+        let _ = writeln!(text, "target {name}: absent: {why}");
+    }
+    let baseline = plan.baseline.as_deref().unwrap_or("none is present");
+    let _ = writeln!(text, "baseline: {baseline}");
+    let _ = writeln!(text, "\n{} cells:", plan.cells.len());
+    for cell in &plan.cells {
+        let _ = writeln!(text, "  {cell}");
+    }
+    let calibration = plan.calibration_total_ms(ASSUMED_OVERHEAD_MS);
+    let _ = writeln!(text, "\ncalibration: {} runs, about {}", plan.calibration.len(), about(calibration));
+    let block = plan.block_ms(ASSUMED_OVERHEAD_MS);
+    let blocks = match (plan.blocks.len() as u32, experiment.minutes) {
+        (0, Some(minutes)) => plan.blocks_that_fit(minutes, calibration, ASSUMED_OVERHEAD_MS),
+        (blocks, _) => blocks,
+    };
+    let fixed = if plan.blocks.is_empty() { "; the number is fixed after calibration" } else { "" };
+    let _ =
+        writeln!(text, "blocks: {blocks} of {} runs, about {} each{fixed}", plan.cells.len(), about(block));
+    let _ = writeln!(text, "in all: about {}", about(calibration + block * u64::from(blocks)));
+    text
+}
+
+fn about(milliseconds: u64) -> String {
+    duration(Duration::from_millis(milliseconds))
+}

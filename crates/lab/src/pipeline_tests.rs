@@ -1,0 +1,216 @@
+//! From a plan to the report with a made-up world: what is put in must come out.
+
+use crate::LabError;
+use crate::comparison::{Metric, Verdict};
+use crate::conduct::conduct;
+use crate::experiment::{Load, Mode};
+use crate::lab::report;
+use crate::limit::Limit;
+use crate::machine::Machine;
+use crate::options::RunOptions;
+use crate::placement::Placement;
+use crate::plan::{Plan, Targets};
+use crate::stats::Weight;
+use crate::store::Store;
+use crate::summary::Summary;
+use crate::testing::{MockExecutor, experiment, targets};
+
+struct World {
+    directory: tempfile::TempDir,
+    text: String,
+    summary: Summary,
+    html: String,
+}
+
+fn world(blocks: u32, costs: &[(&str, f64)], broken: Option<&str>) -> World {
+    let directory = tempfile::tempdir().expect("a directory");
+    let results = directory.path().join("results");
+    let store = Store::create(&results).expect("is made");
+    let targets: Targets = targets(directory.path());
+    let mut experiment = experiment();
+    experiment.blocks = Some(blocks);
+    let placement = Placement::choose(&experiment.cores, &[0, 1]);
+    let machine = Machine::read(&[0, 1], &targets, &placement);
+    store.write_json("machine.json", &machine).expect("is written");
+    let options = RunOptions { file: "experiments/small.toml".into(), ..RunOptions::default() };
+    let mut plan = Plan::new(experiment, &targets, &options).expect("plans");
+    let mut executor = MockExecutor::new(costs);
+    executor.broken = broken.map(str::to_owned);
+    conduct(&mut plan, &store, &mut executor, &mut ()).expect("runs");
+    let outcome = report(&results).expect("reports");
+    let read = |name: &str| std::fs::read_to_string(results.join(name)).expect("was written");
+    let summary = serde_json::from_str(&read("summary.json")).expect("parses");
+    World { text: outcome.text, summary, html: read("report.html"), directory }
+}
+
+fn verdict(
+    world: &World,
+    target: &str,
+    mode: Mode,
+    load: Load,
+    metric: Metric,
+) -> (Verdict, Option<f64>, Option<String>) {
+    let found =
+        world.summary.comparisons.iter().find(|one| {
+            (one.target.as_str(), one.mode, one.load, one.metric) == (target, mode, load, metric)
+        });
+    let found = found.unwrap_or_else(|| panic!("no comparison of {target}"));
+    (found.verdict, found.ratio, found.note.clone())
+}
+
+const COSTS: [(&str, f64); 3] = [("direct", 10.0), ("fast", 20.0), ("slow", 25.0)];
+
+#[test]
+fn a_real_difference_is_found_and_the_aa_pair_has_none() {
+    let world = world(12, &COSTS, None);
+    assert_eq!(world.summary.weight, Weight::Verdict);
+    for mode in [Mode::H1cH1c, Mode::H1H1c] {
+        for load in [Load::EqualRate, Load::Saturated] {
+            let (found, ratio, _) = verdict(&world, "fast", mode, load, Metric::CpuUsPerRequest);
+            assert_eq!(found, Verdict::Different, "{mode} {load}");
+            let ratio = ratio.expect("a ratio");
+            assert!((ratio / 0.8 - 1.0).abs() < 0.03, "{ratio} is not 20 / 25");
+            let (aa, ratio, _) = verdict(&world, "fast-again", mode, load, Metric::CpuUsPerRequest);
+            assert_ne!(aa, Verdict::Different, "{ratio:?}");
+        }
+    }
+    let (rate, ratio, _) = verdict(&world, "fast", Mode::H1cH1c, Load::Saturated, Metric::RequestsPerSecond);
+    assert_eq!(rate, Verdict::Different);
+    assert!(ratio.is_some_and(|ratio| (ratio / 1.25 - 1.0).abs() < 0.03), "{ratio:?}");
+}
+
+#[test]
+fn five_blocks_are_an_indication_and_four_are_nothing() {
+    let five = world(5, &COSTS, None);
+    assert_eq!(five.summary.weight, Weight::Indication);
+    assert!(
+        five.text.contains("Indication: 5 blocks. A verdict needs 10 or more (--blocks 12)."),
+        "{}",
+        five.text
+    );
+    let one = five.summary.comparisons.iter().find(|one| one.target == "fast").expect("a comparison");
+    assert_eq!((one.coverage, one.verdict), (Some(0.9375), Verdict::Different));
+    let four = world(4, &COSTS, None);
+    assert!(
+        four.summary.comparisons.iter().all(|one| one.low.is_none() && one.verdict == Verdict::Undecided)
+    );
+    assert!(four.text.contains("undecided: 4 blocks: no interval below 5"), "{}", four.text);
+}
+
+#[test]
+fn targets_that_cost_the_same_are_equivalent_or_undecided() {
+    let world = world(12, &[("direct", 10.0), ("fast", 20.0), ("slow", 20.0)], None);
+    for one in &world.summary.comparisons {
+        assert_ne!(one.verdict, Verdict::Different, "{one:?}");
+    }
+    let equivalent = world.summary.comparisons.iter().filter(|one| one.verdict == Verdict::Equivalent);
+    assert!(equivalent.count() > 0, "{}", world.text);
+}
+
+#[test]
+fn a_run_that_load_limited_supports_no_verdict_on_rate_but_one_on_cpu_at_equal_rate() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let targets = targets(directory.path());
+    let plan = Plan::new(experiment(), &targets, &RunOptions::default()).expect("plans");
+    let store = Store::create(&directory.path().join("results")).expect("is made");
+    let mut plan = plan;
+    conduct(&mut plan, &store, &mut MockExecutor::new(&COSTS), &mut ()).expect("runs");
+    let mut records = store.runs().expect("reads");
+    for record in records.iter_mut().filter(|record| record.run.cell.name == "fast") {
+        record.limit = Some(Limit::SharedCores);
+    }
+    let summary = Summary::of(&plan, &Machine::default(), &records);
+    for one in summary.comparisons.iter().filter(|one| one.target == "fast") {
+        if (one.load, one.metric) == (Load::EqualRate, Metric::CpuUsPerRequest) {
+            assert_eq!(one.verdict, Verdict::Different);
+        } else {
+            assert_eq!(one.verdict, Verdict::Undecided);
+            assert_eq!(one.note.as_deref(), Some("fast was limited by shared cores"));
+            assert_eq!(one.p_adjusted, None, "it is in no family");
+        }
+    }
+}
+
+#[test]
+fn invalid_runs_are_kept_listed_and_not_averaged() {
+    let world = world(6, &COSTS, Some("slow"));
+    let slow: Vec<_> = world.summary.cells.iter().filter(|cell| cell.target == "slow").collect();
+    assert!(!slow.is_empty());
+    for cell in slow {
+        assert_eq!((cell.blocks, cell.invalid_runs, cell.cpu_us_per_request), (0, 6, None));
+        assert_eq!(cell.validity.to_string(), "invalid: target: it ended");
+    }
+    assert!(world.text.contains("invalid runs, kept and not averaged"), "{}", world.text);
+    assert!(world.html.contains("invalid: target: it ended"));
+    let (found, ratio, note) =
+        verdict(&world, "fast", Mode::H1cH1c, Load::EqualRate, Metric::CpuUsPerRequest);
+    assert_eq!((found, ratio), (Verdict::Undecided, None));
+    assert_eq!(note.as_deref(), Some("no block has a valid run of both"));
+    assert_eq!(report(&world.directory.path().join("results")).expect("reports").invalid_runs, 24);
+}
+
+#[test]
+fn the_text_fits_a_hundred_columns() {
+    for blocks in [1, 5, 12] {
+        let world = world(blocks, &COSTS, Some("b001-003"));
+        for line in world.text.lines().filter(|line| !line.starts_with("Report: ")) {
+            assert!(line.chars().count() <= crate::table::WIDTH, "{line}");
+        }
+    }
+}
+
+#[test]
+fn the_summary_has_the_documented_keys() {
+    let world = world(5, &COSTS, None);
+    let value = serde_json::to_value(&world.summary).expect("serialises");
+    let has = |value: &serde_json::Value, keys: &str| {
+        for key in keys.split_whitespace() {
+            assert!(value.get(key).is_some(), "`{key}` is missing");
+        }
+    };
+    has(&value, "schema machine cells comparisons claims");
+    has(
+        &value["cells"][0],
+        "case target version mode connections bytes rate blocks requests_per_second handshakes_per_second mean_us sd_us \
+         p50_us p99_us error_ratio cpu_us_per_request cpu_us_per_handshake rss_kib utilisation limit validity",
+    );
+    has(&value["comparisons"][0], "metric baseline target mode case ratio low high blocks verdict");
+}
+
+#[test]
+fn the_report_is_one_file_that_asks_for_nothing_else() {
+    let world = world(6, &COSTS, None);
+    for outside in ["<script", "http-equiv", "<link", "@import", "url(", "src="] {
+        assert!(!world.html.contains(outside), "{outside}");
+    }
+    for part in [
+        "CPU per request at one equal rate",
+        "CPU per request at saturation",
+        "Latency",
+        "fast-again",
+        "<polyline",
+    ] {
+        assert!(world.html.contains(part), "{part}");
+    }
+    let command = "weir run experiments/small.toml --only &#39;target=fast,mode=h1-h1c,load=saturated,connections=8,bytes=100&#39; --blocks 1";
+    assert!(world.html.contains(command));
+}
+
+#[test]
+fn everything_after_the_runs_can_be_rebuilt() {
+    let world = world(5, &COSTS, None);
+    let results = world.directory.path().join("results");
+    for name in ["summary.json", "report.html"] {
+        std::fs::remove_file(results.join(name)).expect("was there");
+    }
+    let again = report(&results).expect("reports");
+    assert_eq!(again.text, world.text);
+    assert_eq!(std::fs::read_to_string(results.join("report.html")).expect("is there"), world.html);
+}
+
+#[test]
+fn no_results_are_an_error_with_the_files_name() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let error = report(directory.path()).expect_err("nothing is there");
+    assert!(matches!(&error, LabError::File { path, .. } if path.ends_with("plan.json")), "{error}");
+}

@@ -1,0 +1,204 @@
+//! `summary.json`: what each cell came to over its blocks, and what the comparisons say.
+
+use crate::comparison::{self, Comparison};
+use crate::experiment::{Load, Mode};
+use crate::histogram::Latencies;
+use crate::limit::Limit;
+use crate::machine::Machine;
+use crate::plan::{Cell, Plan, Stage};
+use crate::run::{Parts, RunRecord};
+use crate::stats::{self, Estimate, Weight};
+use crate::validity::Validity;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The whole of an experiment's findings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Version of this layout.
+    pub schema: u32,
+    /// The experiment's name.
+    pub experiment: String,
+    /// `verdict` from 10 blocks on, `indication` from 5 on, otherwise `none`.
+    pub weight: Weight,
+    /// Where it was measured.
+    pub machine: Machine,
+    /// One entry for each cell.
+    pub cells: Vec<CellSummary>,
+    /// One entry for each target, mode and metric against the baseline, and for the A/A pair.
+    pub comparisons: Vec<Comparison>,
+    /// Statements that the experiment checks; none are supported yet.
+    pub claims: Vec<serde_json::Value>,
+}
+
+/// What a cell came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CellSummary {
+    /// What a client does: `request`.
+    pub case: String,
+    /// The target, or its second in the A/A pair.
+    pub target: String,
+    /// Its version.
+    pub version: String,
+    /// Client side, upstream side.
+    pub mode: Mode,
+    /// Connections held open.
+    pub connections: u32,
+    /// Body bytes of an answer.
+    pub bytes: u64,
+    /// How requests arrive.
+    pub load: Load,
+    /// Requests per second that were offered; null in a closed loop.
+    pub rate: Option<f64>,
+    /// Blocks with a valid run: the number that everything below rests on.
+    pub blocks: u32,
+    /// Runs that were invalid.
+    pub invalid_runs: u32,
+    /// Median over blocks.
+    pub requests_per_second: Option<f64>,
+    /// Does not apply to requests on kept connections.
+    pub handshakes_per_second: Option<f64>,
+    /// Mean response time of all requests of all valid runs.
+    pub mean_us: Option<f64>,
+    /// Their standard deviation.
+    pub sd_us: Option<f64>,
+    /// Median of the merged histograms.
+    pub p50_us: Option<f64>,
+    /// 99th percentile of the merged histograms.
+    pub p99_us: Option<f64>,
+    /// Errors over all requests of all runs, invalid ones too.
+    pub error_ratio: Option<f64>,
+    /// CPU of the gateway per request, median over blocks; null without a gateway.
+    pub cpu_us_per_request: Option<f64>,
+    /// Lower end of the interval of the CPU per request (Hodges-Lehmann).
+    pub cpu_us_per_request_low: Option<f64>,
+    /// Upper end of it.
+    pub cpu_us_per_request_high: Option<f64>,
+    /// Does not apply to requests on kept connections.
+    pub cpu_us_per_handshake: Option<f64>,
+    /// CPU of the test server per request, median over blocks.
+    pub origin_cpu_us_per_request: Option<f64>,
+    /// CPU of the load engine per request, median over blocks.
+    pub load_cpu_us_per_request: Option<f64>,
+    /// Peak resident memory of the gateway, median over blocks.
+    pub rss_kib: Option<f64>,
+    /// The share of its cores that the gateway used, median over blocks.
+    pub utilisation: Option<f64>,
+    /// The most frequent limit of its valid runs.
+    pub limit: Option<Limit>,
+    /// `valid`, or why no run was.
+    pub validity: Validity,
+}
+
+/// The stored runs of each cell, in the order of the plan; calibration is not among them.
+pub fn by_cell<'a>(plan: &'a Plan, records: &'a [RunRecord]) -> Vec<(&'a Cell, Vec<&'a RunRecord>)> {
+    let mut runs: BTreeMap<&Cell, Vec<&RunRecord>> = BTreeMap::new();
+    for record in records.iter().filter(|record| record.run.stage != Stage::Calibration) {
+        runs.entry(&record.run.cell).or_default().push(record);
+    }
+    plan.cells.iter().map(|cell| (cell, runs.remove(cell).unwrap_or_default())).collect()
+}
+
+/// A metric of one run.
+pub(crate) fn cpu_us_per_request(parts: &Parts<'_>) -> Option<f64> {
+    parts.gateway?.cost.cpu_us_per_request
+}
+
+impl Summary {
+    /// Sums up the stored runs of a plan.
+    pub fn of(plan: &Plan, machine: &Machine, records: &[RunRecord]) -> Self {
+        let cells = by_cell(plan, records);
+        let blocks = cells.iter().map(|(_, runs)| runs.iter().filter(|run| run.validity.is_valid()).count());
+        Self {
+            schema: 1,
+            experiment: plan.experiment.name.clone(),
+            weight: Weight::of(blocks.max().unwrap_or(0)),
+            machine: machine.clone(),
+            comparisons: comparison::all(plan, &cells),
+            cells: cells.iter().map(|(cell, runs)| CellSummary::of(cell, runs, machine)).collect(),
+            claims: Vec::new(),
+        }
+    }
+
+    /// The cell of a target.
+    pub fn cell(&self, target: &str, cell: &Cell, load: Load) -> Option<&CellSummary> {
+        self.cells.iter().find(|other| {
+            other.target == target
+                && other.load == load
+                && (other.mode, other.connections, other.bytes) == (cell.mode, cell.connections, cell.bytes)
+        })
+    }
+}
+
+impl CellSummary {
+    fn of(cell: &Cell, runs: &[&RunRecord], machine: &Machine) -> Self {
+        let valid: Vec<&RunRecord> = runs.iter().copied().filter(|run| run.validity.is_valid()).collect();
+        let values = |metric: &dyn Fn(&Parts<'_>) -> Option<f64>| -> Vec<f64> {
+            valid.iter().filter_map(|run| run.parts().as_ref().and_then(metric)).collect()
+        };
+        let median = |metric: &dyn Fn(&Parts<'_>) -> Option<f64>| stats::median(&values(metric));
+        let latencies = latencies(&valid);
+        let cpu =
+            stats::location(&values(&cpu_us_per_request)).and_then(|estimate: Estimate| estimate.interval);
+        let of_latencies = |metric: &dyn Fn(&Latencies) -> Option<f64>| latencies.as_ref().and_then(metric);
+        Self {
+            case: "request".into(),
+            target: cell.name.clone(),
+            version: machine.versions.get(&cell.target).cloned().unwrap_or_default(),
+            mode: cell.mode,
+            connections: cell.connections,
+            bytes: cell.bytes,
+            load: cell.load,
+            rate: runs.iter().find_map(|run| run.rate),
+            blocks: valid.len() as u32,
+            invalid_runs: (runs.len() - valid.len()) as u32,
+            requests_per_second: median(&|parts| Some(parts.load.requests_per_second)),
+            handshakes_per_second: None,
+            mean_us: of_latencies(&|all| Some(all.mean_us())),
+            sd_us: of_latencies(&|all| Some(all.sd_us())),
+            p50_us: of_latencies(&|all| all.quantile_us(0.5)),
+            p99_us: of_latencies(&|all| all.quantile_us(0.99)),
+            error_ratio: error_ratio(runs),
+            cpu_us_per_request: median(&cpu_us_per_request),
+            cpu_us_per_request_low: cpu.map(|interval| interval.low),
+            cpu_us_per_request_high: cpu.map(|interval| interval.high),
+            cpu_us_per_handshake: None,
+            origin_cpu_us_per_request: median(&|parts| parts.origin?.cost.cpu_us_per_request),
+            load_cpu_us_per_request: median(&|parts| parts.load.engine.cpu_us_per_request),
+            rss_kib: median(&|parts| Some(parts.gateway?.rss_peak_kib as f64)),
+            utilisation: median(&|parts| Some(parts.gateway?.cost.utilisation)),
+            limit: usual_limit(&valid),
+            validity: validity(runs, &valid),
+        }
+    }
+}
+
+/// The merged latencies of valid runs.
+pub(crate) fn latencies(valid: &[&RunRecord]) -> Option<Latencies> {
+    let results = valid.iter().filter_map(|run| run.observation.load.as_ref());
+    Latencies::merge(results.map(|load| load.latency.hdr_v2.as_str()))
+}
+
+/// The limit of most of the runs.
+pub(crate) fn usual_limit(runs: &[&RunRecord]) -> Option<Limit> {
+    let mut counts: BTreeMap<Limit, usize> = BTreeMap::new();
+    for limit in runs.iter().filter_map(|run| run.limit) {
+        *counts.entry(limit).or_default() += 1;
+    }
+    counts.into_iter().max_by_key(|(_, count)| *count).map(|(limit, _)| limit)
+}
+
+fn error_ratio(runs: &[&RunRecord]) -> Option<f64> {
+    let results = || runs.iter().filter_map(|run| run.observation.load.as_ref());
+    let errors: u64 = results().flat_map(|load| load.errors.values()).sum();
+    let answered: u64 = results().map(|load| load.requests).sum();
+    (errors + answered > 0).then(|| errors as f64 / (errors + answered) as f64)
+}
+
+fn validity(runs: &[&RunRecord], valid: &[&RunRecord]) -> Validity {
+    match runs.first() {
+        _ if !valid.is_empty() => Validity::Valid,
+        Some(run) => run.validity.clone(),
+        None => Validity::Invalid("not run".into()),
+    }
+}

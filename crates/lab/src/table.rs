@@ -1,0 +1,238 @@
+//! The findings on a terminal, within 100 columns.
+
+use crate::comparison::{Comparison, Metric};
+use crate::experiment::Load;
+use crate::plan::{Group, Plan};
+use crate::stats::Weight;
+use crate::summary::{CellSummary, Summary};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// The widest line.
+pub const WIDTH: usize = 100;
+
+const LEGEND: &str = "
+equal, sat: CPU microseconds of the gateway per request, at the equal rate and at saturation.
+origin: the same of the test server. mean, p99: microseconds, at the equal rate.
+req/s, util (share of its core that the gateway used), RSS (MiB) and limit: at saturation.
+";
+
+/// Labels, one table for each mode, one line for each comparison.
+pub fn render(plan: &Plan, summary: &Summary) -> String {
+    let mut text = String::new();
+    for label in labels(plan, summary) {
+        wrap(&mut text, &label);
+    }
+    for group in groups(plan) {
+        text.push('\n');
+        table(&mut text, plan, summary, group);
+    }
+    text.push_str(LEGEND);
+    verdicts(&mut text, plan, summary);
+    text
+}
+
+/// What has to be known before any number is read.
+pub fn labels(plan: &Plan, summary: &Summary) -> Vec<String> {
+    let mut labels = Vec::new();
+    let placement = summary.machine.placement.as_ref();
+    if let Some(note) = placement.and_then(|placement| placement.note.as_ref()) {
+        labels.push(format!("CORES: {note}."));
+    }
+    let blocks = plan.blocks.len();
+    labels.push(match summary.weight {
+        Weight::Verdict => format!("Verdict: {blocks} blocks."),
+        Weight::Indication => {
+            format!("Indication: {blocks} blocks. A verdict needs 10 or more (--blocks 12).")
+        }
+        Weight::None => format!("{blocks} blocks: no interval and no verdict below 5 (--blocks 12)."),
+    });
+    let sharing = placement.and_then(crate::placement::Placement::sharing);
+    labels.push(format!(
+        "Client, gateway and origin ran on one machine over {}{}.",
+        summary.machine.network,
+        sharing.map_or_else(String::new, |sharing| format!("; {sharing}")),
+    ));
+    for load in &plan.experiment.load {
+        if let Some(noise) = noise_floor(summary, *load) {
+            labels.push(noise);
+        }
+    }
+    match &plan.baseline {
+        Some(_) => {}
+        None => {
+            labels.push(format!("No baseline: none of {} is present.", plan.experiment.baseline.join(", ")));
+        }
+    }
+    for (name, why) in &plan.absent {
+        labels.push(format!("{name}: absent: {why}."));
+    }
+    labels
+}
+
+fn noise_floor(summary: &Summary, load: Load) -> Option<String> {
+    let wanted = |comparison: &&Comparison| {
+        comparison.aa && comparison.load == load && comparison.metric == Metric::CpuUsPerRequest
+    };
+    let pairs: Vec<&Comparison> = summary.comparisons.iter().filter(wanted).collect();
+    let target = &pairs.first()?.baseline;
+    let low = pairs.iter().filter_map(|pair| pair.low).reduce(f64::min);
+    let high = pairs.iter().filter_map(|pair| pair.high).reduce(f64::max);
+    let by_mode: Vec<String> =
+        pairs.iter().map(|pair| format!("{} {}", pair.mode, pair.ratio_text())).collect();
+    match (low, high) {
+        (Some(low), Some(high)) => Some(format!(
+            "Noise floor (A/A, {target} against itself, CPU per request, {load}): {:+.1} % to {:+.1} %; {}.",
+            (low - 1.0) * 100.0,
+            (high - 1.0) * 100.0,
+            by_mode.join(", "),
+        )),
+        _ => Some(format!("A/A ({target} against itself, CPU per request, {load}): {}.", by_mode.join(", "))),
+    }
+}
+
+/// The groups of a plan without their load, in the experiment's order of modes.
+pub fn groups(plan: &Plan) -> Vec<Group> {
+    let mut seen = BTreeSet::new();
+    let mut groups = Vec::new();
+    for mode in &plan.experiment.modes {
+        for cell in plan.cells.iter().filter(|cell| cell.mode == *mode) {
+            let group = Group { load: Load::Saturated, ..cell.group() };
+            if seen.insert(group) {
+                groups.push(group);
+            }
+        }
+    }
+    groups
+}
+
+/// The rows of a group: target, its cell at the equal rate, its cell at saturation.
+pub fn rows<'a>(
+    plan: &'a Plan,
+    summary: &'a Summary,
+    group: Group,
+) -> Vec<(&'a str, Option<&'a CellSummary>, Option<&'a CellSummary>)> {
+    let mut rows: Vec<(&str, _, _)> = Vec::new();
+    for cell in &plan.cells {
+        let same = Group { load: Load::Saturated, ..cell.group() } == group;
+        if same && !rows.iter().any(|(name, _, _)| *name == cell.name) {
+            let of = |load| summary.cell(&cell.name, cell, load);
+            rows.push((&cell.name, of(Load::EqualRate), of(Load::Saturated)));
+        }
+    }
+    rows
+}
+
+/// The comparison of a target's CPU per request, at the equal rate where there is one.
+pub fn headline<'a>(summary: &'a Summary, target: &str, group: Group) -> Option<&'a Comparison> {
+    let mut of_target = summary.comparisons.iter().filter(|comparison| {
+        comparison.metric == Metric::CpuUsPerRequest
+            && comparison.target == target
+            && (comparison.mode, comparison.connections, comparison.bytes)
+                == (group.mode, group.connections, group.bytes)
+    });
+    // Sorted by load, and the equal rate comes first.
+    of_target.next()
+}
+
+fn table(text: &mut String, plan: &Plan, summary: &Summary, group: Group) {
+    let rows = rows(plan, summary, group);
+    let rate = rows.iter().find_map(|(_, equal, _)| equal.and_then(|cell| cell.rate));
+    let rate = rate.map_or_else(String::new, |rate| format!(", equal rate {rate:.0}/s"));
+    let Group { mode, connections, bytes, .. } = group;
+    let _ = writeln!(text, "{mode} ({}), {connections} connections, {bytes} bytes{rate}", mode.describe());
+    let _ = writeln!(
+        text,
+        "{:<11}{:>7}{:>6}{:>7}{:>5}{:>6}{:>6}{:>5}{:>7}{:>6} {:<12} ratio, CPU",
+        "target", "req/s", "mean", "p99", "err%", "equal", "sat", "util", "origin", "RSS", "limit"
+    );
+    for (name, equal, saturated) in rows {
+        let timed = equal.or(saturated);
+        let _ = writeln!(
+            text,
+            "{:<11}{:>7}{:>6}{:>7}{:>5}{:>6}{:>6}{:>5}{:>7}{:>6} {:<12} {}",
+            cut(name, 10),
+            number(saturated.and_then(|cell| cell.requests_per_second), 0),
+            number(timed.and_then(|cell| cell.mean_us), 0),
+            number(timed.and_then(|cell| cell.p99_us), 0),
+            number(worst_error(equal, saturated), 2),
+            number(equal.and_then(|cell| cell.cpu_us_per_request), 1),
+            number(saturated.and_then(|cell| cell.cpu_us_per_request), 1),
+            number(saturated.and_then(|cell| cell.utilisation), 2),
+            number(timed.and_then(|cell| cell.origin_cpu_us_per_request), 1),
+            number(saturated.or(equal).and_then(|cell| cell.rss_kib).map(|kib| kib / 1024.0), 1),
+            saturated.and_then(|cell| cell.limit).map_or_else(|| "-".into(), |limit| limit.to_string()),
+            ratio(plan, summary, name, group),
+        );
+    }
+}
+
+/// The larger error share of the two cells, in percent.
+fn worst_error(equal: Option<&CellSummary>, saturated: Option<&CellSummary>) -> Option<f64> {
+    let of = |cell: Option<&CellSummary>| cell.and_then(|cell| cell.error_ratio);
+    of(equal).into_iter().chain(of(saturated)).reduce(f64::max).map(|ratio| ratio * 100.0)
+}
+
+fn ratio(plan: &Plan, summary: &Summary, name: &str, group: Group) -> String {
+    if plan.baseline.as_deref() == Some(name) && group.mode.upstream().is_some() {
+        return "baseline".into();
+    }
+    match headline(summary, name, group) {
+        Some(comparison) => comparison.ratio_text(),
+        None => "-".into(),
+    }
+}
+
+fn verdicts(text: &mut String, plan: &Plan, summary: &Summary) {
+    let mut heading = None;
+    for comparison in &summary.comparisons {
+        let this = (comparison.load, comparison.metric);
+        if heading != Some(this) {
+            heading = Some(this);
+            let _ = writeln!(text, "\n{}, {}:", comparison.metric.title(), comparison.load);
+        }
+        wrap(text, &format!("  {}", comparison.line(plan.experiment.margin)));
+    }
+    let invalid: u32 = summary.cells.iter().map(|cell| cell.invalid_runs).sum();
+    if invalid > 0 {
+        let _ = writeln!(text, "\n{invalid} invalid runs, kept and not averaged:");
+        for cell in summary.cells.iter().filter(|cell| cell.invalid_runs > 0) {
+            let total = cell.blocks + cell.invalid_runs;
+            let why =
+                if cell.validity.is_valid() { "see the report".into() } else { cell.validity.to_string() };
+            let line = format!(
+                "  {} {} {}: {} of {total} runs: {why}",
+                cell.target, cell.mode, cell.load, cell.invalid_runs
+            );
+            wrap(text, &line);
+        }
+    }
+}
+
+fn number(value: Option<f64>, digits: usize) -> String {
+    value.map_or_else(|| "-".into(), |value| format!("{value:.digits$}"))
+}
+
+fn cut(text: &str, width: usize) -> &str {
+    text.char_indices().nth(width).map_or(text, |(end, _)| &text[..end])
+}
+
+/// Breaks a line at spaces; what follows is indented.
+fn wrap(text: &mut String, line: &str) {
+    let indent = line.len() - line.trim_start().len();
+    let mut width = indent;
+    text.push_str(&" ".repeat(indent));
+    for (index, word) in line.split_whitespace().enumerate() {
+        let length = word.chars().count();
+        if index > 0 && width + 1 + length > WIDTH {
+            let _ = write!(text, "\n{}", " ".repeat(indent + 4));
+            width = indent + 4;
+        } else if index > 0 {
+            text.push(' ');
+            width += 1;
+        }
+        text.push_str(word);
+        width += length;
+    }
+    text.push('\n');
+}
