@@ -31,6 +31,8 @@ pub(crate) struct Core {
 #[derive(Debug)]
 pub(crate) struct UpstreamAddress {
     pub address: SocketAddr,
+    /// Host and port as a `Host` field has them.
+    pub authority: String,
     pub tls: Option<(Connector, PeerName)>,
 }
 

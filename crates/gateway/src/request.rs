@@ -142,7 +142,8 @@ impl Worker {
         };
         let core = &mut self.core;
         let head = &core.request;
-        rewrite::request(buf, head, &client.forwarded, &mut core.outbox);
+        let authority = core.upstream.authority.as_bytes();
+        rewrite::request(buf, head, &client.forwarded, authority, &mut core.outbox);
         let chunked = head.framing == Framing::Chunked;
         client.state = State::Exchange(Exchange {
             upstream,

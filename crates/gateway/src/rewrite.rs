@@ -18,8 +18,9 @@ pub(crate) fn forwarded(peer: SocketAddr, tls: bool) -> Box<[u8]> {
     format!("X-Forwarded-For: {ip}\r\nX-Forwarded-Proto: {scheme}\r\n").into_bytes().into_boxed_slice()
 }
 
-/// Writes the request head for the upstream. `buf` is what `head` was parsed from, `forwarded` what [`forwarded`] made.
-pub(crate) fn request(buf: &[u8], head: &RequestHead, forwarded: &[u8], out: &mut Vec<u8>) {
+/// Writes the request head for the upstream. `buf` is what `head` was parsed from, `forwarded` what [`forwarded`] made,
+/// `authority` the upstream's, for an HTTP/1.0 client that names no host.
+pub(crate) fn request(buf: &[u8], head: &RequestHead, forwarded: &[u8], authority: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(head.method_span.of(buf));
     out.push(b' ');
     let path = head.path.of(buf);
@@ -35,7 +36,7 @@ pub(crate) fn request(buf: &[u8], head: &RequestHead, forwarded: &[u8], out: &mu
     let host_replaced = head.target_form == TargetForm::Absolute;
     let host = head.host.map_or(&b""[..], |host| host.of(buf));
     if host_replaced || head.host.is_none() {
-        line(b"Host: ", host, out);
+        line(b"Host: ", if host.is_empty() { authority } else { host }, out);
     }
     let old_version = head.version == Version::Http10;
     copy_fields(buf, &head.fields, |field| keep_in_request(field, host_replaced, old_version), out);

@@ -138,7 +138,10 @@ pub(crate) fn start(
             let acceptor = if endpoint.tls { server.as_ref().map(Server::core) } else { None };
             group.pop().map(|listener| Door { listener, acceptor })
         });
-        seeds.push(Seed { upstream: UpstreamAddress { address, tls }, doors: doors.collect() });
+        seeds.push(Seed {
+            upstream: UpstreamAddress { address, authority: settings.to.authority(), tls },
+            doors: doors.collect(),
+        });
         let (mailbox, sender) = mailbox()?;
         mailboxes.push(mailbox);
         senders.push(sender);
