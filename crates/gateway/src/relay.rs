@@ -27,7 +27,8 @@ struct Relay {
     reactor: Reactor,
     doors: Vec<Door>,
     upstream: UpstreamAddress,
-    mailbox: Mailbox<Stop>,
+    /// Rings when the process is told to stop.
+    _mailbox: Mailbox<Stop>,
     sides: Slab<Side>,
     wire: Wire,
     inbox: Vec<u8>,
@@ -51,7 +52,7 @@ impl Relay {
             reactor,
             doors: seed.doors,
             upstream: seed.upstream,
-            mailbox,
+            _mailbox: mailbox,
             sides: Slab::new(SIDE),
             wire: Wire::new(),
             inbox: Vec::new(),
@@ -70,7 +71,7 @@ impl Relay {
                         }
                     }
                     DOOR => self.accept(ready.key.index() as usize)?,
-                    _ => return Ok(drop(self.mailbox.take())),
+                    _ => return Ok(()),
                 }
             }
         }

@@ -136,7 +136,7 @@ impl Worker {
                 Err(_) => broken = Some(Reason::UpstreamTruncated),
             },
             (Answer::Body { .. }, Some(End::Truncated)) if !complete => {
-                broken = Some(Reason::UpstreamTruncated)
+                broken = Some(Reason::UpstreamTruncated);
             }
             (Answer::Awaited, Some(_)) if rest.is_empty() => broken = Some(Reason::UpstreamClosed),
             (Answer::Awaited, Some(_)) => broken = Some(Reason::UpstreamTruncated),
