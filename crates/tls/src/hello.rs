@@ -3,6 +3,7 @@
 /// RFC 8446 5.1: content type, version, length.
 const RECORD_HEADER: usize = 5;
 const CONTENT_TYPES: std::ops::RangeInclusive<u8> = 20..=23;
+const CHANGE_CIPHER_SPEC: u8 = 20;
 const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 const SERVER_HELLO: u8 = 2;
@@ -85,6 +86,8 @@ impl Sent {
                 [HANDSHAKE, _, _, _, _, SERVER_HELLO, _, _, _, _, _, random @ ..] => {
                     self.retry_request |= random.starts_with(&RETRY_RANDOM);
                 }
+                // For middleboxes, between two hellos (RFC 8446 D.4).
+                [CHANGE_CIPHER_SPEC, ..] => {}
                 _ => return,
             }
         }
@@ -123,4 +126,31 @@ fn offers_ticket(record: &[u8]) -> Option<bool> {
 fn split_vector<const N: usize>(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk::<N>()?;
     rest.split_at_checked(length.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_record_misses() {
+        assert_eq!(missing(&[]), Some(5));
+        assert_eq!(missing(&[23, 3, 3, 1]), Some(1));
+        assert_eq!(missing(&[23, 3, 3, 1, 2]), Some(258));
+        assert_eq!(missing(&[23, 3, 3, 0, 2, 9]), Some(1));
+        assert_eq!(missing(&[23, 3, 3, 0, 2, 9, 9]), None);
+        assert_eq!(missing(&[23, 3, 3, 0, 2, 9, 9, 9]), None);
+    }
+
+    #[test]
+    fn a_cut_hello_offers_nothing() {
+        // A ClientHello with an empty session identifier, one suite, and a ticket of one byte.
+        let mut hello = vec![HANDSHAKE, 3, 1, 0, 52, CLIENT_HELLO, 0, 0, 48, 3, 3];
+        hello.extend_from_slice(&[7; 32]);
+        hello.extend_from_slice(&[0, 0, 2, 0xc0, 0x2b, 1, 0, 0, 5, 0, 35, 0, 1, 9]);
+        assert_eq!(offers_ticket(&hello), Some(true));
+        for length in 0..hello.len() {
+            assert_ne!(offers_ticket(&hello[..length]), Some(true), "{length}");
+        }
+    }
 }

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use aws_lc_rs::digest;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, RsaKeySize, date_time_ymd,
@@ -61,9 +62,12 @@ impl Authority {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        params.distinguished_name.push(DnType::CommonName, "Weir test authority");
-        valid(&mut params);
         let key = KeyPair::generate()?;
+        // A name of its own, so that who trusts another such authority is told "unknown issuer", not "bad signature".
+        let id = digest::digest(&digest::SHA256, key.public_key_raw());
+        let id = id.as_ref().iter().take(4).map(|byte| format!("{byte:02x}")).collect::<String>();
+        params.distinguished_name.push(DnType::CommonName, format!("Weir test authority {id}"));
+        valid(&mut params);
         let pem = params.self_signed(&key)?.pem();
         Ok(Self { issuer: Issuer::new(params, key), pem })
     }

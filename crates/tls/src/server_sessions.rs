@@ -110,3 +110,49 @@ impl fmt::Debug for SessionStore {
         f.debug_struct("SessionStore").finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SystemTime;
+
+    fn id(number: u32) -> Vec<u8> {
+        // Spread over the shards as random identifiers are.
+        let mut id = number.wrapping_mul(0x9e37_79b9).to_be_bytes().to_vec();
+        id.extend_from_slice(&number.to_be_bytes());
+        id
+    }
+
+    #[test]
+    fn the_store_is_bounded_and_forgets_the_oldest() {
+        let store = SessionStore::new(Arc::new(SystemTime));
+        let most = (SHARDS * SESSIONS_PER_SHARD) as u32;
+        for number in 0..2 * most {
+            assert!(store.put(id(number), vec![1; 8]));
+        }
+        assert_eq!(store.len(), most as usize);
+        assert!((0..100).all(|number| store.get(&id(number)).is_none()));
+        assert!((2 * most - 100..2 * most).all(|number| store.get(&id(number)).is_some()));
+    }
+
+    /// Sessions that are taken leave their identifiers in the order; those must not pile up.
+    #[test]
+    fn taking_leaves_nothing_behind() {
+        let store = SessionStore::new(Arc::new(SystemTime));
+        for number in 0..100_000 {
+            assert!(store.put(id(number), vec![1]));
+            assert_eq!(store.take(&id(number)), Some(vec![1]));
+            assert_eq!(store.take(&id(number)), None);
+        }
+        assert_eq!(store.len(), 0);
+        assert!(store.shards.iter().all(|shard| shard.lock().unwrap().order.len() <= SESSIONS_PER_SHARD));
+    }
+
+    #[test]
+    fn any_identifier_may_be_asked_for() {
+        let store = SessionStore::new(Arc::new(SystemTime));
+        for id in [&[][..], &[1], &[255, 255], &[7; 300]] {
+            assert_eq!(store.get(id), None);
+        }
+    }
+}

@@ -184,6 +184,14 @@ impl Session {
         }
     }
 
+    /// How many TLS 1.3 tickets a client has received on this connection so far. 0 on a server.
+    pub fn tickets_received(&self) -> u32 {
+        match &self.side {
+            Side::Client(connection) => connection.tls13_tickets_received(),
+            Side::Server(_) | Side::None => 0,
+        }
+    }
+
     /// Bytes kept for an incomplete record or handshake message, besides what rustls keeps.
     pub fn partial_bytes(&self) -> usize {
         self.partial.capacity()

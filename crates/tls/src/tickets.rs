@@ -190,3 +190,66 @@ impl fmt::Debug for CoreTickets {
         f.debug_struct("CoreTickets").finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::UnixTime;
+    use std::time::Duration;
+
+    #[derive(Debug)]
+    struct At(u64);
+
+    impl TimeProvider for At {
+        fn current_time(&self) -> Option<UnixTime> {
+            Some(UnixTime::since_unix_epoch(Duration::from_secs(self.0)))
+        }
+    }
+
+    fn tickets(identity: &[&[u8]], seconds: u64) -> CoreTickets {
+        CoreTickets::new(KeySpace::of_identity(identity.iter().copied()).unwrap(), Arc::new(At(seconds)))
+    }
+
+    #[test]
+    fn what_one_core_seals_another_opens() {
+        let ticket = tickets(&[b"a"], 5 * EPOCH_SECONDS).encrypt(b"state").unwrap();
+        assert_eq!(tickets(&[b"a"], 5 * EPOCH_SECONDS).decrypt(&ticket).unwrap(), b"state");
+        assert!(!ticket.windows(5).any(|window| window == b"state"));
+    }
+
+    #[test]
+    fn the_same_state_never_gives_the_same_ticket() {
+        let core = tickets(&[b"a"], 0);
+        assert_ne!(core.encrypt(b"state"), core.encrypt(b"state"));
+    }
+
+    #[test]
+    fn an_identity_is_its_list_of_parts_and_not_their_bytes() {
+        let ticket = tickets(&[b"ab", b"c"], 0).encrypt(b"state").unwrap();
+        assert!(tickets(&[b"ab", b"c"], 0).decrypt(&ticket).is_some());
+        for other in [&[&b"a"[..], b"bc"][..], &[b"abc"], &[b"c", b"ab"], &[b"ab", b"c", b""], &[]] {
+            assert_eq!(tickets(other, 0).decrypt(&ticket), None, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn the_previous_the_current_and_the_next_epoch_open() {
+        let ticket = tickets(&[b"a"], 10 * EPOCH_SECONDS).encrypt(b"state").unwrap();
+        let opening: Vec<u64> = (7..14)
+            .filter(|epoch| tickets(&[b"a"], epoch * EPOCH_SECONDS).decrypt(&ticket).is_some())
+            .collect();
+        assert_eq!(opening, [9, 10, 11]);
+    }
+
+    #[test]
+    fn changed_or_cut_tickets_do_not_open() {
+        let core = tickets(&[b"a"], 0);
+        let ticket = core.encrypt(b"state").unwrap();
+        for at in 0..ticket.len() {
+            let mut changed = ticket.clone();
+            changed[at] ^= 0x80;
+            assert_eq!(core.decrypt(&changed), None, "changed at {at}");
+            assert_eq!(core.decrypt(&ticket[..at]), None, "cut to {at}");
+        }
+    }
+}

@@ -57,44 +57,51 @@ pub(crate) fn receive(conn: &mut impl Records, tls: &mut [u8], sink: &mut Sink<'
     let mut done = 0;
     loop {
         let UnbufferedStatus { discard, state } = conn.process(&mut tls[done..]);
-        let mut more = false;
         let mut extra = 0;
-        match state {
+        let next = match state {
             Ok(ConnectionState::ReadTraffic(mut traffic)) => {
                 while let Some(record) = traffic.next_record() {
                     let record = record?;
                     sink.plaintext.extend_from_slice(record.payload);
                     extra += record.discard;
                 }
-                more = true;
+                Next::TurnUnlessDrained
             }
             Ok(ConnectionState::EncodeTlsData(data)) => {
                 encode(data, sink.reply)?;
-                more = true;
+                Next::Turn
             }
             Ok(ConnectionState::TransmitTlsData(data)) => {
                 data.done();
-                more = true;
+                Next::Turn
             }
             // Whatever follows a close_notify is ignored (RFC 8446 6.1).
             Ok(ConnectionState::PeerClosed | ConnectionState::Closed) => {
                 *sink.peer_closed = true;
                 return Ok(tls.len());
             }
-            Ok(ConnectionState::BlockedHandshake | ConnectionState::WriteTraffic(_)) => {}
+            Ok(ConnectionState::BlockedHandshake | ConnectionState::WriteTraffic(_)) => Next::Stop,
             Ok(_) => return Err(Error::General("early data, which is never enabled".to_owned())),
             Err(error) => {
                 send_pending(conn, sink.reply);
                 return Err(error);
             }
-        }
+        };
         done += discard + extra;
-        // With nothing left to read or to send, another turn would only say so.
-        let drained = done == tls.len() && !conn.state().is_handshaking() && !conn.state().wants_write();
-        if !more || drained {
-            return Ok(done);
+        match next {
+            Next::Turn => {}
+            Next::TurnUnlessDrained if done < tls.len() || conn.state().wants_write() => {}
+            Next::TurnUnlessDrained | Next::Stop => return Ok(done),
         }
     }
+}
+
+enum Next {
+    /// Something may wait behind this state, such as a close_notify that was just read.
+    Turn,
+    /// On a warm connection mostly the last state: with nothing left to read or to send, a turn would only say so.
+    TurnUnlessDrained,
+    Stop,
 }
 
 /// Encrypts all of `plaintext` into records. `partial` is what [`receive`] left over.

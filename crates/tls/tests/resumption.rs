@@ -1,0 +1,309 @@
+//! Who resumes, by which means, where, and who must not.
+
+mod common;
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use common::{Clock, Pair, Pki, handshake, localhost};
+use weir_tls::issue::KeyKind;
+use weir_tls::{
+    Acceptor, Client, ClientSettings, Connector, HandshakeKind, Server, ServerSettings, Session, Suite,
+    Version,
+};
+
+const EPOCH: u64 = 12 * 60 * 60;
+
+fn only(version: Version) -> impl Fn(&mut ClientSettings) {
+    move |settings| {
+        settings.versions = vec![version];
+        settings.suites.retain(|suite| suite.version() == version);
+    }
+}
+
+/// A connection as one core of the server sees it: bytes from the client, bytes to the client.
+struct Wire {
+    from_client: Receiver<Vec<u8>>,
+    to_client: Sender<Vec<u8>>,
+}
+
+/// A thread that serves connections until nobody can send it any.
+fn core(acceptor: Acceptor) -> Sender<Wire> {
+    let (connections, accepted) = channel::<Wire>();
+    thread::spawn(move || {
+        for wire in accepted {
+            let mut session = acceptor.accept();
+            for mut bytes in wire.from_client {
+                let (mut plaintext, mut reply) = (Vec::new(), Vec::new());
+                session.receive(&mut bytes, &mut plaintext, &mut reply).unwrap();
+                wire.to_client.send(reply).unwrap();
+            }
+        }
+    });
+    connections
+}
+
+/// One connection to a core: the kind of its handshake.
+fn connect(connector: &Connector, core: &Sender<Wire>) -> HandshakeKind {
+    let (to_server, from_client) = channel();
+    let (to_client, from_server) = channel();
+    core.send(Wire { from_client, to_client }).unwrap();
+    let mut session: Session = connector.connect(&localhost());
+    let (mut plaintext, mut out) = (Vec::new(), Vec::new());
+    session.receive(&mut [], &mut plaintext, &mut out).unwrap();
+    while !out.is_empty() {
+        to_server.send(std::mem::take(&mut out)).unwrap();
+        let mut bytes: Vec<u8> = from_server.recv().unwrap();
+        session.receive(&mut bytes, &mut plaintext, &mut out).unwrap();
+    }
+    session.facts().unwrap().kind
+}
+
+/// The kernel puts a returning client on any core, so all cores must know each other's sessions.
+#[test]
+fn returning_clients_resume_on_whichever_core_they_land() {
+    const RETURNS: usize = 1000;
+    let cases = [
+        (Version::Tls13, false, HandshakeKind::Resume13Psk),
+        (Version::Tls13, true, HandshakeKind::Resume13Psk),
+        (Version::Tls12, false, HandshakeKind::Resume12Ticket),
+        (Version::Tls12, true, HandshakeKind::Resume12Id),
+    ];
+    let pki = Pki::new(KeyKind::EcdsaP256);
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    for (version, stateful, expected) in cases {
+        let server = Server::new(&ServerSettings { stateful, ..pki.server_settings() }).unwrap();
+        let cores = [core(server.core()), core(server.core())];
+        let connector = pki.connector(only(version));
+        assert_eq!(connect(&connector, &cores[0]), HandshakeKind::Full);
+        let mut on_core = [0; 2];
+        let mut resumed = 0;
+        for _ in 0..RETURNS {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            let index = (random >> 33) as usize % 2;
+            on_core[index] += 1;
+            resumed += usize::from(connect(&connector, &cores[index]) == expected);
+        }
+        assert!(on_core.iter().all(|count| *count > RETURNS / 3), "{on_core:?}");
+        assert!(resumed * 100 >= RETURNS * 99, "{expected}, stateful {stateful}: {resumed} of {RETURNS}");
+    }
+}
+
+#[test]
+fn as_many_tickets_are_sent_as_asked_for() {
+    let pki = Pki::new(KeyKind::EcdsaP256);
+    for stateful in [false, true] {
+        for tickets in [0, 1, 4] {
+            let acceptor =
+                pki.acceptor(|settings| (settings.tickets, settings.stateful) = (tickets, stateful));
+            let mut pair = Pair::new(&pki.connector(|_| {}), &acceptor);
+            pair.exchange();
+            assert_eq!(pair.client.tickets_received(), tickets);
+        }
+    }
+}
+
+#[test]
+fn without_tickets_tls_1_3_does_not_resume_and_tls_1_2_does_by_identifier() {
+    let pki = Pki::new(KeyKind::EcdsaP256);
+    let acceptor = pki.acceptor(|settings| settings.tickets = 0);
+    let connector = pki.connector(only(Version::Tls13));
+    assert_eq!(handshake(&connector, &acceptor).kind, HandshakeKind::Full);
+    assert_eq!(handshake(&connector, &acceptor).kind, HandshakeKind::Full);
+    let connector = pki.connector(only(Version::Tls12));
+    assert_eq!(handshake(&connector, &acceptor).kind, HandshakeKind::Full);
+    let facts = handshake(&connector, &acceptor);
+    assert_eq!((facts.kind, facts.group, facts.signature), (HandshakeKind::Resume12Id, None, None));
+}
+
+#[test]
+fn nobody_resumes_where_resumption_is_off() {
+    let pki = Pki::new(KeyKind::EcdsaP256);
+    for version in Version::ALL {
+        for (at_server, at_client) in [(false, true), (true, false)] {
+            let acceptor = pki.acceptor(|settings| settings.resumption = at_server);
+            let connector = pki.connector(|settings| {
+                only(version)(settings);
+                settings.resumption = at_client;
+            });
+            for _ in 0..2 {
+                assert_eq!(handshake(&connector, &acceptor).kind, HandshakeKind::Full);
+            }
+        }
+    }
+}
+
+/// Each ticket serves once (RFC 8446 C.4), so a client with four connections at once needs four.
+#[test]
+fn a_client_holds_several_tickets_and_uses_each_once() {
+    let pki = Pki::new(KeyKind::EcdsaP256);
+    let acceptor = pki.acceptor(|settings| settings.tickets = 4);
+    let connector = pki.connector(|_| {});
+    handshake(&connector, &acceptor);
+    let mut pairs: Vec<Pair> = (0..5).map(|_| Pair::new(&connector, &acceptor)).collect();
+    let kinds: Vec<HandshakeKind> = pairs.iter_mut().map(|pair| pair.exchange().kind).collect();
+    let resumed = kinds.iter().filter(|kind| kind.is_resumption()).count();
+    assert_eq!(resumed, 4, "{kinds:?}");
+}
+
+#[test]
+fn a_stored_tls_1_3_session_serves_once() {
+    let pki = Pki::new(KeyKind::EcdsaP256);
+    let acceptor = pki.acceptor(|settings| settings.stateful = true);
+    let connector = pki.connector(|_| {});
+    handshake(&connector, &acceptor);
+    let mut first = Pair::new(&connector, &acceptor);
+    first.client.receive(&mut [], &mut first.at_client, &mut first.to_server).unwrap();
+    let hello = first.to_server.clone();
+    assert_eq!(first.settle(), (None, None));
+    assert_eq!(first.server.facts().unwrap().kind, HandshakeKind::Resume13Psk);
+    // The same hello again finds no session and gets a full handshake's answer, certificate and all.
+    let answer = |mut hello: Vec<u8>| {
+        let mut reply = Vec::new();
+        acceptor.accept().receive(&mut hello, &mut Vec::new(), &mut reply).unwrap();
+        reply.len()
+    };
+    assert!(answer(hello) > 500);
+}
+
+#[test]
+fn resumption_does_not_cross_identities() {
+    let pki = Pki::new(KeyKind::EcdsaP256);
+    let another = pki.authority.issue(&["localhost"], KeyKind::EcdsaP256).unwrap();
+    for version in Version::ALL {
+        let connector = pki.connector(|settings| {
+            only(version)(settings);
+            settings.identity = Some(pki.issued.identity());
+        });
+        let home = pki.acceptor(|_| {});
+        assert_eq!(handshake(&connector, &home).kind, HandshakeKind::Full);
+        assert!(handshake(&connector, &home).kind.is_resumption());
+
+        // Another certificate for the same name.
+        let foreign = pki.acceptor(|settings| settings.identity = another.identity());
+        assert_eq!(handshake(&connector, &foreign).kind, HandshakeKind::Full);
+
+        // The same certificate, but clients must prove who they are: the session of a stranger would let him in.
+        let connector = pki.connector(|settings| {
+            only(version)(settings);
+            settings.identity = Some(pki.issued.identity());
+        });
+        assert_eq!(handshake(&connector, &home).kind, HandshakeKind::Full);
+        let strict = pki.acceptor(|settings| settings.client_roots = Some(pki.files.ca.clone()));
+        assert_eq!(handshake(&connector, &strict).kind, HandshakeKind::Full);
+        assert!(handshake(&connector, &strict).kind.is_resumption());
+        assert_eq!(handshake(&connector, &home).kind, HandshakeKind::Full, "and back");
+    }
+}
+
+/// A server that reloads its configuration keeps its clients' tickets as long as it stays who it is.
+#[test]
+fn a_new_server_of_the_same_identity_opens_the_old_ones_tickets() {
+    let pki = Pki::new(KeyKind::EcdsaP256);
+    for version in Version::ALL {
+        let connector = pki.connector(only(version));
+        assert_eq!(handshake(&connector, &pki.acceptor(|_| {})).kind, HandshakeKind::Full);
+        let changed =
+            pki.acceptor(|settings| settings.suites.retain(|suite| *suite != Suite::Aes256GcmSha384));
+        assert!(handshake(&connector, &changed).kind.is_resumption());
+    }
+}
+
+#[test]
+fn a_ticket_opens_in_its_epoch_and_the_next_and_then_no_more() {
+    let pki = Pki::new(KeyKind::EcdsaP256);
+    for version in Version::ALL {
+        // Late in an epoch, so that a ticket's own lifetime of one epoch reaches far into the next.
+        let start = 1_900_000_000 / EPOCH * EPOCH + EPOCH - 60;
+        for (advance, resumes) in [(0, true), (59, true), (61, true), (EPOCH - 10, true), (EPOCH + 61, false)]
+        {
+            let server_clock = Clock::new(start);
+            let acceptor = pki.acceptor(|settings| settings.time = server_clock.clone());
+            // The client's clock stands still, so that only the server judges the ticket.
+            let connector = pki.connector(|settings| {
+                only(version)(settings);
+                settings.time = Clock::new(start);
+            });
+            assert_eq!(handshake(&connector, &acceptor).kind, HandshakeKind::Full);
+            server_clock.advance(advance);
+            let kind = handshake(&connector, &acceptor).kind;
+            assert_eq!(kind.is_resumption(), resumes, "{version}, {advance} s later: {kind}");
+        }
+    }
+}
+
+/// Nodes and cores may disagree about the time, and a wall clock may be set back.
+#[test]
+fn a_ticket_of_the_next_epoch_opens() {
+    let pki = Pki::new(KeyKind::EcdsaP256);
+    for (retreat, resumes) in [(60, true), (2 * EPOCH, false)] {
+        let clock = Clock::new(1_900_000_000 / EPOCH * EPOCH + 30);
+        let acceptor = pki.acceptor(|settings| settings.time = clock.clone());
+        let connector = pki.connector(|settings| settings.time = clock.clone());
+        handshake(&connector, &acceptor);
+        clock.retreat(retreat);
+        assert_eq!(handshake(&connector, &acceptor).kind.is_resumption(), resumes);
+    }
+}
+
+#[test]
+fn a_stored_session_expires() {
+    let pki = Pki::new(KeyKind::EcdsaP256);
+    for version in Version::ALL {
+        for (advance, resumes) in [(EPOCH - 1, true), (EPOCH, false)] {
+            let clock = Clock::stopped_now();
+            let acceptor = pki.acceptor(|settings| {
+                settings.stateful = true;
+                settings.time = clock.clone();
+            });
+            let connector = pki.connector(|settings| {
+                only(version)(settings);
+                settings.time = Clock::stopped_now();
+            });
+            handshake(&connector, &acceptor);
+            clock.advance(advance);
+            assert_eq!(
+                handshake(&connector, &acceptor).kind.is_resumption(),
+                resumes,
+                "{version}, {advance}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_changed_ticket_gives_a_full_handshake() {
+    let pki = Pki::new(KeyKind::EcdsaP256);
+    let acceptor = pki.acceptor(|_| {});
+    let connector = pki.connector(only(Version::Tls12));
+    handshake(&connector, &acceptor);
+    // The ticket is the last thing of changing content in this hello; find it by flipping each byte of its tail.
+    let mut fell_back = 0;
+    for back in 1..300 {
+        let mut session = connector.connect(&localhost());
+        let mut hello = Vec::new();
+        session.receive(&mut [], &mut Vec::new(), &mut hello).unwrap();
+        let at = hello.len() - back;
+        hello[at] ^= 1;
+        let mut reply = Vec::new();
+        if acceptor.accept().receive(&mut hello, &mut Vec::new(), &mut reply).is_ok() {
+            // ServerHello to ServerHelloDone with a certificate, rather than the short flight of a resumption.
+            fell_back += usize::from(reply.len() > 500);
+        }
+    }
+    assert!(fell_back > 100, "{fell_back}");
+}
+
+#[test]
+fn the_cores_of_one_client_have_stores_of_their_own() {
+    let pki = Pki::new(KeyKind::EcdsaP256);
+    let acceptor = pki.acceptor(|_| {});
+    let client = Client::new(&pki.client_settings()).unwrap();
+    let (one, two) = (client.core(), client.core());
+    handshake(&one, &acceptor);
+    assert_eq!(handshake(&two, &acceptor).kind, HandshakeKind::Full);
+    assert!(handshake(&one, &acceptor).kind.is_resumption());
+    assert!(handshake(&two, &acceptor).kind.is_resumption());
+}

@@ -1,0 +1,159 @@
+//! Settings that cannot work are refused with the file, the value and what is allowed.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::Pki;
+use weir_tls::issue::{Authority, KeyKind};
+use weir_tls::{
+    Client, ClientSettings, Group, Identity, Roots, Server, ServerSettings, SettingsError, Suite, Version,
+};
+
+fn refused(pki: &Pki, change: impl FnOnce(&mut ServerSettings)) -> String {
+    let mut settings = pki.server_settings();
+    change(&mut settings);
+    Server::new(&settings).unwrap_err().to_string()
+}
+
+#[test]
+fn names_parse_and_print() {
+    assert_eq!("1.2".parse(), Ok(Version::Tls12));
+    assert_eq!("1.3".parse(), Ok(Version::Tls13));
+    assert_eq!("TLS_AES_256_GCM_SHA384".parse(), Ok(Suite::Aes256GcmSha384));
+    assert_eq!("ECDHE-RSA-AES128-GCM-SHA256".parse(), Ok(Suite::EcdheRsaAes128GcmSha256), "OpenSSL's name");
+    assert_eq!(
+        "ECDHE-ECDSA-CHACHA20-POLY1305".parse(),
+        Ok(Suite::EcdheEcdsaChacha20Poly1305),
+        "OpenSSL's name"
+    );
+    assert_eq!("X25519".parse(), Ok(Group::X25519));
+    assert_eq!("prime256v1".parse(), Ok(Group::P256));
+    assert_eq!("secp384r1".parse(), Ok(Group::P384));
+    assert_eq!("X25519MLKEM768".parse(), Ok(Group::X25519Mlkem768));
+    assert!(Version::ALL.iter().all(|known| known.to_string().parse() == Ok(*known)));
+    assert!(Suite::ALL.iter().all(|known| known.to_string().parse() == Ok(*known)));
+    assert!(Group::ALL.iter().all(|known| known.to_string().parse() == Ok(*known)));
+}
+
+#[test]
+fn unknown_names_say_what_is_allowed() {
+    let error = "1.1".parse::<Version>().unwrap_err();
+    assert_eq!(error.to_string(), "unknown TLS version \"1.1\"; allowed: 1.2, 1.3");
+    let error = "p-521".parse::<Group>().unwrap_err();
+    assert_eq!(error.to_string(), "unknown group \"p-521\"; allowed: x25519, p-256, p-384, x25519mlkem768");
+    let error = "AES256-SHA".parse::<Suite>().unwrap_err().to_string();
+    assert!(error.starts_with("unknown suite \"AES256-SHA\"; allowed: aes128-gcm-sha256, "), "{error}");
+}
+
+#[test]
+fn lists_that_do_not_fit_together() {
+    let pki = Pki::new(KeyKind::EcdsaP256);
+    assert_eq!(
+        refused(&pki, |settings| settings.versions = vec![Version::Tls13]),
+        "suite ecdhe-ecdsa-aes128-gcm-sha256 belongs to TLS 1.2, enabled: 1.3"
+    );
+    assert_eq!(
+        refused(&pki, |settings| settings.suites = vec![Suite::EcdheEcdsaAes128GcmSha256]),
+        "TLS 1.3 is enabled and none of its suites is; \
+         allowed: aes128-gcm-sha256, aes256-gcm-sha384, chacha20-poly1305-sha256"
+    );
+    assert_eq!(
+        refused(&pki, |settings| settings.groups = vec![Group::X25519Mlkem768]),
+        "TLS 1.2 is enabled and none of its groups is; allowed: x25519, p-256, p-384"
+    );
+    assert_eq!(
+        refused(&pki, |settings| settings.groups.clear()),
+        "no TLS groups enabled; at least one is needed"
+    );
+    assert_eq!(
+        refused(&pki, |settings| {
+            settings.versions = vec![Version::Tls12];
+            settings.suites = vec![Suite::EcdheRsaAes128GcmSha256];
+        }),
+        "the certificate's key is ECDSA: with only TLS 1.2 enabled, allowed suites: \
+         ecdhe-ecdsa-aes128-gcm-sha256, ecdhe-ecdsa-aes256-gcm-sha384, ecdhe-ecdsa-chacha20-poly1305"
+    );
+    assert_eq!(
+        refused(&pki, |settings| settings.alpn = vec![Vec::new()]),
+        "ALPN protocol \"\": its length must be 1 to 255 bytes"
+    );
+}
+
+#[test]
+fn files_that_cannot_be_used_are_named() {
+    let pki = Pki::new(KeyKind::EcdsaP256);
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str, content: &str| {
+        let path = directory.path().join(name);
+        fs::write(&path, content).unwrap();
+        path
+    };
+    let with = |certificates: &Path, key: &Path| {
+        refused(&pki, |settings| settings.identity = Identity::files(certificates, key))
+    };
+    let (certificates, key) = (&pki.files.certificates, &pki.files.key);
+
+    let missing = directory.path().join("missing.pem");
+    let error = with(&missing, key);
+    assert!(error.starts_with(&format!("cannot read {}: No such file", missing.display())), "{error}");
+
+    let error = with(key, key);
+    assert!(error.starts_with(&format!("{}: no certificate in it", key.display())), "{error}");
+
+    let empty = file("empty.pem", "");
+    let error = with(certificates, &empty);
+    assert!(error.starts_with(&format!("{}: no usable private key", empty.display())), "{error}");
+
+    let junk = file("junk.pem", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n");
+    let error = with(certificates, &junk);
+    assert!(error.starts_with(&format!("{}: no usable private key", junk.display())), "{error}");
+
+    let junk = file("junk-cert.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
+    let error = with(&junk, key);
+    assert!(error.starts_with(&format!("{}: not a valid certificate", junk.display())), "{error}");
+
+    let torn = file("torn.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n");
+    let error = with(&torn, key);
+    assert!(error.starts_with(&format!("{}: not a valid certificate", torn.display())), "{error}");
+
+    let other = file("other.pem", &pki.authority.issue(&["localhost"], KeyKind::Rsa2048).unwrap().key);
+    let error = with(certificates, &other);
+    assert_eq!(
+        error,
+        format!(
+            "the key in {} does not belong to the first certificate in {}",
+            other.display(),
+            certificates.display()
+        )
+    );
+
+    let error = refused(&pki, |settings| settings.client_roots = Some(missing.clone()));
+    assert!(error.contains("missing.pem"), "{error}");
+    let settings = ClientSettings { roots: Roots::File(empty), ..ClientSettings::default() };
+    let error = Client::new(&settings).unwrap_err();
+    assert!(matches!(error, SettingsError::NoCertificate { .. }), "{error}");
+}
+
+#[test]
+fn issued_keys_are_for_their_owner_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    let loose = directory.path().join("key.pem");
+    fs::write(&loose, "old").unwrap();
+    fs::set_permissions(&loose, fs::Permissions::from_mode(0o644)).unwrap();
+    let issued = Authority::new().unwrap().issue(&["localhost", "::1"], KeyKind::EcdsaP256).unwrap();
+    let files = issued.write_to(directory.path()).unwrap();
+    assert_eq!(fs::metadata(&files.key).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::read_to_string(&files.ca).unwrap(), issued.ca);
+    let error = issued.write_to(&directory.path().join("nowhere")).unwrap_err().to_string();
+    assert!(error.contains("nowhere/ca.pem"), "{error}");
+}
+
+#[test]
+fn secrets_do_not_show_in_debug_output() {
+    let pki = Pki::new(KeyKind::EcdsaP256);
+    let shown = format!("{:?} {:?}", pki.server_settings(), pki.issued);
+    assert!(!shown.contains("PRIVATE KEY"), "{shown}");
+}
