@@ -1,3 +1,30 @@
 //! The load engine: schedule, connection policy, worker, recorder, result.
+//!
+//! [`run`] takes [`Options`] and gives a [`result::LoadResult`]. Each worker is one thread with a loop, connections and
+//! counters of its own. A run has four phases: connections are opened; the warm-up is not measured; the window is;
+//! then no request is begun and those that have begun may end.
+//!
+//! In a closed loop each connection sends the next request when it has its answer. In an open loop (`rate`) arrivals
+//! are planned at a constant rate before anything is sent, and a request's latency counts from its planned instant
+//! whether or not a connection was free then; so a server that stalls cannot hide the requests that it kept waiting.
 
+mod accounting;
+mod check;
+mod connection;
+mod engine;
+mod options;
+mod recorder;
+mod request;
 pub mod result;
+mod schedule;
+mod table;
+mod target;
+mod validity;
+mod worker;
+
+pub use check::{ErrorClass, Expect};
+pub use engine::{LoadError, Phase, Progress, run};
+pub use options::{Options, TlsOptions, Usage, size, time};
+pub use request::field;
+pub use table::table;
+pub use target::Target;

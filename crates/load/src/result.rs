@@ -24,13 +24,22 @@ pub struct LoadResult {
     pub bytes_received: u64,
     /// See `bytes_received`.
     pub bytes_sent: u64,
-    /// Errors by class (`connect_refused`, `reset`, `closed`, `tls`, `timeout`, `status`, `length`, `malformed`).
+    /// Errors by class: [`crate::ErrorClass::name`]. Those of requests that began within the window and failed behind
+    /// it count too.
     pub errors: BTreeMap<String, u64>,
+    /// The first error of each class in words, the warm-up's included.
+    #[serde(default)]
+    pub error_examples: BTreeMap<String, String>,
     /// Errors over all requests that ended in the window.
     pub error_ratio: f64,
     /// Planned arrivals of an open loop that could not be sent by the end.
     pub unsent: u64,
-    /// Response time: end minus planned instant (open loop) or minus the first byte written (closed loop).
+    /// Right answers of the whole run, warm-up and drain included.
+    #[serde(default)]
+    pub answered_in_all: u64,
+    /// Response time of the right answers to requests that were planned within the window, whenever they ended. It is
+    /// the end minus the planned instant: in an open loop that of the schedule, in a closed loop when the connection
+    /// was free (its first byte is written then; with a new connection for each request, its making begins then).
     pub latency: Latency,
     /// Service time: end minus first byte written.
     pub service: Latency,
@@ -38,13 +47,16 @@ pub struct LoadResult {
     pub connections_opened: u64,
     /// Handshakes of the whole run, as negotiated.
     pub handshakes: Handshakes,
+    /// Handshakes that were finished within the window.
+    #[serde(default)]
+    pub handshakes_in_window: u64,
     /// The engine's own cost within the window.
     pub engine: Cost,
     /// The cost of each process named with `--pid` (its children included) within the window, in the order given.
     pub servers: Vec<ServerCost>,
     /// How late the pacer was, `None` in a closed loop.
     pub pacer: Option<Pacer>,
-    /// True when the engine itself was the limit: its busiest core was at least 95 % used.
+    /// True when the engine itself was the limit: its busiest worker was on a CPU for at least 95 % of the window.
     pub engine_was_limit: bool,
     /// `valid`, or `invalid: reason`.
     pub validity: String,
@@ -93,9 +105,10 @@ pub struct Cost {
     pub cpu_us: f64,
     /// CPU time per right answer.
     pub cpu_us_per_request: Option<f64>,
-    /// Share of the cores that the process may use: 1.0 is all of them all the time.
+    /// Share of the time of `cores`: 1.0 is all of them all the time.
     pub utilisation: f64,
-    /// The number of cores that the process may use.
+    /// The cores that its working threads can use at once: those that they are allowed, at most one for each thread.
+    /// So a process with one worker on a machine of many cores can reach a utilisation of 1.
     pub cores: u32,
 }
 
@@ -114,10 +127,82 @@ pub struct ServerCost {
 /// How well an open loop kept its schedule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pacer {
+    /// Arrivals planned within the window.
+    #[serde(default)]
+    pub planned: u64,
+    /// Those of them that were sent; the others are `unsent`.
+    #[serde(default)]
+    pub sent: u64,
     /// Requests sent over requests planned within the window.
     pub achieved_ratio: f64,
     /// 99th percentile of the time between the planned instant and the engine's turn to it.
     pub lag_p99_us: f64,
     /// The largest such time.
     pub lag_max_us: f64,
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A result like that of a small run.
+    pub(crate) fn sample() -> LoadResult {
+        let latency = Latency {
+            count: 50_000,
+            mean_us: 63.25,
+            sd_us: 12.5,
+            p50_us: Some(61.5),
+            p90_us: Some(80.0),
+            p99_us: Some(1234.5),
+            p999_us: None,
+            max_us: 2_345_678.0,
+            hdr_v2: String::new(),
+        };
+        LoadResult {
+            schema: 1,
+            url: "https://127.0.0.1:8443/bytes/1000".into(),
+            connections: 64,
+            rate: None,
+            window_s: 2.0,
+            requests: 50_000,
+            requests_per_second: 25_000.0,
+            bytes_received: 57_500_000,
+            bytes_sent: 3_000_000,
+            errors: BTreeMap::new(),
+            error_examples: BTreeMap::new(),
+            error_ratio: 0.0,
+            unsent: 0,
+            answered_in_all: 75_000,
+            service: latency.clone(),
+            latency,
+            connections_opened: 64,
+            handshakes: Handshakes {
+                full: 64,
+                negotiated: [("1.3 aes128-gcm-sha256 x25519 ecdsa-p256-sha256 full".into(), 64)].into(),
+                ..Handshakes::default()
+            },
+            handshakes_in_window: 0,
+            engine: Cost { cpu_us: 600_000.0, cpu_us_per_request: Some(12.0), utilisation: 0.3, cores: 1 },
+            servers: vec![ServerCost {
+                pid: 4711,
+                cost: Cost {
+                    cpu_us: 1_900_000.0,
+                    cpu_us_per_request: Some(38.0),
+                    utilisation: 0.95,
+                    cores: 1,
+                },
+                rss_peak_kib: 12_345,
+            }],
+            pacer: None,
+            engine_was_limit: false,
+            validity: "valid".into(),
+        }
+    }
+
+    #[test]
+    fn a_result_survives_its_json() {
+        let text = serde_json::to_string(&sample()).unwrap();
+        assert_eq!(serde_json::from_str::<LoadResult>(&text).unwrap(), sample());
+        assert!(text.contains(r#""pid":4711,"cpu_us":1900000.0"#), "{text}");
+    }
 }

@@ -1,7 +1,11 @@
 //! The `weir` program: one file per subcommand.
 
 #[cfg(feature = "lab")]
+mod load;
+#[cfg(feature = "lab")]
 mod origin;
+#[cfg(feature = "gateway")]
+mod serve;
 
 use clap::{Parser, Subcommand};
 use std::fmt::Display;
@@ -17,8 +21,14 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    #[cfg(feature = "gateway")]
+    Serve(serve::ServeArgs),
+    #[cfg(feature = "gateway")]
+    Relay(serve::RelayArgs),
     #[cfg(feature = "lab")]
     Origin(origin::OriginArgs),
+    #[cfg(feature = "lab")]
+    Load(load::LoadArgs),
 }
 
 /// How a subcommand ended.
@@ -45,8 +55,14 @@ impl Failure {
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
+        #[cfg(feature = "gateway")]
+        Command::Serve(args) => serve::serve(args),
+        #[cfg(feature = "gateway")]
+        Command::Relay(args) => serve::relay(args),
         #[cfg(feature = "lab")]
         Command::Origin(args) => origin::run(args),
+        #[cfg(feature = "lab")]
+        Command::Load(args) => load::run(args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

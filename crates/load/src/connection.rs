@@ -1,0 +1,280 @@
+//! One connection of the engine: a request out, its answer in and checked.
+
+use crate::check::{Detail, ErrorClass, Expect, Wrong};
+use crate::recorder::Recorder;
+use crate::request::Request;
+use std::time::Instant;
+use weir_http1::{BodyDecoder, Framing, Limits, Method, Parse, ResponseHead};
+use weir_transport::{Transport, Wire};
+
+/// One connection.
+pub(crate) struct Connection {
+    pub(crate) transport: Transport,
+    pub(crate) phase: Phase,
+    /// When to give up, if the phase waits for the peer.
+    pub(crate) deadline: Instant,
+    /// Whether the wheel holds an entry for it.
+    pub(crate) armed: bool,
+    /// Answers so far.
+    pub(crate) answered: u64,
+    /// Connections before this one, one after the other, that never got an answer.
+    pub(crate) failures: u32,
+    /// A partial head.
+    kept: Vec<u8>,
+    /// The head has been read.
+    body: Option<Body>,
+    /// Bytes of the request that the transport has been given, and whether it asks for the connection's end.
+    given: usize,
+    last: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Being made, for the request that was planned for then, or for any.
+    Opening(Option<Instant>),
+    /// Between two requests.
+    Idle,
+    /// Waiting for an answer.
+    Busy { planned: Instant, written: Instant },
+}
+
+struct Body {
+    decoder: BodyDecoder,
+    received: u64,
+    status: u16,
+    /// The server ends the connection after the answer.
+    closes: bool,
+}
+
+/// What an event led to.
+pub(crate) enum Outcome {
+    /// Nothing yet.
+    Waits,
+    /// The connection stands.
+    Opened,
+    /// The answer is complete, right or wrong; whether the connection takes another request.
+    Answered { wrong: Option<Wrong>, reusable: bool },
+    /// The server ended a connection that had no request.
+    Ended,
+}
+
+/// What all connections of a worker share.
+pub(crate) struct Desk<'a> {
+    pub(crate) wire: Wire,
+    pub(crate) recorder: Recorder,
+    /// The time of the event that is being worked on.
+    pub(crate) now: Instant,
+    pub(crate) request: &'a Request,
+    pub(crate) expect: Expect,
+    input: Vec<u8>,
+    head: ResponseHead,
+    limits: Limits,
+}
+
+/// The part of a large request body that is given to a transport at once.
+const PIECE: usize = 256 * 1024;
+
+impl<'a> Desk<'a> {
+    pub(crate) fn new(request: &'a Request, expect: Expect, recorder: Recorder, now: Instant) -> Self {
+        Self {
+            wire: Wire::new(),
+            recorder,
+            now,
+            request,
+            expect,
+            input: Vec::new(),
+            head: ResponseHead::new(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl Connection {
+    pub(crate) fn new(transport: Transport, phase: Phase, deadline: Instant, failures: u32) -> Self {
+        Self {
+            transport,
+            phase,
+            deadline,
+            armed: false,
+            answered: 0,
+            failures,
+            kept: Vec::new(),
+            body: None,
+            given: 0,
+            last: false,
+        }
+    }
+
+    /// Begins a request; `last` asks the server to end the connection after it.
+    pub(crate) fn begin(&mut self, planned: Instant, last: bool, desk: &mut Desk<'_>) -> Result<(), Wrong> {
+        self.phase = Phase::Busy { planned, written: desk.now };
+        self.given = 0;
+        self.last = last;
+        self.give(desk)
+    }
+
+    /// Takes up a readiness. Reads the clock once, after the read.
+    pub(crate) fn event(
+        &mut self,
+        readable: bool,
+        writable: bool,
+        desk: &mut Desk<'_>,
+    ) -> Result<Outcome, Wrong> {
+        let mut opened = false;
+        if writable && (!self.transport.is_open() || self.transport.pending() > 0) {
+            let was_open = self.transport.is_open();
+            let advanced = self.transport.advance(&mut desk.wire);
+            desk.now = Instant::now();
+            advanced?;
+            opened = !was_open && self.transport.is_open();
+            if matches!(self.phase, Phase::Busy { .. }) {
+                self.give(desk)?;
+            }
+        }
+        if !readable || self.transport.is_connecting() {
+            return Ok(if opened { Outcome::Opened } else { Outcome::Waits });
+        }
+
+        let mut input = std::mem::take(&mut desk.input);
+        input.clear();
+        if !self.kept.is_empty() {
+            input.append(&mut self.kept);
+            self.kept = Vec::new();
+        }
+        let received = self.transport.receive(&mut desk.wire, &mut input);
+        desk.now = Instant::now();
+        let outcome = received.map_err(Wrong::from).and_then(|received| {
+            desk.recorder.counters.bytes_received += received.bytes as u64;
+            if received.handshake_finished {
+                opened = true;
+                if let Some(facts) = self.transport.facts() {
+                    desk.recorder.handshake(facts);
+                }
+            }
+            self.read(&input, received.end.is_some(), opened, desk)
+        });
+        desk.input = input;
+        outcome
+    }
+
+    /// Whether a request would be lost with it.
+    pub(crate) fn has_request(&self) -> bool {
+        matches!(self.phase, Phase::Busy { .. } | Phase::Opening(Some(_)))
+    }
+
+    /// Gives the transport what it takes of the request without keeping much of it.
+    fn give(&mut self, desk: &mut Desk<'_>) -> Result<(), Wrong> {
+        let bytes = desk.request.bytes(self.last);
+        while self.given < bytes.len() && self.transport.pending() == 0 {
+            let piece = &bytes[self.given..bytes.len().min(self.given + PIECE)];
+            self.transport.send(piece, &mut desk.wire)?;
+            desk.recorder.counters.bytes_sent += piece.len() as u64;
+            self.given += piece.len();
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, input: &[u8], end: bool, opened: bool, desk: &mut Desk<'_>) -> Result<Outcome, Wrong> {
+        match self.phase {
+            Phase::Busy { .. } => self.answer(input, end, desk),
+            _ if !input.is_empty() => {
+                Err(Wrong::fixed(ErrorClass::Malformed, "bytes from the server before any request"))
+            }
+            Phase::Opening(_) if end => {
+                Err(Wrong::fixed(ErrorClass::Closed, "the server closed the connection before it stood"))
+            }
+            Phase::Idle if end => Ok(Outcome::Ended),
+            _ if opened => Ok(Outcome::Opened),
+            _ => Ok(Outcome::Waits),
+        }
+    }
+
+    fn answer(&mut self, input: &[u8], end: bool, desk: &mut Desk<'_>) -> Result<Outcome, Wrong> {
+        let mut at = 0;
+        loop {
+            let Some(body) = &mut self.body else {
+                match self.head(&input[at..], desk)? {
+                    Some(length) => at += length,
+                    None => break,
+                }
+                continue;
+            };
+            let decoded = body.decoder.decode(&input[at..]).map_err(|error| Wrong {
+                class: ErrorClass::Malformed,
+                detail: Detail::Text(error.to_string()),
+            })?;
+            body.received += decoded.data.len() as u64;
+            at += decoded.consumed;
+            if end && at == input.len() && body.closes {
+                // What was framed by the connection's end is complete; anything else stays what it is.
+                let _ = body.decoder.end_of_input();
+            }
+            if body.decoder.is_complete() {
+                return self.complete(at < input.len(), end, desk);
+            }
+            if decoded.consumed == 0 {
+                break;
+            }
+        }
+        if end {
+            return Err(Wrong::fixed(ErrorClass::Closed, "the connection ended before the answer did"));
+        }
+        self.kept.extend_from_slice(&input[at..]);
+        Ok(Outcome::Waits)
+    }
+
+    /// Reads a head; its length, or `None` when it is not complete.
+    fn head(&mut self, input: &[u8], desk: &mut Desk<'_>) -> Result<Option<usize>, Wrong> {
+        if input.is_empty() {
+            return Ok(None);
+        }
+        let length = match desk.head.parse(input, &desk.limits) {
+            Ok(Parse::Complete(length)) => length,
+            Ok(Parse::Partial) => return Ok(None),
+            Err(error) => {
+                let detail = Detail::Text(error.to_string());
+                return Err(Wrong { class: ErrorClass::Malformed, detail });
+            }
+        };
+        let status = desk.head.status;
+        match status {
+            101 => {
+                return Err(Wrong::fixed(
+                    ErrorClass::Malformed,
+                    "101 to a request that asked for no upgrade",
+                ));
+            }
+            // An interim answer (RFC 9110 section 15.2): the final one follows.
+            100..=199 => return Ok(Some(length)),
+            _ => {}
+        }
+        let framing = desk.head.framing(desk.request.method);
+        let closes = !desk.head.persistent || framing == Framing::UntilClose;
+        let decoder = BodyDecoder::new(framing, &desk.limits);
+        self.body = Some(Body { decoder, received: 0, status, closes });
+        Ok(Some(length))
+    }
+
+    fn complete(&mut self, more: bool, end: bool, desk: &mut Desk<'_>) -> Result<Outcome, Wrong> {
+        let (Some(body), Phase::Busy { planned, written }) = (self.body.take(), self.phase) else {
+            return Ok(Outcome::Waits);
+        };
+        self.answered += 1;
+        self.phase = Phase::Idle;
+        let bodiless = desk.request.method == Method::Head;
+        let wrong = if !desk.expect.status_is_right(body.status) {
+            Some(Wrong::number(ErrorClass::Status, "status", u64::from(body.status)))
+        } else if !bodiless && !desk.expect.length_is_right(body.received) {
+            Some(Wrong::number(ErrorClass::Length, "a body of bytes:", body.received))
+        } else if more {
+            Some(Wrong::fixed(ErrorClass::Malformed, "bytes behind the end of the answer"))
+        } else {
+            desk.recorder.answer(planned, written, desk.now);
+            None
+        };
+        // An answer that came before all of the request was sent leaves the connection in the middle of it.
+        let sent = self.given == desk.request.bytes(self.last).len();
+        let reusable = !(body.closes || self.last || more || end) && sent;
+        Ok(Outcome::Answered { wrong, reusable })
+    }
+}

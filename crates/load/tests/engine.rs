@@ -1,0 +1,320 @@
+//! The engine against the test server, both in this process, on loopback.
+
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use weir_load::result::LoadResult;
+use weir_load::{Expect, Options, run};
+use weir_origin::{Handle, Origin, Settings, Totals};
+
+/// A running test server with a cleartext and a TLS listener.
+struct Server {
+    handle: Handle,
+    ca: std::path::PathBuf,
+    http: String,
+    https: String,
+    thread: JoinHandle<Totals>,
+}
+
+impl Server {
+    fn start(workers: usize) -> Self {
+        let listen = ["http://127.0.0.1:0", "https://127.0.0.1:0"].map(|url| url.parse().unwrap());
+        let settings = Settings { listen: listen.to_vec(), workers: Some(workers), ..Settings::default() };
+        let origin = Origin::bind(&settings).unwrap();
+        let urls: Vec<String> = origin.endpoints().map(ToString::to_string).collect();
+        let ca = origin.ca_file().unwrap();
+        let handle = origin.handle();
+        let thread = thread::spawn(move || origin.run().unwrap());
+        Self { handle, ca, http: urls[0].clone(), https: urls[1].clone(), thread }
+    }
+
+    fn stop(self) -> Totals {
+        self.handle.drain();
+        self.thread.join().unwrap()
+    }
+}
+
+fn options(url: &str) -> Options {
+    let mut options = Options::new(url.parse().unwrap());
+    options.connections = 8;
+    options.duration = Duration::from_millis(300);
+    options.warmup = Duration::from_millis(50);
+    options
+}
+
+fn load(options: &Options) -> LoadResult {
+    run(options, |_| {}).unwrap()
+}
+
+/// What every good run tells.
+fn assert_good(result: &LoadResult) {
+    assert_eq!(result.errors, [].into(), "{:?}", result.error_examples);
+    assert!(result.requests > 0 && result.error_ratio == 0.0);
+    assert!(result.engine.cpu_us > 0.0);
+}
+
+#[test]
+fn both_sides_count_the_same_in_a_closed_loop() {
+    let server = Server::start(2);
+    let mut options = options(&format!("{}/bytes/1000", server.http));
+    options.workers = 2;
+    let result = load(&options);
+    assert_good(&result);
+    let totals = server.stop();
+    assert_eq!((totals.requests, totals.answers), (result.answered_in_all, result.answered_in_all));
+    assert_eq!((totals.connections, result.connections_opened), (8, 8));
+    assert_eq!(totals.bytes_sent, 1000 * result.answered_in_all);
+    assert!(result.requests < result.answered_in_all, "the warm-up is cut off");
+    assert!(result.bytes_received > 1000 * result.requests && result.latency.count > 0);
+    assert_eq!(result.latency, result.service);
+    assert_eq!(result.handshakes.full, 0);
+}
+
+#[test]
+fn both_sides_count_the_same_handshakes() {
+    let server = Server::start(1);
+    let mut options = options(&format!("{}/bytes/100?chunked=1", server.https));
+    options.tls.ca = Some(server.ca.clone());
+    options.tls.version = Some("1.3".parse().unwrap());
+    options.tls.group = Some("x25519".parse().unwrap());
+    let kept = load(&options);
+    assert_good(&kept);
+    assert_eq!((kept.handshakes.full, kept.connections_opened), (8, 8));
+
+    options.per_connection = Some(1);
+    let new = load(&options);
+    assert_good(&new);
+    assert!(new.handshakes.full >= new.answered_in_all && new.handshakes_in_window > 0);
+    assert_eq!(new.handshakes.resumed, [].into(), "nothing was offered");
+    let negotiated = ["1.3 aes128-gcm-sha256 x25519 ecdsa-p256-sha256 full"];
+    assert_eq!(new.handshakes.negotiated.keys().collect::<Vec<_>>(), negotiated);
+
+    options.tls.resume = true;
+    let resumed = load(&options);
+    assert_good(&resumed);
+    assert!(resumed.handshakes.resumed["resume-1.3-psk"] > resumed.handshakes.full);
+
+    let totals = server.stop();
+    let all = |f: fn(&LoadResult) -> u64| [&kept, &new, &resumed].map(f).iter().sum::<u64>();
+    assert_eq!(totals.requests, all(|r| r.answered_in_all));
+    assert_eq!(totals.handshakes_full, all(|r| r.handshakes.full));
+    assert_eq!(totals.handshakes_resumed(), all(|r| r.handshakes.resumed.values().sum()));
+}
+
+#[test]
+fn a_connection_ends_after_its_requests() {
+    let server = Server::start(1);
+    let mut options = options(&format!("{}/", server.http));
+    options.per_connection = Some(10);
+    let result = load(&options);
+    assert_good(&result);
+    let totals = server.stop();
+    assert_eq!(totals.requests, result.answered_in_all);
+    let least = result.answered_in_all.div_ceil(10);
+    assert!((least..=least + 8).contains(&totals.connections), "{} {least}", totals.connections);
+}
+
+#[test]
+fn a_delay_of_the_server_is_in_every_latency() {
+    let server = Server::start(1);
+    let result = load(&options(&format!("{}/bytes/10?delay_ms=20", server.http)));
+    assert_good(&result);
+    assert!(result.latency.p50_us.unwrap() >= 20_000.0, "{:?}", result.latency);
+    assert!(result.latency.mean_us >= 20_000.0);
+    server.stop();
+}
+
+/// One connection and a server that takes 50 ms for each answer, asked 100 times per second: a generator that counts
+/// from the first byte written would tell 50 ms.
+#[test]
+fn the_wait_for_a_free_connection_counts() {
+    let server = Server::start(1);
+    let mut options = options(&format!("{}/?delay_ms=50", server.http));
+    options.connections = 1;
+    options.rate = Some(100.0);
+    options.duration = Duration::from_millis(600);
+    let result = load(&options);
+    assert!(result.latency.max_us >= 200_000.0, "{:?}", result.latency);
+    assert!(result.service.mean_us >= 50_000.0 && result.service.mean_us < result.latency.mean_us);
+    assert!(result.unsent > 0);
+    assert!(result.validity.starts_with("invalid: pacer (sent "), "{}", result.validity);
+    server.stop();
+}
+
+#[test]
+fn planned_arrivals_are_sent_or_told_as_unsent() {
+    let server = Server::start(1);
+    for (workers, rate) in [(1, 500.0), (3, 1000.0)] {
+        let mut options = options(&format!("{}/bytes/10", server.http));
+        options.workers = workers;
+        options.rate = Some(rate);
+        let result = load(&options);
+        let pacer = result.pacer.as_ref().unwrap();
+        // The window is 300 ms of a constant schedule, and may begin between two arrivals.
+        let expected = (rate * 0.3) as u64;
+        assert!((expected - 1..=expected + 1).contains(&pacer.planned), "{pacer:?}");
+        assert_eq!(pacer.planned, pacer.sent + result.unsent);
+        assert_eq!(result.errors, [].into());
+        assert_eq!(result.latency.count, pacer.sent, "all that were sent were answered");
+    }
+    server.stop();
+}
+
+#[test]
+fn a_new_connection_for_each_arrival() {
+    let server = Server::start(1);
+    let mut options = options(&format!("{}/", server.http));
+    options.rate = Some(300.0);
+    options.per_connection = Some(1);
+    let result = load(&options);
+    assert_eq!(result.errors, [].into(), "{:?}", result.error_examples);
+    let totals = server.stop();
+    assert_eq!(totals.requests, result.answered_in_all);
+    assert_eq!((totals.connections, result.connections_opened), (totals.requests, totals.requests));
+}
+
+#[test]
+fn a_port_that_refuses_is_no_speed_and_no_storm() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    drop(listener);
+    for per_connection in [None, Some(1)] {
+        let mut options = options(&url);
+        options.per_connection = per_connection;
+        let result = load(&options);
+        assert_eq!((result.requests, result.latency.count), (0, 0));
+        // Nine tries in 350 ms would be 10 + 20 + 40 + .. ms of rest.
+        assert!((1..=8 * 9).contains(&result.errors["connect_refused"]), "{:?}", result.errors);
+        assert_eq!(result.error_ratio, 1.0);
+        assert!(result.validity.starts_with("invalid: errors"), "{}", result.validity);
+        assert_eq!(result.errors.get("missing_connections").copied(), per_connection.is_none().then_some(8));
+    }
+}
+
+#[test]
+fn wrong_answers_are_errors() {
+    let server = Server::start(1);
+    let status = load(&options(&format!("{}/nothing", server.http)));
+    assert_eq!((status.requests, status.latency.count), (0, 0));
+    assert!(status.errors["status"] > 0);
+    assert_eq!(status.error_examples["status"], "status 404");
+
+    let mut expected = options(&format!("{}/nothing", server.http));
+    expected.expect = Expect { status: Some(404), length: None };
+    assert_good(&load(&expected));
+
+    let mut length = options(&format!("{}/bytes/10", server.http));
+    length.expect.length = Some(11);
+    let length = load(&length);
+    assert!(length.requests == 0 && length.errors["length"] > 0);
+    server.stop();
+}
+
+#[test]
+fn a_certificate_that_is_not_believed_is_a_tls_error_in_words() {
+    let server = Server::start(1);
+    let other = Server::start(1);
+    let mut options = options(&format!("{}/", server.https));
+    options.tls.ca = Some(other.ca.clone());
+    let result = load(&options);
+    assert!(result.requests == 0 && result.errors["tls"] > 0, "{:?}", result.errors);
+    assert!(result.error_examples["tls"].contains("certificate"), "{:?}", result.error_examples);
+    options.tls.insecure = true;
+    assert_good(&load(&options));
+    server.stop();
+    other.stop();
+}
+
+#[test]
+fn bodies_go_out_whole() {
+    let server = Server::start(1);
+    let body: Vec<u8> = (0..3_000_000u32).map(|n| n as u8).collect();
+    for url in [&server.http, &server.https] {
+        let mut options = options(&format!("{url}/echo"));
+        options.tls.insecure = true;
+        options.connections = 2;
+        options.body = Some(body.clone());
+        options.expect.length = Some(body.len() as u64);
+        let result = load(&options);
+        assert_good(&result);
+        assert!(result.bytes_sent >= body.len() as u64);
+    }
+    server.stop();
+}
+
+#[test]
+fn head_has_no_body_whatever_its_length_says() {
+    let server = Server::start(1);
+    let mut options = options(&format!("{}/bytes/5000", server.http));
+    options.method = Some("HEAD".into());
+    assert_good(&load(&options));
+    server.stop();
+}
+
+/// A server that answers every connection with fixed bytes, once, and then closes it if told so.
+fn fixed(answer: &'static [u8]) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        // Ends with the process: nobody else connects.
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let mut request = [0; 1024];
+            if std::io::Read::read(&mut stream, &mut request).is_ok_and(|length| length > 0) {
+                let _ = stream.write_all(answer);
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn broken_answers_have_their_classes() {
+    for (answer, class) in [
+        (&b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort"[..], "closed"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxy", "malformed"),
+        (b"nonsense\r\n\r\n", "malformed"),
+        (b"", "closed"),
+    ] {
+        let mut options = options(&format!("http://{}/", fixed(answer)));
+        options.connections = 1;
+        let result = load(&options);
+        assert_eq!(result.requests, 0);
+        // A socket that is closed with unread bytes in it resets.
+        let count = result.errors.get(class).or(result.errors.get("reset"));
+        assert!(count.is_some(), "{class}: {:?} {:?}", result.errors, result.error_examples);
+    }
+}
+
+#[test]
+fn a_body_until_the_end_of_the_connection_is_complete() {
+    let mut options = options(&format!("http://{}/", fixed(b"HTTP/1.1 200 OK\r\n\r\nto the end")));
+    options.connections = 1;
+    options.expect.length = Some(10);
+    let result = load(&options);
+    assert_eq!(result.errors, [].into(), "{:?}", result.error_examples);
+    assert!(result.requests > 0 && result.connections_opened >= result.requests);
+}
+
+/// A server that accepts and never answers.
+#[test]
+fn silence_is_a_timeout() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut options = options(&format!("http://{}/", listener.local_addr().unwrap()));
+    options.timeout = Duration::from_millis(100);
+    let result = load(&options);
+    assert!(result.requests == 0 && result.errors["timeout"] >= 8, "{:?}", result.errors);
+}
+
+#[test]
+fn options_that_cannot_be_followed_are_refused_before_anything_is_sent() {
+    let mut options = options("http://127.0.0.1:1/");
+    options.cores = Some("1000".parse().unwrap());
+    let error = run(&options, |_| {}).unwrap_err();
+    assert!(error.is_usage() && error.to_string().starts_with("--cores: `1000`"), "{error}");
+    options.cores = None;
+    options.target = "https://127.0.0.1:1/".parse().unwrap();
+    options.tls.ca = Some("/no/such/file.pem".into());
+    let error = run(&options, |_| {}).unwrap_err();
+    assert!(error.is_usage() && error.to_string().contains("/no/such/file.pem"), "{error}");
+}
