@@ -12,6 +12,8 @@ use crate::store::Store;
 use crate::target::{Prepared, Stop, StopSignal, Target};
 use crate::template::Values;
 use std::fs;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use weir_load::result::LoadResult;
@@ -58,11 +60,7 @@ impl ProcessExecutor {
         for path in [&work, &tls] {
             fs::create_dir_all(path).map_err(LabError::file(path, "cannot be made"))?;
         }
-        let kind = match experiment.tls.certificate {
-            CertificateKind::EcdsaP256 => KeyKind::EcdsaP256,
-        };
-        let files = issue::issue(&NAMES, kind).and_then(|issued| issued.write_to(&tls));
-        files.map_err(|error| LabError::Certificate(error.to_string()))?;
+        issue_certificate(&experiment, &tls)?;
         let next_port = std::process::id() as u16;
         Ok(Self { weir, store, work, experiment, targets, placement, interrupt, next_port })
     }
@@ -160,6 +158,7 @@ impl Executor for ProcessExecutor {
             .with("upstream_port", origin_port)
             .with("cert", self.tls_file("cert.pem").display())
             .with("key", self.tls_file("key.pem").display())
+            .with("identity", self.tls_file("identity.pem").display())
             .with("ca", self.tls_file("ca.pem").display())
             .with("cores", list(&self.placement.cores.gateway))
             .with("workers", self.placement.cores.gateway.len())
@@ -287,6 +286,22 @@ impl Running<'_> {
     }
 }
 
+/// `ca.pem`, `cert.pem`, `key.pem`, and the last two in one `identity.pem`, as some targets want them.
+fn issue_certificate(experiment: &Experiment, directory: &Path) -> Result<(), LabError> {
+    let kind = match experiment.tls.certificate {
+        CertificateKind::EcdsaP256 => KeyKind::EcdsaP256,
+    };
+    let wrong = |error: issue::IssueError| LabError::Certificate(error.to_string());
+    let issued = issue::issue(&NAMES, kind).map_err(wrong)?;
+    issued.write_to(directory).map_err(wrong)?;
+    let path = directory.join("identity.pem");
+    let options = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path);
+    let both = format!("{}{}", issued.certificates, issued.key);
+    options
+        .and_then(|mut file| file.write_all(both.as_bytes()))
+        .map_err(LabError::file(path, "cannot be written"))
+}
+
 /// The values that do not depend on the run.
 fn values(weir: &Path, experiment: &Experiment) -> Values {
     let tls = &experiment.tls;
@@ -302,8 +317,18 @@ fn values(weir: &Path, experiment: &Experiment) -> Values {
 
 /// Values of every name, for reading the targets' descriptions and templates before anything runs.
 pub(crate) fn sample_values(weir: &Path, experiment: &Experiment) -> Values {
-    let names =
-        ["dir", "listen_port", "upstream_port", "cert", "key", "ca", "cores", "workers", "connections"];
+    let names = [
+        "dir",
+        "listen_port",
+        "upstream_port",
+        "cert",
+        "key",
+        "identity",
+        "ca",
+        "cores",
+        "workers",
+        "connections",
+    ];
     names.into_iter().fold(values(weir, experiment), |values, name| values.with(name, "0"))
 }
 

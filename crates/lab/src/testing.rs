@@ -60,12 +60,15 @@ pub(crate) fn load_result() -> LoadResult {
         bytes_received: 1,
         bytes_sent: 1,
         errors: BTreeMap::new(),
+        error_examples: BTreeMap::new(),
         error_ratio: 0.0,
         unsent: 0,
+        answered_in_all: 3000,
         latency: latency.clone(),
         service: latency,
         connections_opened: 8,
         handshakes: Handshakes::default(),
+        handshakes_in_window: 0,
         engine: server(20_000.0, 0.4).cost,
         servers: vec![server(50_000.0, 1.0), server(15_000.0, 0.3)],
         pacer: None,
@@ -80,11 +83,17 @@ pub(crate) fn result_for(cell: &Cell, rate: Option<f64>) -> LoadResult {
     result.rate = rate;
     if cell.mode.client() == Side::H1 {
         result.handshakes.full = 8;
-        let facts = "1.3 aes128-gcm-sha256 x25519 ecdsa-p256-sha256".to_owned();
+        let facts = "1.3 aes128-gcm-sha256 x25519 ecdsa-p256-sha256 full".to_owned();
         result.handshakes.negotiated = [(facts, 8)].into();
     }
     if let Some(rate) = rate {
-        result.pacer = Some(Pacer { achieved_ratio: 1.0, lag_p99_us: 50.0, lag_max_us: 100.0 });
+        result.pacer = Some(Pacer {
+            planned: 1000,
+            sent: 1000,
+            achieved_ratio: 1.0,
+            lag_p99_us: 50.0,
+            lag_max_us: 100.0,
+        });
         result.requests_per_second = rate;
         result.servers[0].cost.utilisation = 0.5;
     }

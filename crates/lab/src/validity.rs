@@ -94,10 +94,12 @@ fn errors(load: &LoadResult) -> Option<String> {
         .map(|(class, count)| format!("{count} {class}"))
         .collect();
     if !listed.is_empty() {
-        let wrong = ["status", "length", "malformed"]
-            .iter()
-            .any(|class| load.errors.get(*class).is_some_and(|n| *n > 0));
-        return Some(format!("{}: {}", if wrong { "wrong answers" } else { "errors" }, listed.join(", ")));
+        let is_wrong_answer = |class: &&str| load.errors.get(*class).is_some_and(|count| *count > 0);
+        let wrong = ["status", "length", "malformed"].iter().any(is_wrong_answer);
+        let example = load.error_examples.values().next();
+        let example = example.map_or_else(String::new, |example| format!(" ({example})"));
+        let kind = if wrong { "wrong answers" } else { "errors" };
+        return Some(format!("{kind}: {}{example}", listed.join(", ")));
     }
     (load.requests == 0).then(|| "no request was answered".into())
 }
@@ -136,7 +138,10 @@ fn negotiation(load: &LoadResult, client: Side, tls: &Tls) -> Option<String> {
         tls.group.name(),
         tls.certificate.signature()
     );
-    if let Some((other, count)) = negotiated.iter().find(|(facts, count)| **facts != asked && **count > 0) {
+    // What follows the four words (the kind, ALPN) is judged by the counts below, or is not pinned.
+    let is =
+        |facts: &str| facts.strip_prefix(&asked).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
+    if let Some((other, count)) = negotiated.iter().find(|(facts, count)| !is(facts) && **count > 0) {
         return Some(format!("negotiation: {count} handshakes were `{other}`, asked for was `{asked}`"));
     }
     if negotiated.is_empty() || *full == 0 {
@@ -212,6 +217,11 @@ mod tests {
         };
         assert_eq!(with("timeout"), "invalid: errors: 3 timeout");
         assert_eq!(with("length"), "invalid: wrong answers: 3 length");
+        let example = saturated(|load| {
+            load.errors.insert("reset".into(), 1);
+            load.error_examples.insert("reset".into(), "connection reset by peer".into());
+        });
+        assert_eq!(example, "invalid: errors: 1 reset (connection reset by peer)");
         assert_eq!(
             saturated(|load| {
                 load.errors.insert("reset".into(), 0);
@@ -231,6 +241,11 @@ mod tests {
                 [("1.2 aes128-gcm-sha256 x25519 ecdsa-p256-sha256".to_owned(), 64)].into();
         });
         assert!(other.starts_with("invalid: negotiation: 64 handshakes were `1.2 aes128"), "{other}");
+        let longer = saturated(|load| {
+            let facts = "1.3 aes128-gcm-sha256 x25519 ecdsa-p256-sha256x full".to_owned();
+            load.handshakes.negotiated = [(facts, 64)].into();
+        });
+        assert!(longer.starts_with("invalid: negotiation: 64 handshakes"), "{longer}");
         let resumed = saturated(|load| {
             load.handshakes.resumed.insert("resume-1.3-psk".into(), 2);
         });
