@@ -1,0 +1,127 @@
+//! A client that sends what it is told, byte for byte, and takes answers apart.
+
+use super::{Ending, Stream};
+use std::net::SocketAddr;
+use weir_http1::{BodyDecoder, Limits, Method, Parse, ResponseHead};
+use weir_tls::Session;
+
+/// One client connection.
+pub struct Client {
+    pub stream: Stream,
+}
+
+/// One answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub status: u16,
+    /// The head as it came, its empty line included.
+    pub head: String,
+    /// The body, decoded.
+    pub body: Vec<u8>,
+    /// The body as it came, with its framing.
+    pub raw_body: Vec<u8>,
+    /// How the connection ended within the answer; for a body that ends so, that is its end.
+    pub ending: Option<Ending>,
+    /// Whether the body is all there.
+    pub complete: bool,
+}
+
+impl Client {
+    /// # Panics
+    /// When the connection or its handshake fails.
+    pub fn connect(address: SocketAddr, session: Option<Session>) -> Self {
+        Self { stream: Stream::connect(address, session).unwrap() }
+    }
+
+    /// Sends all of `bytes`.
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        self.stream.send(bytes.as_ref()).unwrap();
+    }
+
+    /// Sends a request and reads the answer to it. The method is what the bytes begin with.
+    pub fn ask(&mut self, request: impl AsRef<[u8]>) -> Answer {
+        let request = request.as_ref();
+        self.send(request);
+        let method = request.split(|byte| *byte == b' ').next().unwrap_or_default();
+        self.answer(Method::of(method))
+    }
+
+    /// Reads the answer to a request with `method`, or one interim answer to it.
+    ///
+    /// # Panics
+    /// When what comes is no answer.
+    pub fn answer(&mut self, method: Method) -> Answer {
+        self.next_answer(method).unwrap_or_else(|ending| panic!("{ending:?} instead of an answer"))
+    }
+
+    /// As [`Client::answer`], or how the connection ended before the first byte of one.
+    ///
+    /// # Errors
+    /// That ending.
+    pub fn next_answer(&mut self, method: Method) -> Result<Answer, Ending> {
+        let (mut bytes, mut head) = (Vec::new(), ResponseHead::new());
+        let len = loop {
+            if let Some(ending) = self.stream.receive(&mut bytes) {
+                assert!(bytes.is_empty(), "{ending:?} after {:?}", String::from_utf8_lossy(&bytes));
+                return Err(ending);
+            }
+            match head.parse(&bytes, &Limits::default()) {
+                Ok(Parse::Complete(len)) => break len,
+                Ok(Parse::Partial) => {}
+                Err(error) => panic!("{error}: {:?}", String::from_utf8_lossy(&bytes)),
+            }
+        };
+        let mut raw_body = bytes.split_off(len);
+        let mut decoder = BodyDecoder::new(head.framing(method), &Limits::default());
+        let (mut body, mut at, mut ending) = (Vec::new(), 0, None);
+        while !decoder.is_complete() && ending.is_none() {
+            let step = decoder.decode(&raw_body[at..]).unwrap();
+            body.extend_from_slice(&raw_body[at..][step.data]);
+            at += step.consumed;
+            if step.consumed == 0 && !decoder.is_complete() {
+                ending = self.stream.receive(&mut raw_body);
+            }
+        }
+        self.stream.unread(&raw_body[at..]);
+        raw_body.truncate(at);
+        // What ends with the connection is complete only if that ended cleanly.
+        let complete =
+            decoder.is_complete() || ending == Some(Ending::Clean) && decoder.end_of_input().is_ok();
+        let head_text = String::from_utf8(bytes).unwrap();
+        Ok(Answer { status: head.status, head: head_text, body, raw_body, ending, complete })
+    }
+
+    /// Reads to the end of the connection: all bytes, and how it ended.
+    pub fn to_end(&mut self) -> (Vec<u8>, Ending) {
+        let mut bytes = Vec::new();
+        loop {
+            if let Some(ending) = self.stream.receive(&mut bytes) {
+                return (bytes, ending);
+            }
+        }
+    }
+
+    /// # Panics
+    /// Unless the connection ends cleanly with nothing before.
+    pub fn expect_end(&mut self) {
+        let (bytes, ending) = self.to_end();
+        assert_eq!((String::from_utf8_lossy(&bytes).as_ref(), ending), ("", Ending::Clean));
+    }
+}
+
+impl Answer {
+    /// The values of the fields with this name, in any case.
+    pub fn fields(&self, name: &str) -> Vec<&str> {
+        super::upstream::fields(&self.head, name)
+    }
+
+    /// Whether the connection ends behind this answer, as the head says it.
+    pub fn says_close(&self) -> bool {
+        self.fields("connection").iter().any(|value| value.eq_ignore_ascii_case("close"))
+    }
+
+    /// The body as text.
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+}

@@ -1,0 +1,51 @@
+//! What the whole-program tests share: real `weir` processes, raw connections in cleartext and over TLS, an upstream
+//! that does what its test says, and certificates for all of them. Nothing here needs a peer program.
+
+// Each test file is a program of its own and uses its part of this.
+#![allow(dead_code, unused_imports, unreachable_pub)]
+
+mod client;
+mod fixture;
+mod stream;
+mod upstream;
+mod weir;
+
+pub use client::{Answer, Client};
+pub use fixture::{Case, Certificates, MODES, Mode, serve};
+pub use stream::{Ending, Stream};
+pub use upstream::{Message, Peer, Upstream};
+pub use weir::{Ended, Weir};
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// How long anything may take before a test gives up: no measure of speed, so far more than it ever needs.
+pub const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Waits until `condition` holds.
+///
+/// # Panics
+/// When it does not within `deadline`; `what` says what was waited for.
+pub fn poll_until(deadline: Duration, what: &str, mut condition: impl FnMut() -> bool) {
+    let end = Instant::now() + deadline;
+    while !condition() {
+        assert!(Instant::now() < end, "waited {deadline:?} in vain: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A program on the PATH; where it is absent, that is printed and the test has nothing to do.
+pub fn peer(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found =
+        std::env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file());
+    if found.is_none() {
+        println!("skipped: {name} is not on the PATH");
+    }
+    found
+}
+
+/// A body whose every byte depends on its place, so that a lost, doubled or moved piece shows.
+pub fn pattern(length: usize) -> Vec<u8> {
+    (0..length as u32).map(|at| (at ^ (at >> 8) ^ (at >> 16).wrapping_mul(31)) as u8).collect()
+}

@@ -1,0 +1,181 @@
+//! A blocking connection, cleartext or TLS, whose every end can be told from every other.
+
+use super::DEADLINE;
+use socket2::SockRef;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::Duration;
+use weir_tls::Session;
+
+/// One connection. Reads and writes give up after [`DEADLINE`] with a panic: a test that waits in vain has failed.
+pub struct Stream {
+    tcp: TcpStream,
+    session: Option<Session>,
+    /// Bytes that came and were not asked for yet.
+    ready: Vec<u8>,
+    ended: Option<Ending>,
+}
+
+/// How the other side ended its stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// FIN in cleartext, close_notify in TLS.
+    Clean,
+    /// FIN in TLS without close_notify.
+    Truncated,
+    /// RST.
+    Reset,
+}
+
+impl Stream {
+    /// The client's side of a new connection; with a session, up to the end of the handshake.
+    ///
+    /// # Errors
+    /// As connect(2), or what the handshake failed of.
+    pub fn connect(address: SocketAddr, session: Option<Session>) -> io::Result<Self> {
+        Self::over(TcpStream::connect_timeout(&address, DEADLINE)?, session)
+    }
+
+    /// Either side of a connection that stands; with a session, up to the end of the handshake.
+    ///
+    /// # Errors
+    /// What the handshake failed of.
+    pub fn over(tcp: TcpStream, session: Option<Session>) -> io::Result<Self> {
+        tcp.set_nodelay(true)?;
+        tcp.set_read_timeout(Some(DEADLINE))?;
+        tcp.set_write_timeout(Some(DEADLINE))?;
+        let mut stream = Self { tcp, session, ready: Vec::new(), ended: None };
+        if let Some(session) = &mut stream.session {
+            // A client has the first word.
+            let mut first = Vec::new();
+            session.receive(&mut [], &mut Vec::new(), &mut first).map_err(io::Error::other)?;
+            stream.tcp.write_all(&first)?;
+        }
+        while stream.session.as_ref().is_some_and(Session::is_handshaking) {
+            stream.fill()?;
+            if let Some(ending) = stream.ended {
+                return Err(io::Error::new(ErrorKind::UnexpectedEof, format!("{ending:?} in the handshake")));
+            }
+        }
+        Ok(stream)
+    }
+
+    /// Sends all of `bytes`.
+    ///
+    /// # Errors
+    /// The other side has gone, or does not read.
+    pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.session {
+            None => self.tcp.write_all(bytes),
+            Some(session) => {
+                let mut sealed = Vec::new();
+                session.send(bytes, &mut sealed).map_err(io::Error::other)?;
+                self.tcp.write_all(&sealed)
+            }
+        }
+    }
+
+    /// Appends at least one byte to `into`, or tells how the stream ended.
+    pub fn receive(&mut self, into: &mut Vec<u8>) -> Option<Ending> {
+        while self.ready.is_empty() {
+            if let Some(ending) = self.ended {
+                return Some(ending);
+            }
+            if let Err(error) = self.fill() {
+                panic!("reading: {error}");
+            }
+        }
+        into.append(&mut self.ready);
+        None
+    }
+
+    /// Puts bytes back that were received and are not wanted yet.
+    pub fn unread(&mut self, bytes: &[u8]) {
+        self.ready.splice(0..0, bytes.iter().copied());
+    }
+
+    /// Whether anything, be it bytes or an end, comes within `wait`. Only for "nothing comes": no test relies on the
+    /// opposite.
+    pub fn has_news_within(&mut self, wait: Duration) -> bool {
+        if !self.ready.is_empty() || self.ended.is_some() {
+            return true;
+        }
+        self.tcp.set_read_timeout(Some(wait)).unwrap();
+        let mut one = [0];
+        let silent = match self.tcp.peek(&mut one) {
+            Err(error) => matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut),
+            Ok(_) => false,
+        };
+        self.tcp.set_read_timeout(Some(DEADLINE)).unwrap();
+        !silent
+    }
+
+    /// Ends this side's stream (with close_notify in TLS); the other side may go on.
+    pub fn finish(&mut self) {
+        if let Some(session) = &mut self.session {
+            // The session reads nothing after its close_notify, so only who has read all he wants may finish.
+            let mut last = Vec::new();
+            session.close(&mut last);
+            let _ = self.tcp.write_all(&last);
+        }
+        let _ = self.tcp.shutdown(Shutdown::Write);
+    }
+
+    /// Ends this side's stream with a FIN and no close_notify.
+    pub fn finish_tcp(&self) {
+        let _ = self.tcp.shutdown(Shutdown::Write);
+    }
+
+    /// Cuts the connection with a RST.
+    pub fn reset(self) {
+        SockRef::from(&self.tcp).set_linger(Some(Duration::ZERO)).unwrap();
+    }
+
+    /// The socket below, for those who want to look at it or break it.
+    pub fn tcp(&self) -> &TcpStream {
+        &self.tcp
+    }
+
+    /// The TLS session; `None` in cleartext.
+    pub fn session(&self) -> Option<&Session> {
+        self.session.as_ref()
+    }
+
+    /// Reads once from the socket.
+    fn fill(&mut self) -> io::Result<()> {
+        let mut bytes = vec![0; 64 * 1024];
+        let read = match self.tcp.read(&mut bytes) {
+            Ok(read) => read,
+            Err(error) if matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => {
+                self.ended = Some(Ending::Reset);
+                return Ok(());
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(()),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                return Err(io::Error::new(ErrorKind::TimedOut, format!("nothing came for {DEADLINE:?}")));
+            }
+            Err(error) => return Err(error),
+        };
+        bytes.truncate(read);
+        let Some(session) = &mut self.session else {
+            match read {
+                0 => self.ended = Some(Ending::Clean),
+                _ => self.ready.append(&mut bytes),
+            }
+            return Ok(());
+        };
+        if read == 0 {
+            self.ended = Some(if session.peer_closed() { Ending::Clean } else { Ending::Truncated });
+            return Ok(());
+        }
+        let mut reply = Vec::new();
+        let received = session.receive(&mut bytes, &mut self.ready, &mut reply);
+        if !reply.is_empty() {
+            self.tcp.write_all(&reply)?;
+        }
+        if received.map_err(io::Error::other)?.peer_closed {
+            self.ended = Some(Ending::Clean);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,175 @@
+//! A running `weir` process.
+
+use super::{DEADLINE, poll_until};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+/// A `weir` process; dropping it kills it.
+pub struct Weir {
+    child: Child,
+    /// What it listens on, in the order of its `--listen` flags, with the ports that were bound.
+    pub urls: Vec<String>,
+    stdout: Collected,
+    stderr: Collected,
+}
+
+/// How a process ended, and all that it wrote.
+pub struct Ended {
+    /// The exit code; `None` when a signal ended it.
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Weir {
+    /// Starts `weir ARGS` and waits until it listens on as many addresses as there are `--listen` flags.
+    pub fn start(args: &[&str]) -> Self {
+        let mut weir = Self::spawn(args);
+        let listeners = args.iter().filter(|arg| **arg == "--listen").count();
+        poll_until(DEADLINE, "weir listens", || {
+            if let Some(status) = weir.child.try_wait().unwrap() {
+                panic!("weir {args:?} ended with {status}: {}", weir.stderr());
+            }
+            weir.urls = weir
+                .stdout()
+                .lines()
+                .filter_map(|line| line.strip_prefix("listening on ").map(str::to_owned))
+                .collect();
+            weir.urls.len() == listeners
+        });
+        weir
+    }
+
+    /// Starts `weir ARGS` and waits for nothing.
+    pub fn spawn(args: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdout = Collected::from(child.stdout.take().unwrap());
+        let stderr = Collected::from(child.stderr.take().unwrap());
+        Self { child, urls: Vec::new(), stdout, stderr }
+    }
+
+    /// Runs `weir ARGS` to its end.
+    pub fn run(args: &[&str]) -> Ended {
+        Self::spawn(args).wait()
+    }
+
+    /// The address of its first listener.
+    pub fn address(&self) -> SocketAddr {
+        self.address_of(0)
+    }
+
+    /// The address of its listener number `index`.
+    pub fn address_of(&self, index: usize) -> SocketAddr {
+        let (_, authority) = self.urls[index].split_once("://").unwrap();
+        authority.parse().unwrap()
+    }
+
+    /// The process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it has written to stdout so far, complete lines.
+    pub fn stdout(&self) -> String {
+        self.stdout.text()
+    }
+
+    /// What it has written to stderr so far, complete lines.
+    pub fn stderr(&self) -> String {
+        self.stderr.text()
+    }
+
+    /// Waits for a line on stderr that has all of `parts`.
+    pub fn wait_for_stderr(&self, parts: &[&str]) {
+        poll_until(DEADLINE, &format!("a line on stderr with {parts:?}"), || {
+            self.stderr().lines().any(|line| parts.iter().all(|part| line.contains(part)))
+        });
+    }
+
+    /// Whether it is still running.
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// Sends SIGTERM.
+    pub fn terminate(&self) {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, Signal::TERM).unwrap();
+    }
+
+    /// A line of /proc/PID/status in KiB, such as `VmRSS`.
+    pub fn memory_kib(&self, name: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
+        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    }
+
+    /// Waits for its end.
+    pub fn wait(mut self) -> Ended {
+        let mut status = None;
+        poll_until(DEADLINE, "weir ends", || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        let code = status.and_then(|status| status.code());
+        Ended { code, stdout: self.stdout.all(), stderr: self.stderr.all() }
+    }
+
+    /// Sends SIGTERM and waits for its end.
+    pub fn stop(self) -> Ended {
+        self.terminate();
+        self.wait()
+    }
+}
+
+impl Drop for Weir {
+    fn drop(&mut self) {
+        // An error means that it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What a thread reads from a pipe.
+struct Collected {
+    text: Arc<Mutex<String>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Collected {
+    fn from(pipe: impl Read + Send + 'static) -> Self {
+        let text = Arc::new(Mutex::new(String::new()));
+        let into = Arc::clone(&text);
+        let thread = std::thread::spawn(move || {
+            let mut pipe = BufReader::new(pipe);
+            let mut line = Vec::new();
+            while pipe.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+                into.lock().unwrap().push_str(&String::from_utf8_lossy(&line));
+                line.clear();
+            }
+        });
+        Self { text, thread: Some(thread) }
+    }
+
+    fn text(&self) -> String {
+        self.text.lock().unwrap().clone()
+    }
+
+    /// All of it, once the process has ended.
+    fn all(&mut self) -> String {
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+        self.text()
+    }
+}
