@@ -81,6 +81,7 @@ pub(crate) fn load_result() -> LoadResult {
 pub(crate) fn result_for(cell: &Cell, rate: Option<f64>) -> LoadResult {
     let mut result = load_result();
     result.rate = rate;
+    result.connections_opened = u64::from(cell.connections);
     if cell.mode.client() == Side::H1 {
         result.handshakes.full = 8;
         let facts = "1.3 aes128-gcm-sha256 x25519 ecdsa-p256-sha256 full".to_owned();
