@@ -4,6 +4,14 @@
 mod load;
 #[cfg(feature = "lab")]
 mod origin;
+#[cfg(feature = "lab")]
+mod plan;
+#[cfg(feature = "gateway")]
+mod relay;
+#[cfg(feature = "lab")]
+mod report;
+#[cfg(feature = "lab")]
+mod run;
 #[cfg(feature = "gateway")]
 mod serve;
 
@@ -24,11 +32,17 @@ enum Command {
     #[cfg(feature = "gateway")]
     Serve(serve::ServeArgs),
     #[cfg(feature = "gateway")]
-    Relay(serve::RelayArgs),
+    Relay(relay::RelayArgs),
     #[cfg(feature = "lab")]
     Origin(origin::OriginArgs),
     #[cfg(feature = "lab")]
     Load(load::LoadArgs),
+    #[cfg(feature = "lab")]
+    Run(run::RunArgs),
+    #[cfg(feature = "lab")]
+    Plan(plan::PlanArgs),
+    #[cfg(feature = "lab")]
+    Report(report::ReportArgs),
 }
 
 /// How a subcommand ended.
@@ -56,13 +70,19 @@ impl Failure {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         #[cfg(feature = "gateway")]
-        Command::Serve(args) => serve::serve(args),
+        Command::Serve(args) => serve::run(args),
         #[cfg(feature = "gateway")]
-        Command::Relay(args) => serve::relay(args),
+        Command::Relay(args) => relay::run(args),
         #[cfg(feature = "lab")]
         Command::Origin(args) => origin::run(args),
         #[cfg(feature = "lab")]
         Command::Load(args) => load::run(args),
+        #[cfg(feature = "lab")]
+        Command::Run(args) => run::run(args),
+        #[cfg(feature = "lab")]
+        Command::Plan(args) => plan::run(args),
+        #[cfg(feature = "lab")]
+        Command::Report(args) => report::run(args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

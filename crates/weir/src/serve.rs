@@ -1,4 +1,4 @@
-//! `weir serve`: the gateway. `weir relay`: its floor.
+//! `weir serve`: the gateway.
 
 use crate::{Failure, Outcome};
 use clap::Args;
@@ -49,16 +49,9 @@ pub(crate) struct ServeArgs {
     drain_timeout: Duration,
 }
 
-/// Relay bytes without looking at them: the least that a gateway on this loop and this TLS can cost.
+/// What `serve` and `relay` have in common.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  weir relay --listen http://127.0.0.1:8080 --to http://127.0.0.1:3000")]
-pub(crate) struct RelayArgs {
-    #[command(flatten)]
-    gateway: GatewayArgs,
-}
-
-#[derive(Args, Debug)]
-struct GatewayArgs {
+pub(crate) struct GatewayArgs {
     /// Where clients come in: http://HOST:PORT or https://HOST:PORT; can be given more than once
     #[arg(long, value_name = "URL", required = true)]
     listen: Vec<Endpoint>,
@@ -100,7 +93,7 @@ struct GatewayArgs {
     cores: Option<Cores>,
 }
 
-pub(crate) fn serve(args: ServeArgs) -> Outcome {
+pub(crate) fn run(args: ServeArgs) -> Outcome {
     let mut settings = args.gateway.settings();
     settings.max_body = args.max_body;
     settings.limits.head_bytes = args.max_head;
@@ -117,12 +110,8 @@ pub(crate) fn serve(args: ServeArgs) -> Outcome {
     weir_gateway::serve(settings).map_err(failure)
 }
 
-pub(crate) fn relay(args: RelayArgs) -> Outcome {
-    weir_gateway::relay(&args.gateway.settings()).map_err(failure)
-}
-
 impl GatewayArgs {
-    fn settings(self) -> Settings {
+    pub(crate) fn settings(self) -> Settings {
         let server_tls = self.cert.zip(self.key).map(|(cert, key)| {
             let default = ServerSettings::new(Identity::files(cert, key));
             ServerSettings {
@@ -162,7 +151,7 @@ fn given_or<T: Copy>(given: &[T], default: Vec<T>) -> Vec<T> {
     if given.is_empty() { default } else { given.to_vec() }
 }
 
-fn failure(error: GatewayError) -> Failure {
+pub(crate) fn failure(error: GatewayError) -> Failure {
     if error.is_usage() { Failure::usage(error) } else { Failure::run(error) }
 }
 

@@ -1,0 +1,82 @@
+//! `weir run`: an experiment, from plan to report.
+
+use crate::{Failure, Outcome};
+use clap::Args;
+use std::path::PathBuf;
+use weir_lab::{LabError, RunOptions};
+
+/// Run an experiment: fresh processes for each run, statistics over blocks, one report.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  weir run experiments/quickstart.toml                      five minutes: an indication
+  weir run experiments/quickstart.toml --blocks 12          a verdict
+  weir run experiments/quickstart.toml --only target=weir,target=nginx,mode=h1-h1
+  weir run experiments/quickstart.toml --set window_ms=2000 --set tls.group=p256
+  weir run --continue out/quickstart-20260101-120000 experiments/quickstart.toml")]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    experiment: ExperimentArgs,
+    /// Where the results go [default: out/NAME-YYYYMMDD-HHMMSS]
+    #[arg(long, value_name = "DIR", conflicts_with = "continue_dir")]
+    out: Option<PathBuf>,
+    /// Go on with an interrupted experiment
+    #[arg(long = "continue", value_name = "DIR")]
+    continue_dir: Option<PathBuf>,
+    /// End with code 3 when a run was invalid
+    #[arg(long)]
+    strict: bool,
+}
+
+/// What `run` and `plan` have in common.
+#[derive(Args, Debug)]
+pub(crate) struct ExperimentArgs {
+    /// The experiment
+    file: PathBuf,
+    /// Number of blocks, whatever the experiment says; ten or more give a verdict
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    blocks: Option<u32>,
+    /// Two blocks with tiny windows: does it work here?
+    #[arg(long)]
+    quick: bool,
+    /// Only the cells with these factors, such as mode=h1-h1c,target=weir
+    #[arg(long, value_name = "K=V,K=V")]
+    only: Vec<String>,
+    /// Another value for a key of the experiment, such as window_ms=2000; can be given more than once
+    #[arg(long, value_name = "K=V")]
+    set: Vec<String>,
+}
+
+impl ExperimentArgs {
+    pub(crate) fn options(self) -> Result<RunOptions, Failure> {
+        let only = self.only.iter().map(|text| RunOptions::parse_pairs("--only", text));
+        let set = self.set.iter().map(|text| RunOptions::parse_pair("--set", text));
+        Ok(RunOptions {
+            file: self.file,
+            blocks: self.blocks,
+            quick: self.quick,
+            only: only.collect::<Result<Vec<_>, _>>().map_err(Failure::usage)?.concat(),
+            set: set.collect::<Result<_, _>>().map_err(Failure::usage)?,
+            ..RunOptions::default()
+        })
+    }
+}
+
+pub(crate) fn run(args: RunArgs) -> Outcome {
+    let options = RunOptions {
+        out: args.out,
+        continue_dir: args.continue_dir,
+        strict: args.strict,
+        ..args.experiment.options()?
+    };
+    let outcome = weir_lab::run(&options).map_err(|error| failure(&error))?;
+    print!("{}", outcome.text);
+    match outcome.exit_code() {
+        0 => Ok(()),
+        code => Err(Failure { message: format!("{} runs were invalid", outcome.invalid_runs), code }),
+    }
+}
+
+pub(crate) fn failure(error: &LabError) -> Failure {
+    Failure { message: error.to_string(), code: error.exit_code() }
+}
