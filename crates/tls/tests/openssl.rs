@@ -1,0 +1,273 @@
+//! Against OpenSSL's own client and server, over loopback. Skipped, with a reason, where `openssl` is not on the PATH.
+
+mod common;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use common::{Pki, localhost};
+use weir_tls::issue::KeyKind;
+use weir_tls::{Acceptor, Connector, Facts, HandshakeKind, Session, Version};
+
+/// Far beyond what any step takes: reaching it is a failure, not a wait.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+fn openssl_is_missing() -> bool {
+    let missing = Command::new("openssl").arg("version").stdout(Stdio::null()).status().is_err();
+    if missing {
+        println!("skipped: openssl is not on the PATH");
+    }
+    missing
+}
+
+/// A child process that is killed, by its handle, when the test is done with it.
+struct Process(Child);
+
+impl Process {
+    fn openssl(arguments: &[&str]) -> Self {
+        let child = Command::new("openssl")
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Self(child)
+    }
+
+    fn stdin(&mut self) -> ChildStdin {
+        self.0.stdin.take().unwrap()
+    }
+
+    /// Everything that the process says until it ends.
+    fn output(mut self) -> String {
+        let mut text = String::new();
+        self.0.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+        self.0.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+        self.0.wait().unwrap();
+        text
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Carries bytes between a socket and a session, until `done` or the end of the stream.
+fn pump(
+    session: &mut Session,
+    socket: &mut TcpStream,
+    plaintext: &mut Vec<u8>,
+    done: impl Fn(&Session, &[u8]) -> bool,
+) {
+    socket.set_read_timeout(Some(DEADLINE)).unwrap();
+    let mut buffer = vec![0; 16 * 1024];
+    while !done(session, plaintext) {
+        let length = socket.read(&mut buffer).unwrap();
+        if length == 0 {
+            return;
+        }
+        let mut reply = Vec::new();
+        session.receive(&mut buffer[..length], plaintext, &mut reply).unwrap();
+        socket.write_all(&reply).unwrap();
+    }
+}
+
+/// Serves `connections`, one after the other: answers the first line by `hello, ` and the line. Reports the facts.
+fn serve(acceptor: Acceptor, connections: usize) -> (u16, Receiver<Facts>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (report, facts) = channel();
+    thread::spawn(move || {
+        for _ in 0..connections {
+            let (mut socket, _) = listener.accept().unwrap();
+            let mut session = acceptor.accept();
+            let mut plaintext = Vec::new();
+            pump(&mut session, &mut socket, &mut plaintext, |session, plaintext| {
+                plaintext.ends_with(b"\n") || session.peer_closed()
+            });
+            let mut out = Vec::new();
+            let answer = [b"hello, ", &plaintext[..]].concat();
+            if !session.peer_closed() {
+                session.send(&answer, &mut out).unwrap();
+                session.close(&mut out);
+            }
+            // The client may be gone already, as `-reconnect` is.
+            let _ = socket.write_all(&out);
+            report.send(session.facts().unwrap().clone()).unwrap();
+        }
+    });
+    (port, facts)
+}
+
+/// One run of `s_client` that sends a line and prints everything.
+fn s_client(port: u16, pki: &Pki, version: &str, more: &[&str]) -> String {
+    let address = format!("127.0.0.1:{port}");
+    let ca = pki.files.ca.to_str().unwrap();
+    let mut arguments = vec![
+        "s_client",
+        "-connect",
+        &address,
+        "-CAfile",
+        ca,
+        "-verify_return_error",
+        "-servername",
+        "localhost",
+        "-verify_hostname",
+        "localhost",
+        version,
+    ];
+    arguments.extend_from_slice(more);
+    let mut client = Process::openssl(&arguments);
+    // Kept open: at the end of its input the client would leave without the answer.
+    let mut stdin = client.stdin();
+    stdin.write_all(b"weir\n").unwrap();
+    let output = client.output();
+    drop(stdin);
+    output
+}
+
+#[test]
+fn openssl_s_client_talks_to_our_server_and_resumes() {
+    if openssl_is_missing() {
+        return;
+    }
+    for kind in [KeyKind::EcdsaP256, KeyKind::Rsa2048] {
+        let pki = Pki::new(kind);
+        for (flag, version, stateful, resumed) in [
+            ("-tls1_3", Version::Tls13, false, HandshakeKind::Resume13Psk),
+            ("-tls1_3", Version::Tls13, true, HandshakeKind::Resume13Psk),
+            ("-tls1_2", Version::Tls12, false, HandshakeKind::Resume12Ticket),
+            ("-tls1_2", Version::Tls12, true, HandshakeKind::Resume12Id),
+        ] {
+            let (port, facts) = serve(pki.acceptor(|settings| settings.stateful = stateful), 2);
+            let directory = tempfile::tempdir().unwrap();
+            let saved = directory.path().join("session.pem");
+            let saved = saved.to_str().unwrap();
+
+            let output = s_client(port, &pki, flag, &["-sess_out", saved]);
+            assert!(output.contains("hello, weir"), "{output}");
+            assert!(output.contains("New, TLSv1"), "{output}");
+            assert!(output.contains("Verify return code: 0 (ok)"), "{output}");
+            let first = facts.recv_timeout(DEADLINE).unwrap();
+            assert_eq!((first.version, first.kind), (version, HandshakeKind::Full));
+
+            let output = s_client(port, &pki, flag, &["-sess_in", saved]);
+            assert!(output.contains("hello, weir"), "{output}");
+            assert!(output.contains("Reused, TLSv1"), "{output}");
+            assert_eq!(facts.recv_timeout(DEADLINE).unwrap().kind, resumed);
+        }
+    }
+}
+
+/// Without the ticket extension a TLS 1.2 client resumes by identifier at a server that would give it tickets.
+#[test]
+fn openssl_s_client_without_tickets_reconnects_by_identifier() {
+    if openssl_is_missing() {
+        return;
+    }
+    let pki = Pki::new(KeyKind::EcdsaP256);
+    let (port, facts) = serve(pki.acceptor(|_| {}), 6);
+    let output = s_client(port, &pki, "-tls1_2", &["-no_ticket", "-reconnect"]);
+    assert_eq!(output.matches("Reused, TLSv1.2").count(), 5, "{output}");
+    let kinds: Vec<HandshakeKind> = (0..6).map(|_| facts.recv_timeout(DEADLINE).unwrap().kind).collect();
+    assert_eq!(kinds[0], HandshakeKind::Full);
+    assert_eq!(kinds[1..], [HandshakeKind::Resume12Id; 5]);
+}
+
+#[test]
+fn openssl_s_client_presents_a_certificate() {
+    if openssl_is_missing() {
+        return;
+    }
+    let pki = Pki::new(KeyKind::EcdsaP256);
+    for flag in ["-tls1_2", "-tls1_3"] {
+        let acceptor = pki.acceptor(|settings| settings.client_roots = Some(pki.files.ca.clone()));
+        let (port, facts) = serve(acceptor, 1);
+        let (certificates, key) = (pki.files.certificates.to_str().unwrap(), pki.files.key.to_str().unwrap());
+        let output = s_client(port, &pki, flag, &["-cert", certificates, "-key", key]);
+        assert!(output.contains("hello, weir"), "{output}");
+        facts.recv_timeout(DEADLINE).unwrap();
+    }
+}
+
+/// `s_server` on a port of its own choosing.
+struct OpensslServer {
+    process: Process,
+    port: u16,
+}
+
+impl OpensslServer {
+    fn start(pki: &Pki, more: &[&str]) -> Self {
+        let (certificates, key) = (pki.files.certificates.to_str().unwrap(), pki.files.key.to_str().unwrap());
+        let mut arguments =
+            vec!["s_server", "-accept", "127.0.0.1:0", "-cert", certificates, "-key", key, "-www"];
+        arguments.extend_from_slice(more);
+        let mut process = Process::openssl(&arguments);
+        let mut lines = BufReader::new(process.0.stdout.take().unwrap()).lines();
+        let port =
+            lines.find_map(|line| line.unwrap().strip_prefix("ACCEPT 127.0.0.1:")?.parse().ok()).unwrap();
+        // Somebody must read on, or the server stops when the pipe is full.
+        thread::spawn(move || lines.for_each(drop));
+        Self { process, port }
+    }
+
+    /// One request on a new connection: what was negotiated, and the page.
+    fn get(&self, connector: &Connector) -> (Facts, String) {
+        let mut socket = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        let mut session = connector.connect(&localhost());
+        let (mut plaintext, mut out) = (Vec::new(), Vec::new());
+        session.receive(&mut [], &mut plaintext, &mut out).unwrap();
+        socket.write_all(&out).unwrap();
+        pump(&mut session, &mut socket, &mut plaintext, |session, _| !session.is_handshaking());
+        out.clear();
+        session.send(b"GET / HTTP/1.0\r\n\r\n", &mut out).unwrap();
+        socket.write_all(&out).unwrap();
+        pump(&mut session, &mut socket, &mut plaintext, |session, _| session.peer_closed());
+        (session.facts().unwrap().clone(), String::from_utf8_lossy(&plaintext).into_owned())
+    }
+}
+
+#[test]
+fn our_client_talks_to_openssl_s_server_and_resumes() {
+    if openssl_is_missing() {
+        return;
+    }
+    for kind in [KeyKind::EcdsaP256, KeyKind::Rsa2048] {
+        let pki = Pki::new(kind);
+        for (flags, version, resumed) in [
+            (&["-tls1_3"][..], Version::Tls13, HandshakeKind::Resume13Psk),
+            (&["-tls1_2"], Version::Tls12, HandshakeKind::Resume12Ticket),
+            (&["-tls1_2", "-no_ticket"], Version::Tls12, HandshakeKind::Resume12Id),
+        ] {
+            let server = OpensslServer::start(&pki, flags);
+            let connector = pki.connector(|_| {});
+            let (facts, page) = server.get(&connector);
+            assert_eq!((facts.version, facts.kind), (version, HandshakeKind::Full));
+            assert!(facts.signature.is_some() && page.contains("New, TLSv1"), "{facts}: {page}");
+            let (facts, page) = server.get(&connector);
+            assert_eq!(facts.kind, resumed);
+            assert!(page.contains("Reused, TLSv1"), "{facts}: {page}");
+            drop(server.process);
+        }
+    }
+}
+
+#[test]
+fn openssl_asks_our_client_to_retry_with_another_group() {
+    if openssl_is_missing() {
+        return;
+    }
+    let pki = Pki::new(KeyKind::EcdsaP256);
+    let server = OpensslServer::start(&pki, &["-groups", "P-384"]);
+    let (facts, _) = server.get(&pki.connector(|_| {}));
+    assert_eq!((facts.hello_retry, facts.group), (true, Some(weir_tls::Group::P384)));
+    drop(server.process);
+}
