@@ -76,11 +76,15 @@ pub(crate) fn response(
     out: &mut Vec<u8>,
 ) {
     status_line(buf, head, out);
-    // Without a body, the length is what GET would have been answered with (HEAD, 304), and 204 has none.
-    let keeps_length = framing == Framing::None && head.status != 204;
-    let keep = |field: &Field| !field.hop_by_hop && (field.known != FieldName::ContentLength || keeps_length);
+    let keep = |field: &Field| !field.hop_by_hop && field.known != FieldName::ContentLength;
     copy_fields(buf, &head.fields, keep, out);
-    framing_field(framing, out);
+    match head.content_length() {
+        // Without a body, the length is what GET would have been answered with (HEAD, 304), and 204 has none.
+        Some(length) if framing == Framing::None && head.status != 204 => {
+            framing_field(Framing::Length(length), out);
+        }
+        _ => framing_field(framing, out),
+    }
     out.extend_from_slice(match connection {
         Connection::Persists => b"",
         Connection::PersistsByConsent => b"Connection: keep-alive\r\n",

@@ -183,6 +183,8 @@ impl Worker {
 
     /// Answers with the reason, as long as no answer has begun, and closes the connection behind that.
     pub(crate) fn refuse(&mut self, key: Key, reason: Reason) {
+        // What was being put together for this exchange goes to nobody, least of all to the next one.
+        self.core.outbox.clear();
         let Some(client) = self.clients.get_mut(key) else { return };
         let mut method = None;
         if let State::Exchange(exchange) = &client.state {
