@@ -135,6 +135,11 @@ impl Connection {
         self.transport.watch(reactor, key, !self.paused)
     }
 
+    /// Whether all that it was asked for has been said.
+    pub(crate) fn is_closing(&self) -> bool {
+        matches!(self.state, State::Closing { .. })
+    }
+
     pub(crate) fn wants_input(&self) -> bool {
         if self.ended {
             return false;

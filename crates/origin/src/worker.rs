@@ -118,8 +118,9 @@ impl Worker {
                 }
             }
             Err(_) => {
-                self.desk.count().failed.add(1);
-                self.connections.remove(key);
+                // A peer that has its answer may end the connection as it likes.
+                let failed = self.connections.remove(key).is_some_and(|connection| !connection.is_closing());
+                self.desk.count().failed.add(u64::from(failed));
             }
         }
     }

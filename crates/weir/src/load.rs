@@ -1,6 +1,6 @@
 //! `weir load URL`: the load engine.
 
-use crate::{Failure, Outcome};
+use crate::{Failure, Outcome, say};
 use clap::Args;
 use std::fs;
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
@@ -111,15 +111,14 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
     let result = result?;
     let text = serde_json::to_string_pretty(&result).map_err(Failure::run)?;
     match json.as_deref() {
-        Some(file) if file == Path::new("-") => println!("{text}"),
+        Some(file) if file == Path::new("-") => say(text + "\n"),
         Some(file) => {
             let failed = |error| Failure::run(format!("--json: cannot write {}: {error}", file.display()));
             fs::write(file, text + "\n").map_err(failed)?;
-            print!("{}", table(&result));
+            say(table(&result))
         }
-        None => print!("{}", table(&result)),
+        None => say(table(&result)),
     }
-    Ok(())
 }
 
 fn options(args: LoadArgs) -> Result<Options, Failure> {

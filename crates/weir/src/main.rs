@@ -17,6 +17,8 @@ mod serve;
 
 use clap::{Parser, Subcommand};
 use std::fmt::Display;
+#[cfg(feature = "lab")]
+use std::io::Write as _;
 use std::process::ExitCode;
 
 /// An HTTP pass-through gateway over TLS, and the lab that measures it.
@@ -36,7 +38,7 @@ enum Command {
     #[cfg(feature = "lab")]
     Origin(origin::OriginArgs),
     #[cfg(feature = "lab")]
-    Load(load::LoadArgs),
+    Load(Box<load::LoadArgs>),
     #[cfg(feature = "lab")]
     Run(run::RunArgs),
     #[cfg(feature = "lab")]
@@ -67,6 +69,14 @@ impl Failure {
     }
 }
 
+/// Writes to standard output at once, also when that is a pipe; a reader that is gone is an error, not a panic.
+#[cfg(feature = "lab")]
+fn say(text: impl Display) -> Outcome {
+    let mut out = std::io::stdout().lock();
+    let said = write!(out, "{text}").and_then(|()| out.flush());
+    said.map_err(|error| Failure::run(format!("cannot write to standard output: {error}")))
+}
+
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         #[cfg(feature = "gateway")]
@@ -76,7 +86,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "lab")]
         Command::Origin(args) => origin::run(args),
         #[cfg(feature = "lab")]
-        Command::Load(args) => load::run(args),
+        Command::Load(args) => load::run(*args),
         #[cfg(feature = "lab")]
         Command::Run(args) => run::run(args),
         #[cfg(feature = "lab")]

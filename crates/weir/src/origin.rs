@@ -1,6 +1,6 @@
 //! `weir origin`: the test server.
 
-use crate::{Failure, Outcome};
+use crate::{Failure, Outcome, say};
 use clap::Args;
 use std::path::PathBuf;
 use weir_origin::{Origin, Settings, cpu_time};
@@ -56,18 +56,18 @@ pub(crate) fn run(args: OriginArgs) -> Outcome {
     let origin = Origin::bind(&settings).map_err(failure)?;
     origin.stop_on_signals().map_err(failure)?;
     if let Some(ca) = origin.ca_file() {
-        println!("authority in {}", ca.display());
+        say(format_args!("authority in {}\n", ca.display()))?;
     }
     for endpoint in origin.endpoints() {
-        println!("listening on {endpoint}");
+        say(format_args!("listening on {endpoint}\n"))?;
     }
     let totals = origin.run().map_err(failure)?;
     let cpu_us = cpu_time().as_secs_f64() * 1e6;
     let each =
         if totals.requests == 0 { "-".into() } else { format!("{:.1}", cpu_us / totals.requests as f64) };
-    println!(
+    say(format_args!(
         "served {} requests ({} answers complete, {} refused) on {} connections ({} failed), handshakes {} full \
-         {} resumed, CPU {each} us per request",
+         {} resumed, CPU {each} us per request\n",
         totals.requests,
         totals.answers,
         totals.refused,
@@ -75,6 +75,5 @@ pub(crate) fn run(args: OriginArgs) -> Outcome {
         totals.failed,
         totals.handshakes_full,
         totals.handshakes_resumed(),
-    );
-    Ok(())
+    ))
 }
