@@ -293,14 +293,13 @@ impl Comparison {
         }
     }
 
-    /// The line of this comparison on standard output.
+    /// The line of this comparison on standard output, under the heading of its metric and load.
     pub fn line(&self, margin: f64) -> String {
         format!(
-            "{:<7} {} vs {}, {}: {}  {}",
+            "{:<7} {} vs {}: {} {}",
             self.mode,
             self.target,
             self.baseline,
-            self.metric.title(),
             self.ratio_text(),
             self.verdict_text(margin)
         )

@@ -1,7 +1,8 @@
 //! Runs with real processes: origin, target and load engine, fresh for each.
 
+use crate::busy::{Meter, groups};
 use crate::error::{ConfigError, LabError};
-use crate::experiment::{CertificateKind, Experiment, Mode, Side};
+use crate::experiment::{CertificateKind, CoreSets, Experiment, Mode, Side};
 use crate::interrupt::Interrupt;
 use crate::network::{connections_to, free_ports};
 use crate::placement::{Placement, list};
@@ -11,6 +12,7 @@ use crate::run::{Executor, Observation, ProcessReport, Request};
 use crate::store::Store;
 use crate::target::{Prepared, Stop, StopSignal, Target};
 use crate::template::Values;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -68,6 +70,11 @@ impl ProcessExecutor {
     /// Removes the working directories; what is worth keeping is stored elsewhere.
     pub(crate) fn clean(&self) {
         let _ = fs::remove_dir_all(&self.work);
+    }
+
+    fn used_cores(&self) -> Vec<usize> {
+        let CoreSets { gateway, origin, load } = &self.placement.cores;
+        gateway.iter().chain(origin).chain(load).copied().collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     fn tls_file(&self, name: &str) -> PathBuf {
@@ -216,6 +223,8 @@ impl Running<'_> {
         let pid = |role| self.parts.iter().find(|part| part.role == role).map(|part| part.process.pid());
         let pids: Vec<u32> = [pid("target"), pid("origin")].into_iter().flatten().collect();
         let port = if prepared.is_some() { target_port } else { origin_port };
+        let used = lab.used_cores();
+        let meter = Meter::begin(&used, &pids);
         self.start("load", lab.load_command(request, port, &pids), &cores.load)?;
         let time = Duration::from_millis(request.warmup_ms + request.window_ms) + LOAD_GRACE;
         let load = self.part("load")?;
@@ -224,6 +233,8 @@ impl Running<'_> {
             Waited::Deadline => return Err(format!("load: not done after {} s", time.as_secs())),
             Waited::Interrupted => return Err("interrupted".into()),
         }
+        let groups = groups(self.parts.iter().map(|part| &part.process));
+        observation.foreign_cpu = meter.and_then(|meter| meter.foreign_share(&used, &groups));
         // Before the servers are stopped, and after the window: reading the table costs the machine something.
         observation.upstream_connections = prepared.and_then(|_| connections_to(origin_port));
         let output =

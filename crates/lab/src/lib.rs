@@ -23,6 +23,7 @@ pub mod target;
 pub mod template;
 pub mod validity;
 
+mod busy;
 mod conduct;
 mod executor;
 mod interrupt;

@@ -94,7 +94,7 @@ impl Process {
     pub fn wait_ready(&self, address: &str, timeout: Duration, interrupt: &Interrupt) -> Result<(), String> {
         let deadline = Instant::now() + timeout;
         loop {
-            let Err(error) = TcpStream::connect(address) else { return Ok(()) };
+            let Err(error) = connect(address) else { return Ok(()) };
             if self.wait(Duration::ZERO, interrupt) == Waited::Ended {
                 return Err("it ended before it was ready".into());
             }
@@ -201,6 +201,16 @@ pub struct Exit {
     pub success: bool,
     /// It did not end when asked, and was killed.
     pub killed: bool,
+}
+
+/// A port that nobody listens on can answer all the same: when the system picks that very port for our own end, TCP
+/// connects the socket to itself.
+fn connect(address: &str) -> io::Result<()> {
+    let stream = TcpStream::connect(address)?;
+    if stream.local_addr()? == stream.peer_addr()? {
+        return Err(io::ErrorKind::ConnectionRefused.into());
+    }
+    Ok(())
 }
 
 fn tail(path: &Path) -> io::Result<String> {

@@ -49,6 +49,9 @@ pub struct Observation {
     pub processes: Vec<ProcessReport>,
     /// Connections that the origin has seen; `None` without a gateway or where the system does not tell.
     pub upstream_connections: Option<u64>,
+    /// The share of the run's cores that processes outside it used meanwhile; `None` where the system does not tell.
+    #[serde(default)]
+    pub foreign_cpu: Option<f64>,
     /// Milliseconds from the first process's start to the last one's end.
     pub elapsed_ms: u64,
 }

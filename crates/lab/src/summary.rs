@@ -21,6 +21,8 @@ pub struct Summary {
     pub experiment: String,
     /// `verdict` from 10 blocks on, `indication` from 5 on, otherwise `none`.
     pub weight: Weight,
+    /// How busy other processes kept the cores.
+    pub foreign: Foreign,
     /// Where it was measured.
     pub machine: Machine,
     /// One entry for each cell.
@@ -90,6 +92,29 @@ pub struct CellSummary {
     pub validity: Validity,
 }
 
+/// What processes outside the experiment used of its cores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Foreign {
+    /// Median share over the runs of the blocks, from 0 to 1; null where the system does not tell.
+    pub median: Option<f64>,
+    /// Runs in which it was above [`FOREIGN_MUCH`].
+    pub much: u32,
+    /// All runs of the blocks.
+    pub runs: u32,
+}
+
+/// Such a share of foreign work is more than the few per cent that a quiet machine and the lab itself need.
+pub const FOREIGN_MUCH: f64 = 0.1;
+
+impl Foreign {
+    fn of(records: &[RunRecord]) -> Self {
+        let runs = || records.iter().filter(|record| record.run.stage != Stage::Calibration);
+        let shares: Vec<f64> = runs().filter_map(|run| run.observation.foreign_cpu).collect();
+        let much = shares.iter().filter(|share| **share > FOREIGN_MUCH).count() as u32;
+        Self { median: stats::median(&shares), much, runs: runs().count() as u32 }
+    }
+}
+
 /// The stored runs of each cell, in the order of the plan; calibration is not among them.
 pub fn by_cell<'a>(plan: &'a Plan, records: &'a [RunRecord]) -> Vec<(&'a Cell, Vec<&'a RunRecord>)> {
     let mut runs: BTreeMap<&Cell, Vec<&RunRecord>> = BTreeMap::new();
@@ -113,6 +138,7 @@ impl Summary {
             schema: 1,
             experiment: plan.experiment.name.clone(),
             weight: Weight::of(blocks.max().unwrap_or(0)),
+            foreign: Foreign::of(records),
             machine: machine.clone(),
             comparisons: comparison::all(plan, &cells),
             cells: cells.iter().map(|(cell, runs)| CellSummary::of(cell, runs, machine)).collect(),

@@ -4,7 +4,7 @@ use crate::comparison::{Comparison, Metric};
 use crate::experiment::Load;
 use crate::plan::{Group, Plan};
 use crate::stats::Weight;
-use crate::summary::{CellSummary, Summary};
+use crate::summary::{CellSummary, FOREIGN_MUCH, Foreign, Summary};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -47,6 +47,16 @@ pub fn labels(plan: &Plan, summary: &Summary) -> Vec<String> {
         }
         Weight::None => format!("{blocks} blocks: no interval and no verdict below 5 (--blocks 12)."),
     });
+    if let Foreign { median: Some(median), much, runs } = summary.foreign
+        && much * 10 > runs
+    {
+        labels.push(format!(
+            "BUSY: in {much} of {runs} runs other processes used more than {:.0} % of the cores (median {:.0} %). Costs and \
+             latencies are worse and less certain than on a quiet machine.",
+            FOREIGN_MUCH * 100.0,
+            median * 100.0,
+        ));
+    }
     let sharing = placement.and_then(crate::placement::Placement::sharing);
     labels.push(format!(
         "Client, gateway and origin ran on one machine over {}{}.",

@@ -128,7 +128,14 @@ pub(crate) fn observation(cell: &Cell, result: LoadResult) -> Observation {
         processes.insert(1, process("target", vec![0]));
     }
     let upstream_connections = cell.mode.upstream().map(|_| 9);
-    Observation { load: Some(result), failure: None, processes, upstream_connections, elapsed_ms: 300 }
+    Observation {
+        load: Some(result),
+        failure: None,
+        processes,
+        upstream_connections,
+        foreign_cpu: Some(0.01),
+        elapsed_ms: 300,
+    }
 }
 
 /// Answers every request from a made-up world in which each target has its own cost, with noise.
