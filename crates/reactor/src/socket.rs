@@ -82,3 +82,9 @@ pub fn finish(socket: impl AsFd) {
     // A connection that is already gone needs no end.
     let _ = net::shutdown(socket, net::Shutdown::Write);
 }
+
+/// Has the peer see a reset when the socket is closed; what waits to be sent is lost.
+pub fn reset_on_close(socket: impl AsFd) {
+    // A connection that is already gone needs no end.
+    let _ = sockopt::set_socket_linger(socket, Some(std::time::Duration::ZERO));
+}

@@ -209,6 +209,11 @@ impl Transport {
         self.early = Vec::new();
     }
 
+    /// Has the peer see a reset when this is dropped, and no end that could be taken for a clean one.
+    pub fn reset(&self) {
+        socket::reset_on_close(&self.socket);
+    }
+
     /// Bytes that wait to be sent.
     pub fn pending(&self) -> usize {
         self.early.len() + self.out.len() - self.sent
@@ -275,6 +280,10 @@ impl Transport {
             if self.finishing {
                 socket::finish(&self.socket);
             }
+        } else if self.sent > self.out.len() / 2 {
+            // A peer that always leaves something waiting must not make what was sent pile up before it.
+            self.out.drain(..self.sent);
+            self.sent = 0;
         }
         Ok(())
     }
@@ -302,3 +311,32 @@ impl Default for Wire {
 /// How much one read asks for. Four TLS records of the largest size: fewer calls for bulk, and still inside a core's
 /// second-level cache together with what it becomes.
 pub const READ_SIZE: usize = 64 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::sockopt;
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn a_peer_that_always_leaves_something_waiting_costs_no_memory() {
+        // What had been sent stayed in front of what waited for as long as anything waited, so that a slow and steady
+        // reader made the buffer as large as all that had ever been sent to him.
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        sockopt::set_socket_send_buffer_size(&ours, 4096).unwrap();
+        let mut transport = Transport::accepted(ours.into(), None);
+        let (mut wire, mut taken) = (Wire::new(), 0);
+        let mut some = vec![0; 1000];
+        while taken < 10 << 20 {
+            if transport.pending() < 64 * 1024 {
+                transport.send(&[b'x'; 64 * 1024], &mut wire).unwrap();
+            }
+            taken += theirs.read(&mut some).unwrap();
+            transport.advance(&mut wire).unwrap();
+            assert!(transport.pending() > 0, "this test is about a buffer that never becomes empty");
+            assert!(transport.out.capacity() <= 1 << 20, "{} bytes", transport.out.capacity());
+        }
+    }
+}
