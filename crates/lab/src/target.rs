@@ -5,7 +5,6 @@ use crate::experiment::{Experiment, Mode, Side};
 use crate::plan::Targets;
 use crate::template::Values;
 use serde::Deserialize;
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -253,7 +252,123 @@ fn folders(directory: &Path) -> Vec<String> {
     names
 }
 
-/// The titles of the targets that an experiment names, by name.
-pub fn titles(targets: &Targets) -> BTreeMap<String, String> {
-    targets.present.iter().map(|(name, target)| (name.clone(), target.title.clone())).collect()
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::experiment;
+    use std::fs;
+
+    const GATEWAY: &str = "title = 'T'
+about = 'A'
+modes = ['h1c-h1c', 'h1-h1']
+version = { command = ['echo', 'fast/1.2.3 (x)'], after = 'fast/' }
+files = ['a-{{client_side}}.conf']
+start = ['fast', '-f', '{{dir}}/a-{{client_side}}.conf']
+[client_side]
+h1 = ['--cert', '{{cert}}']
+[upstream_side]
+h1 = ['--tls']
+[ready]
+connect = '127.0.0.1:{{listen_port}}'
+timeout_ms = 1000
+";
+
+    fn values() -> Values {
+        Values::default().with("dir", "/d").with("cert", "/c").with("listen_port", 8080)
+    }
+
+    /// The targets of the tests' experiment, of which `fast` has this description.
+    fn found(description: &str, template: &str) -> Result<Targets, String> {
+        let directory = tempfile::tempdir().expect("a directory");
+        let direct = "title = 'D'\nabout = 'N'\nmodes = ['h1c']\n";
+        for (name, text) in [("direct", direct), ("slow", direct), ("fast", description)] {
+            let folder = directory.path().join(name);
+            fs::create_dir(&folder).expect("is made");
+            fs::write(folder.join("target.toml"), text).expect("is written");
+        }
+        for side in ["h1c", "h1"] {
+            fs::write(directory.path().join(format!("fast/a-{side}.conf")), template).expect("is written");
+        }
+        let place = directory.path().display().to_string();
+        let found = find(&experiment(), directory.path(), &values())
+            .map_err(|error| error.to_string().replace(&place, ""));
+        if let Ok(targets) = &found
+            && let Some(fast) = targets.present.get("fast")
+        {
+            let prepared = fast.prepare(Mode::H1H1, &values()).expect("renders").expect("a process");
+            assert_eq!(prepared.command, ["fast", "-f", "/d/a-h1.conf", "--cert", "/c", "--tls"]);
+            assert_eq!(prepared.files, [("a-h1.conf".to_owned(), "port 8080".to_owned())]);
+            assert_eq!(prepared.ready, "127.0.0.1:8080");
+            let cleartext = fast.prepare(Mode::H1cH1c, &values()).expect("renders").expect("a process");
+            assert_eq!(cleartext.command, ["fast", "-f", "/d/a-h1c.conf"]);
+        }
+        found
+    }
+
+    fn refused(from: &str, to: &str) -> String {
+        assert!(GATEWAY.contains(from));
+        found(&GATEWAY.replacen(from, to, 1), "port {{listen_port}}").expect_err("is refused")
+    }
+
+    #[test]
+    fn a_target_is_rendered_for_its_mode() {
+        let targets = found(GATEWAY, "port {{listen_port}}").expect("are read");
+        assert_eq!(targets.present["fast"].version, "1.2.3");
+        assert!(!targets.present["direct"].is_process());
+    }
+
+    #[test]
+    fn what_cannot_run_here_is_absent_and_says_why() {
+        let why = |from: &str, to: &str| {
+            let targets = found(&GATEWAY.replacen(from, to, 1), "port {{listen_port}}").expect("are read");
+            targets.absent["fast"].clone()
+        };
+        assert_eq!(why("files", "requires = 'no-such-program'\nfiles"), "no-such-program is not on the PATH");
+        assert!(why("'echo', 'fast/1.2.3 (x)'", "'false'").starts_with("`false` failed"));
+        assert_eq!(why("after = 'fast/'", "after = 'slow/'"), "`echo fast/1.2.3 (x)` does not say `slow/`");
+    }
+
+    #[test]
+    fn a_wrong_description_names_file_line_and_what_is_allowed() {
+        assert!(
+            refused("about", "abuot")
+                .starts_with("/fast/target.toml:2: unknown field `abuot`, expected one of")
+        );
+        assert!(refused("'h1-h1'", "'h1-h9'").starts_with("/fast/target.toml:3: unknown variant `h1-h9`"));
+        assert_eq!(
+            refused("'h1-h1'", "'h1'"),
+            "/fast/target.toml:3: modes: `h1` has no gateway, but `start` is given"
+        );
+        assert!(
+            refused("{{cert}}", "{{crt}}")
+                .starts_with("/fast/target.toml: unknown placeholder `crt`: allowed are cert")
+        );
+        assert!(
+            refused("a-{{client_side}}.conf']\nstart", "b.conf']\nstart")
+                .contains("files: /fast/b.conf: No such file")
+        );
+        let template = found(GATEWAY, "x\n{{prot}}").expect_err("is refused");
+        assert!(template.starts_with("/fast/a-h1c.conf:2: unknown placeholder `prot`"), "{template}");
+    }
+
+    #[test]
+    fn an_unknown_target_names_those_that_there_are() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let error = find(&experiment(), directory.path(), &values()).expect_err("is refused").to_string();
+        assert!(error.contains("target `direct`") && error.contains("targets here are: "), "{error}");
+    }
+
+    /// The targets of this repository are read and rendered for each of their modes, whether or not their programs are
+    /// here; so is its quick start.
+    #[test]
+    fn the_targets_and_the_quick_start_of_this_repository_are_right() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/quickstart.toml");
+        let options = crate::RunOptions { file: file.clone(), ..crate::RunOptions::default() };
+        let (experiment, _) = Experiment::load(&options).expect("the quick start is right");
+        let values = crate::executor::sample_values(Path::new("no-such-program"), &experiment);
+        let targets =
+            find(&experiment, &experiment.targets_directory(&file), &values).expect("the targets are right");
+        assert_eq!(targets.present.len() + targets.absent.len(), experiment.targets.len());
+        assert!(targets.present.contains_key("direct") && targets.absent.contains_key("weir"));
+    }
 }
