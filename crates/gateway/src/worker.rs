@@ -13,6 +13,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::Instant;
+use weir_http1::Version;
 use weir_reactor::mailbox::Mailbox;
 use weir_reactor::stop::Stop;
 use weir_reactor::{Events, Interest, Key, Listener, Ready, Slab};
@@ -208,6 +209,18 @@ impl Worker {
     /// Ends an exchange whose answer has begun: cutting the connection is all that is left to say.
     pub(crate) fn abort(&mut self, key: Key, reason: Reason) {
         self.note_end(key, &reason);
+        self.cut(key);
+    }
+
+    /// Removes a client that has not got its whole answer. Where the end of the connection is all that ends an answer,
+    /// that end must not look like one.
+    fn cut(&mut self, key: Key) {
+        if let Some(client) = self.clients.get(key) {
+            let by_end = matches!(&client.state, State::Exchange(exchange) if exchange.version == Version::Http10);
+            if by_end || client.transport.pending() > 0 {
+                client.transport.reset();
+            }
+        }
         self.drop_client(key);
     }
 
@@ -284,9 +297,7 @@ impl Worker {
             return;
         }
         match &client.state {
-            State::Closing => {
-                self.clients.remove(key);
-            }
+            State::Closing => self.cut(key),
             _ if !client.transport.is_open() => self.abort(key, Reason::HandshakeTimeout),
             State::Head { begun: true } => self.refuse(key, Reason::HeadTimeout),
             State::Head { begun: false } => {
@@ -330,8 +341,9 @@ impl Worker {
         let Some(by) = self.drained_by else { return false };
         if by <= self.core.reactor.now() {
             for key in self.clients.keys() {
-                if matches!(self.clients.get(key), Some(Client { state: State::Exchange(_), .. })) {
-                    self.abort(key, Reason::DrainTimeout);
+                match self.clients.get(key) {
+                    Some(Client { state: State::Exchange(_), .. }) => self.abort(key, Reason::DrainTimeout),
+                    _ => self.cut(key),
                 }
             }
             return true;
