@@ -104,6 +104,14 @@ pub enum SettingsError {
         /// The name, escaped.
         name: String,
     },
+    /// More tickets per handshake than make sense.
+    #[error("tickets: {tickets}; allowed: 0 to {most}")]
+    TooManyTickets {
+        /// The number given.
+        tickets: u32,
+        /// The highest allowed.
+        most: u32,
+    },
     /// The system has no certificate store, or an empty one.
     #[error("no trusted certificates found on this system{detail}; name a file of your own")]
     NoNativeRoots {

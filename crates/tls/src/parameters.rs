@@ -166,8 +166,8 @@ impl Group {
 
     /// The groups offered and accepted unless told otherwise, most preferred first.
     ///
-    /// X25519 is the cheapest. [`Group::X25519Mlkem768`] must be asked for: docs/decisions/0002-rustls-api.md has what
-    /// it costs.
+    /// X25519 is the cheapest: in instructions of the server's side of a full handshake, P-256 takes 1.3 times as many,
+    /// P-384 2.9 and [`Group::X25519Mlkem768`] 1.25, besides 2.3 KB on the wire; so that one must be asked for.
     pub const DEFAULT: [Self; 3] = [Self::X25519, Self::P256, Self::P384];
 
     /// The name in settings and reports: `x25519`, `p-256`, `p-384`, `x25519mlkem768`.

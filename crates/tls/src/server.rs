@@ -14,6 +14,9 @@ use crate::server_sessions::SessionStore;
 use crate::tickets::{CoreTickets, KeySpace};
 use crate::{Group, Identity, Session, SettingsError, Suite, SystemTime, TimeProvider, Version};
 
+/// More than any client keeps, and few enough for one flight.
+const MAX_TICKETS: u32 = 16;
+
 /// What a server presents and accepts.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
@@ -27,11 +30,11 @@ pub struct ServerSettings {
     pub groups: Vec<Group>,
     /// The application protocols (RFC 7301), most preferred first; empty: none is negotiated. Default: empty.
     pub alpn: Vec<Vec<u8>>,
-    /// Tickets sent after each full TLS 1.3 handshake and each resumption. 0: no tickets in either version, so that
+    /// Tickets sent after each TLS 1.3 handshake, full or resumed; at most 16. 0: no tickets in either version, so that
     /// TLS 1.3 clients cannot resume and TLS 1.2 clients resume by session identifier.
     ///
     /// Default: 1. Each handshake, a resumed one as well, leaves the client one ticket, so a client that returns with
-    /// as many connections as before resumes all of them. Every further ticket costs about 5 % of a handshake.
+    /// as many connections as before resumes all of them. Each ticket adds some 3 % to a full handshake's instructions.
     pub tickets: u32,
     /// Keep the sessions in this process's memory instead of in the tickets: in TLS 1.2, resumption is by session
     /// identifier; in TLS 1.3, a ticket is the identifier of a stored session, and works once. Default: false.
@@ -81,6 +84,9 @@ impl Server {
     /// Reads certificate, key and client authorities, and checks the settings.
     pub fn new(settings: &ServerSettings) -> Result<Self, SettingsError> {
         let parameters = Parameters::new(&settings.versions, &settings.suites, &settings.groups)?;
+        if settings.tickets > MAX_TICKETS {
+            return Err(SettingsError::TooManyTickets { tickets: settings.tickets, most: MAX_TICKETS });
+        }
         let certified = settings.identity.load(&parameters.provider)?;
         check_key_fits(&certified, settings)?;
         let client_roots = settings.client_roots.as_deref().map(identity::load_roots).transpose()?;

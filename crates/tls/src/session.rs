@@ -5,13 +5,17 @@ use std::sync::Arc;
 
 use rustls::client::{ClientConfig, UnbufferedClientConnection};
 use rustls::server::{ServerConfig, UnbufferedServerConnection};
-use rustls::{CommonState, Error};
+use rustls::{CommonState, Error, InvalidMessage};
 use rustls_pki_types::ServerName;
 
 use crate::hello::{self, FirstBytes};
 use crate::notes::{self, Notes, Origin};
 use crate::unbuffered::{self, Records, Sink};
 use crate::{Facts, TlsError};
+
+/// A handshake message of 64 KiB, the longest that rustls takes, in records that carry more payload than overhead, and
+/// the record that is on its way.
+const MAX_PARTIAL: usize = 96 * 1024;
 
 /// The server's or the client's side of one connection.
 ///
@@ -253,13 +257,14 @@ impl Session {
                 self.partial = Vec::new();
             } else {
                 self.partial.drain(..done);
+                bounded(&self.partial)?;
             }
         }
         let done = feed(&mut self.side, input, &mut sink)?;
         if done < input.len() {
             self.partial = input[done..].to_vec();
         }
-        Ok(())
+        bounded(&self.partial)
     }
 
     fn fail(&mut self, error: TlsError) -> TlsError {
@@ -276,6 +281,11 @@ impl Session {
             Side::None => None,
         }
     }
+}
+
+/// rustls bounds a handshake message, but not the records that it comes in.
+fn bounded(partial: &[u8]) -> Result<(), Error> {
+    if partial.len() > MAX_PARTIAL { Err(InvalidMessage::HandshakePayloadTooLarge.into()) } else { Ok(()) }
 }
 
 fn feed(side: &mut Side, tls: &mut [u8], sink: &mut Sink<'_>) -> Result<usize, Error> {

@@ -166,6 +166,25 @@ fn a_partial_record_is_kept_and_freed() {
     }
 }
 
+/// A client that sends its hello in records of one byte each makes a server keep six bytes for every byte of it.
+#[test]
+fn an_endless_hello_is_refused_and_its_bytes_freed() {
+    let mut server = ends().acceptor.accept();
+    let (mut plaintext, mut reply) = (Vec::new(), Vec::new());
+    let mut receive = |bytes: &[u8]| server.receive(&mut bytes.to_vec(), &mut plaintext, &mut reply);
+    // A ClientHello that says to be 65 000 bytes long.
+    for byte in [1, 0, 0xfd, 0xe8] {
+        receive(&[22, 3, 1, 0, 1, byte]).unwrap();
+    }
+    let error = (0..65_000).find_map(|_| receive(&[22, 3, 1, 0, 1, 0]).err()).unwrap();
+    assert_eq!((error.reason(), error.fault()), ("peer_misbehaved", Fault::Peer));
+    assert_eq!(server.partial_bytes(), 0);
+
+    let mut server = ends().acceptor.accept();
+    let error = server.receive(&mut [22, 3, 1, 0, 4, 1, 1, 0, 0], &mut plaintext, &mut reply).unwrap_err();
+    assert_eq!(error.reason(), "peer_misbehaved", "65 536 bytes are too many to begin with");
+}
+
 #[test]
 fn plaintext_is_appended_and_never_overwritten() {
     let mut pair = connected(Version::Tls13);

@@ -107,25 +107,20 @@ fn serve(acceptor: Acceptor, connections: usize) -> (u16, Receiver<Facts>) {
     (port, facts)
 }
 
-/// One run of `s_client` that sends a line and prints everything.
-fn s_client(port: u16, pki: &Pki, version: &str, more: &[&str]) -> String {
+/// `s_client` that verifies our certificate.
+fn s_client_process(port: u16, pki: &Pki, version: &str, more: &[&str]) -> Process {
     let address = format!("127.0.0.1:{port}");
     let ca = pki.files.ca.to_str().unwrap();
-    let mut arguments = vec![
-        "s_client",
-        "-connect",
-        &address,
-        "-CAfile",
-        ca,
-        "-verify_return_error",
-        "-servername",
-        "localhost",
-        "-verify_hostname",
-        "localhost",
-        version,
-    ];
+    let mut arguments =
+        vec!["s_client", "-connect", &address, "-CAfile", ca, "-verify_return_error", version];
+    arguments.extend_from_slice(&["-servername", "localhost", "-verify_hostname", "localhost"]);
     arguments.extend_from_slice(more);
-    let mut client = Process::openssl(&arguments);
+    Process::openssl(&arguments)
+}
+
+/// One run of `s_client` that sends a line and prints everything.
+fn s_client(port: u16, pki: &Pki, version: &str, more: &[&str]) -> String {
+    let mut client = s_client_process(port, pki, version, more);
     // Kept open: at the end of its input the client would leave without the answer.
     let mut stdin = client.stdin();
     stdin.write_all(b"weir\n").unwrap();
@@ -180,6 +175,29 @@ fn openssl_s_client_without_tickets_reconnects_by_identifier() {
     let kinds: Vec<HandshakeKind> = (0..6).map(|_| facts.recv_timeout(DEADLINE).unwrap().kind).collect();
     assert_eq!(kinds[0], HandshakeKind::Full);
     assert_eq!(kinds[1..], [HandshakeKind::Resume12Id; 5]);
+}
+
+/// `K` makes `s_client` change its key and ask us to change ours (RFC 8446 4.6.3), without a word of plaintext.
+#[test]
+fn openssl_s_client_updates_its_keys() {
+    if openssl_is_missing() {
+        return;
+    }
+    let pki = Pki::new(KeyKind::EcdsaP256);
+    let (port, facts) = serve(pki.acceptor(|_| {}), 1);
+    let mut client = s_client_process(port, &pki, "-tls1_3", &["-msg"]);
+    let mut stdin = client.stdin();
+    // A command is a whole read of its input, so the request must wait until the command was taken.
+    stdin.write_all(b"K\n").unwrap();
+    let stderr = BufReader::new(client.0.stderr.as_mut().unwrap());
+    assert!(stderr.lines().any(|line| line.unwrap() == "KEYUPDATE"));
+    stdin.write_all(b"weir\n").unwrap();
+    let output = client.output();
+    drop(stdin);
+    assert!(output.contains("hello, weir"), "{output}");
+    let updates = output.lines().filter(|line| line.contains("KeyUpdate"));
+    assert_eq!(updates.filter(|line| line.starts_with("<<<")).count(), 1, "{output}");
+    facts.recv_timeout(DEADLINE).unwrap();
 }
 
 #[test]

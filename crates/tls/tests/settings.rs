@@ -75,6 +75,7 @@ fn lists_that_do_not_fit_together() {
         "the certificate's key is ECDSA: with only TLS 1.2 enabled, allowed suites: \
          ecdhe-ecdsa-aes128-gcm-sha256, ecdhe-ecdsa-aes256-gcm-sha384, ecdhe-ecdsa-chacha20-poly1305"
     );
+    assert_eq!(refused(&pki, |settings| settings.tickets = 17), "tickets: 17; allowed: 0 to 16");
     assert_eq!(
         refused(&pki, |settings| settings.alpn = vec![Vec::new()]),
         "ALPN protocol \"\": its length must be 1 to 255 bytes"
