@@ -112,26 +112,23 @@ pub(crate) fn run(args: ServeArgs) -> Outcome {
 
 impl GatewayArgs {
     pub(crate) fn settings(self) -> Settings {
-        let server_tls = self.cert.zip(self.key).map(|(cert, key)| {
-            let default = ServerSettings::new(Identity::files(cert, key));
-            ServerSettings {
-                versions: given_or(&self.versions, default.versions),
-                suites: given_or(&self.suites, default.suites),
-                groups: given_or(&self.groups, default.groups),
-                alpn: vec![HTTP_1_1.to_vec()],
-                tickets: self.tickets,
-                client_roots: self.client_ca,
-                ..default
-            }
+        let (versions, suites, groups) = self.parameters();
+        let server_tls = self.cert.zip(self.key).map(|(cert, key)| ServerSettings {
+            versions: versions.clone(),
+            suites: suites.clone(),
+            groups: groups.clone(),
+            alpn: vec![HTTP_1_1.to_vec()],
+            tickets: self.tickets,
+            client_roots: self.client_ca,
+            ..ServerSettings::new(Identity::files(cert, key))
         });
-        let default = ClientSettings::default();
         let client = ClientSettings {
             roots: self.upstream_ca.map_or(Roots::Native, Roots::File),
-            versions: given_or(&self.versions, default.versions),
-            suites: given_or(&self.suites, default.suites),
-            groups: given_or(&self.groups, default.groups),
+            versions,
+            suites,
+            groups,
             alpn: vec![HTTP_1_1.to_vec()],
-            ..default
+            ..ClientSettings::default()
         };
         Settings {
             listen: self.listen,
@@ -145,10 +142,27 @@ impl GatewayArgs {
             timeouts: Timeouts::default(),
         }
     }
-}
 
-fn given_or<T: Copy>(given: &[T], default: Vec<T>) -> Vec<T> {
-    if given.is_empty() { default } else { given.to_vec() }
+    /// What is given, and for the rest all that fits to it: a suite belongs to one version.
+    fn parameters(&self) -> (Vec<Version>, Vec<Suite>, Vec<Group>) {
+        let versions = match (self.versions.is_empty(), self.suites.is_empty()) {
+            (false, _) => self.versions.clone(),
+            (true, true) => Version::ALL.to_vec(),
+            (true, false) => self.suites.iter().map(|suite| suite.version()).collect(),
+        };
+        let suites = match self.suites.is_empty() {
+            true => Suite::ALL.into_iter().filter(|suite| versions.contains(&suite.version())).collect(),
+            false => self.suites.clone(),
+        };
+        let groups = match self.groups.is_empty() {
+            true => {
+                let fits = |group: &Group| versions.iter().any(|version| group.fits(*version));
+                Group::DEFAULT.into_iter().filter(fits).collect()
+            }
+            false => self.groups.clone(),
+        };
+        (versions, suites, groups)
+    }
 }
 
 pub(crate) fn failure(error: GatewayError) -> Failure {
