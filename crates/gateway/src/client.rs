@@ -37,6 +37,11 @@ pub(crate) enum State {
 }
 
 impl Client {
+    /// Whether no further request can come: its stream is over, and nothing of it is left to look at.
+    pub(crate) fn is_done(&self) -> bool {
+        self.ended && self.held.is_empty()
+    }
+
     /// Whether there is anything to read for. Until the answer is complete the client may send on what it pipelines,
     /// within bounds; `upstream_pending` is what still waits to go to the upstream.
     pub(crate) fn wants_read(&self, upstream_pending: usize) -> bool {

@@ -222,7 +222,9 @@ impl Worker {
         match &mut client.state {
             State::Closing => {}
             State::Head { .. } => self.close(key),
-            State::Exchange(exchange) if exchange.request.is_complete() => exchange.persistent = false,
+            State::Exchange(exchange) if exchange.request.is_complete() => {
+                exchange.persistent &= !client.held.is_empty();
+            }
             State::Exchange(_) => self.abort(key, Reason::ClientClosed),
         }
     }

@@ -1,6 +1,6 @@
 //! From the upstream to the client.
 
-use crate::client::{MAX_PENDING, State};
+use crate::client::{Client, MAX_PENDING, State};
 use crate::core::count_handshake;
 use crate::exchange::{Answer, Body, flush};
 use crate::reason::Reason;
@@ -14,10 +14,12 @@ impl Worker {
     pub(crate) fn upstream_ready(&mut self, key: Key, ready: Ready) {
         let Some(upstream) = self.upstreams.get_mut(key) else { return };
         if ready.writable && (upstream.transport.pending() > 0 || upstream.transport.is_connecting()) {
-            if let Err(fault) = upstream.transport.advance(&mut self.core.wire) {
-                return self.lose_upstream(key, fault);
+            match upstream.transport.advance(&mut self.core.wire) {
+                Ok(()) => self.request_moved(key),
+                // What it answered before it closed is still there to be read.
+                Err(Fault::Socket(_)) if ready.readable => self.discard_request(key),
+                Err(fault) => return self.lose_upstream(key, fault),
             }
-            self.request_moved(key);
         }
         if ready.readable
             && self.upstreams.get(key).is_some_and(|upstream| !upstream.transport.is_connecting())
@@ -49,6 +51,16 @@ impl Worker {
             upstream.deadline.set(by, &mut self.core.reactor, key);
         }
         self.settle_client(client);
+    }
+
+    /// The upstream takes no more of the request.
+    fn discard_request(&mut self, key: Key) {
+        let client = self.upstreams.get(key).and_then(|upstream| upstream.client);
+        if let Some(Client { state: State::Exchange(exchange), .. }) =
+            client.and_then(|key| self.clients.get_mut(key))
+        {
+            exchange.request_discarded = true;
+        }
     }
 
     fn read_upstream(&mut self, key: Key) {
@@ -130,6 +142,8 @@ impl Worker {
             Answer::Body { body, .. } => body.is_complete(),
         };
         let mut broken = None;
+        // The failed write has taken the socket's error with it, so that a reset now reads like an end.
+        let end = if exchange.request_discarded { end.map(|_| End::Truncated) } else { end };
         match (&mut exchange.answer, end) {
             (Answer::Body { body, .. }, Some(End::Clean)) if !complete => match body.end(&mut core.outbox) {
                 Ok(()) => complete = true,
@@ -190,7 +204,7 @@ impl Worker {
         };
         // A refusal that comes before the request was complete: the rest of it will not be waited for.
         let cut_short = head.status >= 300 && !exchange.request.is_complete();
-        exchange.persistent &= to != Framing::UntilClose && !cut_short && !core.draining && !client.ended;
+        exchange.persistent &= to != Framing::UntilClose && !cut_short && !core.draining;
         let connection = match (exchange.persistent, exchange.version) {
             (false, _) => Connection::Closes,
             (true, Version::Http11) => Connection::Persists,
@@ -223,7 +237,7 @@ impl Worker {
                 self.upstreams.remove(exchange.upstream);
             }
         }
-        if !exchange.persistent || !exchange.request.is_complete() || client.ended {
+        if !exchange.persistent || !exchange.request.is_complete() || client.is_done() {
             return self.close(client_key);
         }
         let within = if core.draining { timeouts.drain_idle } else { timeouts.idle };

@@ -216,7 +216,8 @@ impl Worker {
     /// that end must not look like one.
     fn cut(&mut self, key: Key) {
         if let Some(client) = self.clients.get(key) {
-            let by_end = matches!(&client.state, State::Exchange(exchange) if exchange.version == Version::Http10);
+            let by_end =
+                matches!(&client.state, State::Exchange(exchange) if exchange.version == Version::Http10);
             if by_end || client.transport.pending() > 0 {
                 client.transport.reset();
             }
