@@ -87,16 +87,20 @@ fn overhead_ms(records: &[RunRecord]) -> u64 {
 /// A mode without a gateway takes the lowest rate of the modes with the same client side, where there is one: its
 /// latency is there to be read beside theirs.
 fn equal_rates(plan: &Plan, records: &[RunRecord]) -> Result<Vec<EqualRate>, LabError> {
-    let mut slowest: BTreeMap<(Mode, u32, u64), (&RunRecord, f64)> = BTreeMap::new();
+    let mut maxima: BTreeMap<(Mode, u32, u64, &str), f64> = BTreeMap::new();
     for record in records.iter().filter(|record| record.run.stage == Stage::Calibration) {
         let Some(load) = record.observation.load.as_ref().filter(|_| record.validity.is_valid()) else {
             continue;
         };
-        let maximum = load.requests_per_second;
-        let Cell { mode, connections, bytes, .. } = record.run.cell;
-        let entry = slowest.entry((mode, connections, bytes)).or_insert((record, maximum));
+        let Cell { mode, connections, bytes, target, .. } = &record.run.cell;
+        let maximum = maxima.entry((*mode, *connections, *bytes, target)).or_default();
+        *maximum = maximum.max(load.requests_per_second);
+    }
+    let mut slowest: BTreeMap<(Mode, u32, u64), (&str, f64)> = BTreeMap::new();
+    for ((mode, connections, bytes, target), maximum) in maxima {
+        let entry = slowest.entry((mode, connections, bytes)).or_insert((target, maximum));
         if maximum < entry.1 {
-            *entry = (record, maximum);
+            *entry = (target, maximum);
         }
     }
     if slowest.is_empty() && !plan.calibration.is_empty() {
@@ -107,12 +111,12 @@ fn equal_rates(plan: &Plan, records: &[RunRecord]) -> Result<Vec<EqualRate>, Lab
     }
     let mut rates: Vec<EqualRate> = slowest
         .into_iter()
-        .map(|((mode, connections, bytes), (record, maximum))| EqualRate {
+        .map(|((mode, connections, bytes), (slowest, maximum))| EqualRate {
             mode,
             connections,
             bytes,
             requests_per_second: two_digits(plan.experiment.rate_share * maximum),
-            slowest: record.run.cell.target.clone(),
+            slowest: slowest.to_owned(),
             slowest_maximum: maximum,
         })
         .collect();
@@ -249,6 +253,27 @@ mod tests {
         {
             assert_eq!(*offered, Some(rate(Mode::H1H1c).requests_per_second), "{id}");
         }
+    }
+
+    #[test]
+    fn of_several_calibration_runs_the_best_counts() {
+        let bench = bench();
+        let mut plan = plan(&bench, |experiment| experiment.calibration_runs = 4);
+        let mut executor = MockExecutor::new(&COSTS);
+        conduct(&mut plan, &bench.store, &mut executor, &mut ()).expect("runs");
+        assert_eq!(executor.asked.iter().filter(|(id, _, _)| id.starts_with("cal-")).count(), 4 * 5);
+        let runs = bench.store.runs().expect("reads");
+        let slow = runs.iter().filter(|run| {
+            run.run.stage == Stage::Calibration
+                && run.run.cell.target == "slow"
+                && run.run.cell.mode == Mode::H1cH1c
+        });
+        let best = slow
+            .filter_map(|run| run.observation.load.as_ref())
+            .map(|load| load.requests_per_second)
+            .fold(0.0, f64::max);
+        let rate = plan.rates.iter().find(|rate| rate.mode == Mode::H1cH1c).expect("a rate");
+        assert_eq!((rate.slowest.as_str(), rate.slowest_maximum), ("slow", best));
     }
 
     #[test]

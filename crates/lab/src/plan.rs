@@ -261,7 +261,7 @@ fn instances<'a>(
     instances
 }
 
-/// One saturated run for each target and mode that has an equal-rate cell. The A/A target is calibrated once.
+/// Saturated runs for each target and mode that has an equal-rate cell. The A/A target is calibrated once.
 fn calibration_runs(experiment: &Experiment, cells: &[Cell]) -> Vec<PlannedRun> {
     if experiment.rate.is_some() {
         return Vec::new();
@@ -273,6 +273,7 @@ fn calibration_runs(experiment: &Experiment, cells: &[Cell]) -> Vec<PlannedRun> 
         .collect();
     wanted.sort();
     wanted.dedup();
+    let mut wanted = vec![wanted; experiment.calibration_runs as usize].concat();
     // The seed's next order after those of the blocks would depend on their number; a seed of its own does not.
     Rng::new(!experiment.seed).shuffle(&mut wanted);
     let numbered = wanted.into_iter().enumerate();

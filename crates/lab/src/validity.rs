@@ -147,6 +147,9 @@ fn negotiation(load: &LoadResult, client: Side, tls: &Tls) -> Option<String> {
     if negotiated.is_empty() || *full == 0 {
         return Some("negotiation: no handshake was counted in a TLS mode".into());
     }
+    if load.handshakes_in_window > 0 {
+        return Some(format!("warm-up: {} handshakes fell into the window", load.handshakes_in_window));
+    }
     if resumed > 0 {
         return Some(format!("negotiation: {resumed} handshakes were resumed, none should be"));
     }
@@ -252,6 +255,8 @@ mod tests {
         assert_eq!(resumed, "invalid: negotiation: 2 handshakes were resumed, none should be");
         let retried = saturated(|load| load.handshakes.hello_retry = 1);
         assert_eq!(retried, "invalid: negotiation: 1 handshakes needed a HelloRetryRequest");
+        let late = saturated(|load| load.handshakes_in_window = 5);
+        assert_eq!(late, "invalid: warm-up: 5 handshakes fell into the window");
         let none = saturated(|load| load.handshakes = Handshakes::default());
         assert_eq!(none, "invalid: negotiation: no handshake was counted in a TLS mode");
         let clear = reason(Mode::H1cH1c, Load::Saturated, |record| {

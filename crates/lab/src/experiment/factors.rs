@@ -71,6 +71,14 @@ impl Mode {
         }
     }
 
+    /// The mode with the same client side and no gateway.
+    pub fn without_gateway(self) -> Self {
+        match self.client() {
+            Side::H1c => Self::H1c,
+            Side::H1 => Self::H1,
+        }
+    }
+
     /// The side that the origin serves.
     pub fn origin(self) -> Side {
         self.upstream().unwrap_or(self.client())

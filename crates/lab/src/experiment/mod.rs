@@ -44,6 +44,9 @@ pub struct Experiment {
     pub window_ms: u64,
     /// Milliseconds of the window of a calibration run.
     pub calibration_ms: u64,
+    /// Calibration runs of each target and mode, of which the best counts: a disturbance can only lower it.
+    #[serde(default = "default_calibration_runs")]
+    pub calibration_runs: u32,
     /// The equal rate is this share of the slowest target's maximum in a mode.
     #[serde(default = "default_rate_share")]
     pub rate_share: f64,
@@ -80,6 +83,10 @@ fn default_targets_directory() -> PathBuf {
     PathBuf::from("../targets")
 }
 
+fn default_calibration_runs() -> u32 {
+    2
+}
+
 fn default_rate_share() -> f64 {
     0.5
 }
@@ -107,9 +114,10 @@ impl Experiment {
         if options.quick {
             experiment.blocks = Some(2);
             experiment.minutes = None;
-            experiment.warmup_ms = experiment.warmup_ms.min(50);
-            experiment.window_ms = experiment.window_ms.min(120);
+            experiment.warmup_ms = experiment.warmup_ms.min(100);
+            experiment.window_ms = experiment.window_ms.min(100);
             experiment.calibration_ms = experiment.calibration_ms.min(100);
+            experiment.calibration_runs = 1;
         }
         if let Some(blocks) = options.blocks {
             experiment.blocks = Some(blocks);
@@ -151,6 +159,7 @@ impl Experiment {
         in_range([self.warmup_ms], 0..=3_600_000, "warmup_ms", &wrong)?;
         in_range([self.window_ms], 20..=3_600_000, "window_ms", &wrong)?;
         in_range([self.calibration_ms], 20..=3_600_000, "calibration_ms", &wrong)?;
+        in_range([u64::from(self.calibration_runs)], 1..=100, "calibration_runs", &wrong)?;
         in_range([u64::from(self.tls.tickets)], 0..=8, "tls.tickets", &wrong)?;
         if !(0.01..=0.95).contains(&self.rate_share) {
             return Err(wrong("rate_share", format!("{}: allowed is 0.01 to 0.95", self.rate_share)));
@@ -277,6 +286,7 @@ bytes = [100]
 warmup_ms = 10
 window_ms = 50
 calibration_ms = 20
+calibration_runs = 1
 blocks = 6
 seed = 42
 
@@ -312,10 +322,10 @@ load = [1]
     #[test]
     fn an_unknown_key_names_file_line_and_what_is_allowed() {
         let message = refused("seed = 42", "sead = 42");
-        assert!(message.starts_with("e.toml:14: unknown field `sead`, expected one of `name`"), "{message}");
+        assert!(message.starts_with("e.toml:15: unknown field `sead`, expected one of `name`"), "{message}");
         let message = refused("tickets = 2", "tickets = 2\nticket = 3");
         assert!(
-            message.starts_with("e.toml:22: unknown field `ticket`, expected one of `version`"),
+            message.starts_with("e.toml:23: unknown field `ticket`, expected one of `version`"),
             "{message}"
         );
     }
@@ -327,7 +337,7 @@ load = [1]
             message.starts_with("e.toml:6: unknown variant `h3-h1c`, expected one of `h1c`"),
             "{message}"
         );
-        assert!(refused("\"x25519\"", "\"x448\"").contains("e.toml:19: unknown variant `x448`"));
+        assert!(refused("\"x25519\"", "\"x448\"").contains("e.toml:20: unknown variant `x448`"));
         assert!(refused("window_ms = 50", "window_ms = \"long\"").starts_with("e.toml:11: invalid type"));
     }
 
@@ -337,7 +347,7 @@ load = [1]
             refused("window_ms = 50", "window_ms = 5"),
             "e.toml:11: window_ms: 5: allowed is 20 to 3600000"
         );
-        assert_eq!(refused("blocks = 6", "blocks = 0"), "e.toml:13: blocks: 0: allowed is 1 to 10000");
+        assert_eq!(refused("blocks = 6", "blocks = 0"), "e.toml:14: blocks: 0: allowed is 1 to 10000");
         assert_eq!(
             refused("baseline = [\"slow\"]", "baseline = [\"slaw\"]"),
             "e.toml:4: baseline: `slaw` is not among the targets: allowed are direct, fast, slow"
@@ -346,14 +356,14 @@ load = [1]
         assert!(refused("bytes = [100]", "bytes = []").contains("e.toml:9: bytes: empty"));
         assert!(
             refused("gateway = [0]", "gateway = [0, 0]")
-                .contains("e.toml:24: cores.gateway: a value is given twice")
+                .contains("e.toml:25: cores.gateway: a value is given twice")
         );
     }
 
     #[test]
     fn broken_toml_names_its_line() {
         let message = refused("seed = 42", "seed = = 42");
-        assert!(message.starts_with("e.toml:14: "), "{message}");
+        assert!(message.starts_with("e.toml:15: "), "{message}");
     }
 
     #[test]

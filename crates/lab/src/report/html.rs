@@ -164,14 +164,21 @@ impl Page<'_> {
         };
         let cells = by_cell(self.plan, self.records);
         let mut charts = String::new();
-        for group in groups(self.plan) {
+        let gateway = |group: &Group| group.mode.upstream().is_some();
+        let any_gateway = groups(self.plan).iter().any(gateway);
+        for group in groups(self.plan).into_iter().filter(|group| gateway(group) || !any_gateway) {
             let group = Group { load, ..group };
+            // Without a gateway: the least that a client can see on this machine, beside what it sees through one.
+            let direct = Group { mode: group.mode.without_gateway(), ..group };
             let mut rate = None;
             let mut curves = Vec::new();
-            for (cell, runs) in cells.iter().filter(|(cell, _)| cell.group() == group) {
+            let shown = |cell: &Cell| cell.group() == group || cell.group() == direct;
+            for (cell, runs) in cells.iter().filter(|(cell, _)| shown(cell)) {
                 let valid: Vec<&RunRecord> =
                     runs.iter().copied().filter(|run| run.validity.is_valid()).collect();
-                rate = rate.or_else(|| valid.iter().find_map(|run| run.rate));
+                if cell.group() == group {
+                    rate = rate.or_else(|| valid.iter().find_map(|run| run.rate));
+                }
                 if let Some(latencies) = latencies(&valid) {
                     let (colour, again) = (self.colour(&cell.name), self.is_again(&cell.name));
                     curves.push(latency::Curve { name: &cell.name, latencies, colour, again });
@@ -187,7 +194,8 @@ impl Page<'_> {
         let note = match load {
             Load::EqualRate => {
                 "Response times from the planned instant of each request, at the equal rate, all valid runs of a cell \
-                 merged. A curve ends where fewer than ten samples lie beyond."
+                 merged. A curve ends where fewer than ten samples lie beyond. Curves without a gateway belong to the mode \
+                 with the same client side, at a rate that is equal or lower."
             }
             Load::Saturated => {
                 "Response times in a closed loop at saturation: this is the queue of the connections, not what a \
