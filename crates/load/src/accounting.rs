@@ -112,6 +112,8 @@ impl Accounts {
             let born: Vec<u32> =
                 family(server.pid, &parents).into_iter().filter(|pid| !known.contains(pid)).collect();
             cpu += born.iter().filter_map(|pid| time(member(*pid)?.clock)).sum::<Duration>();
+            // What a process used that is gone before the end is not known.
+            let requests = if to.servers[index].first().is_some_and(Option::is_some) { requests } else { 0 };
             let cores = usable_cores(&threads.0.0[index], &threads.1.0[index], window);
             let everyone = known.iter().chain(&born);
             costs.push(ServerCost {

@@ -121,8 +121,12 @@ impl Connection {
         needs
     }
 
-    /// Begins nothing new: a connection between two requests ends now.
+    /// Begins nothing new: a connection between two requests ends now. A request that has arrived already is answered.
     pub(crate) fn drain(&mut self, desk: &mut Desk) -> Result<Needs, Fault> {
+        let needs = self.visit(true, false, desk)?;
+        if needs.end || self.is_closing() {
+            return Ok(needs);
+        }
         if matches!(self.state, State::Head) && self.kept.is_empty() && self.transport.is_open() {
             self.state = State::Closing { until: None };
         }

@@ -78,6 +78,8 @@ impl Origin {
             }
             server = Some(Server::new(&tls)?);
             ca = made;
+        } else if settings.identity.is_some() {
+            return Err(OriginError::UnusedCertificate);
         }
         let mut listeners = Vec::new();
         for endpoint in &settings.listen {

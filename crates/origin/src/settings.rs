@@ -30,6 +30,9 @@ pub enum OriginError {
     /// Nothing to listen on.
     #[error("no listener: give at least one, such as http://127.0.0.1:8080")]
     NoListener,
+    /// A certificate that nobody would be shown.
+    #[error("a certificate is given and no listener is https://")]
+    UnusedCertificate,
     /// No worker.
     #[error("0 workers: at least 1 is needed")]
     NoWorkers,
@@ -50,7 +53,7 @@ pub enum OriginError {
 impl OriginError {
     /// Whether the settings are at fault, not the system.
     pub fn is_usage(&self) -> bool {
-        matches!(self, Self::NoListener | Self::NoWorkers | Self::Tls(_))
+        matches!(self, Self::NoListener | Self::UnusedCertificate | Self::NoWorkers | Self::Tls(_))
     }
 }
 

@@ -1,6 +1,7 @@
 //! `weir load URL`: the load engine.
 
-use crate::{Failure, Outcome, say};
+use crate::words::{blame, say};
+use crate::{Failure, Outcome};
 use clap::Args;
 use std::fs;
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
@@ -105,7 +106,12 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
     options.check().map_err(Failure::usage)?;
     let mut line = ProgressLine::new();
     let result = weir_load::run(&options, |progress| line.show(progress)).map_err(|error: LoadError| {
-        if error.is_usage() { Failure::usage(error) } else { Failure::run(error) }
+        if !error.is_usage() {
+            return Failure::run(error);
+        }
+        let (cert, key) = options.tls.identity.as_ref().map(|(cert, key)| (&**cert, &**key)).unzip();
+        let files = [("--cacert", options.tls.ca.as_deref()), ("--cert", cert), ("--key", key)];
+        Failure::usage(blame(error, &files))
     });
     line.clear();
     let result = result?;

@@ -14,11 +14,11 @@ mod report;
 mod run;
 #[cfg(feature = "gateway")]
 mod serve;
+#[cfg(feature = "lab")]
+mod words;
 
 use clap::{Parser, Subcommand};
 use std::fmt::Display;
-#[cfg(feature = "lab")]
-use std::io::Write as _;
 use std::process::ExitCode;
 
 /// An HTTP pass-through gateway over TLS, and the lab that measures it.
@@ -67,14 +67,6 @@ impl Failure {
     fn usage(error: impl Display) -> Self {
         Self { message: error.to_string(), code: 2 }
     }
-}
-
-/// Writes to standard output at once, also when that is a pipe; a reader that is gone is an error, not a panic.
-#[cfg(feature = "lab")]
-fn say(text: impl Display) -> Outcome {
-    let mut out = std::io::stdout().lock();
-    let said = write!(out, "{text}").and_then(|()| out.flush());
-    said.map_err(|error| Failure::run(format!("cannot write to standard output: {error}")))
 }
 
 fn main() -> ExitCode {

@@ -1,6 +1,7 @@
 //! `weir origin`: the test server.
 
-use crate::{Failure, Outcome, say};
+use crate::words::{blame, say};
+use crate::{Failure, Outcome};
 use clap::Args;
 use std::path::PathBuf;
 use weir_origin::{Origin, Settings, cpu_time};
@@ -48,8 +49,10 @@ pub(crate) fn run(args: OriginArgs) -> Outcome {
         cores: args.cores,
         tickets: args.tickets,
     };
+    let (cert, key) = settings.identity.as_ref().map(|(cert, key)| (&**cert, &**key)).unzip();
+    let files = [("--cert", cert), ("--key", key)];
     let failure = |error: weir_origin::OriginError| match error.is_usage() {
-        true => Failure::usage(error),
+        true => Failure::usage(blame(error, &files)),
         false => Failure::run(error),
     };
     limits::raise_open_files().map_err(Failure::run)?;

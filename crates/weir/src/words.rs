@@ -1,0 +1,25 @@
+//! What subcommands say, and how they name the flag that is at fault.
+
+use crate::{Failure, Outcome};
+use std::fmt::Display;
+use std::io::{Write as _, stdout};
+use std::path::Path;
+
+/// Writes to standard output at once, also when that is a pipe; a reader that is gone is an error, not a panic.
+pub(crate) fn say(text: impl Display) -> Outcome {
+    let mut out = stdout().lock();
+    let said = write!(out, "{text}").and_then(|()| out.flush());
+    said.map_err(|error| Failure::run(format!("cannot write to standard output: {error}")))
+}
+
+/// The error's words, behind the flag whose file they name.
+pub(crate) fn blame(error: impl Display, flags: &[(&str, Option<&Path>)]) -> String {
+    let text = error.to_string();
+    let named = |(_, file): &&(&str, Option<&Path>)| {
+        file.is_some_and(|file| text.contains(&file.display().to_string()))
+    };
+    match flags.iter().find(named) {
+        Some((flag, _)) => format!("{flag}: {text}"),
+        None => text,
+    }
+}
