@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A level of error that comparisons are tested at.
+/// The false-discovery rate that a verdict allows.
 const ALPHA: f64 = 0.05;
 
 /// A quantity that is compared.
@@ -246,14 +246,15 @@ impl Comparison {
             });
             return;
         };
-        // Five blocks cannot reach 5 %: the level is then the one that they can reach, which the interval states.
-        let level = ALPHA.max(1.0 - self.coverage.unwrap_or(1.0) + 1e-9);
-        let p_value = self.p_adjusted.or(self.p_value).unwrap_or(1.0);
+        // So few blocks as an indication has cannot pass an adjustment: the least p of five is 0.0625. What it says rests
+        // on the interval and the noise floor alone, and is said to be no more than an indication.
+        let adjusted = self.p_adjusted.filter(|_| self.weight == Weight::Verdict);
+        let is_adjusted_away = adjusted.is_some_and(|p_value| p_value > ALPHA);
         let within_margin = low >= 1.0 / (1.0 + margin) && high <= 1.0 + margin;
         let excludes_one = low > 1.0 || high < 1.0;
         if within_margin {
             self.verdict = Verdict::Equivalent;
-        } else if excludes_one && p_value > level {
+        } else if excludes_one && is_adjusted_away {
             self.note = Some("not after adjustment for the number of comparisons".into());
         } else if excludes_one {
             match noise.filter(|noise| !self.aa && ratio.ln().abs() <= *noise) {

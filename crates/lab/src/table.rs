@@ -43,7 +43,10 @@ pub fn labels(plan: &Plan, summary: &Summary) -> Vec<String> {
     labels.push(match summary.weight {
         Weight::Verdict => format!("Verdict: {blocks} blocks."),
         Weight::Indication => {
-            format!("Indication: {blocks} blocks. A verdict needs 10 or more (--blocks 12).")
+            format!(
+            "Indication: {blocks} blocks, not adjusted for the number of comparisons. A verdict needs 10 or more \
+             (--blocks 12)."
+        )
         }
         Weight::None => format!("{blocks} blocks: no interval and no verdict below 5 (--blocks 12)."),
     });

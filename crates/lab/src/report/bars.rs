@@ -14,7 +14,7 @@ pub(crate) struct Bar<'a> {
 
 const WIDTH: f64 = 540.0;
 const LEFT: f64 = 96.0;
-const RIGHT: f64 = 148.0;
+const RIGHT: f64 = 176.0;
 const ROW: f64 = 30.0;
 const TOP: f64 = 8.0;
 const AXIS: f64 = 34.0;

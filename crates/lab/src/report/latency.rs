@@ -67,9 +67,9 @@ pub(crate) fn draw(title: &str, curves: &[Curve<'_>]) -> Option<String> {
     for (curve, points) in curves.iter().zip(&points) {
         let placed: Vec<(f64, f64)> = points.iter().map(|(nines, us)| (x(*nines), y(*us))).collect();
         svg.path(&placed, curve.colour, curve.again);
-        svg.path(&[(legend, 16.0), (legend + 18.0, 16.0)], curve.colour, curve.again);
-        svg.text(legend + 23.0, 20.0, Anchor::Start, "label", curve.name);
-        legend += 38.0 + 7.2 * curve.name.chars().count() as f64;
+        svg.path(&[(legend, 16.0), (legend + 16.0, 16.0)], curve.colour, curve.again);
+        svg.text(legend + 20.0, 20.0, Anchor::Start, "legend", curve.name);
+        legend += 34.0 + 6.6 * curve.name.chars().count() as f64;
     }
     svg.line([LEFT, TOP, LEFT, HEIGHT - BOTTOM], "axis");
     svg.line([LEFT, HEIGHT - BOTTOM, WIDTH - RIGHT, HEIGHT - BOTTOM], "axis");
