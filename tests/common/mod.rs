@@ -16,6 +16,7 @@ pub use stream::{Ending, Stream};
 pub use upstream::{Message, Peer, Upstream};
 pub use weir::{Ended, Weir};
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 

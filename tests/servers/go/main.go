@@ -67,6 +67,8 @@ func main() {
 		http.NewResponseController(w).EnableFullDuplex()
 		if r.ContentLength >= 0 {
 			w.Header().Set("Content-Length", strconv.FormatInt(r.ContentLength, 10))
+		} else {
+			w.(http.Flusher).Flush()
 		}
 		io.Copy(w, r.Body)
 	})

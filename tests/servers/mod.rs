@@ -1,0 +1,126 @@
+//! Servers that are not ours, as upstreams: what each of them answers is in its own file beside this one.
+
+use crate::common::{Certificates, DEADLINE, peer, poll_until};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use tempfile::TempDir;
+
+/// A running server; dropping it kills it.
+pub(crate) struct Server {
+    child: Child,
+    port: u16,
+    tls_port: u16,
+    /// Where it keeps its files.
+    folder: Option<TempDir>,
+}
+
+impl Server {
+    /// The server in Go, in cleartext or with a certificate. `None` when this machine has no Go.
+    pub(crate) fn go(tls: Option<&Certificates>) -> Option<Self> {
+        static BUILT: OnceLock<PathBuf> = OnceLock::new();
+        let go = peer("go")?;
+        let program = BUILT.get_or_init(|| {
+            let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go-server");
+            let mut build = Command::new(go);
+            build.args(["build", "-o"]).arg(&program).arg(here("go/main.go"));
+            // The standard library is all it needs.
+            let built =
+                build.env("GOTOOLCHAIN", "local").env("GOPROXY", "off").env("GOFLAGS", "").output().unwrap();
+            assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+            program
+        });
+        Some(Self::script(&mut Command::new(program), tls))
+    }
+
+    /// The server in Node.
+    pub(crate) fn node(tls: Option<&Certificates>) -> Option<Self> {
+        Some(Self::script(Command::new(peer("node")?).arg(here("node.js")), tls))
+    }
+
+    /// The server in Python.
+    pub(crate) fn python(tls: Option<&Certificates>) -> Option<Self> {
+        Some(Self::script(Command::new(peer("python3")?).arg(here("python.py")), tls))
+    }
+
+    /// nginx with files of these sizes, on two ports.
+    pub(crate) fn nginx(tls: &Certificates, sizes: &[usize], content: fn(usize) -> Vec<u8>) -> Option<Self> {
+        let program = peer("nginx")?;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        for name in ["files", "upload"] {
+            fs::create_dir(path.join(name)).unwrap();
+        }
+        for size in sizes {
+            fs::write(path.join("files").join(size.to_string()), content(*size)).unwrap();
+        }
+        // nginx takes no port 0. Whoever takes a free port before it does makes it fail, and it is tried again.
+        for _ in 0..10 {
+            let (port, tls_port) = (free_port(), free_port());
+            let configuration = fs::read_to_string(here("nginx.conf"))
+                .unwrap()
+                .replace("@FOLDER@", path.to_str().unwrap())
+                .replace("@PORT@", &port.to_string())
+                .replace("@TLS_PORT@", &tls_port.to_string())
+                .replace("@CERT@", tls.cert.to_str().unwrap())
+                .replace("@KEY@", tls.key.to_str().unwrap());
+            fs::write(path.join("nginx.conf"), configuration).unwrap();
+            let mut command = Command::new(&program);
+            command.arg("-p").arg(path).arg("-c").arg(path.join("nginx.conf")).stdin(Stdio::null());
+            let mut child = command.stderr(fs::File::create(path.join("stderr")).unwrap()).spawn().unwrap();
+            let mut ended = false;
+            poll_until(DEADLINE, "nginx listens or ends", || {
+                ended = child.try_wait().unwrap().is_some();
+                ended || fs::metadata(path.join("nginx.pid")).is_ok_and(|file| file.len() > 0)
+            });
+            if !ended {
+                return Some(Self { child, port, tls_port, folder: Some(folder) });
+            }
+        }
+        panic!("nginx does not start: {}", fs::read_to_string(path.join("stderr")).unwrap());
+    }
+
+    /// A program that takes CERT KEY and prints its port.
+    fn script(command: &mut Command, tls: Option<&Certificates>) -> Self {
+        if let Some(files) = tls {
+            command.arg(&files.cert).arg(&files.key);
+        }
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let port = line.trim().parse().unwrap_or_else(|_| panic!("a port instead of {line:?}"));
+        Self { child, port, tls_port: port, folder: None }
+    }
+
+    /// Where it is; the port for TLS is another one where the server has both.
+    pub(crate) fn address(&self, tls: bool) -> SocketAddr {
+        ([127, 0, 0, 1], if tls { self.tls_port } else { self.port }).into()
+    }
+
+    /// A file that was put into its folder.
+    pub(crate) fn uploaded(&self, name: &str) -> Vec<u8> {
+        fs::read(self.folder.as_ref().unwrap().path().join("upload").join(name)).unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // An error means that it has ended already. nginx takes its worker along only when it is asked to end.
+        let pid = Pid::from_child(&self.child);
+        let _ = kill_process(pid, Signal::TERM);
+        let _ = self.child.wait();
+    }
+}
+
+/// A file beside this one.
+fn here(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/servers").join(name)
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
