@@ -94,10 +94,10 @@ pub(crate) struct LoadArgs {
 const EXAMPLES: &str = "\
 Examples:
   weir load http://127.0.0.1:8080/bytes/1000
-  weir load https://127.0.0.1:8443/bytes/1000 -c 256 -d 30s --cacert ca.pem --tls 1.3 --pid $(pidof -s nginx)
-  weir load http://127.0.0.1:8080/ --rate 5000 -d 10s            open loop: latency from the planned instant
+  weir load https://127.0.0.1:8443/ -c 256 -d 30s --cacert ca.pem --tls 1.3 --pid $(pidof -s nginx)
+  weir load http://127.0.0.1:8080/ --rate 5000       open loop, latency from the planned instant
   weir load https://127.0.0.1:8443/ --new-connection --group x25519 -k     full handshakes
-  weir load http://127.0.0.1:8080/echo --data 64KiB -H 'Content-Type: text/plain' --json result.json";
+  weir load http://127.0.0.1:8080/echo --data 64KiB -H 'X-Run: 1' --json result.json";
 
 pub(crate) fn run(args: LoadArgs) -> Outcome {
     limits::raise_open_files().map_err(Failure::run)?;
