@@ -44,7 +44,7 @@ pub enum Reason {
     BadResponseBody(BodyError),
     /// The upstream switched protocols, which nobody asked it to.
     UpstreamSwitched,
-    /// The upstream did not answer in time.
+    /// The upstream did not answer in time, or did not take the request.
     UpstreamTimeout,
     /// The upstream stopped in the middle of its answer.
     UpstreamStalled,

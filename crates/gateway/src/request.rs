@@ -44,6 +44,12 @@ impl Worker {
                     0 if exchange.request.is_complete() => client.deadline.clear(),
                     _ => client.deadline.set(stalled, &mut self.core.reactor, key),
                 }
+                // It may have been silent only because nobody read it.
+                if let (Answer::Body { .. }, Some(upstream)) =
+                    (&exchange.answer, self.upstreams.get_mut(exchange.upstream))
+                {
+                    upstream.deadline.set(stalled, &mut self.core.reactor, exchange.upstream);
+                }
                 self.settle_upstream(upstream);
             }
         }
@@ -112,7 +118,9 @@ impl Worker {
                 State::Exchange(_) => at += self.pass_request_body(key, input),
             }
         }
-        self.send_request(key);
+        if at > 0 {
+            self.send_request(key);
+        }
         let Some(client) = self.clients.get_mut(key) else { return };
         if at < inbox.len() && !matches!(client.state, State::Closing) {
             client.held = inbox[at..].to_vec();
@@ -205,14 +213,14 @@ impl Worker {
             // Perhaps the upstream has answered before it closed: its answer, or the lack of one, decides.
             exchange.request_discarded = true;
         }
-        let (now, timeouts) = (core.reactor.now(), &core.settings.timeouts);
+        let stalled = core.reactor.now() + core.settings.timeouts.stall;
         if !exchange.request.is_complete() {
-            client.deadline.set(now + timeouts.stall, &mut core.reactor, key);
-        }
-        if upstream.transport.is_open() && matches!(exchange.answer, Answer::Awaited) {
-            upstream.deadline.set(now + timeouts.response, &mut core.reactor, exchange.upstream);
+            client.deadline.set(stalled, &mut core.reactor, key);
+        } else if client.transport.pending() == 0 {
+            client.deadline.clear();
         }
         let upstream = exchange.upstream;
+        self.await_answer(upstream);
         self.settle_upstream(upstream);
     }
 

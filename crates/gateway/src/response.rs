@@ -44,13 +44,32 @@ impl Worker {
 
     /// The upstream has taken more of the request, or the connection has been made.
     fn request_moved(&mut self, key: Key) {
-        let Some(upstream) = self.upstreams.get_mut(key) else { return };
-        let Some(client) = upstream.client else { return };
-        if upstream.transport.is_open() {
-            let by = self.core.reactor.now() + self.core.settings.timeouts.response;
-            upstream.deadline.set(by, &mut self.core.reactor, key);
+        let Some(client_key) = self.upstreams.get(key).and_then(|upstream| upstream.client) else { return };
+        if let Some(client) = self.clients.get_mut(client_key)
+            && matches!(&client.state, State::Exchange(exchange) if !exchange.request.is_complete())
+        {
+            let stalled = self.core.reactor.now() + self.core.settings.timeouts.stall;
+            client.deadline.set(stalled, &mut self.core.reactor, client_key);
         }
-        self.settle_client(client);
+        self.await_answer(key);
+        self.settle_client(client_key);
+    }
+
+    /// Sets the upstream's deadline after progress of the request. Its time begins with the request's last byte; until
+    /// then the client's counts.
+    pub(crate) fn await_answer(&mut self, key: Key) {
+        let Some(upstream) = self.upstreams.get_mut(key).filter(|upstream| upstream.transport.is_open())
+        else {
+            return;
+        };
+        let Some(client) = upstream.client.and_then(|client| self.clients.get(client)) else { return };
+        let State::Exchange(exchange) = &client.state else { return };
+        let (now, timeouts) = (self.core.reactor.now(), &self.core.settings.timeouts);
+        match exchange.answer {
+            Answer::Awaited if !exchange.request.is_complete() => upstream.deadline.clear(),
+            Answer::Awaited => upstream.deadline.set(now + timeouts.response, &mut self.core.reactor, key),
+            Answer::Body { .. } => upstream.deadline.set(now + timeouts.stall, &mut self.core.reactor, key),
+        }
     }
 
     /// The upstream takes no more of the request.

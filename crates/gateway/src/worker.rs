@@ -308,8 +308,10 @@ impl Worker {
                     self.close(key);
                 }
             }
-            State::Exchange(Exchange { request, .. }) if !request.is_complete() => {
-                self.refuse(key, Reason::BodyTimeout);
+            State::Exchange(Exchange { request, upstream, .. }) if !request.is_complete() => {
+                let taken =
+                    self.upstreams.get(*upstream).is_none_or(|upstream| upstream.transport.pending() == 0);
+                self.refuse(key, if taken { Reason::BodyTimeout } else { Reason::UpstreamTimeout });
             }
             State::Exchange(_) => self.abort(key, Reason::ClientStalled),
         }
