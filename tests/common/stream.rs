@@ -4,7 +4,7 @@ use super::DEADLINE;
 use socket2::SockRef;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use weir_tls::Session;
 
 /// One connection. Reads and writes give up after [`DEADLINE`] with a panic: a test that waits in vain has failed.
@@ -94,20 +94,24 @@ impl Stream {
         self.ready.splice(0..0, bytes.iter().copied());
     }
 
-    /// Whether anything, be it bytes or an end, comes within `wait`. Only for "nothing comes": no test relies on the
-    /// opposite.
+    /// Whether anything, be it bytes or an end, comes within `wait`; what TLS says for itself is nothing. Only for
+    /// "nothing comes": no test relies on the opposite.
     pub fn has_news_within(&mut self, wait: Duration) -> bool {
-        if !self.ready.is_empty() || self.ended.is_some() {
-            return true;
+        let end = Instant::now() + wait;
+        while self.ready.is_empty() && self.ended.is_none() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            self.tcp.set_read_timeout(Some(left)).unwrap();
+            let filled = self.fill();
+            self.tcp.set_read_timeout(Some(DEADLINE)).unwrap();
+            match filled {
+                Err(error) if error.kind() == ErrorKind::TimedOut => return false,
+                filled => filled.unwrap(),
+            }
         }
-        self.tcp.set_read_timeout(Some(wait)).unwrap();
-        let mut one = [0];
-        let silent = match self.tcp.peek(&mut one) {
-            Err(error) => matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut),
-            Ok(_) => false,
-        };
-        self.tcp.set_read_timeout(Some(DEADLINE)).unwrap();
-        !silent
+        true
     }
 
     /// Ends this side's stream (with close_notify in TLS); the other side may go on.

@@ -1,0 +1,399 @@
+//! What each deadline ends, and what it says. Short deadlines are given to the gateway; the tests look at what comes
+//! and in which order, never at how soon.
+
+mod common;
+
+use common::{Case, Certificates, DEADLINE, Ending, MODES, Peer, pattern, poll_until};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+use weir_http1::Method;
+
+const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+/// For deadlines that are meant to come.
+const SOON: &str = "0.3";
+
+/// Reads one request and then nothing more, answering nothing, to the end of the connection.
+fn silent(peer: &mut Peer) {
+    peer.request();
+    peer.to_end();
+}
+
+/// Waits until `condition` holds, sending one byte of `bytes` now and then.
+fn dribble_until(client: &mut common::Client, bytes: &mut impl Iterator<Item = u8>) {
+    poll_until(DEADLINE, "something to come while bytes dribble in", || {
+        if client.stream.has_news_within(Duration::from_millis(20)) {
+            return true;
+        }
+        // Nobody may be there any more: what came then tells.
+        bytes.next().is_none_or(|byte| client.stream.send(&[byte]).is_err())
+    });
+}
+
+#[test]
+fn a_head_that_is_not_completed_is_408() {
+    for mode in MODES {
+        let case = Case::new(mode, &["--head-timeout", SOON], |peer| peer.serve(OK));
+        let mut client = case.client();
+        client.send("GET / HTTP/1.1\r\nHost:");
+        let answer = client.answer(Method::Get);
+        assert_eq!((answer.status, answer.says_close()), (408, true), "{mode:?}");
+        assert!(answer.text().contains("head_timeout"), "{mode:?}");
+        client.expect_end();
+        case.weir.wait_for_stderr(&["408", "head_timeout"]);
+        assert_eq!(case.upstream.connections(), 0, "{mode:?}");
+        case.stop();
+    }
+}
+
+#[test]
+fn a_byte_now_and_then_does_not_put_off_the_end_of_a_head() {
+    for mode in MODES {
+        let case = Case::new(mode, &["--head-timeout", SOON], |peer| peer.serve(OK));
+        let mut client = case.client();
+        client.send("GET / HTTP/1.1\r\nX: ");
+        dribble_until(&mut client, &mut std::iter::repeat(b'x'));
+        assert_eq!(client.answer(Method::Get).status, 408, "{mode:?}");
+        drop(client);
+        case.stop();
+    }
+}
+
+#[test]
+fn the_second_head_of_a_connection_has_its_own_deadline() {
+    let case = Case::new(MODES[0], &["--head-timeout", SOON], |peer| peer.serve(OK));
+    let mut client = case.client();
+    client.send(format!("{GET}GET / HT"));
+    assert_eq!(client.answer(Method::Get).status, 200);
+    assert_eq!(client.answer(Method::Get).status, 408);
+    client.expect_end();
+    case.stop();
+}
+
+#[test]
+fn an_idle_connection_is_closed_without_a_word() {
+    for mode in MODES {
+        let case = Case::new(mode, &["--idle-timeout", SOON], |peer| peer.serve(OK));
+        let mut fresh = case.client();
+        fresh.expect_end();
+        let mut used = case.client();
+        assert_eq!(used.ask(GET).status, 200, "{mode:?}");
+        used.expect_end();
+        drop((fresh, used));
+        let ended = case.stop();
+        assert!(ended.stdout.contains("ended early: none"), "{mode:?}: {}", ended.stdout);
+    }
+}
+
+#[test]
+fn a_handshake_that_is_not_completed_is_cut() {
+    for mode in MODES.into_iter().filter(|mode| mode.client_tls) {
+        let case = Case::new(mode, &["--head-timeout", SOON], |peer| peer.serve(OK));
+        // Nothing at all, and the first bytes of a record.
+        for beginning in [&b""[..], &[22, 3, 1]] {
+            let tcp = TcpStream::connect(case.weir.address()).unwrap();
+            let mut stream = common::Stream::over(tcp, None).unwrap();
+            stream.send(beginning).unwrap();
+            let ending = stream.receive(&mut Vec::new());
+            assert!(matches!(ending, Some(Ending::Clean | Ending::Reset)), "{mode:?} {ending:?}");
+        }
+        case.weir.wait_for_stderr(&["handshake_timeout"]);
+        assert_eq!(case.client().ask(GET).status, 200, "{mode:?}");
+        case.stop();
+    }
+}
+
+#[test]
+fn a_silent_upstream_is_504() {
+    for mode in MODES {
+        let case = Case::new(mode, &["--response-timeout", SOON], silent);
+        let mut client = case.client();
+        let answer = client.ask(GET);
+        assert_eq!((answer.status, answer.says_close()), (504, true), "{mode:?}");
+        assert!(answer.text().contains("upstream_timeout"), "{mode:?}");
+        client.expect_end();
+        case.weir.wait_for_stderr(&["504", "upstream_timeout", "GET /"]);
+        case.upstream.wait_for_ending(0);
+        case.stop();
+    }
+}
+
+#[test]
+fn interim_answers_do_not_put_off_the_answer() {
+    for mode in MODES {
+        let case = Case::new(mode, &["--response-timeout", SOON], |peer| {
+            peer.request();
+            // Bounded, for the case that nobody ends it.
+            for _ in 0..3000 {
+                if !peer.answer("HTTP/1.1 102 Processing\r\n\r\n")
+                    || peer.stream.has_news_within(Duration::from_millis(10))
+                {
+                    break;
+                }
+            }
+        });
+        let mut client = case.client();
+        client.send(GET);
+        let answer = loop {
+            let answer = client.answer(Method::Get);
+            if answer.status != 102 {
+                break answer;
+            }
+        };
+        assert_eq!(answer.status, 504, "{mode:?}");
+        drop(client);
+        case.stop();
+    }
+}
+
+#[test]
+fn what_a_client_pipelines_does_not_put_off_the_answer() {
+    // Each read of the client began the time of the upstream anew, though not a byte of it was for the upstream.
+    for mode in MODES {
+        let case = Case::new(mode, &["--response-timeout", SOON], silent);
+        let mut client = case.client();
+        client.send(format!("{GET}GET / HTTP/1.1\r\nX: "));
+        dribble_until(&mut client, &mut std::iter::repeat(b'x'));
+        assert_eq!(client.answer(Method::Get).status, 504, "{mode:?}");
+        drop(client);
+        case.stop();
+    }
+}
+
+#[test]
+fn a_body_that_stops_coming_is_408_however_short_the_upstreams_time_is() {
+    // The time for the answer begins with the last byte of the request. It had begun with the first, so that a client
+    // that paused within its body was told of an upstream that took too long.
+    for mode in MODES {
+        let flags = ["--response-timeout", "0.1", "--stall-timeout", "0.6"];
+        let case = Case::new(mode, &flags, silent);
+        let mut client = case.client();
+        client.send("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nhalf");
+        let answer = client.answer(Method::Put);
+        assert_eq!(answer.status, 408, "{mode:?} {}", answer.text());
+        assert!(answer.text().contains("body_timeout"), "{mode:?}");
+        client.expect_end();
+        case.upstream.wait_for_ending(0);
+        case.stop();
+    }
+}
+
+#[test]
+fn a_body_that_is_not_taken_is_the_upstreams_fault() {
+    for mode in MODES.into_iter().filter(|mode| !mode.client_tls) {
+        let case = Case::new(mode, &["--stall-timeout", SOON], |peer| {
+            peer.head();
+            // Neither reads nor answers until the gateway has given up.
+            poll_until(DEADLINE, "the gateway to give up", || is_hung_up(peer.stream.tcp()));
+        });
+        let mut client = case.client();
+        client.send("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000000\r\n\r\n");
+        let tcp = client.stream.tcp().try_clone().unwrap();
+        let sender = std::thread::spawn(move || {
+            let mut stream = common::Stream::over(tcp, None).unwrap();
+            // Until the gateway has had enough.
+            while stream.send(&[b'x'; 1 << 16]).is_ok() {}
+        });
+        let answer = client.answer(Method::Put);
+        assert_eq!((answer.status, answer.says_close()), (504, true), "{mode:?}: {}", answer.text());
+        case.weir.wait_for_stderr(&["504 upstream_timeout", "PUT /"]);
+        sender.join().unwrap();
+        drop(client);
+        case.stop();
+    }
+}
+
+/// Whether the other side has reset or closed the connection.
+fn is_hung_up(tcp: &TcpStream) -> bool {
+    let mut fds = [rustix::event::PollFd::new(tcp, rustix::event::PollFlags::RDHUP)];
+    rustix::event::poll(&mut fds, Some(&rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap();
+    !fds[0].revents().is_empty()
+}
+
+#[test]
+fn an_upload_leaves_no_deadline_behind() {
+    // The deadline that a body's progress moves stayed when the body was complete, and ended a healthy exchange.
+    for mode in MODES {
+        let flags = ["--stall-timeout", SOON, "--response-timeout", "20"];
+        let (go_on, gate) = channel::<()>();
+        let gate = Mutex::new(gate);
+        let case = Case::new(mode, &flags, move |peer| {
+            while peer.request().is_some() {
+                gate.lock().unwrap().recv().unwrap();
+                peer.answer(OK);
+            }
+        });
+        let mut client = case.client();
+        client.send("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 8\r\n\r\nhalf");
+        poll_until(DEADLINE, "half a body", || case.upstream.received(0).ends_with(b"half"));
+        client.send("half");
+        case.upstream.wait_for_requests(1);
+        // Another client's body stalls after this one: when that is told, this one's time would be over as well.
+        let mut other = case.client();
+        other.send("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 8\r\n\r\nhalf");
+        assert_eq!(other.answer(Method::Put).status, 408, "{mode:?}");
+        go_on.send(()).unwrap();
+        match client.next_answer(Method::Put) {
+            Ok(answer) => assert_eq!(answer.text(), "ok", "{mode:?}"),
+            Err(ending) => panic!("{mode:?} {ending:?}: {}", case.weir.stderr()),
+        }
+        drop((client, other));
+        case.stop();
+    }
+}
+
+#[test]
+fn an_upstream_that_stops_within_its_answer_is_cut_off() {
+    for mode in MODES {
+        for old in [false, true] {
+            let case = Case::new(mode, &["--stall-timeout", SOON], |peer| {
+                peer.request();
+                peer.answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n");
+                peer.to_end();
+            });
+            let mut client = case.client();
+            client.send(if old { "GET / HTTP/1.0\r\n\r\n" } else { GET });
+            let answer = client.answer(Method::Get);
+            assert_eq!((answer.body.as_slice(), answer.complete), (&b"hello"[..], false), "{mode:?} {old}");
+            case.weir.wait_for_stderr(&["upstream_stalled", "GET /"]);
+            case.upstream.wait_for_ending(0);
+            drop(client);
+            case.stop();
+        }
+    }
+}
+
+/// Writes a body of this length until the gateway is gone.
+fn pour(length: usize) -> impl Fn(&mut Peer) + Send + Sync + 'static {
+    move |peer| {
+        peer.request();
+        peer.answer(format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n"));
+        let piece = pattern(1 << 16);
+        for _ in 0..length / piece.len() {
+            if !peer.answer(&piece) {
+                return;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_client_that_stops_reading_is_cut_off() {
+    for mode in MODES {
+        let case = Case::new(mode, &["--stall-timeout", SOON], pour(1 << 30));
+        let mut client = case.client();
+        client.send(GET);
+        case.weir.wait_for_stderr(&["client_stalled", "GET /"]);
+        let answer = client.answer(Method::Get);
+        assert!(!answer.complete, "{mode:?}");
+        assert!(!mode.client_tls || answer.ending != Some(Ending::Clean), "{mode:?}: a close_notify");
+        drop(client);
+        case.stop();
+    }
+}
+
+#[test]
+fn an_upstream_that_stops_behind_a_slow_client_is_noticed() {
+    // The upstream's deadline came while the client was the one to be waited for, was put aside and never set again.
+    // When the client had caught up, and the upstream sent nothing more, the exchange stayed for ever.
+    let case = Case::new(MODES[0], &["--stall-timeout", "0.4"], |peer| {
+        peer.request();
+        peer.answer("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n");
+        peer.answer(vec![b'x'; 3 << 20]);
+        peer.to_end();
+    });
+    let mut client =
+        common::Client { stream: common::Stream::over(small_segments(case.weir.address()), None).unwrap() };
+    client.send(GET);
+    let mut received = 0;
+    let mut bytes = Vec::new();
+    // Slowly, so that the gateway always has something waiting, then to the end.
+    while received < 3 << 20 {
+        bytes.clear();
+        if client.stream.receive(&mut bytes).is_some() {
+            break;
+        }
+        received += bytes.len();
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    case.weir.wait_for_stderr(&["upstream_stalled", "GET /"]);
+    drop(client);
+    case.stop();
+}
+
+/// A connection with the smallest segments and windows, so that the other side's writes are short.
+fn small_segments(address: SocketAddr) -> TcpStream {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    socket.set_tcp_mss(536).unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    socket.connect(&address.into()).unwrap();
+    socket.into()
+}
+
+#[test]
+fn an_upstream_that_takes_no_connections_is_504() {
+    // A listener whose queue is full drops what comes, and the connection is never made.
+    let listener = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    listener.bind(&"127.0.0.1:0".parse::<SocketAddr>().unwrap().into()).unwrap();
+    listener.listen(0).unwrap();
+    let address = listener.local_addr().unwrap().as_socket().unwrap();
+    let mut filling = Vec::new();
+    while let Ok(tcp) = TcpStream::connect_timeout(&address, Duration::from_millis(200)) {
+        filling.push(tcp);
+        assert!(filling.len() < 64, "the queue has no end");
+    }
+    for mode in MODES {
+        let certificates = Certificates::new();
+        let weir = common::serve(mode, &certificates, address, &["--connect-timeout", SOON]);
+        let session = mode.client_tls.then(|| certificates.session());
+        let mut client = common::Client::connect(weir.address(), session);
+        let answer = client.ask(GET);
+        assert_eq!((answer.status, answer.says_close()), (504, true), "{mode:?}");
+        assert!(answer.text().contains("upstream_connect_timeout"), "{mode:?}");
+        drop(client);
+        assert_eq!(weir.stop().code, Some(0), "{mode:?}");
+    }
+}
+
+#[test]
+fn an_upstream_that_does_not_complete_the_handshake_is_504() {
+    for mode in MODES.into_iter().filter(|mode| mode.upstream_tls) {
+        // It takes the connection and says nothing.
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let certificates = Certificates::new();
+        let address = listener.local_addr().unwrap();
+        let weir = common::serve(mode, &certificates, address, &["--connect-timeout", SOON]);
+        let session = mode.client_tls.then(|| certificates.session());
+        let mut client = common::Client::connect(weir.address(), session);
+        let answer = client.ask(GET);
+        assert_eq!(answer.status, 504, "{mode:?}");
+        assert!(answer.text().contains("upstream_connect_timeout"), "{mode:?}");
+        drop(client);
+        assert_eq!(weir.stop().code, Some(0), "{mode:?}");
+    }
+}
+
+#[test]
+fn an_upload_behind_a_slow_connect_is_not_blamed_on_the_client() {
+    // The connection to the upstream stands, and then the client is the one to be waited for: its body's time runs, not
+    // the connection's.
+    for mode in MODES {
+        let flags = ["--connect-timeout", SOON, "--response-timeout", SOON];
+        let case = Case::new(mode, &flags, |peer| peer.serve(OK));
+        let mut client = case.client();
+        client.send("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 8\r\n\r\nhalf");
+        poll_until(DEADLINE, "half a body", || case.upstream.received(0).ends_with(b"half"));
+        // Longer than both: what comes within that time would be a mistake.
+        assert!(
+            !client.stream.has_news_within(Duration::from_millis(700)),
+            "{mode:?}: {}",
+            case.weir.stderr()
+        );
+        client.send("half");
+        assert_eq!(client.answer(Method::Put).text(), "ok", "{mode:?}");
+        drop(client);
+        case.stop();
+    }
+}
