@@ -73,13 +73,13 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// Looks at the records that go out during the handshake. Hellos are never encrypted, and rustls starts a record
-    /// with each.
+    /// Looks at the records that go out during the handshake. Hellos are never encrypted, and rustls puts each into a
+    /// record of its own.
     pub(crate) fn see(&mut self, mut records: &[u8]) {
         while let Some((record, rest)) = split_record(records) {
             records = rest;
             match record {
-                [HANDSHAKE, _, _, _, _, CLIENT_HELLO, ..] => {
+                [HANDSHAKE, _, _, _, _, CLIENT_HELLO, ..] if is_one_message(record) => {
                     self.client_hellos = self.client_hellos.saturating_add(1);
                     self.offered_ticket |= offers_ticket(record) == Some(true);
                 }
@@ -97,6 +97,13 @@ impl Sent {
     pub(crate) fn retried(&self) -> bool {
         self.retry_request || self.client_hellos > 1
     }
+}
+
+/// Whether the record's first message is as long as the record. What is encrypted in TLS 1.2 has the type of a handshake
+/// as well, and begins with any byte whatever.
+fn is_one_message(record: &[u8]) -> bool {
+    let message = &record[RECORD_HEADER..];
+    matches!(message, [_, a, b, c, rest @ ..] if rest.len() == usize::from(*a) << 16 | usize::from(*b) << 8 | usize::from(*c))
 }
 
 fn split_record(records: &[u8]) -> Option<(&[u8], &[u8])> {
@@ -140,6 +147,38 @@ mod tests {
         assert_eq!(missing(&[23, 3, 3, 0, 2, 9]), Some(1));
         assert_eq!(missing(&[23, 3, 3, 0, 2, 9, 9]), None);
         assert_eq!(missing(&[23, 3, 3, 0, 2, 9, 9, 9]), None);
+    }
+
+    /// One in 256 resumptions in TLS 1.2 was told to have had a HelloRetryRequest: the client's Finished is encrypted, a
+    /// record of the type handshake that begins with a random byte, which is sometimes that of a ClientHello.
+    #[test]
+    fn an_encrypted_finished_is_no_second_client_hello() {
+        let mut sent = Sent::default();
+        sent.see(&[HANDSHAKE, 3, 1, 0, 6, CLIENT_HELLO, 0, 0, 2, 3, 3]);
+        sent.see(&[
+            CHANGE_CIPHER_SPEC,
+            3,
+            3,
+            0,
+            1,
+            1,
+            HANDSHAKE,
+            3,
+            3,
+            0,
+            8,
+            CLIENT_HELLO,
+            0x5a,
+            0x17,
+            9,
+            9,
+            9,
+            9,
+            9,
+        ]);
+        assert!(!sent.retried());
+        sent.see(&[CHANGE_CIPHER_SPEC, 3, 3, 0, 1, 1, HANDSHAKE, 3, 3, 0, 6, CLIENT_HELLO, 0, 0, 2, 3, 3]);
+        assert!(sent.retried());
     }
 
     #[test]
