@@ -172,10 +172,10 @@ pub enum Group {
     /// X25519
     X25519,
     /// NIST P-256
-    #[serde(rename = "p-256")]
+    #[serde(rename = "p-256", alias = "p256", alias = "secp256r1")]
     P256,
     /// NIST P-384
-    #[serde(rename = "p-384")]
+    #[serde(rename = "p-384", alias = "p384", alias = "secp384r1")]
     P384,
 }
 
