@@ -381,7 +381,7 @@ impl Page<'_> {
     }
 
     fn title(&self, group: Group, rate: Option<f64>) -> String {
-        let rate = rate.map_or_else(String::new, |rate| format!(", {rate:.0} requests/s offered"));
+        let rate = rate.map_or_else(String::new, |rate| format!(", {rate:.0}/s offered"));
         let Group { mode, connections, bytes, .. } = group;
         let what = format!("{}, {connections} connections, {bytes} bytes{rate}", mode.describe());
         format!("<h3>{mode} <small>{what}</small></h3>\n")
