@@ -101,6 +101,7 @@ impl Worker {
                 CLIENT => self.client_due(*due),
                 UPSTREAM => self.upstream_due(*due),
                 DOOR => self.watch_door(due.index(), Interest::READ)?,
+                CLOSING => self.close_doors()?,
                 _ => {}
             }
         }
@@ -327,9 +328,8 @@ impl Worker {
         self.drained_by = Some(now + self.core.settings.timeouts.drain);
         for index in 0..self.doors.len() {
             self.doors[index].listener.refuse_new();
-            self.accept(index, usize::MAX)?;
         }
-        self.doors.clear();
+        self.core.reactor.arm(now + HANDSHAKES_END, Key::fixed(CLOSING, 0));
         let soon = now + self.core.settings.timeouts.drain_idle;
         for key in self.clients.keys() {
             let Some(client) = self.clients.get_mut(key) else { continue };
@@ -337,6 +337,15 @@ impl Worker {
                 client.deadline.set(soon, &mut self.core.reactor, key);
             }
         }
+        Ok(())
+    }
+
+    /// Takes the last that wait, so that none of them is reset.
+    fn close_doors(&mut self) -> io::Result<()> {
+        for index in 0..self.doors.len() {
+            self.accept(index, usize::MAX)?;
+        }
+        self.doors.clear();
         Ok(())
     }
 
@@ -351,7 +360,7 @@ impl Worker {
             }
             return true;
         }
-        self.clients.is_empty()
+        self.doors.is_empty() && self.clients.is_empty()
     }
 }
 
@@ -359,9 +368,13 @@ const CLIENT: u8 = 1;
 const UPSTREAM: u8 = 2;
 const DOOR: u8 = 3;
 const MAILBOX: u8 = 4;
+const CLOSING: u8 = 5;
 
 /// Four handshakes are one to four milliseconds: what a warm request may have to wait for at the worst.
 const HANDSHAKES_PER_TURN: usize = 4;
 /// An accept is some five microseconds; a full turn of them stays well below a millisecond.
 const ACCEPTS_PER_TURN: usize = 64;
+/// How long a drain waits for TCP handshakes that have begun: a client whose connect has returned may have sent its
+/// request already. One round trip, with a lost segment not counted.
+const HANDSHAKES_END: std::time::Duration = std::time::Duration::from_millis(200);
 const ACCEPT_PAUSE: std::time::Duration = std::time::Duration::from_millis(100);

@@ -104,13 +104,23 @@ impl Listener {
         }
     }
 
-    /// Has the kernel drop every segment that would begin a new connection here. What waits in the queue can then be
-    /// accepted to its last, and closing the socket resets nobody: a client that comes meanwhile is refused on its
-    /// second try, before it has sent a request.
+    /// Has the kernel drop every segment that would begin a new connection here (SYN without ACK). Handshakes that have
+    /// begun still end in the queue, one round trip later at the most. So when the queue has been accepted to its last
+    /// after that time, closing the socket resets nobody: a client that comes meanwhile is refused on its second try,
+    /// before it has sent a request.
     pub fn refuse_new(&self) {
-        // One BPF instruction: `ret 0`, keep no byte of the segment. Where it is not allowed, the race stays open.
-        const BPF_RET: u16 = 0x06;
-        let _ = self.socket.attach_filter(&[SockFilter::new(BPF_RET, 0, 0, 0)]);
+        const LOAD_BYTE: u16 = 0x30;
+        const JUMP_IF_SET: u16 = 0x45;
+        const RETURN: u16 = 0x06;
+        // A listener's filter sees segments from the TCP header on. To keep 0 bytes is to drop one.
+        let filter = [
+            SockFilter::new(LOAD_BYTE, 0, 0, TCP_FLAGS_AT),
+            SockFilter::new(JUMP_IF_SET, 0, 1, TCP_SYN),
+            SockFilter::new(RETURN, 0, 0, 0),
+            SockFilter::new(RETURN, 0, 0, u32::MAX),
+        ];
+        // Where it is not allowed, the race stays open.
+        let _ = self.socket.attach_filter(&filter);
     }
 }
 
@@ -132,6 +142,10 @@ fn open(address: SocketAddr, share: bool) -> io::Result<Socket> {
     socket.bind(&address.into())?;
     Ok(socket)
 }
+
+/// RFC 9293 section 3.1. A listener gets no SYN with an ACK that it should answer.
+const TCP_FLAGS_AT: u32 = 13;
+const TCP_SYN: u32 = 0x02;
 
 /// The kernel cuts this down to its own `somaxconn`, 4096 by default.
 const BACKLOG: i32 = 65_535;
