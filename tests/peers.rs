@@ -4,7 +4,7 @@
 mod common;
 mod servers;
 
-use common::{Certificates, MODES, Mode, Weir, pattern, peer, serve};
+use common::{Certificates, MODES, Mode, origin, pattern, peer, serve};
 use servers::Server;
 use std::fs;
 use std::path::PathBuf;
@@ -301,12 +301,6 @@ impl Got {
         let mut fields = self.head.lines().filter_map(|line| line.split_once(':'));
         fields.find(|(field, _)| *field == name).map(|(_, value)| value.trim().to_owned())
     }
-}
-
-fn origin(tls: bool, certificates: &Certificates) -> Weir {
-    let listen = if tls { "https://127.0.0.1:0" } else { "http://127.0.0.1:0" };
-    let [cert, key] = [&certificates.cert, &certificates.key].map(|path| path.to_str().unwrap());
-    Weir::start(&["origin", "--listen", listen, "--cert", cert, "--key", key, "--workers", "1"])
 }
 
 /// What the origin answers to /bytes/N.

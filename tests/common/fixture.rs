@@ -138,3 +138,14 @@ pub fn serve(mode: Mode, certificates: &Certificates, upstream: SocketAddr, flag
     args.extend(flags);
     Weir::start(&args)
 }
+
+/// `weir origin` with one worker on a free port, in cleartext or with the certificate.
+pub fn origin(tls: bool, certificates: &Certificates) -> Weir {
+    let listen = if tls { "https://127.0.0.1:0" } else { "http://127.0.0.1:0" };
+    let [cert, key] = [&certificates.cert, &certificates.key].map(|path| path.to_str().unwrap());
+    let mut args = vec!["origin", "--listen", listen, "--workers", "1"];
+    if tls {
+        args.extend(["--cert", cert, "--key", key]);
+    }
+    Weir::start(&args)
+}

@@ -11,7 +11,7 @@ mod upstream;
 mod weir;
 
 pub use client::{Answer, Client};
-pub use fixture::{Case, Certificates, MODES, Mode, serve};
+pub use fixture::{Case, Certificates, MODES, Mode, origin, serve};
 pub use stream::{Ending, Stream};
 pub use upstream::{Message, Peer, Upstream};
 pub use weir::{Ended, Weir};
