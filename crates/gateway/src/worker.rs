@@ -354,7 +354,7 @@ impl Worker {
         if by <= self.core.reactor.now() {
             for key in self.clients.keys() {
                 match self.clients.get(key) {
-                    Some(Client { state: State::Exchange(_), .. }) => self.abort(key, Reason::DrainTimeout),
+                    Some(Client { state: State::Exchange(_), .. }) => self.refuse(key, Reason::DrainTimeout),
                     _ => self.cut(key),
                 }
             }
