@@ -1,0 +1,290 @@
+//! SIGTERM: nothing is lost, nothing new is taken, and there is an end.
+
+mod common;
+
+use common::{Case, DEADLINE, Ending, MODES, Stream, poll_until};
+use std::io::ErrorKind;
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use weir_http1::Method;
+
+const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+/// A switch that a test throws and a script waits for.
+#[derive(Clone, Default)]
+struct Switch(Arc<AtomicBool>);
+
+impl Switch {
+    fn throw(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    fn wait(&self) {
+        poll_until(DEADLINE, "a switch", || self.0.load(Ordering::SeqCst));
+    }
+}
+
+/// What the clients of a drain have seen.
+#[derive(Default)]
+struct Seen {
+    /// Requests that were sent to their last byte.
+    sent: AtomicUsize,
+    /// Answers that came to their last byte.
+    answered: AtomicUsize,
+    /// Requests that were sent and not answered, and how.
+    lost: Mutex<Vec<String>>,
+    /// Clients that were refused a connection: the drain has begun and its end was seen.
+    refused: AtomicUsize,
+}
+
+/// One client in a closed loop, until it is refused a connection. It retries nothing.
+fn load(case: &Case, seen: &Seen, requests_per_connection: usize) {
+    loop {
+        let mut client = match case.connect() {
+            Ok(stream) => common::Client { stream },
+            // A handshake that was begun and not completed carried no request.
+            Err(error) => {
+                if error.kind() == ErrorKind::ConnectionRefused {
+                    seen.refused.fetch_add(1, Ordering::SeqCst);
+                    return;
+                }
+                continue;
+            }
+        };
+        for number in 1..=requests_per_connection {
+            if client.stream.send(GET.as_bytes()).is_err() {
+                break;
+            }
+            seen.sent.fetch_add(1, Ordering::SeqCst);
+            match client.next_answer(Method::Get) {
+                Ok(answer) if answer.complete && answer.status == 200 => {
+                    seen.answered.fetch_add(1, Ordering::SeqCst);
+                    if answer.says_close() {
+                        break;
+                    }
+                }
+                other => {
+                    seen.lost.lock().unwrap().push(format!("request {number} of a connection: {other:?}"));
+                    break;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_drain_under_load_loses_nothing() {
+    for mode in MODES {
+        for (workers, requests_per_connection) in [("1", 1_000_000), ("2", 1_000_000), ("2", 5), ("1", 1)] {
+            let case = Case::new(mode, &["--workers", workers], |peer| peer.serve(OK));
+            let seen = Seen::default();
+            std::thread::scope(|scope| {
+                for _ in 0..8 {
+                    scope.spawn(|| load(&case, &seen, requests_per_connection));
+                }
+                poll_until(DEADLINE, "load", || seen.answered.load(Ordering::SeqCst) > 200);
+                case.weir.terminate();
+            });
+            let lost = seen.lost.lock().unwrap();
+            let what =
+                format!("{mode:?}, {workers} workers, {requests_per_connection} requests per connection");
+            assert!(lost.is_empty(), "{what}: {} lost, {:?}", lost.len(), &lost[..lost.len().min(3)]);
+            let (sent, answered) = (seen.sent.load(Ordering::SeqCst), seen.answered.load(Ordering::SeqCst));
+            assert_eq!(seen.refused.load(Ordering::SeqCst), 8, "{what}: new connections are refused");
+            assert_eq!((sent, case.upstream.requests().len()), (answered, answered), "{what}");
+            let upstream = case.upstream;
+            let ended = case.weir.wait();
+            assert_eq!(ended.code, Some(0), "{what}: {}", ended.stderr);
+            assert!(
+                ended.stdout.contains(&format!("served {answered} requests")),
+                "{what}: {}",
+                ended.stdout
+            );
+            assert!(ended.stdout.contains("ended early: none"), "{what}: {}", ended.stdout);
+            drop(upstream);
+        }
+    }
+}
+
+#[test]
+fn what_has_begun_is_finished_and_says_close() {
+    for mode in MODES {
+        let (head, body) = (Switch::default(), Switch::default());
+        let (head_gate, body_gate) = (head.clone(), body.clone());
+        let case = Case::new(mode, &[], move |peer| {
+            while let Some(request) = peer.request() {
+                if request.head.starts_with("GET /body ") {
+                    peer.answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no");
+                    body_gate.wait();
+                    peer.answer("k");
+                } else {
+                    head_gate.wait();
+                    peer.answer(OK);
+                }
+            }
+        });
+        // One waits for its answer, one for the rest of it, one has sent half a request, one is idle.
+        let mut waiting = case.client();
+        waiting.send(GET);
+        let mut within = case.client();
+        within.send("GET /body HTTP/1.1\r\nHost: h\r\n\r\n");
+        case.upstream.wait_for_requests(2);
+        let mut begun = case.client();
+        begun.send("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 8\r\n\r\nhalf");
+        poll_until(DEADLINE, "half a request", || case.upstream.received(2).ends_with(b"half"));
+        let mut idle = case.client();
+        case.weir.terminate();
+        // The idle one is closed without a word, and new ones are refused, while the others are served.
+        idle.expect_end();
+        poll_until(DEADLINE, "a refusal", || {
+            TcpStream::connect(case.weir.address())
+                .is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+        });
+        head.throw();
+        let answer = waiting.answer(Method::Get);
+        assert_eq!((answer.text(), answer.says_close()), ("ok", true), "{mode:?}");
+        waiting.expect_end();
+        begun.send("half");
+        let answer = begun.answer(Method::Put);
+        assert_eq!((answer.text(), answer.says_close()), ("ok", true), "{mode:?}");
+        begun.expect_end();
+        body.throw();
+        let answer = within.answer(Method::Get);
+        assert_eq!((answer.text(), answer.complete), ("ok", true), "{mode:?}");
+        within.expect_end();
+        drop((waiting, begun, within, idle));
+        let ended = case.weir.wait();
+        assert_eq!(ended.code, Some(0), "{mode:?}");
+        assert!(ended.stdout.contains("ended early: none"), "{mode:?}: {}", ended.stdout);
+    }
+}
+
+#[test]
+fn a_connection_that_waits_in_the_queue_is_still_served() {
+    // Connections that were made before the signal and not yet accepted: closing the listener would reset them.
+    for mode in MODES {
+        let case = Case::answering(mode, OK);
+        let mut tcp = Vec::new();
+        for _ in 0..200 {
+            tcp.push(TcpStream::connect(case.weir.address()).unwrap());
+        }
+        case.weir.terminate();
+        for tcp in tcp {
+            let session = mode.client_tls.then(|| case.certificates.session());
+            let Ok(stream) = Stream::over(tcp, session) else {
+                // Idle for too long: no request was lost with it.
+                continue;
+            };
+            let mut client = common::Client { stream };
+            if client.stream.send(GET.as_bytes()).is_err() {
+                continue;
+            }
+            match client.next_answer(Method::Get) {
+                Ok(answer) => assert_eq!((answer.text(), answer.says_close()), ("ok", true), "{mode:?}"),
+                Err(ending) => assert_eq!(ending, Ending::Clean, "{mode:?}"),
+            }
+        }
+        assert_eq!(case.weir.wait().code, Some(0), "{mode:?}");
+    }
+}
+
+#[test]
+fn pipelined_requests_are_told_which_was_the_last() {
+    for mode in MODES {
+        let go_on = Switch::default();
+        let gate = go_on.clone();
+        let case = Case::new(mode, &[], move |peer| {
+            while peer.request().is_some() {
+                gate.wait();
+                peer.answer(OK);
+            }
+        });
+        let mut client = case.client();
+        client.send(GET.repeat(5));
+        case.upstream.wait_for_requests(1);
+        let idle = case.client();
+        case.weir.terminate();
+        // When the idle connection has been closed, the signal has arrived.
+        let mut idle = idle;
+        idle.expect_end();
+        go_on.throw();
+        let answer = client.answer(Method::Get);
+        assert!(answer.says_close(), "{mode:?}");
+        client.expect_end();
+        assert_eq!(case.upstream.requests().len(), 1, "{mode:?}");
+        drop((client, idle));
+        assert_eq!(case.weir.wait().code, Some(0), "{mode:?}");
+    }
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    for mode in MODES {
+        for old in [false, true] {
+            let case = Case::new(mode, &[], |peer| {
+                peer.request();
+                peer.answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nsome\r\n");
+                peer.to_end();
+            });
+            let mut client = case.client();
+            client.send(if old { "GET / HTTP/1.0\r\n\r\n" } else { GET });
+            let mut idle = case.client();
+            case.upstream.wait_for_requests(1);
+            case.weir.terminate();
+            idle.expect_end();
+            case.weir.terminate();
+            let ended = case.weir.wait();
+            assert_eq!(ended.code, Some(0), "{mode:?}");
+            assert!(ended.stdout.contains("1 drain_timeout"), "{mode:?}: {}", ended.stdout);
+            if let Ok(answer) = client.next_answer(Method::Get) {
+                assert!(!answer.complete, "{mode:?}: an answer that is cut off must not look complete");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_drain_that_takes_too_long_ends() {
+    for mode in MODES {
+        let case = Case::new(mode, &["--drain-timeout", "0.8"], |peer| {
+            peer.request();
+            peer.to_end();
+        });
+        let mut client = case.client();
+        client.send(GET);
+        case.upstream.wait_for_requests(1);
+        case.weir.terminate();
+        let ended = case.weir.wait();
+        assert_eq!(ended.code, Some(0), "{mode:?}");
+        assert!(ended.stderr.contains("503 drain_timeout"), "{mode:?}: {}", ended.stderr);
+        let answer = client.answer(Method::Get);
+        assert_eq!((answer.status, answer.says_close()), (503, true), "{mode:?}");
+        assert!(answer.text().contains("drain_timeout"), "{mode:?}");
+    }
+}
+
+#[test]
+fn an_idle_gateway_ends_at_once_and_tells_what_it_did() {
+    for mode in MODES {
+        let case = Case::answering(mode, OK);
+        assert_eq!(case.client().ask(GET).text(), "ok", "{mode:?}");
+        let mut gone = case.client();
+        gone.stream.finish();
+        poll_until(DEADLINE, "the end", || gone.stream.has_news_within(Duration::from_millis(10)));
+        drop(gone);
+        let ended = case.stop();
+        let handshakes = if mode.client_tls { "2 full" } else { "none" };
+        let upstream = if mode.upstream_tls { "1 full" } else { "none" };
+        assert!(
+            ended.stdout.contains(&format!(
+                "served 1 requests on 2 connections (handshakes: {handshakes}), 1 upstream connections (handshakes: \
+                 {upstream}); ended early: none"
+            )),
+            "{mode:?}: {}",
+            ended.stdout
+        );
+    }
+}
