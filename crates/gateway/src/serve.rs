@@ -101,6 +101,9 @@ pub(crate) fn start(
         Some(count) => count,
         None => settings.cores.as_ref().map_or_else(cores::worker_count, |cores| Ok(cores.0.len()))?,
     };
+    if let Some(cores) = &settings.cores {
+        cores.check().map_err(|error| GatewayError::Settings(format!("--cores: {error}")))?;
+    }
     weir_reactor::limits::raise_open_files()?;
     let server = match &settings.server_tls {
         Some(tls) => Some(Server::new(tls)?),

@@ -69,6 +69,9 @@ impl Origin {
             Some(workers) => workers,
             None => cores::worker_count()?,
         };
+        if let Some(cores) = &settings.cores {
+            cores.check().map_err(OriginError::Cores)?;
+        }
         let (mut server, mut ca) = (None, None);
         if settings.listen.iter().any(|endpoint| endpoint.tls) {
             let (identity, made) = settings.identity()?;

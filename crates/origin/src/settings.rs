@@ -36,6 +36,9 @@ pub enum OriginError {
     /// No worker.
     #[error("0 workers: at least 1 is needed")]
     NoWorkers,
+    /// A core that it may not run on.
+    #[error("--cores: {0}")]
+    Cores(io::Error),
     /// A certificate, a key or a TLS setting.
     #[error(transparent)]
     Tls(#[from] SettingsError),
@@ -53,7 +56,10 @@ pub enum OriginError {
 impl OriginError {
     /// Whether the settings are at fault, not the system.
     pub fn is_usage(&self) -> bool {
-        matches!(self, Self::NoListener | Self::UnusedCertificate | Self::NoWorkers | Self::Tls(_))
+        matches!(
+            self,
+            Self::NoListener | Self::UnusedCertificate | Self::NoWorkers | Self::Cores(_) | Self::Tls(_)
+        )
     }
 }
 

@@ -40,6 +40,23 @@ pub fn pin(core: usize) -> io::Result<()> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cores(pub Vec<usize>);
 
+impl Cores {
+    /// Whether this process may run on all of them.
+    ///
+    /// # Errors
+    /// The first that it may not run on, with those that it may; or as sched_getaffinity(2).
+    pub fn check(&self) -> io::Result<()> {
+        let allowed = allowed()?;
+        match self.0.iter().find(|core| !allowed.0.contains(core)) {
+            None => Ok(()),
+            Some(core) => {
+                let why = format!("core {core} cannot be used: this process may run on {allowed}");
+                Err(io::Error::new(io::ErrorKind::InvalidInput, why))
+            }
+        }
+    }
+}
+
 impl FromStr for Cores {
     type Err = String;
 

@@ -14,11 +14,7 @@ pub fn run_workers<E: From<io::Error> + Send>(
     work: impl Fn(usize) -> Result<(), E> + Sync,
 ) -> Result<(), E> {
     if let Some(cores) = cores {
-        let allowed = cores::allowed()?;
-        if let Some(core) = cores.0.iter().find(|core| !allowed.0.contains(core)) {
-            let why = format!("core {core} cannot be used: this process may run on {allowed}");
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, why).into());
-        }
+        cores.check()?;
     }
     std::thread::scope(|scope| {
         let work = &work;
