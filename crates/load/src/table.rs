@@ -38,6 +38,11 @@ pub fn table(result: &LoadResult) -> String {
         let example = result.error_examples.get(class).map_or(String::new(), |text| format!(": {text}"));
         row("errors", format!("{count} {class}{example}"));
     }
+    // What kept connections from being made often came up before the window alone.
+    let before = result.error_examples.iter().filter(|(class, _)| !result.errors.contains_key(*class));
+    for (class, text) in before {
+        row("warm-up", format!("{class}: {text}"));
+    }
     let ours = latency(&result.latency);
     row("latency", ours.clone());
     let service = latency(&result.service);
@@ -152,12 +157,15 @@ https://127.0.0.1:8443/bytes/1000  64 connections, closed loop, 2.00 s
             lag_max_us: 1500.0,
         });
         result.errors = [("status".to_string(), 2)].into();
-        result.error_examples = [("status".to_string(), "status 404".to_string())].into();
+        result.error_examples = [("status", "status 404"), ("connect_refused", "connection refused")]
+            .map(|(class, text)| (class.to_string(), text.to_string()))
+            .into();
         result.service.mean_us = 50.0;
         let text = table(&result);
         for line in [
             "64 connections, open loop at 1000 per second, 2.00 s",
             "  errors         2 status: status 404\n",
+            "  warm-up        connect_refused: connection refused\n",
             "  service        mean 50.0 us, sd",
             "  schedule       2000 planned, 1997 sent, 3 unsent; lag p99 80.0 us, max 1.50 ms\n",
         ] {
