@@ -1,0 +1,296 @@
+//! What users and strangers do wrong: each gets a message that says what is wrong, or an answer, and an exit code; nobody
+//! gets a panic or waits for ever.
+
+mod common;
+
+use common::{Certificates, Client, DEADLINE, Ended, Weir, origin};
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+
+/// It could not.
+const FAILED: i32 = 1;
+/// It was asked for something that cannot be.
+const USAGE: i32 = 2;
+
+/// Runs `weir ARGS`, which must end with `code`, a message that has all of `parts`, and no panic.
+fn ends(args: &[&str], code: i32, parts: &[&str]) {
+    let ended = Weir::run(args);
+    let said = format!("{}{}", ended.stdout, ended.stderr);
+    assert_eq!(ended.code, Some(code), "{args:?}: {said}");
+    assert!(!said.contains("panicked"), "{args:?}: {said}");
+    for part in parts {
+        assert!(said.contains(part), "{args:?}: no `{part}` in {said}");
+    }
+    assert!(!said.contains("listening on"), "{args:?} is ready before it fails: {said}");
+}
+
+const FREE: &str = "http://127.0.0.1:0";
+/// Nobody is asked there before the process fails.
+const NOBODY: &str = "http://127.0.0.1:1";
+
+#[test]
+fn unknown_flags_and_values() {
+    let with = |command: &'static str| match command {
+        "origin" => vec![command, "--listen", FREE],
+        "serve" | "relay" => vec![command, "--listen", FREE, "--to", NOBODY],
+        "load" => vec![command, NOBODY],
+        other => vec![other, "no-such-file"],
+    };
+    for command in ["serve", "relay", "origin", "load", "run", "plan", "report"] {
+        ends(&[&with(command)[..], &["--no-such-flag"]].concat(), USAGE, &["--no-such-flag", "Usage: weir"]);
+    }
+    ends(&["no-such-command"], USAGE, &["no-such-command"]);
+    ends(&[], USAGE, &["Usage: weir"]);
+    for command in ["serve", "relay", "origin"] {
+        for url in ["127.0.0.1:80", "ftp://127.0.0.1", "http://127.0.0.1:99999", "http://"] {
+            let to = if command == "origin" { &[][..] } else { &["--to", NOBODY] };
+            ends(&[&[command, "--listen", url], to].concat(), USAGE, &["--listen", url, "http://HOST:PORT"]);
+        }
+    }
+    ends(&["serve", "--listen", FREE, "--to", "nowhere"], USAGE, &["--to", "http://HOST:PORT"]);
+    ends(
+        &["serve", "--listen", FREE, "--to", "http://no-such-host.invalid"],
+        USAGE,
+        &["--to", "no-such-host.invalid"],
+    );
+    ends(&["load", "nowhere"], USAGE, &["nowhere", "http://HOST:PORT"]);
+    for command in ["serve", "relay", "origin", "load"] {
+        let cores = |list| [&with(command)[..], &["--cores", list]].concat();
+        ends(&cores("1-x"), USAGE, &["--cores", "such as 0,2-3"]);
+        // As many cores as the kernel's mask has; the last will not be there.
+        ends(&cores("1023"), USAGE, &["--cores", "1023"]);
+        let workers = if command == "load" { "-t" } else { "--workers" };
+        ends(&[&with(command)[..], &[workers, "0"]].concat(), USAGE, &["0"]);
+    }
+    let suite = ["serve", "--listen", FREE, "--to", NOBODY, "--suite", "rot13"];
+    ends(&suite, USAGE, &["rot13", "aes128-gcm-sha256"]);
+    ends(&["load", NOBODY, "--tls", "1.1"], USAGE, &["1.1", "1.2, 1.3"]);
+    ends(&["load", NOBODY, "-d", "soon"], USAGE, &["soon", "500ms"]);
+    ends(&["load", NOBODY, "--data", "/no/such/file"], USAGE, &["--data", "/no/such/file"]);
+    ends(&["load", NOBODY, "-d", "50ms", "--json", "/no/such/folder/x"], FAILED, &["/no/such/folder/x"]);
+}
+
+#[test]
+fn certificates_and_keys() {
+    let [ours, others] = [Certificates::new(), Certificates::new()];
+    let folder = tempfile::tempdir().unwrap();
+    let text = folder.path().join("text.pem");
+    fs::write(&text, "no PEM at all").unwrap();
+    let [cert, key, other_key, text] =
+        [&ours.cert, &ours.key, &others.key, &text].map(|path| path.to_str().unwrap());
+    let absent = "/no/such/cert.pem";
+    for (cert, key, parts) in [
+        (absent, key, &[absent, "No such file"][..]),
+        (cert, absent, &[absent, "No such file"]),
+        (text, key, &[text, "no certificate"]),
+        (cert, text, &[text, "no usable private key"]),
+        (key, key, &[key, "no certificate"]),
+        (cert, other_key, &[cert, other_key, "does not belong"]),
+    ] {
+        let https = "https://127.0.0.1:0";
+        ends(&["serve", "--listen", https, "--cert", cert, "--key", key, "--to", NOBODY], USAGE, parts);
+        ends(&["relay", "--listen", https, "--cert", cert, "--key", key, "--to", NOBODY], USAGE, parts);
+        ends(&["origin", "--listen", https, "--cert", cert, "--key", key], USAGE, parts);
+        ends(&["load", "https://127.0.0.1:1", "-k", "--cert", cert, "--key", key], USAGE, parts);
+    }
+    ends(
+        &["serve", "--listen", "https://127.0.0.1:0", "--to", NOBODY],
+        USAGE,
+        &["--cert FILE", "--key FILE"],
+    );
+    ends(&["serve", "--listen", "https://127.0.0.1:0", "--cert", cert, "--to", NOBODY], USAGE, &["--key"]);
+    for (file, why) in [(absent, "No such file"), (text, "no certificate")] {
+        let to = ["serve", "--listen", FREE, "--to", "https://127.0.0.1:1", "--upstream-ca", file];
+        ends(&to, USAGE, &[file, why]);
+        ends(&["load", "https://127.0.0.1:1", "--cacert", file], USAGE, &[file, why]);
+    }
+}
+
+#[test]
+fn a_port_in_use_is_told_with_the_process_that_has_it() {
+    let certificates = Certificates::new();
+    let holder = origin(false, &certificates);
+    let url = holder.urls[0].as_str();
+    let owner = format!("is in use by process {}", holder.pid());
+    let parts = [holder.urls[0].strip_prefix("http://").unwrap(), &owner];
+    ends(&["origin", "--listen", url], FAILED, &parts);
+    ends(&["serve", "--listen", url, "--to", NOBODY], FAILED, &parts);
+    ends(&["relay", "--listen", url, "--to", NOBODY], FAILED, &parts);
+}
+
+/// `weir load` measures what it finds: it ends well, and its result is invalid and says why.
+#[test]
+fn load_on_what_is_no_http_server() {
+    let certificates = Certificates::new();
+    let [cleartext, tls] = [origin(false, &certificates), origin(true, &certificates)];
+    let other = Strange::start(b"SSH-2.0-Strange\r\n");
+    let port = |weir: &Weir| weir.address().port();
+    for (url, class, words) in [
+        (NOBODY.to_owned(), "connect_refused", "refused"),
+        (format!("http://{}", other.address), "malformed", "before any request"),
+        (format!("https://127.0.0.1:{}", port(&cleartext)), "tls", "tls"),
+        (format!("http://127.0.0.1:{}", port(&tls)), "closed", "ended before the answer"),
+        (format!("https://localhost:{}", port(&tls)), "tls", "certificate"),
+    ] {
+        let unknown = Certificates::new();
+        let ca = if words == "certificate" { &unknown.ca } else { &certificates.ca };
+        let mut load = vec!["load", &url, "-c", "2", "-d", "300ms", "--warmup", "100ms"];
+        if url.starts_with("https") {
+            load.extend(["--cacert", ca.to_str().unwrap()]);
+        }
+        ends(&load, 0, &["validity       invalid: ", class]);
+        let json = Weir::run(&[&load[..], &["--json", "-"]].concat());
+        let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+        let example = json["error_examples"][class].as_str().unwrap_or_default().to_ascii_lowercase();
+        assert!(example.contains(&words.to_ascii_lowercase()), "{url}: no `{words}` in {json}");
+        assert!(json["validity"].as_str().unwrap().starts_with("invalid: "), "{json}");
+        assert_eq!(json["requests"], 0, "{json}");
+    }
+}
+
+#[test]
+fn an_experiment_file_that_is_wrong() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let good = fs::read_to_string(repository.join("experiments/quickstart.toml")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("experiments")).unwrap();
+    std::os::unix::fs::symlink(repository.join("targets"), folder.path().join("targets")).unwrap();
+    let file = folder.path().join("experiments/wrong.toml");
+    let name = file.to_str().unwrap();
+    let line_of = |text: &str, part| text.lines().position(|line| line.contains(part)).unwrap() + 1;
+    for (from, to, wrong, parts) in [
+        ("name = ", "nmae = ", "nmae", &["nmae", "`name`", "`targets`", "`window_ms`"][..]),
+        (
+            "\"nginx\", \"haproxy\"]\n",
+            "\"nginx\", \"haproxy\", \"apache\"]\n",
+            "apache",
+            &["apache", "weir", "haproxy"],
+        ),
+        ("\"h1c-h1c\"", "\"h3-h3\"", "h3-h3", &["h3-h3", "h1c-h1c"]),
+        ("connections = [64]", "connections = \"many\"", "many", &["many"]),
+        ("connections = [64]", "connections == [64]", "connections ==", &[]),
+        ("aa = \"weir\"", "aa = \"wier\"", "wier", &["wier", "weir"]),
+        ("rate_share = 0.5", "rate_share = 5", "rate_share = 5", &["rate_share"]),
+    ] {
+        assert!(good.contains(from), "{from}");
+        let text = good.replacen(from, to, 1);
+        fs::write(&file, &text).unwrap();
+        // Where a target is missing, the line does not say more than its name.
+        let at = if wrong == "apache" {
+            "apache".to_owned()
+        } else {
+            format!("wrong.toml:{}: ", line_of(&text, wrong))
+        };
+        for command in ["plan", "run"] {
+            ends(&[command, name], USAGE, &[&[at.as_str()], parts].concat());
+        }
+    }
+    fs::write(&file, &good).unwrap();
+    for command in ["plan", "run"] {
+        ends(&[command, "/no/such/file.toml"], USAGE, &["/no/such/file.toml", "No such file"]);
+        ends(&[command, name, "--set", "windwo_ms=3"], USAGE, &["--set windwo_ms=3", "`window_ms`"]);
+        ends(&[command, name, "--only", "colour=red"], USAGE, &["colour", "target, mode, load"]);
+        ends(&[command, name, "--only", "target=apache"], FAILED, &["--only leaves no cell"]);
+        ends(&[command, name, "--blocks", "0"], USAGE, &["--blocks"]);
+    }
+    ends(&["report", "/no/such/folder"], FAILED, &["/no/such/folder"]);
+}
+
+#[test]
+fn garbage_on_every_listener() {
+    let certificates = Certificates::new();
+    let [cert, key] = [&certificates.cert, &certificates.key].map(|path| path.to_str().unwrap());
+    let listen = ["--listen", FREE, "--listen", "https://127.0.0.1:0", "--cert", cert, "--key", key];
+    let origin = Weir::start(&[&["origin"][..], &listen].concat());
+    let to = ["--to", origin.urls[0].as_str()];
+    let serve = Weir::start(&[&["serve"][..], &listen, &to].concat());
+    let relay = Weir::start(&[&["relay"][..], &listen, &to].concat());
+    let mut noise = 0x2545_f491_u32;
+    let mut random = |length: usize| -> Vec<u8> {
+        let next = |_| {
+            noise ^= noise << 13;
+            noise ^= noise >> 17;
+            noise ^= noise << 5;
+            noise as u8
+        };
+        (0..length).map(next).collect()
+    };
+    let mut hello = Vec::new();
+    certificates.session().receive(&mut [], &mut Vec::new(), &mut hello).unwrap();
+    let mut garbage = vec![
+        Vec::new(),
+        vec![0; 100_000],
+        vec![0xff; 20_000],
+        vec![b'\n'; 20_000],
+        vec![b'a'; 300_000],
+        // A record that says it is longer than what follows, and one that says it is longer than any may be.
+        vec![0x16, 3, 1, 0x40, 0, 1, 0, 0],
+        vec![0x16, 3, 1, 0xff, 0xff, 1, 2, 3],
+        hello[..hello.len() / 2].to_vec(),
+        [&hello[..], b"GET / HTTP/1.1\r\n\r\n"].concat(),
+        hello,
+        b"GET /bytes/1 HTTP/1.1\r\nHost: h\r\n".to_vec(),
+        b"GET /bytes/99999999999999999999999 HTTP/1.1\r\nHost: h\r\n\r\n".to_vec(),
+        b"POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n"
+            .to_vec(),
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(),
+    ];
+    garbage.extend([1, 5, 100, 5000, 70_000].map(&mut random));
+    for weir in [&serve, &relay, &origin] {
+        for listener in 0..2 {
+            for bytes in &garbage {
+                throw(weir.address_of(listener), bytes);
+            }
+            let session = (listener == 1).then(|| certificates.session());
+            let mut client = Client::connect(weir.address_of(listener), session);
+            let answer = client.ask("GET /bytes/10 HTTP/1.1\r\nHost: h\r\n\r\n");
+            assert_eq!((answer.status, answer.text()), (200, "0123456789"));
+        }
+    }
+    for weir in [serve, relay, origin] {
+        let Ended { code, stderr, .. } = weir.stop();
+        assert_eq!(code, Some(0), "{stderr}");
+        assert!(!stderr.contains("panicked"), "{stderr}");
+    }
+}
+
+/// Sends what the other side may or may not take to its end, and reads to the end that must come.
+fn throw(address: SocketAddr, bytes: &[u8]) {
+    let mut tcp = TcpStream::connect(address).unwrap();
+    tcp.set_read_timeout(Some(DEADLINE)).unwrap();
+    tcp.set_write_timeout(Some(DEADLINE)).unwrap();
+    for result in
+        [tcp.write_all(bytes), tcp.shutdown(Shutdown::Write), tcp.read_to_end(&mut Vec::new()).map(drop)]
+    {
+        if let Err(error) = result {
+            let gone = [ErrorKind::ConnectionReset, ErrorKind::BrokenPipe, ErrorKind::NotConnected];
+            assert!(gone.contains(&error.kind()), "{address} on {} bytes: {error}", bytes.len());
+        }
+    }
+}
+
+/// A server of another protocol, which has the first word.
+struct Strange {
+    address: SocketAddr,
+}
+
+impl Strange {
+    /// Serves until the test program ends.
+    fn start(greeting: &'static [u8]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for tcp in listener.incoming().flatten() {
+                std::thread::spawn(move || {
+                    let mut tcp = tcp;
+                    // Whoever goes away meanwhile is none of this test's business.
+                    let _ = tcp.write_all(greeting);
+                    let _ = tcp.read_to_end(&mut Vec::new());
+                });
+            }
+        });
+        Self { address }
+    }
+}
