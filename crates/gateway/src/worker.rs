@@ -76,7 +76,6 @@ impl Worker {
         for ready in events.ready().filter(|ready| ready.key.tag() == UPSTREAM) {
             self.upstream_ready(ready.key, ready);
         }
-        let mut doors_ready = 0u64;
         let mut stopping = false;
         let mut handshakes: Vec<Ready> = Vec::new();
         for ready in events.ready() {
@@ -85,7 +84,6 @@ impl Worker {
                     handshakes.push(ready);
                 }
                 CLIENT => self.client_ready(ready.key, ready),
-                DOOR => doors_ready |= 1 << ready.key.index(),
                 MAILBOX => stopping = true,
                 _ => {}
             }
@@ -105,8 +103,8 @@ impl Worker {
                 _ => {}
             }
         }
-        for index in (0..self.doors.len()).filter(|index| doors_ready & (1 << index) != 0) {
-            self.accept(index, ACCEPTS_PER_TURN)?;
+        for ready in events.ready().filter(|ready| ready.key.tag() == DOOR) {
+            self.accept(ready.key.index() as usize, ACCEPTS_PER_TURN)?;
         }
         if stopping {
             for stop in self.mailbox.take() {
@@ -118,7 +116,8 @@ impl Worker {
 
     fn accept(&mut self, index: usize, budget: usize) -> io::Result<()> {
         for _ in 0..budget {
-            match self.doors[index].listener.accept() {
+            let Some(door) = self.doors.get(index) else { break };
+            match door.listener.accept() {
                 Ok(Some((socket, peer))) => self.welcome(index, socket, peer),
                 Ok(None) => break,
                 // Out of descriptors or memory: the connection waits in the queue while some are closed.
