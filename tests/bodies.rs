@@ -152,7 +152,7 @@ fn an_echo_streams_both_ways_at_once() {
                 assert_eq!(peer.stream.receive(&mut bytes), None);
                 peer.answer(&bytes[before..]);
             }
-            peer.to_end();
+            peer.read_to_end();
         });
         let mut client = case.client();
         client.send("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -307,7 +307,7 @@ fn a_cut_tls_connection_does_not_end_an_answer_until_close() {
                 peer.request();
                 peer.answer("HTTP/1.1 200 OK\r\n\r\nonly this");
                 peer.stream.finish_tcp();
-                peer.to_end();
+                peer.read_to_end();
             });
             let mut client = case.client();
             client.send(format!("GET / HTTP/{version}\r\nHost: h\r\n\r\n"));
@@ -327,7 +327,7 @@ fn a_broken_chunk_of_an_answer_cuts_the_connection() {
         let case = Case::new(mode, &[], |peer| {
             peer.request();
             peer.answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nxyz\r\n");
-            peer.to_end();
+            peer.read_to_end();
         });
         let mut client = case.client();
         client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");

@@ -198,7 +198,7 @@ fn a_pooled_connection_that_the_upstream_ends_is_not_used_again() {
                     true => peer.stream.finish(),
                     false => peer.stream.finish_tcp(),
                 }
-                peer.to_end();
+                peer.read_to_end();
             });
             let mut client = case.client();
             for round in 0..3 {
@@ -224,7 +224,7 @@ fn stray_bytes_on_a_pooled_connection_close_it() {
             if peer.index == 0 {
                 gate.wait();
                 peer.answer("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison");
-                peer.to_end();
+                peer.read_to_end();
             }
             peer.serve(OK);
         });
@@ -245,7 +245,7 @@ fn bytes_behind_an_answer_keep_its_connection_out_of_the_pool() {
         let case = Case::new(mode, &[], |peer| {
             peer.request();
             peer.answer(format!("{OK}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"));
-            peer.to_end();
+            peer.read_to_end();
         });
         let mut client = case.client();
         for _ in 0..3 {
@@ -269,7 +269,7 @@ fn a_body_to_a_request_that_has_none_reaches_no_other_request() {
             let case = Case::new(mode, &[], move |peer| {
                 peer.request();
                 peer.answer(answer);
-                peer.to_end();
+                peer.read_to_end();
             });
             let mut client = case.client();
             for _ in 0..2 {
@@ -317,7 +317,7 @@ fn an_upstream_that_says_close_ends_only_its_own_connection() {
             let case = Case::new(mode, &[], move |peer| {
                 peer.request();
                 peer.answer(answer);
-                peer.to_end();
+                peer.read_to_end();
             });
             let mut client = case.client();
             for round in 0..3 {
@@ -355,7 +355,7 @@ fn a_half_closed_client_still_gets_its_answer() {
             peer.request();
             gate.wait();
             peer.answer(OK);
-            peer.to_end();
+            peer.read_to_end();
         });
         let mut client = case.client();
         client.send(GET);
@@ -441,7 +441,7 @@ fn a_client_that_goes_while_it_waits_takes_the_upstream_connection_along() {
     for mode in MODES {
         let case = Case::new(mode, &[], |peer| {
             peer.request();
-            peer.to_end();
+            peer.read_to_end();
         });
         let mut client = case.client();
         client.send(GET);
@@ -461,7 +461,7 @@ fn an_early_refusal_reaches_a_client_that_is_still_sending() {
             peer.head();
             peer.answer(REFUSAL);
             // It reads on for a while, as a careful server does.
-            peer.to_end();
+            peer.read_to_end();
         });
         let mut client = case.client();
         client.send("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000000\r\n\r\n");
@@ -516,7 +516,7 @@ fn an_early_success_ends_with_the_answer() {
         let case = Case::new(mode, &[], |peer| {
             peer.head();
             peer.answer(OK);
-            peer.to_end();
+            peer.read_to_end();
         });
         let mut client = case.client();
         client.send("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nhalf");
@@ -533,7 +533,7 @@ fn the_upstreams_tls_sessions_are_resumed() {
         let case = Case::new(mode, &[], |peer| {
             peer.request();
             peer.answer("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok");
-            peer.to_end();
+            peer.read_to_end();
         });
         let mut client = case.client();
         for _ in 0..5 {

@@ -227,7 +227,7 @@ fn a_second_signal_ends_it_at_once() {
             let case = Case::new(mode, &[], |peer| {
                 peer.request();
                 peer.answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nsome\r\n");
-                peer.to_end();
+                peer.read_to_end();
             });
             let mut client = case.client();
             client.send(if old { "GET / HTTP/1.0\r\n\r\n" } else { GET });
@@ -251,7 +251,7 @@ fn a_drain_that_takes_too_long_ends() {
     for mode in MODES {
         let case = Case::new(mode, &["--drain-timeout", "0.8"], |peer| {
             peer.request();
-            peer.to_end();
+            peer.read_to_end();
         });
         let mut client = case.client();
         client.send(GET);

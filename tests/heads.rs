@@ -26,7 +26,7 @@ fn answered_and_closed(mode: Mode, request: &'static str, answer: &'static str) 
     client.send(request);
     let (bytes, _) = {
         client.stream.finish_tcp();
-        client.to_end()
+        client.read_to_end()
     };
     drop(client);
     case.stop();

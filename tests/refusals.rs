@@ -18,7 +18,7 @@ fn refusal(client: &mut Client, what: &str) -> (u16, String) {
     assert_eq!(answer.fields("content-type"), ["text/plain"], "{what:?}");
     assert_eq!(answer.fields("date").len(), 1, "{what:?}");
     assert!(answer.body.len() < 100, "{what:?}: {}", answer.text());
-    let (rest, ending) = client.to_end();
+    let (rest, ending) = client.read_to_end();
     assert_eq!((rest.len(), ending), (0, Ending::Clean), "{what:?}");
     // So that the gateway need not wait for it.
     client.stream.finish_tcp();
@@ -371,7 +371,7 @@ fn an_upstream_that_speaks_the_other_protocol_is_502() {
         let acceptor = other.upstream_tls.then(|| certificates.server().core());
         let upstream = common::Upstream::start(acceptor, |peer| {
             let _ = peer.answer("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-            peer.to_end();
+            peer.read_to_end();
         });
         let weir = common::serve(mode, &certificates, upstream.address, &[]);
         let session = mode.client_tls.then(|| certificates.session());
@@ -463,7 +463,7 @@ fn garbage_on_any_port_ends_its_connection_and_nothing_else() {
             client.send(&bytes);
             // Whatever is being waited for does not come.
             client.stream.finish_tcp();
-            let (answer, _) = client.to_end();
+            let (answer, _) = client.read_to_end();
             let text = String::from_utf8_lossy(&answer);
             // An alert (21), a refusal, or nothing.
             assert!(

@@ -7,7 +7,7 @@ use common::{Case, Certificates, DEADLINE, Ending, MODES, Peer, pattern, poll_un
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use weir_http1::Method;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
@@ -18,7 +18,7 @@ const SOON: &str = "0.3";
 /// Reads one request and then nothing more, answering nothing, to the end of the connection.
 fn silent(peer: &mut Peer) {
     peer.request();
-    peer.to_end();
+    peer.read_to_end();
 }
 
 /// Waits until `condition` holds, sending one byte of `bytes` now and then.
@@ -251,7 +251,7 @@ fn an_upstream_that_stops_within_its_answer_is_cut_off() {
             let case = Case::new(mode, &["--stall-timeout", SOON], |peer| {
                 peer.request();
                 peer.answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n");
-                peer.to_end();
+                peer.read_to_end();
             });
             let mut client = case.client();
             client.send(if old { "GET / HTTP/1.0\r\n\r\n" } else { GET });
@@ -297,30 +297,35 @@ fn a_client_that_stops_reading_is_cut_off() {
 #[test]
 fn an_upstream_that_stops_behind_a_slow_client_is_noticed() {
     // The upstream's deadline came while the client was the one to be waited for, was put aside and never set again.
-    // When the client had caught up, and the upstream sent nothing more, the exchange stayed for ever.
+    // When the client had caught up, and the upstream sent nothing more, the exchange stayed for ever. That takes a
+    // client which is slow but not too slow, and just so much data; so several are tried at once.
+    const KIB: [usize; 12] = [128, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768, 1024];
     let case = Case::new(MODES[0], &["--stall-timeout", "0.4"], |peer| {
-        peer.request();
+        let Some(request) = peer.request() else { return };
+        let length = request.head.split(' ').nth(1).unwrap()[1..].parse().unwrap();
         peer.answer("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n");
-        peer.answer(vec![b'x'; 3 << 20]);
+        peer.answer(vec![b'x'; length]);
         peer.to_end();
     });
-    let mut client =
-        common::Client { stream: common::Stream::over(small_segments(case.weir.address()), None).unwrap() };
-    client.send(GET);
-    let mut received = 0;
-    let mut bytes = Vec::new();
-    // Slowly, so that the gateway always has something waiting, then to the end.
-    while received < 3 << 20 {
-        bytes.clear();
-        if client.stream.receive(&mut bytes).is_some() {
-            break;
+    std::thread::scope(|scope| {
+        for kib in KIB {
+            let mut stream = common::Stream::over(small_segments(case.weir.address()), None).unwrap();
+            scope.spawn(move || {
+                let (length, began) = (kib << 10, Instant::now());
+                stream.send(format!("GET /{length} HTTP/1.1\r\nHost: h\r\n\r\n").as_bytes()).unwrap();
+                let mut bytes = Vec::new();
+                // Slowly for some stalls' time, and then as fast as it goes, to the end that the gateway sets.
+                while stream.receive(&mut bytes).is_none() {
+                    if began.elapsed() < Duration::from_secs(2) {
+                        std::thread::sleep(Duration::from_millis(20));
+                    }
+                }
+                assert!(bytes.len() > length, "{} bytes of {length}", bytes.len());
+            });
         }
-        received += bytes.len();
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    case.weir.wait_for_stderr(&["upstream_stalled", "GET /"]);
-    drop(client);
-    case.stop();
+    });
+    let ended = case.stop();
+    assert!(ended.stdout.contains("12 upstream_stalled"), "{}", ended.stdout);
 }
 
 /// A connection with the smallest segments and windows, so that the other side's writes are short.

@@ -92,7 +92,7 @@ impl Client {
     }
 
     /// Reads to the end of the connection: all bytes, and how it ended.
-    pub fn to_end(&mut self) -> (Vec<u8>, Ending) {
+    pub fn read_to_end(&mut self) -> (Vec<u8>, Ending) {
         let mut bytes = Vec::new();
         loop {
             if let Some(ending) = self.stream.receive(&mut bytes) {
@@ -104,7 +104,7 @@ impl Client {
     /// # Panics
     /// Unless the connection ends cleanly with nothing before.
     pub fn expect_end(&mut self) {
-        let (bytes, ending) = self.to_end();
+        let (bytes, ending) = self.read_to_end();
         assert_eq!((String::from_utf8_lossy(&bytes).as_ref(), ending), ("", Ending::Clean));
     }
 }

@@ -172,7 +172,7 @@ impl Peer {
     }
 
     /// Reads to the end of the connection: how it ended.
-    pub fn to_end(&mut self) -> Ending {
+    pub fn read_to_end(&mut self) -> Ending {
         loop {
             if let Some(ending) = self.receive(&mut Vec::new()) {
                 return ending;
