@@ -272,33 +272,35 @@ fn a_refused_client_that_goes_on_sending_still_reads_why() {
     }
 }
 
+/// (what an upstream answers before it closes, the reason that is told)
+const ANSWERS: [(&str, &str); 13] = [
+    ("", "upstream_closed"),
+    ("HTTP/1.1 200", "upstream_truncated"),
+    ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n", "upstream_truncated"),
+    ("HTTP/1.1 100 Continue\r\n\r\n", "upstream_closed"),
+    ("garbage\r\n\r\n", "bad_response"),
+    ("\x16\x03\x01\x02\x00\x01", "bad_response"),
+    ("HTTP/1.1 200 OK\nContent-Length: 0\n\n", "bad_response"),
+    ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello", "bad_response"),
+    ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\nhello", "bad_response"),
+    ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "bad_response"),
+    ("HTTP/1.1 200 OK\r\nX: a\r\n b\r\n\r\n", "bad_response"),
+    ("HTTP/1.1 099 Low\r\n\r\n", "bad_response"),
+    ("HTTP/2.0 200 OK\r\n\r\n", "bad_response"),
+];
+
 #[test]
 fn what_an_upstream_does_wrong_is_502() {
     for mode in MODES {
-        for (answer, reason) in [
-            ("", "upstream_closed"),
-            ("HTTP/1.1 200", "upstream_truncated"),
-            ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n", "upstream_truncated"),
-            ("HTTP/1.1 100 Continue\r\n\r\n", "upstream_closed"),
-            ("garbage\r\n\r\n", "bad_response"),
-            ("\x16\x03\x01\x02\x00\x01", "bad_response"),
-            ("HTTP/1.1 200 OK\nContent-Length: 0\n\n", "bad_response"),
-            ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello", "bad_response"),
-            (
-                "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\nhello",
-                "bad_response",
-            ),
-            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "bad_response"),
-            ("HTTP/1.1 200 OK\r\nX: a\r\n b\r\n\r\n", "bad_response"),
-            ("HTTP/1.1 099 Low\r\n\r\n", "bad_response"),
-            ("HTTP/2.0 200 OK\r\n\r\n", "bad_response"),
-        ] {
-            let case = Case::new(mode, &[], move |peer| {
-                peer.request();
-                peer.answer(answer);
-            });
+        let case = Case::new(mode, &[], |peer| {
+            if let Some(request) = peer.request() {
+                let number: usize = request.head.split([' ', '/']).nth(2).unwrap().parse().unwrap();
+                peer.answer(ANSWERS[number].0);
+            }
+        });
+        for (number, (answer, reason)) in ANSWERS.into_iter().enumerate() {
             let mut client = case.client();
-            client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+            client.send(format!("GET /{number} HTTP/1.1\r\nHost: h\r\n\r\n"));
             let mut got = client.answer(Method::Get);
             if got.status == 100 {
                 got = client.answer(Method::Get);
@@ -306,10 +308,9 @@ fn what_an_upstream_does_wrong_is_502() {
             assert_eq!((got.status, got.says_close()), (502, true), "{mode:?} {answer:?}");
             assert!(got.text().contains(reason), "{mode:?} {answer:?}: {}", got.text());
             client.expect_end();
-            drop(client);
-            case.weir.wait_for_stderr(&["weir: 502", reason, "request=\"GET /x\""]);
-            case.stop();
+            case.weir.wait_for_stderr(&["weir: 502", reason, &format!("request=\"GET /{number}\"")]);
         }
+        case.stop();
     }
 }
 

@@ -106,6 +106,8 @@ impl Client {
     pub fn expect_end(&mut self) {
         let (bytes, ending) = self.read_to_end();
         assert_eq!((String::from_utf8_lossy(&bytes).as_ref(), ending), ("", Ending::Clean));
+        // So that the gateway need not wait for this side's end.
+        self.stream.finish_tcp();
     }
 }
 
