@@ -95,7 +95,9 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// Makes all connections; `waits` is asked every few milliseconds whether the others are still at it.
+    /// Makes all connections and, where they are kept, has one request answered on each: what a server makes at the first
+    /// use (a gateway its connections to the upstream, with their handshakes) belongs to no warm-up, however short.
+    /// `waits` is asked every few milliseconds whether the others are still at it.
     pub(crate) fn open(&mut self, mut waits: impl FnMut(bool) -> bool) -> io::Result<()> {
         if self.policy.per_connection == Some(1) {
             self.spare = self.policy.connections;
@@ -105,15 +107,21 @@ impl<'a> Worker<'a> {
             }
         }
         let mut events = Events::default();
-        // All stand, or have failed once.
+        // All stand and have nothing to do, or have failed once.
         let settled = |worker: &Self| {
             worker.idle.len() + worker.resting.len() + worker.spare as usize
                 >= worker.policy.connections as usize
         };
-        let mut all = settled(self);
+        let (mut first_uses, mut all) = (self.policy.per_connection.is_none(), false);
         while waits(all) {
+            if settled(self) && first_uses {
+                first_uses = false;
+                for _ in 0..self.idle.len() {
+                    self.send(self.desk.now);
+                }
+            }
+            all |= settled(self) && !first_uses;
             self.turn(&mut events, Instant::now() + GLANCE)?;
-            all |= settled(self);
         }
         Ok(())
     }

@@ -102,6 +102,21 @@ fn both_sides_count_the_same_handshakes() {
     assert_eq!(totals.handshakes_resumed(), all(|r| r.handshakes.resumed.values().sum()));
 }
 
+/// A gateway dials its upstream at the first request of each connection. In a short run those handshakes fell into the
+/// window, or nothing was answered in it at all.
+#[test]
+fn every_kept_connection_has_had_a_request_before_the_warm_up() {
+    let server = Server::start(1);
+    let mut options = options(&format!("{}/?delay_ms=20", server.http));
+    options.rate = Some(1.0);
+    options.warmup = Duration::ZERO;
+    options.duration = Duration::from_millis(10);
+    let result = load(&options);
+    // The one arrival of the schedule may or may not be answered.
+    assert!((8..=9).contains(&result.answered_in_all), "{} answered", result.answered_in_all);
+    assert!(server.stop().answers >= 8);
+}
+
 #[test]
 fn a_connection_ends_after_its_requests() {
     let server = Server::start(1);
