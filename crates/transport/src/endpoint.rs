@@ -23,7 +23,8 @@ impl Endpoint {
     /// When it gives none.
     pub fn resolve(&self) -> io::Result<SocketAddr> {
         let unknown = |why: String| io::Error::other(format!("`{}` cannot be resolved: {why}", self.host));
-        let mut addresses = (self.host.as_str(), self.port).to_socket_addrs().map_err(|e| unknown(e.to_string()))?;
+        let mut addresses =
+            (self.host.as_str(), self.port).to_socket_addrs().map_err(|e| unknown(e.to_string()))?;
         addresses.next().ok_or_else(|| unknown("it has no address".into()))
     }
 
@@ -48,7 +49,9 @@ impl FromStr for Endpoint {
         let authority = rest.strip_suffix('/').unwrap_or(rest);
         let (host, port) = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
             Some((host, "")) => (host, None),
-            Some((host, rest)) => (host, Some(rest.strip_prefix(':').ok_or_else(|| wrong("no `:` after `]`"))?)),
+            Some((host, rest)) => {
+                (host, Some(rest.strip_prefix(':').ok_or_else(|| wrong("no `:` after `]`"))?))
+            }
             None => match authority.split_once(':') {
                 Some((host, port)) => (host, Some(port)),
                 None => (authority, None),
@@ -90,16 +93,28 @@ mod tests {
         ok("https://example.com/", true, "example.com", 443);
         ok("http://[::1]:81", false, "::1", 81);
         ok("http://[::1]", false, "::1", 80);
-        for text in ["", "127.0.0.1:80", "ftp://a", "http://", "http://:80", "http://a:b", "http://a:70000", "http://a/b"] {
+        for text in [
+            "",
+            "127.0.0.1:80",
+            "ftp://a",
+            "http://",
+            "http://:80",
+            "http://a:b",
+            "http://a:70000",
+            "http://a/b",
+        ] {
             assert!(text.parse::<Endpoint>().unwrap_err().contains("http://HOST:PORT"), "{text}");
         }
     }
 
     #[test]
     fn authority_leaves_the_schemes_own_port_out() {
-        for (text, authority) in
-            [("http://a:80", "a"), ("https://a:80", "a:80"), ("http://[::1]:8080", "[::1]:8080"), ("https://a", "a")]
-        {
+        for (text, authority) in [
+            ("http://a:80", "a"),
+            ("https://a:80", "a:80"),
+            ("http://[::1]:8080", "[::1]:8080"),
+            ("https://a", "a"),
+        ] {
             assert_eq!(text.parse::<Endpoint>().unwrap().authority(), authority);
         }
     }
