@@ -2,8 +2,9 @@
 
 mod common;
 
-use common::{Case, DEADLINE, Ending, MODES, Stream, poll_until};
-use std::io::ErrorKind;
+use common::{Case, DEADLINE, MODES, Stream, poll_until};
+use rustix::process::Signal;
+use std::io::{ErrorKind, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -163,30 +164,36 @@ fn what_has_begun_is_finished_and_says_close() {
 }
 
 #[test]
-fn a_connection_that_waits_in_the_queue_is_still_served() {
-    // Connections that were made before the signal and not yet accepted: closing the listener would reset them.
+fn connections_that_wait_in_the_queue_are_still_served() {
+    // Made before the signal and not yet accepted, in cleartext with their requests: the process is stopped meanwhile.
+    // Closing the listener would reset them all.
     for mode in MODES {
-        let case = Case::answering(mode, OK);
-        let mut tcp = Vec::new();
-        for _ in 0..200 {
-            tcp.push(TcpStream::connect(case.weir.address()).unwrap());
-        }
+        let case = Case::new(mode, &["--head-timeout", "30"], |peer| peer.serve(OK));
+        case.weir.signal(Signal::STOP);
+        let waiting: Vec<TcpStream> = (0..100)
+            .map(|_| {
+                let mut tcp = TcpStream::connect(case.weir.address()).unwrap();
+                if !mode.client_tls {
+                    tcp.write_all(GET.as_bytes()).unwrap();
+                }
+                tcp
+            })
+            .collect();
         case.weir.terminate();
-        for tcp in tcp {
+        case.weir.signal(Signal::CONT);
+        for (number, tcp) in waiting.into_iter().enumerate() {
             let session = mode.client_tls.then(|| case.certificates.session());
-            let Ok(stream) = Stream::over(tcp, session) else {
-                // Idle for too long: no request was lost with it.
-                continue;
-            };
-            let mut client = common::Client { stream };
-            if client.stream.send(GET.as_bytes()).is_err() {
-                continue;
+            let mut client = common::Client { stream: Stream::over(tcp, session).unwrap() };
+            if mode.client_tls {
+                client.send(GET);
             }
-            match client.next_answer(Method::Get) {
-                Ok(answer) => assert_eq!((answer.text(), answer.says_close()), ("ok", true), "{mode:?}"),
-                Err(ending) => assert_eq!(ending, Ending::Clean, "{mode:?}"),
-            }
+            let answer = client.next_answer(Method::Get);
+            assert!(
+                answer.is_ok_and(|answer| answer.text() == "ok"),
+                "{mode:?}: connection {number} was lost"
+            );
         }
+        assert_eq!(case.upstream.requests().len(), 100, "{mode:?}");
         assert_eq!(case.weir.wait().code, Some(0), "{mode:?}");
     }
 }

@@ -101,10 +101,14 @@ impl Weir {
         self.child.try_wait().unwrap().is_none()
     }
 
+    /// Sends a signal.
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
     /// Sends SIGTERM.
     pub fn terminate(&self) {
-        let pid = Pid::from_child(&self.child);
-        kill_process(pid, Signal::TERM).unwrap();
+        self.signal(Signal::TERM);
     }
 
     /// A line of /proc/PID/status in KiB, such as `VmRSS`.
