@@ -13,7 +13,7 @@ use weir_reactor::mailbox::mailbox;
 use weir_reactor::stop::forward_signals;
 use weir_reactor::{Listener, Reactor, cores, run_workers};
 use weir_tls::{Client, PeerName, Server, SettingsError};
-use weir_transport::Wire;
+use weir_transport::{Endpoint, Wire};
 
 /// Why a gateway could not start or go on.
 #[derive(Debug, thiserror::Error)]
@@ -121,11 +121,10 @@ pub(crate) fn start(
         let at = endpoint.resolve().map_err(|error| GatewayError::Settings(format!("--listen: {error}")))?;
         groups.push((endpoint, Listener::bind(at, count)?));
     }
-    for (endpoint, group) in &groups {
-        let mut bound = (*endpoint).clone();
-        bound.port = group[0].address().port();
-        println!("listening on {bound}");
-    }
+    let bound: Vec<Endpoint> = groups
+        .iter()
+        .map(|(endpoint, group)| Endpoint { port: group[0].address().port(), ..(*endpoint).clone() })
+        .collect();
     let mut seeds = Vec::new();
     let (mut mailboxes, mut senders) = (Vec::new(), Vec::new());
     for _ in 0..count {
@@ -150,6 +149,10 @@ pub(crate) fn start(
         senders.push(sender);
     }
     forward_signals(senders)?;
+    // Who reads this may stop the process at once.
+    for endpoint in bound {
+        println!("listening on {endpoint}");
+    }
     let prepared = Mutex::new(seeds.into_iter().zip(mailboxes).collect::<Vec<_>>());
     run_workers(count, settings.cores.as_ref(), |_| {
         let seed = prepared.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop();
