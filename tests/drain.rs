@@ -295,3 +295,14 @@ fn an_idle_gateway_ends_at_once_and_tells_what_it_did() {
         );
     }
 }
+
+#[test]
+fn a_gateway_that_says_it_listens_can_be_stopped() {
+    // The line was written before the signals had their handlers, so that a stop right behind it killed the process.
+    // Many workers take long enough to prepare for that to be seen.
+    for mode in MODES {
+        let case = Case::new(mode, &["--workers", "256"], |peer| peer.serve(OK));
+        let ended = case.stop();
+        assert!(ended.stdout.contains("served 0 requests"), "{mode:?}: {}", ended.stdout);
+    }
+}
