@@ -125,11 +125,11 @@ fn a_port_in_use_is_told_with_the_process_that_has_it() {
 fn load_on_what_is_no_http_server() {
     let certificates = Certificates::new();
     let [cleartext, tls] = [origin(false, &certificates), origin(true, &certificates)];
-    let other = Strange::start(b"SSH-2.0-Strange\r\n");
+    let other = Strange::start(b"SSH-2.0-Strange\r\n\r\n");
     let port = |weir: &Weir| weir.address().port();
     for (url, class, words) in [
         (NOBODY.to_owned(), "connect_refused", "refused"),
-        (format!("http://{}", other.address), "malformed", "before any request"),
+        (format!("http://{}", other.address), "malformed", "malformed"),
         (format!("https://127.0.0.1:{}", port(&cleartext)), "tls", "tls"),
         (format!("http://127.0.0.1:{}", port(&tls)), "closed", "ended before the answer"),
         (format!("https://localhost:{}", port(&tls)), "tls", "certificate"),
@@ -271,14 +271,14 @@ fn throw(address: SocketAddr, bytes: &[u8]) {
     }
 }
 
-/// A server of another protocol, which has the first word.
+/// A server of another protocol, which answers whatever it is told.
 struct Strange {
     address: SocketAddr,
 }
 
 impl Strange {
     /// Serves until the test program ends.
-    fn start(greeting: &'static [u8]) -> Self {
+    fn start(answer: &'static [u8]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         std::thread::spawn(move || {
@@ -286,7 +286,9 @@ impl Strange {
                 std::thread::spawn(move || {
                     let mut tcp = tcp;
                     // Whoever goes away meanwhile is none of this test's business.
-                    let _ = tcp.write_all(greeting);
+                    if tcp.read(&mut [0; 1024]).is_ok_and(|read| read > 0) {
+                        let _ = tcp.write_all(answer);
+                    }
                     let _ = tcp.read_to_end(&mut Vec::new());
                 });
             }
