@@ -88,6 +88,19 @@ fn an_idle_connection_is_closed_without_a_word() {
 }
 
 #[test]
+fn a_pooled_connection_that_has_waited_long_enough_is_closed_in_order() {
+    for mode in MODES {
+        let case = Case::new(mode, &["--pool-timeout", SOON], |peer| peer.serve(OK));
+        let mut client = case.client();
+        assert_eq!(client.ask(GET).status, 200, "{mode:?}");
+        assert_eq!(case.upstream.wait_for_ending(0), Ending::Clean, "{mode:?}");
+        assert_eq!(client.ask(GET).status, 200, "{mode:?}: another is made");
+        drop(client);
+        case.stop();
+    }
+}
+
+#[test]
 fn a_handshake_that_is_not_completed_is_cut() {
     for mode in MODES.into_iter().filter(|mode| mode.client_tls) {
         let case = Case::new(mode, &["--head-timeout", SOON], |peer| peer.serve(OK));

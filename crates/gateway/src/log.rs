@@ -41,7 +41,7 @@ impl Log {
         let status = reason.status().map_or("-".to_string(), |status| status.to_string());
         let mut line = format!("weir: {status} {} client={}", reason.as_str(), context.client);
         if let Some(request) = context.request {
-            line.push_str(&format!(" request=\"{request}\""));
+            line.push_str(&format!(" request=\"{}\"", request.replace('"', "%22")));
         }
         if let Some(detail) = reason.detail() {
             line.push_str(&format!(" detail=\"{detail}\""));

@@ -288,6 +288,8 @@ impl Worker {
             return;
         }
         let Some(client_key) = upstream.client else {
+            // Its end is a courtesy.
+            let _ = upstream.transport.finish();
             self.pool.forget(key);
             self.upstreams.remove(key);
             return;

@@ -44,6 +44,9 @@ pub(crate) struct ServeArgs {
     /// Seconds from the end of a request to the head of its answer
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "60")]
     response_timeout: Duration,
+    /// Seconds that an upstream connection waits in the pool; keep it below what the upstream allows
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "50")]
+    pool_timeout: Duration,
     /// Seconds that a drain may take
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "30")]
     drain_timeout: Duration,
@@ -104,6 +107,7 @@ pub(crate) fn run(args: ServeArgs) -> Outcome {
         stall: args.stall_timeout,
         connect: args.connect_timeout,
         response: args.response_timeout,
+        pooled: args.pool_timeout,
         drain: args.drain_timeout,
         ..Timeouts::default()
     };
