@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Case, DEADLINE, Ending, MODES, Peer, pattern, poll_until};
+use common::{Case, DEADLINE, Ending, MODES, Peer, pattern, poll_until, until_still};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use weir_http1::Method;
@@ -251,18 +251,6 @@ fn an_upstream_that_does_not_read_stops_the_client() {
         drop(client);
         case.stop();
     }
-}
-
-/// Waits until `written` has begun and then no longer grows.
-fn until_still(written: &AtomicUsize) -> usize {
-    let (mut last, mut still) = (0, 0);
-    poll_until(DEADLINE, "the sender to be stopped", || {
-        let now = written.load(Ordering::SeqCst);
-        still = if now == last && now > 0 { still + 1 } else { 0 };
-        last = now;
-        still > 150
-    });
-    last
 }
 
 #[test]

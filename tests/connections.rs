@@ -2,10 +2,10 @@
 
 mod common;
 
-use common::{Case, DEADLINE, MODES, Peer, pattern, poll_until};
+use common::{Case, DEADLINE, MODES, Peer, Switch, pattern, poll_until, until_still};
 use std::io::Read;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use weir_http1::Method;
 
@@ -18,32 +18,6 @@ fn echo_target(peer: &mut Peer) {
         let target = request.head.split(' ').nth(1).unwrap();
         peer.answer(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{target}", target.len()));
     }
-}
-
-/// A switch that a test throws and a script waits for.
-#[derive(Clone, Default)]
-struct Switch(Arc<AtomicBool>);
-
-impl Switch {
-    fn throw(&self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
-
-    fn wait(&self) {
-        poll_until(DEADLINE, "a switch", || self.0.load(Ordering::SeqCst));
-    }
-}
-
-/// Waits until `sent` has begun and then no longer grows.
-fn until_still(sent: &AtomicUsize) -> usize {
-    let (mut last, mut still) = (0, 0);
-    poll_until(DEADLINE, "the sender to be stopped", || {
-        let now = sent.load(Ordering::SeqCst);
-        still = if now == last && now > 0 { still + 1 } else { 0 };
-        last = now;
-        still > 100
-    });
-    last
 }
 
 #[test]

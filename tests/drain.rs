@@ -2,31 +2,17 @@
 
 mod common;
 
-use common::{Case, DEADLINE, MODES, Stream, poll_until};
+use common::{Case, DEADLINE, MODES, Stream, Switch, poll_until};
 use rustix::process::Signal;
 use std::io::{ErrorKind, Write};
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use weir_http1::Method;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-
-/// A switch that a test throws and a script waits for.
-#[derive(Clone, Default)]
-struct Switch(Arc<AtomicBool>);
-
-impl Switch {
-    fn throw(&self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
-
-    fn wait(&self) {
-        poll_until(DEADLINE, "a switch", || self.0.load(Ordering::SeqCst));
-    }
-}
 
 /// What the clients of a drain have seen.
 #[derive(Default)]

@@ -6,12 +6,14 @@
 
 mod client;
 mod fixture;
+mod signals;
 mod stream;
 mod upstream;
 mod weir;
 
 pub use client::{Answer, Client};
 pub use fixture::{Case, Certificates, MODES, Mode, origin, serve};
+pub use signals::{Switch, until_still};
 pub use stream::{Ending, Stream};
 pub use upstream::{Message, Peer, Upstream};
 pub use weir::{Ended, Weir};
@@ -36,11 +38,15 @@ pub fn poll_until(deadline: Duration, what: &str, mut condition: impl FnMut() ->
 }
 
 /// A program on the PATH; where it is absent, that is printed and the test has nothing to do.
+///
+/// # Panics
+/// When it is absent and `WEIR_REQUIRE_PEERS` is set: what installs the peers wants to know.
 pub fn peer(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found =
         std::env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file());
     if found.is_none() {
+        assert!(std::env::var_os("WEIR_REQUIRE_PEERS").is_none(), "{name} is not on the PATH");
         println!("skipped: {name} is not on the PATH");
     }
     found

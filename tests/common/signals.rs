@@ -1,0 +1,33 @@
+//! What a test and the threads of its script tell each other.
+
+use super::{DEADLINE, poll_until};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// A switch that a test throws and a script waits for.
+#[derive(Clone, Default)]
+pub struct Switch(Arc<AtomicBool>);
+
+impl Switch {
+    /// Lets go whoever waits.
+    pub fn throw(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    /// Waits until it is thrown.
+    pub fn wait(&self) {
+        poll_until(DEADLINE, "a switch", || self.0.load(Ordering::SeqCst));
+    }
+}
+
+/// Waits until `sent` has begun and then no longer grows: the sender is stopped, or is done.
+pub fn until_still(sent: &AtomicUsize) -> usize {
+    let (mut last, mut still) = (0, 0);
+    poll_until(DEADLINE, "the sender to be stopped", || {
+        let now = sent.load(Ordering::SeqCst);
+        still = if now == last && now > 0 { still + 1 } else { 0 };
+        last = now;
+        still > 150
+    });
+    last
+}
