@@ -172,7 +172,7 @@ fn an_experiment_file_that_is_wrong() {
         ("connections = [64]", "connections = \"many\"", "many", &["many"]),
         ("connections = [64]", "connections == [64]", "connections ==", &[]),
         ("aa = \"weir\"", "aa = \"wier\"", "wier", &["wier", "weir"]),
-        ("rate_share = 0.5", "rate_share = 5", "rate_share = 5", &["rate_share"]),
+        ("rate_share = 0.", "rate_share = 7.", "rate_share = 7.", &["rate_share"]),
     ] {
         assert!(good.contains(from), "{from}");
         let text = good.replacen(from, to, 1);
