@@ -5,7 +5,7 @@ use crate::experiment::{Experiment, Side, Tls};
 use crate::run::RunRecord;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use weir_load::result::{Handshakes, LoadResult};
+use weir_load::result::{Handshakes, LoadResult, Pacer};
 
 /// `valid`, or `invalid: reason`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,15 +48,6 @@ impl From<String> for Validity {
         }
     }
 }
-
-/// The load engine sent less than this share of what was planned: the offered rate was not the one asked for.
-const LEAST_ACHIEVED: f64 = 0.99;
-
-/// The pacer's 99th percentile of lateness may reach this, or [`LAG_SHARE`] of the median response time if that is more.
-const LAG_US: f64 = 1000.0;
-
-/// See [`LAG_US`].
-const LAG_SHARE: f64 = 0.05;
 
 /// Connections to the origin beyond those of the clients: ready checks, and a gateway's race between two dials.
 const UPSTREAM_HANDFUL: u64 = 8;
@@ -159,13 +150,13 @@ fn negotiation(load: &LoadResult, client: Side, tls: &Tls) -> Option<String> {
 fn pacer(record: &RunRecord, load: &LoadResult) -> Option<String> {
     record.rate?;
     let Some(pacer) = &load.pacer else { return Some("pacer: an open loop without its report".into()) };
-    if pacer.achieved_ratio < LEAST_ACHIEVED {
+    if pacer.achieved_ratio < Pacer::LEAST_ACHIEVED {
         return Some(format!(
             "pacer: {:.1} % of the planned requests were sent",
             pacer.achieved_ratio * 100.0
         ));
     }
-    let bound = LAG_US.max(LAG_SHARE * load.latency.p50_us.unwrap_or(0.0));
+    let bound = Pacer::lag_bound_us(load.latency.p50_us);
     (pacer.lag_p99_us > bound).then(|| {
         format!("pacer: late by {:.0} us at the 99th percentile, allowed are {bound:.0}", pacer.lag_p99_us)
     })

@@ -141,6 +141,16 @@ pub struct Pacer {
     pub lag_max_us: f64,
 }
 
+impl Pacer {
+    /// The smallest share of its planned arrivals that an open loop must have sent.
+    pub const LEAST_ACHIEVED: f64 = 0.99;
+
+    /// What the lag's 99th percentile may be: 1 ms, or 5 % of the median response time if that is more.
+    pub fn lag_bound_us(median_us: Option<f64>) -> f64 {
+        f64::max(1000.0, median_us.unwrap_or(0.0) * 0.05)
+    }
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;

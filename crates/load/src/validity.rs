@@ -1,13 +1,6 @@
 //! Whether a run may stand beside others.
 
-use crate::result::LoadResult;
-
-/// The smallest share of its planned arrivals that an open loop must have sent.
-const ACHIEVED: f64 = 0.99;
-
-/// The pacer's lag (its 99th percentile) may be up to 1 ms, or up to this share of the median latency if that is more.
-const LAG_SHARE: f64 = 0.05;
-const LAG_US: f64 = 1000.0;
+use crate::result::{LoadResult, Pacer};
 
 /// `valid`, or `invalid: ` and the reasons.
 pub(crate) fn of(result: &LoadResult, gone: &[u32], resume: bool) -> String {
@@ -21,8 +14,8 @@ pub(crate) fn of(result: &LoadResult, gone: &[u32], resume: bool) -> String {
         reasons.push("no request was answered rightly within the window".to_string());
     }
     if let Some(pacer) = &result.pacer {
-        let allowed = LAG_US.max(result.latency.p50_us.unwrap_or(0.0) * LAG_SHARE);
-        if pacer.achieved_ratio < ACHIEVED {
+        let allowed = Pacer::lag_bound_us(result.latency.p50_us);
+        if pacer.achieved_ratio < Pacer::LEAST_ACHIEVED {
             let percent = pacer.achieved_ratio * 100.0;
             reasons.push(format!(
                 "pacer (sent {percent:.1} % of the planned arrivals; {} unsent)",
@@ -49,7 +42,7 @@ pub(crate) fn of(result: &LoadResult, gone: &[u32], resume: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::{Pacer, tests::sample};
+    use crate::result::tests::sample;
 
     #[test]
     fn each_reason_is_named() {
