@@ -46,7 +46,7 @@ impl Metric {
     fn of_run(self, parts: &Parts<'_>) -> Option<f64> {
         match self {
             Self::CpuUsPerRequest => cpu_us_per_request(parts),
-            Self::P99Us => parts.load.latency.p99_us,
+            Self::P99Us => parts.load.response.p99_us,
             Self::RequestsPerSecond => Some(parts.load.requests_per_second),
         }
     }

@@ -1,40 +1,7 @@
 //! Who was the limit of a run: information beside its numbers, not a judgement on them.
 
 use crate::run::Parts;
-use serde::{Deserialize, Serialize};
-use std::fmt;
-
-/// What held a run's rate down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Limit {
-    /// The target used its cores fully.
-    #[serde(rename = "gateway")]
-    Gateway,
-    /// The test server did.
-    #[serde(rename = "origin")]
-    Origin,
-    /// The load engine did.
-    #[serde(rename = "load")]
-    Load,
-    /// Several parts filled a core that they share.
-    #[serde(rename = "shared cores")]
-    SharedCores,
-    /// Nobody used its cores fully: the offered rate, or waiting.
-    #[serde(rename = "neither")]
-    Neither,
-}
-
-impl fmt::Display for Limit {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(match self {
-            Self::Gateway => "gateway",
-            Self::Origin => "origin",
-            Self::Load => "load",
-            Self::SharedCores => "shared cores",
-            Self::Neither => "neither",
-        })
-    }
-}
+pub use weir_load::result::Limit;
 
 /// Cores used this much are full: the rest is lost between window edges and scheduler ticks.
 const FULL: f64 = 0.95;
@@ -47,7 +14,7 @@ pub fn of(parts: &Parts<'_>) -> Limit {
     let users = [
         (Limit::Gateway, parts.gateway.map(|server| &server.cost), parts.gateway_cores),
         (Limit::Origin, parts.origin.map(|server| &server.cost), parts.origin_cores),
-        (Limit::Load, Some(&parts.load.engine), parts.load_cores),
+        (Limit::Load, Some(&parts.load.engine.cost), parts.load_cores),
     ];
     // Cores in use, not shares of cores: parts that share a set can then be added.
     let used = users.map(|(who, cost, cores)| {
@@ -82,12 +49,11 @@ mod tests {
 
     fn limit(gateway: f64, origin: f64, load: f64, cores: [&[usize]; 3]) -> Limit {
         let server = |utilisation: f64, cores: &[usize]| ServerCost {
-            pid: 1,
             cost: Cost { utilisation, cores: cores.len() as u32, ..Cost::default() },
-            rss_peak_kib: 1,
+            ..ServerCost::default()
         };
         let mut result = load_result();
-        result.engine = server(load, cores[2]).cost;
+        result.engine.cost = server(load, cores[2]).cost;
         let (gateway, origin) = (server(gateway, cores[0]), server(origin, cores[1]));
         of(&Parts {
             load: &result,

@@ -118,7 +118,7 @@ fn line(record: &RunRecord) -> String {
         parts.load.requests_per_second,
         per_request(parts.gateway.map(|server| &server.cost)),
         per_request(parts.origin.map(|server| &server.cost)),
-        per_request(Some(&parts.load.engine)),
+        per_request(Some(&parts.load.engine.cost)),
         record.limit.map_or_else(String::new, |limit| limit.to_string()),
     );
     if !record.validity.is_valid() {

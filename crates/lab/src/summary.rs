@@ -190,8 +190,8 @@ impl CellSummary {
             cpu_us_per_request_high: cpu.map(|interval| interval.high),
             cpu_us_per_handshake: None,
             origin_cpu_us_per_request: median(&|parts| parts.origin?.cost.cpu_us_per_request),
-            load_cpu_us_per_request: median(&|parts| parts.load.engine.cpu_us_per_request),
-            rss_kib: median(&|parts| Some(parts.gateway?.rss_peak_kib as f64)),
+            load_cpu_us_per_request: median(&|parts| parts.load.engine.cost.cpu_us_per_request),
+            rss_kib: median(&|parts| Some(parts.gateway?.rss_peak_kib? as f64)),
             utilisation: median(&|parts| Some(parts.gateway?.cost.utilisation)),
             limit: usual_limit(&valid),
             validity: validity(runs, &valid),
@@ -202,7 +202,7 @@ impl CellSummary {
 /// The merged latencies of valid runs.
 pub(crate) fn latencies(valid: &[&RunRecord]) -> Option<Latencies> {
     let results = valid.iter().filter_map(|run| run.observation.load.as_ref());
-    Latencies::merge(results.map(|load| load.latency.hdr_v2.as_str()))
+    Latencies::merge(results.map(|load| load.response.hdr_v2.as_str()))
 }
 
 /// The limit of most of the runs.

@@ -10,7 +10,9 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use std::collections::BTreeMap;
-use weir_load::result::{Cost, Handshakes, Latency, LoadResult, Pacer, ServerCost};
+use weir_load::result::{
+    Asked, Cost, EngineCost, Latency, LoadResult, Negotiated, Pacer, SCHEMA, ServerCost,
+};
 
 /// The experiment of the tests, as its file would be.
 pub(crate) fn experiment() -> Experiment {
@@ -34,9 +36,15 @@ pub(crate) fn encode(nanoseconds: &[u64]) -> String {
 /// A valid result of a saturated cleartext run.
 pub(crate) fn load_result() -> LoadResult {
     let server = |cpu_us: f64, utilisation| ServerCost {
-        pid: 1,
-        cost: Cost { cpu_us, cpu_us_per_request: Some(cpu_us / 2000.0), utilisation, cores: 1 },
-        rss_peak_kib: 8000,
+        cost: Cost {
+            cpu_us,
+            cpu_us_per_request: Some(cpu_us / 2000.0),
+            utilisation,
+            cores: 1,
+            ..Cost::default()
+        },
+        rss_peak_kib: Some(8000),
+        ..ServerCost::default()
     };
     let latency = Latency {
         count: 2000,
@@ -48,44 +56,49 @@ pub(crate) fn load_result() -> LoadResult {
         p999_us: None,
         max_us: 230.0,
         hdr_v2: encode(&[200_000; 2000]),
+        ..Latency::default()
     };
     LoadResult {
-        schema: 1,
+        schema: SCHEMA,
         url: "http://127.0.0.1:1/bytes/100".into(),
-        connections: 8,
-        rate: None,
+        asked: Asked { connections: 8, ..Asked::default() },
         window_s: 0.05,
         requests: 2000,
         requests_per_second: 40_000.0,
         bytes_received: 1,
         bytes_sent: 1,
-        errors: BTreeMap::new(),
-        error_examples: BTreeMap::new(),
-        error_ratio: 0.0,
-        unsent: 0,
         answered_in_all: 3000,
-        latency: latency.clone(),
+        response: latency.clone(),
         service: latency,
         connections_opened: 8,
-        handshakes: Handshakes::default(),
-        handshakes_in_window: 0,
-        engine: server(20_000.0, 0.4).cost,
+        engine: EngineCost { cost: server(20_000.0, 0.4).cost, ..EngineCost::default() },
         servers: vec![server(50_000.0, 1.0), server(15_000.0, 0.3)],
-        pacer: None,
-        engine_was_limit: false,
         validity: "valid".into(),
+        ..LoadResult::default()
+    }
+}
+
+/// Full handshakes as the experiment of these tests asks for them, but for the version.
+pub(crate) fn negotiated(version: &str, count: u64) -> Negotiated {
+    Negotiated {
+        version: version.into(),
+        suite: "aes128-gcm-sha256".into(),
+        group: Some("x25519".into()),
+        signature: Some("ecdsa-p256-sha256".into()),
+        kind: "full".into(),
+        count,
+        ..Negotiated::default()
     }
 }
 
 /// A result that fits the cell: handshakes in a TLS mode, a pacer in an open loop, one server without a gateway.
 pub(crate) fn result_for(cell: &Cell, rate: Option<f64>) -> LoadResult {
     let mut result = load_result();
-    result.rate = rate;
+    result.asked.rate = rate;
     result.connections_opened = u64::from(cell.connections);
     if cell.mode.client() == Side::H1 {
         result.handshakes.full = 8;
-        let facts = "1.3 aes128-gcm-sha256 x25519 ecdsa-p256-sha256 full".to_owned();
-        result.handshakes.negotiated = [(facts, 8)].into();
+        result.handshakes.negotiated = vec![negotiated("1.3", 8)];
     }
     if let Some(rate) = rate {
         result.pacer = Some(Pacer {
@@ -188,8 +201,8 @@ impl Executor for MockExecutor {
         let samples: Vec<u64> = (0..result.requests.max(2000))
             .map(|_| (base * self.noise(0.25) * if self.rng.below(40) == 0 { 4.0 } else { 1.0 }) as u64)
             .collect();
-        result.latency.hdr_v2 = encode(&samples);
-        result.latency.p99_us = Some(base * self.noise(0.05) / 400.0);
+        result.response.hdr_v2 = encode(&samples);
+        result.response.p99_us = Some(base * self.noise(0.05) / 400.0);
         Ok(observation(cell, result))
     }
 }

@@ -5,7 +5,7 @@ use crate::experiment::{Experiment, Side, Tls};
 use crate::run::RunRecord;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use weir_load::result::{Handshakes, LoadResult, Pacer};
+use weir_load::result::{Handshakes, LoadResult, Negotiated, Pacer};
 
 /// `valid`, or `invalid: reason`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,7 +117,7 @@ fn connections(record: &RunRecord, load: &LoadResult) -> Option<String> {
 }
 
 fn negotiation(load: &LoadResult, client: Side, tls: &Tls) -> Option<String> {
-    let Handshakes { full, resumed, hello_retry, negotiated } = &load.handshakes;
+    let Handshakes { full, resumed, hello_retry, negotiated, .. } = &load.handshakes;
     let resumed: u64 = resumed.values().sum();
     if client == Side::H1c {
         return (full + resumed > 0).then(|| "negotiation: TLS in a cleartext mode".into());
@@ -131,15 +131,16 @@ fn negotiation(load: &LoadResult, client: Side, tls: &Tls) -> Option<String> {
     );
     // What follows the four words (the kind, ALPN) is judged by the counts below, or is not pinned.
     let is =
-        |facts: &str| facts.strip_prefix(&asked).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
-    if let Some((other, count)) = negotiated.iter().find(|(facts, count)| !is(facts) && **count > 0) {
+        |facts: &Negotiated| facts.to_string().strip_prefix(&asked).is_some_and(|rest| rest.starts_with(' '));
+    if let Some(other) = negotiated.iter().find(|facts| !is(facts) && facts.count > 0) {
+        let count = other.count;
         return Some(format!("negotiation: {count} handshakes were `{other}`, asked for was `{asked}`"));
     }
     if negotiated.is_empty() || *full == 0 {
         return Some("negotiation: no handshake was counted in a TLS mode".into());
     }
-    if load.handshakes_in_window > 0 {
-        return Some(format!("warm-up: {} handshakes fell into the window", load.handshakes_in_window));
+    if load.handshakes.in_window > 0 {
+        return Some(format!("warm-up: {} handshakes fell into the window", load.handshakes.in_window));
     }
     if resumed > 0 {
         return Some(format!("negotiation: {resumed} handshakes were resumed, none should be"));
@@ -156,7 +157,7 @@ fn pacer(record: &RunRecord, load: &LoadResult) -> Option<String> {
             pacer.achieved_ratio * 100.0
         ));
     }
-    let bound = Pacer::lag_bound_us(load.latency.p50_us);
+    let bound = Pacer::lag_bound_us(load.response.p50_us);
     (pacer.lag_p99_us > bound).then(|| {
         format!("pacer: late by {:.0} us at the 99th percentile, allowed are {bound:.0}", pacer.lag_p99_us)
     })
@@ -177,7 +178,7 @@ fn accounting(record: &RunRecord) -> Option<String> {
 mod tests {
     use super::*;
     use crate::experiment::{Load, Mode};
-    use crate::testing::{experiment, record};
+    use crate::testing::{experiment, negotiated, record};
     use weir_load::result::Pacer;
 
     fn reason(mode: Mode, load: Load, spoil: impl FnOnce(&mut RunRecord)) -> String {
@@ -231,13 +232,12 @@ mod tests {
     #[test]
     fn what_was_negotiated_is_what_was_asked_for() {
         let other = saturated(|load| {
-            load.handshakes.negotiated =
-                [("1.2 aes128-gcm-sha256 x25519 ecdsa-p256-sha256".to_owned(), 64)].into();
+            load.handshakes.negotiated = vec![negotiated("1.2", 64)];
         });
         assert!(other.starts_with("invalid: negotiation: 64 handshakes were `1.2 aes128"), "{other}");
         let longer = saturated(|load| {
-            let facts = "1.3 aes128-gcm-sha256 x25519 ecdsa-p256-sha256x full".to_owned();
-            load.handshakes.negotiated = [(facts, 64)].into();
+            let signature = Some("ecdsa-p256-sha256x".to_owned());
+            load.handshakes.negotiated = vec![Negotiated { signature, ..negotiated("1.3", 64) }];
         });
         assert!(longer.starts_with("invalid: negotiation: 64 handshakes"), "{longer}");
         let resumed = saturated(|load| {
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(resumed, "invalid: negotiation: 2 handshakes were resumed, none should be");
         let retried = saturated(|load| load.handshakes.hello_retry = 1);
         assert_eq!(retried, "invalid: negotiation: 1 handshakes needed a HelloRetryRequest");
-        let late = saturated(|load| load.handshakes_in_window = 5);
+        let late = saturated(|load| load.handshakes.in_window = 5);
         assert_eq!(late, "invalid: warm-up: 5 handshakes fell into the window");
         let none = saturated(|load| load.handshakes = Handshakes::default());
         assert_eq!(none, "invalid: negotiation: no handshake was counted in a TLS mode");

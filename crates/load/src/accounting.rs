@@ -1,7 +1,8 @@
 //! What the processes cost: CPU by their own clocks, which count nanoseconds, read at the edges of the window.
 
-use crate::options::Usage;
-use crate::result::{Cost, ServerCost};
+use crate::options::{Meter, Server as Named};
+use crate::result::{Cost, Role, ServerCost};
+use crate::usage::Usage;
 use nix::time::{ClockId, clock_getcpuclockid};
 use nix::unistd::Pid;
 use rustix::thread::sched_getaffinity;
@@ -18,6 +19,7 @@ pub(crate) struct Accounts {
 /// A named process and its descendants.
 #[derive(Debug)]
 struct Server {
+    role: Role,
     pid: u32,
     members: Vec<Member>,
 }
@@ -61,16 +63,19 @@ impl Accounts {
     ///
     /// # Errors
     /// When a process does not exist.
-    pub(crate) fn open(pids: &[u32]) -> Result<Self, Usage> {
+    pub(crate) fn open(servers: &[Named]) -> Result<Self, Usage> {
         let parents = parents();
-        let server = |pid: &u32| {
+        let server = |named: &Named| {
+            let Meter::Process(pid) = &named.meter else {
+                return Err(Usage::new("--cgroup", "", "not yet"));
+            };
             let members: Vec<Member> = family(*pid, &parents).into_iter().filter_map(member).collect();
             match members.first() {
-                Some(first) if first.pid == *pid => Ok(Server { pid: *pid, members }),
+                Some(first) if first.pid == *pid => Ok(Server { role: named.role, pid: *pid, members }),
                 _ => Err(Usage::new("--pid", &pid.to_string(), "the id of a process that runs")),
             }
         };
-        Ok(Self { servers: pids.iter().map(server).collect::<Result<_, _>>()? })
+        Ok(Self { servers: servers.iter().map(server).collect::<Result<_, _>>()? })
     }
 
     /// Reads all clocks: a system call for each process, some microseconds in all.
@@ -117,9 +122,10 @@ impl Accounts {
             let cores = usable_cores(&threads.0.0[index], &threads.1.0[index], window);
             let everyone = known.iter().chain(&born);
             costs.push(ServerCost {
-                pid: server.pid,
+                role: server.role,
+                source: format!("process {}", server.pid),
                 cost: cost(cpu, window, cores, requests),
-                rss_peak_kib: everyone.filter_map(|pid| rss_peak_kib(*pid)).sum(),
+                rss_peak_kib: Some(everyone.filter_map(|pid| rss_peak_kib(*pid)).sum()),
             });
         }
         costs
@@ -171,6 +177,7 @@ pub(crate) fn cost(cpu: Duration, window: Duration, cores: u32, requests: u64) -
     Cost {
         cpu_us,
         cpu_us_per_request: (requests > 0).then(|| cpu_us / requests as f64),
+        cpu_us_per_handshake: None,
         utilisation: cpu.as_secs_f64() / (window.as_secs_f64() * f64::from(cores.max(1))),
         cores,
     }
@@ -260,6 +267,10 @@ mod tests {
     use super::*;
     use std::process::{Child, Command, Stdio};
 
+    fn process(pid: u32) -> Named {
+        Named { role: Role::Gateway, meter: Meter::Process(pid) }
+    }
+
     /// A shell whose child burns CPU for as long as its standard input is open.
     fn burner() -> Child {
         let script = "sh -c 'while :; do :; done' & child=$!; read x; kill $child; wait; times";
@@ -277,7 +288,7 @@ mod tests {
         let mut shell = burner();
         let deadline = Instant::now() + Duration::from_secs(20);
         let accounts = loop {
-            let accounts = Accounts::open(&[shell.id()]).unwrap();
+            let accounts = Accounts::open(&[process(shell.id())]).unwrap();
             if accounts.servers[0].members.len() == 2 {
                 break accounts;
             }
@@ -304,13 +315,13 @@ mod tests {
         assert!(cost.cpu_us > 0.0 && cost.cpu_us <= accounted * 1e6);
         assert_eq!(cost.cpu_us_per_request, Some(cost.cpu_us / 10.0));
         assert_eq!(cost.cores, 1, "one thread works, however many cores it may choose from");
-        assert!(costs[0].rss_peak_kib > 0);
-        assert_eq!(accounts.gone(), [costs[0].pid], "and now it is gone");
+        assert!(costs[0].rss_peak_kib.is_some_and(|kib| kib > 0));
+        assert_eq!(accounts.gone().len(), 1, "and now it is gone");
     }
 
     #[test]
     fn a_process_that_does_not_exist_is_told() {
-        let error = Accounts::open(&[u32::MAX]).unwrap_err().to_string();
+        let error = Accounts::open(&[process(u32::MAX)]).unwrap_err().to_string();
         assert!(error.contains("--pid") && error.contains("4294967295"), "{error}");
     }
 

@@ -3,11 +3,12 @@
 use crate::accounting::{Accounts, Edge, Edges, Threads, cost};
 use crate::check::{ErrorClass, Expect};
 use crate::connection::Desk;
-use crate::options::{Options, Usage};
+use crate::options::{Options, PerConnection};
 use crate::recorder::{Recorder, Window};
 use crate::request::Request;
-use crate::result::{LoadResult, Pacer};
+use crate::result::{Asked, EngineCost, Limit, LoadResult, Pacer, SCHEMA, Unsent};
 use crate::schedule::Arrivals;
+use crate::usage::Usage;
 use crate::validity;
 use crate::worker::{Policy, Worker};
 use rustix::process::setpriority_process;
@@ -77,21 +78,21 @@ pub enum Phase {
 pub fn run(options: &Options, mut watch: impl FnMut(&Progress)) -> Result<LoadResult, LoadError> {
     options.check()?;
     let request = Request::new(options)?;
-    let endpoint = &options.target.endpoint;
+    let endpoint = &options.endpoint;
     let address = endpoint.resolve().map_err(LoadError::Resolve)?;
     let client = if endpoint.tls { Some(client(options)?) } else { None };
     let name: Option<PeerName> = match endpoint.tls {
         true => Some(endpoint.host.parse().map_err(SettingsError::UnknownName)?),
         false => None,
     };
-    let accounts = Accounts::open(&options.pids)?;
+    let accounts = Accounts::open(&options.servers)?;
     if let Some(cores) = &options.cores {
         check_cores(cores)?;
     }
 
     let expect = Expect {
-        length: options.expect.length.or_else(|| known_length(options, &request)),
-        ..options.expect
+        length: options.requests[0].expect.length.or_else(|| known_length(options, &request)),
+        ..options.requests[0].expect
     };
     let shared = Shared::new(options.workers);
     let work = |index: usize| -> Result<(), io::Error> {
@@ -99,10 +100,10 @@ pub fn run(options: &Options, mut watch: impl FnMut(&Progress)) -> Result<LoadRe
             address,
             tls: client.as_ref().map(weir_tls::Client::core).zip(name.clone()),
             connections: share(options.connections, index, options.workers),
-            per_connection: options.per_connection,
+            per_connection: per_connection(options),
             timeout: options.timeout,
         };
-        let waits = options.rate.is_some() || options.per_connection == Some(1);
+        let waits = options.schedule.rate().is_some() || options.policy.per_connection.is_single();
         let desk = Desk::new(&request, expect, Recorder::new(waits), Instant::now());
         let edges = Edges::new((index == 0).then_some(&accounts));
         let outcome = Worker::new(policy, desk, edges).and_then(|worker| shared.work(worker, index, options));
@@ -150,7 +151,7 @@ impl Shared {
     }
 
     fn work(&self, mut worker: Worker<'_>, index: usize, options: &Options) -> io::Result<()> {
-        if options.rate.is_some() {
+        if options.schedule.rate().is_some() {
             // The kernel gathers the wake-ups of 50 us by default; where it does not let us, the lag will tell.
             let _ = set_current_timer_slack(NonZeroU64::new(1));
             // On a core that it shares (with the origin, on a small machine), a pacer that waits for its turn is late. A
@@ -166,7 +167,7 @@ impl Shared {
             self.times.get().is_none() && !self.failed.load(Ordering::Acquire)
         })?;
         let Some(&(start, window)) = self.times.get() else { return Ok(()) };
-        let arrivals = options.rate.map(|rate| Arrivals::new(start, rate, index, options.workers));
+        let arrivals = options.schedule.rate().map(|rate| Arrivals::new(start, rate, index, options.workers));
         let published = &self.answered[index].0;
         let (recorder, edges) =
             worker.run(start, window, arrivals, |answered| published.store(answered, Ordering::Relaxed))?;
@@ -199,8 +200,8 @@ impl Shared {
         }
         // Far enough ahead for every worker to notice.
         let start = Instant::now() + 5 * POLL;
-        let from = start + options.warmup;
-        let to = from + options.duration;
+        let from = start + options.phases.warmup + options.phases.settle;
+        let to = from + options.phases.window;
         self.times.get_or_init(|| (start, Window { from, to }));
         let mut sleep = |phase, until: Instant| {
             loop {
@@ -237,22 +238,23 @@ const TICK: Duration = Duration::from_secs(1);
 
 fn client(options: &Options) -> Result<Client, SettingsError> {
     let tls = &options.tls;
-    let mut settings = ClientSettings { resumption: tls.resume, ..ClientSettings::default() };
+    let mut settings =
+        ClientSettings { resumption: options.policy.resume > 0.0, ..ClientSettings::default() };
     settings.roots = match (&tls.ca, tls.insecure) {
         (_, true) => Roots::DangerouslyNone,
         (Some(file), false) => Roots::File(file.clone()),
         (None, false) => Roots::Native,
     };
-    if let Some(version) = tls.version.or(tls.suite.map(weir_tls::Suite::version)) {
+    if let Some(version) = tls.versions.first().copied().or(tls.suites.first().map(|suite| suite.version())) {
         settings.versions = vec![version];
         settings.suites.retain(|suite| suite.version() == version);
         settings.groups.retain(|group| group.fits(version));
     }
-    if let Some(suite) = tls.suite {
-        settings.suites = vec![suite];
+    if !tls.suites.is_empty() {
+        settings.suites = tls.suites.clone();
     }
-    if let Some(group) = tls.group {
-        settings.groups = vec![group];
+    if !tls.groups.is_empty() {
+        settings.groups = tls.groups.clone();
     }
     settings.identity = tls.identity.as_ref().map(|(chain, key)| Identity::files(chain, key));
     Client::new(&settings)
@@ -271,8 +273,16 @@ fn check_cores(list: &cores::Cores) -> Result<(), Usage> {
 }
 
 fn known_length(options: &Options, request: &Request) -> Option<u64> {
-    let any_ok = options.expect.status.is_none_or(|status| status == 200);
-    options.target.known_length().filter(|_| any_ok && request.method != Method::Head)
+    let any_ok = options.requests[0].expect.status.is_none_or(|status| status == 200);
+    crate::target::known_length(&options.requests[0].path)
+        .filter(|_| any_ok && request.method != Method::Head)
+}
+
+fn per_connection(options: &Options) -> Option<u64> {
+    match options.policy.per_connection {
+        PerConnection::Requests { most, .. } => Some(most),
+        PerConnection::Unlimited | PerConnection::Handshake => None,
+    }
 }
 
 /// One worker's share of the connections.
@@ -309,10 +319,10 @@ fn add_up(
     let errors = ErrorClass::ALL.into_iter().zip(within.errors).filter(|(_, count)| *count > 0);
     let cores = options.workers.min(cores::allowed().map_or(usize::MAX, |cores| cores.0.len())) as u32;
     let mut result = LoadResult {
-        schema: 1,
-        url: options.target.to_string(),
-        connections: options.connections,
-        rate: options.rate,
+        schema: SCHEMA,
+        weir: env!("CARGO_PKG_VERSION").to_string(),
+        url: options.url(),
+        asked: Asked { connections: options.connections, rate: options.schedule.rate(), ..Asked::default() },
         window_s: seconds,
         requests: within.answered,
         requests_per_second: within.answered as f64 / seconds,
@@ -325,26 +335,28 @@ fn add_up(
             .map(|(class, text)| ((*class).to_string(), text.clone()))
             .collect(),
         error_ratio: if ended == 0 { 0.0 } else { error_count as f64 / ended as f64 },
-        unsent: all.planned - all.sent,
+        unsent: Unsent { count: all.planned - all.sent, ..Unsent::default() },
         answered_in_all: all.counters.answered,
-        latency: all.latency.distribution(),
+        response: all.latency.distribution(),
         service: all.service().distribution(),
         connections_opened: all.counters.connections,
-        handshakes: all.handshakes(),
-        handshakes_in_window: within.handshakes,
-        engine: cost(to.own_since(&from), window, cores, within.answered),
+        handshakes: all.handshakes(within.handshakes),
+        engine: EngineCost {
+            cost: cost(to.own_since(&from), window, cores, within.answered),
+            ..EngineCost::default()
+        },
         servers: accounts.servers((&from, &to), (&threads.0, &threads.1), window, within.answered),
-        pacer: options.rate.map(|_| Pacer {
+        pacer: options.schedule.rate().map(|_| Pacer {
             planned: all.planned,
             sent: all.sent,
             achieved_ratio: if all.planned == 0 { 0.0 } else { all.sent as f64 / all.planned as f64 },
             lag_p99_us: all.lag.quantile_us(0.99).unwrap_or_else(|| all.lag.max_us()),
             lag_max_us: all.lag.max_us(),
         }),
-        engine_was_limit: busiest >= LIMIT,
-        validity: String::new(),
+        limit: if busiest >= LIMIT { Limit::Load } else { Limit::Neither },
+        ..LoadResult::default()
     };
-    result.validity = validity::of(&result, &accounts.gone(), options.tls.resume);
+    result.validity = validity::of(&result, &accounts.gone(), options.policy.resume > 0.0);
     Some(result)
 }
 

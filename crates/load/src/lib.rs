@@ -19,12 +19,17 @@ pub mod result;
 mod schedule;
 mod table;
 mod target;
+mod usage;
 mod validity;
 mod worker;
 
 pub use check::{ErrorClass, Expect};
 pub use engine::{LoadError, Phase, Progress, run};
-pub use options::{Options, TlsOptions, Usage, size, time};
+pub use options::{
+    ArrivalKind, Close, Meter, Options, PerConnection, Phases, Policy, RateStep, RequestOptions, Resolve,
+    Route, Schedule, Server, Sni, TlsOptions,
+};
 pub use request::field;
 pub use table::table;
 pub use target::Target;
+pub use usage::{Usage, size, time};

@@ -1,87 +1,270 @@
 //! What the engine is told.
 
 use crate::check::Expect;
+use crate::result::Role;
 use crate::target::Target;
+use crate::usage::Usage;
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use weir_reactor::cores::Cores;
-use weir_tls::{Group, Suite, Version};
+use weir_tls::{Group, Signature, Suite, Version};
+use weir_transport::Endpoint;
 
 /// What the engine is told.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What to ask for.
-    pub target: Target,
+    /// Scheme, host and port of the server; it is also what `Host` and SNI say, unless they are told otherwise.
+    pub endpoint: Endpoint,
+    /// Where connections really go.
+    pub route: Route,
+    /// What is asked for.
+    pub requests: Vec<RequestOptions>,
     /// Connections in all, at least one per worker.
     pub connections: u32,
-    /// Length of the measured window.
-    pub duration: Duration,
-    /// What runs before it and is not measured.
-    pub warmup: Duration,
+    /// What is not measured before the window, and how long it is.
+    pub phases: Phases,
     /// Threads.
     pub workers: usize,
     /// The cores that the workers are put on, one after the other.
     pub cores: Option<Cores>,
-    /// Arrivals per second (open loop); `None` has each connection send as soon as it has its answer (closed loop).
-    pub rate: Option<f64>,
+    /// When requests are sent.
+    pub schedule: Schedule,
+    /// How connections are made, used and ended.
+    pub policy: Policy,
+    /// What is said and believed in TLS.
+    pub tls: TlsOptions,
+    /// Servers whose CPU is accounted.
+    pub servers: Vec<Server>,
+    /// How long a request, or the making of a connection, may take.
+    pub timeout: Duration,
+    /// What all random choices are drawn from: arrivals, requests on a connection.
+    pub seed: u64,
+    /// The calibrated ceilings to compare with; `None` where there are none.
+    pub ceilings: Option<PathBuf>,
+}
+
+/// Where connections go instead of the URL's host and port.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Route {
+    /// `--resolve HOST:PORT:ADDRESS`: the address of that host and port.
+    pub resolve: Vec<Resolve>,
+    /// `--connect-to HOST:PORT`: another host and port for the connection alone.
+    pub connect_to: Option<(String, u16)>,
+    /// `--unix-socket PATH`: a socket in the file system.
+    pub unix: Option<PathBuf>,
+    /// Local addresses, used in turn; empty lets the system choose.
+    pub sources: Vec<IpAddr>,
+}
+
+/// A host and port, and the address to use for them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolve {
+    /// As it stands in the URL.
+    pub host: String,
+    /// As it stands in the URL.
+    pub port: u16,
+    /// What the resolver is not asked for.
+    pub address: IpAddr,
+}
+
+/// One kind of request in the mix.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestOptions {
+    /// Path and query; at least `/`.
+    pub path: String,
+    /// How often it comes compared with the others; at least 1.
+    pub weight: u32,
     /// Method; `None` is GET, or POST with a body.
     pub method: Option<String>,
     /// Further fields. A `Host` among them replaces the URL's.
     pub fields: Vec<(String, String)>,
     /// The request's body.
     pub body: Option<Vec<u8>>,
-    /// Requests on one connection, then a new one; 1 is a new connection for each request. `None` is no limit.
-    pub per_connection: Option<u64>,
-    /// What is said and believed in TLS.
-    pub tls: TlsOptions,
-    /// Processes whose CPU is accounted, each with its descendants.
-    pub pids: Vec<u32>,
-    /// What every answer must be.
+    /// What its answers must be.
     pub expect: Expect,
-    /// How long a request, or the making of a connection, may take.
-    pub timeout: Duration,
 }
 
-/// What is said and believed in TLS.
+/// The phases around the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Phases {
+    /// Load flows and is not measured: caches, pools and just-in-time compilers fill.
+    pub warmup: Duration,
+    /// Load goes on unmeasured at the window's rate, so that what the warm-up left waiting is worked off.
+    pub settle: Duration,
+    /// Length of the measured window.
+    pub window: Duration,
+}
+
+/// When requests are sent.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Schedule {
+    /// Each connection sends its next request when it has its answer and has thought.
+    Closed {
+        /// The pause between an answer and the next request.
+        think: Duration,
+    },
+    /// Arrivals are planned before anything is sent.
+    Open {
+        /// How the gaps between arrivals are distributed.
+        arrivals: ArrivalKind,
+        /// Rates, one after the other, over the window; at least one. The last one's time may be left to the window.
+        steps: Vec<RateStep>,
+    },
+}
+
+/// How the gaps between arrivals are distributed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ArrivalKind {
+    /// All alike.
+    #[default]
+    Constant,
+    /// Exponentially, as if many users knew nothing of each other.
+    Poisson,
+}
+
+/// A rate, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateStep {
+    /// Arrivals per second in all.
+    pub rate: f64,
+    /// How long.
+    pub time: Duration,
+}
+
+/// How connections are made, used and ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Policy {
+    /// What one connection is used for.
+    pub per_connection: PerConnection,
+    /// Share of new TLS connections that resume a session, 0 to 100 percent; the others make full handshakes.
+    pub resume: f64,
+    /// How the engine ends a connection.
+    pub close: Close,
+}
+
+/// What one connection is used for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PerConnection {
+    /// All requests.
+    #[default]
+    Unlimited,
+    /// A number of requests from this range, drawn anew for each connection, then a new one.
+    Requests {
+        /// At least 1.
+        least: u64,
+        /// At least `least`.
+        most: u64,
+    },
+    /// No request: the handshake is what is measured.
+    Handshake,
+}
+
+/// How the engine ends a connection that it needs no more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Close {
+    /// close_notify where there is TLS, then FIN (RFC 8446 section 6.1).
+    #[default]
+    Graceful,
+    /// FIN alone.
+    Fin,
+    /// RST: neither side keeps the port in TIME_WAIT, and what is under way is lost.
+    Reset,
+}
+
+/// A server whose CPU is accounted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// What it is in the system under test.
+    pub role: Role,
+    /// Where its CPU time can be read.
+    pub meter: Meter,
+}
+
+/// Where a server's CPU time can be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Meter {
+    /// A process of this machine, with its descendants.
+    Process(u32),
+    /// A cgroup (v2) of this machine: its directory.
+    Cgroup(PathBuf),
+    /// What a shell command prints: CPU seconds so far, or a cgroup's `cpu.stat`. For other machines, over ssh.
+    Command(String),
+}
+
+/// What is said and believed in TLS. Empty lists offer all that are known.
 #[derive(Clone, Debug, Default)]
 pub struct TlsOptions {
-    /// The only version offered; `None` is both.
-    pub version: Option<Version>,
-    /// The only suite offered; `None` is all.
-    pub suite: Option<Suite>,
-    /// The only group offered; `None` is the default list.
-    pub group: Option<Group>,
+    /// Versions offered.
+    pub versions: Vec<Version>,
+    /// Suites offered, most preferred first.
+    pub suites: Vec<Suite>,
+    /// Groups offered, most preferred first.
+    pub groups: Vec<Group>,
+    /// Signature schemes offered, most preferred first.
+    pub signatures: Vec<Signature>,
+    /// Application protocols offered, most preferred first.
+    pub alpn: Vec<String>,
+    /// The server's name, instead of the URL's host.
+    pub sni: Sni,
+    /// Resume TLS 1.2 sessions by their id alone.
+    pub ids_only: bool,
+    /// A HelloRetryRequest is no reason to call the run invalid.
+    pub allow_hello_retry: bool,
     /// The authorities to believe, PEM; `None` is the system's.
     pub ca: Option<PathBuf>,
     /// Believe anyone.
     pub insecure: bool,
     /// What to present: chain and key, PEM.
     pub identity: Option<(PathBuf, PathBuf)>,
-    /// Offer to resume sessions.
-    pub resume: bool,
+    /// Where the secrets of all connections are written, in the NSS key log format.
+    pub key_log: Option<PathBuf>,
+}
+
+/// The server's name in the ClientHello (RFC 6066 section 3), which its certificate must also have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Sni {
+    /// The URL's host.
+    #[default]
+    Host,
+    /// Another name.
+    Name(String),
+    /// None is sent; the certificate must have the URL's host.
+    None,
 }
 
 impl Options {
-    /// The defaults for a target: 64 connections, a window of 10 s after a warm-up of 1 s, 1 worker, closed loop.
+    /// The defaults for a URL: GET, 64 connections that are kept, a window of 10 s after a warm-up of 1 s, 1 worker,
+    /// closed loop.
     pub fn new(target: Target) -> Self {
+        let request = RequestOptions::new(target.path);
         Self {
-            target,
+            endpoint: target.endpoint,
+            route: Route::default(),
+            requests: vec![request],
             connections: 64,
-            duration: Duration::from_secs(10),
-            warmup: Duration::from_secs(1),
+            phases: Phases {
+                warmup: Duration::from_secs(1),
+                settle: Duration::ZERO,
+                window: Duration::from_secs(10),
+            },
             workers: 1,
             cores: None,
-            rate: None,
-            method: None,
-            fields: Vec::new(),
-            body: None,
-            per_connection: None,
+            schedule: Schedule::Closed { think: Duration::ZERO },
+            policy: Policy::default(),
             tls: TlsOptions::default(),
-            pids: Vec::new(),
-            expect: Expect::default(),
+            servers: Vec::new(),
             timeout: Duration::from_secs(10),
+            seed: 1,
+            ceilings: None,
         }
+    }
+
+    /// The first URL.
+    pub fn url(&self) -> String {
+        let path = self.requests.first().map_or("/", |request| &request.path);
+        format!("{}{path}", self.endpoint)
     }
 
     /// Checks what the types allow and the engine cannot do.
@@ -104,96 +287,89 @@ impl Options {
             "at least as many connections as workers (-t)",
         )?;
         let seconds = |time: Duration| time.as_secs_f64();
-        let (duration, warmup, timeout) =
-            (seconds(self.duration), seconds(self.warmup), seconds(self.timeout));
-        range("-d", &duration, (0.001..=86_400.0).contains(&duration), "1ms to 24h")?;
+        let Phases { warmup, settle, window } = self.phases;
+        let (window, warmup, settle) = (seconds(window), seconds(warmup), seconds(settle));
+        range("-d", &window, (0.001..=86_400.0).contains(&window), "1ms to 24h")?;
         range("--warmup", &warmup, warmup <= 3600.0, "0s to 1h")?;
+        range("--settle", &settle, settle <= 3600.0, "0s to 1h")?;
+        let timeout = seconds(self.timeout);
         range("--timeout", &timeout, (0.001..=3600.0).contains(&timeout), "1ms to 1h")?;
-        if let Some(rate) = self.rate {
-            range("--rate", &rate, (0.001..=1e7).contains(&rate), "0.001 to 10000000 requests per second")?;
+        match &self.schedule {
+            Schedule::Closed { think } => {
+                let think = seconds(*think);
+                range("--think", &think, think <= 3600.0, "0s to 1h")?;
+            }
+            Schedule::Open { steps, .. } => {
+                let none = "at least one rate";
+                range("--rate", &"", !steps.is_empty(), none)?;
+                for RateStep { rate, time } in steps {
+                    let allowed = "0.001 to 10000000 requests per second";
+                    range("--rate", rate, (0.001..=1e7).contains(rate), allowed)?;
+                    range("--rate", &seconds(*time), !time.is_zero(), "steps that are longer than nothing")?;
+                }
+            }
         }
-        if let Some(number) = self.per_connection {
-            range("--requests-per-connection", &number, number >= 1, "at least 1")?;
+        if let PerConnection::Requests { least, most } = self.policy.per_connection {
+            let text = format!("{least}-{most}");
+            let allowed = "a number from 1, or a range such as 5-10";
+            range("--requests-per-connection", &text, least >= 1 && least <= most, allowed)?;
         }
-        if let Some(status) = self.expect.status {
-            range("--expect-status", &status, (200..=999).contains(&status), "a final status, 200 to 999")?;
+        let resume = self.policy.resume;
+        range("--resume", &resume, (0.0..=100.0).contains(&resume), "0 to 100 percent")?;
+        if !self.endpoint.tls {
+            let cleartext = "an https URL";
+            range("--resume", &resume, resume == 0.0, cleartext)?;
+            let handshakes = self.policy.per_connection == PerConnection::Handshake;
+            range("--handshake-only", &self.url(), !handshakes, cleartext)?;
+        }
+        if resume > 0.0 {
+            let kept = self.policy.per_connection == PerConnection::Unlimited;
+            let allowed = "with --new-connection, --requests-per-connection or --handshake-only: \
+                           connections that are kept make no handshakes";
+            range("--resume", &resume, !kept, allowed)?;
+        }
+        for request in &self.requests {
+            if let Some(status) = request.expect.status {
+                let allowed = "a final status, 200 to 999";
+                range("--expect-status", &status, (200..=999).contains(&status), allowed)?;
+            }
         }
         Ok(())
     }
 }
 
-/// A flag that cannot be followed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{flag}: `{value}` cannot be used; allowed: {allowed}")]
-pub struct Usage {
-    flag: &'static str,
-    value: String,
-    allowed: String,
-}
-
-impl Usage {
-    pub(crate) fn new(flag: &'static str, value: &str, allowed: &str) -> Self {
-        Self { flag, value: value.to_string(), allowed: allowed.to_string() }
+impl RequestOptions {
+    /// GET, no body, any answer of 200 to 299.
+    pub fn new(path: String) -> Self {
+        Self { path, weight: 1, method: None, fields: Vec::new(), body: None, expect: Expect::default() }
     }
 }
 
-/// Reads a time as people write it: `500ms`, `5s`, `1.5s`, `2m`, `1h`.
-///
-/// # Errors
-/// When the number or the unit is missing.
-pub fn time(text: &str) -> Result<Duration, String> {
-    let wrong = || "write a number and a unit: us, ms, s, m or h, such as 500ms or 2m".to_string();
-    let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).ok_or_else(wrong)?;
-    let (number, unit) = text.split_at(unit_at);
-    let seconds = match unit {
-        "us" => 1e-6,
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        _ => return Err(wrong()),
-    };
-    let number: f64 = number.parse().map_err(|_| wrong())?;
-    Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())
+impl PerConnection {
+    /// Whether no connection takes a second request.
+    pub fn is_single(self) -> bool {
+        matches!(self, Self::Requests { most: 1, .. } | Self::Handshake)
+    }
 }
 
-/// Reads a size as people write it: `1000`, `64KiB`, `1MB`. `None` when it is no size.
-pub fn size(text: &str) -> Option<u64> {
-    let unit_at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(unit_at);
-    let unit = match unit {
-        "" | "B" => 1,
-        "kB" | "KB" => 1000,
-        "MB" => 1_000_000,
-        "GB" => 1_000_000_000,
-        "KiB" => 1 << 10,
-        "MiB" => 1 << 20,
-        "GiB" => 1 << 30,
-        _ => return None,
-    };
-    number.parse::<u64>().ok()?.checked_mul(unit)
+impl Schedule {
+    /// An open loop at one constant rate.
+    pub fn constant(rate: f64, time: Duration) -> Self {
+        Self::Open { arrivals: ArrivalKind::Constant, steps: vec![RateStep { rate, time }] }
+    }
+
+    /// The first rate; `None` in a closed loop.
+    pub fn rate(&self) -> Option<f64> {
+        match self {
+            Self::Closed { .. } => None,
+            Self::Open { steps, .. } => steps.first().map(|step| step.rate),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_and_sizes_as_people_write_them() {
-        for (text, ms) in [("500ms", 500), ("5s", 5000), ("1.5s", 1500), ("2m", 120_000), ("1h", 3_600_000)] {
-            assert_eq!(time(text), Ok(Duration::from_millis(ms)), "{text}");
-        }
-        for text in ["", "5", "s", "-1s", "5 s", "1d", "1e400s", "nans", "infs"] {
-            assert!(time(text).unwrap_err().contains("500ms"), "{text}");
-        }
-        let sizes = [("0", 0), ("1000", 1000), ("64KiB", 65_536), ("1MB", 1_000_000), ("2GiB", 2 << 30)];
-        for (text, bytes) in sizes {
-            assert_eq!(size(text), Some(bytes), "{text}");
-        }
-        for text in ["", "x", "1k", "MB", "-1", "99999999999GiB"] {
-            assert_eq!(size(text), None, "{text}");
-        }
-    }
 
     #[test]
     fn options_that_cannot_be_followed_name_flag_value_and_what_is_allowed() {
@@ -205,18 +381,18 @@ mod tests {
                 "-c: `64` cannot be used; allowed: at least as many connections as workers (-t)",
             ),
             (|o| o.workers = 0, "-t: `0` cannot be used; allowed: 1 to 1024"),
-            (|o| o.duration = Duration::ZERO, "-d: `0` cannot be used; allowed: 1ms to 24h"),
+            (|o| o.phases.window = Duration::ZERO, "-d: `0` cannot be used; allowed: 1ms to 24h"),
             (|o| o.timeout = Duration::ZERO, "--timeout: `0` cannot be used; allowed: 1ms to 1h"),
             (
-                |o| o.rate = Some(0.0),
+                |o| o.schedule = Schedule::constant(0.0, Duration::from_secs(1)),
                 "--rate: `0` cannot be used; allowed: 0.001 to 10000000 requests per second",
             ),
             (
-                |o| o.per_connection = Some(0),
-                "--requests-per-connection: `0` cannot be used; allowed: at least 1",
+                |o| o.policy.per_connection = PerConnection::Requests { least: 0, most: 0 },
+                "--requests-per-connection: `0-0` cannot be used; allowed: a number from 1, or a range such as 5-10",
             ),
             (
-                |o| o.expect.status = Some(100),
+                |o| o.requests[0].expect.status = Some(100),
                 "--expect-status: `100` cannot be used; allowed: a final status, 200 to 999",
             ),
         ];

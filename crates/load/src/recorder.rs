@@ -1,7 +1,7 @@
 //! What one worker saw, and how the workers' parts become one.
 
 use crate::check::{ErrorClass, Wrong};
-use crate::result::{Handshakes, Latency};
+use crate::result::{Handshakes, Latency, Negotiated};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use hdrhistogram::Histogram;
@@ -159,8 +159,8 @@ impl Recorder {
     }
 
     /// All handshakes by what was negotiated.
-    pub(crate) fn handshakes(&self) -> Handshakes {
-        let mut handshakes = Handshakes::default();
+    pub(crate) fn handshakes(&self, in_window: u64) -> Handshakes {
+        let mut handshakes = Handshakes { in_window, ..Handshakes::default() };
         for (facts, count) in &self.negotiated {
             if facts.kind.is_resumption() {
                 *handshakes.resumed.entry(facts.kind.name().to_string()).or_default() += count;
@@ -168,7 +168,7 @@ impl Recorder {
                 handshakes.full += count;
             }
             handshakes.hello_retry += if facts.hello_retry { *count } else { 0 };
-            *handshakes.negotiated.entry(facts.to_string()).or_default() += count;
+            handshakes.negotiated.push(negotiated(facts, *count));
         }
         handshakes
     }
@@ -235,8 +235,25 @@ impl Times {
             p99_us: self.quantile_us(0.99),
             p999_us: self.quantile_us(0.999),
             max_us: self.max_us(),
+            censored: 0,
+            censored_from_us: None,
             hdr_v2: BASE64_STANDARD.encode(bytes),
         }
+    }
+}
+
+fn negotiated(facts: &Facts, count: u64) -> Negotiated {
+    Negotiated {
+        version: facts.version.to_string(),
+        suite: facts.suite.to_string(),
+        group: facts.group.map(|group| group.to_string()),
+        signature: facts.signature.map(|signature| signature.to_string()),
+        kind: facts.kind.name().to_string(),
+        hello_retry: facts.hello_retry,
+        alpn: facts.alpn.as_ref().map(|alpn| alpn.escape_ascii().to_string()),
+        chain_certificates: None,
+        chain_bytes: None,
+        count,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The request, built once and sent again and again.
 
-use crate::options::{Options, Usage};
+use crate::options::{Options, PerConnection};
+use crate::usage::Usage;
 use weir_http1::{FieldName, Method, decimal};
 
 /// The bytes of the request.
@@ -17,35 +18,38 @@ impl Request {
     /// # Errors
     /// When a method or a field cannot be sent.
     pub(crate) fn new(options: &Options) -> Result<Self, Usage> {
-        let method =
-            options.method.clone().unwrap_or(if options.body.is_some() { "POST" } else { "GET" }.into());
+        let Some(asked) = options.requests.first() else {
+            return Err(Usage::new("URL", "", "at least one request"));
+        };
+        let method = asked.method.clone().unwrap_or(if asked.body.is_some() { "POST" } else { "GET" }.into());
         if method.is_empty() || !method.bytes().all(is_token) {
             return Err(Usage::new("-X", &method, "a method: letters, digits and !#$%&'*+-.^_`|~"));
         }
-        let mut head = format!("{method} {} HTTP/1.1\r\n", options.target.path).into_bytes();
-        if !options.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
-            head.extend_from_slice(format!("Host: {}\r\n", options.target.endpoint.authority()).as_bytes());
+        let mut head = format!("{method} {} HTTP/1.1\r\n", asked.path).into_bytes();
+        if !asked.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+            head.extend_from_slice(format!("Host: {}\r\n", options.endpoint.authority()).as_bytes());
         }
         let mut closes = false;
-        for (name, value) in &options.fields {
+        for (name, value) in &asked.fields {
             check_field(name, value)?;
             let known = FieldName::of(name.as_bytes());
             closes |= known == FieldName::Connection && value.eq_ignore_ascii_case("close");
             head.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
         }
-        if let Some(body) = &options.body {
+        if let Some(body) = &asked.body {
             head.extend_from_slice(b"Content-Length: ");
             decimal(body.len() as u64, &mut head);
             head.extend_from_slice(b"\r\n");
         }
         let build = |head: &[u8], close: &[u8]| {
-            let body = options.body.as_deref().unwrap_or_default();
+            let body = asked.body.as_deref().unwrap_or_default();
             [head, close, b"\r\n", body].concat()
         };
+        let per_connection = options.policy.per_connection;
         let asks = if closes { &b""[..] } else { b"Connection: close\r\n" };
         // Only what is ever sent is kept: bodies may be large.
-        let last = if options.per_connection.is_some() { build(&head, asks) } else { Vec::new() };
-        let keep = if options.per_connection == Some(1) { Vec::new() } else { build(&head, b"") };
+        let last = if per_connection != PerConnection::Unlimited { build(&head, asks) } else { Vec::new() };
+        let keep = if per_connection.is_single() { Vec::new() } else { build(&head, b"") };
         Ok(Self { method: Method::of(method.as_bytes()), keep, last })
     }
 
@@ -96,10 +100,13 @@ fn is_token(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::RequestOptions;
 
-    fn built(change: impl FnOnce(&mut Options)) -> Result<Request, Usage> {
+    fn built(change: impl FnOnce(&mut RequestOptions, &mut Options)) -> Result<Request, Usage> {
         let mut options = Options::new("http://127.0.0.1:8080/x?y".parse().unwrap());
-        change(&mut options);
+        let mut request = options.requests.remove(0);
+        change(&mut request, &mut options);
+        options.requests.push(request);
         Request::new(&options)
     }
 
@@ -109,13 +116,13 @@ mod tests {
 
     #[test]
     fn the_bytes_of_a_request() {
-        let request = built(|_| {}).unwrap();
+        let request = built(|_, _| {}).unwrap();
         assert_eq!(text(request.bytes(false)), "GET /x?y HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n");
         assert_eq!(request.method, Method::Get);
-        let request = built(|options| {
-            options.fields = vec![("HOST".into(), "a".into()), ("X".into(), "1".into())];
-            options.body = Some(b"hello".to_vec());
-            options.per_connection = Some(3);
+        let request = built(|request, options| {
+            request.fields = vec![("HOST".into(), "a".into()), ("X".into(), "1".into())];
+            request.body = Some(b"hello".to_vec());
+            options.policy.per_connection = PerConnection::Requests { least: 3, most: 3 };
         })
         .unwrap();
         let head = "POST /x?y HTTP/1.1\r\nHOST: a\r\nX: 1\r\nContent-Length: 5\r\n";
@@ -125,12 +132,12 @@ mod tests {
 
     #[test]
     fn what_cannot_be_sent_is_refused_by_its_flag() {
-        let error = built(|options| options.method = Some("GE T".into())).unwrap_err().to_string();
+        let error = built(|request, _| request.method = Some("GE T".into())).unwrap_err().to_string();
         assert!(error.contains("-X") && error.contains("GE T"), "{error}");
         for (name, value) in
             [("", "x"), ("a b", "x"), ("a", "x\r\ny"), ("Content-Length", "5"), ("expect", "x")]
         {
-            let error = built(|options| options.fields = vec![(name.into(), value.into())]).unwrap_err();
+            let error = built(|request, _| request.fields = vec![(name.into(), value.into())]).unwrap_err();
             assert!(error.to_string().contains("-H"), "{error}");
         }
         assert!(field("no colon").is_err());

@@ -2,21 +2,26 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// One measured window.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadResult {
-    /// Version of this layout.
+    /// Version of this layout: [`SCHEMA`].
     pub schema: u32,
-    /// The URL that was asked for.
+    /// Version of the program.
+    pub weir: String,
+    /// The URL that was asked for; the first, where there are several.
     pub url: String,
-    /// Connections held open.
-    pub connections: u32,
-    /// Offered rate per second; `None` in a closed loop.
-    pub rate: Option<f64>,
+    /// What the run was told to do.
+    pub asked: Asked,
+    /// The run was ended early: what was measured until then is here.
+    pub partial: bool,
+    /// The phases of the run in their order, as long as they were: `opening`, `warm-up`, `settle`, `window`, `drain`.
+    pub phases: Vec<PhaseTime>,
     /// Length of the measured window in seconds, as it was.
     pub window_s: f64,
-    /// Requests answered rightly within the window.
+    /// Requests answered rightly within the window; in a handshake-only run, handshakes finished rightly.
     pub requests: u64,
     /// `requests` over `window_s`.
     pub requests_per_second: f64,
@@ -28,38 +33,151 @@ pub struct LoadResult {
     /// it count too.
     pub errors: BTreeMap<String, u64>,
     /// The first error of each class in words, the warm-up's included.
-    #[serde(default)]
     pub error_examples: BTreeMap<String, String>,
     /// Errors over all requests that ended in the window.
     pub error_ratio: f64,
     /// Planned arrivals of an open loop that could not be sent by the end.
-    pub unsent: u64,
+    pub unsent: Unsent,
     /// Right answers of the whole run, warm-up and drain included.
-    #[serde(default)]
     pub answered_in_all: u64,
-    /// Response time of the right answers to requests that were planned within the window, whenever they ended. It is
-    /// the end minus the planned instant: in an open loop that of the schedule, in a closed loop when the connection
-    /// was free (its first byte is written then; with a new connection for each request, its making begins then).
-    pub latency: Latency,
+    /// Response time of the requests that were planned within the window, whenever they ended. It is the end minus the
+    /// planned instant: in an open loop that of the schedule, in a closed loop when the connection was free (its first
+    /// byte is written then; with a new connection for each request, its making begins then). Requests that timed out
+    /// and arrivals that were never sent are censored: they are in it with the time that they had waited at least.
+    pub response: Latency,
     /// Service time: end minus first byte written.
     pub service: Latency,
+    /// First byte of the answer minus first byte of the request.
+    pub first_byte: Latency,
+    /// TCP connect, of connections that were begun within the window.
+    pub connect: Latency,
+    /// From the connected socket to the end of the handshake, by its kind: `full`, `resume-1.2-id`,
+    /// `resume-1.2-ticket`, `resume-1.3-psk`; of connections that were begun within the window.
+    pub handshake: BTreeMap<String, Latency>,
+    /// One row for each step of a rate that ramps; empty otherwise.
+    pub steps: Vec<Step>,
+    /// One row for each second of the window.
+    pub seconds: Vec<Second>,
     /// Connections opened during the whole run, warm-up included.
     pub connections_opened: u64,
-    /// Handshakes of the whole run, as negotiated.
+    /// Those of them within the window.
+    pub connections_opened_in_window: u64,
+    /// Handshakes, as negotiated.
     pub handshakes: Handshakes,
-    /// Handshakes that were finished within the window.
-    #[serde(default)]
-    pub handshakes_in_window: u64,
     /// The engine's own cost within the window.
-    pub engine: Cost,
-    /// The cost of each process named with `--pid` (its children included) within the window, in the order given.
+    pub engine: EngineCost,
+    /// The cost of each server that was named, within the window, in the order given.
     pub servers: Vec<ServerCost>,
     /// How late the pacer was, `None` in a closed loop.
     pub pacer: Option<Pacer>,
-    /// True when the engine itself was the limit: its busiest worker was on a CPU for at least 95 % of the window.
-    pub engine_was_limit: bool,
+    /// What the engine itself can do on this machine at most in such a run; `None` where it was not calibrated.
+    pub ceiling: Option<Ceiling>,
+    /// What held the rate down.
+    pub limit: Limit,
+    /// What is to be known before the figures are believed.
+    pub warnings: Vec<String>,
     /// `valid`, or `invalid: reason`.
     pub validity: String,
+}
+
+/// The layout's version.
+pub const SCHEMA: u32 = 2;
+
+/// What a run was told to do, with the defaults filled in.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// Connections held open; with new connections, at once at most.
+    pub connections: u32,
+    /// Threads.
+    pub workers: u32,
+    /// The cores they were put on, in the order of the workers; empty where the system chose.
+    pub cores: Vec<usize>,
+    /// Offered rate per second (the first step's, where it ramps); `None` in a closed loop.
+    pub rate: Option<f64>,
+    /// `constant` or `poisson`; `None` in a closed loop.
+    pub arrivals: Option<String>,
+    /// Microseconds between an answer and the next request in a closed loop.
+    pub think_us: f64,
+    /// What random choices were drawn from.
+    pub seed: u64,
+    /// Different requests in the mix.
+    pub mix: u32,
+    /// `keep-alive`, `handshake-only`, or the requests on a connection, such as `1` or `5-10`.
+    pub requests_per_connection: String,
+    /// Share of the new TLS connections that resume, in percent.
+    pub resume_percent: f64,
+    /// How connections are ended: `graceful`, `fin`, `rst`.
+    pub close: String,
+    /// Local addresses; empty where the system chose.
+    pub sources: Vec<String>,
+    /// TLS versions offered; all of these lists are empty in cleartext.
+    pub tls_versions: Vec<String>,
+    /// Suites offered.
+    pub suites: Vec<String>,
+    /// Groups offered.
+    pub groups: Vec<String>,
+    /// Signature schemes offered; empty is all that are known.
+    pub signatures: Vec<String>,
+    /// Application protocols offered.
+    pub alpn: Vec<String>,
+    /// Whether the server's certificate was verified.
+    pub verified: bool,
+}
+
+/// A phase of the run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PhaseTime {
+    /// `opening`, `warm-up`, `settle`, `window` or `drain`.
+    pub name: String,
+    /// How long it was.
+    pub seconds: f64,
+}
+
+/// Arrivals that were planned and never sent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Unsent {
+    /// How many.
+    pub count: u64,
+    /// How long the oldest had waited at the window's end.
+    pub oldest_us: f64,
+    /// How long they had waited on average.
+    pub mean_us: f64,
+}
+
+/// One step of a rate that ramps.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// Arrivals per second.
+    pub rate: f64,
+    /// Where it begins, in seconds from the window's start.
+    pub from_s: f64,
+    /// Where it ends.
+    pub to_s: f64,
+    /// Arrivals planned in it.
+    pub planned: u64,
+    /// Response time of the requests that were planned in it.
+    pub response: Latency,
+}
+
+/// One second of the window; the last may be shorter.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Second {
+    /// Where it begins, in seconds from the window's start.
+    pub at_s: f64,
+    /// Requests answered rightly in it.
+    pub requests: u64,
+    /// Errors in it.
+    pub errors: u64,
+    /// Handshakes finished in it.
+    pub handshakes: u64,
+    /// Connections that stood at its end.
+    pub connections: u64,
+    /// Arrivals that waited to be sent at its end.
+    pub waiting: u64,
+    /// Median response time of the requests that ended in it, to 2 digits; `None` with fewer than 20.
+    pub p50_us: Option<f64>,
+    /// 99th percentile, to 2 digits; `None` with fewer than 1000.
+    pub p99_us: Option<f64>,
 }
 
 /// A distribution of times; percentiles that too few samples stand behind are `None`.
@@ -81,21 +199,87 @@ pub struct Latency {
     pub p999_us: Option<f64>,
     /// Largest.
     pub max_us: f64,
+    /// Samples that are only known to be at least as long as they stand here: time-outs, and arrivals never sent.
+    #[serde(default)]
+    pub censored: u64,
+    /// The shortest of them: percentiles from here on are lower bounds (written "p99 >= 2 s").
+    #[serde(default)]
+    pub censored_from_us: Option<f64>,
     /// HDR histogram, V2 serialisation, base64: unit nanoseconds, 3 digits. The form in which runs are merged.
     pub hdr_v2: String,
 }
 
 /// Handshakes counted by what was negotiated.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Handshakes {
-    /// Full handshakes.
+    /// Full handshakes of the whole run.
     pub full: u64,
-    /// Resumed handshakes by kind (`resume-1.2-id`, `resume-1.2-ticket`, `resume-1.3-psk`).
+    /// Resumed handshakes of the whole run by kind (`resume-1.2-id`, `resume-1.2-ticket`, `resume-1.3-psk`).
     pub resumed: BTreeMap<String, u64>,
     /// Handshakes that needed a HelloRetryRequest.
     pub hello_retry: u64,
-    /// Each combination of version, suite, group and signature scheme that was negotiated.
-    pub negotiated: BTreeMap<String, u64>,
+    /// Full handshakes that were made before the warm-up so that there were sessions to resume.
+    pub primed: u64,
+    /// Connections that were to resume and had a session to offer.
+    pub offered: u64,
+    /// Those of them that the server made a full handshake of.
+    pub declined: u64,
+    /// Connections that were to resume and had no session: each was made by a full handshake, and the run is invalid.
+    pub had_nothing: u64,
+    /// Handshakes that were finished within the window.
+    pub in_window: u64,
+    /// Resumptions among them.
+    pub resumed_in_window: u64,
+    /// `in_window` over the window's seconds.
+    pub per_second: f64,
+    /// Each combination that was negotiated, over the whole run.
+    pub negotiated: Vec<Negotiated>,
+}
+
+/// What handshakes agreed on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Negotiated {
+    /// `1.2` or `1.3`.
+    pub version: String,
+    /// The cipher suite.
+    pub suite: String,
+    /// The key exchange's group; `None` where there was no key exchange.
+    pub group: Option<String>,
+    /// The server's signature scheme; `None` in a resumption.
+    pub signature: Option<String>,
+    /// `full`, `resume-1.2-id`, `resume-1.2-ticket` or `resume-1.3-psk`.
+    pub kind: String,
+    /// Whether a HelloRetryRequest came first.
+    pub hello_retry: bool,
+    /// The application protocol.
+    pub alpn: Option<String>,
+    /// Certificates that the server sent; `None` in a resumption.
+    pub chain_certificates: Option<u32>,
+    /// Their bytes in all.
+    pub chain_bytes: Option<u32>,
+    /// How many handshakes.
+    pub count: u64,
+}
+
+impl fmt::Display for Negotiated {
+    /// The order of [`weir_tls::Facts`].
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {}", self.version, self.suite)?;
+        for word in [&self.group, &self.signature].into_iter().flatten() {
+            write!(formatter, " {word}")?;
+        }
+        write!(formatter, " {}", self.kind)?;
+        if self.hello_retry {
+            formatter.write_str(" hello-retry")?;
+        }
+        if let Some(alpn) = &self.alpn {
+            write!(formatter, " alpn={alpn}")?;
+        }
+        if let (Some(certificates), Some(bytes)) = (self.chain_certificates, self.chain_bytes) {
+            write!(formatter, " chain={certificates}/{bytes}")?;
+        }
+        Ok(())
+    }
 }
 
 /// CPU that a process used.
@@ -105,6 +289,9 @@ pub struct Cost {
     pub cpu_us: f64,
     /// CPU time per right answer.
     pub cpu_us_per_request: Option<f64>,
+    /// CPU time per handshake, where there was at least one for each request.
+    #[serde(default)]
+    pub cpu_us_per_handshake: Option<f64>,
     /// Share of the time of `cores`: 1.0 is all of them all the time.
     pub utilisation: f64,
     /// The cores that its working threads can use at once: those that they are allowed, at most one for each thread.
@@ -112,16 +299,99 @@ pub struct Cost {
     pub cores: u32,
 }
 
-/// What a server process used.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ServerCost {
-    /// The process that was named.
-    pub pid: u32,
-    /// CPU of it and of its descendants.
+/// What the engine itself used.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct EngineCost {
+    /// The whole process.
     #[serde(flatten)]
     pub cost: Cost,
-    /// Peak resident memory, summed over the processes, in KiB.
-    pub rss_peak_kib: u64,
+    /// Each worker's part, in their order.
+    pub workers: Vec<WorkerCost>,
+    /// 99th percentile of the time that a worker took from a poll to the end of the events that it told of: what the
+    /// last of them waited for the others at most.
+    pub loop_lag_p99_us: f64,
+    /// The longest such time.
+    pub loop_lag_max_us: f64,
+}
+
+/// One worker of the engine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorkerCost {
+    /// The core it was put on; `None` where the system chose.
+    pub core: Option<usize>,
+    /// CPU time in microseconds within the window.
+    pub cpu_us: f64,
+    /// Share of the window that it was on a CPU.
+    pub utilisation: f64,
+}
+
+/// What a server used.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ServerCost {
+    /// Which part of the system it is.
+    pub role: Role,
+    /// Where the figure comes from, such as `process 4711`, `cgroup /sys/fs/cgroup/x` or `command ssh host ..`.
+    pub source: String,
+    /// Its CPU, with that of its descendants.
+    #[serde(flatten)]
+    pub cost: Cost,
+    /// Peak resident memory, summed over the processes, in KiB; `None` where only CPU is told.
+    pub rss_peak_kib: Option<u64>,
+}
+
+/// What a named server is in the system under test.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// What the engine talks to.
+    #[default]
+    Gateway,
+    /// What stands behind it.
+    Origin,
+}
+
+/// What held the rate down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Limit {
+    /// The server that the engine talks to.
+    #[serde(rename = "gateway")]
+    Gateway,
+    /// What stands behind it.
+    #[serde(rename = "origin")]
+    Origin,
+    /// The engine itself.
+    #[serde(rename = "load")]
+    Load,
+    /// A core that several of them share was full, and none of them dominated it.
+    #[serde(rename = "shared cores")]
+    SharedCores,
+    /// None of those that were accounted.
+    #[default]
+    #[serde(rename = "neither")]
+    Neither,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(match self {
+            Self::Gateway => "gateway",
+            Self::Origin => "origin",
+            Self::Load => "load",
+            Self::SharedCores => "shared cores",
+            Self::Neither => "neither",
+        })
+    }
+}
+
+/// The engine's own ceiling, as `weir calibrate` measured it on this machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ceiling {
+    /// The calibrated cell that is most like this run.
+    pub cell: String,
+    /// Requests (or handshakes) per second that one worker can do at most.
+    pub per_worker: f64,
+    /// This run's rate over the ceiling of all its workers.
+    pub share: f64,
 }
 
 /// How well an open loop kept its schedule.
@@ -166,46 +436,73 @@ pub(crate) mod tests {
             p99_us: Some(1234.5),
             p999_us: None,
             max_us: 2_345_678.0,
+            censored: 0,
+            censored_from_us: None,
             hdr_v2: String::new(),
         };
         LoadResult {
-            schema: 1,
+            schema: SCHEMA,
+            weir: "0.1.0".into(),
             url: "https://127.0.0.1:8443/bytes/1000".into(),
-            connections: 64,
-            rate: None,
+            asked: Asked {
+                connections: 64,
+                workers: 1,
+                mix: 1,
+                requests_per_connection: "keep-alive".into(),
+                close: "graceful".into(),
+                ..Asked::default()
+            },
             window_s: 2.0,
             requests: 50_000,
             requests_per_second: 25_000.0,
             bytes_received: 57_500_000,
             bytes_sent: 3_000_000,
-            errors: BTreeMap::new(),
-            error_examples: BTreeMap::new(),
-            error_ratio: 0.0,
-            unsent: 0,
             answered_in_all: 75_000,
             service: latency.clone(),
-            latency,
+            response: latency,
             connections_opened: 64,
             handshakes: Handshakes {
                 full: 64,
-                negotiated: [("1.3 aes128-gcm-sha256 x25519 ecdsa-p256-sha256 full".into(), 64)].into(),
+                negotiated: vec![Negotiated {
+                    version: "1.3".into(),
+                    suite: "aes128-gcm-sha256".into(),
+                    group: Some("x25519".into()),
+                    signature: Some("ecdsa-p256-sha256".into()),
+                    kind: "full".into(),
+                    chain_certificates: Some(1),
+                    chain_bytes: Some(543),
+                    count: 64,
+                    ..Negotiated::default()
+                }],
                 ..Handshakes::default()
             },
-            handshakes_in_window: 0,
-            engine: Cost { cpu_us: 600_000.0, cpu_us_per_request: Some(12.0), utilisation: 0.3, cores: 1 },
+            engine: EngineCost {
+                cost: Cost {
+                    cpu_us: 600_000.0,
+                    cpu_us_per_request: Some(12.0),
+                    utilisation: 0.3,
+                    cores: 1,
+                    ..Cost::default()
+                },
+                workers: vec![WorkerCost { core: Some(1), cpu_us: 590_000.0, utilisation: 0.295 }],
+                loop_lag_p99_us: 310.0,
+                loop_lag_max_us: 950.0,
+            },
             servers: vec![ServerCost {
-                pid: 4711,
+                role: Role::Gateway,
+                source: "process 4711".into(),
                 cost: Cost {
                     cpu_us: 1_900_000.0,
                     cpu_us_per_request: Some(38.0),
                     utilisation: 0.95,
                     cores: 1,
+                    ..Cost::default()
                 },
-                rss_peak_kib: 12_345,
+                rss_peak_kib: Some(12_345),
             }],
-            pacer: None,
-            engine_was_limit: false,
+            limit: Limit::Gateway,
             validity: "valid".into(),
+            ..LoadResult::default()
         }
     }
 
@@ -213,6 +510,6 @@ pub(crate) mod tests {
     fn a_result_survives_its_json() {
         let text = serde_json::to_string(&sample()).unwrap();
         assert_eq!(serde_json::from_str::<LoadResult>(&text).unwrap(), sample());
-        assert!(text.contains(r#""pid":4711,"cpu_us":1900000.0"#), "{text}");
+        assert!(text.contains(r#""source":"process 4711","cpu_us":1900000.0"#), "{text}");
     }
 }

@@ -6,14 +6,14 @@ use std::fmt::Write as _;
 /// The result as lines of text for people.
 pub fn table(result: &LoadResult) -> String {
     let mut out = String::new();
-    let loop_kind = match result.rate {
+    let loop_kind = match result.asked.rate {
         None => "closed loop".to_string(),
         Some(rate) => format!("open loop at {} per second", number(rate)),
     };
     let _ = writeln!(
         out,
         "{}  {} connections, {loop_kind}, {:.2} s",
-        result.url, result.connections, result.window_s
+        result.url, result.asked.connections, result.window_s
     );
     let mut row = |name: &str, text: String| {
         let _ = writeln!(out, "  {name:<14} {text}");
@@ -43,7 +43,7 @@ pub fn table(result: &LoadResult) -> String {
     for (class, text) in before {
         row("warm-up", format!("{class}: {text}"));
     }
-    let ours = latency(&result.latency);
+    let ours = latency(&result.response);
     row("latency", ours.clone());
     let service = latency(&result.service);
     if service != ours {
@@ -56,24 +56,23 @@ pub fn table(result: &LoadResult) -> String {
                 "{} planned, {} sent, {} unsent; lag p99 {}, max {}",
                 pacer.planned,
                 pacer.sent,
-                result.unsent,
+                result.unsent.count,
                 time(pacer.lag_p99_us),
                 time(pacer.lag_max_us)
             ),
         );
     }
     row("connections", format!("{} opened", result.connections_opened));
-    for (negotiated, count) in &result.handshakes.negotiated {
-        row("handshakes", format!("{count} {negotiated}"));
+    for negotiated in &result.handshakes.negotiated {
+        row("handshakes", format!("{} {negotiated}", negotiated.count));
     }
-    row("load CPU", cost(&result.engine));
+    row("load CPU", cost(&result.engine.cost));
     for server in &result.servers {
-        let rss = size(server.rss_peak_kib as f64 * 1024.0);
-        row("server CPU", format!("{}, peak {rss} (process {})", cost(&server.cost), server.pid));
+        let rss = server.rss_peak_kib.map(|kib| format!(", peak {}", size(kib as f64 * 1024.0)));
+        let rss = rss.unwrap_or_default();
+        row("server CPU", format!("{}{rss} ({})", cost(&server.cost), server.source));
     }
-    let limit =
-        if result.engine_was_limit { "the load engine itself was the limit" } else { "not the load engine" };
-    row("limit", limit.into());
+    row("limit", result.limit.to_string());
     row("validity", result.validity.clone());
     out
 }
@@ -135,10 +134,10 @@ https://127.0.0.1:8443/bytes/1000  64 connections, closed loop, 2.00 s
   errors         none
   latency        mean 63.2 us, sd 12.5 us, p50 61.5 us, p90 80.0 us, p99 1.23 ms, p99.9 too few, max 2.35 s
   connections    64 opened
-  handshakes     64 1.3 aes128-gcm-sha256 x25519 ecdsa-p256-sha256 full
+  handshakes     64 1.3 aes128-gcm-sha256 x25519 ecdsa-p256-sha256 full chain=1/543
   load CPU       12.00 us per request, 30 % of 1 core
   server CPU     38.00 us per request, 95 % of 1 core, peak 12.6 MB (process 4711)
-  limit          not the load engine
+  limit          gateway
   validity       valid
 ";
         assert_eq!(table(&sample()), expected);
@@ -147,8 +146,8 @@ https://127.0.0.1:8443/bytes/1000  64 connections, closed loop, 2.00 s
     #[test]
     fn an_open_loop_tells_its_schedule_and_errors_their_words() {
         let mut result = sample();
-        result.rate = Some(1000.0);
-        result.unsent = 3;
+        result.asked.rate = Some(1000.0);
+        result.unsent.count = 3;
         result.pacer = Some(Pacer {
             planned: 2000,
             sent: 1997,

@@ -14,12 +14,12 @@ pub(crate) fn of(result: &LoadResult, gone: &[u32], resume: bool) -> String {
         reasons.push("no request was answered rightly within the window".to_string());
     }
     if let Some(pacer) = &result.pacer {
-        let allowed = Pacer::lag_bound_us(result.latency.p50_us);
+        let allowed = Pacer::lag_bound_us(result.response.p50_us);
         if pacer.achieved_ratio < Pacer::LEAST_ACHIEVED {
             let percent = pacer.achieved_ratio * 100.0;
             reasons.push(format!(
                 "pacer (sent {percent:.1} % of the planned arrivals; {} unsent)",
-                result.unsent
+                result.unsent.count
             ));
         }
         if pacer.lag_p99_us > allowed {
@@ -69,7 +69,7 @@ mod tests {
     fn an_open_loop_must_keep_its_schedule() {
         let with = |achieved_ratio, lag_p99_us, p50_us| {
             let mut result = sample();
-            result.latency.p50_us = Some(p50_us);
+            result.response.p50_us = Some(p50_us);
             let pacer = Pacer { planned: 1000, sent: 990, achieved_ratio, lag_p99_us, lag_max_us: 5000.0 };
             result.pacer = Some(pacer);
             of(&result, &[], false)

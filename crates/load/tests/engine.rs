@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use weir_load::result::LoadResult;
-use weir_load::{Expect, Options, run};
+use weir_load::{Expect, Options, PerConnection, Schedule, run};
 use weir_origin::{Handle, Origin, Settings, Totals};
 
 /// A running test server with a cleartext and a TLS listener.
@@ -38,8 +38,8 @@ impl Server {
 fn options(url: &str) -> Options {
     let mut options = Options::new(url.parse().unwrap());
     options.connections = 8;
-    options.duration = Duration::from_millis(300);
-    options.warmup = Duration::from_millis(50);
+    options.phases.window = Duration::from_millis(300);
+    options.phases.warmup = Duration::from_millis(50);
     options
 }
 
@@ -47,11 +47,16 @@ fn load(options: &Options) -> LoadResult {
     run(options, |_| {}).unwrap()
 }
 
+/// A new connection after that many requests.
+fn requests(number: u64) -> PerConnection {
+    PerConnection::Requests { least: number, most: number }
+}
+
 /// What every good run tells.
 fn assert_good(result: &LoadResult) {
     assert_eq!(result.errors, [].into(), "{:?}", result.error_examples);
     assert!(result.requests > 0 && result.error_ratio == 0.0);
-    assert!(result.engine.cpu_us > 0.0);
+    assert!(result.engine.cost.cpu_us > 0.0);
 }
 
 #[test]
@@ -66,8 +71,8 @@ fn both_sides_count_the_same_in_a_closed_loop() {
     assert_eq!((totals.connections, result.connections_opened), (8, 8));
     assert_eq!(totals.bytes_sent, 1000 * result.answered_in_all);
     assert!(result.requests < result.answered_in_all, "the warm-up is cut off");
-    assert!(result.bytes_received > 1000 * result.requests && result.latency.count > 0);
-    assert_eq!(result.latency, result.service);
+    assert!(result.bytes_received > 1000 * result.requests && result.response.count > 0);
+    assert_eq!(result.response, result.service);
     assert_eq!(result.handshakes.full, 0);
 }
 
@@ -76,21 +81,22 @@ fn both_sides_count_the_same_handshakes() {
     let server = Server::start(1);
     let mut options = options(&format!("{}/bytes/100?chunked=1", server.https));
     options.tls.ca = Some(server.ca.clone());
-    options.tls.version = Some("1.3".parse().unwrap());
-    options.tls.group = Some("x25519".parse().unwrap());
+    options.tls.versions = vec!["1.3".parse().unwrap()];
+    options.tls.groups = vec!["x25519".parse().unwrap()];
     let kept = load(&options);
     assert_good(&kept);
     assert_eq!((kept.handshakes.full, kept.connections_opened), (8, 8));
 
-    options.per_connection = Some(1);
+    options.policy.per_connection = requests(1);
     let new = load(&options);
     assert_good(&new);
-    assert!(new.handshakes.full >= new.answered_in_all && new.handshakes_in_window > 0);
+    assert!(new.handshakes.full >= new.answered_in_all && new.handshakes.in_window > 0);
     assert_eq!(new.handshakes.resumed, [].into(), "nothing was offered");
     let negotiated = ["1.3 aes128-gcm-sha256 x25519 ecdsa-p256-sha256 full"];
-    assert_eq!(new.handshakes.negotiated.keys().collect::<Vec<_>>(), negotiated);
+    let shown: Vec<String> = new.handshakes.negotiated.iter().map(ToString::to_string).collect();
+    assert_eq!(shown, negotiated);
 
-    options.tls.resume = true;
+    options.policy.resume = 100.0;
     let resumed = load(&options);
     assert_good(&resumed);
     assert!(resumed.handshakes.resumed["resume-1.3-psk"] > resumed.handshakes.full);
@@ -108,9 +114,9 @@ fn both_sides_count_the_same_handshakes() {
 fn every_kept_connection_has_had_a_request_before_the_warm_up() {
     let server = Server::start(1);
     let mut options = options(&format!("{}/?delay_ms=20", server.http));
-    options.rate = Some(1.0);
-    options.warmup = Duration::ZERO;
-    options.duration = Duration::from_millis(10);
+    options.phases.warmup = Duration::ZERO;
+    options.phases.window = Duration::from_millis(10);
+    options.schedule = Schedule::constant(1.0, options.phases.window);
     let result = load(&options);
     // The one arrival of the schedule may or may not be answered.
     assert!((8..=9).contains(&result.answered_in_all), "{} answered", result.answered_in_all);
@@ -121,7 +127,7 @@ fn every_kept_connection_has_had_a_request_before_the_warm_up() {
 fn a_connection_ends_after_its_requests() {
     let server = Server::start(1);
     let mut options = options(&format!("{}/", server.http));
-    options.per_connection = Some(10);
+    options.policy.per_connection = requests(10);
     let result = load(&options);
     assert_good(&result);
     let totals = server.stop();
@@ -135,8 +141,8 @@ fn a_delay_of_the_server_is_in_every_latency() {
     let server = Server::start(1);
     let result = load(&options(&format!("{}/bytes/10?delay_ms=20", server.http)));
     assert_good(&result);
-    assert!(result.latency.p50_us.unwrap() >= 20_000.0, "{:?}", result.latency);
-    assert!(result.latency.mean_us >= 20_000.0);
+    assert!(result.response.p50_us.unwrap() >= 20_000.0, "{:?}", result.response);
+    assert!(result.response.mean_us >= 20_000.0);
     server.stop();
 }
 
@@ -147,12 +153,12 @@ fn the_wait_for_a_free_connection_counts() {
     let server = Server::start(1);
     let mut options = options(&format!("{}/?delay_ms=50", server.http));
     options.connections = 1;
-    options.rate = Some(100.0);
-    options.duration = Duration::from_millis(600);
+    options.phases.window = Duration::from_millis(600);
+    options.schedule = Schedule::constant(100.0, options.phases.window);
     let result = load(&options);
-    assert!(result.latency.max_us >= 200_000.0, "{:?}", result.latency);
-    assert!(result.service.mean_us >= 50_000.0 && result.service.mean_us < result.latency.mean_us);
-    assert!(result.unsent > 0);
+    assert!(result.response.max_us >= 200_000.0, "{:?}", result.response);
+    assert!(result.service.mean_us >= 50_000.0 && result.service.mean_us < result.response.mean_us);
+    assert!(result.unsent.count > 0);
     assert!(result.validity.starts_with("invalid: pacer (sent "), "{}", result.validity);
     server.stop();
 }
@@ -163,15 +169,15 @@ fn planned_arrivals_are_sent_or_told_as_unsent() {
     for (workers, rate) in [(1, 500.0), (3, 1000.0)] {
         let mut options = options(&format!("{}/bytes/10", server.http));
         options.workers = workers;
-        options.rate = Some(rate);
+        options.schedule = Schedule::constant(rate, options.phases.window);
         let result = load(&options);
         let pacer = result.pacer.as_ref().unwrap();
         // The window is 300 ms of a constant schedule, and may begin between two arrivals.
         let expected = (rate * 0.3) as u64;
         assert!((expected - 1..=expected + 1).contains(&pacer.planned), "{pacer:?}");
-        assert_eq!(pacer.planned, pacer.sent + result.unsent);
+        assert_eq!(pacer.planned, pacer.sent + result.unsent.count);
         assert_eq!(result.errors, [].into());
-        assert_eq!(result.latency.count, pacer.sent, "all that were sent were answered");
+        assert_eq!(result.response.count, pacer.sent, "all that were sent were answered");
     }
     server.stop();
 }
@@ -180,8 +186,8 @@ fn planned_arrivals_are_sent_or_told_as_unsent() {
 fn a_new_connection_for_each_arrival() {
     let server = Server::start(1);
     let mut options = options(&format!("{}/", server.http));
-    options.rate = Some(300.0);
-    options.per_connection = Some(1);
+    options.schedule = Schedule::constant(300.0, options.phases.window);
+    options.policy.per_connection = requests(1);
     let result = load(&options);
     assert_eq!(result.errors, [].into(), "{:?}", result.error_examples);
     let totals = server.stop();
@@ -194,16 +200,19 @@ fn a_port_that_refuses_is_no_speed_and_no_storm() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     drop(listener);
-    for per_connection in [None, Some(1)] {
+    for per_connection in [PerConnection::Unlimited, requests(1)] {
         let mut options = options(&url);
-        options.per_connection = per_connection;
+        options.policy.per_connection = per_connection;
         let result = load(&options);
-        assert_eq!((result.requests, result.latency.count), (0, 0));
+        assert_eq!((result.requests, result.response.count), (0, 0));
         // Nine tries in 350 ms would be 10 + 20 + 40 + .. ms of rest.
         assert!((1..=8 * 9).contains(&result.errors["connect_refused"]), "{:?}", result.errors);
         assert_eq!(result.error_ratio, 1.0);
         assert!(result.validity.starts_with("invalid: errors"), "{}", result.validity);
-        assert_eq!(result.errors.get("missing_connections").copied(), per_connection.is_none().then_some(8));
+        assert_eq!(
+            result.errors.get("missing_connections").copied(),
+            (!per_connection.is_single()).then_some(8)
+        );
     }
 }
 
@@ -211,16 +220,16 @@ fn a_port_that_refuses_is_no_speed_and_no_storm() {
 fn wrong_answers_are_errors() {
     let server = Server::start(1);
     let status = load(&options(&format!("{}/nothing", server.http)));
-    assert_eq!((status.requests, status.latency.count), (0, 0));
+    assert_eq!((status.requests, status.response.count), (0, 0));
     assert!(status.errors["status"] > 0);
     assert_eq!(status.error_examples["status"], "status 404");
 
     let mut expected = options(&format!("{}/nothing", server.http));
-    expected.expect = Expect { status: Some(404), length: None };
+    expected.requests[0].expect = Expect { status: Some(404), length: None };
     assert_good(&load(&expected));
 
     let mut length = options(&format!("{}/bytes/10", server.http));
-    length.expect.length = Some(11);
+    length.requests[0].expect.length = Some(11);
     let length = load(&length);
     assert!(length.requests == 0 && length.errors["length"] > 0);
     server.stop();
@@ -249,8 +258,8 @@ fn bodies_go_out_whole() {
         let mut options = options(&format!("{url}/echo"));
         options.tls.insecure = true;
         options.connections = 2;
-        options.body = Some(body.clone());
-        options.expect.length = Some(body.len() as u64);
+        options.requests[0].body = Some(body.clone());
+        options.requests[0].expect.length = Some(body.len() as u64);
         let result = load(&options);
         assert_good(&result);
         assert!(result.bytes_sent >= body.len() as u64);
@@ -262,7 +271,7 @@ fn bodies_go_out_whole() {
 fn head_has_no_body_whatever_its_length_says() {
     let server = Server::start(1);
     let mut options = options(&format!("{}/bytes/5000", server.http));
-    options.method = Some("HEAD".into());
+    options.requests[0].method = Some("HEAD".into());
     assert_good(&load(&options));
     server.stop();
 }
@@ -305,7 +314,7 @@ fn broken_answers_have_their_classes() {
 fn a_body_until_the_end_of_the_connection_is_complete() {
     let mut options = options(&format!("http://{}/", fixed(b"HTTP/1.1 200 OK\r\n\r\nto the end")));
     options.connections = 1;
-    options.expect.length = Some(10);
+    options.requests[0].expect.length = Some(10);
     let result = load(&options);
     assert_eq!(result.errors, [].into(), "{:?}", result.error_examples);
     assert!(result.requests > 0 && result.connections_opened >= result.requests);
@@ -328,7 +337,7 @@ fn options_that_cannot_be_followed_are_refused_before_anything_is_sent() {
     let error = run(&options, |_| {}).unwrap_err();
     assert!(error.is_usage() && error.to_string().starts_with("--cores: `1000`"), "{error}");
     options.cores = None;
-    options.target = "https://127.0.0.1:1/".parse().unwrap();
+    options.endpoint = "https://127.0.0.1:1".parse().unwrap();
     options.tls.ca = Some("/no/such/file.pem".into());
     let error = run(&options, |_| {}).unwrap_err();
     assert!(error.is_usage() && error.to_string().contains("/no/such/file.pem"), "{error}");

@@ -7,7 +7,11 @@ use std::fs;
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use weir_load::{Expect, LoadError, Options, Phase, Progress, Target, TlsOptions, field, size, table, time};
+use weir_load::result::Role;
+use weir_load::{
+    Expect, LoadError, Meter, Options, PerConnection, Phase, Progress, Schedule, Server, Target, TlsOptions,
+    field, size, table, time,
+};
 use weir_reactor::{cores::Cores, limits};
 use weir_tls::{Group, Suite, Version};
 
@@ -129,32 +133,38 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
 
 fn options(args: LoadArgs) -> Result<Options, Failure> {
     let body = args.data.as_deref().map(body).transpose()?;
-    let target = args.url;
-    Ok(Options {
-        connections: args.connections,
-        duration: args.duration,
-        warmup: args.warmup,
-        workers: args.workers,
-        cores: args.cores,
-        rate: args.rate,
-        method: args.method,
-        fields: args.fields,
-        body,
-        per_connection: if args.new_connection { Some(1) } else { args.requests_per_connection },
-        tls: TlsOptions {
-            version: args.tls,
-            suite: args.suite,
-            group: args.group,
-            ca: args.cacert,
-            insecure: args.insecure,
-            identity: args.cert.zip(args.key),
-            resume: args.resume == "100",
-        },
-        pids: args.pids,
-        expect: Expect { status: args.expect_status, length: args.expect_length },
-        timeout: args.timeout,
-        target,
-    })
+    let mut options = Options::new(args.url);
+    options.connections = args.connections;
+    options.phases.window = args.duration;
+    options.phases.warmup = args.warmup;
+    options.workers = args.workers;
+    options.cores = args.cores;
+    if let Some(rate) = args.rate {
+        options.schedule = Schedule::constant(rate, args.duration);
+    }
+    let per_connection = if args.new_connection { Some(1) } else { args.requests_per_connection };
+    if let Some(number) = per_connection {
+        options.policy.per_connection = PerConnection::Requests { least: number, most: number };
+    }
+    options.policy.resume = if args.resume == "100" { 100.0 } else { 0.0 };
+    options.tls = TlsOptions {
+        versions: args.tls.into_iter().collect(),
+        suites: args.suite.into_iter().collect(),
+        groups: args.group.into_iter().collect(),
+        ca: args.cacert,
+        insecure: args.insecure,
+        identity: args.cert.zip(args.key),
+        ..TlsOptions::default()
+    };
+    let process = |pid| Server { role: Role::Gateway, meter: Meter::Process(pid) };
+    options.servers = args.pids.into_iter().map(process).collect();
+    options.timeout = args.timeout;
+    let request = &mut options.requests[0];
+    request.method = args.method;
+    request.fields = args.fields;
+    request.body = body;
+    request.expect = Expect { status: args.expect_status, length: args.expect_length };
+    Ok(options)
 }
 
 /// The largest body: it is held in memory.

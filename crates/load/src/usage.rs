@@ -1,0 +1,77 @@
+//! Flags that cannot be followed, and the units in which they are written.
+
+use std::time::Duration;
+
+/// A flag that cannot be followed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{flag}: `{value}` cannot be used; allowed: {allowed}")]
+pub struct Usage {
+    flag: &'static str,
+    value: String,
+    allowed: String,
+}
+
+impl Usage {
+    pub(crate) fn new(flag: &'static str, value: &str, allowed: &str) -> Self {
+        Self { flag, value: value.to_string(), allowed: allowed.to_string() }
+    }
+}
+
+/// Reads a time as people write it: `500ms`, `5s`, `1.5s`, `2m`, `1h`.
+///
+/// # Errors
+/// When the number or the unit is missing.
+pub fn time(text: &str) -> Result<Duration, String> {
+    let wrong = || "write a number and a unit: us, ms, s, m or h, such as 500ms or 2m".to_string();
+    let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).ok_or_else(wrong)?;
+    let (number, unit) = text.split_at(unit_at);
+    let seconds = match unit {
+        "us" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(wrong()),
+    };
+    let number: f64 = number.parse().map_err(|_| wrong())?;
+    Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())
+}
+
+/// Reads a size as people write it: `1000`, `64KiB`, `1MB`. `None` when it is no size.
+pub fn size(text: &str) -> Option<u64> {
+    let unit_at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit_at);
+    let unit = match unit {
+        "" | "B" => 1,
+        "kB" | "KB" => 1000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_sizes_as_people_write_them() {
+        for (text, ms) in [("500ms", 500), ("5s", 5000), ("1.5s", 1500), ("2m", 120_000), ("1h", 3_600_000)] {
+            assert_eq!(time(text), Ok(Duration::from_millis(ms)), "{text}");
+        }
+        for text in ["", "5", "s", "-1s", "5 s", "1d", "1e400s", "nans", "infs"] {
+            assert!(time(text).unwrap_err().contains("500ms"), "{text}");
+        }
+        let sizes = [("0", 0), ("1000", 1000), ("64KiB", 65_536), ("1MB", 1_000_000), ("2GiB", 2 << 30)];
+        for (text, bytes) in sizes {
+            assert_eq!(size(text), Some(bytes), "{text}");
+        }
+        for text in ["", "x", "1k", "MB", "-1", "99999999999GiB"] {
+            assert_eq!(size(text), None, "{text}");
+        }
+    }
+}
