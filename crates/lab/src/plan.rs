@@ -3,7 +3,7 @@
 use crate::error::LabError;
 use crate::experiment::{AGAIN, Experiment, Load, Mode};
 use crate::options::RunOptions;
-use crate::rng::Rng;
+use weir_load::rng::Rng;
 use crate::target::Target;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

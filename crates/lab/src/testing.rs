@@ -3,7 +3,7 @@
 use crate::experiment::{Experiment, Load, Mode, Side};
 use crate::options::RunOptions;
 use crate::plan::{Cell, PlannedRun, Stage};
-use crate::rng::Rng;
+use weir_load::rng::Rng;
 use crate::run::{Executor, Observation, ProcessReport, Request, RunRecord};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -16,6 +16,7 @@ mod options;
 mod recorder;
 mod request;
 pub mod result;
+pub mod rng;
 mod schedule;
 mod table;
 mod target;
