@@ -12,7 +12,11 @@ use weir_tls::{
 fn defaults_negotiate_tls_1_3_with_the_cheapest_parameters() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     let facts = handshake(&pki.connector(|_| {}), &pki.acceptor(|_| {}));
-    assert_eq!(facts.to_string(), "1.3 aes128-gcm-sha256 x25519 ecdsa-p256-sha256 full");
+    let (line, chain) =
+        facts.to_string().split_once(" chain=").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+    assert_eq!(line, "1.3 aes128-gcm-sha256 x25519 ecdsa-p256-sha256 full");
+    let expected = facts.chain.unwrap();
+    assert_eq!(chain, format!("{}/{}", expected.certificates, expected.bytes));
 }
 
 #[test]
@@ -64,7 +68,8 @@ fn a_client_whose_first_key_share_does_not_suit_is_asked_to_retry() {
     let connector = pki.connector(|_| {});
     let facts = handshake(&connector, &acceptor);
     assert!(facts.hello_retry);
-    assert_eq!(facts.to_string(), "1.3 aes128-gcm-sha256 p-384 ecdsa-p256-sha256 full hello-retry");
+    let expected = "1.3 aes128-gcm-sha256 p-384 ecdsa-p256-sha256 full hello-retry chain=1/";
+    assert!(facts.to_string().starts_with(expected), "{facts}");
     // The next connection remembers the group.
     let facts = handshake(&connector, &acceptor);
     assert!(!facts.hello_retry, "{facts}");
@@ -96,7 +101,7 @@ fn the_servers_first_application_protocol_in_common_is_taken() {
     };
     let facts = handshake(&offering(&["http/1.1", "h2"]), &acceptor);
     assert_eq!(facts.alpn.as_deref(), Some(&b"h2"[..]));
-    assert!(facts.to_string().ends_with(" full alpn=h2"), "{facts}");
+    assert!(facts.to_string().contains(" full alpn=h2 chain=1/"), "{facts}");
     assert_eq!(handshake(&offering(&["http/1.1"]), &acceptor).alpn.as_deref(), Some(&b"http/1.1"[..]));
     assert_eq!(handshake(&offering(&[]), &acceptor).alpn, None);
 
