@@ -21,7 +21,12 @@ fn defaults_negotiate_tls_1_3_with_the_cheapest_parameters() {
 
 #[test]
 fn every_suite_with_its_version_and_key() {
-    for (kind, prefix) in [(KeyKind::EcdsaP256, "ecdhe-ecdsa"), (KeyKind::Rsa2048, "ecdhe-rsa")] {
+    let cases = [
+        (KeyKind::EcdsaP256, "ecdhe-ecdsa"),
+        (KeyKind::EcdsaP384, "ecdhe-ecdsa"),
+        (KeyKind::Rsa2048, "ecdhe-rsa"),
+    ];
+    for (kind, prefix) in cases {
         let pki = Pki::new(kind);
         let acceptor = pki.acceptor(|_| {});
         for suite in Suite::ALL {
@@ -37,6 +42,7 @@ fn every_suite_with_its_version_and_key() {
             assert_eq!(facts.kind, HandshakeKind::Full);
             let expected = match kind {
                 KeyKind::EcdsaP256 => Signature::EcdsaP256Sha256,
+                KeyKind::EcdsaP384 => Signature::EcdsaP384Sha384,
                 KeyKind::Rsa2048 => Signature::RsaPssSha512,
             };
             assert_eq!(facts.signature, Some(expected), "{facts}");
