@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use weir_tls::issue::{Authority, Files, Issued, KeyKind};
 use weir_tls::{
     Acceptor, Client, ClientSettings, Connector, Facts, PeerName, Roots, Server, ServerSettings, Session,
-    SystemTime, TimeProvider, TlsError, UnixTime,
+    SystemTime, TimeProvider, TlsError, UnixTime, Version,
 };
 
 /// An authority and a certificate for `localhost` and `127.0.0.1`, on disk.
@@ -23,6 +23,10 @@ pub struct Pki {
 impl Pki {
     pub fn new(kind: KeyKind) -> Self {
         let authority = Authority::new().unwrap();
+        Self::issued_by(authority, kind)
+    }
+
+    pub fn issued_by(authority: Authority, kind: KeyKind) -> Self {
         let issued = authority.issue(&["localhost", "127.0.0.1"], kind).unwrap();
         let directory = tempfile::tempdir().unwrap();
         let files = issued.write_to(directory.path()).unwrap();
@@ -76,6 +80,17 @@ impl Clock {
 impl TimeProvider for Clock {
     fn current_time(&self) -> Option<UnixTime> {
         Some(UnixTime::since_unix_epoch(std::time::Duration::from_secs(self.0.load(Ordering::SeqCst))))
+    }
+}
+
+/// The lifetime of a ticket of ours, in seconds.
+pub const EPOCH: u64 = 12 * 60 * 60;
+
+/// Leaves a client one version.
+pub fn only(version: Version) -> impl Fn(&mut ClientSettings) {
+    move |settings| {
+        settings.versions = vec![version];
+        settings.suites.retain(|suite| suite.version() == version);
     }
 }
 
@@ -151,6 +166,13 @@ impl Pair {
         assert_eq!(self.server.facts(), Some(&without_chain(&facts)));
         facts
     }
+}
+
+/// The first bytes that a client sends: a record with its ClientHello.
+pub fn client_hello(mut client: Session) -> Vec<u8> {
+    let mut hello = Vec::new();
+    client.receive(&mut [], &mut Vec::new(), &mut hello).unwrap();
+    hello
 }
 
 /// What the server knows of what the client knows.
