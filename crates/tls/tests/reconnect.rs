@@ -217,7 +217,7 @@ fn tls_1_2_sessions_are_resumed_in_turn_and_again_and_again() {
     assert_eq!(connector.sessions(&localhost()), 3);
     let mut offered = Vec::new();
     for _ in 0..6 {
-        let hello = client_hello(connector.connect_resuming(&localhost()).unwrap());
+        let hello = client_hello(&mut connector.connect_resuming(&localhost()).unwrap());
         offered.push(session_id(&hello).to_vec());
         assert_eq!(resuming(&connector, &acceptor).unwrap().kind, HandshakeKind::Resume12Id);
     }

@@ -12,7 +12,7 @@ use weir_tls::{
     SystemTime, TimeProvider, TlsError, UnixTime, Version,
 };
 
-/// An authority and a certificate for `localhost` and `127.0.0.1`, on disk.
+/// A certificate for `localhost` and `127.0.0.1` and its authority, on disk.
 pub struct Pki {
     pub authority: Authority,
     pub issued: Issued,
@@ -22,8 +22,7 @@ pub struct Pki {
 
 impl Pki {
     pub fn new(kind: KeyKind) -> Self {
-        let authority = Authority::new().unwrap();
-        Self::issued_by(authority, kind)
+        Self::issued_by(Authority::new().unwrap(), kind)
     }
 
     pub fn issued_by(authority: Authority, kind: KeyKind) -> Self {
@@ -169,7 +168,7 @@ impl Pair {
 }
 
 /// The first bytes that a client sends: a record with its ClientHello.
-pub fn client_hello(mut client: Session) -> Vec<u8> {
+pub fn client_hello(client: &mut Session) -> Vec<u8> {
     let mut hello = Vec::new();
     client.receive(&mut [], &mut Vec::new(), &mut hello).unwrap();
     hello
