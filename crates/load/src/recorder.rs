@@ -398,8 +398,8 @@ fn negotiated(facts: &Facts, count: u64) -> Negotiated {
         kind: facts.kind.name().to_string(),
         hello_retry: facts.hello_retry,
         alpn: facts.alpn.as_ref().map(|alpn| alpn.escape_ascii().to_string()),
-        chain_certificates: None,
-        chain_bytes: None,
+        chain_certificates: facts.chain.map(|chain| u32::from(chain.certificates)),
+        chain_bytes: facts.chain.map(|chain| chain.bytes),
         count,
     }
 }

@@ -214,9 +214,13 @@ mod tests {
         let deviation = (gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64).sqrt();
         let below = |limit: f64| gaps.iter().filter(|gap| **gap < limit).count() as f64 / gaps.len() as f64;
         // 100 000 gaps: three standard errors are 1 %.
-        for (seen, expected) in
-            [(mean, 1.0), (deviation, 1.0), (below(0.1), 0.095_16), (below(1.0), 0.632_12), (below(3.0), 0.950_21)]
-        {
+        for (seen, expected) in [
+            (mean, 1.0),
+            (deviation, 1.0),
+            (below(0.1), 0.095_16),
+            (below(1.0), 0.632_12),
+            (below(3.0), 0.950_21),
+        ] {
             assert!((seen / expected - 1.0).abs() < 0.04, "{seen} {expected}");
         }
     }

@@ -76,10 +76,12 @@ impl Seconds {
         Self { workers, open: BTreeMap::new(), done: Vec::new(), last: None }
     }
 
-    /// Merges what the workers have ended since.
-    pub(crate) fn collect(&mut self, outboxes: &[Outbox]) {
+    /// Merges what the workers have ended since, and tells how many requests it holds.
+    pub(crate) fn collect(&mut self, outboxes: &[Outbox]) -> u64 {
+        let mut requests = 0;
         for part in outboxes.iter().flat_map(Outbox::empty) {
             let number = part.number;
+            requests += part.requests;
             let parts = match self.open.get_mut(&number) {
                 None => {
                     self.open.insert(number, (1, part));
@@ -95,6 +97,7 @@ impl Seconds {
                 self.close(number);
             }
         }
+        requests
     }
 
     /// The last second that all workers have ended.

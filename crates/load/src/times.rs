@@ -62,8 +62,7 @@ impl Times {
         if let Some(censored) = &self.censored {
             let _ = all.add(&**censored);
         }
-        let quantile =
-            |quantile| enough(all.len(), quantile).then(|| us(all.value_at_quantile(quantile)));
+        let quantile = |quantile| enough(all.len(), quantile).then(|| us(all.value_at_quantile(quantile)));
         let mut bytes = Vec::new();
         // Writing into memory cannot fail.
         let _ = V2Serializer::new().serialize(&all, &mut bytes);

@@ -92,7 +92,12 @@ enum Stage {
 }
 
 impl<'a> Worker<'a> {
-    pub(crate) fn new(policy: Policy, mut desk: Desk<'a>, edges: Edges<'a>, link: Link<'a>) -> io::Result<Self> {
+    pub(crate) fn new(
+        policy: Policy,
+        mut desk: Desk<'a>,
+        edges: Edges<'a>,
+        link: Link<'a>,
+    ) -> io::Result<Self> {
         let reactor = Reactor::new()?;
         desk.now = reactor.now();
         Ok(Self {
@@ -158,15 +163,17 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Runs warm-up, window and drain.
+    /// Runs warm-up, window and drain. `step_ends` are those of a rate that ramps.
     pub(crate) fn run(
         mut self,
         start: Instant,
         window: Window,
         arrivals: Option<Arrivals>,
+        step_ends: &[Instant],
     ) -> io::Result<(Recorder, Edges<'a>)> {
         self.window = Some(window);
         self.desk.recorder.window = Some(window);
+        self.desk.recorder.by_step(step_ends.iter().copied());
         self.arrivals = arrivals;
         let mut events = Events::default();
         while Instant::now() < start {
