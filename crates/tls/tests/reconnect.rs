@@ -240,7 +240,7 @@ fn as_many_sessions_are_remembered_as_asked_for() {
             full(&connector, &acceptor);
             assert_eq!(connector.sessions(&localhost()), done.min(3), "{name}");
         }
-        // The newest are kept. No session finishes before all have started, so that nothing new comes in between.
+        // None finishes before all have started, so that nothing new comes in between.
         let started: Vec<Session> = (0..4).map_while(|_| connector.connect_resuming(&localhost())).collect();
         let expected = if kind == HandshakeKind::Resume13Psk { 3 } else { 4 };
         assert_eq!(started.len(), expected, "{name}: TLS 1.3 tickets serve once");
