@@ -43,10 +43,6 @@ impl Times {
         }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.known.is_empty() && self.censored.is_none()
-    }
-
     pub(crate) fn max_us(&self) -> f64 {
         us(self.known.max())
     }
