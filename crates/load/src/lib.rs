@@ -9,10 +9,12 @@
 //! whether or not a connection was free then; so a server that stalls cannot hide the requests that it kept waiting.
 
 mod accounting;
+mod args;
 mod check;
 mod conductor;
 mod connection;
 mod engine;
+mod interrupt;
 mod options;
 mod recorder;
 mod request;
@@ -30,8 +32,10 @@ mod usage;
 mod validity;
 mod worker;
 
+pub use args::LoadArgs;
 pub use check::{ErrorClass, Expect};
 pub use engine::{LoadError, Phase, Progress, run};
+pub use interrupt::stop_on_signals;
 pub use options::{
     ArrivalKind, Close, Meter, Options, PerConnection, Phases, Policy, RateStep, RequestOptions, Resolve,
     Route, Schedule, Server, Sni, TlsOptions,

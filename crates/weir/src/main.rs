@@ -38,7 +38,7 @@ enum Command {
     #[cfg(feature = "lab")]
     Origin(origin::OriginArgs),
     #[cfg(feature = "lab")]
-    Load(Box<load::LoadArgs>),
+    Load(Box<load::Arguments>),
     #[cfg(feature = "lab")]
     Run(run::RunArgs),
     #[cfg(feature = "lab")]
