@@ -98,7 +98,7 @@ pub struct Ticket12 {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
     /// The first bytes are no TLS record.
-    #[error("{}", if *.http { "it speaks plain HTTP, not TLS" } else { "what it answers is not TLS" })]
+    #[error("{}", if *.http { "it answers by plain HTTP" } else { "its answer is no TLS record" })]
     NotTls {
         /// Whether they look like HTTP.
         http: bool,

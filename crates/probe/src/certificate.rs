@@ -116,3 +116,52 @@ fn name(table: &[(Oid<'static>, &str)], oid: &Oid<'_>) -> String {
     let known = table.iter().find(|(known, _)| known == oid);
     known.map_or_else(|| oid.to_id_string(), |(_, name)| (*name).to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rcgen::{CertificateParams, DnType, KeyPair, date_time_ymd};
+
+    fn made(key: &KeyPair) -> Vec<u8> {
+        let mut params = CertificateParams::new(["a.test".to_owned()]).unwrap();
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, "a.test");
+        params.not_before = date_time_ymd(2026, 1, 2);
+        params.not_after = date_time_ymd(2026, 3, 4);
+        params.self_signed(key).unwrap().der().to_vec()
+    }
+
+    /// 2026-03-01 at noon, in UTC.
+    const NOW: i64 = 1_772_366_400;
+
+    #[test]
+    fn what_a_certificate_says() {
+        let der = made(&KeyPair::generate().unwrap());
+        let expected = Certificate {
+            subject: "CN=a.test".into(),
+            issuer: "CN=a.test".into(),
+            key: "ecdsa p-256".into(),
+            signature: "ecdsa-sha256".into(),
+            not_before: "2026-01-02".into(),
+            not_after: "2026-03-04".into(),
+            days_left: 2,
+            bytes: der.len(),
+            self_issued: true,
+        };
+        assert_eq!(Certificate::read(&der, NOW), Ok(expected));
+        assert_eq!(Certificate::read(&der, NOW + 3 * DAY).unwrap().days_left, -1);
+        assert!(Certificate::read(&der[..40], NOW).is_err());
+    }
+
+    #[test]
+    fn kinds_of_keys() {
+        for (algorithm, key, signature) in [
+            (&rcgen::PKCS_ECDSA_P384_SHA384, "ecdsa p-384", "ecdsa-sha384"),
+            (&rcgen::PKCS_ED25519, "ed25519", "ed25519"),
+            (&rcgen::PKCS_RSA_SHA256, "rsa 2048", "rsa-sha256"),
+        ] {
+            let made = Certificate::read(&made(&KeyPair::generate_for(algorithm).unwrap()), NOW).unwrap();
+            assert_eq!((made.key.as_str(), made.signature.as_str()), (key, signature));
+        }
+    }
+}

@@ -13,7 +13,7 @@ use crate::{Answer, ProbeError, Until, Version};
 use rustls::client::{ClientConfig, Resumption, Tls12Resumption};
 use rustls::{HandshakeKind, SignatureScheme, SupportedProtocolVersion};
 use std::sync::Arc;
-use weir_tls::HandshakeKind as Kind;
+use weir_tls::{HandshakeKind as Kind, Suite};
 
 /// What whole handshakes showed.
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ impl Looker<'_> {
             self.found.notes.push("no version that whole handshakes could be made with".to_owned());
             return Ok(self.found);
         }
-        self.negotiate()?;
+        self.negotiate(offers)?;
         if self.found.negotiated.is_none() {
             return Ok(self.found);
         }
@@ -66,7 +66,7 @@ impl Looker<'_> {
     }
 
     /// A handshake that leaves everything to the server.
-    fn negotiate(&mut self) -> Result<(), ProbeError> {
+    fn negotiate(&mut self, offers: &[Offer]) -> Result<(), ProbeError> {
         let witness = self.trust.witness(&[]);
         let config = config(self.trust, &witness, Setup::default(), Resumption::disabled())?;
         match handshake(self.dialer, &config, &self.trust.name) {
@@ -100,7 +100,9 @@ impl Looker<'_> {
                     self.found.client_certificate = Some(ClientCertificate::AskedNonePresented);
                 }
                 self.keep(seen.chain, seen.ocsp);
-                self.found.notes.push(format!("no whole handshake: {why}"));
+                let lacks =
+                    if in_common(offers) { "" } else { "; rustls has no suite or group of the server's" };
+                self.found.notes.push(format!("no whole handshake: {why}{lacks}"));
             }
         }
         Ok(())
@@ -221,6 +223,10 @@ impl Looker<'_> {
         connection.finish(patience);
         if let Some(alert) = reader.alert {
             self.found.notes.push(format!("behind the TLS 1.3 handshake came alert {alert}"));
+            // A server that refuses the client gives it no tickets, and says nothing about others.
+            if reader.tickets.is_empty() {
+                return Ok(());
+            }
         }
         self.found.tickets_13 = Some(Tickets13 { count: reader.tickets.len(), tickets: reader.tickets });
         Ok(())
@@ -294,6 +300,15 @@ impl Looker<'_> {
             self.found.chains.push((chain, ocsp));
         }
     }
+}
+
+/// Whether rustls has a suite and a group of some version that the server has.
+fn in_common(offers: &[Offer]) -> bool {
+    let has_suite = |suite: &u16| Suite::ALL.iter().any(|known| known.name() == names::suite(*suite));
+    offers.iter().any(|offer| {
+        offer.suites.numbers.iter().any(has_suite)
+            && offer.groups.numbers.iter().any(|group| has_group(*group))
+    })
 }
 
 fn internal(error: rustls::Error) -> ProbeError {

@@ -52,10 +52,11 @@ impl Version {
         table.iter().map(|(number, _)| *number).collect()
     }
 
-    /// The groups that are offered for this version, most preferred first. The hybrids are for TLS 1.3 alone.
+    /// The groups that are offered for this version, most preferred first. The hybrids are for TLS 1.3 alone, and prime
+    /// fields are no groups to most servers of TLS 1.2: they have one of their own, whatever is offered.
     pub(crate) fn groups(self) -> Vec<u16> {
-        let hybrid = |number: &u16| (0x11eb..=0x11ed).contains(number);
-        GROUPS.iter().map(|(number, _)| *number).filter(|n| self == Self::Tls13 || !hybrid(n)).collect()
+        let is_curve = |number: &u16| *number < 0x100;
+        GROUPS.iter().map(|(number, _)| *number).filter(|n| self == Self::Tls13 || is_curve(n)).collect()
     }
 }
 
@@ -94,6 +95,11 @@ pub(crate) const GROUPS: &[(u16, &str)] = &[
     (0x11ec, "x25519mlkem768"),
     (0x11eb, "secp256r1mlkem768"),
     (0x11ed, "secp384r1mlkem1024"),
+    (0x0100, "ffdhe2048"),
+    (0x0101, "ffdhe3072"),
+    (0x0102, "ffdhe4096"),
+    (0x0103, "ffdhe6144"),
+    (0x0104, "ffdhe8192"),
 ];
 
 /// The signature schemes (RFC 8446 4.2.3, RFC 5246 7.4.1.4.1), most preferred first.

@@ -9,7 +9,9 @@ use std::fmt::Write as _;
 /// The width of the screen.
 const WIDTH: usize = 100;
 /// The width of the names in front.
-const NAME: usize = 16;
+const NAME: usize = 19;
+/// As many suites of a version are shown; the JSON has all.
+const SUITES: usize = 12;
 
 /// The report as text.
 pub fn text(report: &Report) -> String {
@@ -22,7 +24,7 @@ pub fn text(report: &Report) -> String {
     certificates(&mut page, report);
     sessions(&mut page, report);
     for note in &report.notes {
-        page.row("note", [note.clone()]);
+        page.row("note", words(note));
     }
     let seconds = report.elapsed_ms as f64 / 1000.0;
     page.row("probed", [format!("{} connections, {seconds:.1} s", report.connections)]);
@@ -42,20 +44,20 @@ fn offers(page: &mut Page, report: &Report) {
         |versions: &[&VersionReport]| versions.iter().map(|v| v.version).collect::<Vec<_>>().join(" ");
     let not = if no.is_empty() { String::new() } else { format!("; not {}", names(&no)) };
     page.row("versions", [format!("{}{not}", names(&yes))]);
-    for version in &yes {
-        let suites = version.suites.iter().map(|suite| suite.name.clone()).collect();
-        page.list(&format!("suites {}", version.version), suites, version.suite_preference);
-    }
-    for version in &yes {
-        let mut groups = version.groups.clone();
-        if let Some(bits) = version.prime_bits {
-            groups.push(format!("prime field of {bits} bits"));
+    page.lists("suites", &yes, |version| {
+        let mut suites = version.suites.iter().map(|suite| suite.name.clone()).collect::<Vec<_>>();
+        if suites.len() > SUITES {
+            let more = suites.len() - SUITES;
+            suites.truncate(SUITES);
+            suites.push(format!("and {more} more"));
         }
-        page.list(&format!("groups {}", version.version), groups, version.group_preference);
-    }
-    for version in &yes {
-        page.list(&format!("signatures {}", version.version), version.signatures.clone(), None);
-    }
+        (suites, version.suite_preference)
+    });
+    page.lists("groups", &yes, |version| {
+        let prime = version.prime_bits.map(|bits| format!("prime field of {bits} bits"));
+        (version.groups.iter().cloned().chain(prime).collect(), version.group_preference)
+    });
+    page.lists("signatures", &yes, |version| (version.signatures.clone(), None));
     for version in &yes {
         if let Some(why) = &version.incomplete {
             page.row("note", words(&format!("TLS {}: there may be more {why}", version.version)));
@@ -163,7 +165,9 @@ fn sessions(page: &mut Page, report: &Report) {
         }
     };
     if !report.resumptions.is_empty() {
-        page.row("resumption", [report.resumptions.iter().map(each).collect::<Vec<_>>().join("; ")]);
+        let mut parts = report.resumptions.iter().map(|tried| each(tried) + ";").collect::<Vec<_>>();
+        parts.last_mut().map(String::pop);
+        page.row("resumption", parts);
     }
 }
 
@@ -193,19 +197,65 @@ impl Page {
         self.0.push('\n');
     }
 
-    fn list(&mut self, name: &str, mut parts: Vec<String>, preference: Option<Preference>) {
-        if parts.is_empty() {
-            return;
+    /// A row for each version; those that follow each other and are the same share one.
+    fn lists(
+        &mut self,
+        what: &str,
+        versions: &[&VersionReport],
+        of: impl Fn(&VersionReport) -> (Vec<String>, Option<Preference>),
+    ) {
+        for same in versions.chunk_by(|a, b| of(a) == of(b)) {
+            let (mut parts, preference) = of(same[0]);
+            if parts.is_empty() {
+                continue;
+            }
+            match preference {
+                Some(Preference::Server) => parts.push("(server's order)".to_owned()),
+                Some(Preference::Client) => parts.push("(client's order decides)".to_owned()),
+                Some(Preference::Mixed) | None => {}
+            }
+            let names = same.iter().map(|version| version.version).collect::<Vec<_>>().join(" ");
+            self.row(&format!("{what} {names}"), parts);
         }
-        match preference {
-            Some(Preference::Server) => parts.push("(server's order)".to_owned()),
-            Some(Preference::Client) => parts.push("(client's order decides)".to_owned()),
-            Some(Preference::Mixed) | None => {}
-        }
-        self.row(name, parts);
     }
 }
 
 fn words(line: &str) -> Vec<String> {
     line.split(' ').map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::advice::tests::report;
+    use crate::report::SuiteReport;
+
+    #[test]
+    fn one_screen_of_100_columns_whatever_a_server_has() {
+        let mut report = report();
+        let suite = |at: usize| SuiteReport {
+            name: format!("ecdhe-ecdsa-camellia256-cbc-sha-{at}"),
+            iana: "TLS_X",
+            number: "0xc073".into(),
+        };
+        report.versions[0].suites = (0..90).map(suite).collect();
+        report.versions[1] = report.versions[0].clone();
+        report.versions[1].version = "1.2";
+        report.chains[0].certificates[0].subject = "CN=a name, ".repeat(30);
+        report.notes = vec!["something that could not be found out ".repeat(8)];
+        report.advice = vec!["a line of advice ".repeat(12); 4];
+        let text = text(&report);
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        assert!(text.lines().count() <= 50, "{text}");
+        assert!(text.contains("suites 1.3 1.2") && text.contains("and 78 more"), "{text}");
+    }
+
+    /// A certificate's subject went to the terminal as it was, and could clear the screen.
+    #[test]
+    fn names_of_the_server_do_not_speak_to_the_terminal() {
+        let mut report = report();
+        report.chains[0].certificates[0].subject = "CN=\u{1b}[2J\nverified".to_owned();
+        let text = text(&report);
+        assert!(!text.contains('\u{1b}') && !text.lines().any(|line| line.starts_with("verified")), "{text}");
+    }
 }

@@ -159,7 +159,7 @@ mod tests {
 
     /// A ticket of two bytes, good for an hour, with 16384 bytes of early data.
     const TICKET: [u8; 29] =
-        [4, 0, 0, 25, 0, 0, 0x0e, 0x10, 1, 2, 3, 4, 1, 0, 0, 2, 7, 7, 0, 8, 0, 42, 0, 4, 0, 0, 0x40, 0, 22];
+        [4, 0, 0, 24, 0, 0, 0x0e, 0x10, 1, 2, 3, 4, 1, 0, 0, 2, 7, 7, 0, 8, 0, 42, 0, 4, 0, 0, 0x40, 0, 22];
 
     #[test]
     fn tickets_in_pieces_of_any_size() {

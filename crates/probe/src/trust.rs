@@ -130,7 +130,7 @@ impl Trust {
         match judge.verify_server_cert(leaf, intermediates, &self.name, ocsp, UnixTime::now()) {
             Ok(_) => Verification::Verified,
             Err(Error::InvalidCertificate(why)) => {
-                Verification::Refused { reason: reason(&why), detail: why.to_string() }
+                Verification::Refused { reason: reason(&why), detail: detail(&why) }
             }
             Err(error) => Verification::Refused { reason: "other", detail: error.to_string() },
         }
@@ -227,6 +227,16 @@ fn reason(why: &CertificateError) -> &'static str {
     }
 }
 
+/// What test certificates made by one command are refused for has no name in rustls.
+fn detail(why: &CertificateError) -> String {
+    match why {
+        CertificateError::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity") => {
+            "the server's own certificate is marked as that of an authority (CA:TRUE)".to_owned()
+        }
+        other => other.to_string(),
+    }
+}
+
 fn roots_in(path: &Path) -> Result<RootCertStore, ProbeError> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates_in(path)? {
@@ -262,4 +272,59 @@ fn content_of(path: &Path) -> Result<Vec<u8>, ProbeError> {
 
 fn not_usable(path: &Path, what: &str, why: &str) -> ProbeError {
     ProbeError::File { path: path.to_owned(), detail: format!("no usable {what}: {why}; expected PEM") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
+    use std::time::Duration;
+
+    /// A chain for a.test that ends in the given year, of an authority that is trusted or not.
+    fn verdict(host: &str, last_year: i32, trusted: bool) -> Verification {
+        let key = KeyPair::generate().unwrap();
+        let mut authority = CertificateParams::default();
+        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let root = authority.self_signed(&key).unwrap().der().clone();
+        let issuer = Issuer::new(authority, key);
+        let mut leaf = CertificateParams::new(["a.test".to_owned()]).unwrap();
+        (leaf.not_before, leaf.not_after) = (date_time_ymd(2020, 1, 1), date_time_ymd(last_year, 1, 1));
+        let leaf = leaf.signed_by(&KeyPair::generate().unwrap(), &issuer).unwrap().der().to_vec();
+        let options = Options {
+            server: format!("https://{host}").parse().unwrap(),
+            sni: Sni::Host,
+            roots: Roots::DangerouslyNone,
+            identity: None,
+            tries: 1,
+            timeout: Duration::from_secs(1),
+        };
+        let mut trust = Trust::new(&options).unwrap();
+        assert_eq!(trust.sent_name.as_deref(), Some(host));
+        let mut roots = RootCertStore::empty();
+        roots.add(if trusted { root } else { of_somebody_else() }).unwrap();
+        trust.judge = Ok(judge(roots, &trust.provider).unwrap());
+        trust.verify(&[leaf], &[])
+    }
+
+    fn of_somebody_else() -> CertificateDer<'static> {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(rcgen::DnType::OrganizationName, "somebody else");
+        params.self_signed(&KeyPair::generate().unwrap()).unwrap().der().clone()
+    }
+
+    #[test]
+    fn why_a_certificate_is_refused() {
+        assert_eq!(verdict("a.test", 2049, true), Verification::Verified);
+        for (host, last_year, trusted, expected) in [
+            ("b.test", 2049, true, "wrong_name"),
+            ("a.test", 2021, true, "expired"),
+            ("a.test", 2049, false, "unknown_issuer"),
+        ] {
+            match verdict(host, last_year, trusted) {
+                Verification::Refused { reason, detail } => assert_eq!(reason, expected, "{detail}"),
+                other => panic!("{expected}: {other:?}"),
+            }
+        }
+    }
 }

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use weir_load::time;
-use weir_probe::{Options, Sni, text};
+use weir_probe::{Options, ProbeError, Sni, text};
 use weir_tls::Roots;
 use weir_transport::Endpoint;
 
@@ -62,6 +62,9 @@ pub(crate) fn run(args: ProbeArgs) -> Outcome {
     let report = weir_probe::probe(&options).map_err(|error| {
         if !error.is_usage() {
             return Failure::run(error);
+        }
+        if let (ProbeError::Name { .. }, Sni::Name(_)) = (&error, &options.sni) {
+            return Failure::usage(format!("--sni: {error}"));
         }
         let ca = match &options.roots {
             Roots::File(file) => Some(&**file),
