@@ -227,7 +227,8 @@ pub(crate) mod tests {
     #[test]
     fn each_line_rests_on_what_was_seen() {
         assert_eq!(advice(&report()), [""; 0]);
-        let cases: [(fn(&mut Report), &str); 17] = [
+        type Change = fn(&mut Report);
+        let cases: [(Change, &str); 17] = [
             (|r| drop(r.versions.remove(0)), "no TLS 1.3"),
             (
                 |r| r.versions[1] = version("1.0", &["TLS_RSA_WITH_AES_128_CBC_SHA"], &[]),
@@ -243,7 +244,7 @@ pub(crate) mod tests {
                         "1.3",
                         &["TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256"],
                         &["x25519"],
-                    )
+                    );
                 },
                 "chacha20-poly1305 comes first",
             ),

@@ -37,8 +37,8 @@ const RETRY_RANDOM: [u8; 32] = [
 /// The most that is read of an answer, in bytes: a chain of a hundred large certificates.
 pub const MAX_ANSWER: usize = 256 * 1024;
 
-/// How far an answer is read. In TLS 1.3 all of them are the ServerHello or HelloRetryRequest, since what follows is
-/// encrypted.
+/// How far an answer is read. In TLS 1.3 all of them are the ServerHello or HelloRetryRequest, since what
+/// follows is encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
     /// The ServerHello.
@@ -169,7 +169,8 @@ fn record<'a>(records: &mut Bytes<'a>) -> Result<Option<(u8, &'a [u8])>, AnswerE
     Ok(Some((header[0], body)))
 }
 
-/// Servers of HTTP answer a ClientHello, which is no request, by an error: as HTTP, or as HTTP/0.9 by mere HTML.
+/// Servers of HTTP answer a ClientHello, which is no request, by an error: as HTTP, or as HTTP/0.9 by mere
+/// HTML.
 fn looks_like_http(bytes: &[u8]) -> bool {
     [&b"HTTP/"[..], b"<"].iter().any(|start| {
         let common = start.len().min(bytes.len());
@@ -261,7 +262,8 @@ fn certificates(mut body: Bytes<'_>) -> Option<Vec<Vec<u8>>> {
     Some(chain)
 }
 
-/// RFC 8422 5.4, RFC 5246 7.4.3. Other forms of curve parameters than a named group died out; they are passed over.
+/// RFC 8422 5.4, RFC 5246 7.4.3. Other forms of curve parameters than a named group died out; they are passed
+/// over.
 fn key_exchange(flight: &mut Flight, mut body: Bytes<'_>) -> Option<()> {
     let signed = match KeyAgreement::of(flight.suite) {
         KeyAgreement::Ecdhe { signed } => {

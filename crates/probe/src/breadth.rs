@@ -52,7 +52,8 @@ struct Lists<'a> {
 }
 
 impl Asker<'_> {
-    /// All that one version has. The reply to the first hello is given as it is when there is no such version.
+    /// All that one version has. The reply to the first hello is given as it is when there is no such
+    /// version.
     pub(crate) fn version(&mut self, version: Version) -> Result<Offer, Reply> {
         let (suites, groups) = (version.suites(), version.groups());
         let schemes = names::SCHEMES.iter().map(|(number, _)| *number).collect::<Vec<_>>();
@@ -96,8 +97,9 @@ impl Asker<'_> {
         (found, preference)
     }
 
-    /// Before TLS 1.3 the list of groups says as well which curves a certificate's key may have (RFC 8422 5.1), so
-    /// without the certificate's curve everything is refused. What is left is then asked for together with that.
+    /// Before TLS 1.3 the list of groups says as well which curves a certificate's key may have (RFC 8422
+    /// 5.1), so without the certificate's curve everything is refused. What is left is then asked for
+    /// together with that.
     fn groups_12(&mut self, version: Version, lists: Lists<'_>) -> (Found, Option<Preference>) {
         if lists.suites.is_empty() {
             return (Found::default(), None);

@@ -17,7 +17,8 @@ pub struct Certificate {
     pub issuer: String,
     /// The kind and size of the key: `ecdsa p-256`, `rsa 2048`, `ed25519`.
     pub key: String,
-    /// How the issuer signed it: `ecdsa-sha256`, `rsa-sha256`; an object identifier where that is none of the usual.
+    /// How the issuer signed it: `ecdsa-sha256`, `rsa-sha256`; an object identifier where that is none of the
+    /// usual.
     pub signature: String,
     /// The first day on which it is valid, in UTC: `2026-01-31`.
     pub not_before: String,

@@ -232,7 +232,8 @@ impl Looker<'_> {
         Ok(())
     }
 
-    /// What a full handshake of TLS 1.2 gives to resume with: an identifier where no ticket is asked for, a ticket.
+    /// What a full handshake of TLS 1.2 gives to resume with: an identifier where no ticket is asked for, a
+    /// ticket.
     fn session_12(&mut self, id_bytes: usize) -> Result<(), ProbeError> {
         // Without a store rustls asks for no ticket.
         let store = Resumption::in_memory_sessions(1).tls12_resumption(Tls12Resumption::SessionIdOrTickets);

@@ -25,7 +25,8 @@ pub(crate) struct Connection {
 }
 
 impl Dialer {
-    /// Finds the first address of the host that lets itself be connected to; all further connections go there.
+    /// Finds the first address of the host that lets itself be connected to; all further connections go
+    /// there.
     pub(crate) fn new(server: &Endpoint, timeout: Duration, limit: u32) -> Result<Self, ProbeError> {
         let Endpoint { host, port, .. } = server;
         let unresolved = |detail: String| ProbeError::Resolve { host: host.clone(), detail };
@@ -91,8 +92,8 @@ impl Connection {
         }
     }
 
-    /// Says that nothing more will come, and waits for the peer to be done: a server that is reset while it still writes
-    /// may forget the session.
+    /// Says that nothing more will come, and waits for the peer to be done: a server that is reset while it
+    /// still writes may forget the session.
     pub(crate) fn finish(mut self, patience: Duration) {
         let mut unread = Vec::new();
         let mut received = 0;

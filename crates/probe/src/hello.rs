@@ -17,13 +17,15 @@ const RENEGOTIATION_INFO: u16 = 0xff01;
 
 /// What one ClientHello offers.
 ///
-/// In TLS 1.3 it brings no key share. RFC 8446 4.2.8 has an empty list for a client that asks the server to choose the
-/// group: the HelloRetryRequest that comes back names group and suite, and costs neither side a key exchange.
+/// In TLS 1.3 it brings no key share. RFC 8446 4.2.8 has an empty list for a client that asks the server to
+/// choose the group: the HelloRetryRequest that comes back names group and suite, and costs neither side a
+/// key exchange.
 #[derive(Clone, Debug)]
 pub struct ClientHello<'a> {
     /// The only version.
     pub version: Version,
-    /// Random bytes, and those of the session identifier that TLS 1.3 sends for the sake of middleboxes (RFC 8446 D.4).
+    /// Random bytes, and those of the session identifier that TLS 1.3 sends for the sake of middleboxes (RFC
+    /// 8446 D.4).
     pub random: [u8; 64],
     /// The suites, most preferred first; at most 30 000.
     pub suites: &'a [u16],

@@ -52,8 +52,9 @@ impl Version {
         table.iter().map(|(number, _)| *number).collect()
     }
 
-    /// The groups that are offered for this version, most preferred first. The hybrids are for TLS 1.3 alone, and prime
-    /// fields are no groups to most servers of TLS 1.2: they have one of their own, whatever is offered.
+    /// The groups that are offered for this version, most preferred first. The hybrids are for TLS 1.3 alone,
+    /// and prime fields are no groups to most servers of TLS 1.2: they have one of their own, whatever is
+    /// offered.
     pub(crate) fn groups(self) -> Vec<u16> {
         let is_curve = |number: &u16| *number < 0x100;
         GROUPS.iter().map(|(number, _)| *number).filter(|n| self == Self::Tls13 || is_curve(n)).collect()
@@ -165,7 +166,8 @@ pub(crate) fn iana_name(suite: u16) -> Option<&'static str> {
     known.find(|(number, _)| *number == suite).map(|(_, name)| *name)
 }
 
-/// The suite's name as `weir load --suite` takes it, and one of the same make where that does not know the suite.
+/// The suite's name as `weir load --suite` takes it, and one of the same make where that does not know the
+/// suite.
 pub(crate) fn suite(number: u16) -> String {
     let Some(name) = iana_name(number) else { return hexadecimal(number) };
     if let Some(known) = Suite::ALL.into_iter().find(|suite| suite.iana_name() == name) {

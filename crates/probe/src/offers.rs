@@ -32,7 +32,8 @@ pub enum Preference {
     Mixed,
 }
 
-/// Offers all, then all but what was chosen, until the server refuses: one question more than the server has answers.
+/// Offers all, then all but what was chosen, until the server refuses: one question more than the server has
+/// answers.
 pub(crate) fn enumerate(all: &[u16], mut ask: impl FnMut(&[u16]) -> Asked) -> Found {
     let mut left = all.to_vec();
     let mut found = Found::default();
@@ -56,8 +57,9 @@ pub(crate) fn enumerate(all: &[u16], mut ask: impl FnMut(&[u16]) -> Asked) -> Fo
     found
 }
 
-/// Offers what the server has in reversed order. `late` are put last: servers that choose by their own order may
-/// still let a client have its way that prefers one of these. `None` where there is nothing to choose or no answer.
+/// Offers what the server has in reversed order. `late` are put last: servers that choose by their own order
+/// may still let a client have its way that prefers one of these. `None` where there is nothing to choose or
+/// no answer.
 pub(crate) fn preference(
     found: &[u16],
     late: impl Fn(u16) -> bool,
@@ -139,7 +141,8 @@ mod tests {
         assert_eq!(preference(&[4], never, |_| unreachable!()), None);
     }
 
-    /// BoringSSL and OpenSSL can let a client have ChaCha20 that puts it first, and have their own order otherwise.
+    /// BoringSSL and OpenSSL can let a client have ChaCha20 that puts it first, and have their own order
+    /// otherwise.
     #[test]
     fn a_favour_for_some_clients_is_not_taken_for_the_clients_order() {
         let favours_5 = |offered: &[u16]| match offered {

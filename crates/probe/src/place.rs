@@ -2,7 +2,8 @@
 
 use weir_transport::Endpoint;
 
-/// Takes `HOST`, `HOST:PORT` and `https://HOST[:PORT]`, with an IPv6 address in brackets; the port is 443 unless given.
+/// Takes `HOST`, `HOST:PORT` and `https://HOST[:PORT]`, with an IPv6 address in brackets; the port is 443
+/// unless given.
 ///
 /// # Errors
 /// With the value, what is wrong with it and what is allowed.

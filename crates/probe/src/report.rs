@@ -8,7 +8,8 @@ use crate::tickets::Ticket13;
 use crate::trust::Verification;
 use serde::Serialize;
 
-/// RFC 6928: ten segments of 1460 bytes, less what comes before and around the certificates in a server's first flight.
+/// RFC 6928: ten segments of 1460 bytes, less what comes before and around the certificates in a server's
+/// first flight.
 pub const INITIAL_WINDOW: usize = 14_000;
 
 /// All that was found out. What does not apply, or could not be found out, is `None`.
@@ -118,7 +119,8 @@ pub struct FirstShare {
     pub retry_to: Option<String>,
 }
 
-/// What the server chooses of application protocols (RFC 7301): a name, `none`, or why there was no handshake.
+/// What the server chooses of application protocols (RFC 7301): a name, `none`, or why there was no
+/// handshake.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Alpn {
     /// When offered `h2` and `http/1.1`.

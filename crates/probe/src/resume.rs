@@ -1,4 +1,5 @@
-//! Resumption, tried again and again: servers whose workers or hosts do not share keys resume only some of the time.
+//! Resumption, tried again and again: servers whose workers or hosts do not share keys resume only some of
+//! the time.
 
 use crate::ProbeError;
 use crate::dial::Dialer;

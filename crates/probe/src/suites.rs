@@ -1,7 +1,7 @@
 //! The cipher suites that a ClientHello can offer: their numbers and names in the IANA registry.
 //!
-//! Left out are those that need a key agreed beforehand (PSK, SRP, Kerberos), since no stranger can use them, and those
-//! with a certificate for static Diffie-Hellman, which nobody has.
+//! Left out are those that need a key agreed beforehand (PSK, SRP, Kerberos), since no stranger can use them,
+//! and those with a certificate for static Diffie-Hellman, which nobody has.
 
 /// The suites of TLS 1.3 (RFC 8446 B.4).
 pub(crate) const TLS13: &[(u16, &str)] = &[
@@ -12,7 +12,8 @@ pub(crate) const TLS13: &[(u16, &str)] = &[
     (0x1305, "TLS_AES_128_CCM_8_SHA256"),
 ];
 
-/// The suites of TLS 1.0 to 1.2, in the order that a careful client prefers: modern ones first, broken ones last.
+/// The suites of TLS 1.0 to 1.2, in the order that a careful client prefers: modern ones first, broken ones
+/// last.
 pub(crate) const TLS12: &[(u16, &str)] = &[
     (0xc02b, "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"),
     (0xc02c, "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"),
@@ -81,6 +82,8 @@ pub(crate) const TLS12: &[(u16, &str)] = &[
     (0x006a, "TLS_DHE_DSS_WITH_AES_256_CBC_SHA256"),
     (0x0044, "TLS_DHE_DSS_WITH_CAMELLIA_128_CBC_SHA"),
     (0x0087, "TLS_DHE_DSS_WITH_CAMELLIA_256_CBC_SHA"),
+    (0x00bd, "TLS_DHE_DSS_WITH_CAMELLIA_128_CBC_SHA256"),
+    (0x00c3, "TLS_DHE_DSS_WITH_CAMELLIA_256_CBC_SHA256"),
     (0xc056, "TLS_DHE_DSS_WITH_ARIA_128_GCM_SHA256"),
     (0xc057, "TLS_DHE_DSS_WITH_ARIA_256_GCM_SHA384"),
     (0x00a6, "TLS_DH_anon_WITH_AES_128_GCM_SHA256"),
@@ -112,6 +115,8 @@ pub(crate) const TLS12: &[(u16, &str)] = &[
     (0xc019, "TLS_ECDH_anon_WITH_AES_256_CBC_SHA"),
     (0x0046, "TLS_DH_anon_WITH_CAMELLIA_128_CBC_SHA"),
     (0x0089, "TLS_DH_anon_WITH_CAMELLIA_256_CBC_SHA"),
+    (0x00bf, "TLS_DH_anon_WITH_CAMELLIA_128_CBC_SHA256"),
+    (0x00c5, "TLS_DH_anon_WITH_CAMELLIA_256_CBC_SHA256"),
     (0x0003, "TLS_RSA_EXPORT_WITH_RC4_40_MD5"),
     (0x0006, "TLS_RSA_EXPORT_WITH_RC2_CBC_40_MD5"),
     (0x0008, "TLS_RSA_EXPORT_WITH_DES40_CBC_SHA"),

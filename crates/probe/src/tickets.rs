@@ -164,7 +164,8 @@ mod tests {
     #[test]
     fn tickets_in_pieces_of_any_size() {
         let hour = Ticket13 { lifetime_s: 3600, bytes: 2, max_early_data: 16384 };
-        // A stray ChangeCipherSpec, a padded record, and a message in two records with application data behind.
+        // A stray ChangeCipherSpec, a padded record, and a message in two records with application data
+        // behind.
         let (front, back) = TICKET[..28].split_at(10);
         let stream = [
             vec![20, 3, 3, 0, 1, 1],

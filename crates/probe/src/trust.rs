@@ -1,5 +1,5 @@
-//! Whom the probe believes, and what it sees of the server's proof. It goes on whatever the verdict is: that is part
-//! of the report.
+//! Whom the probe believes, and what it sees of the server's proof. It goes on whatever the verdict is: that
+//! is part of the report.
 
 use crate::{Options, ProbeError, Sni, names};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};

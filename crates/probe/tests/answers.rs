@@ -1,5 +1,5 @@
-//! What a server answers, message by message: what is right is read as it was meant, what is wrong is refused by name,
-//! and nothing panics.
+//! What a server answers, message by message: what is right is read as it was meant, what is wrong is refused
+//! by name, and nothing panics.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -183,7 +183,10 @@ proptest! {
     fn any_messages(
         until in 0_u8..3,
         suite in prop::sample::select(vec![[0xc0_u8, 0x2f], [0, 0x9e], [0, 0x34], [0, 0x9c], [0x13, 1]]),
-        bodies in vec((prop::sample::select(vec![2_u8, 4, 11, 12, 13, 14, 20, 22]), vec(any::<u8>(), 0..60)), 0..8),
+        bodies in vec(
+            (prop::sample::select(vec![2_u8, 4, 11, 12, 13, 14, 20, 22]), vec(any::<u8>(), 0..60)),
+            0..8,
+        ),
         cut in 1_usize..200,
     ) {
         let mut messages = hello_12(suite);

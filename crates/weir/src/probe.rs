@@ -13,8 +13,8 @@ use weir_transport::Endpoint;
 
 /// What a TLS server offers and negotiates: the check before a load run.
 ///
-/// Makes some 40 to 150 connections, one after the other, and sends no request. A certificate that is not to be
-/// believed is a finding, not an error.
+/// Makes some 60 to 200 connections, one after the other, and sends no request. A certificate that is not to
+/// be believed is a finding, not an error.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ProbeArgs {
@@ -37,7 +37,8 @@ pub(crate) struct ProbeArgs {
     #[arg(long, value_name = "NAME|none")]
     sni: Option<String>,
     /// Tries for each kind of resumption
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     tries: u32,
     /// How long a connection may take
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time)]

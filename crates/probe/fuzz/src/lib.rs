@@ -1,10 +1,10 @@
-//! What must hold for any bytes. The fuzz targets call these, and so do the crate's tests, with the committed corpus
-//! and with generated input.
+//! What must hold for any bytes. The fuzz targets call these, and so do the crate's tests, with the committed
+//! corpus and with generated input.
 
 use weir_probe::{Answer, Certificate, MAX_ANSWER, Until};
 
-/// A server's answer, behind a byte that says how far it is read: it does not depend on how the bytes arrive, and what
-/// comes behind its end does not matter.
+/// A server's answer, behind a byte that says how far it is read: it does not depend on how the bytes arrive,
+/// and what comes behind its end does not matter.
 pub fn answer(input: &[u8]) {
     let Some((&until, bytes)) = input.split_first() else { return };
     let until = [Until::Hello, Until::HelloDone, Until::Encrypted][usize::from(until) % 3];
