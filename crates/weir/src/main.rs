@@ -6,6 +6,8 @@ mod load;
 mod origin;
 #[cfg(feature = "lab")]
 mod plan;
+#[cfg(feature = "lab")]
+mod probe;
 #[cfg(feature = "gateway")]
 mod relay;
 #[cfg(feature = "lab")]
@@ -43,6 +45,8 @@ enum Command {
     Run(run::RunArgs),
     #[cfg(feature = "lab")]
     Plan(plan::PlanArgs),
+    #[cfg(feature = "lab")]
+    Probe(probe::ProbeArgs),
     #[cfg(feature = "lab")]
     Report(report::ReportArgs),
 }
@@ -83,6 +87,8 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(args),
         #[cfg(feature = "lab")]
         Command::Plan(args) => plan::run(args),
+        #[cfg(feature = "lab")]
+        Command::Probe(args) => probe::run(args),
         #[cfg(feature = "lab")]
         Command::Report(args) => report::run(args),
     };
