@@ -12,6 +12,7 @@ mod accounting;
 mod check;
 mod connection;
 mod engine;
+mod figures;
 mod options;
 mod recorder;
 mod request;
