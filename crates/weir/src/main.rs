@@ -1,7 +1,9 @@
 //! The `weir` program: one file per subcommand.
 
+mod completions;
 #[cfg(feature = "lab")]
 mod load;
+mod man;
 #[cfg(feature = "lab")]
 mod origin;
 #[cfg(feature = "lab")]
@@ -14,7 +16,6 @@ mod report;
 mod run;
 #[cfg(feature = "gateway")]
 mod serve;
-#[cfg(feature = "lab")]
 mod words;
 
 use clap::{Parser, Subcommand};
@@ -45,6 +46,8 @@ enum Command {
     Plan(plan::PlanArgs),
     #[cfg(feature = "lab")]
     Report(report::ReportArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
 }
 
 /// How a subcommand ended.
@@ -85,6 +88,8 @@ fn main() -> ExitCode {
         Command::Plan(args) => plan::run(args),
         #[cfg(feature = "lab")]
         Command::Report(args) => report::run(args),
+        Command::Completions(args) => completions::run(args),
+        Command::Man(args) => man::run(args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
