@@ -4,9 +4,10 @@ use crate::words::{blame, say};
 use crate::{Failure, Outcome};
 use clap::Args;
 use std::fs;
-use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
-use weir_load::{LoadArgs, LoadError, Phase, Progress, table};
+use weir_load::live::View;
+use weir_load::result::LoadResult;
+use weir_load::{Assertion, LoadArgs, LoadError, check_all, csv, table};
 use weir_reactor::limits;
 
 /// The load engine: sends requests, checks every answer and handshake, and accounts the cost of both sides.
@@ -18,6 +19,12 @@ pub(crate) struct Arguments {
     /// Write the result as JSON to a file; with - to standard output, and nothing else there
     #[arg(long, value_name = "FILE|-", help_heading = "Output")]
     json: Option<PathBuf>,
+    /// Write one row for each second of the window as CSV to a file, or with - to standard output
+    #[arg(long, value_name = "FILE|-", help_heading = "Output")]
+    csv: Option<PathBuf>,
+    /// Fail with exit code 4 unless this holds, such as 'p99_us<5000'; may be repeated
+    #[arg(long = "assert", value_name = "CONDITION", value_delimiter = ',', help_heading = "Output")]
+    assertions: Vec<Assertion>,
 }
 
 const EXAMPLES: &str = "\
@@ -30,69 +37,50 @@ Examples:
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
     limits::raise_open_files().map_err(Failure::run)?;
-    let Arguments { load, json } = arguments;
+    let Arguments { load, json, csv, assertions } = arguments;
+    if is_standard(json.as_deref()) && is_standard(csv.as_deref()) {
+        return Err(Failure::usage("--csv: `-` cannot be used beside --json -; allowed: a file"));
+    }
     let files = load.files();
     let files: Vec<(&str, Option<&Path>)> =
         files.iter().map(|(flag, file)| (*flag, Some(file.as_path()))).collect();
     let options = load.options().map_err(Failure::usage)?;
     let stop = weir_load::stop_on_signals().map_err(Failure::run)?;
-    let mut line = ProgressLine::new();
-    let result = weir_load::run(&options, &stop, |progress| line.show(progress));
-    line.clear();
+    let mut view = View::new();
+    let result = weir_load::run(&options, &stop, |progress| view.show(progress));
+    drop(view);
     let result = result.map_err(|error: LoadError| match error.is_usage() {
         true => Failure::usage(blame(error, &files)),
         false => Failure::run(error),
     })?;
-    let text = serde_json::to_string_pretty(&result).map_err(Failure::run)?;
-    match json.as_deref() {
-        Some(file) if file == Path::new("-") => say(text + "\n")?,
-        Some(file) => {
-            let failed = |error| Failure::run(format!("--json: cannot write {}: {error}", file.display()));
-            fs::write(file, text + "\n").map_err(failed)?;
-            say(table(&result))?;
-        }
-        None => say(table(&result))?,
-    }
+    tell(&result, json.as_deref(), csv.as_deref())?;
     if result.requests == 0 {
         let counted: Vec<String> =
             result.errors.iter().map(|(class, count)| format!("{count} {class}")).collect();
         let counted = if counted.is_empty() { "no errors either".into() } else { counted.join(", ") };
         return Err(Failure::run(format!("nothing was answered rightly within the window ({counted})")));
     }
-    Ok(())
+    let broken: Vec<String> = check_all(&assertions, &result).iter().map(ToString::to_string).collect();
+    if broken.is_empty() { Ok(()) } else { Err(Failure::condition(broken.join("\nweir: "))) }
 }
 
-/// A line on standard error that is written over, if that is a terminal.
-struct ProgressLine {
-    shown: bool,
-    terminal: bool,
+/// Writes the result where it is wanted; to standard output as a table, unless that is taken.
+fn tell(result: &LoadResult, json: Option<&Path>, csv: Option<&Path>) -> Outcome {
+    let text = serde_json::to_string_pretty(result).map_err(Failure::run)? + "\n";
+    for (flag, file, text) in [("--json", json, text), ("--csv", csv, csv::seconds(result))] {
+        match file {
+            None => {}
+            Some(_) if is_standard(file) => say(text)?,
+            Some(file) => {
+                let failed =
+                    |error| Failure::run(format!("{flag}: cannot write {}: {error}", file.display()));
+                fs::write(file, text).map_err(failed)?;
+            }
+        }
+    }
+    if is_standard(json) || is_standard(csv) { Ok(()) } else { say(table(result)) }
 }
 
-impl ProgressLine {
-    fn new() -> Self {
-        Self { shown: false, terminal: io::stderr().is_terminal() }
-    }
-
-    fn show(&mut self, progress: &Progress) {
-        if !self.terminal {
-            return;
-        }
-        let left = progress.left.as_secs_f64().ceil();
-        let what = match progress.phase {
-            Phase::Opening => "opening connections".to_string(),
-            Phase::WarmUp => format!("warm-up, {left} s left"),
-            Phase::Settle => format!("settling, {left} s left"),
-            Phase::Window => format!("measuring, {left} s left"),
-            Phase::Drain => "waiting for the last answers".to_string(),
-        };
-        // Whether the line can be written is of no matter to the measurement.
-        let _ = write!(io::stderr(), "\r\x1b[K{what}, {} answers", progress.answered);
-        self.shown = true;
-    }
-
-    fn clear(&mut self) {
-        if self.shown {
-            let _ = write!(io::stderr(), "\r\x1b[K");
-        }
-    }
+fn is_standard(file: Option<&Path>) -> bool {
+    file == Some(Path::new("-"))
 }

@@ -1,7 +1,9 @@
 //! The `weir` program: one file per subcommand.
 
+mod completions;
 #[cfg(feature = "lab")]
 mod load;
+mod man;
 #[cfg(feature = "lab")]
 mod origin;
 #[cfg(feature = "lab")]
@@ -16,7 +18,6 @@ mod report;
 mod run;
 #[cfg(feature = "gateway")]
 mod serve;
-#[cfg(feature = "lab")]
 mod words;
 
 use clap::{Parser, Subcommand};
@@ -49,6 +50,8 @@ enum Command {
     Probe(probe::ProbeArgs),
     #[cfg(feature = "lab")]
     Report(report::ReportArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
 }
 
 /// How a subcommand ended.
@@ -71,6 +74,12 @@ impl Failure {
     fn usage(error: impl Display) -> Self {
         Self { message: error.to_string(), code: 2 }
     }
+
+    /// A condition that was set does not hold: exit code 4.
+    #[cfg(feature = "lab")]
+    fn condition(error: impl Display) -> Self {
+        Self { message: error.to_string(), code: 4 }
+    }
 }
 
 fn main() -> ExitCode {
@@ -91,6 +100,8 @@ fn main() -> ExitCode {
         Command::Probe(args) => probe::run(args),
         #[cfg(feature = "lab")]
         Command::Report(args) => report::run(args),
+        Command::Completions(args) => completions::run(args),
+        Command::Man(args) => man::run(args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
