@@ -146,7 +146,7 @@ fn lines(live: &Live, history: &History, columns: usize, style: Style) -> Vec<Li
     if let Some(second) = &live.last {
         let cells = cells(second);
         for row in cells.chunks((columns / CELL).max(1)) {
-            let parts: Vec<_> = row.iter().flat_map(|cell| cell.parts()).collect();
+            let parts: Vec<_> = row.iter().flat_map(Cell::parts).collect();
             lines.push(line(&parts, columns, style));
         }
         if style.blocks && history.requests.len() > 1 {
