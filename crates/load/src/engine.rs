@@ -1,12 +1,12 @@
 //! One run: open, warm up, measure, drain, add up.
 
-use crate::accounting::{Accounts, Edge, Edges, Threads, cost};
+use crate::accounting::{Accounts, Edges, Look, Span, Work};
 use crate::check::{ErrorClass, Expect};
 use crate::connection::Desk;
 use crate::options::{Options, PerConnection};
 use crate::recorder::{Recorder, Window};
 use crate::request::Request;
-use crate::result::{Asked, EngineCost, Limit, LoadResult, Pacer, SCHEMA, Unsent};
+use crate::result::{Asked, EngineCost, LoadResult, Pacer, SCHEMA, Unsent};
 use crate::schedule::Arrivals;
 use crate::usage::Usage;
 use crate::validity;
@@ -105,22 +105,22 @@ pub fn run(options: &Options, mut watch: impl FnMut(&Progress)) -> Result<LoadRe
         };
         let waits = options.schedule.rate().is_some() || options.policy.per_connection.is_single();
         let desk = Desk::new(&request, expect, Recorder::new(waits), Instant::now());
-        let edges = Edges::new((index == 0).then_some(&accounts));
+        let edges = Edges::new(index, &accounts);
         let outcome = Worker::new(policy, desk, edges).and_then(|worker| shared.work(worker, index, options));
         if outcome.is_err() {
             shared.failed.store(true, Ordering::Release);
         }
         outcome
     };
-    let threads = thread::scope(|scope| -> Result<_, LoadError> {
+    let looks = thread::scope(|scope| -> Result<_, LoadError> {
         let run = scope.spawn(|| run_workers(options.workers, options.cores.as_ref(), work));
-        let threads = shared.conduct(&accounts, options, || run.is_finished(), &mut watch);
+        let looks = shared.conduct(&accounts, options, || run.is_finished(), &mut watch);
         run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        Ok(threads)
+        Ok(looks)
     })?;
     let parts = shared.parts.into_inner().unwrap_or_else(PoisonError::into_inner);
-    threads
-        .and_then(|threads| add_up(options, &accounts, parts, &threads))
+    looks
+        .and_then(|looks| add_up(options, &accounts, parts, &looks))
         .ok_or_else(|| io::Error::other("the run ended before its window").into())
 }
 
@@ -131,7 +131,7 @@ struct Shared {
     failed: AtomicBool,
     times: OnceLock<(Instant, Window)>,
     answered: Vec<Published>,
-    parts: Mutex<Vec<(Recorder, (Edge, Edge))>>,
+    parts: Mutex<Vec<(Recorder, Span)>>,
 }
 
 /// A number that one worker writes once per turn, on a cache line of its own.
@@ -177,15 +177,15 @@ impl Shared {
         Ok(())
     }
 
-    /// Starts the workers together once all have their connections, looks at the servers' threads near the edges of
-    /// the window, and tells `watch`.
+    /// Starts the workers together once all have their connections, looks at the servers near the edges of the window,
+    /// and tells `watch`.
     fn conduct(
         &self,
         accounts: &Accounts,
         options: &Options,
         finished: impl Fn() -> bool,
         watch: &mut impl FnMut(&Progress),
-    ) -> Option<(Threads, Threads)> {
+    ) -> Option<(Look, Look)> {
         let mut tell = |phase, left| {
             let answered = self.answered.iter().map(|published| published.0.load(Ordering::Relaxed)).sum();
             watch(&Progress { phase, left, answered });
@@ -213,10 +213,11 @@ impl Shared {
                 thread::sleep(left.min(TICK));
             }
         };
-        sleep(Phase::WarmUp, from - POLL);
-        let before = accounts.threads();
-        sleep(Phase::Window, to);
-        let after = accounts.threads();
+        let lead = accounts.lead();
+        sleep(Phase::WarmUp, from - POLL.max(lead));
+        let before = accounts.look();
+        sleep(Phase::Window, to - lead);
+        let after = accounts.look();
         while !finished() {
             sleep(Phase::Drain, Instant::now() + 5 * POLL);
         }
@@ -294,30 +295,30 @@ fn share(connections: u32, index: usize, workers: usize) -> u32 {
 fn add_up(
     options: &Options,
     accounts: &Accounts,
-    parts: Vec<(Recorder, (Edge, Edge))>,
-    threads: &(Threads, Threads),
+    parts: Vec<(Recorder, Span)>,
+    looks: &(Look, Look),
 ) -> Option<LoadResult> {
-    let mut busiest: f64 = 0.0;
-    let mut readings = None;
+    let mut spans = Vec::new();
     let mut all: Option<Recorder> = None;
-    for (recorder, (from, to)) in parts {
-        let window = to.at - from.at;
-        busiest = busiest.max(to.thread.saturating_sub(from.thread).as_secs_f64() / window.as_secs_f64());
-        if let (Some(from), Some(to)) = (from.processes, to.processes) {
-            readings = Some((from, to, window));
-        }
+    for (recorder, span) in parts {
+        spans.push(span);
         match &mut all {
             None => all = Some(recorder),
             Some(all) => all.merge(&recorder),
         }
     }
-    let (all, (from, to, window)) = (all?, readings?);
+    let all = all?;
     let within = all.within();
-    let seconds = window.as_secs_f64();
+    let work = Work {
+        requests: within.answered,
+        handshakes: within.handshakes,
+        paired: options.endpoint.tls && options.policy.per_connection.is_single(),
+    };
+    let account = accounts.settle(spans, looks, work)?;
+    let seconds = account.window.as_secs_f64();
     let error_count: u64 = within.errors.iter().sum();
     let ended = within.answered + error_count;
     let errors = ErrorClass::ALL.into_iter().zip(within.errors).filter(|(_, count)| *count > 0);
-    let cores = options.workers.min(cores::allowed().map_or(usize::MAX, |cores| cores.0.len())) as u32;
     let mut result = LoadResult {
         schema: SCHEMA,
         weir: env!("CARGO_PKG_VERSION").to_string(),
@@ -341,11 +342,8 @@ fn add_up(
         service: all.service().distribution(),
         connections_opened: all.counters.connections,
         handshakes: all.handshakes(within.handshakes),
-        engine: EngineCost {
-            cost: cost(to.own_since(&from), window, cores, within.answered),
-            ..EngineCost::default()
-        },
-        servers: accounts.servers((&from, &to), (&threads.0, &threads.1), window, within.answered),
+        engine: EngineCost { cost: account.engine, workers: account.workers, ..EngineCost::default() },
+        servers: account.servers,
         pacer: options.schedule.rate().map(|_| Pacer {
             planned: all.planned,
             sent: all.sent,
@@ -353,12 +351,9 @@ fn add_up(
             lag_p99_us: all.lag.quantile_us(0.99).unwrap_or_else(|| all.lag.max_us()),
             lag_max_us: all.lag.max_us(),
         }),
-        limit: if busiest >= LIMIT { Limit::Load } else { Limit::Neither },
+        limit: account.limit,
         ..LoadResult::default()
     };
-    result.validity = validity::of(&result, &accounts.gone(), options.policy.resume > 0.0);
+    result.validity = validity::of(&result, &account.lost, options.policy.resume > 0.0);
     Some(result)
 }
-
-/// A worker that is busy for this share of the window could not have done much more.
-const LIMIT: f64 = 0.95;

@@ -12,6 +12,8 @@ mod accounting;
 mod check;
 mod connection;
 mod engine;
+pub mod limit;
+pub mod meter;
 mod options;
 mod recorder;
 mod request;

@@ -3,7 +3,7 @@
 use crate::result::{LoadResult, Pacer};
 
 /// `valid`, or `invalid: ` and the reasons.
-pub(crate) fn of(result: &LoadResult, gone: &[u32], resume: bool) -> String {
+pub(crate) fn of(result: &LoadResult, lost: &[String], resume: bool) -> String {
     let mut reasons = Vec::new();
     if !result.errors.is_empty() {
         let errors: Vec<String> =
@@ -33,9 +33,7 @@ pub(crate) fn of(result: &LoadResult, gone: &[u32], resume: bool) -> String {
     if resumed > 0 && !resume {
         reasons.push(format!("negotiation ({resumed} resumptions that were not offered)"));
     }
-    for pid in gone {
-        reasons.push(format!("process {pid} ended before the window did"));
-    }
+    reasons.extend(lost.iter().cloned());
     if reasons.is_empty() { "valid".to_string() } else { format!("invalid: {}", reasons.join("; ")) }
 }
 
@@ -62,7 +60,7 @@ mod tests {
             with(|r| r.handshakes.resumed = [("resume-1.3-psk".to_string(), 4)].into())
                 .contains("4 resumptions")
         );
-        assert!(of(&sample(), &[7], false).contains("process 7"));
+        assert!(of(&sample(), &["process 7 ended".into()], false).contains("process 7"));
     }
 
     #[test]

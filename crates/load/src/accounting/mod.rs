@@ -1,342 +1,353 @@
-//! What the processes cost: CPU by their own clocks, which count nanoseconds, read at the edges of the window.
+//! What the engine and the servers cost: CPU at the edges of the window, and who was the limit.
+//!
+//! Three kinds of servers are accounted:
+//!
+//! - **A process** with its descendants, by their CPU clocks, which count nanoseconds, read at the edges. What
+//!   descendants used that came later is told by a look at the family near the edges; of those that ended in between,
+//!   only their parents tell, in ticks of 10 ms.
+//! - **A cgroup**, by its own account, read at the edges.
+//! - **A command**'s numbers, for other machines. It is run near the edges, never on a worker's thread, its figure is
+//!   taken for the middle of its run, and the CPU between both is scaled to the length of the window.
 
+mod cgroup;
+mod clock;
+mod command;
+mod edges;
+mod family;
+mod process;
+
+pub(crate) use edges::{Edges, Span};
+
+use crate::limit::{self, Part};
 use crate::options::{Meter, Server as Named};
-use crate::result::{Cost, Role, ServerCost};
+use crate::result::{Cost, Limit, Role, ServerCost, WorkerCost};
 use crate::usage::Usage;
-use nix::time::{ClockId, clock_getcpuclockid};
-use nix::unistd::Pid;
-use rustix::thread::sched_getaffinity;
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::time::{Duration, Instant};
+use cgroup::Cgroup;
+use command::{Sample, Silence};
+use edges::Reading;
+use family::{Family, Working};
+use process::Process;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::thread;
+use std::time::Duration;
 
-/// The processes to account.
+/// The servers to account.
 #[derive(Debug)]
-pub(crate) struct Accounts {
-    servers: Vec<Server>,
-}
+pub(crate) struct Accounts(Vec<Server>);
 
-/// A named process and its descendants.
 #[derive(Debug)]
 struct Server {
     role: Role,
-    pid: u32,
-    members: Vec<Member>,
+    gauge: Gauge,
 }
 
+/// Where a server's CPU is read.
+#[derive(Debug)]
+enum Gauge {
+    Process(Process),
+    Cgroup(Cgroup, String),
+    /// And how long it took when it was tried.
+    Command(String, Duration),
+}
+
+/// The servers near an edge of the window: what need not be read by a worker.
+#[derive(Debug)]
+pub(crate) struct Look(Vec<Sight>);
+
+#[derive(Debug)]
+struct Sight {
+    family: Family,
+    /// What a command told.
+    sample: Option<Result<Sample, Silence>>,
+}
+
+/// What was done with the CPU.
 #[derive(Clone, Copy, Debug)]
-struct Member {
-    pid: u32,
-    clock: ClockId,
+pub(crate) struct Work {
+    /// Right answers within the window; in a handshake-only run, handshakes.
+    pub(crate) requests: u64,
+    /// Handshakes finished within the window.
+    pub(crate) handshakes: u64,
+    /// Each request has a handshake of its own, though an edge may part the two.
+    pub(crate) paired: bool,
 }
 
-/// CPU times at one instant: ours, and each member's of each server; `None` for a process that is gone.
-#[derive(Clone, Debug)]
-pub(crate) struct Reading {
-    own: Duration,
-    servers: Vec<Vec<Option<Duration>>>,
+/// What the window cost.
+#[derive(Debug)]
+pub(crate) struct Account {
+    pub(crate) window: Duration,
+    /// The whole process.
+    pub(crate) engine: Cost,
+    pub(crate) workers: Vec<WorkerCost>,
+    pub(crate) servers: Vec<ServerCost>,
+    /// By what each part used of its cores.
+    pub(crate) limit: Limit,
+    /// Servers whose CPU is not known, and why: reasons to believe no figure of theirs.
+    pub(crate) lost: Vec<String>,
 }
 
-/// CPU time of each thread of each server, to tell which of them work and on how many cores they can.
-#[derive(Debug)]
-pub(crate) struct Threads(Vec<BTreeMap<(u32, u32), Duration>>);
-
-/// One worker's readings at the edges of the window.
-#[derive(Debug)]
-pub(crate) struct Edges<'a> {
-    /// Only one worker reads the clocks of the processes.
-    accounts: Option<&'a Accounts>,
-    start: Option<Edge>,
-    end: Option<Edge>,
-}
-
-/// The clocks at one edge.
-#[derive(Debug)]
-pub(crate) struct Edge {
-    pub(crate) at: Instant,
-    pub(crate) thread: Duration,
-    pub(crate) processes: Option<Reading>,
+/// What one server used.
+struct Used {
+    cpu: Option<Duration>,
+    source: String,
+    /// 0 is not known.
+    cores: u32,
+    /// As [`Part::most`] and [`Part::cores`].
+    most: f64,
+    set: Vec<usize>,
+    rss_peak_kib: Option<u64>,
 }
 
 impl Accounts {
-    /// Finds the processes named and their descendants.
+    /// Finds the servers, and tries each command once.
     ///
     /// # Errors
-    /// When a process does not exist.
+    /// When one does not exist, or its CPU cannot be read: the flag, its value and what is allowed.
     pub(crate) fn open(servers: &[Named]) -> Result<Self, Usage> {
-        let parents = parents();
-        let server = |named: &Named| {
-            let Meter::Process(pid) = &named.meter else {
-                return Err(Usage::new("--cgroup", "", "not yet"));
-            };
-            let members: Vec<Member> = family(*pid, &parents).into_iter().filter_map(member).collect();
-            match members.first() {
-                Some(first) if first.pid == *pid => Ok(Server { role: named.role, pid: *pid, members }),
-                _ => Err(Usage::new("--pid", &pid.to_string(), "the id of a process that runs")),
-            }
+        Ok(Self(servers.iter().map(Server::open).collect::<Result<_, _>>()?))
+    }
+
+    /// Reads all clocks: a system call for each process and each cgroup, some microseconds in all.
+    fn read(&self) -> Reading {
+        let clocks = |server: &Server| match &server.gauge {
+            Gauge::Process(process) => process.read(),
+            Gauge::Cgroup(cgroup, _) => vec![cgroup.read()],
+            Gauge::Command(..) => Vec::new(),
         };
-        Ok(Self { servers: servers.iter().map(server).collect::<Result<_, _>>()? })
+        Reading { own: clock::own(), servers: self.0.iter().map(clocks).collect() }
     }
 
-    /// Reads all clocks: a system call for each process, some microseconds in all.
-    pub(crate) fn read(&self) -> Reading {
-        let members = |server: &Server| server.members.iter().map(|member| time(member.clock)).collect();
-        Reading { own: own_cpu(), servers: self.servers.iter().map(members).collect() }
+    /// How long before an edge to call [`Self::look`], so that the edge comes in the middle of the commands.
+    pub(crate) fn lead(&self) -> Duration {
+        let took = self.0.iter().map(|server| match &server.gauge {
+            Gauge::Command(_, took) => *took,
+            Gauge::Process(_) | Gauge::Cgroup(..) => Duration::ZERO,
+        });
+        took.max().unwrap_or_default() / 2
     }
 
-    /// Reads the CPU time of each thread.
-    pub(crate) fn threads(&self) -> Threads {
-        let of = |server: &Server| {
-            let mut threads = BTreeMap::new();
-            for pid in server.members.iter().map(|member| member.pid) {
-                for tid in numbers(&format!("/proc/{pid}/task")) {
-                    threads.insert((pid, tid), thread_cpu(pid, tid).unwrap_or_default());
+    /// Looks at processes and threads, and runs the commands, all at once; so this takes milliseconds, with commands
+    /// up to [`command::PATIENCE`]. For the thread that conducts the run.
+    pub(crate) fn look(&self) -> Look {
+        thread::scope(|scope| {
+            let samples: Vec<_> = self
+                .0
+                .iter()
+                .map(|server| match &server.gauge {
+                    Gauge::Command(text, _) => Some(scope.spawn(|| command::sample(text))),
+                    Gauge::Process(_) | Gauge::Cgroup(..) => None,
+                })
+                .collect();
+            let families = self.0.iter().map(|server| match &server.gauge {
+                Gauge::Process(process) => process.look(),
+                Gauge::Cgroup(cgroup, _) => Family::just(cgroup.pids()),
+                Gauge::Command(..) => Family::default(),
+            });
+            let families: Vec<Family> = families.collect();
+            let sight = |(family, sample): (_, Option<thread::ScopedJoinHandle<'_, _>>)| Sight {
+                family,
+                sample: sample
+                    .map(|sample| sample.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))),
+            };
+            Look(families.into_iter().zip(samples).map(sight).collect())
+        })
+    }
+
+    /// What was used between the edges; `None` when the first worker has none.
+    pub(crate) fn settle(&self, mut spans: Vec<Span>, looks: &(Look, Look), work: Work) -> Option<Account> {
+        spans.sort_unstable_by_key(|span| span.index);
+        let first = spans.first()?;
+        let (window, from, to) = (first.window(), first.from.reading.as_ref()?, first.to.reading.as_ref()?);
+        let seconds = window.as_secs_f64();
+        let workers: Vec<WorkerCost> = spans.iter().map(worker).collect();
+        let set: BTreeSet<usize> = spans.iter().flat_map(|span| &span.cores).copied().collect();
+        let cores = set.len().min(spans.len()).max(1) as u32;
+        let mut account = Account {
+            window,
+            engine: cost(to.own.saturating_sub(from.own), window, cores, work),
+            workers,
+            servers: Vec::new(),
+            limit: Limit::Neither,
+            lost: Vec::new(),
+        };
+        let mut all = Vec::new();
+        for (index, server) in self.0.iter().enumerate() {
+            let readings = (&from.servers[index][..], &to.servers[index][..]);
+            let sights = (&looks.0.0[index], &looks.1.0[index]);
+            let used = server.used(readings, sights, window).unwrap_or_else(|lost| {
+                account.lost.push(lost);
+                Used::nothing(server.name())
+            });
+            // No figure is told per request where the CPU is not known.
+            let work = used.cpu.map_or(Work { requests: 0, ..work }, |_| work);
+            account.servers.push(ServerCost {
+                role: server.role,
+                source: used.source.clone(),
+                cost: Cost {
+                    cores: used.cores,
+                    ..cost(used.cpu.unwrap_or_default(), window, used.cores, work)
+                },
+                rss_peak_kib: used.rss_peak_kib,
+            });
+            all.push((server.role, used));
+        }
+        let mut parts: Vec<Part<'_>> = Vec::new();
+        for (role, used) in &all {
+            let who = match role {
+                Role::Gateway => Limit::Gateway,
+                Role::Origin => Limit::Origin,
+            };
+            let cpu = used.cpu.unwrap_or_default().as_secs_f64() / seconds;
+            parts.push(Part { who, cpu, most: used.most, cores: &used.set });
+        }
+        parts.extend(spans.iter().map(|span| Part {
+            who: Limit::Load,
+            cpu: span.cpu().as_secs_f64() / span.window().as_secs_f64(),
+            most: 1.0,
+            cores: &span.cores,
+        }));
+        account.limit = limit::of(&parts);
+        Some(account)
+    }
+}
+
+impl Server {
+    fn open(Named { role, meter }: &Named) -> Result<Self, Usage> {
+        let gauge = match meter {
+            Meter::Process(pid) => match Process::open(*pid) {
+                Some(process) => Gauge::Process(process),
+                None => return Err(Usage::new("--pid", &pid.to_string(), PIDS)),
+            },
+            Meter::Cgroup(directory) => {
+                let name = directory.display().to_string();
+                match Cgroup::open(directory) {
+                    Ok(cgroup) => Gauge::Cgroup(cgroup, name),
+                    Err(error) => {
+                        return Err(Usage::new("--cgroup", &name, &format!("{CGROUPS}; here: {error}")));
+                    }
                 }
             }
-            threads
+            Meter::Command(text) => match command::sample(text) {
+                Ok(sample) => Gauge::Command(text.clone(), sample.took),
+                Err(silence) => {
+                    let allowed = format!("{COMMANDS}; when it was tried, {silence}");
+                    return Err(Usage::new("--cpu-command", text, &allowed));
+                }
+            },
         };
-        Threads(self.servers.iter().map(of).collect())
+        Ok(Self { role: *role, gauge })
     }
 
-    /// What each server used between the readings. `requests` are those answered in between.
-    pub(crate) fn servers(
-        &self,
-        (from, to): (&Reading, &Reading),
-        threads: (&Threads, &Threads),
-        window: Duration,
-        requests: u64,
-    ) -> Vec<ServerCost> {
-        let parents = parents();
-        let mut costs = Vec::new();
-        for (index, server) in self.servers.iter().enumerate() {
-            let pairs = from.servers[index].iter().zip(&to.servers[index]);
-            let mut cpu: Duration =
-                pairs.map(|(from, to)| to.unwrap_or_default().saturating_sub(from.unwrap_or_default())).sum();
-            // Processes that were started after the accounts were opened have used all that they have since.
-            let known: BTreeSet<u32> = server.members.iter().map(|member| member.pid).collect();
-            let born: Vec<u32> =
-                family(server.pid, &parents).into_iter().filter(|pid| !known.contains(pid)).collect();
-            cpu += born.iter().filter_map(|pid| time(member(*pid)?.clock)).sum::<Duration>();
-            // What a process used that is gone before the end is not known.
-            let requests = if to.servers[index].first().is_some_and(Option::is_some) { requests } else { 0 };
-            let cores = usable_cores(&threads.0.0[index], &threads.1.0[index], window);
-            let everyone = known.iter().chain(&born);
-            costs.push(ServerCost {
-                role: server.role,
-                source: format!("process {}", server.pid),
-                cost: cost(cpu, window, cores, requests),
-                rss_peak_kib: Some(everyone.filter_map(|pid| rss_peak_kib(*pid)).sum()),
-            });
+    fn name(&self) -> String {
+        match &self.gauge {
+            Gauge::Process(process) => format!("process {}", process.pid),
+            Gauge::Cgroup(_, name) => format!("cgroup {name}"),
+            Gauge::Command(text, _) => format!("command {text}"),
         }
-        costs
     }
 
-    /// Named processes that are gone.
-    pub(crate) fn gone(&self) -> Vec<u32> {
-        let first =
-            |server: &Server| server.members.first().is_none_or(|member| time(member.clock).is_none());
-        self.servers.iter().filter(|server| first(server)).map(|server| server.pid).collect()
+    /// What it used, or why that is not known.
+    fn used(
+        &self,
+        readings: (&[Option<Duration>], &[Option<Duration>]),
+        (before, after): (&Sight, &Sight),
+        window: Duration,
+    ) -> Result<Used, String> {
+        let mut source = self.name();
+        let looks = (&before.family, &after.family);
+        match &self.gauge {
+            Gauge::Process(process) => {
+                if readings.1.first().is_none_or(Option::is_none) {
+                    return Err(format!("process {} ended before the window did", process.pid));
+                }
+                let (cpu, ended) = process.used(readings, looks);
+                if ended.known > 0 || !ended.cpu.is_zero() {
+                    let seconds = ended.cpu.as_secs_f64();
+                    let _ =
+                        write!(source, " ({seconds:.2} s of it by processes that ended, in ticks of 10 ms)");
+                }
+                let working = after.family.working_since(&before.family, window);
+                Ok(Used::by(cpu, source, working, None, Some(after.family.rss_peak_kib())))
+            }
+            Gauge::Cgroup(cgroup, _) => {
+                let (Some(Some(from)), Some(Some(to))) = (readings.0.first(), readings.1.first()) else {
+                    return Err(format!("{source} was gone before the window's end"));
+                };
+                let working = after.family.working_since(&before.family, window);
+                let cpu = to.saturating_sub(*from);
+                Ok(Used::by(cpu, source, working, cgroup.quota(), cgroup.memory_peak_kib()))
+            }
+            Gauge::Command(..) => {
+                let sample = |sight: &Sight, edge| match &sight.sample {
+                    Some(Ok(sample)) => Ok(*sample),
+                    Some(Err(silence)) => Err(format!("{source} at the window's {edge}: {silence}")),
+                    None => Err(format!("{source} was not run at the window's {edge}")),
+                };
+                let (from, to) = (sample(before, "start")?, sample(after, "end")?);
+                let (cpu, apart) = command::scaled(&from, &to, window)
+                    .ok_or_else(|| format!("{source} told less CPU at the window's end than at its start"))?;
+                let (apart, window) = (apart.as_secs_f64(), window.as_secs_f64());
+                let _ = write!(
+                    source,
+                    " (scaled from {apart:.3} s to the window of {window:.3} s; cores not known)"
+                );
+                Ok(Used { cpu: Some(cpu), ..Used::nothing(source) })
+            }
+        }
     }
 }
 
-impl Reading {
-    /// CPU that this process used between two readings.
-    pub(crate) fn own_since(&self, earlier: &Self) -> Duration {
-        self.own.saturating_sub(earlier.own)
+const PIDS: &str = "[gateway=|origin=]PID, the id of a process that runs";
+
+const CGROUPS: &str = "[gateway=|origin=]DIR, the directory of a cgroup with `usage_usec` in cpu.stat \
+                       (version 2) or with cpuacct.usage (version 1)";
+
+const COMMANDS: &str = "[gateway=|origin=]COMMAND, a shell command that prints within 5 s the CPU used so far: \
+                        seconds as a decimal number, a cgroup's cpu.stat, or lines of \
+                        /proc/PID/task/*/schedstat";
+
+impl Used {
+    /// By threads of this machine.
+    fn by(
+        cpu: Duration,
+        source: String,
+        working: Working,
+        quota: Option<f64>,
+        rss_peak_kib: Option<u64>,
+    ) -> Self {
+        let cores = working.usable();
+        let most = f64::from(cores).min(quota.unwrap_or(f64::INFINITY));
+        Self { cpu: Some(cpu), source, cores, most, set: working.cores, rss_peak_kib }
+    }
+
+    fn nothing(source: String) -> Self {
+        Self { cpu: None, source, cores: 0, most: 0.0, set: Vec::new(), rss_peak_kib: None }
     }
 }
 
-impl<'a> Edges<'a> {
-    pub(crate) fn new(accounts: Option<&'a Accounts>) -> Self {
-        Self { accounts, start: None, end: None }
-    }
-
-    pub(crate) fn start(&mut self) {
-        self.start = Some(self.edge());
-    }
-
-    pub(crate) fn end(&mut self) {
-        self.end = Some(self.edge());
-    }
-
-    /// Both edges, once the window is over.
-    pub(crate) fn both(self) -> Option<(Edge, Edge)> {
-        self.start.zip(self.end)
-    }
-
-    fn edge(&self) -> Edge {
-        let processes = self.accounts.map(Accounts::read);
-        let thread = time(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default();
-        Edge { at: Instant::now(), thread, processes }
-    }
+fn worker(span: &Span) -> WorkerCost {
+    let cpu = span.cpu().as_secs_f64();
+    let core = match span.cores[..] {
+        [core] => Some(core),
+        _ => None,
+    };
+    WorkerCost { core, cpu_us: cpu * 1e6, utilisation: cpu / span.window().as_secs_f64() }
 }
 
-/// A cost as it stands in results.
-pub(crate) fn cost(cpu: Duration, window: Duration, cores: u32, requests: u64) -> Cost {
+/// A cost as it stands in results. Where the number of cores is not known (0), `utilisation` is that of one core.
+fn cost(cpu: Duration, window: Duration, cores: u32, work: Work) -> Cost {
     let cpu_us = cpu.as_secs_f64() * 1e6;
+    let Work { requests, handshakes, paired } = work;
+    let each_has_one = requests > 0 && handshakes > 0 && (paired || handshakes >= requests);
     Cost {
         cpu_us,
         cpu_us_per_request: (requests > 0).then(|| cpu_us / requests as f64),
-        cpu_us_per_handshake: None,
+        cpu_us_per_handshake: each_has_one.then(|| cpu_us / handshakes as f64),
         utilisation: cpu.as_secs_f64() / (window.as_secs_f64() * f64::from(cores.max(1))),
         cores,
     }
 }
 
-/// How many cores the threads that worked can use at once: those that they are allowed, but no more than there are
-/// such threads. A thread that used less than 1 % of the window does not count, unless all are like that.
-fn usable_cores(
-    from: &BTreeMap<(u32, u32), Duration>,
-    to: &BTreeMap<(u32, u32), Duration>,
-    window: Duration,
-) -> u32 {
-    let used =
-        |thread: &(u32, u32), to: &Duration| to.saturating_sub(from.get(thread).copied().unwrap_or_default());
-    let mut threads: Vec<(Duration, u32)> =
-        to.iter().map(|(thread, to)| (used(thread, to), thread.1)).collect();
-    threads.sort_unstable();
-    let most = threads.last().map_or(Duration::ZERO, |last| last.0);
-    threads.retain(|(used, _)| *used >= (window / 100).min(most));
-    let mut cores = BTreeSet::new();
-    for (_, tid) in &threads {
-        let Some(tid) = rustix::process::Pid::from_raw(*tid as i32) else { continue };
-        if let Ok(set) = sched_getaffinity(Some(tid)) {
-            cores.extend((0..rustix::thread::CpuSet::MAX_CPU).filter(|core| set.is_set(*core)));
-        }
-    }
-    cores.len().min(threads.len()).max(1) as u32
-}
-
-fn own_cpu() -> Duration {
-    time(ClockId::CLOCK_PROCESS_CPUTIME_ID).unwrap_or_default()
-}
-
-fn time(clock: ClockId) -> Option<Duration> {
-    clock.now().ok().map(Duration::from)
-}
-
-fn member(pid: u32) -> Option<Member> {
-    let clock = clock_getcpuclockid(Pid::from_raw(i32::try_from(pid).ok()?)).ok()?;
-    Some(Member { pid, clock })
-}
-
-/// The first number of /proc/PID/task/TID/schedstat: nanoseconds on a CPU.
-fn thread_cpu(pid: u32, tid: u32) -> Option<Duration> {
-    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
-    Some(Duration::from_nanos(text.split(' ').next()?.parse().ok()?))
-}
-
-/// The largest resident size that a process has had (`VmHWM`). Memory that processes share counts for each of them.
-fn rss_peak_kib(pid: u32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.trim().trim_end_matches("kB").trim().parse().ok()
-}
-
-/// `pid` and its descendants, itself first.
-fn family(pid: u32, parents: &[(u32, u32)]) -> Vec<u32> {
-    let mut family = vec![pid];
-    let mut at = 0;
-    while at < family.len() {
-        let parent = family[at];
-        family.extend(parents.iter().filter(|(_, ppid)| *ppid == parent).map(|(pid, _)| *pid));
-        at += 1;
-    }
-    family
-}
-
-/// Every process with its parent.
-fn parents() -> Vec<(u32, u32)> {
-    let parent = |pid: u32| {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name may hold anything, parentheses too: what follows the last one is `state ppid ..`.
-        let ppid = stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()?;
-        Some((pid, ppid))
-    };
-    numbers("/proc").into_iter().filter_map(parent).collect()
-}
-
-/// The entries of a directory that are numbers.
-fn numbers(directory: &str) -> Vec<u32> {
-    let entries = fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::process::{Child, Command, Stdio};
-
-    fn process(pid: u32) -> Named {
-        Named { role: Role::Gateway, meter: Meter::Process(pid) }
-    }
-
-    /// A shell whose child burns CPU for as long as its standard input is open.
-    fn burner() -> Child {
-        let script = "sh -c 'while :; do :; done' & child=$!; read x; kill $child; wait; times";
-        Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
-    }
-
-    /// `1m2.34s`, as the shell's `times` writes it.
-    fn seconds(text: &str) -> f64 {
-        let (minutes, seconds) = text.trim_end_matches('s').split_once('m').unwrap();
-        minutes.parse::<f64>().unwrap() * 60.0 + seconds.parse::<f64>().unwrap()
-    }
-
-    #[test]
-    fn a_descendants_cpu_is_accounted_as_the_system_itself_accounts_it() {
-        let mut shell = burner();
-        let deadline = Instant::now() + Duration::from_secs(20);
-        let accounts = loop {
-            let accounts = Accounts::open(&[process(shell.id())]).unwrap();
-            if accounts.servers[0].members.len() == 2 {
-                break accounts;
-            }
-            assert!(Instant::now() < deadline, "the shell's child never came");
-        };
-        let (from, threads, begun) = (accounts.read(), accounts.threads(), Instant::now());
-        let spent = |reading: &Reading| reading.servers[0].iter().flatten().sum::<Duration>();
-        while spent(&accounts.read()) < Duration::from_millis(500) {
-            assert!(Instant::now() < deadline, "the child gets no CPU");
-        }
-        let (to, after) = (accounts.read(), accounts.threads());
-        let costs = accounts.servers((&from, &to), (&threads, &after), begun.elapsed(), 10);
-        assert!(accounts.gone().is_empty());
-
-        drop(shell.stdin.take());
-        let output = shell.wait_with_output().unwrap();
-        let times = String::from_utf8(output.stdout).unwrap();
-        let all: f64 = times.split_whitespace().map(seconds).sum();
-        let accounted = spent(&to).as_secs_f64();
-        // The child went on until the shell killed it, so the system's account can only be larger (by its 10 ms ticks
-        // in each of four numbers, smaller).
-        assert!(accounted >= 0.5 && accounted <= all + 0.04, "{accounted} {all}");
-        let cost = &costs[0].cost;
-        assert!(cost.cpu_us > 0.0 && cost.cpu_us <= accounted * 1e6);
-        assert_eq!(cost.cpu_us_per_request, Some(cost.cpu_us / 10.0));
-        assert_eq!(cost.cores, 1, "one thread works, however many cores it may choose from");
-        assert!(costs[0].rss_peak_kib.is_some_and(|kib| kib > 0));
-        assert_eq!(accounts.gone().len(), 1, "and now it is gone");
-    }
-
-    #[test]
-    fn a_process_that_does_not_exist_is_told() {
-        let error = Accounts::open(&[process(u32::MAX)]).unwrap_err().to_string();
-        assert!(error.contains("--pid") && error.contains("4294967295"), "{error}");
-    }
-
-    #[test]
-    fn our_own_cpu_is_counted_up() {
-        let accounts = Accounts::open(&[]).unwrap();
-        let first = accounts.read();
-        while accounts.read().own_since(&first).is_zero() {}
-        assert!(first.own_since(&accounts.read()).is_zero(), "never negative");
-    }
-
-    #[test]
-    fn a_family_is_a_process_and_all_that_descend_from_it() {
-        let parents = [(1, 0), (2, 1), (3, 2), (4, 1), (5, 3)];
-        assert_eq!(family(2, &parents), [2, 3, 5]);
-        assert_eq!(family(4, &parents), [4]);
-    }
-}
+mod tests;
