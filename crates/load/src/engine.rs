@@ -1,8 +1,10 @@
 //! One run: open, warm up, measure, drain, add up.
 
 use crate::accounting::{Accounts, Edges, Look, Span, Work};
+use crate::ceiling;
 use crate::check::{ErrorClass, Expect};
 use crate::connection::Desk;
+use crate::limit;
 use crate::options::{Options, PerConnection};
 use crate::recorder::{Recorder, Window};
 use crate::request::Request;
@@ -354,6 +356,13 @@ fn add_up(
         limit: account.limit,
         ..LoadResult::default()
     };
+    match ceiling::of(options, &result) {
+        Ok(ceiling) => result.ceiling = ceiling,
+        Err(unfit) => result.warnings.push(unfit.to_string()),
+    }
+    if let Some(ceiling) = &result.ceiling {
+        result.limit = limit::beside_ceiling(result.limit, ceiling.share);
+    }
     result.validity = validity::of(&result, &account.lost, options.policy.resume > 0.0);
     Some(result)
 }

@@ -9,10 +9,13 @@
 //! whether or not a connection was free then; so a server that stalls cannot hide the requests that it kept waiting.
 
 mod accounting;
+pub mod calibrate;
+pub mod ceiling;
 mod check;
 mod connection;
 mod engine;
 pub mod limit;
+mod machine;
 pub mod meter;
 mod options;
 mod recorder;
@@ -27,6 +30,7 @@ mod worker;
 
 pub use check::{ErrorClass, Expect};
 pub use engine::{LoadError, Phase, Progress, run};
+pub use machine::Machine;
 pub use options::{
     ArrivalKind, Close, Meter, Options, PerConnection, Phases, Policy, RateStep, RequestOptions, Resolve,
     Route, Schedule, Server, Sni, TlsOptions,

@@ -159,6 +159,7 @@ fn options(args: LoadArgs) -> Result<Options, Failure> {
     let process = |pid| Server { role: Role::Gateway, meter: Meter::Process(pid) };
     options.servers = args.pids.into_iter().map(process).collect();
     options.timeout = args.timeout;
+    options.ceilings = weir_load::ceiling::default_file().filter(|file| file.exists());
     let request = &mut options.requests[0];
     request.method = args.method;
     request.fields = args.fields;

@@ -1,6 +1,8 @@
 //! The `weir` program: one file per subcommand.
 
 #[cfg(feature = "lab")]
+mod calibrate;
+#[cfg(feature = "lab")]
 mod load;
 #[cfg(feature = "lab")]
 mod origin;
@@ -39,6 +41,8 @@ enum Command {
     Origin(origin::OriginArgs),
     #[cfg(feature = "lab")]
     Load(Box<load::LoadArgs>),
+    #[cfg(feature = "lab")]
+    Calibrate(calibrate::CalibrateArgs),
     #[cfg(feature = "lab")]
     Run(run::RunArgs),
     #[cfg(feature = "lab")]
@@ -79,6 +83,8 @@ fn main() -> ExitCode {
         Command::Origin(args) => origin::run(args),
         #[cfg(feature = "lab")]
         Command::Load(args) => load::run(*args),
+        #[cfg(feature = "lab")]
+        Command::Calibrate(args) => calibrate::run(args),
         #[cfg(feature = "lab")]
         Command::Run(args) => run::run(args),
         #[cfg(feature = "lab")]
