@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::Weir;
+use common::{DEADLINE, Weir, poll_until};
 use serde_json::Value;
 use std::fs;
 
@@ -66,4 +66,22 @@ fn what_cannot_be_calibrated_names_the_flag() {
     let ended = Weir::run(&["calibrate", "--quick", "-d", "1ms", "--out", "/proc/nothing/here"]);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     assert!(ended.stderr.contains("--out: cannot write /proc/nothing/here"), "{}", ended.stderr);
+}
+
+/// The processes that `pid` has started and not waited for.
+fn children(pid: u32) -> Vec<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_calibration_that_is_told_to_stop_leaves_no_server_behind() {
+    let weir = Weir::spawn(&["calibrate", "--quick", "-d", "300ms"]);
+    poll_until(DEADLINE, "the null servers run", || children(weir.pid()).len() == 3);
+    let servers = children(weir.pid());
+    let ended = weir.stop();
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(1), "weir: interrupted: nothing was kept\n"));
+    for pid in servers {
+        assert!(!fs::exists(format!("/proc/{pid}")).unwrap(), "{pid} still runs");
+    }
 }

@@ -46,7 +46,9 @@ pub struct Cell {
     pub per_worker: Spread,
     /// The engine's CPU per request, in microseconds.
     pub cpu_us: Spread,
-    /// What held most of the repeats; `gateway` is the null server.
+    /// The null server's CPU per request, in microseconds.
+    pub server_cpu_us: Spread,
+    /// What held most of the repeats: `load` where the engine's workers were full; `gateway` is the null server.
     pub limit: Limit,
     /// In at least one repeat the engine was not the limit: its ceiling is what its CPU per request then gives for a
     /// full core. As a busier engine needs less CPU for a request, the true ceiling may be higher, and hardly lower.
@@ -248,6 +250,7 @@ mod tests {
             kind: Kind::new(tls, connection, bytes),
             per_worker: Spread { median: rate, min: rate * 0.9, max: rate * 1.1 },
             cpu_us: Spread { median: 1e6 / rate, min: 0.0, max: 0.0 },
+            server_cpu_us: Spread::default(),
             limit: Limit::Load,
             extrapolated: false,
         };

@@ -63,6 +63,12 @@ pub(crate) fn run(args: CalibrateArgs) -> Outcome {
         }
     };
     let settings = settings(&args)?;
+    let unwritable = |error| match &out {
+        Some(file) => Failure::run(format!("--out: cannot write {}: {error}", file.display())),
+        None => Failure::run(error),
+    };
+    // Better now than after a minute of measuring.
+    out.as_deref().map_or(Ok(()), check_writable).map_err(unwritable)?;
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&interrupted)).map_err(Failure::run)?;
@@ -88,8 +94,7 @@ pub(crate) fn run(args: CalibrateArgs) -> Outcome {
     }
     let json = serde_json::to_string_pretty(&ceilings).map_err(Failure::run)? + "\n";
     if let Some(file) = &out {
-        write(file, &json)
-            .map_err(|error| Failure::run(format!("--out: cannot write {}: {error}", file.display())))?;
+        write(file, &json).map_err(unwritable)?;
     }
     if args.json.is_some() {
         return say(json);
@@ -126,16 +131,26 @@ fn settings(args: &CalibrateArgs) -> Result<Settings, Failure> {
     })
 }
 
-/// Either all of it stands there in the end, or what stood there before.
-fn write(file: &Path, text: &str) -> io::Result<()> {
-    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty());
-    if let Some(directory) = directory {
+fn check_writable(file: &Path) -> io::Result<()> {
+    if let Some(directory) = file.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         fs::create_dir_all(directory)?;
     }
+    let new = beside(file);
+    fs::write(&new, "")?;
+    fs::remove_file(new)
+}
+
+/// Either all of it stands there in the end, or what stood there before.
+fn write(file: &Path, text: &str) -> io::Result<()> {
+    let new = beside(file);
+    fs::write(&new, text)?;
+    fs::rename(new, file)
+}
+
+fn beside(file: &Path) -> PathBuf {
     let mut new = file.as_os_str().to_owned();
     new.push(".new");
-    fs::write(&new, text)?;
-    fs::rename(&new, file)
+    new.into()
 }
 
 fn table(ceilings: &Ceilings) -> String {
@@ -150,19 +165,20 @@ fn table(ceilings: &Ceilings) -> String {
     );
     let _ = writeln!(
         out,
-        "  {:<26} {:>10}  {:>19}  {:>9}  limit",
-        "cell", "per worker", "smallest to largest", "CPU each"
+        "  {:<26} {:>10}  {:>19}  {:>10}  {:>10}  limit",
+        "cell", "per worker", "smallest to largest", "engine CPU", "server CPU"
     );
     for cell in &ceilings.cells {
         let rate = &cell.per_worker;
         let extrapolated = if cell.extrapolated { ", extrapolated" } else { "" };
         let _ = writeln!(
             out,
-            "  {:<26} {:>8.0}/s  {:>19}  {:>6.1} us  {}{extrapolated}",
+            "  {:<26} {:>8.0}/s  {:>19}  {:>7.1} us  {:>7.1} us  {}{extrapolated}",
             cell.kind.cell,
             rate.median,
             format!("{:.0} to {:.0}", rate.min, rate.max),
             cell.cpu_us.median,
+            cell.server_cpu_us.median,
             cell.limit
         );
     }

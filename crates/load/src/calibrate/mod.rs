@@ -8,6 +8,7 @@ mod server;
 
 use crate::ceiling::{Ceilings, Cell, Connection, Failed, Kind, SCHEMA, Spread};
 use crate::engine::{self, LoadError};
+use crate::limit::FULL;
 use crate::machine::Machine;
 use crate::options::{Meter, Options, PerConnection, Server};
 use crate::result::{Limit, LoadResult, Role};
@@ -159,20 +160,29 @@ fn cell(kind: Kind, results: &[LoadResult], workers: usize) -> Result<Cell, Fail
     let valid = || results.iter().filter(|result| result.validity == "valid");
     let ceilings = Spread::of(valid().filter_map(|result| per_worker(result, workers)));
     let cpu_us = Spread::of(valid().filter_map(|result| result.engine.cost.cpu_us_per_request));
-    let (Some(per_worker), Some(cpu_us)) = (ceilings, cpu_us) else {
+    let server = |result: &LoadResult| result.servers.first()?.cost.cpu_us_per_request;
+    let (Some(per_worker), Some(cpu_us), Some(server_cpu_us)) =
+        (ceilings, cpu_us, Spread::of(valid().filter_map(server)))
+    else {
         let why = results.first().map_or("no run", |result| &result.validity);
         return Err(Failed { cell: kind.cell, why: why.to_owned() });
     };
-    let limits: Vec<Limit> = valid().map(|result| result.limit).collect();
+    let limits: Vec<Limit> = valid().map(limit).collect();
     let count = |limit: &Limit| limits.iter().filter(|other| *other == limit).count();
-    let limit = limits.iter().max_by_key(|limit| count(limit)).copied().unwrap_or_default();
     let extrapolated = limits.iter().any(|limit| *limit != Limit::Load);
-    Ok(Cell { kind, per_worker, cpu_us, limit, extrapolated })
+    let limit = limits.iter().max_by_key(|limit| count(limit)).copied().unwrap_or_default();
+    Ok(Cell { kind, per_worker, cpu_us, server_cpu_us, limit, extrapolated })
+}
+
+/// Here it is the engine that counts: where it was full, it is the limit, though the null server may be full as well.
+fn limit(result: &LoadResult) -> Limit {
+    let full = result.engine.workers.iter().all(|worker| worker.utilisation >= FULL);
+    if full { Limit::Load } else { result.limit }
 }
 
 /// What a worker did when the engine was full, or would do if it were.
 fn per_worker(result: &LoadResult, workers: usize) -> Option<f64> {
-    match result.limit {
+    match limit(result) {
         Limit::Load => Some(result.requests_per_second / workers as f64),
         Limit::Gateway | Limit::Origin | Limit::SharedCores | Limit::Neither => {
             Some(1e6 / result.engine.cost.cpu_us_per_request.filter(|us| *us > 0.0)?)
@@ -189,6 +199,7 @@ mod tests {
         let mut result = sample();
         (result.limit, result.requests_per_second) = (limit, rate);
         result.engine.cost.cpu_us_per_request = Some(cpu_us);
+        result.engine.workers[0].utilisation = if limit == Limit::Load { 0.97 } else { 0.6 };
         result
     }
 
@@ -214,6 +225,14 @@ mod tests {
         let cell = cell(kind(), &results, 1).unwrap();
         assert_eq!(cell.per_worker, Spread { median: 90_000.0, min: 80_000.0, max: 100_000.0 });
         assert_eq!((cell.limit, cell.extrapolated), (Limit::Gateway, true));
+    }
+
+    #[test]
+    fn where_both_are_full_nothing_need_be_extrapolated() {
+        let mut both = result(Limit::Gateway, 100_000.0, 9.0);
+        both.engine.workers[0].utilisation = 0.95;
+        let cell = cell(kind(), &[both], 1).unwrap();
+        assert_eq!((cell.per_worker.median, cell.limit, cell.extrapolated), (100_000.0, Limit::Load, false));
     }
 
     #[test]
