@@ -401,7 +401,7 @@ mod tests {
             ("https://a/ --suite aes", "aes128-gcm-sha256"),
             ("https://a/ --group p-512", "x25519mlkem768"),
             ("https://a/ --signature rsa", "rsa-pss-sha256"),
-            ("http://a/ --pid server=5", "gateway and origin"),
+            ("http://a/ --pid server=5", "origin=PID"),
             ("http://a/ --data /no/such/file", "/no/such/file"),
             ("http://a/ --new-connection --handshake-only", "cannot be used with"),
         ] {
