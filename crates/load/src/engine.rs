@@ -215,10 +215,10 @@ impl Shared {
                 thread::sleep(left.min(TICK));
             }
         };
-        let lead = accounts.lead();
-        sleep(Phase::WarmUp, from - POLL.max(lead));
+        let (start_lead, end_lead) = accounts.leads();
+        sleep(Phase::WarmUp, from - POLL - start_lead);
         let before = accounts.look();
-        sleep(Phase::Window, to - lead);
+        sleep(Phase::Window, to - end_lead);
         let after = accounts.look();
         while !finished() {
             sleep(Phase::Drain, Instant::now() + 5 * POLL);
