@@ -58,7 +58,7 @@ pub(crate) fn scaled(from: &Sample, to: &Sample, window: Duration) -> Option<(Du
 /// - one decimal number: CPU seconds so far;
 /// - a cgroup's `cpu.stat`: its line `usage_usec N`;
 /// - lines of three whole numbers, as /proc/PID/task/TID/schedstat has them: the first ones are nanoseconds, and are
-///   added. (/proc/PID/schedstat is that of the first thread alone.)
+///   added. (/proc/PID/schedstat is that of the first thread alone; `cat` fails where a thread ends meanwhile.)
 pub(crate) fn parse(text: &str) -> Option<Duration> {
     let text = text.trim();
     if let Some(cpu) = cpu_stat(text) {
