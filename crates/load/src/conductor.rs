@@ -73,15 +73,15 @@ impl Conductor<'_> {
                 return true;
             }
         };
-        let lead = self.accounts.lead();
-        let before_window = from - POLL.max(lead);
+        let (start_lead, end_lead) = self.accounts.leads();
+        let before_window = from - POLL - start_lead;
         let mut stopped = pass(&mut seconds, Phase::WarmUp, warm.min(before_window));
         stopped |= !stopped && pass(&mut seconds, Phase::Settle, before_window);
         if stopped {
             return self.give_up(finished);
         }
         let before = self.accounts.look();
-        let stopped = pass(&mut seconds, Phase::Window, to - lead);
+        let stopped = pass(&mut seconds, Phase::Window, to - end_lead);
         // Every worker looks in time, so that all end their windows at one instant.
         let to = if stopped { (Instant::now() + STOP_MARGIN).min(to) } else { to };
         if stopped {

@@ -15,20 +15,17 @@ mod command;
 mod edges;
 mod family;
 mod process;
+mod server;
 
 pub(crate) use edges::{Edges, Span};
 
 use crate::limit::{self, Part};
-use crate::options::{Meter, Server as Named};
+use crate::options::Server as Named;
 use crate::result::{Cost, Limit, Role, ServerCost, WorkerCost};
 use crate::usage::Usage;
-use cgroup::Cgroup;
-use command::{Sample, Silence};
 use edges::Reading;
-use family::{Family, Working};
-use process::Process;
+use server::{Server, Sight, Used};
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::thread;
 use std::time::Duration;
 
@@ -36,31 +33,9 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) struct Accounts(Vec<Server>);
 
-#[derive(Debug)]
-struct Server {
-    role: Role,
-    gauge: Gauge,
-}
-
-/// Where a server's CPU is read.
-#[derive(Debug)]
-enum Gauge {
-    Process(Process),
-    Cgroup(Cgroup, String),
-    /// And how long it took when it was tried.
-    Command(String, Duration),
-}
-
 /// The servers near an edge of the window: what need not be read by a worker.
 #[derive(Debug)]
 pub(crate) struct Look(Vec<Sight>);
-
-#[derive(Debug)]
-struct Sight {
-    family: Family,
-    /// What a command told.
-    sample: Option<Result<Sample, Silence>>,
-}
 
 /// What was done with the CPU.
 #[derive(Clone, Copy, Debug)]
@@ -87,18 +62,6 @@ pub(crate) struct Account {
     pub(crate) lost: Vec<String>,
 }
 
-/// What one server used.
-struct Used {
-    cpu: Option<Duration>,
-    source: String,
-    /// 0 is not known.
-    cores: u32,
-    /// As [`Part::most`] and [`Part::cores`].
-    most: f64,
-    set: Vec<usize>,
-    rss_peak_kib: Option<u64>,
-}
-
 impl Accounts {
     /// Finds the servers, and tries each command once.
     ///
@@ -110,47 +73,25 @@ impl Accounts {
 
     /// Reads all clocks: a system call for each process and each cgroup, some microseconds in all.
     fn read(&self) -> Reading {
-        let clocks = |server: &Server| match &server.gauge {
-            Gauge::Process(process) => process.read(),
-            Gauge::Cgroup(cgroup, _) => vec![cgroup.read()],
-            Gauge::Command(..) => Vec::new(),
-        };
-        Reading { own: clock::own(), servers: self.0.iter().map(clocks).collect() }
+        Reading { own: clock::own(), servers: self.0.iter().map(Server::read).collect() }
     }
 
-    /// How long before an edge to call [`Self::look`], so that the edge comes in the middle of the commands.
-    pub(crate) fn lead(&self) -> Duration {
-        let took = self.0.iter().map(|server| match &server.gauge {
-            Gauge::Command(_, took) => *took,
-            Gauge::Process(_) | Gauge::Cgroup(..) => Duration::ZERO,
-        });
-        took.max().unwrap_or_default() / 2
+    /// How long before the window's start and before its end to call [`Self::look`]: so that the edge comes in the
+    /// middle of the commands, and no look at processes falls into the window, where it would count as the engine's.
+    pub(crate) fn leads(&self) -> (Duration, Duration) {
+        let most = |lead: fn(&Server) -> Duration| self.0.iter().map(lead).max().unwrap_or_default();
+        (most(Server::start_lead), most(Server::end_lead))
     }
 
     /// Looks at processes and threads, and runs the commands, all at once; so this takes milliseconds, with commands
     /// up to [`command::PATIENCE`]. For the thread that conducts the run.
     pub(crate) fn look(&self) -> Look {
         thread::scope(|scope| {
-            let samples: Vec<_> = self
-                .0
-                .iter()
-                .map(|server| match &server.gauge {
-                    Gauge::Command(text, _) => Some(scope.spawn(|| command::sample(text))),
-                    Gauge::Process(_) | Gauge::Cgroup(..) => None,
-                })
-                .collect();
-            let families = self.0.iter().map(|server| match &server.gauge {
-                Gauge::Process(process) => process.look(),
-                Gauge::Cgroup(cgroup, _) => Family::just(cgroup.pids()),
-                Gauge::Command(..) => Family::default(),
-            });
-            let families: Vec<Family> = families.collect();
-            let sight = |(family, sample): (_, Option<thread::ScopedJoinHandle<'_, _>>)| Sight {
-                family,
-                sample: sample
-                    .map(|sample| sample.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))),
+            let sights: Vec<_> = self.0.iter().map(|server| scope.spawn(|| server.look())).collect();
+            let sight = |sight: thread::ScopedJoinHandle<'_, Sight>| {
+                sight.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             };
-            Look(families.into_iter().zip(samples).map(sight).collect())
+            Look(sights.into_iter().map(sight).collect())
         })
     }
 
@@ -209,120 +150,6 @@ impl Accounts {
         }));
         account.limit = limit::of(&parts);
         Some(account)
-    }
-}
-
-impl Server {
-    fn open(Named { role, meter }: &Named) -> Result<Self, Usage> {
-        let gauge = match meter {
-            Meter::Process(pid) => match Process::open(*pid) {
-                Some(process) => Gauge::Process(process),
-                None => return Err(Usage::new("--pid", &pid.to_string(), PIDS)),
-            },
-            Meter::Cgroup(directory) => {
-                let name = directory.display().to_string();
-                match Cgroup::open(directory) {
-                    Ok(cgroup) => Gauge::Cgroup(cgroup, name),
-                    Err(error) => {
-                        return Err(Usage::new("--cgroup", &name, &format!("{CGROUPS}; here: {error}")));
-                    }
-                }
-            }
-            Meter::Command(text) => match command::sample(text) {
-                Ok(sample) => Gauge::Command(text.clone(), sample.took),
-                Err(silence) => {
-                    let allowed = format!("{COMMANDS}; when it was tried, {silence}");
-                    return Err(Usage::new("--cpu-command", text, &allowed));
-                }
-            },
-        };
-        Ok(Self { role: *role, gauge })
-    }
-
-    fn name(&self) -> String {
-        match &self.gauge {
-            Gauge::Process(process) => format!("process {}", process.pid),
-            Gauge::Cgroup(_, name) => format!("cgroup {name}"),
-            Gauge::Command(text, _) => format!("command {text}"),
-        }
-    }
-
-    /// What it used, or why that is not known.
-    fn used(
-        &self,
-        readings: (&[Option<Duration>], &[Option<Duration>]),
-        (before, after): (&Sight, &Sight),
-        window: Duration,
-    ) -> Result<Used, String> {
-        let mut source = self.name();
-        let looks = (&before.family, &after.family);
-        match &self.gauge {
-            Gauge::Process(process) => {
-                if readings.1.first().is_none_or(Option::is_none) {
-                    return Err(format!("process {} ended before the window did", process.pid));
-                }
-                let (cpu, ended) = process.used(readings, looks);
-                if ended.known > 0 || !ended.cpu.is_zero() {
-                    let seconds = ended.cpu.as_secs_f64();
-                    let _ =
-                        write!(source, " ({seconds:.2} s of it by processes that ended, in ticks of 10 ms)");
-                }
-                let working = after.family.working_since(&before.family, window);
-                Ok(Used::by(cpu, source, working, None, Some(after.family.rss_peak_kib())))
-            }
-            Gauge::Cgroup(cgroup, _) => {
-                let (Some(Some(from)), Some(Some(to))) = (readings.0.first(), readings.1.first()) else {
-                    return Err(format!("{source} was gone before the window's end"));
-                };
-                let working = after.family.working_since(&before.family, window);
-                let cpu = to.saturating_sub(*from);
-                Ok(Used::by(cpu, source, working, cgroup.quota(), cgroup.memory_peak_kib()))
-            }
-            Gauge::Command(..) => {
-                let sample = |sight: &Sight, edge| match &sight.sample {
-                    Some(Ok(sample)) => Ok(*sample),
-                    Some(Err(silence)) => Err(format!("{source} at the window's {edge}: {silence}")),
-                    None => Err(format!("{source} was not run at the window's {edge}")),
-                };
-                let (from, to) = (sample(before, "start")?, sample(after, "end")?);
-                let (cpu, apart) = command::scaled(&from, &to, window)
-                    .ok_or_else(|| format!("{source} told less CPU at the window's end than at its start"))?;
-                let (apart, window) = (apart.as_secs_f64(), window.as_secs_f64());
-                let _ = write!(
-                    source,
-                    " (scaled from {apart:.3} s to the window of {window:.3} s; cores not known)"
-                );
-                Ok(Used { cpu: Some(cpu), ..Used::nothing(source) })
-            }
-        }
-    }
-}
-
-const PIDS: &str = "[gateway=|origin=]PID, the id of a process that runs";
-
-const CGROUPS: &str = "[gateway=|origin=]DIR, the directory of a cgroup with `usage_usec` in cpu.stat \
-                       (version 2) or with cpuacct.usage (version 1)";
-
-const COMMANDS: &str = "[gateway=|origin=]COMMAND, a shell command that prints within 5 s the CPU used so far: \
-                        seconds as a decimal number, a cgroup's cpu.stat, or lines of \
-                        /proc/PID/task/*/schedstat";
-
-impl Used {
-    /// By threads of this machine.
-    fn by(
-        cpu: Duration,
-        source: String,
-        working: Working,
-        quota: Option<f64>,
-        rss_peak_kib: Option<u64>,
-    ) -> Self {
-        let cores = working.usable();
-        let most = f64::from(cores).min(quota.unwrap_or(f64::INFINITY));
-        Self { cpu: Some(cpu), source, cores, most, set: working.cores, rss_peak_kib }
-    }
-
-    fn nothing(source: String) -> Self {
-        Self { cpu: None, source, cores: 0, most: 0.0, set: Vec::new(), rss_peak_kib: None }
     }
 }
 

@@ -1,4 +1,6 @@
 use super::*;
+use crate::options::Meter;
+use crate::result::Role;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -54,7 +56,8 @@ fn a_command_is_asked_at_both_edges_and_scaled() {
     // It counts nanoseconds since the epoch: a server that uses one core all the time.
     let text = "date +%s.%N";
     let accounts = Accounts::open(&[named(Meter::Command(text.into()))]).unwrap();
-    assert!(accounts.lead() > Duration::ZERO);
+    let (start, end) = accounts.leads();
+    assert!(start > Duration::ZERO && start == end, "half of its run before either edge");
     let account = account(&accounts, SOME_TIME, || {});
     let [server] = &account.servers[..] else { panic!("{account:?}") };
     assert!(server.source.starts_with("command date +%s.%N (scaled from 0."), "{}", server.source);
