@@ -1,8 +1,9 @@
 //! One connection of the engine: a request out, its answer in and checked.
 
-use crate::check::{Detail, ErrorClass, Expect, Wrong};
+use crate::check::{Detail, ErrorClass, Wrong};
+use crate::digest::Digest;
 use crate::recorder::Recorder;
-use crate::request::Request;
+use crate::request::{Mix, Request};
 use std::time::Instant;
 use weir_http1::{BodyDecoder, Framing, Limits, Method, Parse, ResponseHead};
 use weir_transport::{Transport, Wire};
@@ -26,6 +27,8 @@ pub(crate) struct Connection {
     /// Bytes of the request that the transport has been given, and whether it asks for the connection's end.
     given: usize,
     last: bool,
+    /// The place of the request in the mix.
+    place: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +44,7 @@ pub(crate) enum Phase {
 struct Body {
     decoder: BodyDecoder,
     received: u64,
+    digest: Option<Digest>,
     status: u16,
     /// The server ends the connection after the answer.
     closes: bool,
@@ -64,8 +68,9 @@ pub(crate) struct Desk<'a> {
     pub(crate) recorder: Recorder,
     /// The time of the event that is being worked on.
     pub(crate) now: Instant,
-    pub(crate) request: &'a Request,
-    pub(crate) expect: Expect,
+    mix: &'a Mix,
+    /// The place of the next request in the mix.
+    place: u64,
     input: Vec<u8>,
     head: ResponseHead,
     limits: Limits,
@@ -75,13 +80,14 @@ pub(crate) struct Desk<'a> {
 const PIECE: usize = 256 * 1024;
 
 impl<'a> Desk<'a> {
-    pub(crate) fn new(request: &'a Request, expect: Expect, recorder: Recorder, now: Instant) -> Self {
+    /// The mix is begun at `place`.
+    pub(crate) fn new(mix: &'a Mix, place: u64, recorder: Recorder, now: Instant) -> Self {
         Self {
             wire: Wire::new(),
             recorder,
             now,
-            request,
-            expect,
+            mix,
+            place,
             input: Vec::new(),
             head: ResponseHead::new(),
             limits: Limits::default(),
@@ -102,6 +108,7 @@ impl Connection {
             body: None,
             given: 0,
             last: false,
+            place: 0,
         }
     }
 
@@ -110,6 +117,8 @@ impl Connection {
         self.phase = Phase::Busy { planned, written: desk.now };
         self.given = 0;
         self.last = last;
+        self.place = desk.place;
+        desk.place += 1;
         self.give(desk)
     }
 
@@ -162,9 +171,13 @@ impl Connection {
         matches!(self.phase, Phase::Busy { .. } | Phase::Opening(Some(_)))
     }
 
+    fn request<'a>(&self, desk: &Desk<'a>) -> &'a Request {
+        desk.mix.nth(self.place)
+    }
+
     /// Gives the transport what it takes of the request without keeping much of it.
     fn give(&mut self, desk: &mut Desk<'_>) -> Result<(), Wrong> {
-        let bytes = desk.request.bytes(self.last);
+        let bytes = self.request(desk).bytes(self.last);
         while self.given < bytes.len() && self.transport.pending() == 0 {
             let piece = &bytes[self.given..bytes.len().min(self.given + PIECE)];
             self.transport.send(piece, &mut desk.wire)?;
@@ -204,6 +217,9 @@ impl Connection {
                 detail: Detail::Text(error.to_string()),
             })?;
             body.received += decoded.data.len() as u64;
+            if let Some(digest) = &mut body.digest {
+                digest.update(&input[at..][decoded.data.clone()]);
+            }
             at += decoded.consumed;
             if end && at == input.len() && body.closes {
                 // What was framed by the connection's end is complete; anything else stays what it is.
@@ -231,10 +247,7 @@ impl Connection {
         let length = match desk.head.parse(input, &desk.limits) {
             Ok(Parse::Complete(length)) => length,
             Ok(Parse::Partial) => return Ok(None),
-            Err(error) => {
-                let detail = Detail::Text(error.to_string());
-                return Err(Wrong { class: ErrorClass::Malformed, detail });
-            }
+            Err(error) => return Err(Wrong::no_http(input, &error)),
         };
         let status = desk.head.status;
         match status {
@@ -248,10 +261,11 @@ impl Connection {
             100..=199 => return Ok(Some(length)),
             _ => {}
         }
-        let framing = desk.head.framing(desk.request.method);
+        let framing = desk.head.framing(self.request(desk).method);
         let closes = !desk.head.persistent || framing == Framing::UntilClose;
         let decoder = BodyDecoder::new(framing, &desk.limits);
-        self.body = Some(Body { decoder, received: 0, status, closes });
+        let digest = self.request(desk).expect.digest();
+        self.body = Some(Body { decoder, received: 0, digest, status, closes });
         Ok(Some(length))
     }
 
@@ -261,11 +275,14 @@ impl Connection {
         };
         self.answered += 1;
         self.phase = Phase::Idle;
-        let bodiless = desk.request.method == Method::Head;
-        let wrong = if !desk.expect.status_is_right(body.status) {
+        let request = self.request(desk);
+        let bodiless = request.method == Method::Head;
+        let wrong = if !request.expect.status_is_right(body.status) {
             Some(Wrong::number(ErrorClass::Status, "status", u64::from(body.status)))
-        } else if !bodiless && !desk.expect.length_is_right(body.received) {
+        } else if !bodiless && !request.expect.length_is_right(body.received) {
             Some(Wrong::number(ErrorClass::Length, "a body of bytes:", body.received))
+        } else if !bodiless && !request.expect.digest_is_right(body.digest) {
+            Some(Wrong::fixed(ErrorClass::Digest, "a body with another SHA-256"))
         } else if more {
             Some(Wrong::fixed(ErrorClass::Malformed, "bytes behind the end of the answer"))
         } else {
@@ -273,7 +290,7 @@ impl Connection {
             None
         };
         // An answer that came before all of the request was sent leaves the connection in the middle of it.
-        let sent = self.given == desk.request.bytes(self.last).len();
+        let sent = self.given == request.bytes(self.last).len();
         let reusable = !(body.closes || self.last || more || end) && sent;
         Ok(Outcome::Answered { wrong, reusable })
     }

@@ -1,13 +1,17 @@
 //! One run: open, warm up, measure, drain, add up.
 
 use crate::accounting::{Accounts, Edge, Edges, Threads, cost};
-use crate::check::{ErrorClass, Expect};
+use crate::check::ErrorClass;
 use crate::connection::Desk;
+use crate::destination;
 use crate::options::{Options, PerConnection};
+use crate::ports::{self, Kernel};
 use crate::recorder::{Recorder, Window};
-use crate::request::Request;
+use crate::request::Mix;
 use crate::result::{Asked, EngineCost, Limit, LoadResult, Pacer, SCHEMA, Unsent};
 use crate::schedule::Arrivals;
+use crate::source;
+use crate::trial::{Unreachable, trial};
 use crate::usage::Usage;
 use crate::validity;
 use crate::worker::{Policy, Worker};
@@ -19,7 +23,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
-use weir_http1::Method;
 use weir_reactor::{cores, run_workers};
 use weir_tls::{Client, ClientSettings, Identity, PeerName, Roots, SettingsError};
 
@@ -32,9 +35,9 @@ pub enum LoadError {
     /// A TLS setting or file.
     #[error(transparent)]
     Tls(#[from] SettingsError),
-    /// The host has no address.
-    #[error("{0}")]
-    Resolve(io::Error),
+    /// The server is not there, or is not what the URL says.
+    #[error(transparent)]
+    Unreachable(#[from] Unreachable),
     /// The system.
     #[error("the system refused: {0}")]
     System(#[from] io::Error),
@@ -77,9 +80,10 @@ pub enum Phase {
 /// When it cannot run at all. A server that refuses, fails or answers wrongly is a result.
 pub fn run(options: &Options, mut watch: impl FnMut(&Progress)) -> Result<LoadResult, LoadError> {
     options.check()?;
-    let request = Request::new(options)?;
+    let mix = Mix::new(options)?;
     let endpoint = &options.endpoint;
-    let address = endpoint.resolve().map_err(LoadError::Resolve)?;
+    let addresses = destination::resolve(options)?;
+    let budget = ports::budget(options, &addresses[0], &Kernel::read())?;
     let client = if endpoint.tls { Some(client(options)?) } else { None };
     let name: Option<PeerName> = match endpoint.tls {
         true => Some(endpoint.host.parse().map_err(SettingsError::UnknownName)?),
@@ -90,21 +94,23 @@ pub fn run(options: &Options, mut watch: impl FnMut(&Progress)) -> Result<LoadRe
         check_cores(cores)?;
     }
 
-    let expect = Expect {
-        length: options.requests[0].expect.length.or_else(|| known_length(options, &request)),
-        ..options.requests[0].expect
-    };
+    // A store of its own: what the server gives it is none of the run's.
+    let connector = client.as_ref().map(weir_tls::Client::core);
+    let trial = trial(options, &addresses, connector.as_ref().zip(name.as_ref()))?;
+
     let shared = Shared::new(options.workers);
     let work = |index: usize| -> Result<(), io::Error> {
         let policy = Policy {
-            address,
+            address: trial.address.clone(),
+            sources: source::in_turn(&options.route.sources, index, options.workers),
             tls: client.as_ref().map(weir_tls::Client::core).zip(name.clone()),
             connections: share(options.connections, index, options.workers),
             per_connection: per_connection(options),
             timeout: options.timeout,
         };
         let waits = options.schedule.rate().is_some() || options.policy.per_connection.is_single();
-        let desk = Desk::new(&request, expect, Recorder::new(waits), Instant::now());
+        let place = index as u64 * PLACES_APART;
+        let desk = Desk::new(&mix, place, Recorder::new(waits), Instant::now());
         let edges = Edges::new((index == 0).then_some(&accounts));
         let outcome = Worker::new(policy, desk, edges).and_then(|worker| shared.work(worker, index, options));
         if outcome.is_err() {
@@ -119,10 +125,18 @@ pub fn run(options: &Options, mut watch: impl FnMut(&Progress)) -> Result<LoadRe
         Ok(threads)
     })?;
     let parts = shared.parts.into_inner().unwrap_or_else(PoisonError::into_inner);
-    threads
+    let mut result = threads
         .and_then(|threads| add_up(options, &accounts, parts, &threads))
-        .ok_or_else(|| io::Error::other("the run ended before its window").into())
+        .ok_or_else(|| io::Error::other("the run ended before its window"))?;
+    let phases = options.phases;
+    let load = phases.warmup + phases.settle + phases.window;
+    result.warnings.extend(trial.warning(options));
+    result.warnings.extend(budget.and_then(|budget| budget.warning(result.connections_opened, load)));
+    Ok(result)
 }
+
+/// So far are the workers from each other in the mix: a prime, so that it is no multiple of a turn's length.
+const PLACES_APART: u64 = 1_000_003;
 
 /// What the workers and the thread that conducts them share; nothing of it is touched for each request.
 struct Shared {
@@ -270,12 +284,6 @@ fn check_cores(list: &cores::Cores) -> Result<(), Usage> {
         }
     }
     Ok(())
-}
-
-fn known_length(options: &Options, request: &Request) -> Option<u64> {
-    let any_ok = options.requests[0].expect.status.is_none_or(|status| status == 200);
-    crate::target::known_length(&options.requests[0].path)
-        .filter(|_| any_ok && request.method != Method::Head)
 }
 
 fn per_connection(options: &Options) -> Option<u64> {

@@ -11,25 +11,34 @@
 mod accounting;
 mod check;
 mod connection;
+mod destination;
+mod digest;
 mod engine;
 mod options;
+mod ports;
 mod recorder;
 mod request;
 pub mod result;
 mod schedule;
+mod source;
 mod table;
 mod target;
+mod trial;
 mod usage;
 mod validity;
 mod worker;
 
 pub use check::{ErrorClass, Expect};
+pub use destination::host_port;
+pub use digest::sha256;
 pub use engine::{LoadError, Phase, Progress, run};
 pub use options::{
     ArrivalKind, Close, Meter, Options, PerConnection, Phases, Policy, RateStep, RequestOptions, Resolve,
     Route, Schedule, Server, Sni, TlsOptions,
 };
-pub use request::field;
+pub use request::{field, requests_from_file};
+pub use source::Sources;
 pub use table::table;
-pub use target::Target;
+pub use target::{Target, requests_of};
+pub use trial::{Unreachable, Why};
 pub use usage::{Usage, size, time};

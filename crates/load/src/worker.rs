@@ -7,11 +7,13 @@ use crate::recorder::{Recorder, Window};
 use crate::schedule::Arrivals;
 use std::collections::VecDeque;
 use std::io;
-use std::net::SocketAddr;
+use std::iter::Cycle;
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
+use std::vec;
 use weir_reactor::{Events, Key, Reactor, Ready, Slab};
 use weir_tls::{Connector, PeerName};
-use weir_transport::Transport;
+use weir_transport::{Address, Transport};
 
 const CONNECTION: u8 = 1;
 const RESTING: u8 = 2;
@@ -23,7 +25,9 @@ const MAX_BACK_OFF: Duration = Duration::from_secs(1);
 
 /// How this worker makes and uses its connections.
 pub(crate) struct Policy {
-    pub(crate) address: SocketAddr,
+    pub(crate) address: Address,
+    /// Used in turn; empty lets the system choose.
+    pub(crate) sources: Cycle<vec::IntoIter<IpAddr>>,
     pub(crate) tls: Option<(Connector, PeerName)>,
     pub(crate) connections: u32,
     /// Requests on one connection, then a new one.
@@ -293,7 +297,7 @@ impl<'a> Worker<'a> {
         let session = self.policy.tls.as_ref().map(|(connector, name)| connector.connect(name));
         self.busy += u32::from(carried.is_some());
         let deadline = self.desk.now + self.policy.timeout;
-        match Transport::connect(self.policy.address, session) {
+        match Transport::connect_from(self.policy.sources.next(), &self.policy.address, session) {
             Ok(transport) => {
                 self.desk.recorder.counters.connections += 1;
                 let connection = Connection::new(transport, Phase::Opening(carried), deadline, failures);

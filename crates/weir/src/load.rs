@@ -163,7 +163,7 @@ fn options(args: LoadArgs) -> Result<Options, Failure> {
     request.method = args.method;
     request.fields = args.fields;
     request.body = body;
-    request.expect = Expect { status: args.expect_status, length: args.expect_length };
+    request.expect = Expect { status: args.expect_status, length: args.expect_length, ..Expect::default() };
     Ok(options)
 }
 
