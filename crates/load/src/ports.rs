@@ -19,7 +19,7 @@
 //! | the client; `tcp_tw_reuse` 2 and an address of this machine that is not a loopback one | 500, then none for 60 s |
 //! | the same from 127.0.0.1 | 500 in each second |
 //! | the client; two source addresses, each bound late (`IP_BIND_ADDRESS_NO_PORT`) | twice as many |
-//! | the client; one source address, its port taken by bind(2) at once | 500, then none for 60 s, whatever `tcp_tw_reuse` says |
+//! | the client; its port taken early, by bind(2) | 500, then none for 60 s, `tcp_tw_reuse` or not |
 //! | the client; `tcp_max_tw_buckets` 200, `tcp_tw_reuse` 0 | as many as it can: those above 200 hold no port |
 //! | nobody (RST) | as many as it can |
 //! | the server, with and without timestamps | as many as it can: a new SYN takes the port over from its TIME_WAIT |
@@ -171,15 +171,15 @@ pub(crate) fn budget(options: &Options, address: &Address, kernel: &Kernel) -> R
     };
     let more = use_sources(waiting + at_once);
     let why = format!(
-        "at most {sustainable} new connections per second: {sum}, and {at_once} connections at once (-c); {} are there; \
-         use {more}, --close rst, or a lower rate",
+        "at most {sustainable} new connections per second: {sum}, and {at_once} connections at once (-c); \
+         {} are there; use {more}, --close rst, or a lower rate",
         budget.there,
     );
     refused("--rate", &rate, why)
 }
 
 impl Budget {
-    /// What a run whose rate is not known before has to be told of, behind it: that its ports were what held it down, or
+    /// What has to be told behind a run whose rate was not known before: that its ports were what held it down, or
     /// soon would.
     pub(crate) fn warning(&self, opened: u64, time: Duration) -> Option<String> {
         let (most, rate) = (self.sustainable?, opened as f64 / time.as_secs_f64());

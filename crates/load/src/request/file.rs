@@ -32,7 +32,7 @@ const MOST_REQUESTS: usize = 100_000;
 /// | `body_base64` | the body, as base64 (RFC 4648 section 4) | no body |
 /// | `body_size` | the body's length, in bytes or such as `"64KiB"`; what it holds is of no matter | no body |
 /// | `weight` | how often it comes compared with the others, 1 to 1000000 | 1 |
-/// | `expect` | object: `status` (200 to 999), `length` (bytes of the body), `sha256` (of the body, 64 digits) | any 2xx |
+/// | `expect` | object: `status` (200 to 999), `length` (bytes of the body), `sha256` (64 digits) | any 2xx |
 ///
 /// ```json
 /// {"path": "/", "weight": 3}

@@ -46,7 +46,7 @@ impl Mix {
     }
 }
 
-/// The k-th of a request that weighs w has its place at (k + 1/2) / w of the turn: so each is spread as evenly as can be,
+/// The k-th of a request that weighs w has its place at (k + 1/2) / w of the turn: each is spread as evenly as can be,
 /// and the shares of any part of a turn are close to those of the whole.
 fn turn(mut weights: Vec<u32>) -> Result<Vec<u32>, Usage> {
     let common = weights.iter().copied().fold(0, greatest_common_divisor).max(1);
