@@ -32,7 +32,6 @@ mod lab;
 mod pipeline_tests;
 mod progress;
 mod report;
-mod rng;
 pub mod table;
 #[cfg(test)]
 mod testing;

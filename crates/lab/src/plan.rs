@@ -3,12 +3,12 @@
 use crate::error::LabError;
 use crate::experiment::{AGAIN, Experiment, Load, Mode};
 use crate::options::RunOptions;
-use crate::rng::Rng;
 use crate::target::Target;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use weir_load::rng::Rng;
 
 /// What one run costs beyond warm-up and window, until it has been measured: starting, connecting, stopping.
 pub const ASSUMED_OVERHEAD_MS: u64 = 300;

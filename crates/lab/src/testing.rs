@@ -3,7 +3,6 @@
 use crate::experiment::{Experiment, Load, Mode, Side};
 use crate::options::RunOptions;
 use crate::plan::{Cell, PlannedRun, Stage};
-use crate::rng::Rng;
 use crate::run::{Executor, Observation, ProcessReport, Request, RunRecord};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,6 +12,7 @@ use std::collections::BTreeMap;
 use weir_load::result::{
     Asked, Cost, EngineCost, Latency, LoadResult, Negotiated, Pacer, SCHEMA, ServerCost,
 };
+use weir_load::rng::Rng;
 
 /// The experiment of the tests, as its file would be.
 pub(crate) fn experiment() -> Experiment {

@@ -132,10 +132,14 @@ impl Accounts {
     }
 
     /// Named processes that are gone.
-    pub(crate) fn gone(&self) -> Vec<u32> {
+    pub(crate) fn gone(&self) -> Vec<String> {
         let first =
             |server: &Server| server.members.first().is_none_or(|member| time(member.clock).is_none());
-        self.servers.iter().filter(|server| first(server)).map(|server| server.pid).collect()
+        self.servers
+            .iter()
+            .filter(|server| first(server))
+            .map(|server| format!("process {}", server.pid))
+            .collect()
     }
 }
 

@@ -1,10 +1,11 @@
 //! One connection of the engine: a request out, its answer in and checked.
 
-use crate::check::{Detail, ErrorClass, Expect, Wrong};
-use crate::recorder::Recorder;
-use crate::request::Request;
+use crate::check::{Detail, ErrorClass, Wrong};
+use crate::recorder::{Course, Recorder};
+use crate::request::Mix;
 use std::time::Instant;
 use weir_http1::{BodyDecoder, Framing, Limits, Method, Parse, ResponseHead};
+use weir_tls::HandshakeKind;
 use weir_transport::{Transport, Wire};
 
 /// One connection.
@@ -17,8 +18,17 @@ pub(crate) struct Connection {
     pub(crate) armed: bool,
     /// Answers so far.
     pub(crate) answered: u64,
+    /// Requests that it may have in all.
+    pub(crate) quota: u64,
     /// Connections before this one, one after the other, that never got an answer.
     pub(crate) failures: u32,
+    /// When its making began, and when the socket was connected.
+    pub(crate) begun: Instant,
+    pub(crate) connected: Instant,
+    /// Whether it offered a session because it is to resume.
+    pub(crate) offered: bool,
+    /// The request's place in the mix.
+    number: u64,
     /// A partial head.
     kept: Vec<u8>,
     /// The head has been read.
@@ -30,12 +40,27 @@ pub(crate) struct Connection {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Being made, for the request that was planned for then, or for any.
-    Opening(Option<Instant>),
+    /// Being made.
+    Opening(Purpose),
     /// Between two requests.
     Idle,
     /// Waiting for an answer.
-    Busy { planned: Instant, written: Instant },
+    Busy { planned: Instant, written: Instant, first: Option<Instant> },
+    /// The handshake is done, and nothing else is wanted but a session to resume: TLS 1.3 gives it afterwards.
+    AwaitingTicket(Purpose),
+}
+
+/// What a connection is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// For any request.
+    Stock,
+    /// For the request that was planned for then.
+    Request(Instant),
+    /// For the handshake that was planned for then.
+    Handshake(Instant),
+    /// For a session to resume later.
+    Session,
 }
 
 struct Body {
@@ -54,6 +79,8 @@ pub(crate) enum Outcome {
     Opened,
     /// The answer is complete, right or wrong; whether the connection takes another request.
     Answered { wrong: Option<Wrong>, reusable: bool },
+    /// There is a session to resume.
+    Ticket,
     /// The server ended a connection that had no request.
     Ended,
 }
@@ -64,8 +91,9 @@ pub(crate) struct Desk<'a> {
     pub(crate) recorder: Recorder,
     /// The time of the event that is being worked on.
     pub(crate) now: Instant,
-    pub(crate) request: &'a Request,
-    pub(crate) expect: Expect,
+    pub(crate) mix: &'a Mix,
+    /// The next request's place in the mix.
+    pub(crate) number: u64,
     input: Vec<u8>,
     head: ResponseHead,
     limits: Limits,
@@ -75,13 +103,14 @@ pub(crate) struct Desk<'a> {
 const PIECE: usize = 256 * 1024;
 
 impl<'a> Desk<'a> {
-    pub(crate) fn new(request: &'a Request, expect: Expect, recorder: Recorder, now: Instant) -> Self {
+    /// `number` is the first request's place in the mix.
+    pub(crate) fn new(mix: &'a Mix, number: u64, recorder: Recorder, now: Instant) -> Self {
         Self {
             wire: Wire::new(),
             recorder,
             now,
-            request,
-            expect,
+            mix,
+            number,
             input: Vec::new(),
             head: ResponseHead::new(),
             limits: Limits::default(),
@@ -89,15 +118,30 @@ impl<'a> Desk<'a> {
     }
 }
 
+impl Purpose {
+    /// When what it is made for was planned.
+    pub(crate) fn planned(self) -> Option<Instant> {
+        match self {
+            Self::Request(planned) | Self::Handshake(planned) => Some(planned),
+            Self::Stock | Self::Session => None,
+        }
+    }
+}
+
 impl Connection {
-    pub(crate) fn new(transport: Transport, phase: Phase, deadline: Instant, failures: u32) -> Self {
+    pub(crate) fn new(transport: Transport, purpose: Purpose, now: Instant, deadline: Instant) -> Self {
         Self {
             transport,
-            phase,
+            phase: Phase::Opening(purpose),
             deadline,
             armed: false,
             answered: 0,
-            failures,
+            quota: u64::MAX,
+            failures: 0,
+            begun: now,
+            connected: now,
+            offered: false,
+            number: 0,
             kept: Vec::new(),
             body: None,
             given: 0,
@@ -105,11 +149,13 @@ impl Connection {
         }
     }
 
-    /// Begins a request; `last` asks the server to end the connection after it.
-    pub(crate) fn begin(&mut self, planned: Instant, last: bool, desk: &mut Desk<'_>) -> Result<(), Wrong> {
-        self.phase = Phase::Busy { planned, written: desk.now };
+    /// Begins the mix's next request.
+    pub(crate) fn begin(&mut self, planned: Instant, desk: &mut Desk<'_>) -> Result<(), Wrong> {
+        self.phase = Phase::Busy { planned, written: desk.now, first: None };
+        self.number = desk.number;
+        desk.number += 1;
         self.given = 0;
-        self.last = last;
+        self.last = self.answered + 1 >= self.quota;
         self.give(desk)
     }
 
@@ -123,9 +169,16 @@ impl Connection {
         let mut opened = false;
         if writable && (!self.transport.is_open() || self.transport.pending() > 0) {
             let was_open = self.transport.is_open();
+            if self.transport.is_connecting() {
+                // Before the first bytes go out: on loopback the kernel does the peer's part of that at once.
+                self.connected = Instant::now();
+            }
             let advanced = self.transport.advance(&mut desk.wire);
             desk.now = Instant::now();
             advanced?;
+            if !was_open {
+                desk.recorder.connected(self.begun, self.connected);
+            }
             opened = !was_open && self.transport.is_open();
             if matches!(self.phase, Phase::Busy { .. }) {
                 self.give(desk)?;
@@ -147,9 +200,7 @@ impl Connection {
             desk.recorder.counters.bytes_received += received.bytes as u64;
             if received.handshake_finished {
                 opened = true;
-                if let Some(facts) = self.transport.facts() {
-                    desk.recorder.handshake(facts);
-                }
+                self.shook_hands(desk);
             }
             self.read(&input, received.end.is_some(), opened, desk)
         });
@@ -159,12 +210,24 @@ impl Connection {
 
     /// Whether a request would be lost with it.
     pub(crate) fn has_request(&self) -> bool {
-        matches!(self.phase, Phase::Busy { .. } | Phase::Opening(Some(_)))
+        let Phase::Opening(purpose) = self.phase else { return matches!(self.phase, Phase::Busy { .. }) };
+        purpose.planned().is_some()
+    }
+
+    fn shook_hands(&mut self, desk: &mut Desk<'_>) {
+        let Some(facts) = self.transport.facts() else { return };
+        desk.recorder.handshake(facts, self.begun, self.connected, desk.now);
+        if self.offered && facts.kind == HandshakeKind::Full {
+            desk.recorder.counters.declined += 1;
+        }
+        if self.phase == Phase::Opening(Purpose::Session) {
+            desk.recorder.counters.primed += 1;
+        }
     }
 
     /// Gives the transport what it takes of the request without keeping much of it.
     fn give(&mut self, desk: &mut Desk<'_>) -> Result<(), Wrong> {
-        let bytes = desk.request.bytes(self.last);
+        let bytes = desk.mix.nth(self.number).bytes(self.last);
         while self.given < bytes.len() && self.transport.pending() == 0 {
             let piece = &bytes[self.given..bytes.len().min(self.given + PIECE)];
             self.transport.send(piece, &mut desk.wire)?;
@@ -176,7 +239,13 @@ impl Connection {
 
     fn read(&mut self, input: &[u8], end: bool, opened: bool, desk: &mut Desk<'_>) -> Result<Outcome, Wrong> {
         match self.phase {
-            Phase::Busy { .. } => self.answer(input, end, desk),
+            Phase::Busy { planned, written, first } => {
+                if first.is_none() && !input.is_empty() {
+                    self.phase = Phase::Busy { planned, written, first: Some(desk.now) };
+                }
+                self.answer(input, end, desk)
+            }
+            Phase::AwaitingTicket(_) if end || self.transport.tickets_received() > 0 => Ok(Outcome::Ticket),
             _ if !input.is_empty() => {
                 Err(Wrong::fixed(ErrorClass::Malformed, "bytes from the server before any request"))
             }
@@ -248,7 +317,7 @@ impl Connection {
             100..=199 => return Ok(Some(length)),
             _ => {}
         }
-        let framing = desk.head.framing(desk.request.method);
+        let framing = desk.head.framing(desk.mix.nth(self.number).method);
         let closes = !desk.head.persistent || framing == Framing::UntilClose;
         let decoder = BodyDecoder::new(framing, &desk.limits);
         self.body = Some(Body { decoder, received: 0, status, closes });
@@ -256,24 +325,25 @@ impl Connection {
     }
 
     fn complete(&mut self, more: bool, end: bool, desk: &mut Desk<'_>) -> Result<Outcome, Wrong> {
-        let (Some(body), Phase::Busy { planned, written }) = (self.body.take(), self.phase) else {
+        let (Some(body), Phase::Busy { planned, written, first }) = (self.body.take(), self.phase) else {
             return Ok(Outcome::Waits);
         };
+        let request = desk.mix.nth(self.number);
         self.answered += 1;
         self.phase = Phase::Idle;
-        let bodiless = desk.request.method == Method::Head;
-        let wrong = if !desk.expect.status_is_right(body.status) {
+        let bodiless = request.method == Method::Head;
+        let wrong = if !request.expect.status_is_right(body.status) {
             Some(Wrong::number(ErrorClass::Status, "status", u64::from(body.status)))
-        } else if !bodiless && !desk.expect.length_is_right(body.received) {
+        } else if !bodiless && !request.expect.length_is_right(body.received) {
             Some(Wrong::number(ErrorClass::Length, "a body of bytes:", body.received))
         } else if more {
             Some(Wrong::fixed(ErrorClass::Malformed, "bytes behind the end of the answer"))
         } else {
-            desk.recorder.answer(planned, written, desk.now);
+            desk.recorder.answer(Course { planned, written, first, end: desk.now });
             None
         };
         // An answer that came before all of the request was sent leaves the connection in the middle of it.
-        let sent = self.given == desk.request.bytes(self.last).len();
+        let sent = self.given == request.bytes(self.last).len();
         let reusable = !(body.closes || self.last || more || end) && sent;
         Ok(Outcome::Answered { wrong, reusable })
     }

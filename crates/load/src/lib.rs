@@ -10,15 +10,22 @@
 
 mod accounting;
 mod check;
+mod conductor;
 mod connection;
 mod engine;
 mod options;
 mod recorder;
 mod request;
 pub mod result;
+pub mod rng;
 mod schedule;
+mod seconds;
+mod stationarity;
+mod sum;
 mod table;
 mod target;
+mod times;
+mod tls_client;
 mod usage;
 mod validity;
 mod worker;

@@ -1,14 +1,12 @@
 //! What one worker saw, and how the workers' parts become one.
 
 use crate::check::{ErrorClass, Wrong};
-use crate::result::{Handshakes, Latency, Negotiated};
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
-use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Serializer, V2Serializer};
+use crate::result::{Handshakes, Latency, Negotiated, Unsent};
+use crate::seconds::{Coarse, Part};
+use crate::times::Times;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use weir_tls::Facts;
+use weir_tls::{Facts, HandshakeKind};
 
 /// The start and the end of the measured window.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +29,15 @@ pub(crate) struct Counters {
     pub(crate) bytes_sent: u64,
     pub(crate) connections: u64,
     pub(crate) handshakes: u64,
+    pub(crate) resumed: u64,
+    /// Full handshakes made so that there are sessions.
+    pub(crate) primed: u64,
+    /// Connections that offered a session because they were to resume.
+    pub(crate) offered: u64,
+    /// Those of them that were answered by a full handshake.
+    pub(crate) declined: u64,
+    /// Connections that were to resume and had no session to offer.
+    pub(crate) had_nothing: u64,
     pub(crate) errors: [u64; ErrorClass::ALL.len()],
 }
 
@@ -42,27 +49,57 @@ pub(crate) struct Recorder {
     waits: bool,
     at_start: Counters,
     at_end: Counters,
+    at_second: Counters,
     /// By the planned instant, of requests that were planned within the window.
-    pub(crate) latency: Times,
+    pub(crate) response: Times,
     /// From the first byte written; only where that is not the planned instant.
     service: Times,
+    /// From the first byte written to the first byte of the answer.
+    pub(crate) first_byte: Times,
+    /// Of connections that were begun within the window.
+    pub(crate) connect: Times,
+    handshake: Vec<(HandshakeKind, Times)>,
+    /// Each step's end and the response times of what was planned in it; empty unless the rate ramps.
+    steps: Vec<(Instant, StepTimes)>,
     /// From the planned instant to the worker's turn to it.
     pub(crate) lag: Times,
+    /// From a poll to the end of the events that it told of.
+    pub(crate) loop_lag: Times,
     /// Arrivals planned within the window.
     pub(crate) planned: u64,
     /// Those of them that were sent.
     pub(crate) sent: u64,
+    unsent: Ages,
+    /// Arrivals that waited when the window began.
+    pub(crate) backlog: u64,
+    second: Coarse,
     negotiated: Vec<(Facts, u64)>,
     examples: BTreeMap<&'static str, String>,
 }
 
-/// An HDR histogram of nanoseconds with 3 digits.
-pub(crate) struct Times(Histogram<u64>);
+/// What was planned in a step.
+pub(crate) struct StepTimes {
+    pub(crate) planned: u64,
+    pub(crate) response: Times,
+}
 
-/// 1 hour; what is longer is counted as that. No time-out is longer.
-pub(crate) const LONGEST: Duration = Duration::from_secs(3600);
+#[derive(Clone, Copy, Debug, Default)]
+struct Ages {
+    count: u64,
+    total: Duration,
+    oldest: Duration,
+}
 
-const DIGITS: u8 = 3;
+/// The instants of an answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Course {
+    pub(crate) planned: Instant,
+    /// First byte of the request.
+    pub(crate) written: Instant,
+    /// First byte of the answer; `None` for a handshake.
+    pub(crate) first: Option<Instant>,
+    pub(crate) end: Instant,
+}
 
 impl Recorder {
     pub(crate) fn new(waits: bool) -> Self {
@@ -72,14 +109,28 @@ impl Recorder {
             waits,
             at_start: Counters::default(),
             at_end: Counters::default(),
-            latency: Times::new(),
+            at_second: Counters::default(),
+            response: Times::new(),
             service: Times::new(),
+            first_byte: Times::new(),
+            connect: Times::new(),
+            handshake: Vec::new(),
+            steps: Vec::new(),
             lag: Times::new(),
+            loop_lag: Times::new(),
             planned: 0,
             sent: 0,
+            unsent: Ages::default(),
+            backlog: 0,
+            second: Coarse::new(),
             negotiated: Vec::new(),
             examples: BTreeMap::new(),
         }
+    }
+
+    /// The rate ramps: response times are also wanted for each step, whose ends these are.
+    pub(crate) fn by_step(&mut self, ends: impl Iterator<Item = Instant>) {
+        self.steps = ends.map(|end| (end, StepTimes { planned: 0, response: Times::new() })).collect();
     }
 
     pub(crate) fn window_begins(&mut self) {
@@ -90,21 +141,82 @@ impl Recorder {
         self.at_end = self.counters;
     }
 
-    /// A right answer has ended.
-    #[inline]
-    pub(crate) fn answer(&mut self, planned: Instant, written: Instant, end: Instant) {
-        self.counters.answered += 1;
-        if self.window.is_some_and(|window| window.holds(planned)) {
-            self.latency.record(end.saturating_duration_since(planned));
-            if self.waits {
-                self.service.record(end.saturating_duration_since(written));
+    /// An arrival has come.
+    pub(crate) fn arrival(&mut self, planned: Instant, now: Instant) {
+        if self.within_window(planned) {
+            self.planned += 1;
+            self.lag.record(now.saturating_duration_since(planned));
+            if let Some(step) = self.step(planned) {
+                step.planned += 1;
             }
         }
     }
 
-    /// Service times: where nothing waits, they are the latencies.
-    pub(crate) fn service(&self) -> &Times {
-        if self.waits { &self.service } else { &self.latency }
+    /// A right answer has ended.
+    #[inline]
+    pub(crate) fn answer(&mut self, course: Course) {
+        self.counters.answered += 1;
+        let Course { planned, written, first, end } = course;
+        let response = end.saturating_duration_since(planned);
+        self.second.record(response);
+        if self.within_window(planned) {
+            self.response.record(response);
+            if self.waits {
+                self.service.record(end.saturating_duration_since(written));
+            }
+            if let Some(first) = first {
+                self.first_byte.record(first.saturating_duration_since(written));
+            }
+            if let Some(step) = self.step(planned) {
+                step.response.record(response);
+            }
+        }
+    }
+
+    /// A request was given up at `now`; `written` where it had been sent.
+    pub(crate) fn given_up(&mut self, planned: Instant, written: Option<Instant>, now: Instant) {
+        if !self.within_window(planned) {
+            return;
+        }
+        let waited = now.saturating_duration_since(planned);
+        self.response.record_censored(waited);
+        if let Some(step) = self.step(planned) {
+            step.response.record_censored(waited);
+        }
+        if let Some(written) = written.filter(|_| self.waits) {
+            self.service.record_censored(now.saturating_duration_since(written));
+        }
+    }
+
+    /// An arrival that the window's end found unsent.
+    pub(crate) fn unsent(&mut self, planned: Instant, end: Instant) {
+        if self.within_window(planned) {
+            let age = end.saturating_duration_since(planned);
+            self.unsent.count += 1;
+            self.unsent.total += age;
+            self.unsent.oldest = self.unsent.oldest.max(age);
+            self.given_up(planned, None, end);
+        }
+    }
+
+    /// A connection that was begun then stands.
+    pub(crate) fn connected(&mut self, begun: Instant, now: Instant) {
+        if self.within_window(begun) {
+            self.connect.record(now.saturating_duration_since(begun));
+        }
+    }
+
+    /// A handshake has ended.
+    pub(crate) fn handshake(&mut self, facts: &Facts, begun: Instant, connected: Instant, now: Instant) {
+        self.counters.handshakes += 1;
+        self.counters.resumed += u64::from(facts.kind.is_resumption());
+        match self.negotiated.iter_mut().find(|(known, _)| known == facts) {
+            Some((_, count)) => *count += 1,
+            None => self.negotiated.push((facts.clone(), 1)),
+        }
+        if self.within_window(begun) {
+            self.handshake_times(facts.kind).record(now.saturating_duration_since(connected));
+        }
     }
 
     pub(crate) fn error(&mut self, wrong: &Wrong) {
@@ -116,11 +228,18 @@ impl Recorder {
         self.examples.entry(wrong.class.name()).or_insert_with(|| wrong.detail.to_string());
     }
 
-    pub(crate) fn handshake(&mut self, facts: &Facts) {
-        self.counters.handshakes += 1;
-        match self.negotiated.iter_mut().find(|(known, _)| known == facts) {
-            Some((_, count)) => *count += 1,
-            None => self.negotiated.push((facts.clone(), 1)),
+    /// Ends a second.
+    pub(crate) fn second(&mut self, number: i64, connections: u64, waiting: u64) -> Part {
+        let since = self.counters.since(&self.at_second);
+        self.at_second = self.counters;
+        Part {
+            number,
+            requests: since.answered,
+            errors: since.errors.iter().sum(),
+            handshakes: since.handshakes,
+            connections,
+            waiting,
+            response: self.second.take(),
         }
     }
 
@@ -129,11 +248,29 @@ impl Recorder {
         self.counters.add(&other.counters);
         self.at_start.add(&other.at_start);
         self.at_end.add(&other.at_end);
-        self.latency.add(&other.latency);
-        self.service.add(&other.service);
-        self.lag.add(&other.lag);
+        for (mine, others) in [
+            (&mut self.response, &other.response),
+            (&mut self.service, &other.service),
+            (&mut self.first_byte, &other.first_byte),
+            (&mut self.connect, &other.connect),
+            (&mut self.lag, &other.lag),
+            (&mut self.loop_lag, &other.loop_lag),
+        ] {
+            mine.add(others);
+        }
+        for (kind, times) in &other.handshake {
+            self.handshake_times(*kind).add(times);
+        }
+        for ((_, mine), (_, others)) in self.steps.iter_mut().zip(&other.steps) {
+            mine.planned += others.planned;
+            mine.response.add(&others.response);
+        }
         self.planned += other.planned;
         self.sent += other.sent;
+        self.unsent.count += other.unsent.count;
+        self.unsent.total += other.unsent.total;
+        self.unsent.oldest = self.unsent.oldest.max(other.unsent.oldest);
+        self.backlog += other.backlog;
         for (facts, count) in &other.negotiated {
             match self.negotiated.iter_mut().find(|(known, _)| known == facts) {
                 Some((_, known)) => *known += count,
@@ -147,20 +284,45 @@ impl Recorder {
 
     /// What ended within the window. Errors also count when they ended behind it: the requests had begun within it.
     pub(crate) fn within(&self) -> Counters {
-        let (from, to) = (&self.at_start, &self.at_end);
-        Counters {
-            answered: to.answered - from.answered,
-            bytes_received: to.bytes_received - from.bytes_received,
-            bytes_sent: to.bytes_sent - from.bytes_sent,
-            connections: to.connections - from.connections,
-            handshakes: to.handshakes - from.handshakes,
-            errors: std::array::from_fn(|class| self.counters.errors[class] - from.errors[class]),
-        }
+        let errors = self.counters.since(&self.at_start).errors;
+        Counters { errors, ..self.at_end.since(&self.at_start) }
+    }
+
+    /// Service times: where nothing waits, they are the response times.
+    pub(crate) fn service(&self) -> Latency {
+        if self.waits { self.service.distribution() } else { self.response.distribution() }
+    }
+
+    /// Handshake times by kind.
+    pub(crate) fn handshake_distributions(&self) -> BTreeMap<String, Latency> {
+        let row = |(kind, times): &(HandshakeKind, Times)| (kind.name().to_string(), times.distribution());
+        self.handshake.iter().map(row).collect()
+    }
+
+    pub(crate) fn steps(&self) -> impl Iterator<Item = &StepTimes> {
+        self.steps.iter().map(|(_, step)| step)
+    }
+
+    pub(crate) fn unsent_in_all(&self) -> Unsent {
+        let Ages { count, total, oldest } = self.unsent;
+        let us = |time: Duration| time.as_secs_f64() * 1e6;
+        let mean_us = if count == 0 { 0.0 } else { us(total) / count as f64 };
+        Unsent { count, oldest_us: us(oldest), mean_us }
     }
 
     /// All handshakes by what was negotiated.
-    pub(crate) fn handshakes(&self, in_window: u64) -> Handshakes {
-        let mut handshakes = Handshakes { in_window, ..Handshakes::default() };
+    pub(crate) fn handshakes(&self, window: Duration) -> Handshakes {
+        let (all, within) = (&self.counters, self.within());
+        let mut handshakes = Handshakes {
+            primed: all.primed,
+            offered: all.offered,
+            declined: all.declined,
+            had_nothing: all.had_nothing,
+            in_window: within.handshakes,
+            resumed_in_window: within.resumed,
+            per_second: within.handshakes as f64 / window.as_secs_f64(),
+            ..Handshakes::default()
+        };
         for (facts, count) in &self.negotiated {
             if facts.kind.is_resumption() {
                 *handshakes.resumed.entry(facts.kind.name().to_string()).or_default() += count;
@@ -177,67 +339,52 @@ impl Recorder {
     pub(crate) fn examples(&self) -> &BTreeMap<&'static str, String> {
         &self.examples
     }
+
+    fn within_window(&self, instant: Instant) -> bool {
+        self.window.is_some_and(|window| window.holds(instant))
+    }
+
+    fn step(&mut self, planned: Instant) -> Option<&mut StepTimes> {
+        self.steps.iter_mut().find(|(end, _)| planned < *end).map(|(_, step)| step)
+    }
+
+    fn handshake_times(&mut self, kind: HandshakeKind) -> &mut Times {
+        let at = self.handshake.iter().position(|(known, _)| *known == kind).unwrap_or_else(|| {
+            self.handshake.push((kind, Times::new()));
+            self.handshake.len() - 1
+        });
+        &mut self.handshake[at].1
+    }
 }
 
 impl Counters {
     fn add(&mut self, other: &Self) {
-        self.answered += other.answered;
-        self.bytes_received += other.bytes_received;
-        self.bytes_sent += other.bytes_sent;
-        self.connections += other.connections;
-        self.handshakes += other.handshakes;
-        for (mine, others) in self.errors.iter_mut().zip(other.errors) {
-            *mine += others;
+        self.zip(other, |mine, others| mine + others);
+    }
+
+    fn since(&self, earlier: &Self) -> Self {
+        let mut since = *self;
+        since.zip(earlier, |now, then| now - then);
+        since
+    }
+
+    fn zip(&mut self, other: &Self, of: impl Fn(u64, u64) -> u64) {
+        for (mine, others) in [
+            (&mut self.answered, other.answered),
+            (&mut self.bytes_received, other.bytes_received),
+            (&mut self.bytes_sent, other.bytes_sent),
+            (&mut self.connections, other.connections),
+            (&mut self.handshakes, other.handshakes),
+            (&mut self.resumed, other.resumed),
+            (&mut self.primed, other.primed),
+            (&mut self.offered, other.offered),
+            (&mut self.declined, other.declined),
+            (&mut self.had_nothing, other.had_nothing),
+        ] {
+            *mine = of(*mine, others);
         }
-    }
-}
-
-impl Times {
-    fn new() -> Self {
-        let longest = LONGEST.as_nanos() as u64;
-        let histogram = Histogram::new_with_bounds(1, longest, DIGITS);
-        // Only bounds that contradict each other are refused.
-        Self(histogram.unwrap_or_else(|_| unreachable!("1 ns to 1 h with 3 digits is a valid histogram")))
-    }
-
-    #[inline]
-    pub(crate) fn record(&mut self, time: Duration) {
-        self.0.saturating_record(time.as_nanos() as u64);
-    }
-
-    fn add(&mut self, other: &Self) {
-        // Histograms of the same bounds always fit.
-        let _ = self.0.add(&other.0);
-    }
-
-    /// The `quantile` (0 to 1), if ten times the samples stand behind it that it needs to exist at all.
-    pub(crate) fn quantile_us(&self, quantile: f64) -> Option<f64> {
-        let needed = (10.0 / (1.0 - quantile)).round() as u64;
-        (self.0.len() >= needed).then(|| us(self.0.value_at_quantile(quantile)))
-    }
-
-    pub(crate) fn max_us(&self) -> f64 {
-        us(self.0.max())
-    }
-
-    /// As it stands in results.
-    pub(crate) fn distribution(&self) -> Latency {
-        let mut bytes = Vec::new();
-        // Writing into memory cannot fail.
-        let _ = V2Serializer::new().serialize(&self.0, &mut bytes);
-        let empty = self.0.is_empty();
-        Latency {
-            count: self.0.len(),
-            mean_us: if empty { 0.0 } else { self.0.mean() / 1e3 },
-            sd_us: if empty { 0.0 } else { self.0.stdev() / 1e3 },
-            p50_us: self.quantile_us(0.5),
-            p90_us: self.quantile_us(0.9),
-            p99_us: self.quantile_us(0.99),
-            p999_us: self.quantile_us(0.999),
-            max_us: self.max_us(),
-            censored: 0,
-            censored_from_us: None,
-            hdr_v2: BASE64_STANDARD.encode(bytes),
+        for (mine, others) in self.errors.iter_mut().zip(other.errors) {
+            *mine = of(*mine, others);
         }
     }
 }
@@ -251,68 +398,22 @@ fn negotiated(facts: &Facts, count: u64) -> Negotiated {
         kind: facts.kind.name().to_string(),
         hello_retry: facts.hello_retry,
         alpn: facts.alpn.as_ref().map(|alpn| alpn.escape_ascii().to_string()),
-        chain_certificates: None,
-        chain_bytes: None,
+        chain_certificates: facts.chain.map(|chain| u32::from(chain.certificates)),
+        chain_bytes: facts.chain.map(|chain| chain.bytes),
         count,
     }
-}
-
-fn us(ns: u64) -> f64 {
-    ns as f64 / 1e3
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hdrhistogram::serialization::Deserializer;
 
-    fn times(us: impl IntoIterator<Item = u64>) -> Times {
-        let mut times = Times::new();
-        us.into_iter().for_each(|us| times.record(Duration::from_micros(us)));
-        times
-    }
+    const MS: Duration = Duration::from_millis(1);
 
-    #[test]
-    fn percentiles_need_ten_times_their_samples() {
-        let have = |count| {
-            let d = times(1..=count).distribution();
-            [d.p50_us, d.p90_us, d.p99_us, d.p999_us].map(|p| p.is_some())
-        };
-        assert_eq!(have(19), [false; 4]);
-        assert_eq!(have(20), [true, false, false, false]);
-        assert_eq!(have(100), [true, true, false, false]);
-        assert_eq!(have(999), [true, true, false, false]);
-        assert_eq!(have(1000), [true, true, true, false]);
-        assert_eq!(have(10_000), [true; 4]);
-    }
-
-    #[test]
-    fn a_distribution_is_right_to_three_digits() {
-        let d = times(1..=10_000).distribution();
-        let near =
-            |value: f64, expected: f64| assert!((value / expected - 1.0).abs() < 0.002, "{value} {expected}");
-        near(d.mean_us, 5000.5);
-        near(d.sd_us, 2886.8);
-        near(d.p50_us.unwrap(), 5000.0);
-        near(d.p90_us.unwrap(), 9000.0);
-        near(d.p99_us.unwrap(), 9900.0);
-        near(d.p999_us.unwrap(), 9990.0);
-        near(d.max_us, 10_000.0);
-    }
-
-    #[test]
-    fn the_stored_form_can_be_read_and_merged_by_others() {
-        let d = times([100, 200, 300_000]).distribution();
-        let bytes = BASE64_STANDARD.decode(d.hdr_v2).unwrap();
-        let histogram: Histogram<u64> = Deserializer::new().deserialize(&mut bytes.as_slice()).unwrap();
-        assert_eq!(histogram.len(), 3);
-        assert_eq!(histogram.count_between(99_000, 201_000), 2);
-    }
-
-    #[test]
-    fn an_empty_distribution_has_no_numbers_that_are_none() {
-        let d = Times::new().distribution();
-        assert_eq!((d.count, d.mean_us, d.sd_us, d.max_us, d.p50_us), (0, 0.0, 0.0, 0.0, None));
+    fn recorder(from: Instant) -> Recorder {
+        let mut recorder = Recorder::new(true);
+        recorder.window = Some(Window { from, to: from + MS * 1000 });
+        recorder
     }
 
     #[test]
@@ -334,5 +435,73 @@ mod tests {
         assert_eq!(within.errors[ErrorClass::Reset as usize], 0);
         assert_eq!(within.errors[ErrorClass::Timeout as usize], 2);
         assert_eq!(all.examples()["reset"], "in the warm-up");
+    }
+
+    #[test]
+    fn the_wait_before_the_first_byte_is_in_the_response_time_and_not_in_the_service_time() {
+        let from = Instant::now();
+        let mut recorder = recorder(from);
+        for planned in [0, 999, 1000] {
+            let planned = from + MS * planned;
+            recorder.answer(Course {
+                planned,
+                written: planned + MS * 30,
+                first: Some(planned + MS * 35),
+                end: planned + MS * 40,
+            });
+        }
+        let near = |latency: Latency, ms: f64| {
+            assert_eq!(latency.count, 2, "what was planned behind the window does not belong to it");
+            assert!((latency.mean_us / (ms * 1e3) - 1.0).abs() < 0.002, "{latency:?}");
+        };
+        near(recorder.response.distribution(), 40.0);
+        near(recorder.service(), 10.0);
+        near(recorder.first_byte.distribution(), 5.0);
+        assert_eq!(recorder.counters.answered, 3);
+    }
+
+    #[test]
+    fn what_was_never_sent_is_told_with_its_age_and_censors_the_response_time() {
+        let from = Instant::now();
+        let mut recorder = recorder(from);
+        for planned in [400, 800] {
+            recorder.unsent(from + MS * planned, from + MS * 1000);
+        }
+        let mut all = super::tests::recorder(from);
+        all.merge(&recorder);
+        let unsent = all.unsent_in_all();
+        assert_eq!((unsent.count, unsent.oldest_us, unsent.mean_us), (2, 600_000.0, 400_000.0));
+        let response = all.response.distribution();
+        assert_eq!((response.count, response.censored), (2, 2));
+        assert_eq!(all.service().count, 0, "no byte of it was ever written");
+    }
+
+    #[test]
+    fn a_step_has_what_was_planned_in_it() {
+        let from = Instant::now();
+        let mut recorder = recorder(from);
+        recorder.by_step([from + MS * 500, from + MS * 1000].into_iter());
+        for planned in [0, 499, 500] {
+            let planned = from + MS * planned;
+            recorder.arrival(planned, planned + MS);
+            recorder.answer(Course { planned, written: planned, first: None, end: planned + MS * 600 });
+        }
+        let steps: Vec<(u64, u64)> =
+            recorder.steps().map(|step| (step.planned, step.response.distribution().count)).collect();
+        assert_eq!(steps, [(2, 2), (1, 1)]);
+    }
+
+    #[test]
+    fn each_second_has_its_own() {
+        let from = Instant::now();
+        let mut recorder = recorder(from);
+        let answer = Course { planned: from, written: from, first: None, end: from + MS };
+        recorder.answer(answer);
+        assert_eq!(recorder.second(-1, 3, 0).requests, 1);
+        recorder.answer(answer);
+        recorder.answer(answer);
+        recorder.error(&Wrong::fixed(ErrorClass::Reset, "once"));
+        let part = recorder.second(0, 3, 2);
+        assert_eq!((part.requests, part.errors, part.connections, part.waiting), (2, 1, 3, 2));
     }
 }

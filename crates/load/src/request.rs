@@ -1,15 +1,34 @@
 //! The request, built once and sent again and again.
 
+use crate::check::Expect;
 use crate::options::{Options, PerConnection};
+use crate::target::known_length;
 use crate::usage::Usage;
 use weir_http1::{FieldName, Method, decimal};
 
-/// The bytes of the request.
+/// The requests in the order in which they are sent.
+#[derive(Debug)]
+pub(crate) struct Mix {
+    only: Request,
+}
+
+/// The bytes of a request, and what its answer must be.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) method: Method,
+    pub(crate) expect: Expect,
     keep: Vec<u8>,
     last: Vec<u8>,
+}
+
+impl Mix {
+    pub(crate) fn new(options: &Options) -> Result<Self, Usage> {
+        Ok(Self { only: Request::new(options)? })
+    }
+
+    pub(crate) fn nth(&self, _number: u64) -> &Request {
+        &self.only
+    }
 }
 
 impl Request {
@@ -50,7 +69,13 @@ impl Request {
         // Only what is ever sent is kept: bodies may be large.
         let last = if per_connection != PerConnection::Unlimited { build(&head, asks) } else { Vec::new() };
         let keep = if per_connection.is_single() { Vec::new() } else { build(&head, b"") };
-        Ok(Self { method: Method::of(method.as_bytes()), keep, last })
+        let method = Method::of(method.as_bytes());
+        let mut expect = asked.expect;
+        let any_ok = expect.status.is_none_or(|status| status == 200);
+        if any_ok && method != Method::Head {
+            expect.length = expect.length.or_else(|| known_length(&asked.path));
+        }
+        Ok(Self { method, expect, keep, last })
     }
 
     /// The bytes; with `last`, those that ask for the connection's end.

@@ -1,31 +1,47 @@
 //! When requests are to be sent, decided before anything is measured.
 
+use crate::options::{ArrivalKind, RateStep};
+use crate::rng::Rng;
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// The planned instants of one worker in an open loop: arrival `i` of the whole run is at `start + i / rate`, and
-/// worker `w` of `t` has `w`, `w + t`, `w + 2t`, ..
+/// The planned instants of one worker in an open loop. There is one schedule for the whole run, and worker `w` of `t`
+/// has its arrivals `w`, `w + t`, `w + 2t`, ..: so the number of workers changes nothing of what the server sees.
 ///
-/// Two positions walk along the plan: `seen` is how far the worker has looked (its lag is measured there), `sent` how
-/// far it has sent. What lies between waits for a free connection; its planned instant is what its latency counts from.
+/// What was seen and not sent waits for a free connection; its planned instant is what its response time counts from.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrivals {
-    start: Instant,
-    rate: f64,
-    first: u64,
+    clock: Clock,
+    units: Units,
     step: u64,
-    seen: u64,
-    sent: u64,
     next: Instant,
-    oldest: Instant,
+    waiting: VecDeque<Instant>,
+}
+
+/// What all workers' arrivals are made from.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan<'a> {
+    /// The first arrival may come then.
+    pub(crate) start: Instant,
+    /// Where the steps begin; before it, the first step's rate holds.
+    pub(crate) window: Instant,
+    pub(crate) kind: ArrivalKind,
+    pub(crate) steps: &'a [RateStep],
+    pub(crate) seed: u64,
 }
 
 impl Arrivals {
-    /// The plan of worker `index` of `workers` at `rate` arrivals per second in all.
-    pub(crate) fn new(start: Instant, rate: f64, index: usize, workers: usize) -> Self {
-        let (first, step) = (index as u64, workers as u64);
-        let mut arrivals = Self { start, rate, first, step, seen: 0, sent: 0, next: start, oldest: start };
-        arrivals.next = arrivals.at(0);
-        arrivals.oldest = arrivals.next;
+    /// The part of worker `index` of `workers`.
+    pub(crate) fn new(plan: &Plan<'_>, index: usize, workers: usize) -> Self {
+        let mut arrivals = Self {
+            clock: Clock::new(plan),
+            units: Units::new(plan),
+            step: workers as u64,
+            next: plan.start,
+            waiting: VecDeque::new(),
+        };
+        arrivals.units.skip(index as u64);
+        arrivals.next = arrivals.clock.at(arrivals.units.now);
         arrivals
     }
 
@@ -34,33 +50,101 @@ impl Arrivals {
         self.next
     }
 
-    /// Looks at the next arrival if its instant has come.
+    /// Looks at the next arrival if its instant has come; from then on it waits.
     pub(crate) fn see(&mut self, now: Instant) -> Option<Instant> {
         if now < self.next {
             return None;
         }
         let planned = self.next;
-        self.seen += 1;
-        self.next = self.at(self.seen);
+        self.waiting.push_back(planned);
+        self.units.skip(self.step);
+        self.next = self.clock.at(self.units.now);
         Some(planned)
     }
 
     /// The oldest arrival that was seen and not sent.
-    pub(crate) fn waiting(&self) -> Option<Instant> {
-        (self.sent < self.seen).then_some(self.oldest)
+    pub(crate) fn oldest(&self) -> Option<Instant> {
+        self.waiting.front().copied()
     }
 
-    /// The oldest arrival is being sent, or given up.
+    /// The oldest arrival is being sent.
     pub(crate) fn take(&mut self) {
-        self.sent += 1;
-        self.oldest = self.at(self.sent);
+        self.waiting.pop_front();
     }
 
-    /// The worker's own `n`-th arrival.
-    fn at(&self, n: u64) -> Instant {
-        // A double holds a day in nanoseconds exactly, so the plan does not drift.
-        let number = (self.first + n * self.step) as f64;
-        self.start + Duration::from_nanos((number * 1e9 / self.rate).round() as u64)
+    /// All that were seen and not sent, the oldest first.
+    pub(crate) fn waiting(&self) -> &VecDeque<Instant> {
+        &self.waiting
+    }
+}
+
+/// Arrivals on a scale on which one is expected in each unit, so that only [`Clock`] knows of rates.
+#[derive(Clone, Debug)]
+struct Units {
+    now: f64,
+    /// Draws the gaps; `None` makes all of them 1.
+    random: Option<Rng>,
+}
+
+impl Units {
+    fn new(plan: &Plan<'_>) -> Self {
+        match plan.kind {
+            ArrivalKind::Constant => Self { now: 0.0, random: None },
+            ArrivalKind::Poisson => {
+                let mut rng = Rng::new(plan.seed);
+                Self { now: rng.exponential(), random: Some(rng) }
+            }
+        }
+    }
+
+    fn skip(&mut self, count: u64) {
+        match &mut self.random {
+            // Whole numbers below 2^53 add up exactly: the schedule does not drift.
+            None => self.now += count as f64,
+            Some(rng) => (0..count).for_each(|_| self.now += rng.exponential()),
+        }
+    }
+}
+
+/// Where a unit lies in time.
+#[derive(Clone, Debug)]
+struct Clock {
+    start: Instant,
+    /// In order; the first begins at 0.
+    pieces: Vec<Piece>,
+}
+
+/// A stretch of time with one rate.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    from_unit: f64,
+    from_ns: f64,
+    rate: f64,
+}
+
+impl Clock {
+    fn new(plan: &Plan<'_>) -> Self {
+        let mut pieces: Vec<Piece> = Vec::new();
+        let mut at = Piece { from_unit: 0.0, from_ns: 0.0, rate: 0.0 };
+        let before = plan.window.saturating_duration_since(plan.start);
+        for (number, step) in plan.steps.iter().enumerate() {
+            // A rate that goes on is one piece: nothing is rounded where a step of the same rate begins.
+            if pieces.last().is_none_or(|last| last.rate != step.rate) {
+                pieces.push(Piece { rate: step.rate, ..at });
+            }
+            let time = if number == 0 { before + step.time } else { step.time };
+            at.from_ns += time.as_nanos() as f64;
+            at.from_unit += time.as_secs_f64() * step.rate;
+        }
+        Self { start: plan.start, pieces }
+    }
+
+    fn at(&self, unit: f64) -> Instant {
+        let passed = self.pieces.partition_point(|piece| piece.from_unit <= unit);
+        let Some(piece) = self.pieces.get(passed.saturating_sub(1)) else { return self.start };
+        // A double holds a day in nanoseconds exactly.
+        let ns = piece.from_ns + (unit - piece.from_unit) * 1e9 / piece.rate;
+        self.start + Duration::from_nanos(ns.round() as u64)
     }
 }
 
@@ -68,43 +152,97 @@ impl Arrivals {
 mod tests {
     use super::*;
 
-    fn plan(rate: f64, index: usize, workers: usize, until: Duration) -> Vec<Duration> {
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// What `workers` see of a schedule until then, as times from its start.
+    fn seen(
+        kind: ArrivalKind,
+        steps: &[(f64, u64)],
+        warmup: Duration,
+        (index, workers): (usize, usize),
+        until: Duration,
+    ) -> Vec<Duration> {
         let start = Instant::now();
-        let mut arrivals = Arrivals::new(start, rate, index, workers);
+        let steps: Vec<RateStep> =
+            steps.iter().map(|(rate, s)| RateStep { rate: *rate, time: SECOND * *s as u32 }).collect();
+        let plan = Plan { start, window: start + warmup, kind, steps: &steps, seed: 7 };
+        let mut arrivals = Arrivals::new(&plan, index, workers);
         std::iter::from_fn(|| arrivals.see(start + until)).map(|planned| planned - start).collect()
+    }
+
+    fn constant(rate: f64, index: usize, workers: usize, until: Duration) -> Vec<Duration> {
+        seen(ArrivalKind::Constant, &[(rate, 1)], Duration::ZERO, (index, workers), until)
     }
 
     #[test]
     fn workers_share_one_constant_rate() {
         let ms = |list: &[u64]| list.iter().map(|ms| Duration::from_millis(*ms)).collect::<Vec<_>>();
-        assert_eq!(plan(100.0, 0, 1, Duration::from_millis(35)), ms(&[0, 10, 20, 30]));
-        assert_eq!(plan(100.0, 1, 3, Duration::from_millis(80)), ms(&[10, 40, 70]));
-        let all: usize = (0..3).map(|index| plan(999.0, index, 3, Duration::from_secs(9)).len()).sum();
+        assert_eq!(constant(100.0, 0, 1, Duration::from_millis(35)), ms(&[0, 10, 20, 30]));
+        assert_eq!(constant(100.0, 1, 3, Duration::from_millis(80)), ms(&[10, 40, 70]));
+        let all: usize = (0..3).map(|index| constant(999.0, index, 3, SECOND * 9).len()).sum();
         assert_eq!(all, 9 * 999 + 1, "the instant at 9 s belongs to it");
     }
 
     #[test]
     fn the_plan_does_not_drift() {
-        let planned = plan(3.0, 0, 1, Duration::from_secs(100_000));
+        let planned = constant(3.0, 0, 1, SECOND * 100_000);
         assert_eq!(planned[299_999], Duration::from_nanos(99_999_666_666_667));
-        assert_eq!(planned[300_000], Duration::from_secs(100_000));
+        assert_eq!(planned[300_000], SECOND * 100_000);
+    }
+
+    #[test]
+    fn a_rate_ramps_in_steps_after_a_warm_up_at_the_first() {
+        let steps = [(100.0, 1), (1000.0, 2), (10.0, 1)];
+        let planned = seen(ArrivalKind::Constant, &steps, SECOND, (0, 1), SECOND * 5);
+        let within = |from: u32, to: u32| {
+            planned.iter().filter(|at| (SECOND * from..SECOND * to).contains(*at)).count()
+        };
+        assert_eq!([within(0, 1), within(1, 2), within(2, 4), within(4, 5)], [100, 100, 2000, 10]);
+        assert!(planned.is_sorted());
+    }
+
+    #[test]
+    fn poisson_gaps_are_exponential_and_the_same_for_any_number_of_workers() {
+        let poisson = |part| seen(ArrivalKind::Poisson, &[(1000.0, 1)], Duration::ZERO, part, SECOND * 100);
+        let alone = poisson((0, 1));
+        let mut shared: Vec<Duration> = (0..3).flat_map(|index| poisson((index, 3))).collect();
+        shared.sort_unstable();
+        assert_eq!(alone, shared);
+
+        let gaps: Vec<f64> = alone.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64() * 1e3).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let deviation = (gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64).sqrt();
+        let below = |limit: f64| gaps.iter().filter(|gap| **gap < limit).count() as f64 / gaps.len() as f64;
+        // 100 000 gaps: three standard errors are 1 %.
+        for (seen, expected) in [
+            (mean, 1.0),
+            (deviation, 1.0),
+            (below(0.1), 0.095_16),
+            (below(1.0), 0.632_12),
+            (below(3.0), 0.950_21),
+        ] {
+            assert!((seen / expected - 1.0).abs() < 0.04, "{seen} {expected}");
+        }
     }
 
     #[test]
     fn what_was_seen_waits_with_its_own_instant_until_it_is_sent() {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
-        let mut arrivals = Arrivals::new(start, 1000.0, 0, 1);
-        assert_eq!(arrivals.waiting(), None);
+        let steps = [RateStep { rate: 1000.0, time: SECOND }];
+        let plan = Plan { start, window: start, kind: ArrivalKind::Constant, steps: &steps, seed: 0 };
+        let mut arrivals = Arrivals::new(&plan, 0, 1);
+        assert_eq!(arrivals.oldest(), None);
         for ms in 0..3 {
             assert_eq!(arrivals.see(at(2)), Some(at(ms)));
         }
         assert_eq!((arrivals.see(at(2)), arrivals.next()), (None, at(3)));
-        assert_eq!(arrivals.waiting(), Some(at(0)));
+        assert_eq!(arrivals.oldest(), Some(at(0)));
         arrivals.take();
-        assert_eq!(arrivals.waiting(), Some(at(1)));
+        assert_eq!(arrivals.oldest(), Some(at(1)));
+        assert_eq!(arrivals.waiting().len(), 2);
         arrivals.take();
         arrivals.take();
-        assert_eq!(arrivals.waiting(), None);
+        assert_eq!(arrivals.oldest(), None);
     }
 }

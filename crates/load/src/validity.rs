@@ -1,9 +1,10 @@
 //! Whether a run may stand beside others.
 
-use crate::result::{LoadResult, Pacer};
+use crate::options::Options;
+use crate::result::{LoadResult, Negotiated, Pacer};
 
 /// `valid`, or `invalid: ` and the reasons.
-pub(crate) fn of(result: &LoadResult, gone: &[u32], resume: bool) -> String {
+pub(crate) fn of(result: &LoadResult, options: &Options, gone: &[String]) -> String {
     let mut reasons = Vec::new();
     if !result.errors.is_empty() {
         let errors: Vec<String> =
@@ -13,30 +14,62 @@ pub(crate) fn of(result: &LoadResult, gone: &[u32], resume: bool) -> String {
     if result.requests == 0 {
         reasons.push("no request was answered rightly within the window".to_string());
     }
-    if let Some(pacer) = &result.pacer {
-        let allowed = Pacer::lag_bound_us(result.response.p50_us);
-        if pacer.achieved_ratio < Pacer::LEAST_ACHIEVED {
-            let percent = pacer.achieved_ratio * 100.0;
-            reasons.push(format!(
-                "pacer (sent {percent:.1} % of the planned arrivals; {} unsent)",
-                result.unsent.count
-            ));
-        }
-        if pacer.lag_p99_us > allowed {
-            reasons.push(format!("pacer (lag p99 {:.0} us, allowed {allowed:.0} us)", pacer.lag_p99_us));
-        }
-    }
-    if result.handshakes.hello_retry > 0 {
-        reasons.push(format!("negotiation ({} HelloRetryRequests)", result.handshakes.hello_retry));
-    }
-    let resumed: u64 = result.handshakes.resumed.values().sum();
-    if resumed > 0 && !resume {
-        reasons.push(format!("negotiation ({resumed} resumptions that were not offered)"));
-    }
-    for pid in gone {
-        reasons.push(format!("process {pid} ended before the window did"));
+    reasons.extend(result.pacer.iter().flat_map(|pacer| pacing(pacer, result)));
+    reasons.extend(negotiation(result, options).map(|reason| format!("negotiated ({reason})")));
+    for server in gone {
+        reasons.push(format!("{server} ended before the window did"));
     }
     if reasons.is_empty() { "valid".to_string() } else { format!("invalid: {}", reasons.join("; ")) }
+}
+
+fn pacing(pacer: &Pacer, result: &LoadResult) -> Vec<String> {
+    let mut reasons = Vec::new();
+    let allowed = Pacer::lag_bound_us(result.response.p50_us);
+    if pacer.achieved_ratio < Pacer::LEAST_ACHIEVED {
+        let (percent, unsent) = (pacer.achieved_ratio * 100.0, result.unsent.count);
+        reasons.push(format!("pacer (sent {percent:.1} % of the planned arrivals; {unsent} unsent)"));
+    }
+    if pacer.lag_p99_us > allowed {
+        reasons.push(format!("pacer (lag p99 {:.0} us, allowed {allowed:.0} us)", pacer.lag_p99_us));
+    }
+    reasons
+}
+
+/// Asked for against negotiated: the first difference.
+fn negotiation(result: &LoadResult, options: &Options) -> Option<String> {
+    let (handshakes, asked) = (&result.handshakes, &result.asked);
+    if handshakes.hello_retry > 0 && !options.tls.allow_hello_retry {
+        return Some(format!("{} HelloRetryRequests", handshakes.hello_retry));
+    }
+    if handshakes.had_nothing > 0 {
+        return Some(format!("{} connections were to resume and had no session", handshakes.had_nothing));
+    }
+    if handshakes.declined > 0 {
+        return Some(format!("{} resumptions were declined by the server", handshakes.declined));
+    }
+    let resumed: u64 = handshakes.resumed.values().sum();
+    if resumed != handshakes.offered {
+        return Some(format!("{resumed} resumptions of {} that were offered", handshakes.offered));
+    }
+    let outside = |value: Option<&str>, list: &[String]| {
+        value.is_some_and(|value| !list.is_empty() && !list.iter().any(|known| known == value))
+    };
+    for seen in &handshakes.negotiated {
+        let Negotiated { version, suite, group, signature, kind, alpn, .. } = seen;
+        let none_of_the_protocols = !asked.alpn.is_empty() && alpn.is_none();
+        let by_ticket = options.tls.ids_only && kind == "resume-1.2-ticket";
+        if outside(Some(version), &asked.tls_versions)
+            || outside(Some(suite), &asked.suites)
+            || outside(group.as_deref(), &asked.groups)
+            || outside(signature.as_deref(), &asked.signatures)
+            || outside(alpn.as_deref(), &asked.alpn)
+            || none_of_the_protocols
+            || by_ticket
+        {
+            return Some(format!("{} handshakes were `{seen}`, which was not asked for", seen.count));
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -44,35 +77,71 @@ mod tests {
     use super::*;
     use crate::result::tests::sample;
 
+    fn judged(change: impl FnOnce(&mut LoadResult, &mut Options)) -> String {
+        let mut options = Options::new("https://127.0.0.1:8443/".parse().unwrap());
+        let mut result = sample();
+        change(&mut result, &mut options);
+        of(&result, &options, &[])
+    }
+
     #[test]
     fn each_reason_is_named() {
-        assert_eq!(of(&sample(), &[], false), "valid");
-        let with = |change: fn(&mut LoadResult)| {
-            let mut result = sample();
-            change(&mut result);
-            of(&result, &[], false)
-        };
-        assert_eq!(
-            with(|r| r.errors = [("reset".to_string(), 2), ("status".to_string(), 1)].into()),
-            "invalid: errors (2 reset, 1 status)"
-        );
-        assert!(with(|r| r.requests = 0).contains("no request"));
-        assert!(with(|r| r.handshakes.hello_retry = 3).contains("3 HelloRetryRequests"));
-        assert!(
-            with(|r| r.handshakes.resumed = [("resume-1.3-psk".to_string(), 4)].into())
-                .contains("4 resumptions")
-        );
-        assert!(of(&sample(), &[7], false).contains("process 7"));
+        assert_eq!(judged(|_, _| {}), "valid");
+        let errors = [("reset".to_string(), 2), ("status".to_string(), 1)];
+        assert_eq!(judged(|r, _| r.errors = errors.into()), "invalid: errors (2 reset, 1 status)");
+        assert!(judged(|r, _| r.requests = 0).contains("no request"));
+        let options = Options::new("http://127.0.0.1/".parse().unwrap());
+        assert!(of(&sample(), &options, &["process 7".into()]).contains("process 7 ended"));
+    }
+
+    #[test]
+    fn what_was_negotiated_is_what_was_asked_for() {
+        type Change = fn(&mut LoadResult, &mut Options);
+        let table: [(Change, &str); 11] = [
+            (|r, _| r.handshakes.hello_retry = 3, "3 HelloRetryRequests"),
+            (|r, _| r.handshakes.had_nothing = 2, "2 connections were to resume and had no session"),
+            (|r, _| r.handshakes.declined = 5, "5 resumptions were declined"),
+            (
+                |r, _| r.handshakes.resumed = [("resume-1.3-psk".to_string(), 4)].into(),
+                "4 resumptions of 0 that were offered",
+            ),
+            (|r, _| r.asked.tls_versions = vec!["1.2".into()], "64 handshakes were `1.3 aes128"),
+            (|r, _| r.asked.suites = vec!["aes256-gcm-sha384".into()], "64 handshakes were"),
+            (|r, _| r.asked.groups = vec!["p-256".into()], "64 handshakes were"),
+            (|r, _| r.asked.signatures = vec!["ed25519".into()], "64 handshakes were"),
+            (|r, _| r.asked.alpn = vec!["http/1.1".into()], "64 handshakes were"),
+            (|r, _| r.handshakes.negotiated[0].alpn = Some("h2".into()), ""),
+            (
+                |r, o| {
+                    o.tls.ids_only = true;
+                    r.handshakes.negotiated[0].kind = "resume-1.2-ticket".into();
+                },
+                "64 handshakes were",
+            ),
+        ];
+        for (number, (change, reason)) in table.into_iter().enumerate() {
+            let text = judged(change);
+            match reason {
+                "" => assert_eq!(text, "valid", "row {number}: a protocol that nobody asked about"),
+                _ => assert!(text.contains(&format!("negotiated ({reason}")), "row {number}: {text}"),
+            }
+        }
+        let allowed = judged(|r, o| {
+            r.handshakes.hello_retry = 3;
+            o.tls.allow_hello_retry = true;
+        });
+        assert_eq!(allowed, "valid");
     }
 
     #[test]
     fn an_open_loop_must_keep_its_schedule() {
         let with = |achieved_ratio, lag_p99_us, p50_us| {
-            let mut result = sample();
-            result.response.p50_us = Some(p50_us);
-            let pacer = Pacer { planned: 1000, sent: 990, achieved_ratio, lag_p99_us, lag_max_us: 5000.0 };
-            result.pacer = Some(pacer);
-            of(&result, &[], false)
+            judged(|result, _| {
+                result.response.p50_us = Some(p50_us);
+                let pacer =
+                    Pacer { planned: 1000, sent: 990, achieved_ratio, lag_p99_us, lag_max_us: 5000.0 };
+                result.pacer = Some(pacer);
+            })
         };
         assert_eq!(with(0.99, 1000.0, 100.0), "valid");
         assert!(with(0.9899, 0.0, 100.0).starts_with("invalid: pacer (sent 99.0 %"));

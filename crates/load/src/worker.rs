@@ -1,34 +1,47 @@
 //! One worker: its connections, its share of the schedule, its loop.
 
+mod users;
+
 use crate::accounting::Edges;
-use crate::check::{Detail, ErrorClass, Wrong};
-use crate::connection::{Connection, Desk, Outcome, Phase};
+use crate::check::{ErrorClass, Wrong};
+use crate::connection::{Connection, Desk};
+use crate::options::{Close, PerConnection};
 use crate::recorder::{Recorder, Window};
+use crate::rng::Rng;
 use crate::schedule::Arrivals;
+use crate::seconds::Outbox;
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
-use weir_reactor::{Events, Key, Reactor, Ready, Slab};
+use users::{Resting, User};
+use weir_reactor::{Events, Key, Reactor, Slab};
 use weir_tls::{Connector, PeerName};
-use weir_transport::Transport;
 
 const CONNECTION: u8 = 1;
 const RESTING: u8 = 2;
-
-/// After a failure, a connection is tried again after this time, twice as long each time ..
-const BACK_OFF: Duration = Duration::from_millis(10);
-/// .. up to this, so that a port that refuses is not stormed and one that comes back is soon noticed.
-const MAX_BACK_OFF: Duration = Duration::from_secs(1);
 
 /// How this worker makes and uses its connections.
 pub(crate) struct Policy {
     pub(crate) address: SocketAddr,
     pub(crate) tls: Option<(Connector, PeerName)>,
     pub(crate) connections: u32,
-    /// Requests on one connection, then a new one.
-    pub(crate) per_connection: Option<u64>,
+    pub(crate) per_connection: PerConnection,
+    /// Share of new connections that resume, in percent.
+    pub(crate) resume: f64,
+    pub(crate) close: Close,
+    /// Between an answer and the next request, in a closed loop.
+    pub(crate) think: Duration,
     pub(crate) timeout: Duration,
+    pub(crate) rng: Rng,
+}
+
+/// What a worker shares with the thread that conducts it.
+pub(crate) struct Link<'a> {
+    pub(crate) outbox: &'a Outbox,
+    /// An end of the window that comes before the planned one.
+    pub(crate) stop: &'a OnceLock<Instant>,
 }
 
 /// One worker's state.
@@ -37,35 +50,41 @@ pub(crate) struct Worker<'a> {
     policy: Policy,
     desk: Desk<'a>,
     edges: Edges<'a>,
+    link: Link<'a>,
     connections: Slab<Connection>,
     resting: Slab<Resting>,
     /// Connections between two requests, the one that has waited longest first: so all of them are used whatever the
     /// rate, none times out at the server, and the load is spread over all workers of the server.
     idle: VecDeque<Key>,
-    /// Connections that may be made when a request needs one (with a new connection for each request).
+    /// Connections that may be made when a request needs one (where they are not kept).
     spare: u32,
+    /// Users of a closed loop between an answer and their next request, by the instant of that: all think equally long,
+    /// so they are in order.
+    thinking: VecDeque<(Instant, User)>,
     arrivals: Option<Arrivals>,
     window: Option<Window>,
     stage: Stage,
     /// The next instant at which something is to be done without an event.
     wake: Instant,
+    /// The end of the current second, and its number from the window's start.
+    second: (Instant, i64),
     /// Requests that have no answer yet.
     busy: u32,
     /// Connections that stand, and the most that ever stood at once.
     standing: u32,
     most_standing: u32,
-}
-
-/// A connection that failed, until it is tried again.
-#[derive(Clone, Copy, Debug)]
-struct Resting {
-    failures: u32,
+    /// Connections that are being made for sessions, and how many more may be.
+    priming: u32,
+    to_prime: u32,
+    /// What is owed to the share of connections that resume.
+    resume_credit: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
-    /// Connections are made; no request is sent.
+    /// Connections are made; no request is sent but the first on each that is kept.
     Opening,
+    /// Warm-up and settling.
     WarmUp,
     Window,
     /// No request is begun; those that have begun may end.
@@ -73,37 +92,54 @@ enum Stage {
 }
 
 impl<'a> Worker<'a> {
-    pub(crate) fn new(policy: Policy, mut desk: Desk<'a>, edges: Edges<'a>) -> io::Result<Self> {
+    pub(crate) fn new(
+        policy: Policy,
+        mut desk: Desk<'a>,
+        edges: Edges<'a>,
+        link: Link<'a>,
+    ) -> io::Result<Self> {
         let reactor = Reactor::new()?;
         desk.now = reactor.now();
         Ok(Self {
             wake: reactor.now(),
+            second: (reactor.now(), 0),
             reactor,
             policy,
             desk,
             edges,
+            link,
             connections: Slab::new(CONNECTION),
             resting: Slab::new(RESTING),
             idle: VecDeque::new(),
             spare: 0,
+            thinking: VecDeque::new(),
             arrivals: None,
             window: None,
             stage: Stage::Opening,
             busy: 0,
             standing: 0,
             most_standing: 0,
+            priming: 0,
+            to_prime: 0,
+            resume_credit: 0.0,
         })
     }
 
-    /// Makes all connections and, where they are kept, has one request answered on each: what a server makes at the first
-    /// use (a gateway its connections to the upstream, with their handshakes) belongs to no warm-up, however short.
-    /// `waits` is asked every few milliseconds whether the others are still at it.
+    /// Makes all connections that are kept and has one request answered on each: what a server makes at the first use
+    /// (a gateway its connections to the upstream, with their handshakes) belongs to no warm-up, however short. Where
+    /// new connections are to resume, makes those that bring the sessions for it. `waits` is asked every few
+    /// milliseconds whether the others are still at it.
     pub(crate) fn open(&mut self, mut waits: impl FnMut(bool) -> bool) -> io::Result<()> {
-        if self.policy.per_connection == Some(1) {
-            self.spare = self.policy.connections;
-        } else {
+        let keeps = self.policy.per_connection == PerConnection::Unlimited;
+        if keeps {
             for _ in 0..self.policy.connections {
-                self.dial(None, 0);
+                self.dial_stock(0);
+            }
+        } else {
+            self.spare = self.policy.connections;
+            if self.policy.resume > 0.0 {
+                // As many as may be under way at once, and some that come back late.
+                self.to_prime = self.policy.connections + self.policy.connections / 4 + 1;
             }
         }
         let mut events = Events::default();
@@ -112,30 +148,32 @@ impl<'a> Worker<'a> {
             worker.idle.len() + worker.resting.len() + worker.spare as usize
                 >= worker.policy.connections as usize
         };
-        let (mut first_uses, mut all) = (self.policy.per_connection.is_none(), false);
+        let (mut first_uses, mut all) = (keeps, false);
         while waits(all) {
             if settled(self) && first_uses {
                 first_uses = false;
                 for _ in 0..self.idle.len() {
-                    self.send(self.desk.now);
+                    self.use_idle(self.desk.now);
                 }
             }
-            all |= settled(self) && !first_uses;
+            self.prime();
+            all |= settled(self) && !first_uses && self.priming == 0;
             self.turn(&mut events, Instant::now() + GLANCE)?;
         }
         Ok(())
     }
 
-    /// Runs warm-up, window and drain. `glance` is given the number of answers after each turn.
+    /// Runs warm-up, window and drain. `step_ends` are those of a rate that ramps.
     pub(crate) fn run(
         mut self,
         start: Instant,
         window: Window,
         arrivals: Option<Arrivals>,
-        mut glance: impl FnMut(u64),
+        step_ends: &[Instant],
     ) -> io::Result<(Recorder, Edges<'a>)> {
         self.window = Some(window);
         self.desk.recorder.window = Some(window);
+        self.desk.recorder.by_step(step_ends.iter().copied());
         self.arrivals = arrivals;
         let mut events = Events::default();
         while Instant::now() < start {
@@ -143,29 +181,26 @@ impl<'a> Worker<'a> {
         }
         self.desk.now = Instant::now();
         self.stage = Stage::WarmUp;
+        let whole = (window.from - self.desk.now.min(window.from)).as_secs();
+        self.second = (window.from - Duration::from_secs(whole), -1 - whole as i64);
         self.set_wake();
         if self.arrivals.is_none() {
-            while self.send(self.desk.now) {}
+            self.begin_users();
         }
-        let give_up = window.to + self.policy.timeout;
         loop {
             self.tick();
+            let give_up = self.window.map_or(window.to, |window| window.to) + self.policy.timeout;
             if self.stage == Stage::Drain && (self.busy == 0 || self.desk.now >= give_up) {
                 break;
             }
             let wake = if self.stage == Stage::Drain { give_up } else { self.wake };
             self.turn(&mut events, wake)?;
-            glance(self.desk.recorder.counters.answered);
-        }
-        for key in self.connections.keys() {
-            if let Some(mut connection) = self.connections.remove(key) {
-                if connection.has_request() {
-                    self.desk.recorder.error(&TIMED_OUT);
-                }
-                // Its end is a courtesy.
-                let _ = connection.transport.finish();
+            let turn = self.desk.now.saturating_duration_since(self.reactor.now());
+            if self.stage == Stage::Window {
+                self.desk.recorder.loop_lag.record(turn);
             }
         }
+        self.end_all();
         Ok((self.desk.recorder, self.edges))
     }
 
@@ -192,40 +227,78 @@ impl<'a> Worker<'a> {
     }
 
     fn late(&mut self) {
-        let Some(window) = self.window else { return };
-        if self.stage == Stage::WarmUp && self.desk.now >= window.from {
-            self.stage = Stage::Window;
-            self.desk.recorder.window_begins();
-            if self.policy.per_connection != Some(1) && self.most_standing < self.policy.connections {
-                let missing = self.policy.connections - self.most_standing;
-                self.desk.recorder.errors(&MISSING, u64::from(missing));
-            }
-            self.edges.start();
+        if let (Some(to), Some(window)) = (self.link.stop.get(), &mut self.window)
+            && *to < window.to
+        {
+            window.to = *to;
+            self.desk.recorder.window = self.window;
         }
-        if self.stage == Stage::Window && self.desk.now >= window.to {
+        let Some(window) = self.window else { return };
+        let now = self.desk.now;
+        if self.stage == Stage::WarmUp && now >= window.from {
+            self.end_seconds(window.from);
+            self.stage = Stage::Window;
+            self.begin_window();
+        }
+        if self.stage == Stage::Window && now >= window.to {
             self.edges.end();
             self.desk.recorder.window_ends();
             self.see_arrivals(window.to);
             self.send_waiting();
+            for planned in self.arrivals.iter().flat_map(Arrivals::waiting) {
+                self.desk.recorder.unsent(*planned, window.to);
+            }
+            self.end_seconds(window.to);
             self.stage = Stage::Drain;
         }
         if self.stage != Stage::Drain {
-            self.see_arrivals(self.desk.now);
+            self.end_seconds(now);
+            self.see_arrivals(now);
             self.send_waiting();
+            self.wake_users();
         }
         self.set_wake();
     }
 
+    fn begin_window(&mut self) {
+        let recorder = &mut self.desk.recorder;
+        recorder.window_begins();
+        recorder.backlog = self.arrivals.as_ref().map_or(0, |arrivals| arrivals.waiting().len() as u64);
+        let keeps = self.policy.per_connection == PerConnection::Unlimited;
+        if keeps && self.most_standing < self.policy.connections {
+            let missing = self.policy.connections - self.most_standing;
+            recorder.errors(&MISSING, u64::from(missing));
+        }
+        self.edges.start();
+    }
+
+    /// Ends the seconds that are over at `now`; the window's end also ends a part of one.
+    fn end_seconds(&mut self, now: Instant) {
+        let (end, number) = self.second;
+        let last = self.window.is_some_and(|window| window.to == now);
+        if now < end && !last {
+            return;
+        }
+        let waiting = self.arrivals.as_ref().map_or(0, |arrivals| arrivals.waiting().len() as u64);
+        let part = self.desk.recorder.second(number, u64::from(self.standing), waiting);
+        self.link.outbox.put(part);
+        // After a pause that was longer, what came in it stands in the first of its seconds.
+        let over = now.saturating_duration_since(end).as_secs();
+        self.second = (end + Duration::from_secs(over + 1), number + 1 + over as i64);
+    }
+
     fn set_wake(&mut self) {
         let Some(window) = self.window else { return };
+        let now = self.desk.now;
         let edge = match self.stage {
             Stage::Opening | Stage::WarmUp => window.from,
-            Stage::Window | Stage::Drain => window.to,
+            Stage::Window => window.to,
+            Stage::Drain => now + self.policy.timeout * 2,
         };
-        self.wake = self.arrivals.as_ref().map_or(edge, |arrivals| arrivals.next().min(edge));
-        if self.stage == Stage::Drain {
-            self.wake = self.desk.now + self.policy.timeout * 2;
-        }
+        let arrival = self.arrivals.as_ref().filter(|_| self.stage != Stage::Drain).map(Arrivals::next);
+        let user = self.thinking.front().map(|(planned, _)| *planned);
+        let times = [Some(edge), Some(self.second.0), Some(now + GLANCE_AT_STOP), arrival, user];
+        self.wake = times.into_iter().flatten().min().unwrap_or(edge);
     }
 
     /// Looks at the arrivals up to `until` (those of the window lie before its end).
@@ -234,15 +307,12 @@ impl<'a> Worker<'a> {
         while arrivals.next() < window.to
             && let Some(planned) = arrivals.see(until)
         {
-            if window.holds(planned) {
-                self.desk.recorder.planned += 1;
-                self.desk.recorder.lag.record(self.desk.now.saturating_duration_since(planned));
-            }
+            self.desk.recorder.arrival(planned, self.desk.now);
         }
     }
 
     fn send_waiting(&mut self) {
-        while let Some(planned) = self.arrivals.as_ref().and_then(Arrivals::waiting)
+        while let Some(planned) = self.arrivals.as_ref().and_then(Arrivals::oldest)
             && self.send(planned)
         {
             if let Some(arrivals) = &mut self.arrivals {
@@ -253,204 +323,13 @@ impl<'a> Worker<'a> {
             }
         }
     }
-
-    /// Sends the request that was planned for `planned`, if a connection is free.
-    fn send(&mut self, planned: Instant) -> bool {
-        if self.spare > 0 {
-            self.spare -= 1;
-            self.dial(Some(planned), 0);
-            return true;
-        }
-        while let Some(key) = self.idle.pop_front() {
-            if self.connections.get(key).is_some() {
-                self.begin(key, planned);
-                return true;
-            }
-        }
-        false
-    }
-
-    fn begin(&mut self, key: Key, planned: Instant) {
-        let Some(connection) = self.connections.get_mut(key) else { return };
-        let last = self.policy.per_connection.is_some_and(|most| connection.answered + 1 >= most);
-        if !matches!(connection.phase, Phase::Opening(Some(_))) {
-            self.busy += 1;
-        }
-        let begun = connection.begin(planned, last, &mut self.desk);
-        connection.deadline = self.desk.now + self.policy.timeout;
-        if !connection.armed {
-            connection.armed = true;
-            self.reactor.arm(connection.deadline, key);
-        }
-        match begun {
-            Ok(()) => self.watch(key),
-            Err(wrong) => self.lose(key, Some(&wrong)),
-        }
-    }
-
-    /// Makes a connection, for the request planned for `carried` or for any.
-    fn dial(&mut self, carried: Option<Instant>, failures: u32) {
-        let session = self.policy.tls.as_ref().map(|(connector, name)| connector.connect(name));
-        self.busy += u32::from(carried.is_some());
-        let deadline = self.desk.now + self.policy.timeout;
-        match Transport::connect(self.policy.address, session) {
-            Ok(transport) => {
-                self.desk.recorder.counters.connections += 1;
-                let connection = Connection::new(transport, Phase::Opening(carried), deadline, failures);
-                let key = self.connections.insert(connection);
-                if let Some(connection) = self.connections.get_mut(key) {
-                    connection.armed = true;
-                }
-                self.reactor.arm(deadline, key);
-                self.watch(key);
-            }
-            Err(fault) => {
-                self.busy -= u32::from(carried.is_some());
-                self.desk.recorder.error(&fault.into());
-                self.rest(failures + 1);
-            }
-        }
-    }
-
-    fn ready(&mut self, ready: Ready) {
-        let Some(connection) = self.connections.get_mut(ready.key) else { return };
-        match connection.event(ready.readable, ready.writable, &mut self.desk) {
-            Ok(Outcome::Waits) => self.watch(ready.key),
-            Ok(Outcome::Opened) => self.opened(ready.key),
-            Ok(Outcome::Answered { wrong, reusable }) => self.answered(ready.key, wrong.as_ref(), reusable),
-            Ok(Outcome::Ended) => self.lose(ready.key, None),
-            Err(wrong) => self.lose(ready.key, Some(&wrong)),
-        }
-    }
-
-    fn opened(&mut self, key: Key) {
-        let Some(connection) = self.connections.get_mut(key) else { return };
-        self.standing += 1;
-        self.most_standing = self.most_standing.max(self.standing);
-        match connection.phase {
-            Phase::Opening(Some(planned)) => self.begin(key, planned),
-            Phase::Opening(None) => {
-                connection.phase = Phase::Idle;
-                self.watch(key);
-                self.free(key);
-            }
-            Phase::Idle | Phase::Busy { .. } => {}
-        }
-    }
-
-    /// A connection can take a request.
-    fn free(&mut self, key: Key) {
-        match (self.stage, &self.arrivals) {
-            (Stage::Opening, _) => self.idle.push_back(key),
-            (Stage::Drain, _) => {}
-            (_, None) => self.begin(key, self.desk.now),
-            (_, Some(_)) => {
-                self.idle.push_back(key);
-                self.send_waiting();
-            }
-        }
-    }
-
-    fn answered(&mut self, key: Key, wrong: Option<&Wrong>, reusable: bool) {
-        self.busy -= 1;
-        if let Some(wrong) = wrong {
-            self.desk.recorder.error(wrong);
-        }
-        if reusable {
-            self.free(key);
-            return;
-        }
-        if let Some(mut connection) = self.connections.remove(key) {
-            self.standing -= 1;
-            // Its end is a courtesy.
-            let _ = connection.transport.finish();
-        }
-        self.replace(0);
-    }
-
-    /// A connection is of no more use, and with it the request that it had.
-    fn lose(&mut self, key: Key, wrong: Option<&Wrong>) {
-        let Some(connection) = self.connections.remove(key) else { return };
-        self.busy -= u32::from(connection.has_request());
-        self.standing -= u32::from(!matches!(connection.phase, Phase::Opening(_)));
-        let useless = connection.answered == 0;
-        match wrong {
-            Some(wrong) => self.desk.recorder.error(wrong),
-            // An idle connection may be closed by the server (RFC 9112 section 9.5), but not before its first request.
-            None if useless => self.desk.recorder.error(&NEVER_USED),
-            None => {}
-        }
-        if useless {
-            self.rest(connection.failures + 1);
-        } else {
-            self.replace(0);
-        }
-    }
-
-    /// A connection is gone: another takes its place.
-    fn replace(&mut self, failures: u32) {
-        if self.stage == Stage::Drain {
-            return;
-        }
-        if self.policy.per_connection != Some(1) {
-            self.dial(None, failures);
-            return;
-        }
-        self.spare += 1;
-        match self.arrivals {
-            None => drop(self.send(self.desk.now)),
-            Some(_) => self.send_waiting(),
-        }
-    }
-
-    fn rest(&mut self, failures: u32) {
-        let time = BACK_OFF.saturating_mul(1 << (failures - 1).min(10)).min(MAX_BACK_OFF);
-        let key = self.resting.insert(Resting { failures });
-        self.reactor.arm(self.desk.now + time, key);
-    }
-
-    fn due(&mut self, key: Key) {
-        if key.tag() == RESTING {
-            let Some(Resting { failures }) = self.resting.remove(key) else { return };
-            match (self.policy.per_connection, self.stage) {
-                (_, Stage::Drain) => {}
-                // A closed loop tries again at once; an open one when the next request needs it.
-                (Some(1), _) if self.arrivals.is_none() => self.dial(Some(self.desk.now), failures),
-                (Some(1), _) => self.replace(failures),
-                _ => self.dial(None, failures),
-            }
-            return;
-        }
-        let Some(connection) = self.connections.get_mut(key) else { return };
-        connection.armed = false;
-        if connection.phase == Phase::Idle {
-            return;
-        }
-        if connection.deadline > self.desk.now {
-            connection.armed = true;
-            self.reactor.arm(connection.deadline, key);
-            return;
-        }
-        self.lose(key, Some(&TIMED_OUT));
-    }
-
-    fn watch(&mut self, key: Key) {
-        let Some(connection) = self.connections.get_mut(key) else { return };
-        if let Err(error) = connection.transport.watch(&self.reactor, key, true) {
-            let wrong = Wrong {
-                class: ErrorClass::Socket,
-                detail: Detail::Text(format!("the poller refused a socket: {error}")),
-            };
-            self.lose(key, Some(&wrong));
-        }
-    }
 }
 
 /// How often a worker that has opened its connections looks whether the others have.
 const GLANCE: Duration = Duration::from_millis(2);
 
-const TIMED_OUT: Wrong = Wrong::fixed(ErrorClass::Timeout, "nothing complete within the time-out");
+/// How often a worker that has nothing to do looks whether the run is to end early.
+const GLANCE_AT_STOP: Duration = Duration::from_millis(100);
+
 const MISSING: Wrong =
     Wrong::fixed(ErrorClass::Missing, "not all connections stood when the warm-up was over");
-const NEVER_USED: Wrong =
-    Wrong::fixed(ErrorClass::Closed, "the server closed a connection that had had no request");

@@ -5,18 +5,23 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{ClientConfig, Resumption, WebPkiServerVerifier};
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::client::{ClientConfig, Resumption, Tls12Resumption};
 use rustls::sign::SingleCertAndKey;
-use rustls::{DigitallySignedStruct, DistinguishedName, Error, RootCertStore, SignatureScheme};
-use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls_pki_types::ServerName;
 
-use crate::client_sessions::CoreSessions;
+use crate::client_sessions::{CoreSessions, Lender, Lending};
+use crate::key_log::KeyLogFile;
 use crate::parameters::Parameters;
+use crate::resuming::Resuming;
 use crate::server::{checked_alpn, refused};
-use crate::{Group, Identity, Session, SettingsError, Suite, SystemTime, TimeProvider, UnknownName, Version};
-use crate::{identity, notes};
+use crate::verifier::{Trust, Verifier};
+use crate::{
+    Group, Identity, Session, SettingsError, Signature, Suite, SystemTime, TimeProvider, UnknownName,
+    Version, signature,
+};
+
+/// As many connections as may start at the same moment on one core.
+const SESSIONS_PER_NAME: usize = 64;
 
 /// Whom a client trusts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,12 +47,29 @@ pub struct ClientSettings {
     /// The groups offered, most preferred first; a key share is sent for the first, or for the one that the server
     /// took last time. Default: [`Group::DEFAULT`].
     pub groups: Vec<Group>,
+    /// The schemes by which the server may sign the handshake, most preferred first (RFC 8446 4.2.3); empty: all that
+    /// can be verified. The signatures of the certificates are not bound by it. Default: empty.
+    pub signatures: Vec<Signature>,
     /// The application protocols offered (RFC 7301), most preferred first; empty: none. Default: empty.
     pub alpn: Vec<Vec<u8>>,
+    /// Whether a DNS name is sent to the server (RFC 6066 3). The certificate must have the name in any case. Default:
+    /// true.
+    pub sni: bool,
     /// Whether to remember sessions and to offer to resume them. Default: true.
     pub resumption: bool,
+    /// Whether to ask for TLS 1.2 tickets (RFC 5077). If not, TLS 1.2 sessions are resumed by their identifiers only.
+    /// TLS 1.3 is not concerned. Default: true.
+    pub tickets: bool,
+    /// How many sessions each core remembers of each server's name: so many TLS 1.3 tickets, each used once, and so many
+    /// TLS 1.2 sessions, each used again and again for up to 24 hours (RFC 5246 F.1.4). 0: none, as without
+    /// `resumption`. Default: 64.
+    pub sessions_per_name: usize,
     /// What to present when the server asks for a certificate. Default: none.
     pub identity: Option<Identity>,
+    /// A file to which each session's secrets are appended in the NSS key log format (the one that `SSLKEYLOGFILE`
+    /// names in other programs), so that whoever has it can decrypt the traffic; created for its owner only. Default:
+    /// none.
+    pub key_log: Option<PathBuf>,
     /// Where the wall clock's time comes from. Default: the system.
     pub time: Arc<dyn TimeProvider>,
 }
@@ -59,9 +81,14 @@ impl Default for ClientSettings {
             versions: Version::ALL.to_vec(),
             suites: Suite::ALL.to_vec(),
             groups: Group::DEFAULT.to_vec(),
+            signatures: Vec::new(),
             alpn: Vec::new(),
+            sni: true,
             resumption: true,
+            tickets: true,
+            sessions_per_name: SESSIONS_PER_NAME,
             identity: None,
+            key_log: None,
             time: Arc::new(SystemTime),
         }
     }
@@ -71,24 +98,23 @@ impl Default for ClientSettings {
 #[derive(Clone, Debug)]
 pub struct Client {
     template: Arc<ClientConfig>,
-    resumption: bool,
+    /// 0: no session is remembered.
+    sessions_per_name: usize,
+    tls12_resumption: Tls12Resumption,
 }
 
 impl Client {
-    /// Reads the roots and the identity, and checks the settings.
+    /// Reads the roots and the identity, opens the key log and checks the settings.
     pub fn new(settings: &ClientSettings) -> Result<Self, SettingsError> {
         let parameters = Parameters::new(&settings.versions, &settings.suites, &settings.groups)?;
         let provider = Arc::new(parameters.provider);
-        let trust = match &settings.roots {
-            Roots::Native => Trust::Roots(webpki(identity::native_roots()?, &provider)?),
-            Roots::File(path) => Trust::Roots(webpki(identity::load_roots(path)?.0, &provider)?),
-            Roots::DangerouslyNone => Trust::Anyone(provider.clone()),
-        };
+        let trust = Trust::new(&settings.roots, &provider)?;
+        let schemes = signature::offered(&settings.signatures, &settings.suites, trust.schemes())?;
         let builder = ClientConfig::builder_with_details(provider.clone(), settings.time.clone())
             .with_protocol_versions(&parameters.versions)
             .map_err(refused)?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(NotingVerifier(trust)));
+            .with_custom_certificate_verifier(Arc::new(Verifier { trust, schemes }));
         let mut config = match &settings.identity {
             None => builder.with_no_client_auth(),
             Some(identity) => {
@@ -97,31 +123,73 @@ impl Client {
             }
         };
         config.alpn_protocols = checked_alpn(&settings.alpn)?;
+        config.enable_sni = settings.sni;
         config.resumption = Resumption::disabled();
-        Ok(Self { template: Arc::new(config), resumption: settings.resumption })
+        if let Some(path) = &settings.key_log {
+            config.key_log = Arc::new(KeyLogFile::open(path)?);
+        }
+        Ok(Self {
+            template: Arc::new(config),
+            sessions_per_name: if settings.resumption { settings.sessions_per_name } else { 0 },
+            tls12_resumption: match settings.tickets {
+                true => Tls12Resumption::SessionIdOrTickets,
+                false => Tls12Resumption::SessionIdOnly,
+            },
+        })
     }
 
     /// One core's part, with a session store of its own.
     pub fn core(&self) -> Connector {
-        let mut config = ClientConfig::clone(&self.template);
-        if self.resumption {
-            config.resumption = Resumption::store(Arc::new(CoreSessions::default()));
+        if self.sessions_per_name == 0 {
+            let config = self.template.clone();
+            return Connector { any: config.clone(), full: config, resuming: None };
         }
-        Connector { config: Arc::new(config) }
+        let sessions =
+            Arc::new(CoreSessions::new(self.sessions_per_name, self.template.time_provider.clone()));
+        let config = |lending| {
+            let store = Arc::new(Lender { sessions: sessions.clone(), lending });
+            let mut config = ClientConfig::clone(&self.template);
+            config.resumption = Resumption::store(store).tls12_resumption(self.tls12_resumption);
+            Arc::new(config)
+        };
+        Connector {
+            any: config(Lending::Newest),
+            full: config(Lending::Nothing),
+            resuming: Some(Resuming { config: config(Lending::InTurn), sessions }),
+        }
     }
 }
 
-/// One core's part of a [`Client`].
+/// One core's part of a [`Client`]: three configurations that differ in what their common store lends.
 #[derive(Clone, Debug)]
 pub struct Connector {
-    config: Arc<ClientConfig>,
+    any: Arc<ClientConfig>,
+    full: Arc<ClientConfig>,
+    resuming: Option<Resuming>,
 }
 
 impl Connector {
-    /// The client's side of a new connection to `peer`. Calling [`Session::receive`] with no bytes gives what must be
-    /// sent first.
+    /// The client's side of a new connection to `peer`, which offers to resume the newest session if one is remembered.
+    /// Calling [`Session::receive`] with no bytes gives what must be sent first.
     pub fn connect(&self, peer: &PeerName) -> Session {
-        Session::client(self.config.clone(), peer.0.clone())
+        Session::client(self.any.clone(), peer.0.clone())
+    }
+
+    /// As [`Connector::connect`], but offers no session, so that the handshake is a full one. What the server gives is
+    /// remembered.
+    pub fn connect_full(&self, peer: &PeerName) -> Session {
+        Session::client(self.full.clone(), peer.0.clone())
+    }
+
+    /// As [`Connector::connect`], but offers to resume a session in any case: None if none is remembered that has not
+    /// expired. TLS 1.2 sessions are taken in turn. The server may still decline: see [`crate::Facts::kind`].
+    pub fn connect_resuming(&self, peer: &PeerName) -> Option<Session> {
+        self.resuming.as_ref()?.connect(&peer.0)
+    }
+
+    /// How many sessions of `peer` are remembered, TLS 1.3 tickets and TLS 1.2 sessions; some may have expired.
+    pub fn sessions(&self, peer: &PeerName) -> usize {
+        self.resuming.as_ref().map_or(0, |resuming| resuming.sessions.count(&peer.0))
     }
 }
 
@@ -147,84 +215,5 @@ impl FromStr for PeerName {
 impl fmt::Display for PeerName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0.to_str())
-    }
-}
-
-fn webpki(
-    roots: RootCertStore,
-    provider: &Arc<CryptoProvider>,
-) -> Result<Arc<WebPkiServerVerifier>, SettingsError> {
-    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone())
-        .build()
-        .map_err(|error| SettingsError::Refused(error.to_string()))
-}
-
-/// Verifies as its `Trust` says, and notes the scheme by which the server signed.
-#[derive(Debug)]
-struct NotingVerifier(Trust);
-
-#[derive(Debug)]
-enum Trust {
-    Roots(Arc<WebPkiServerVerifier>),
-    /// Still checks that the server has the key of the certificate that it shows.
-    Anyone(Arc<CryptoProvider>),
-}
-
-impl ServerCertVerifier for NotingVerifier {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        match &self.0 {
-            Trust::Roots(roots) => {
-                roots.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
-            }
-            Trust::Anyone(_) => Ok(ServerCertVerified::assertion()),
-        }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        notes::signature(signed.scheme);
-        match &self.0 {
-            Trust::Roots(roots) => roots.verify_tls12_signature(message, cert, signed),
-            Trust::Anyone(provider) => {
-                verify_tls12_signature(message, cert, signed, &provider.signature_verification_algorithms)
-            }
-        }
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        notes::signature(signed.scheme);
-        match &self.0 {
-            Trust::Roots(roots) => roots.verify_tls13_signature(message, cert, signed),
-            Trust::Anyone(provider) => {
-                verify_tls13_signature(message, cert, signed, &provider.signature_verification_algorithms)
-            }
-        }
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        match &self.0 {
-            Trust::Roots(roots) => roots.supported_verify_schemes(),
-            Trust::Anyone(provider) => provider.signature_verification_algorithms.supported_schemes(),
-        }
-    }
-
-    fn root_hint_subjects(&self) -> Option<&[DistinguishedName]> {
-        None
     }
 }

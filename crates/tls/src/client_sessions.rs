@@ -2,38 +2,104 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
+use rustls::time_provider::TimeProvider;
 use rustls_pki_types::ServerName;
+
+use crate::notes::{self, Lent};
 
 /// Names remembered; the oldest is forgotten first. A gateway has as many as it has upstream names.
 const NAMES: usize = 1024;
-/// Tickets kept per name, each used once (RFC 8446 C.4): as many connections as may start at the same moment on one
-/// core. The newest is used first, the oldest dropped first.
-const TICKETS_PER_NAME: usize = 64;
+/// For how long a TLS 1.2 session is lent after its full handshake: the most that RFC 5246 F.1.4 suggests. A ticket may
+/// have a shorter lifetime, which rustls knows; an identifier has none.
+const TLS12_LIFETIME_SECONDS: u64 = 24 * 60 * 60;
 
-#[derive(Default)]
-pub(crate) struct CoreSessions(Mutex<Names>);
+/// What one core remembers of the servers that it has met.
+pub(crate) struct CoreSessions {
+    names: Mutex<Names>,
+    /// TLS 1.3 tickets kept per name, and TLS 1.2 sessions as well. At least 1.
+    per_name: usize,
+    time: Arc<dyn TimeProvider>,
+}
+
+/// Which of the remembered sessions a connection is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lending {
+    /// None: what the server gives is only remembered.
+    Nothing,
+    /// The newest.
+    Newest,
+    /// The newest TLS 1.3 ticket, since each serves once (RFC 8446 C.4); or the TLS 1.2 session that has not been lent
+    /// for longest, so that a server's store is asked for all of them.
+    InTurn,
+}
+
+/// The store as rustls sees it.
+#[derive(Debug)]
+pub(crate) struct Lender {
+    pub(crate) sessions: Arc<CoreSessions>,
+    pub(crate) lending: Lending,
+}
 
 /// `order` has each key of `names` once, oldest first.
 #[derive(Default)]
 struct Names {
     names: HashMap<ServerName<'static>, Remembered>,
     order: VecDeque<ServerName<'static>>,
+    /// How many TLS 1.2 sessions were remembered so far.
+    numbered: u64,
 }
 
 #[derive(Default)]
 struct Remembered {
     group: Option<NamedGroup>,
-    tls12: Option<Tls12ClientSessionValue>,
+    /// In the order in which they are lent in turn; a new one comes last.
+    tls12: VecDeque<Tls12>,
+    /// Oldest first.
     tls13: VecDeque<Tls13ClientSessionValue>,
 }
 
+#[derive(Clone)]
+struct Tls12 {
+    /// What it is called when it is lent.
+    lent: Lent,
+    value: Tls12ClientSessionValue,
+}
+
 impl CoreSessions {
+    pub(crate) fn new(per_name: usize, time: Arc<dyn TimeProvider>) -> Self {
+        Self { names: Mutex::default(), per_name, time }
+    }
+
+    /// How many sessions of `name` are remembered, whether they have expired or not.
+    pub(crate) fn count(&self, name: &ServerName<'_>) -> usize {
+        self.with(|names| names.names.get(name).map_or(0, |known| known.tls12.len() + known.tls13.len()))
+    }
+
+    /// Makes a lent TLS 1.2 session the next to be lent in turn.
+    pub(crate) fn lend_again(&self, name: &ServerName<'static>, lent: Lent) {
+        self.with(|names| {
+            let Some(known) = names.names.get_mut(name) else { return };
+            if let Some(taken) = known.take_tls12(lent) {
+                known.tls12.push_front(taken);
+            }
+        });
+    }
+
+    /// Forgets a lent TLS 1.2 session.
+    pub(crate) fn forget(&self, name: &ServerName<'static>, lent: Lent) {
+        self.with(|names| names.names.get_mut(name)?.take_tls12(lent));
+    }
+
     fn with<T>(&self, act: impl FnOnce(&mut Names) -> T) -> T {
-        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut self.names.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn now(&self) -> Option<u64> {
+        Some(self.time.current_time()?.as_secs())
     }
 }
 
@@ -51,35 +117,96 @@ impl Names {
     }
 }
 
-impl ClientSessionStore for CoreSessions {
+impl Lent {
+    fn is_valid(self, now: u64) -> bool {
+        now < self.since.saturating_add(TLS12_LIFETIME_SECONDS)
+    }
+}
+
+impl Remembered {
+    fn newest_tls12(&self, now: u64) -> Option<Tls12> {
+        self.tls12.back().filter(|session| session.lent.is_valid(now)).cloned()
+    }
+
+    fn next_tls12(&mut self, now: u64) -> Option<Tls12> {
+        self.tls12.retain(|session| session.lent.is_valid(now));
+        let next = self.tls12.pop_front()?;
+        self.tls12.push_back(next.clone());
+        Some(next)
+    }
+
+    fn take_tls12(&mut self, lent: Lent) -> Option<Tls12> {
+        let at = self.tls12.iter().position(|session| session.lent == lent)?;
+        self.tls12.remove(at)
+    }
+}
+
+impl ClientSessionStore for Lender {
     fn set_kx_hint(&self, name: ServerName<'static>, group: NamedGroup) {
-        self.with(|names| names.remember(name).group = Some(group));
+        self.sessions.with(|names| names.remember(name).group = Some(group));
     }
 
     fn kx_hint(&self, name: &ServerName<'_>) -> Option<NamedGroup> {
-        self.with(|names| names.names.get(name)?.group)
+        self.sessions.with(|names| names.names.get(name)?.group)
     }
 
-    fn set_tls12_session(&self, name: ServerName<'static>, session: Tls12ClientSessionValue) {
-        self.with(|names| names.remember(name).tls12 = Some(session));
-    }
-
-    fn tls12_session(&self, name: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
-        self.with(|names| names.names.get(name)?.tls12.clone())
-    }
-
-    fn remove_tls12_session(&self, name: &ServerName<'static>) {
-        self.with(|names| {
-            if let Some(remembered) = names.names.get_mut(name) {
-                remembered.tls12 = None;
+    /// rustls calls this after each handshake. A resumed session takes the place of the one that was lent. One of a full
+    /// handshake is new, and the one that was lent in vain is forgotten.
+    fn set_tls12_session(&self, name: ServerName<'static>, value: Tls12ClientSessionValue) {
+        let notes = notes::current();
+        let Some(now) = self.sessions.now() else { return };
+        self.sessions.with(|names| {
+            names.numbered += 1;
+            let new = Lent { number: names.numbered, since: now };
+            let known = names.remember(name);
+            let lent = match (notes.lent, notes.signature) {
+                (Some(lent), None) => match known.tls12.iter_mut().find(|known| known.lent == lent) {
+                    Some(known) => {
+                        known.value = value;
+                        return;
+                    }
+                    None => lent,
+                },
+                (Some(lent), Some(_)) => {
+                    known.take_tls12(lent);
+                    new
+                }
+                (None, _) => new,
+            };
+            if known.tls12.len() >= self.sessions.per_name {
+                known.tls12.pop_front();
             }
+            known.tls12.push_back(Tls12 { lent, value });
         });
     }
 
+    fn tls12_session(&self, name: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
+        let now = self.sessions.now()?;
+        let session = self.sessions.with(|names| match self.lending {
+            Lending::Nothing => None,
+            Lending::Newest => names.names.get(name)?.newest_tls12(now),
+            Lending::InTurn => names.names.get_mut(&name.to_owned())?.next_tls12(now),
+        })?;
+        notes::lent(session.lent);
+        Some(session.value)
+    }
+
+    /// rustls calls this if a resumption went wrong, and after a handshake of TLS 1.3.
+    fn remove_tls12_session(&self, name: &ServerName<'static>) {
+        match notes::current().lent {
+            Some(lent) => self.sessions.forget(name, lent),
+            None => self.sessions.with(|names| {
+                if let Some(known) = names.names.get_mut(name) {
+                    known.tls12.clear();
+                }
+            }),
+        }
+    }
+
     fn insert_tls13_ticket(&self, name: ServerName<'static>, ticket: Tls13ClientSessionValue) {
-        self.with(|names| {
+        self.sessions.with(|names| {
             let tickets = &mut names.remember(name).tls13;
-            if tickets.len() == TICKETS_PER_NAME {
+            if tickets.len() >= self.sessions.per_name {
                 tickets.pop_front();
             }
             tickets.push_back(ticket);
@@ -87,7 +214,10 @@ impl ClientSessionStore for CoreSessions {
     }
 
     fn take_tls13_ticket(&self, name: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
-        self.with(|names| names.names.get_mut(name)?.tls13.pop_back())
+        if self.lending == Lending::Nothing {
+            return None;
+        }
+        self.sessions.with(|names| names.names.get_mut(name)?.tls13.pop_back())
     }
 }
 

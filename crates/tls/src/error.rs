@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible};
 
-use crate::{Suite, Version};
+use crate::{Signature, Suite, Version};
 
 /// A name that is none of the known ones.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,6 +25,14 @@ pub enum SettingsError {
     /// The file cannot be read.
     #[error("cannot read {path}: {source}", path = path.display())]
     Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file cannot be written.
+    #[error("cannot write {path}: {source}", path = path.display())]
+    Unwritable {
         /// The file.
         path: PathBuf,
         /// Why.
@@ -90,6 +98,22 @@ pub enum SettingsError {
         /// The version.
         version: Version,
         /// Its groups.
+        allowed: String,
+    },
+    /// A version is enabled without a signature scheme that it, with its suites, could use.
+    #[error("TLS {version} is enabled and none of the signature schemes fits it; allowed: {allowed}")]
+    VersionHasNoSignature {
+        /// The version.
+        version: Version,
+        /// The schemes that fit its suites.
+        allowed: String,
+    },
+    /// A signature scheme that cannot be verified.
+    #[error("signature scheme {signature} cannot be verified; allowed: {allowed}")]
+    SignatureNotSupported {
+        /// The scheme.
+        signature: Signature,
+        /// Those that can be.
         allowed: String,
     },
     /// A list that needs at least one entry has none.

@@ -2,15 +2,16 @@
 
 use std::fmt;
 
-use rustls::{CommonState, SignatureScheme};
+use rustls::CommonState;
+use rustls_pki_types::CertificateDer;
 
 use crate::notes::{Notes, Origin};
-use crate::{Group, Suite, Version};
+use crate::{Group, Signature, Suite, Version};
 
 /// What a finished handshake negotiated.
 ///
-/// Its `Display` is one stable line: version, suite, group, signature, kind, `hello-retry` if there was one, and
-/// `alpn=`; what does not apply is left out.
+/// Its `Display` is one stable line: version, suite, group, signature, kind, `hello-retry` if there was one, `alpn=`,
+/// and `chain=` with the number of certificates and their bytes, as in `chain=2/1543`; what does not apply is left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// The version.
@@ -28,33 +29,18 @@ pub struct Facts {
     pub hello_retry: bool,
     /// The application protocol (RFC 7301), None if none was agreed.
     pub alpn: Option<Vec<u8>>,
+    /// What the server sent to prove who it is. None for a resumption, which has no certificates, and on the server's
+    /// side.
+    pub chain: Option<Chain>,
 }
 
-/// How the server proved that it has the certificate's key.
+/// The certificates that a server sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Signature {
-    /// ECDSA over P-256 with SHA-256. In TLS 1.2 the name does not bind the curve.
-    EcdsaP256Sha256,
-    /// ECDSA over P-384 with SHA-384. In TLS 1.2 the name does not bind the curve.
-    EcdsaP384Sha384,
-    /// ECDSA over P-521 with SHA-512. In TLS 1.2 the name does not bind the curve.
-    EcdsaP521Sha512,
-    /// Ed25519.
-    Ed25519,
-    /// RSA-PSS with SHA-256.
-    RsaPssSha256,
-    /// RSA-PSS with SHA-384.
-    RsaPssSha384,
-    /// RSA-PSS with SHA-512.
-    RsaPssSha512,
-    /// RSA PKCS#1 1.5 with SHA-256 (TLS 1.2 only).
-    RsaPkcs1Sha256,
-    /// RSA PKCS#1 1.5 with SHA-384 (TLS 1.2 only).
-    RsaPkcs1Sha384,
-    /// RSA PKCS#1 1.5 with SHA-512 (TLS 1.2 only).
-    RsaPkcs1Sha512,
-    /// Another one, by its number in the IANA registry of signature schemes.
-    Other(u16),
+pub struct Chain {
+    /// How many, the server's own among them; 255 stands for more as well.
+    pub certificates: u8,
+    /// The bytes of their DER encodings in all, without what TLS puts around them.
+    pub bytes: u32,
 }
 
 /// Whether the handshake was full or a resumption, and by which means.
@@ -72,7 +58,12 @@ pub enum HandshakeKind {
 
 impl Facts {
     /// None as long as the handshake goes on.
-    pub(crate) fn of(state: &CommonState, notes: Notes, hello_retry: bool) -> Option<Self> {
+    pub(crate) fn of(
+        state: &CommonState,
+        notes: Notes,
+        hello_retry: bool,
+        chain: Option<Chain>,
+    ) -> Option<Self> {
         let version = Version::from_rustls(state.protocol_version()?)?;
         let kind = match (state.handshake_kind()?, version) {
             (rustls::HandshakeKind::Full | rustls::HandshakeKind::FullWithHelloRetryRequest, _) => {
@@ -96,6 +87,8 @@ impl Facts {
             kind,
             hello_retry,
             alpn: state.alpn_protocol().map(<[u8]>::to_vec),
+            // rustls remembers the certificates of the full handshake and shows them in a resumption.
+            chain: chain.filter(|_| kind == HandshakeKind::Full),
         })
     }
 }
@@ -117,20 +110,12 @@ impl HandshakeKind {
     }
 }
 
-impl From<SignatureScheme> for Signature {
-    fn from(scheme: SignatureScheme) -> Self {
-        match scheme {
-            SignatureScheme::ECDSA_NISTP256_SHA256 => Self::EcdsaP256Sha256,
-            SignatureScheme::ECDSA_NISTP384_SHA384 => Self::EcdsaP384Sha384,
-            SignatureScheme::ECDSA_NISTP521_SHA512 => Self::EcdsaP521Sha512,
-            SignatureScheme::ED25519 => Self::Ed25519,
-            SignatureScheme::RSA_PSS_SHA256 => Self::RsaPssSha256,
-            SignatureScheme::RSA_PSS_SHA384 => Self::RsaPssSha384,
-            SignatureScheme::RSA_PSS_SHA512 => Self::RsaPssSha512,
-            SignatureScheme::RSA_PKCS1_SHA256 => Self::RsaPkcs1Sha256,
-            SignatureScheme::RSA_PKCS1_SHA384 => Self::RsaPkcs1Sha384,
-            SignatureScheme::RSA_PKCS1_SHA512 => Self::RsaPkcs1Sha512,
-            other => Self::Other(u16::from(other)),
+impl Chain {
+    pub(crate) fn of(certificates: &[CertificateDer<'_>]) -> Self {
+        let bytes = certificates.iter().map(|certificate| certificate.len()).sum::<usize>();
+        Self {
+            certificates: u8::try_from(certificates.len()).unwrap_or(u8::MAX),
+            bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
         }
     }
 }
@@ -151,25 +136,10 @@ impl fmt::Display for Facts {
         if let Some(alpn) = &self.alpn {
             write!(f, " alpn={}", alpn.escape_ascii())?;
         }
+        if let Some(Chain { certificates, bytes }) = self.chain {
+            write!(f, " chain={certificates}/{bytes}")?;
+        }
         Ok(())
-    }
-}
-
-impl fmt::Display for Signature {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::EcdsaP256Sha256 => "ecdsa-p256-sha256",
-            Self::EcdsaP384Sha384 => "ecdsa-p384-sha384",
-            Self::EcdsaP521Sha512 => "ecdsa-p521-sha512",
-            Self::Ed25519 => "ed25519",
-            Self::RsaPssSha256 => "rsa-pss-sha256",
-            Self::RsaPssSha384 => "rsa-pss-sha384",
-            Self::RsaPssSha512 => "rsa-pss-sha512",
-            Self::RsaPkcs1Sha256 => "rsa-pkcs1-sha256",
-            Self::RsaPkcs1Sha384 => "rsa-pkcs1-sha384",
-            Self::RsaPkcs1Sha512 => "rsa-pkcs1-sha512",
-            Self::Other(number) => return write!(f, "0x{number:04x}"),
-        })
     }
 }
 

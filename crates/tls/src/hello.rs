@@ -9,6 +9,8 @@ const CLIENT_HELLO: u8 = 1;
 const SERVER_HELLO: u8 = 2;
 /// RFC 5077 3.2.
 const SESSION_TICKET: [u8; 2] = [0, 35];
+/// RFC 8446 4.2.11.
+const PRE_SHARED_KEY: [u8; 2] = [0, 41];
 
 /// RFC 8446 4.1.3: a ServerHello with this random is a HelloRetryRequest.
 const RETRY_RANDOM: [u8; 32] = [
@@ -81,7 +83,7 @@ impl Sent {
             match record {
                 [HANDSHAKE, _, _, _, _, CLIENT_HELLO, ..] if is_one_message(record) => {
                     self.client_hellos = self.client_hellos.saturating_add(1);
-                    self.offered_ticket |= offers_ticket(record) == Some(true);
+                    self.offered_ticket |= offer(record).is_some_and(|offer| offer.ticket);
                 }
                 [HANDSHAKE, _, _, _, _, SERVER_HELLO, _, _, _, _, _, random @ ..] => {
                     self.retry_request |= random.starts_with(&RETRY_RANDOM);
@@ -111,22 +113,36 @@ fn split_record(records: &[u8]) -> Option<(&[u8], &[u8])> {
     records.split_at_checked(RECORD_HEADER + usize::from(u16::from_be_bytes([header[3], header[4]])))
 }
 
-/// Whether a ClientHello of our own has a session_ticket extension with a ticket in it (RFC 8446 4.1.2).
-fn offers_ticket(record: &[u8]) -> Option<bool> {
+/// By what a ClientHello offers to resume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Offer<'a> {
+    /// The identifier of a session, or a random one (RFC 5077 3.4, RFC 8446 D.4), or empty.
+    pub(crate) session_id: &'a [u8],
+    /// A TLS 1.2 ticket that is not empty (RFC 5077 3.2).
+    pub(crate) ticket: bool,
+    /// A TLS 1.3 pre-shared key (RFC 8446 4.2.11).
+    pub(crate) psk: bool,
+}
+
+/// Reads a ClientHello of our own. None if the record does not hold all of it.
+pub(crate) fn offer(record: &[u8]) -> Option<Offer<'_>> {
     // Record header, message type and length, version, random.
     let rest = record.get(RECORD_HEADER + 4 + 2 + 32..)?;
-    let (_session_id, rest) = split_vector::<1>(rest)?;
+    let (session_id, rest) = split_vector::<1>(rest)?;
     let (_suites, rest) = split_vector::<2>(rest)?;
     let (_compression, rest) = split_vector::<1>(rest)?;
     let (mut extensions, _) = split_vector::<2>(rest)?;
+    let mut offer = Offer { session_id, ticket: false, psk: false };
     while let Some((kind, rest)) = extensions.split_first_chunk::<2>() {
         let (body, rest) = split_vector::<2>(rest)?;
-        if *kind == SESSION_TICKET {
-            return Some(!body.is_empty());
+        match *kind {
+            SESSION_TICKET => offer.ticket = !body.is_empty(),
+            PRE_SHARED_KEY => offer.psk = true,
+            _ => {}
         }
         extensions = rest;
     }
-    Some(false)
+    Some(offer)
 }
 
 /// A vector with a length of `N` bytes in front, and what follows it.
@@ -183,13 +199,13 @@ mod tests {
 
     #[test]
     fn a_cut_hello_offers_nothing() {
-        // A ClientHello with an empty session identifier, one suite, and a ticket of one byte.
-        let mut hello = vec![HANDSHAKE, 3, 1, 0, 52, CLIENT_HELLO, 0, 0, 48, 3, 3];
+        // A ClientHello with a session identifier of two bytes, one suite, a ticket of one byte and a pre-shared key.
+        let mut hello = vec![HANDSHAKE, 3, 1, 0, 58, CLIENT_HELLO, 0, 0, 54, 3, 3];
         hello.extend_from_slice(&[7; 32]);
-        hello.extend_from_slice(&[0, 0, 2, 0xc0, 0x2b, 1, 0, 0, 5, 0, 35, 0, 1, 9]);
-        assert_eq!(offers_ticket(&hello), Some(true));
+        hello.extend_from_slice(&[2, 5, 6, 0, 2, 0xc0, 0x2b, 1, 0, 0, 9, 0, 35, 0, 1, 9, 0, 41, 0, 0]);
+        assert_eq!(offer(&hello), Some(Offer { session_id: &[5, 6], ticket: true, psk: true }));
         for length in 0..hello.len() {
-            assert_ne!(offers_ticket(&hello[..length]), Some(true), "{length}");
+            assert_eq!(offer(&hello[..length]), None, "{length}");
         }
     }
 }

@@ -20,6 +20,8 @@ pub enum KeyKind {
     /// ECDSA on P-256: the cheaper to sign with by far.
     #[default]
     EcdsaP256,
+    /// ECDSA on P-384.
+    EcdsaP384,
     /// RSA with 2048 bits.
     Rsa2048,
 }
@@ -49,32 +51,42 @@ pub enum IssueError {
 #[derive(Debug)]
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
-    pem: String,
+    /// The certificate of the authority at the root.
+    root: String,
+    /// The certificates from this authority up to the root, without that: empty if this is the root.
+    between: String,
 }
 
 impl Authority {
     /// Makes an authority with a random ECDSA P-256 key.
     pub fn new() -> Result<Self, IssueError> {
-        Self::made().map_err(|error| refused(&["an authority"], &error))
+        let made = || {
+            let (params, key) = authority(1)?;
+            let root = params.self_signed(&key)?.pem();
+            Ok(Self { issuer: Issuer::new(params, key), root, between: String::new() })
+        };
+        made().map_err(|error| refused(&["an authority"], &error))
     }
 
-    fn made() -> Result<Self, rcgen::Error> {
-        let mut params = CertificateParams::default();
-        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let key = KeyPair::generate()?;
-        // A name of its own, so that who trusts another such authority is told "unknown issuer", not "bad signature".
-        let id = digest::digest(&digest::SHA256, key.public_key_raw());
-        let id = id.as_ref().iter().take(4).map(|byte| format!("{byte:02x}")).collect::<String>();
-        params.distinguished_name.push(DnType::CommonName, format!("Weir test authority {id}"));
-        valid(&mut params);
-        let pem = params.self_signed(&key)?.pem();
-        Ok(Self { issuer: Issuer::new(params, key), pem })
+    /// Makes an authority whose certificate this one, which must be a root, signs: the chains of what it issues have one
+    /// certificate more.
+    pub fn intermediate(&self) -> Result<Self, IssueError> {
+        if !self.between.is_empty() {
+            let detail = "an intermediate issues no authorities".to_owned();
+            return Err(IssueError::Refused { names: "an intermediate authority".to_owned(), detail });
+        }
+        let made = || {
+            let (mut params, key) = authority(0)?;
+            params.use_authority_key_identifier_extension = true;
+            let between = params.signed_by(&key, &self.issuer)?.pem();
+            Ok(Self { issuer: Issuer::new(params, key), root: self.root.clone(), between })
+        };
+        made().map_err(|error| refused(&["an intermediate authority"], &error))
     }
 
-    /// The authority's certificate, for those who shall trust it.
+    /// The certificate of the authority at the root, for those who shall trust it.
     pub fn ca_pem(&self) -> &str {
-        &self.pem
+        &self.root
     }
 
     /// Issues a certificate for DNS names and IP addresses, for servers and clients alike, valid from 2020 to 2049.
@@ -95,19 +107,20 @@ impl Authority {
         valid(&mut params);
         let key = match kind {
             KeyKind::EcdsaP256 => KeyPair::generate()?,
+            KeyKind::EcdsaP384 => KeyPair::generate_for(&rcgen::PKCS_ECDSA_P384_SHA384)?,
             KeyKind::Rsa2048 => KeyPair::generate_rsa_for(&rcgen::PKCS_RSA_SHA256, RsaKeySize::_2048)?,
         };
-        let certificate = params.signed_by(&key, &self.issuer)?;
-        Ok(Issued { ca: self.pem.clone(), certificates: certificate.pem(), key: key.serialize_pem() })
+        let certificates = params.signed_by(&key, &self.issuer)?.pem() + &self.between;
+        Ok(Issued { ca: self.root.clone(), certificates, key: key.serialize_pem() })
     }
 }
 
-/// A certificate with its key and its authority's certificate, all PEM.
+/// A certificate with its key and the root's certificate, all PEM.
 #[derive(Clone)]
 pub struct Issued {
-    /// The authority's certificate.
+    /// The certificate of the authority at the root.
     pub ca: String,
-    /// The chain to present: the certificate alone.
+    /// The chain to present: the certificate, and that of an intermediate authority if one has issued it.
     pub certificates: String,
     /// The private key, PKCS#8.
     pub key: String,
@@ -152,6 +165,20 @@ impl Issued {
 /// A certificate for `names` from an authority of its own.
 pub fn issue(names: &[&str], kind: KeyKind) -> Result<Issued, IssueError> {
     Authority::new()?.issue(names, kind)
+}
+
+/// What an authority needs that may have `below` authorities between itself and what is issued.
+fn authority(below: u8) -> Result<(CertificateParams, KeyPair), rcgen::Error> {
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(below));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    let key = KeyPair::generate()?;
+    // A name of its own, so that who trusts another such authority is told "unknown issuer", not "bad signature".
+    let id = digest::digest(&digest::SHA256, key.public_key_raw());
+    let id = id.as_ref().iter().take(4).map(|byte| format!("{byte:02x}")).collect::<String>();
+    params.distinguished_name.push(DnType::CommonName, format!("Weir test authority {id}"));
+    valid(&mut params);
+    Ok((params, key))
 }
 
 /// The mode counts only for a file that is created, so an old one goes first.

@@ -15,20 +15,25 @@ mod hello;
 mod identity;
 #[cfg(feature = "issue")]
 pub mod issue;
+mod key_log;
 mod notes;
 mod parameters;
+mod resuming;
 mod server;
 mod server_sessions;
 mod session;
+mod signature;
 mod tickets;
 mod unbuffered;
+mod verifier;
 
 pub use client::{Client, ClientSettings, Connector, PeerName, Roots};
 pub use error::{Fault, SettingsError, TlsError, UnknownName};
-pub use facts::{Facts, HandshakeKind, Signature};
+pub use facts::{Chain, Facts, HandshakeKind};
 pub use identity::Identity;
 pub use parameters::{Group, Suite, Version};
 pub use rustls::time_provider::{DefaultTimeProvider as SystemTime, TimeProvider};
 pub use rustls_pki_types::UnixTime;
 pub use server::{Acceptor, Server, ServerSettings};
 pub use session::{Received, Session};
+pub use signature::Signature;

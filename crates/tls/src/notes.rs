@@ -15,6 +15,15 @@ pub(crate) enum Origin {
     Ticket,
 }
 
+/// A TLS 1.2 session that a client's store has lent to a connection, which offers it unless it has expired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lent {
+    /// A number of its own within the store.
+    pub(crate) number: u64,
+    /// When its full handshake was, in seconds of the wall clock.
+    pub(crate) since: u64,
+}
+
 /// The notes of one session's handshake so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Notes {
@@ -22,10 +31,12 @@ pub(crate) struct Notes {
     pub(crate) signature: Option<SignatureScheme>,
     /// The latest hit in a store or ticket.
     pub(crate) origin: Option<Origin>,
+    /// What the client's store has lent.
+    pub(crate) lent: Option<Lent>,
 }
 
 thread_local! {
-    static NOTES: Cell<Notes> = const { Cell::new(Notes { signature: None, origin: None }) };
+    static NOTES: Cell<Notes> = const { Cell::new(Notes { signature: None, origin: None, lent: None }) };
 }
 
 /// Runs `drive` with `notes` as the current ones, and brings them up to date with what it noted.
@@ -36,6 +47,11 @@ pub(crate) fn recorded<T>(notes: &mut Notes, drive: impl FnOnce() -> T) -> T {
     result
 }
 
+/// What has been noted so far in the handshake that is being driven.
+pub(crate) fn current() -> Notes {
+    NOTES.get()
+}
+
 /// Notes the scheme by which the server signs.
 pub(crate) fn signature(scheme: SignatureScheme) {
     NOTES.set(Notes { signature: Some(scheme), ..NOTES.get() });
@@ -44,4 +60,9 @@ pub(crate) fn signature(scheme: SignatureScheme) {
 /// Notes that a session was found and where.
 pub(crate) fn origin(origin: Origin) {
     NOTES.set(Notes { origin: Some(origin), ..NOTES.get() });
+}
+
+/// Notes what the client's store lends.
+pub(crate) fn lent(lent: Lent) {
+    NOTES.set(Notes { lent: Some(lent), ..NOTES.get() });
 }

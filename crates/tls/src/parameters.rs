@@ -257,7 +257,7 @@ impl fmt::Display for Group {
     }
 }
 
-fn find<T: Copy>(
+pub(crate) fn find<T: Copy>(
     what: &'static str,
     value: &str,
     all: &[T],

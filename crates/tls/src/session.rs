@@ -9,9 +9,9 @@ use rustls::{CommonState, Error, InvalidMessage};
 use rustls_pki_types::ServerName;
 
 use crate::hello::{self, FirstBytes};
-use crate::notes::{self, Notes, Origin};
+use crate::notes::{self, Lent, Notes, Origin};
 use crate::unbuffered::{self, Records, Sink};
-use crate::{Facts, TlsError};
+use crate::{Chain, Facts, TlsError};
 
 /// A handshake message of 64 KiB, the longest that rustls takes, in records that carry more payload than overhead, and
 /// the record that is on its way.
@@ -59,6 +59,8 @@ struct Handshaking {
     hellos: hello::Sent,
     /// Whether the peer's first bytes were seen to be TLS.
     is_tls: bool,
+    /// What was made before anybody asked for it.
+    first_flight: Vec<u8>,
 }
 
 impl Session {
@@ -70,9 +72,39 @@ impl Session {
     }
 
     pub(crate) fn client(config: Arc<ClientConfig>, name: ServerName<'static>) -> Self {
-        match UnbufferedClientConnection::new(config, name) {
-            Ok(connection) => Self::new(Side::Client(Box::new(connection)), Handshaking::default()),
+        let mut notes = Notes::default();
+        match notes::recorded(&mut notes, || UnbufferedClientConnection::new(config, name)) {
+            Ok(connection) => {
+                Self::new(Side::Client(Box::new(connection)), Handshaking { notes, ..Handshaking::default() })
+            }
             Err(error) => Self::stillborn(error),
+        }
+    }
+
+    /// Makes a client's ClientHello now, for [`Session::first_flight`] to show. The first call of [`Session::receive`]
+    /// gives it to the caller as usual.
+    pub(crate) fn start(&mut self) {
+        let mut flight = Vec::new();
+        // If this fails, so does the next call, and says why.
+        let _ = self.receive(&mut [], &mut Vec::new(), &mut flight);
+        if let Phase::Handshaking(handshaking) = &mut self.phase {
+            handshaking.first_flight = flight;
+        }
+    }
+
+    /// What [`Session::start`] made. None if the session failed.
+    pub(crate) fn first_flight(&self) -> Option<&[u8]> {
+        match &self.phase {
+            Phase::Handshaking(handshaking) => Some(&handshaking.first_flight),
+            Phase::Traffic(_) | Phase::Failed { .. } => None,
+        }
+    }
+
+    /// The TLS 1.2 session that a client's store lent to this one.
+    pub(crate) fn lent(&self) -> Option<Lent> {
+        match &self.phase {
+            Phase::Handshaking(handshaking) => handshaking.notes.lent,
+            Phase::Traffic(_) | Phase::Failed { .. } => None,
         }
     }
 
@@ -208,6 +240,7 @@ impl Session {
         reply: &mut Vec<u8>,
     ) -> Result<Received, TlsError> {
         let Phase::Handshaking(handshaking) = &mut self.phase else { return Ok(Received::default()) };
+        reply.append(&mut handshaking.first_flight);
         let mut notes = handshaking.notes;
         let start = reply.len();
         let taken = notes::recorded(&mut notes, || self.take(ciphertext, plaintext, reply));
@@ -223,7 +256,7 @@ impl Session {
         }
         let finished = self.state().is_some_and(|state| !state.is_handshaking());
         if finished {
-            let facts = self.state().and_then(|state| Facts::of(state, notes, hello_retry));
+            let facts = self.state().and_then(|state| Facts::of(state, notes, hello_retry, self.chain()));
             self.phase = match facts {
                 Some(facts) => Phase::Traffic(facts),
                 None => return Err(self.fail(TlsError::Internal("the handshake left no facts".to_owned()))),
@@ -272,6 +305,14 @@ impl Session {
         let facts = self.facts().cloned();
         self.phase = Phase::Failed { error: error.clone(), facts };
         error
+    }
+
+    /// The server's certificates, as a client knows them.
+    fn chain(&self) -> Option<Chain> {
+        match &self.side {
+            Side::Client(connection) => connection.peer_certificates().map(Chain::of),
+            Side::Server(_) | Side::None => None,
+        }
     }
 
     fn state(&self) -> Option<&CommonState> {

@@ -12,12 +12,19 @@ use weir_tls::{
 fn defaults_negotiate_tls_1_3_with_the_cheapest_parameters() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     let facts = handshake(&pki.connector(|_| {}), &pki.acceptor(|_| {}));
-    assert_eq!(facts.to_string(), "1.3 aes128-gcm-sha256 x25519 ecdsa-p256-sha256 full");
+    let bytes = facts.chain.unwrap().bytes;
+    let expected = format!("1.3 aes128-gcm-sha256 x25519 ecdsa-p256-sha256 full chain=1/{bytes}");
+    assert_eq!(facts.to_string(), expected);
 }
 
 #[test]
 fn every_suite_with_its_version_and_key() {
-    for (kind, prefix) in [(KeyKind::EcdsaP256, "ecdhe-ecdsa"), (KeyKind::Rsa2048, "ecdhe-rsa")] {
+    let cases = [
+        (KeyKind::EcdsaP256, "ecdhe-ecdsa"),
+        (KeyKind::EcdsaP384, "ecdhe-ecdsa"),
+        (KeyKind::Rsa2048, "ecdhe-rsa"),
+    ];
+    for (kind, prefix) in cases {
         let pki = Pki::new(kind);
         let acceptor = pki.acceptor(|_| {});
         for suite in Suite::ALL {
@@ -33,6 +40,7 @@ fn every_suite_with_its_version_and_key() {
             assert_eq!(facts.kind, HandshakeKind::Full);
             let expected = match kind {
                 KeyKind::EcdsaP256 => Signature::EcdsaP256Sha256,
+                KeyKind::EcdsaP384 => Signature::EcdsaP384Sha384,
                 KeyKind::Rsa2048 => Signature::RsaPssSha512,
             };
             assert_eq!(facts.signature, Some(expected), "{facts}");
@@ -64,7 +72,8 @@ fn a_client_whose_first_key_share_does_not_suit_is_asked_to_retry() {
     let connector = pki.connector(|_| {});
     let facts = handshake(&connector, &acceptor);
     assert!(facts.hello_retry);
-    assert_eq!(facts.to_string(), "1.3 aes128-gcm-sha256 p-384 ecdsa-p256-sha256 full hello-retry");
+    let expected = "1.3 aes128-gcm-sha256 p-384 ecdsa-p256-sha256 full hello-retry chain=1/";
+    assert!(facts.to_string().starts_with(expected), "{facts}");
     // The next connection remembers the group.
     let facts = handshake(&connector, &acceptor);
     assert!(!facts.hello_retry, "{facts}");
@@ -96,7 +105,7 @@ fn the_servers_first_application_protocol_in_common_is_taken() {
     };
     let facts = handshake(&offering(&["http/1.1", "h2"]), &acceptor);
     assert_eq!(facts.alpn.as_deref(), Some(&b"h2"[..]));
-    assert!(facts.to_string().ends_with(" full alpn=h2"), "{facts}");
+    assert!(facts.to_string().contains(" full alpn=h2 chain=1/"), "{facts}");
     assert_eq!(handshake(&offering(&["http/1.1"]), &acceptor).alpn.as_deref(), Some(&b"http/1.1"[..]));
     assert_eq!(handshake(&offering(&[]), &acceptor).alpn, None);
 

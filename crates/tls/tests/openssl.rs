@@ -9,9 +9,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use common::{Pki, localhost};
+use common::{Pki, localhost, only};
 use weir_tls::issue::KeyKind;
-use weir_tls::{Acceptor, Connector, Facts, HandshakeKind, Session, Version};
+use weir_tls::{Acceptor, Facts, HandshakeKind, Session, Signature, Version};
 
 /// Far beyond what any step takes: reaching it is a failure, not a wait.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -238,9 +238,8 @@ impl OpensslServer {
     }
 
     /// One request on a new connection: what was negotiated, and the page.
-    fn get(&self, connector: &Connector) -> (Facts, String) {
+    fn get(&self, mut session: Session) -> (Facts, String) {
         let mut socket = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        let mut session = connector.connect(&localhost());
         let (mut plaintext, mut out) = (Vec::new(), Vec::new());
         session.receive(&mut [], &mut plaintext, &mut out).unwrap();
         socket.write_all(&out).unwrap();
@@ -267,12 +266,23 @@ fn our_client_talks_to_openssl_s_server_and_resumes() {
         ] {
             let server = OpensslServer::start(&pki, flags);
             let connector = pki.connector(|_| {});
-            let (facts, page) = server.get(&connector);
-            assert_eq!((facts.version, facts.kind), (version, HandshakeKind::Full));
-            assert!(facts.signature.is_some() && page.contains("New, TLSv1"), "{facts}: {page}");
-            let (facts, page) = server.get(&connector);
-            assert_eq!(facts.kind, resumed);
-            assert!(page.contains("Reused, TLSv1"), "{facts}: {page}");
+            for _ in 0..2 {
+                let (facts, page) = server.get(connector.connect_full(&localhost()));
+                assert_eq!((facts.version, facts.kind), (version, HandshakeKind::Full));
+                assert!(facts.signature.is_some() && page.contains("New, TLSv1"), "{facts}: {page}");
+                for session in
+                    [connector.connect_resuming(&localhost()), Some(connector.connect(&localhost()))]
+                {
+                    let (facts, page) = server.get(session.unwrap());
+                    assert_eq!(facts.kind, resumed);
+                    assert!(page.contains("Reused, TLSv1"), "{facts}: {page}");
+                }
+            }
+            let connector = pki.connector(|settings| settings.tickets = false);
+            server.get(connector.connect_full(&localhost()));
+            let (facts, _) = server.get(connector.connect_resuming(&localhost()).unwrap());
+            let by_id = version == Version::Tls12;
+            assert_eq!(facts.kind, if by_id { HandshakeKind::Resume12Id } else { resumed });
             drop(server.process);
         }
     }
@@ -285,7 +295,31 @@ fn openssl_asks_our_client_to_retry_with_another_group() {
     }
     let pki = Pki::new(KeyKind::EcdsaP256);
     let server = OpensslServer::start(&pki, &["-groups", "P-384"]);
-    let (facts, _) = server.get(&pki.connector(|_| {}));
+    let (facts, _) = server.get(pki.connector(|_| {}).connect(&localhost()));
     assert_eq!((facts.hello_retry, facts.group), (true, Some(weir_tls::Group::P384)));
     drop(server.process);
+}
+
+#[test]
+fn openssl_signs_by_the_scheme_that_our_client_pins() {
+    if openssl_is_missing() {
+        return;
+    }
+    let pki = Pki::new(KeyKind::Rsa2048);
+    for (flag, signature) in [
+        ("-tls1_3", Signature::RsaPssSha256),
+        ("-tls1_3", Signature::RsaPssSha384),
+        ("-tls1_2", Signature::RsaPssSha512),
+        ("-tls1_2", Signature::RsaPkcs1Sha256),
+    ] {
+        let server = OpensslServer::start(&pki, &[flag]);
+        let version = if flag == "-tls1_3" { Version::Tls13 } else { Version::Tls12 };
+        let connector = pki.connector(|settings| {
+            only(version)(settings);
+            settings.signatures = vec![signature];
+        });
+        let (facts, _) = server.get(connector.connect(&localhost()));
+        assert_eq!(facts.signature, Some(signature));
+        drop(server.process);
+    }
 }

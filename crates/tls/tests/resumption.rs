@@ -5,21 +5,9 @@ mod common;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use common::{Clock, Pair, Pki, handshake, localhost};
+use common::{Clock, EPOCH, Pair, Pki, handshake, localhost, only};
 use weir_tls::issue::KeyKind;
-use weir_tls::{
-    Acceptor, Client, ClientSettings, Connector, HandshakeKind, Server, ServerSettings, Session, Suite,
-    Version,
-};
-
-const EPOCH: u64 = 12 * 60 * 60;
-
-fn only(version: Version) -> impl Fn(&mut ClientSettings) {
-    move |settings| {
-        settings.versions = vec![version];
-        settings.suites.retain(|suite| suite.version() == version);
-    }
-}
+use weir_tls::{Acceptor, Client, Connector, HandshakeKind, Server, ServerSettings, Session, Suite, Version};
 
 /// A connection as one core of the server sees it: bytes from the client, bytes to the client.
 struct Wire {

@@ -234,6 +234,11 @@ impl Transport {
         self.session.as_ref()?.facts()
     }
 
+    /// TLS 1.3 tickets that a client's side has received so far.
+    pub fn tickets_received(&self) -> u32 {
+        self.session.as_ref().map_or(0, |session| session.tickets_received())
+    }
+
     /// Has `reactor` wait for what this connection needs: writability as long as something waits, readability when
     /// the caller wants to read. Costs a system call only when that changed.
     ///

@@ -79,7 +79,7 @@ impl Weight {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Rng;
+    use weir_load::rng::Rng;
 
     #[test]
     fn median_of_odd_even_and_none() {

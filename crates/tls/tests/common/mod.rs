@@ -9,10 +9,10 @@ use tempfile::TempDir;
 use weir_tls::issue::{Authority, Files, Issued, KeyKind};
 use weir_tls::{
     Acceptor, Client, ClientSettings, Connector, Facts, PeerName, Roots, Server, ServerSettings, Session,
-    SystemTime, TimeProvider, TlsError, UnixTime,
+    SystemTime, TimeProvider, TlsError, UnixTime, Version,
 };
 
-/// An authority and a certificate for `localhost` and `127.0.0.1`, on disk.
+/// A certificate for `localhost` and `127.0.0.1` and its authority, on disk.
 pub struct Pki {
     pub authority: Authority,
     pub issued: Issued,
@@ -22,7 +22,10 @@ pub struct Pki {
 
 impl Pki {
     pub fn new(kind: KeyKind) -> Self {
-        let authority = Authority::new().unwrap();
+        Self::issued_by(Authority::new().unwrap(), kind)
+    }
+
+    pub fn issued_by(authority: Authority, kind: KeyKind) -> Self {
         let issued = authority.issue(&["localhost", "127.0.0.1"], kind).unwrap();
         let directory = tempfile::tempdir().unwrap();
         let files = issued.write_to(directory.path()).unwrap();
@@ -79,6 +82,17 @@ impl TimeProvider for Clock {
     }
 }
 
+/// The lifetime of a ticket of ours, in seconds.
+pub const EPOCH: u64 = 12 * 60 * 60;
+
+/// Leaves a client one version.
+pub fn only(version: Version) -> impl Fn(&mut ClientSettings) {
+    move |settings| {
+        settings.versions = vec![version];
+        settings.suites.retain(|suite| suite.version() == version);
+    }
+}
+
 pub fn localhost() -> PeerName {
     "localhost".parse().unwrap()
 }
@@ -100,8 +114,12 @@ impl Pair {
     }
 
     pub fn to(name: &PeerName, connector: &Connector, acceptor: &Acceptor) -> Self {
+        Self::of(connector.connect(name), acceptor)
+    }
+
+    pub fn of(client: Session, acceptor: &Acceptor) -> Self {
         Self {
-            client: connector.connect(name),
+            client,
             server: acceptor.accept(),
             to_server: Vec::new(),
             to_client: Vec::new(),
@@ -133,7 +151,7 @@ impl Pair {
     }
 
     /// Handshakes, says hello in both directions, closes both, and returns what was negotiated, which both sides must
-    /// agree on.
+    /// agree on, but for the certificates, which only the client is sent.
     pub fn exchange(&mut self) -> Facts {
         assert_eq!(self.settle(), (None, None));
         self.client.send(b"request", &mut self.to_server).unwrap();
@@ -143,9 +161,22 @@ impl Pair {
         self.client.close(&mut self.to_server);
         assert_eq!(self.settle(), (None, None));
         assert!(self.server.peer_closed() && !self.client.peer_closed());
-        assert_eq!(self.client.facts(), self.server.facts());
-        self.client.facts().unwrap().clone()
+        let facts = self.client.facts().unwrap().clone();
+        assert_eq!(self.server.facts(), Some(&without_chain(&facts)));
+        facts
     }
+}
+
+/// The first bytes that a client sends: a record with its ClientHello.
+pub fn client_hello(client: &mut Session) -> Vec<u8> {
+    let mut hello = Vec::new();
+    client.receive(&mut [], &mut Vec::new(), &mut hello).unwrap();
+    hello
+}
+
+/// What the server knows of what the client knows.
+pub fn without_chain(facts: &Facts) -> Facts {
+    Facts { chain: None, ..facts.clone() }
 }
 
 pub fn handshake(connector: &Connector, acceptor: &Acceptor) -> Facts {

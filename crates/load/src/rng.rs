@@ -1,15 +1,18 @@
-//! A small seeded generator, so that an experiment's order depends on its seed and on nothing else.
+//! A small seeded generator, so that what is drawn depends on the seed and on nothing else, today and in later versions.
 
 /// SplitMix64 (Steele, Lea and Flood 2014): enough for orders and simulations, and the same on every machine.
 #[derive(Clone, Debug)]
-pub(crate) struct Rng(u64);
+pub struct Rng(u64);
 
 impl Rng {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// Any seed will do; equal seeds draw equal numbers.
+    pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    pub(crate) fn next(&mut self) -> u64 {
+    /// 64 random bits.
+    #[expect(clippy::should_implement_trait, reason = "a generator has no end, an iterator has")]
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -18,27 +21,29 @@ impl Rng {
     }
 
     /// A whole number below `bound`, which is not zero. The bias of the remainder is below 2^-50 for our bounds.
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
+    pub fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }
 
     /// Fisher and Yates.
-    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));
         }
     }
-}
 
-#[cfg(test)]
-impl Rng {
     /// Uniform in (0, 1].
-    pub(crate) fn unit(&mut self) -> f64 {
+    pub fn unit(&mut self) -> f64 {
         ((self.next() >> 11) as f64 + 1.0) / (1_u64 << 53) as f64
     }
 
+    /// Exponential with mean 1.
+    pub fn exponential(&mut self) -> f64 {
+        -self.unit().ln()
+    }
+
     /// Standard normal (Box and Muller).
-    pub(crate) fn normal(&mut self) -> f64 {
+    pub fn normal(&mut self) -> f64 {
         (-2.0 * self.unit().ln()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
     }
 }

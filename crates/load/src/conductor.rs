@@ -1,0 +1,139 @@
+//! The thread that conducts the workers: starts them together, watches the time, gathers the seconds.
+
+use crate::accounting::{Accounts, Threads};
+use crate::engine::{Phase, Progress, Shared};
+use crate::options::Options;
+use crate::recorder::Window;
+use crate::result::PhaseTime;
+use crate::seconds::Seconds;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What it works with.
+pub(crate) struct Conductor<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) accounts: &'a Accounts,
+    pub(crate) options: &'a Options,
+    pub(crate) stop: &'a Receiver<()>,
+}
+
+/// What it has gathered.
+pub(crate) struct Conducted {
+    /// The servers' threads near the edges of the window.
+    pub(crate) threads: (Threads, Threads),
+    pub(crate) phases: Vec<PhaseTime>,
+    pub(crate) seconds: Seconds,
+    pub(crate) partial: bool,
+}
+
+impl Conductor<'_> {
+    /// Starts the workers together once all have their connections, and tells `watch` until they have `finished`.
+    pub(crate) fn conduct(
+        &self,
+        finished: impl Fn() -> bool,
+        watch: &mut dyn FnMut(&Progress),
+    ) -> Option<Conducted> {
+        let (shared, options) = (self.shared, self.options);
+        let mut seconds = Seconds::new(options.workers);
+        let mut answered = 0;
+        let mut tell = |seconds: &mut Seconds, phase, left| {
+            answered += seconds.collect(&shared.outboxes);
+            watch(&Progress { phase, left, answered, last: seconds.last().cloned() });
+        };
+        let begun = Instant::now();
+        tell(&mut seconds, Phase::Opening, Duration::ZERO);
+        let patience = begun + options.timeout + OPENING_MARGIN;
+        let mut told = begun;
+        while shared.opened.load(Ordering::Acquire) < options.workers && Instant::now() < patience {
+            if finished() || self.stopped(POLL) {
+                return self.give_up(finished);
+            }
+            if told.elapsed() >= TICK {
+                told = Instant::now();
+                tell(&mut seconds, Phase::Opening, Duration::ZERO);
+            }
+        }
+        // Far enough ahead for every worker to notice.
+        let start = Instant::now() + 5 * POLL;
+        let warm = start + options.phases.warmup;
+        let from = warm + options.phases.settle;
+        let to = from + options.phases.window;
+        shared.times.get_or_init(|| (start, Window { from, to }));
+
+        // Whether it was told to end early.
+        let mut pass = |seconds: &mut Seconds, phase, until: Instant| loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || finished() {
+                return false;
+            }
+            tell(seconds, phase, left);
+            if self.stopped(left.min(TICK)) {
+                return true;
+            }
+        };
+        let mut stopped = pass(&mut seconds, Phase::WarmUp, warm.min(from - POLL));
+        stopped |= !stopped && pass(&mut seconds, Phase::Settle, from - POLL);
+        if stopped {
+            return self.give_up(finished);
+        }
+        let before = self.accounts.threads();
+        let stopped = pass(&mut seconds, Phase::Window, to);
+        // Every worker looks in time, so that all end their windows at one instant.
+        let to = if stopped { (Instant::now() + STOP_MARGIN).min(to) } else { to };
+        if stopped {
+            let _ = shared.stop.set(to);
+        }
+        let after = self.accounts.threads();
+        while !finished() {
+            pass(&mut seconds, Phase::Drain, Instant::now() + 5 * POLL);
+        }
+        let phases = [
+            ("opening", begun, start),
+            ("warm-up", start, warm),
+            ("settle", warm, from),
+            ("window", from, to),
+            ("drain", to, Instant::now().max(to)),
+        ];
+        let phases = phases
+            .map(|(name, from, to)| PhaseTime { name: name.to_string(), seconds: (to - from).as_secs_f64() });
+        Some(Conducted { threads: (before, after), phases: phases.into(), seconds, partial: stopped })
+    }
+
+    /// Waits that long at most; whether the run is to end now.
+    fn stopped(&self, time: Duration) -> bool {
+        match self.stop.recv_timeout(time) {
+            Ok(()) => true,
+            Err(RecvTimeoutError::Timeout) => false,
+            // Nobody can tell any more.
+            Err(RecvTimeoutError::Disconnected) => {
+                thread::sleep(time);
+                false
+            }
+        }
+    }
+
+    /// Has the workers end without a window.
+    fn give_up(&self, finished: impl Fn() -> bool) -> Option<Conducted> {
+        let now = Instant::now();
+        let _ = self.shared.stop.set(now);
+        self.shared.times.get_or_init(|| (now, Window { from: now, to: now }));
+        while !finished() {
+            thread::sleep(POLL);
+        }
+        None
+    }
+}
+
+/// How long the making of connections may take beyond the time-out of a single one.
+const OPENING_MARGIN: Duration = Duration::from_secs(1);
+
+/// How often the conductor looks while it waits for the workers.
+const POLL: Duration = Duration::from_millis(2);
+
+/// How often the conductor wakes up within the window, perhaps on a measured core.
+const TICK: Duration = Duration::from_secs(1);
+
+/// How far ahead the early end of a window lies: more than the time within which each worker looks.
+const STOP_MARGIN: Duration = Duration::from_millis(200);

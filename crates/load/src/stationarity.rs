@@ -1,0 +1,102 @@
+//! Whether the window saw one state of the system, or one that was still changing.
+
+use crate::result::Second;
+
+/// The window's first and last third may differ by this share, and so may the ends of the line through its seconds.
+/// Neighbours on a shared machine move single seconds by more; a drift shows in both figures.
+const DRIFT: f64 = 0.10;
+
+/// Fewer whole seconds than this tell nothing.
+const LEAST_SECONDS: usize = 6;
+
+/// Words about a rate (in a closed loop; an open one sets it) or a median response time that drifted.
+pub(crate) fn warning(seconds: &[Second], window_s: f64, closed: bool) -> Option<String> {
+    let whole: Vec<&Second> = seconds.iter().filter(|second| second.at_s + 1.0 <= window_s + 0.001).collect();
+    if whole.len() < LEAST_SECONDS {
+        return None;
+    }
+    let rates: Vec<f64> = whole.iter().map(|second| second.requests as f64).collect();
+    let medians: Vec<f64> = whole.iter().filter_map(|second| second.p50_us).collect();
+    let told = |what: &str, drift: f64| {
+        let percent = drift * 100.0;
+        format!(
+            "not stationary: {what} changed by {percent:+.0} % from the first to the last third of the window: \
+             warm up longer, or measure longer"
+        )
+    };
+    if closed && let Some(drift) = drift(&rates) {
+        return Some(told("the rate", drift));
+    }
+    if medians.len() == whole.len()
+        && let Some(drift) = drift(&medians)
+    {
+        return Some(told("the median response time", drift));
+    }
+    None
+}
+
+/// The relative change from the first third to the last, if the whole course agrees with it.
+fn drift(values: &[f64]) -> Option<f64> {
+    let third = values.len() / 3;
+    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+    let (first, last) = (mean(&values[..third]), mean(&values[values.len() - third..]));
+    let change = last / first - 1.0;
+    let along = slope(values) * values.len() as f64 / mean(values);
+    let agrees = change.abs() > DRIFT && along.abs() > DRIFT && change.signum() == along.signum();
+    agrees.then_some(change)
+}
+
+/// Theil and Sen: the median of the slopes of all pairs, which single odd seconds do not move.
+fn slope(values: &[f64]) -> f64 {
+    // Of a long run, some hundred values tell the slope as well, and the pairs stay few.
+    let stride = values.len().div_ceil(300);
+    let points: Vec<(f64, f64)> =
+        values.iter().enumerate().step_by(stride).map(|(at, value)| (at as f64, *value)).collect();
+    let mut slopes = Vec::new();
+    for (index, (x, y)) in points.iter().enumerate() {
+        slopes.extend(points[index + 1..].iter().map(|(x2, y2)| (y2 - y) / (x2 - x)));
+    }
+    slopes.sort_by(f64::total_cmp);
+    slopes.get(slopes.len() / 2).copied().unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(rates: &[u64], closed: bool) -> Option<String> {
+        let second = |(at, rate): (usize, &u64)| Second {
+            at_s: at as f64,
+            requests: *rate,
+            p50_us: Some(100.0),
+            ..Second::default()
+        };
+        let seconds: Vec<Second> = rates.iter().enumerate().map(second).collect();
+        warning(&seconds, rates.len() as f64, closed)
+    }
+
+    #[test]
+    fn a_drift_is_told_and_noise_is_not() {
+        let rising: Vec<u64> = (0..12).map(|second| 1000 + 30 * second).collect();
+        let text = told(&rising, true).unwrap();
+        assert!(text.contains("the rate changed by +23 %"), "{text}");
+        assert_eq!(told(&rising, false), None, "an open loop sets its rate");
+        let noisy = [1000, 1090, 930, 1010, 1050, 940, 1080, 960, 1020, 990, 1060, 970];
+        assert_eq!(told(&noisy, true), None);
+        let one_odd = [1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 200];
+        assert_eq!(told(&one_odd, true), None, "one second is no drift");
+        assert_eq!(told(&[1000, 2000, 3000], true), None, "three seconds tell nothing");
+    }
+
+    #[test]
+    fn a_response_time_that_drifts_is_told_in_an_open_loop() {
+        let second = |at: u64| Second {
+            at_s: at as f64,
+            requests: 100,
+            p50_us: Some(100.0 + 20.0 * at as f64),
+            ..Second::default()
+        };
+        let seconds: Vec<Second> = (0..9).map(second).collect();
+        assert!(warning(&seconds, 9.0, false).unwrap().contains("median response time"));
+    }
+}

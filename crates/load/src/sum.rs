@@ -1,0 +1,201 @@
+//! The workers' parts become one result.
+
+use crate::accounting::{Accounts, Edge, Threads, cost};
+use crate::check::ErrorClass;
+use crate::options::{ArrivalKind, Close, Options, PerConnection, Schedule};
+use crate::recorder::Recorder;
+use crate::result::{
+    Asked, EngineCost, Limit, LoadResult, Pacer, PhaseTime, SCHEMA, Second, Step, WorkerCost,
+};
+use crate::tls_client::settings;
+use crate::{stationarity, validity};
+use std::fmt::Display;
+use std::time::Duration;
+use weir_reactor::cores;
+
+/// What the run left behind.
+pub(crate) struct Remains<'a> {
+    pub(crate) options: &'a Options,
+    pub(crate) accounts: &'a Accounts,
+    /// Each worker's, in their order.
+    pub(crate) parts: Vec<(Recorder, (Edge, Edge))>,
+    pub(crate) threads: (Threads, Threads),
+    pub(crate) phases: Vec<PhaseTime>,
+    pub(crate) seconds: Vec<Second>,
+    pub(crate) partial: bool,
+}
+
+/// Adds up; `None` when there was no window.
+pub(crate) fn up(remains: Remains<'_>) -> Option<LoadResult> {
+    let Remains { options, accounts, parts, threads, phases, seconds, partial } = remains;
+    let mut readings = None;
+    let mut workers = Vec::new();
+    let mut all: Option<Recorder> = None;
+    for (index, (recorder, (from, to))) in parts.into_iter().enumerate() {
+        let window = to.at - from.at;
+        let cpu = to.thread.saturating_sub(from.thread);
+        workers.push(WorkerCost {
+            core: options.cores.as_ref().map(|cores| cores.0[index % cores.0.len()]),
+            cpu_us: cpu.as_secs_f64() * 1e6,
+            utilisation: cpu.as_secs_f64() / window.as_secs_f64(),
+        });
+        if let (Some(from), Some(to)) = (from.processes, to.processes) {
+            readings = Some((from, to, window));
+        }
+        match &mut all {
+            None => all = Some(recorder),
+            Some(all) => all.merge(&recorder),
+        }
+    }
+    let (all, (from, to, window)) = (all?, readings?);
+    let within = all.within();
+    let seconds_long = window.as_secs_f64();
+    let error_count: u64 = within.errors.iter().sum();
+    let ended = within.answered + error_count;
+    let errors = ErrorClass::ALL.into_iter().zip(within.errors).filter(|(_, count)| *count > 0);
+    let cores = options.workers.min(cores::allowed().map_or(usize::MAX, |cores| cores.0.len())) as u32;
+    let busiest = workers.iter().map(|worker| worker.utilisation).fold(0.0, f64::max);
+    let example = |(class, text): (&&str, &String)| ((*class).to_string(), text.clone());
+    let mut result = LoadResult {
+        schema: SCHEMA,
+        weir: env!("CARGO_PKG_VERSION").to_string(),
+        url: options.url(),
+        asked: asked(options),
+        partial,
+        phases,
+        window_s: seconds_long,
+        requests: within.answered,
+        requests_per_second: within.answered as f64 / seconds_long,
+        bytes_received: within.bytes_received,
+        bytes_sent: within.bytes_sent,
+        errors: errors.map(|(class, count)| (class.name().to_string(), count)).collect(),
+        error_examples: all.examples().iter().map(example).collect(),
+        error_ratio: if ended == 0 { 0.0 } else { error_count as f64 / ended as f64 },
+        unsent: all.unsent_in_all(),
+        answered_in_all: all.counters.answered,
+        response: all.response.distribution(),
+        service: all.service(),
+        first_byte: all.first_byte.distribution(),
+        connect: all.connect.distribution(),
+        handshake: all.handshake_distributions(),
+        steps: steps(options, &all),
+        connections_opened: all.counters.connections,
+        connections_opened_in_window: within.connections,
+        handshakes: all.handshakes(window),
+        engine: EngineCost {
+            cost: cost(to.own_since(&from), window, cores, within.answered),
+            workers,
+            loop_lag_p99_us: all.loop_lag.quantile_us(0.99).unwrap_or_else(|| all.loop_lag.max_us()),
+            loop_lag_max_us: all.loop_lag.max_us(),
+        },
+        servers: accounts.servers((&from, &to), (&threads.0, &threads.1), window, within.answered),
+        pacer: options.schedule.rate().map(|_| pacer(&all)),
+        limit: if busiest >= LIMIT { Limit::Load } else { Limit::Neither },
+        ..LoadResult::default()
+    };
+    result.warnings = warnings(&result, &all, &seconds);
+    result.seconds = seconds;
+    result.validity = validity::of(&result, options, &accounts.gone());
+    Some(result)
+}
+
+/// A worker that is busy for this share of the window could not have done much more.
+const LIMIT: f64 = 0.95;
+
+fn pacer(all: &Recorder) -> Pacer {
+    Pacer {
+        planned: all.planned,
+        sent: all.sent,
+        achieved_ratio: if all.planned == 0 { 0.0 } else { all.sent as f64 / all.planned as f64 },
+        lag_p99_us: all.lag.quantile_us(0.99).unwrap_or_else(|| all.lag.max_us()),
+        lag_max_us: all.lag.max_us(),
+    }
+}
+
+fn steps(options: &Options, all: &Recorder) -> Vec<Step> {
+    let Schedule::Open { steps, .. } = &options.schedule else { return Vec::new() };
+    let mut from = Duration::ZERO;
+    let mut rows = Vec::new();
+    for (step, seen) in steps.iter().zip(all.steps()) {
+        let to = from + step.time;
+        rows.push(Step {
+            rate: step.rate,
+            from_s: from.as_secs_f64(),
+            to_s: to.as_secs_f64(),
+            planned: seen.planned,
+            response: seen.response.distribution(),
+        });
+        from = to;
+    }
+    rows
+}
+
+fn warnings(result: &LoadResult, all: &Recorder, seconds: &[Second]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if result.partial {
+        warnings.push("the run was ended early: this is what was measured until then".to_string());
+    }
+    if all.backlog > 0 {
+        warnings.push(format!(
+            "the window began with {} arrivals that waited: give it a longer --warmup or --settle",
+            all.backlog
+        ));
+    }
+    let closed = result.asked.rate.is_none();
+    // A rate that ramps is not meant to be stationary.
+    if result.steps.is_empty() {
+        warnings.extend(stationarity::warning(seconds, result.window_s, closed));
+    }
+    warnings
+}
+
+fn asked(options: &Options) -> Asked {
+    let settings = settings(options);
+    let tls = options.endpoint.tls;
+    let mut asked = Asked {
+        connections: options.connections,
+        workers: options.workers as u32,
+        cores: options.cores.as_ref().map_or(Vec::new(), |cores| cores.0.clone()),
+        rate: options.schedule.rate(),
+        seed: options.seed,
+        mix: options.requests.len() as u32,
+        requests_per_connection: match options.policy.per_connection {
+            PerConnection::Unlimited => "keep-alive".into(),
+            PerConnection::Requests { least, most } if least == most => least.to_string(),
+            PerConnection::Requests { least, most } => format!("{least}-{most}"),
+            PerConnection::Handshake => "handshake-only".into(),
+        },
+        resume_percent: options.policy.resume,
+        close: match options.policy.close {
+            Close::Graceful => "graceful",
+            Close::Fin => "fin",
+            Close::Reset => "rst",
+        }
+        .into(),
+        sources: options.route.sources.iter().map(ToString::to_string).collect(),
+        ..Asked::default()
+    };
+    match &options.schedule {
+        Schedule::Closed { think } => asked.think_us = think.as_secs_f64() * 1e6,
+        Schedule::Open { arrivals, .. } => {
+            let name = match arrivals {
+                ArrivalKind::Constant => "constant",
+                ArrivalKind::Poisson => "poisson",
+            };
+            asked.arrivals = Some(name.into());
+        }
+    }
+    if tls {
+        asked.tls_versions = names(&settings.versions);
+        asked.suites = names(&settings.suites);
+        asked.groups = names(&settings.groups);
+        asked.signatures = names(&settings.signatures);
+        asked.alpn = options.tls.alpn.clone();
+        asked.verified = !options.tls.insecure;
+    }
+    asked
+}
+
+fn names(items: &[impl Display]) -> Vec<String> {
+    items.iter().map(ToString::to_string).collect()
+}

@@ -1,0 +1,61 @@
+//! The TLS client of a run, as its options ask for it.
+
+use crate::options::{Options, Sni};
+use weir_tls::{Client, ClientSettings, Identity, PeerName, Roots, SettingsError, Suite, Version};
+
+/// The client and the name that the server's certificate must have; `None` in cleartext.
+pub(crate) fn client(options: &Options) -> Result<Option<(Client, PeerName)>, SettingsError> {
+    if !options.endpoint.tls {
+        return Ok(None);
+    }
+    let host = match &options.tls.sni {
+        Sni::Name(name) => name,
+        Sni::Host | Sni::None => &options.endpoint.host,
+    };
+    let name = host.parse().map_err(SettingsError::UnknownName)?;
+    Ok(Some((Client::new(&settings(options))?, name)))
+}
+
+/// What is offered: lists that were not given are all that fit those that were.
+pub(crate) fn settings(options: &Options) -> ClientSettings {
+    let tls = &options.tls;
+    let share = options.connections.div_ceil(options.workers.max(1) as u32) as usize;
+    let mut settings = ClientSettings {
+        resumption: options.policy.resume > 0.0,
+        // As many as a worker primes, and what comes before others are used up.
+        sessions_per_name: (2 * share).max(64),
+        signatures: tls.signatures.clone(),
+        alpn: tls.alpn.iter().map(|name| name.clone().into_bytes()).collect(),
+        key_log: tls.key_log.clone(),
+        sni: tls.sni != Sni::None,
+        tickets: !tls.ids_only,
+        identity: tls.identity.as_ref().map(|(chain, key)| Identity::files(chain, key)),
+        ..ClientSettings::default()
+    };
+    settings.roots = match (&tls.ca, tls.insecure) {
+        (_, true) => Roots::DangerouslyNone,
+        (Some(file), false) => Roots::File(file.clone()),
+        (None, false) => Roots::Native,
+    };
+    if !tls.versions.is_empty() {
+        settings.versions = tls.versions.clone();
+    } else if !tls.suites.is_empty() {
+        settings.versions = versions_of(&tls.suites);
+    }
+    settings.suites.retain(|suite| settings.versions.contains(&suite.version()));
+    settings.groups.retain(|group| settings.versions.iter().any(|version| group.fits(*version)));
+    if !tls.suites.is_empty() {
+        settings.suites = tls.suites.clone();
+    }
+    if !tls.groups.is_empty() {
+        settings.groups = tls.groups.clone();
+    }
+    settings
+}
+
+fn versions_of(suites: &[Suite]) -> Vec<Version> {
+    Version::ALL
+        .into_iter()
+        .filter(|version| suites.iter().any(|suite| suite.version() == *version))
+        .collect()
+}

@@ -1,0 +1,39 @@
+//! The secrets of each session in the NSS key log format, for whoever decrypts a capture of the traffic.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rustls::KeyLog;
+
+use crate::SettingsError;
+
+/// Appends to a file that all cores share.
+#[derive(Debug)]
+pub(crate) struct KeyLogFile(File);
+
+impl KeyLogFile {
+    /// Opens the file, or creates it for its owner only.
+    pub(crate) fn open(path: &Path) -> Result<Self, SettingsError> {
+        match OpenOptions::new().append(true).create(true).mode(0o600).open(path) {
+            Ok(file) => Ok(Self(file)),
+            Err(source) => Err(SettingsError::Unwritable { path: path.to_owned(), source }),
+        }
+    }
+}
+
+impl KeyLog for KeyLogFile {
+    /// A line is one write to a file opened to append, so the lines of several cores (and of several processes) do not
+    /// mix. A line that cannot be written is lost: nobody's handshake fails for it.
+    fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
+        let line = format!("{label} {} {}\n", hex(client_random), hex(secret));
+        let _ = (&self.0).write_all(line.as_bytes());
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}

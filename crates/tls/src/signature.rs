@@ -1,0 +1,206 @@
+//! The schemes by which a server signs its handshake, and the names they go by.
+
+use std::fmt;
+use std::str::FromStr;
+
+use rustls::{SignatureAlgorithm, SignatureScheme};
+
+use crate::parameters::{find, joined};
+use crate::{SettingsError, Suite, UnknownName, Version};
+
+/// How the server proved that it has the certificate's key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Signature {
+    /// ECDSA over P-256 with SHA-256. In TLS 1.2 the name does not bind the curve.
+    EcdsaP256Sha256,
+    /// ECDSA over P-384 with SHA-384. In TLS 1.2 the name does not bind the curve.
+    EcdsaP384Sha384,
+    /// ECDSA over P-521 with SHA-512. In TLS 1.2 the name does not bind the curve.
+    EcdsaP521Sha512,
+    /// Ed25519.
+    Ed25519,
+    /// RSA-PSS with SHA-256.
+    RsaPssSha256,
+    /// RSA-PSS with SHA-384.
+    RsaPssSha384,
+    /// RSA-PSS with SHA-512.
+    RsaPssSha512,
+    /// RSA PKCS#1 1.5 with SHA-256 (TLS 1.2 only).
+    RsaPkcs1Sha256,
+    /// RSA PKCS#1 1.5 with SHA-384 (TLS 1.2 only).
+    RsaPkcs1Sha384,
+    /// RSA PKCS#1 1.5 with SHA-512 (TLS 1.2 only).
+    RsaPkcs1Sha512,
+    /// ML-DSA-44, against a future quantum computer (TLS 1.3 only).
+    MlDsa44,
+    /// ML-DSA-65, against a future quantum computer (TLS 1.3 only).
+    MlDsa65,
+    /// ML-DSA-87, against a future quantum computer (TLS 1.3 only).
+    MlDsa87,
+    /// Another one, by its number in the IANA registry of signature schemes. It cannot be verified, so it cannot be
+    /// asked for.
+    Other(u16),
+}
+
+impl Signature {
+    /// Those that can be verified, and so asked for.
+    pub const ALL: [Self; 13] = [
+        Self::EcdsaP256Sha256,
+        Self::EcdsaP384Sha384,
+        Self::EcdsaP521Sha512,
+        Self::Ed25519,
+        Self::RsaPssSha256,
+        Self::RsaPssSha384,
+        Self::RsaPssSha512,
+        Self::RsaPkcs1Sha256,
+        Self::RsaPkcs1Sha384,
+        Self::RsaPkcs1Sha512,
+        Self::MlDsa44,
+        Self::MlDsa65,
+        Self::MlDsa87,
+    ];
+
+    /// The name in settings and reports, such as `ecdsa-p256-sha256`. [`Signature::Other`] is `other` here and prints
+    /// as its number.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::EcdsaP256Sha256 => "ecdsa-p256-sha256",
+            Self::EcdsaP384Sha384 => "ecdsa-p384-sha384",
+            Self::EcdsaP521Sha512 => "ecdsa-p521-sha512",
+            Self::Ed25519 => "ed25519",
+            Self::RsaPssSha256 => "rsa-pss-sha256",
+            Self::RsaPssSha384 => "rsa-pss-sha384",
+            Self::RsaPssSha512 => "rsa-pss-sha512",
+            Self::RsaPkcs1Sha256 => "rsa-pkcs1-sha256",
+            Self::RsaPkcs1Sha384 => "rsa-pkcs1-sha384",
+            Self::RsaPkcs1Sha512 => "rsa-pkcs1-sha512",
+            Self::MlDsa44 => "ml-dsa-44",
+            Self::MlDsa65 => "ml-dsa-65",
+            Self::MlDsa87 => "ml-dsa-87",
+            Self::Other(_) => "other",
+        }
+    }
+
+    /// The name in the IANA registry of TLS signature schemes; `unknown` for [`Signature::Other`].
+    pub fn iana_name(self) -> &'static str {
+        match self {
+            Self::EcdsaP256Sha256 => "ecdsa_secp256r1_sha256",
+            Self::EcdsaP384Sha384 => "ecdsa_secp384r1_sha384",
+            Self::EcdsaP521Sha512 => "ecdsa_secp521r1_sha512",
+            Self::Ed25519 => "ed25519",
+            Self::RsaPssSha256 => "rsa_pss_rsae_sha256",
+            Self::RsaPssSha384 => "rsa_pss_rsae_sha384",
+            Self::RsaPssSha512 => "rsa_pss_rsae_sha512",
+            Self::RsaPkcs1Sha256 => "rsa_pkcs1_sha256",
+            Self::RsaPkcs1Sha384 => "rsa_pkcs1_sha384",
+            Self::RsaPkcs1Sha512 => "rsa_pkcs1_sha512",
+            Self::MlDsa44 => "mldsa44",
+            Self::MlDsa65 => "mldsa65",
+            Self::MlDsa87 => "mldsa87",
+            Self::Other(_) => "unknown",
+        }
+    }
+
+    /// Whether a handshake with `suite` can be signed by this scheme: in TLS 1.2 the suite fixes the key's type
+    /// (RFC 8422 5.1), in TLS 1.3 all but PKCS#1 1.5 will do (RFC 8446 4.2.3).
+    pub fn fits(self, suite: Suite) -> bool {
+        match suite.version() {
+            Version::Tls12 => {
+                self.tls12_key().is_some_and(|key| suite.rustls().usable_for_signature_algorithm(key))
+            }
+            Version::Tls13 => !matches!(
+                self,
+                Self::RsaPkcs1Sha256 | Self::RsaPkcs1Sha384 | Self::RsaPkcs1Sha512 | Self::Other(_)
+            ),
+        }
+    }
+
+    /// The type of key as TLS 1.2 knows it.
+    fn tls12_key(self) -> Option<SignatureAlgorithm> {
+        match self {
+            Self::EcdsaP256Sha256 | Self::EcdsaP384Sha384 | Self::EcdsaP521Sha512 => {
+                Some(SignatureAlgorithm::ECDSA)
+            }
+            Self::Ed25519 => Some(SignatureAlgorithm::ED25519),
+            Self::RsaPssSha256
+            | Self::RsaPssSha384
+            | Self::RsaPssSha512
+            | Self::RsaPkcs1Sha256
+            | Self::RsaPkcs1Sha384
+            | Self::RsaPkcs1Sha512 => Some(SignatureAlgorithm::RSA),
+            Self::MlDsa44 | Self::MlDsa65 | Self::MlDsa87 | Self::Other(_) => None,
+        }
+    }
+
+    fn rustls(self) -> SignatureScheme {
+        match self {
+            Self::EcdsaP256Sha256 => SignatureScheme::ECDSA_NISTP256_SHA256,
+            Self::EcdsaP384Sha384 => SignatureScheme::ECDSA_NISTP384_SHA384,
+            Self::EcdsaP521Sha512 => SignatureScheme::ECDSA_NISTP521_SHA512,
+            Self::Ed25519 => SignatureScheme::ED25519,
+            Self::RsaPssSha256 => SignatureScheme::RSA_PSS_SHA256,
+            Self::RsaPssSha384 => SignatureScheme::RSA_PSS_SHA384,
+            Self::RsaPssSha512 => SignatureScheme::RSA_PSS_SHA512,
+            Self::RsaPkcs1Sha256 => SignatureScheme::RSA_PKCS1_SHA256,
+            Self::RsaPkcs1Sha384 => SignatureScheme::RSA_PKCS1_SHA384,
+            Self::RsaPkcs1Sha512 => SignatureScheme::RSA_PKCS1_SHA512,
+            Self::MlDsa44 => SignatureScheme::ML_DSA_44,
+            Self::MlDsa65 => SignatureScheme::ML_DSA_65,
+            Self::MlDsa87 => SignatureScheme::ML_DSA_87,
+            Self::Other(number) => SignatureScheme::from(number),
+        }
+    }
+}
+
+/// The schemes that a client with these suites offers: `signatures` as asked for, or if there are none, all that
+/// `supported` has.
+pub(crate) fn offered(
+    signatures: &[Signature],
+    suites: &[Suite],
+    supported: Vec<SignatureScheme>,
+) -> Result<Vec<SignatureScheme>, SettingsError> {
+    if signatures.is_empty() {
+        return Ok(supported);
+    }
+    let verifiable = |signature: &&Signature| supported.contains(&signature.rustls());
+    if let Some(&signature) = signatures.iter().find(|signature| !verifiable(signature)) {
+        let allowed = joined(Signature::ALL.iter().filter(verifiable));
+        return Err(SettingsError::SignatureNotSupported { signature, allowed });
+    }
+    for version in Version::ALL {
+        let of_version = suites.iter().filter(|suite| suite.version() == version);
+        let fitting = |signature: &&Signature| of_version.clone().any(|&suite| signature.fits(suite));
+        if of_version.clone().next().is_some() && !signatures.iter().any(|signature| fitting(&signature)) {
+            let allowed = joined(Signature::ALL.iter().filter(fitting));
+            return Err(SettingsError::VersionHasNoSignature { version, allowed });
+        }
+    }
+    Ok(signatures.iter().map(|signature| signature.rustls()).collect())
+}
+
+impl From<SignatureScheme> for Signature {
+    fn from(scheme: SignatureScheme) -> Self {
+        let known = Self::ALL.into_iter().find(|known| known.rustls() == scheme);
+        known.unwrap_or_else(|| Self::Other(u16::from(scheme)))
+    }
+}
+
+impl FromStr for Signature {
+    type Err = UnknownName;
+
+    /// Takes our name or the IANA name, in any case.
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        find("signature scheme", name, &Self::ALL, Self::name, |signature| {
+            name.eq_ignore_ascii_case(signature.name()) || name.eq_ignore_ascii_case(signature.iana_name())
+        })
+    }
+}
+
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Other(number) => f.pad(&format!("0x{number:04x}")),
+            known => f.pad(known.name()),
+        }
+    }
+}
