@@ -3,10 +3,9 @@
 
 mod common;
 
-use common::load::{Loaded, OK, load, load_well, url};
-use common::{Certificates, Client, DEADLINE, Ending, Peer, Upstream, poll_until};
+use common::load::{Loaded, OK, load, load_well, served, url};
+use common::{Certificates, DEADLINE, Ending, Peer, Upstream, poll_until};
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use weir_load::result::LoadResult;
@@ -270,13 +269,6 @@ fn a_server_that_goes_away_is_refused_connections() {
     let known = ["connect_refused", "closed", "reset", "missing_connections"];
     assert!(result.errors.keys().all(|class| known.contains(&class.as_str())), "{:?}", result.errors);
     assert!(result.validity.starts_with("invalid: errors"), "{}", result.validity);
-}
-
-/// The requests that an origin has answered.
-fn served(origin: SocketAddr) -> u64 {
-    let answer = Client::connect(origin, None).ask("GET /stats HTTP/1.1\r\nHost: a\r\n\r\n");
-    let stats: serde_json::Value = serde_json::from_str(answer.text()).unwrap();
-    stats["requests"].as_u64().unwrap()
 }
 
 /// How the server sees connections end that the engine ends, in the order of their ends.

@@ -3,7 +3,7 @@
 mod common;
 
 use common::Certificates;
-use common::load::{Served, Timed, ensure, histogram, load_well, longer_than, on_time, undisturbed};
+use common::load::{Served, Timed, ensure, histogram, load_well, longer_than, undisturbed, valid_or_late};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use weir_load::result::{Latency, LoadResult};
@@ -49,10 +49,7 @@ fn delays_come_back(tls: Option<&Certificates>, flags: &[&str]) {
         }
         let result = load_well(&args);
         let delays = sorted(server.served().iter().map(|served| served.delay));
-        if result.asked.rate.is_some() {
-            on_time(&result)?;
-        }
-        assert_eq!(result.validity, "valid", "{:?}", result.error_examples);
+        valid_or_late(&result);
         assert!(delays.len() > 1000, "p99 needs a thousand: {}", delays.len());
         for (name, latency) in times(&result) {
             assert_eq!(latency.count, delays.len() as u64, "{name}: every request is in it, once");
@@ -100,7 +97,7 @@ fn a_stall_of_one_second_is_in_the_response_time_and_not_in_the_service_time() {
         let (rate, connections) = (RATE.to_string(), CONNECTIONS.to_string());
         let url = server.url(false);
         let result = load_well(&[&url, "-c", &connections, "--rate", &rate, "-d", "4s", "--warmup", "0s"]);
-        on_time(&result)?;
+        valid_or_late(&result);
         assert_eq!((result.response.count, result.service.count), (4 * RATE, 4 * RATE));
         assert_eq!((result.requests + result.unsent.count, result.unsent.count), (4 * RATE, 0));
         for wait in [100, 300, 500, 700, 900].map(Duration::from_millis) {
@@ -129,7 +126,7 @@ fn a_stall_of_one_second_is_in_the_response_time_and_not_in_the_service_time() {
 fn constant_arrivals_lie_on_a_line() {
     for workers in ["1", "2"] {
         undisturbed("constant arrivals", || {
-            let (result, arrivals) = arrivals(&["--rate", "200", "-d", "4s", "-t", workers])?;
+            let (result, arrivals) = arrivals(&["--rate", "200", "-d", "4s", "-t", workers]);
             assert_eq!((result.pacer.unwrap().planned, arrivals.len()), (800, 800));
             let plan = (0..800).map(|number| f64::from(number) / 200.0);
             on_the_plan(&arrivals, &plan.collect::<Vec<_>>())?;
@@ -149,7 +146,7 @@ fn poisson_arrivals_are_exponential_and_the_seed_decides() {
             arrivals(&flags)
         };
         undisturbed("Poisson arrivals", || {
-            let ((one, first), (other, again)) = (run("7")?, run("7")?);
+            let ((one, first), (other, again)) = (run("7"), run("7"));
             assert_eq!(one.asked.arrivals.as_deref(), Some("poisson"));
             let planned = one.pacer.unwrap().planned;
             assert_eq!((other.pacer.unwrap().planned, first.len() as u64), (planned, planned), "one seed");
@@ -166,7 +163,7 @@ fn poisson_arrivals_are_exponential_and_the_seed_decides() {
             let distance = distance_from_exponential(&gaps, RATE);
             ensure(distance < 0.09, || format!("Kolmogorov-Smirnov distance {distance}"))?;
 
-            let (_, different) = run("8")?;
+            let (_, different) = run("8");
             assert!(on_the_plan(&first, &different).is_err(), "another seed gives other instants");
             Ok(())
         });
@@ -176,7 +173,7 @@ fn poisson_arrivals_are_exponential_and_the_seed_decides() {
 #[test]
 fn a_ramp_offers_each_steps_rate_in_its_time() {
     undisturbed("a ramp", || {
-        let (result, arrivals) = arrivals(&["--rate", "100:1s,400:2s", "-d", "3s"])?;
+        let (result, arrivals) = arrivals(&["--rate", "100:1s,400:2s", "-d", "3s"]);
         let planned: Vec<_> =
             result.steps.iter().map(|step| (step.rate, step.from_s, step.to_s, step.planned)).collect();
         assert_eq!(planned, [(100.0, 0.0, 1.0, 100), (400.0, 1.0, 3.0, 800)]);
@@ -214,16 +211,16 @@ fn users_think_between_an_answer_and_the_next_request() {
 }
 
 /// A run in an open loop against a server that answers at once, and when its requests came, in seconds from the first.
-fn arrivals(flags: &[&str]) -> Result<(LoadResult, Vec<f64>), String> {
+fn arrivals(flags: &[&str]) -> (LoadResult, Vec<f64>) {
     let server = Timed::start(None, |_, read| read);
     let url = server.url(false);
     let result = load_well(&[&[url.as_str(), "-c", "32", "--warmup", "0s"], flags].concat());
-    on_time(&result)?;
+    valid_or_late(&result);
     let served = server.served();
     let first = served.first().map(|served| served.read);
     let since =
         |served: &Served| served.read.duration_since(first.unwrap_or_else(Instant::now)).as_secs_f64();
-    Ok((result, served.iter().map(since).collect()))
+    (result, served.iter().map(since).collect())
 }
 
 /// The cumulative curve of `arrivals` is that of `plan`, up to where it begins: 90 % of them within 3 ms, and half of
