@@ -122,6 +122,33 @@ fn a_stall_of_one_second_is_in_the_response_time_and_not_in_the_service_time() {
     });
 }
 
+/// A server that can do a tenth of what is offered: what could not be sent is counted with its age, and is in the response
+/// time with what it had waited at least. A device that leaves it out would call such a server fast.
+#[test]
+fn arrivals_that_are_never_sent_are_counted_with_their_age() {
+    let server = Timed::start(None, |_, read| read + Duration::from_millis(50));
+    let url = server.url(false);
+    let result = load_well(&[&url, "-c", "1", "--rate", "200", "-d", "2s", "--warmup", "0s"]);
+    let (pacer, unsent) = (result.pacer.as_ref().unwrap(), &result.unsent);
+    let served = server.served().len() as u64;
+    assert_eq!((pacer.planned, pacer.sent, unsent.count), (400, served, 400 - served));
+    assert!((20..=41).contains(&served), "{served} of 50 ms each in two seconds");
+    assert!(result.validity.starts_with("invalid: pacer"), "{}", result.validity);
+    // Those that were sent came first in the plan, so the oldest of the others was planned behind them.
+    let oldest = 2e6 - served as f64 * 5e3;
+    assert!(
+        (unsent.oldest_us - oldest).abs() < 1e4,
+        "{} us, planned {oldest} us before the end",
+        unsent.oldest_us
+    );
+    assert!((unsent.mean_us - oldest / 2.0).abs() < 1e4, "{} us", unsent.mean_us);
+    assert_eq!((result.response.count, result.response.censored), (400, unsent.count));
+    assert_eq!(result.service.count, served);
+    let p50 = result.response.p50_us.unwrap();
+    assert!(p50 > 0.5e6, "half of them had waited {p50} us");
+    assert!(result.response.censored_from_us.unwrap() < 1e5, "the last was planned 5 ms before the end");
+}
+
 #[test]
 fn constant_arrivals_lie_on_a_line() {
     for workers in ["1", "2"] {

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use weir_load::result::{Latency, LoadResult};
+use weir_load::result::{Handshakes, Latency, LoadResult, Second};
 use weir_tls::Acceptor;
 
 /// One run that came to a result.
@@ -24,8 +24,9 @@ pub struct Loaded {
 /// When it prints no result.
 pub fn load(args: &[&str]) -> Loaded {
     let Ended { code, stdout, stderr } = Weir::run(&[&["load"], args, &["--json", "-"]].concat());
-    let result = serde_json::from_str(&stdout)
+    let result: LoadResult = serde_json::from_str(&stdout)
         .unwrap_or_else(|error| panic!("no result of {args:?} ({error}), exit {code:?}: {stdout}{stderr}"));
+    adds_up(&result);
     Loaded { code, result, stderr }
 }
 
@@ -37,6 +38,64 @@ pub fn load_well(args: &[&str]) -> LoadResult {
     let loaded = load(args);
     assert_eq!(loaded.code, Some(0), "{args:?}: {} {:?}", loaded.stderr, loaded.result.validity);
     loaded.result
+}
+
+/// What one result says in two places is the same, whatever was measured.
+///
+/// # Panics
+/// When it is not.
+pub fn adds_up(result: &LoadResult) {
+    let rate = result.requests as f64 / result.window_s;
+    assert!(
+        (result.requests_per_second - rate).abs() <= 1e-6 * rate,
+        "{} {rate}",
+        result.requests_per_second
+    );
+    let errors: u64 = result.errors.values().sum();
+    let ratio = errors as f64 / (errors + result.requests).max(1) as f64;
+    assert!((result.error_ratio - ratio).abs() < 1e-9, "{} {ratio}", result.error_ratio);
+    assert!(result.answered_in_all >= result.requests);
+    let times = [&result.response, &result.service, &result.first_byte, &result.connect];
+    for latency in times.into_iter().chain(result.handshake.values()) {
+        // Which holds that as many are in it as are counted.
+        let longest = histogram(latency).max() as f64 / 1e3;
+        assert!((latency.max_us - longest).abs() < 1e-6, "{} {longest}", latency.max_us);
+        assert_eq!(latency.censored > 0, latency.censored_from_us.is_some());
+        assert!(latency.censored <= latency.count);
+        let percentiles = [latency.p50_us, latency.p90_us, latency.p99_us, latency.p999_us];
+        assert_eq!(
+            percentiles.map(|p| p.is_some()),
+            [20, 100, 1000, 10_000].map(|least| latency.count >= least)
+        );
+        assert!(percentiles.is_sorted_by_key(|p| p.unwrap_or(f64::MAX)), "{percentiles:?}");
+    }
+
+    assert!(!result.seconds.is_empty());
+    let over_seconds = |of: fn(&Second) -> u64| result.seconds.iter().map(of).sum::<u64>();
+    assert_eq!(over_seconds(|second| second.requests), result.requests, "{:?}", result.seconds);
+    assert_eq!(over_seconds(|second| second.handshakes), result.handshakes.in_window, "{:?}", result.seconds);
+    assert!(over_seconds(|second| second.errors) <= errors);
+    for (number, second) in result.seconds.iter().enumerate() {
+        assert!((second.at_s - number as f64).abs() < 0.01, "{:?}", result.seconds);
+    }
+
+    let Handshakes { full, resumed, negotiated, .. } = &result.handshakes;
+    let resumptions: u64 = resumed.values().sum();
+    assert_eq!(negotiated.iter().map(|each| each.count).sum::<u64>(), full + resumptions);
+    assert!(result.handshakes.resumed_in_window <= result.handshakes.in_window);
+    assert!(result.connections_opened_in_window <= result.connections_opened);
+    if let Some(pacer) = &result.pacer {
+        assert_eq!(pacer.sent + result.unsent.count, pacer.planned);
+        let ratio = pacer.sent as f64 / pacer.planned.max(1) as f64;
+        assert!((pacer.achieved_ratio - ratio).abs() < 1e-9, "{} {ratio}", pacer.achieved_ratio);
+        assert!(pacer.lag_p99_us <= pacer.lag_max_us * 1.001);
+    }
+    let names: Vec<_> = result.phases.iter().map(|phase| phase.name.as_str()).collect();
+    let order = ["opening", "warm-up", "settle", "window", "drain"];
+    let mut known = order.iter();
+    assert!(names.iter().all(|name| known.any(|known| known == name)), "{names:?} come as {order:?}");
+    let window = result.phases.iter().find(|phase| phase.name == "window").unwrap();
+    assert!((window.seconds - result.window_s).abs() < 0.1, "{window:?}, {} s", result.window_s);
 }
 
 /// Measures alone among the tests of a file, and again where the machine was in the way, at most [`ATTEMPTS`] times, and
