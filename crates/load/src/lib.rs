@@ -9,10 +9,17 @@
 //! whether or not a connection was free then; so a server that stalls cannot hide the requests that it kept waiting.
 
 mod accounting;
+mod args;
+mod assert;
 mod check;
 mod conductor;
 mod connection;
+pub mod csv;
 mod engine;
+mod figures;
+mod interrupt;
+pub mod live;
+mod metric;
 mod options;
 mod recorder;
 mod request;
@@ -30,8 +37,12 @@ mod usage;
 mod validity;
 mod worker;
 
+pub use args::LoadArgs;
+pub use assert::{Assertion, AssertionError, Broken, check_all};
 pub use check::{ErrorClass, Expect};
 pub use engine::{LoadError, Phase, Progress, run};
+pub use interrupt::stop_on_signals;
+pub use metric::Metric;
 pub use options::{
     ArrivalKind, Close, Meter, Options, PerConnection, Phases, Policy, RateStep, RequestOptions, Resolve,
     Route, Schedule, Server, Sni, TlsOptions,

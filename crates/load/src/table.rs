@@ -1,175 +1,333 @@
-//! A result on one screen.
+//! A result on one screen: 100 columns, and 24 lines unless the run was in trouble or had many steps.
 
-use crate::result::{Cost, Latency, LoadResult};
+use crate::figures::{bounded, count, percent, plural, rate, size, time};
+use crate::result::{Asked, Cost, Handshakes, Latency, LoadResult, Role, ServerCost};
 use std::fmt::Write as _;
 
-/// The result as lines of text for people.
+/// The result as lines of text for people. Both response time and service time are in it, whatever the loop.
 pub fn table(result: &LoadResult) -> String {
-    let mut out = String::new();
-    let loop_kind = match result.asked.rate {
-        None => "closed loop".to_string(),
-        Some(rate) => format!("open loop at {} per second", number(rate)),
-    };
-    let _ = writeln!(
-        out,
-        "{}  {} connections, {loop_kind}, {:.2} s",
-        result.url, result.asked.connections, result.window_s
-    );
-    let mut row = |name: &str, text: String| {
-        let _ = writeln!(out, "  {name:<14} {text}");
-    };
-    let rate = number(result.requests_per_second);
-    row("requests", format!("{} answered rightly, {rate} per second", result.requests));
-    let per_second = |bytes: u64| size(bytes as f64 / result.window_s);
-    row(
-        "bytes",
-        format!(
-            "{} received ({}/s), {} sent ({}/s)",
-            size(result.bytes_received as f64),
-            per_second(result.bytes_received),
-            size(result.bytes_sent as f64),
-            per_second(result.bytes_sent)
-        ),
-    );
-    if result.errors.is_empty() {
-        row("errors", "none".into());
-    }
-    for (class, count) in &result.errors {
-        let example = result.error_examples.get(class).map_or(String::new(), |text| format!(": {text}"));
-        row("errors", format!("{count} {class}{example}"));
-    }
-    // What kept connections from being made often came up before the window alone.
-    let before = result.error_examples.iter().filter(|(class, _)| !result.errors.contains_key(*class));
-    for (class, text) in before {
-        row("warm-up", format!("{class}: {text}"));
-    }
-    let ours = latency(&result.response);
-    row("latency", ours.clone());
-    let service = latency(&result.service);
-    if service != ours {
-        row("service", service);
-    }
-    if let Some(pacer) = &result.pacer {
-        row(
-            "schedule",
-            format!(
-                "{} planned, {} sent, {} unsent; lag p99 {}, max {}",
-                pacer.planned,
-                pacer.sent,
-                result.unsent.count,
-                time(pacer.lag_p99_us),
-                time(pacer.lag_max_us)
-            ),
-        );
-    }
-    row("connections", format!("{} opened", result.connections_opened));
-    for negotiated in &result.handshakes.negotiated {
-        row("handshakes", format!("{} {negotiated}", negotiated.count));
-    }
-    row("load CPU", cost(&result.engine.cost));
-    for server in &result.servers {
-        let rss = server.rss_peak_kib.map(|kib| format!(", peak {}", size(kib as f64 * 1024.0)));
-        let rss = rss.unwrap_or_default();
-        row("server CPU", format!("{}{rss} ({})", cost(&server.cost), server.source));
-    }
-    row("limit", result.limit.to_string());
-    row("validity", result.validity.clone());
-    out
+    let mut page = Page::default();
+    page.head(result);
+    page.gap();
+    page.work(result);
+    page.gap();
+    page.times(result);
+    page.gap();
+    page.connections(result);
+    page.gap();
+    page.verdict(result);
+    page.0
 }
 
-fn latency(latency: &Latency) -> String {
-    let percentile = |value: Option<f64>| value.map_or("too few".into(), time);
-    format!(
-        "mean {}, sd {}, p50 {}, p90 {}, p99 {}, p99.9 {}, max {}",
-        time(latency.mean_us),
-        time(latency.sd_us),
-        percentile(latency.p50_us),
-        percentile(latency.p90_us),
-        percentile(latency.p99_us),
-        percentile(latency.p999_us),
-        time(latency.max_us)
-    )
+/// What is wider is broken at a space.
+const WIDTH: usize = 100;
+
+/// Where the text of a row begins.
+const TEXT_AT: usize = 17;
+
+/// The combinations that are listed; a run that asked for one has one, or one for each kind.
+const MOST_NEGOTIATED: usize = 4;
+
+/// The text so far.
+#[derive(Default)]
+struct Page(String);
+
+impl Page {
+    fn head(&mut self, result: &LoadResult) {
+        let partial = if result.partial { "  [partial: ended early]" } else { "" };
+        let _ = writeln!(self.0, "{}{partial}", result.url);
+        self.wrapped(0, &asked(result));
+    }
+
+    fn work(&mut self, result: &LoadResult) {
+        let per_second = rate(result.requests_per_second);
+        let requests = count(result.requests);
+        let (label, what) = match result.asked.requests_per_connection.as_str() {
+            "handshake-only" => ("finished", format!("{requests} handshakes, {per_second}")),
+            _ => ("requests", format!("{requests} answered rightly, {per_second}")),
+        };
+        let bytes = |bytes: u64| {
+            if result.window_s > 0.0 { size(bytes as f64 / result.window_s) } else { "-".into() }
+        };
+        let (received, sent) = (bytes(result.bytes_received), bytes(result.bytes_sent));
+        self.row(label, &format!("{what}; received {received}/s, sent {sent}/s"));
+        self.costs(result);
+        self.errors(result);
+        if let Some(pacer) = &result.pacer {
+            let (planned, sent) = (count(pacer.planned), count(pacer.sent));
+            let (p99, max) = (time(pacer.lag_p99_us), time(pacer.lag_max_us));
+            let share = percent(pacer.achieved_ratio);
+            self.row(
+                "schedule",
+                &format!("{planned} planned, {sent} sent ({share}); lag p99 {p99}, max {max}"),
+            );
+        }
+        if result.unsent.count > 0 {
+            let (mean, oldest) = (time(result.unsent.mean_us), time(result.unsent.oldest_us));
+            let number = count(result.unsent.count);
+            self.row("unsent", &format!("{number}, had waited {mean} on average, the oldest {oldest}"));
+        }
+    }
+
+    fn costs(&mut self, result: &LoadResult) {
+        let engine = &result.engine;
+        let mut text = cost(&engine.cost);
+        if engine.workers.len() > 1 {
+            let busiest = engine.workers.iter().map(|worker| worker.utilisation).fold(0.0, f64::max);
+            let _ = write!(text, " (busiest worker {:.0} %)", busiest * 100.0);
+        }
+        let (p99, max) = (time(engine.loop_lag_p99_us), time(engine.loop_lag_max_us));
+        self.row("load CPU", &format!("{text}; loop lag p99 {p99}, max {max}"));
+        for server in &result.servers {
+            let label = match server.role {
+                Role::Gateway => "gateway CPU",
+                Role::Origin => "origin CPU",
+            };
+            self.row(label, &server_cost(server));
+        }
+    }
+
+    fn errors(&mut self, result: &LoadResult) {
+        let total: u64 = result.errors.values().sum();
+        if total == 0 {
+            self.row("errors", "none");
+        } else {
+            self.row("errors", &format!("{}, {} of what ended", count(total), percent(result.error_ratio)));
+        }
+        let example = |class: &String| {
+            result.error_examples.get(class).map_or(String::new(), |text| format!(": {text}"))
+        };
+        for (class, number) in &result.errors {
+            self.row("", &format!("{} {class}{}", count(*number), example(class)));
+        }
+        // What kept connections from being made often came up before the window alone.
+        for class in result.error_examples.keys().filter(|class| !result.errors.contains_key(*class)) {
+            self.row("", &format!("before the window: {class}{}", example(class)));
+        }
+    }
+
+    fn times(&mut self, result: &LoadResult) {
+        self.time_row("", ["count", "mean", "p50", "p90", "p99", "p99.9", "max"].map(String::from));
+        let mut shown = Vec::new();
+        let mut time_row = |name: &str, latency| {
+            self.time_row(name, cells(latency));
+            shown.push(latency);
+        };
+        time_row("response", &result.response);
+        for step in &result.steps {
+            time_row(&format!("  {}, {}-{} s", rate(step.rate), step.from_s, step.to_s), &step.response);
+        }
+        time_row("service", &result.service);
+        let where_any = [("first byte", &result.first_byte), ("connect", &result.connect)];
+        let kinds = result.handshake.iter().map(|(kind, latency)| (handshake_name(kind), latency));
+        for (name, latency) in where_any.into_iter().chain(kinds).filter(|(_, latency)| latency.count > 0) {
+            time_row(name, latency);
+        }
+        if shown.iter().any(|latency| latency.p50_us.is_none() || latency.p999_us.is_none()) {
+            self.row("", "-: too few samples; p50 needs 20, p90 100, p99 1000, p99.9 10 000");
+        }
+        let censored = result.response.censored;
+        if censored > 0 {
+            let samples = plural(censored, "sample");
+            self.row(
+                "",
+                &format!(">=: at least; {samples} timed out or never sent, counted as long as they waited"),
+            );
+        }
+    }
+
+    fn connections(&mut self, result: &LoadResult) {
+        let (opened, in_window) =
+            (count(result.connections_opened), count(result.connections_opened_in_window));
+        self.row("connections", &format!("{opened} opened, {in_window} of them in the window"));
+        let handshakes = &result.handshakes;
+        if handshakes.negotiated.is_empty() && handshakes.had_nothing == 0 {
+            return;
+        }
+        self.row("handshakes", &kinds(handshakes, result.asked.resume_percent));
+        let mut negotiated: Vec<_> = handshakes.negotiated.iter().collect();
+        negotiated.sort_by_key(|facts| std::cmp::Reverse(facts.count));
+        let (listed, rest) = negotiated.split_at(negotiated.len().min(MOST_NEGOTIATED));
+        for (index, facts) in listed.iter().enumerate() {
+            let label = if index == 0 { "negotiated" } else { "" };
+            self.row(label, &format!("{} x TLS {facts}", count(facts.count)));
+        }
+        if !rest.is_empty() {
+            let others: u64 = rest.iter().map(|facts| facts.count).sum();
+            let number = plural(rest.len() as u64, "further combination");
+            self.row("", &format!("{} x {number}", count(others)));
+        }
+    }
+
+    fn verdict(&mut self, result: &LoadResult) {
+        let ceiling = result.ceiling.as_ref().map_or(String::new(), |ceiling| {
+            let (share, per_worker) = (percent(ceiling.share), rate(ceiling.per_worker));
+            format!("; {share} of the engine's ceiling ({}: {per_worker} per worker)", ceiling.cell)
+        });
+        self.row("limit", &format!("{}{ceiling}", result.limit));
+        for warning in &result.warnings {
+            self.row("warning", warning);
+        }
+        let partial = if result.partial { "; partial: the run was ended early" } else { "" };
+        self.row("validity", &format!("{}{partial}", result.validity));
+    }
+
+    fn row(&mut self, label: &str, text: &str) {
+        let _ = write!(self.0, "  {label:<14} ");
+        self.wrapped(TEXT_AT, text);
+    }
+
+    /// Writes words until the line is full, and goes on below where the first line began. A number stays with its
+    /// unit.
+    fn wrapped(&mut self, indent: usize, text: &str) {
+        let mut before = ' ';
+        let ends_word = |char| !std::mem::replace(&mut before, char).is_ascii_digit() && char == ' ';
+        let mut column = indent;
+        for (index, word) in text.split(ends_word).enumerate() {
+            let length = word.chars().count();
+            if index > 0 && column + 1 + length > WIDTH {
+                let _ = write!(self.0, "\n{:indent$}", "");
+                column = indent;
+            } else if index > 0 {
+                self.0.push(' ');
+                column += 1;
+            }
+            self.0.push_str(word);
+            column += length;
+        }
+        self.0.push('\n');
+    }
+
+    fn time_row(&mut self, name: &str, cells: [String; 7]) {
+        let [count, rest @ ..] = cells;
+        let _ = write!(self.0, "  {name:<19}{count:>11}");
+        for cell in rest {
+            let _ = write!(self.0, "{cell:>11}");
+        }
+        self.0.push('\n');
+    }
+
+    fn gap(&mut self) {
+        self.0.push('\n');
+    }
+}
+
+/// What the run was told to do.
+fn asked(result: &LoadResult) -> String {
+    let asked = &result.asked;
+    let mut parts = vec![plural(asked.connections.into(), "connection")];
+    parts.push(match asked.requests_per_connection.as_str() {
+        "keep-alive" => "kept alive".to_string(),
+        "handshake-only" => "handshakes alone".to_string(),
+        "1" => "new for each request".to_string(),
+        number => format!("{number} requests on each"),
+    });
+    parts.push(schedule(result));
+    parts.push(workers(asked));
+    parts.push(format!("{:.2} s window", result.window_s));
+    if asked.mix > 1 {
+        parts.push(format!("{} different requests", asked.mix));
+    }
+    if asked.sources.len() > 1 {
+        parts.push(format!("from {} local addresses", asked.sources.len()));
+    }
+    if !asked.tls_versions.is_empty() && !asked.verified {
+        parts.push("certificates not verified".to_string());
+    }
+    parts.join(", ")
+}
+
+fn schedule(result: &LoadResult) -> String {
+    let asked = &result.asked;
+    let Some(first) = asked.rate else {
+        return match asked.think_us {
+            0.0 => "closed loop".to_string(),
+            think => format!("closed loop with {} of thought", time(think)),
+        };
+    };
+    let arrivals = asked.arrivals.as_deref().unwrap_or("constant");
+    match result.steps.as_slice() {
+        [.., last] => {
+            let number = plural(result.steps.len() as u64, "step");
+            format!("open loop ({arrivals}) from {} to {} in {number}", rate(first), rate(last.rate))
+        }
+        [] => format!("open loop ({arrivals}) at {}", rate(first)),
+    }
+}
+
+fn workers(asked: &Asked) -> String {
+    let workers = plural(asked.workers.into(), "worker");
+    match asked.cores.as_slice() {
+        [] => workers,
+        [core] => format!("{workers} on core {core}"),
+        cores => {
+            let cores: Vec<String> = cores.iter().map(ToString::to_string).collect();
+            format!("{workers} on cores {}", cores.join(","))
+        }
+    }
+}
+
+/// The cells of a distribution's row.
+fn cells(latency: &Latency) -> [String; 7] {
+    let cell = |us: Option<f64>| us.map_or("-".to_string(), |us| bounded(latency, us));
+    let any = latency.count > 0;
+    // With censored samples the mean is no more than a lower bound either.
+    let mean =
+        if latency.censored > 0 { format!(">= {}", time(latency.mean_us)) } else { time(latency.mean_us) };
+    [
+        count(latency.count),
+        if any { mean } else { "-".to_string() },
+        cell(latency.p50_us),
+        cell(latency.p90_us),
+        cell(latency.p99_us),
+        cell(latency.p999_us),
+        cell(any.then_some(latency.max_us)),
+    ]
+}
+
+fn handshake_name(kind: &str) -> &str {
+    if kind == "full" { "full handshake" } else { kind }
+}
+
+/// Kinds and counts; where resumption was asked for, what became of it.
+fn kinds(handshakes: &Handshakes, resume_percent: f64) -> String {
+    let mut text = format!("full {}", count(handshakes.full));
+    for (kind, number) in &handshakes.resumed {
+        let _ = write!(text, ", {kind} {}", count(*number));
+    }
+    if resume_percent > 0.0 {
+        let (nothing, declined) = (count(handshakes.had_nothing), count(handshakes.declined));
+        let _ = write!(
+            text,
+            " ({} asked), {nothing} had no session, {declined} declined",
+            percent(resume_percent / 100.0)
+        );
+    }
+    if handshakes.hello_retry > 0 {
+        let _ = write!(text, ", {} with a HelloRetryRequest", count(handshakes.hello_retry));
+    }
+    if handshakes.in_window > 0 {
+        let _ = write!(text, "; {} in the window", rate(handshakes.per_second));
+    }
+    text
 }
 
 fn cost(cost: &Cost) -> String {
-    let each = cost.cpu_us_per_request.map_or("-".into(), |us| format!("{us:.2} us"));
-    let cores = if cost.cores == 1 { "core" } else { "cores" };
-    format!("{each} per request, {:.0} % of {} {cores}", cost.utilisation * 100.0, cost.cores)
-}
-
-/// Microseconds in the unit that people would choose.
-fn time(us: f64) -> String {
-    match us {
-        us if us < 1000.0 => format!("{us:.1} us"),
-        us if us < 1e6 => format!("{:.2} ms", us / 1e3),
-        us => format!("{:.2} s", us / 1e6),
+    let each = [(cost.cpu_us_per_request, "request"), (cost.cpu_us_per_handshake, "handshake")];
+    let mut parts: Vec<String> =
+        each.iter().filter_map(|(us, what)| us.map(|us| format!("{} per {what}", time(us)))).collect();
+    if parts.is_empty() {
+        parts.push(format!("{} in all", time(cost.cpu_us)));
     }
+    parts.push(format!("{:.0} % of {}", cost.utilisation * 100.0, plural(cost.cores.into(), "core")));
+    parts.join(", ")
 }
 
-/// Bytes, in powers of 1000.
-fn size(bytes: f64) -> String {
-    match bytes {
-        bytes if bytes < 1e3 => format!("{bytes:.0} B"),
-        bytes if bytes < 1e6 => format!("{:.1} kB", bytes / 1e3),
-        bytes if bytes < 1e9 => format!("{:.1} MB", bytes / 1e6),
-        bytes => format!("{:.2} GB", bytes / 1e9),
-    }
-}
-
-fn number(value: f64) -> String {
-    if value >= 100.0 { format!("{value:.0}") } else { format!("{value:.2}") }
+fn server_cost(server: &ServerCost) -> String {
+    let peak =
+        server.rss_peak_kib.map_or(String::new(), |kib| format!(", peak {}", size(kib as f64 * 1024.0)));
+    format!("{}{peak} ({})", cost(&server.cost), server.source)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::result::{Pacer, tests::sample};
-
-    #[test]
-    fn a_closed_loop_on_one_screen() {
-        let expected = "\
-https://127.0.0.1:8443/bytes/1000  64 connections, closed loop, 2.00 s
-  requests       50000 answered rightly, 25000 per second
-  bytes          57.5 MB received (28.8 MB/s), 3.0 MB sent (1.5 MB/s)
-  errors         none
-  latency        mean 63.2 us, sd 12.5 us, p50 61.5 us, p90 80.0 us, p99 1.23 ms, p99.9 too few, max 2.35 s
-  connections    64 opened
-  handshakes     64 1.3 aes128-gcm-sha256 x25519 ecdsa-p256-sha256 full chain=1/543
-  load CPU       12.00 us per request, 30 % of 1 core
-  server CPU     38.00 us per request, 95 % of 1 core, peak 12.6 MB (process 4711)
-  limit          gateway
-  validity       valid
-";
-        assert_eq!(table(&sample()), expected);
-    }
-
-    #[test]
-    fn an_open_loop_tells_its_schedule_and_errors_their_words() {
-        let mut result = sample();
-        result.asked.rate = Some(1000.0);
-        result.unsent.count = 3;
-        result.pacer = Some(Pacer {
-            planned: 2000,
-            sent: 1997,
-            achieved_ratio: 0.9985,
-            lag_p99_us: 80.0,
-            lag_max_us: 1500.0,
-        });
-        result.errors = [("status".to_string(), 2)].into();
-        result.error_examples = [("status", "status 404"), ("connect_refused", "connection refused")]
-            .map(|(class, text)| (class.to_string(), text.to_string()))
-            .into();
-        result.service.mean_us = 50.0;
-        let text = table(&result);
-        for line in [
-            "64 connections, open loop at 1000 per second, 2.00 s",
-            "  errors         2 status: status 404\n",
-            "  warm-up        connect_refused: connection refused\n",
-            "  service        mean 50.0 us, sd",
-            "  schedule       2000 planned, 1997 sent, 3 unsent; lag p99 80.0 us, max 1.50 ms\n",
-        ] {
-            assert!(text.contains(line), "{line}\n{text}");
-        }
-        assert!(text.lines().count() <= 24, "one screen");
-    }
-}
+mod tests;

@@ -1,11 +1,15 @@
 //! The `weir` program: one file per subcommand.
 
+mod completions;
 #[cfg(feature = "lab")]
 mod load;
+mod man;
 #[cfg(feature = "lab")]
 mod origin;
 #[cfg(feature = "lab")]
 mod plan;
+#[cfg(feature = "lab")]
+mod probe;
 #[cfg(feature = "gateway")]
 mod relay;
 #[cfg(feature = "lab")]
@@ -14,7 +18,6 @@ mod report;
 mod run;
 #[cfg(feature = "gateway")]
 mod serve;
-#[cfg(feature = "lab")]
 mod words;
 
 use clap::{Parser, Subcommand};
@@ -38,13 +41,17 @@ enum Command {
     #[cfg(feature = "lab")]
     Origin(origin::OriginArgs),
     #[cfg(feature = "lab")]
-    Load(Box<load::LoadArgs>),
+    Load(Box<load::Arguments>),
     #[cfg(feature = "lab")]
     Run(run::RunArgs),
     #[cfg(feature = "lab")]
     Plan(plan::PlanArgs),
     #[cfg(feature = "lab")]
+    Probe(probe::ProbeArgs),
+    #[cfg(feature = "lab")]
     Report(report::ReportArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
 }
 
 /// How a subcommand ended.
@@ -67,6 +74,12 @@ impl Failure {
     fn usage(error: impl Display) -> Self {
         Self { message: error.to_string(), code: 2 }
     }
+
+    /// A condition that was set does not hold: exit code 4.
+    #[cfg(feature = "lab")]
+    fn condition(error: impl Display) -> Self {
+        Self { message: error.to_string(), code: 4 }
+    }
 }
 
 fn main() -> ExitCode {
@@ -84,7 +97,11 @@ fn main() -> ExitCode {
         #[cfg(feature = "lab")]
         Command::Plan(args) => plan::run(args),
         #[cfg(feature = "lab")]
+        Command::Probe(args) => probe::run(args),
+        #[cfg(feature = "lab")]
         Command::Report(args) => report::run(args),
+        Command::Completions(args) => completions::run(args),
+        Command::Man(args) => man::run(args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

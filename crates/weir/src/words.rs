@@ -3,6 +3,7 @@
 use crate::{Failure, Outcome};
 use std::fmt::Display;
 use std::io::{Write as _, stdout};
+#[cfg(feature = "lab")]
 use std::path::Path;
 
 /// Writes to standard output at once, also when that is a pipe; a reader that is gone is an error, not a panic.
@@ -13,6 +14,7 @@ pub(crate) fn say(text: impl Display) -> Outcome {
 }
 
 /// The error's words, behind the flag whose file they name.
+#[cfg(feature = "lab")]
 pub(crate) fn blame(error: impl Display, flags: &[(&str, Option<&Path>)]) -> String {
     let text = error.to_string();
     let named = |(_, file): &&(&str, Option<&Path>)| {

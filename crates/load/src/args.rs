@@ -1,0 +1,412 @@
+//! The command line of a run: the same words on `weir load` and in an experiment's `[load]` table.
+
+use crate::check::Expect;
+use crate::options::{
+    ArrivalKind, Close, Meter, Options, PerConnection, Phases, RateStep, RequestOptions, Schedule, Server,
+    Sni, TlsOptions,
+};
+use crate::result::Role;
+use crate::target::Target;
+use crate::usage::{Usage, size, time};
+use clap::{Args, Command, FromArgMatches as _, ValueEnum};
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::PathBuf;
+use std::time::Duration;
+use weir_reactor::cores::Cores;
+use weir_tls::{Group, Signature, Suite, Version};
+
+/// What a run is asked for, as words.
+#[derive(Args, Clone, Debug)]
+pub struct LoadArgs {
+    /// What to ask for, http:// or https://; several of one server are sent in turn
+    #[arg(value_name = "URL", required = true)]
+    urls: Vec<Target>,
+    /// How often each URL comes compared with the others, such as 3,1
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = REQUESTS)]
+    weights: Vec<u32>,
+    /// A file of requests, one JSON object a line: method, path, headers, body, weight, expect
+    #[arg(long, value_name = "FILE", help_heading = REQUESTS, conflicts_with_all = ["weights", "method", "data"])]
+    requests: Option<PathBuf>,
+    /// Method [default: GET, with --data POST]
+    #[arg(short = 'X', long, value_name = "METHOD", help_heading = REQUESTS)]
+    method: Option<String>,
+    /// Header field, `Name: value`; may be repeated
+    #[arg(short = 'H', long = "header", value_name = "FIELD", value_parser = crate::request::field, help_heading = REQUESTS)]
+    fields: Vec<(String, String)>,
+    /// Request body: a file, a size such as 64KiB, or - for standard input
+    #[arg(long, value_name = "FILE|SIZE|-", help_heading = REQUESTS)]
+    data: Option<String>,
+    /// The only status that is right [default: 200 to 299]
+    #[arg(long, value_name = "STATUS", help_heading = REQUESTS)]
+    expect_status: Option<u16>,
+    /// The only length of a body that is right, in bytes [default: N for a path /bytes/N, else as framed]
+    #[arg(long, value_name = "BYTES", help_heading = REQUESTS)]
+    expect_length: Option<u64>,
+    /// How long a request, or the making of a connection, may take
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time, help_heading = REQUESTS)]
+    timeout: Duration,
+
+    /// Length of the measured window, such as 500ms, 5s or 2m [default: 10s, or the steps of --rate]
+    #[arg(short, long, value_name = "TIME", value_parser = time, help_heading = SCHEDULE)]
+    duration: Option<Duration>,
+    /// What runs before the window and is not measured
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time, help_heading = SCHEDULE)]
+    warmup: Duration,
+    /// Between warm-up and window, at the window's rate: what the warm-up left waiting is worked off
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = time, help_heading = SCHEDULE)]
+    settle: Duration,
+    /// Open loop: this many requests per second, planned before anything is sent; in steps as 1000:10s,2000:10s
+    #[arg(long, value_name = "R|R:TIME,..", value_parser = rate, help_heading = SCHEDULE)]
+    rate: Option<Rate>,
+    /// How the gaps between the arrivals of an open loop are distributed
+    #[arg(long, value_name = "KIND", default_value = "constant", requires = "rate", help_heading = SCHEDULE)]
+    arrivals: ArrivalWord,
+    /// Closed loop: the pause between an answer and the connection's next request
+    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "rate", help_heading = SCHEDULE)]
+    think: Option<Duration>,
+    /// What all random choices are drawn from
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = SCHEDULE)]
+    seed: u64,
+
+    /// Connections held open; with new connections, at once at most
+    #[arg(short, long, value_name = "N", default_value_t = 64, help_heading = CONNECTIONS)]
+    connections: u32,
+    /// Threads
+    #[arg(short = 't', long, value_name = "N", default_value_t = 1, help_heading = CONNECTIONS)]
+    workers: usize,
+    /// Cores that the workers are put on, such as 0,2-3
+    #[arg(long, value_name = "LIST", help_heading = CONNECTIONS)]
+    cores: Option<Cores>,
+    /// A new connection for each request
+    #[arg(long, group = "life", help_heading = CONNECTIONS)]
+    new_connection: bool,
+    /// A new connection after this many requests, or a number drawn from a range such as 5-10
+    #[arg(long, value_name = "N|MIN-MAX", group = "life", value_parser = range, help_heading = CONNECTIONS)]
+    requests_per_connection: Option<(u64, u64)>,
+    /// No requests: connect, shake hands, close
+    #[arg(long, group = "life", help_heading = CONNECTIONS)]
+    handshake_only: bool,
+    /// Share of new TLS connections that resume a session, in percent; the others make full handshakes
+    #[arg(long, value_name = "PCT", default_value_t = 0.0, requires = "life", help_heading = CONNECTIONS)]
+    resume: f64,
+    /// What TLS 1.2 sessions are resumed by: tickets where the server gives them, or ids alone
+    #[arg(long, value_name = "HOW", default_value = "ticket", help_heading = CONNECTIONS)]
+    resume_by: ResumeWord,
+    /// How connections are ended: close_notify and FIN, FIN alone, or RST
+    #[arg(long, value_name = "HOW", default_value = "graceful", help_heading = CONNECTIONS)]
+    close: CloseWord,
+
+    /// TLS versions offered: 1.2, 1.3 or 1.2-1.3 [default: both]
+    #[arg(long, value_name = "VERSION", value_parser = versions, help_heading = TLS)]
+    tls: Option<Versions>,
+    /// Cipher suites offered, most preferred first, such as aes128-gcm-sha256 [default: all]
+    #[arg(long = "suite", value_name = "LIST", value_delimiter = ',', help_heading = TLS)]
+    suites: Vec<Suite>,
+    /// Groups offered, most preferred first, such as x25519,p-256 [default: x25519, p-256, p-384]
+    #[arg(long = "group", value_name = "LIST", value_delimiter = ',', help_heading = TLS)]
+    groups: Vec<Group>,
+    /// Signature schemes offered, most preferred first, such as rsa-pss-sha256 [default: all]
+    #[arg(long = "signature", value_name = "LIST", value_delimiter = ',', help_heading = TLS)]
+    signatures: Vec<Signature>,
+    /// Application protocols offered, such as http/1.1 [default: none]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = TLS)]
+    alpn: Vec<String>,
+    /// The server's name, instead of the URL's host; none sends none
+    #[arg(long, value_name = "NAME|none", help_heading = TLS)]
+    sni: Option<String>,
+    /// A HelloRetryRequest does not make the run invalid
+    #[arg(long, help_heading = TLS)]
+    allow_hello_retry: bool,
+    /// Authorities to believe, PEM [default: the system's]
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure", help_heading = TLS)]
+    cacert: Option<PathBuf>,
+    /// Believe any certificate
+    #[arg(short = 'k', long, help_heading = TLS)]
+    insecure: bool,
+    /// Certificate chain to present, PEM
+    #[arg(long, value_name = "FILE", requires = "key", help_heading = TLS)]
+    cert: Option<PathBuf>,
+    /// Its private key, PEM
+    #[arg(long, value_name = "FILE", requires = "cert", help_heading = TLS)]
+    key: Option<PathBuf>,
+    /// Where the secrets of all connections are written, for Wireshark
+    #[arg(long, value_name = "FILE", env = "SSLKEYLOGFILE", hide_env_values = true, help_heading = TLS)]
+    key_log: Option<PathBuf>,
+
+    /// A process whose CPU is accounted with that of its descendants; may be repeated
+    #[arg(long = "pid", value_name = "[ROLE=]PID", value_parser = process, help_heading = ACCOUNTS)]
+    servers: Vec<Server>,
+}
+
+const REQUESTS: &str = "Requests";
+const SCHEDULE: &str = "Schedule";
+const CONNECTIONS: &str = "Connections";
+const TLS: &str = "TLS";
+const ACCOUNTS: &str = "Accounts";
+
+/// One rate for the whole window, or steps.
+#[derive(Clone, Debug, PartialEq)]
+enum Rate {
+    Constant(f64),
+    Steps(Vec<RateStep>),
+}
+
+/// What a range of versions stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Versions(Vec<Version>);
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ArrivalWord {
+    Constant,
+    Poisson,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ResumeWord {
+    Ticket,
+    Id,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum CloseWord {
+    Graceful,
+    Fin,
+    Rst,
+}
+
+impl LoadArgs {
+    /// Reads words as `weir load` does: what an experiment's `[load]` table says is checked by this.
+    ///
+    /// # Errors
+    /// The words of the first flag that is unknown or cannot be read.
+    pub fn from_words<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
+        let words = std::iter::once("weir load").chain(words);
+        let matches = Self::augment_args(Command::new("weir load")).try_get_matches_from(words);
+        let read = matches.and_then(|matches| Self::from_arg_matches(&matches));
+        read.map_err(|error| error.render().to_string())
+    }
+
+    /// Reads the files that the words name, and forms the options.
+    ///
+    /// # Errors
+    /// The first flag that cannot be followed.
+    pub fn options(self) -> Result<Options, Usage> {
+        let (rate, given) = (self.rate.clone(), self.duration);
+        let window = match (&rate, given) {
+            (Some(Rate::Steps(steps)), None) => steps.iter().map(|step| step.time).sum(),
+            (Some(Rate::Steps(_)), Some(time)) => {
+                let text = format!("{}s", time.as_secs_f64());
+                return Err(Usage::new(
+                    "-d",
+                    &text,
+                    "no -d beside a --rate in steps, whose times add up to it",
+                ));
+            }
+            (_, time) => time.unwrap_or(DEFAULT_WINDOW),
+        };
+        let Some(first) = self.urls.first().cloned() else {
+            return Err(Usage::new("URL", "", "at least one"));
+        };
+        let mut options = Options::new(first);
+        options.requests = self.requests()?;
+        options.connections = self.connections;
+        options.phases = Phases { warmup: self.warmup, settle: self.settle, window };
+        options.workers = self.workers;
+        options.cores = self.cores;
+        let kind = match self.arrivals {
+            ArrivalWord::Constant => ArrivalKind::Constant,
+            ArrivalWord::Poisson => ArrivalKind::Poisson,
+        };
+        options.schedule = match rate {
+            None => Schedule::Closed { think: self.think.unwrap_or_default() },
+            Some(Rate::Constant(rate)) => {
+                Schedule::Open { arrivals: kind, steps: vec![RateStep { rate, time: window }] }
+            }
+            Some(Rate::Steps(steps)) => Schedule::Open { arrivals: kind, steps },
+        };
+        options.policy.per_connection = match (self.new_connection, self.requests_per_connection) {
+            (true, _) => PerConnection::Requests { least: 1, most: 1 },
+            (_, Some((least, most))) => PerConnection::Requests { least, most },
+            _ if self.handshake_only => PerConnection::Handshake,
+            _ => PerConnection::Unlimited,
+        };
+        options.policy.resume = self.resume;
+        options.policy.close = match self.close {
+            CloseWord::Graceful => Close::Graceful,
+            CloseWord::Fin => Close::Fin,
+            CloseWord::Rst => Close::Reset,
+        };
+        options.tls = TlsOptions {
+            versions: self.tls.map_or(Vec::new(), |versions| versions.0),
+            suites: self.suites,
+            groups: self.groups,
+            signatures: self.signatures,
+            alpn: self.alpn,
+            sni: match self.sni.as_deref() {
+                None => Sni::Host,
+                Some("none") => Sni::None,
+                Some(name) => Sni::Name(name.to_owned()),
+            },
+            ids_only: matches!(self.resume_by, ResumeWord::Id),
+            allow_hello_retry: self.allow_hello_retry,
+            ca: self.cacert,
+            insecure: self.insecure,
+            identity: self.cert.zip(self.key),
+            key_log: self.key_log,
+        };
+        options.servers = self.servers;
+        options.timeout = self.timeout;
+        options.seed = self.seed;
+        options.check()?;
+        Ok(options)
+    }
+
+    /// The files that are named, each with its flag, for an error that names one.
+    pub fn files(&self) -> Vec<(&'static str, PathBuf)> {
+        let files = [
+            ("--cacert", &self.cacert),
+            ("--cert", &self.cert),
+            ("--key", &self.key),
+            ("--key-log", &self.key_log),
+            ("--requests", &self.requests),
+        ];
+        files.into_iter().filter_map(|(flag, file)| Some((flag, file.clone()?))).collect()
+    }
+
+    fn requests(&self) -> Result<Vec<RequestOptions>, Usage> {
+        let body = self.data.as_deref().map(body).transpose()?;
+        let each = self.urls.iter().map(|url| RequestOptions {
+            method: self.method.clone(),
+            fields: self.fields.clone(),
+            body: body.clone(),
+            expect: Expect { status: self.expect_status, length: self.expect_length },
+            ..RequestOptions::new(url.path.clone())
+        });
+        Ok(each.collect())
+    }
+}
+
+const DEFAULT_WINDOW: Duration = Duration::from_secs(10);
+
+/// The largest body: it is held in memory.
+const MAX_BODY: u64 = 1 << 30;
+
+fn body(data: &str) -> Result<Vec<u8>, Usage> {
+    let allowed = "a file that can be read, a size such as 1000 or 64KiB (up to 1 GiB), or -";
+    let failed = |error: io::Error| Usage::new("--data", &format!("{data}: {error}"), allowed);
+    if data == "-" {
+        let mut bytes = Vec::new();
+        io::stdin().read_to_end(&mut bytes).map_err(failed)?;
+        return Ok(bytes);
+    }
+    match size(data) {
+        Some(bytes) if bytes <= MAX_BODY => Ok(vec![b'x'; bytes as usize]),
+        Some(_) => Err(Usage::new("--data", data, allowed)),
+        None => fs::read(data).map_err(failed),
+    }
+}
+
+fn rate(text: &str) -> Result<Rate, String> {
+    let wrong = || "write requests per second, such as 5000, or steps such as 1000:10s,2000:10s".to_string();
+    if !text.contains(':') {
+        return text.parse().map(Rate::Constant).map_err(|_| wrong());
+    }
+    let step = |text: &str| {
+        let (rate, length) = text.split_once(':').ok_or_else(wrong)?;
+        Ok(RateStep { rate: rate.parse().map_err(|_| wrong())?, time: time(length)? })
+    };
+    text.split(',').map(step).collect::<Result<_, String>>().map(Rate::Steps)
+}
+
+fn range(text: &str) -> Result<(u64, u64), String> {
+    let number = |text: &str| {
+        text.parse::<u64>().map_err(|_| "write a number from 1, or a range such as 5-10".to_string())
+    };
+    match text.split_once('-') {
+        None => number(text).map(|number| (number, number)),
+        Some((least, most)) => Ok((number(least)?, number(most)?)),
+    }
+}
+
+fn versions(text: &str) -> Result<Versions, String> {
+    let version = |text: &str| text.parse::<Version>().map_err(|error| error.to_string());
+    let (least, most) = match text.split_once('-') {
+        None => (version(text)?, version(text)?),
+        Some((least, most)) => (version(least)?, version(most)?),
+    };
+    let within = Version::ALL.into_iter().filter(|version| (least..=most).contains(version));
+    Some(within.collect::<Vec<_>>())
+        .filter(|versions| !versions.is_empty())
+        .map(Versions)
+        .ok_or_else(|| "the range has no version: write the lower one first, such as 1.2-1.3".to_string())
+}
+
+fn process(text: &str) -> Result<Server, String> {
+    let (role, pid) = match text.split_once('=') {
+        None => (Role::Gateway, text),
+        Some(("gateway", pid)) => (Role::Gateway, pid),
+        Some(("origin", pid)) => (Role::Origin, pid),
+        Some(_) => return Err("the roles are gateway and origin".to_string()),
+    };
+    let pid =
+        pid.parse().map_err(|_| "write the id of a process, such as 4711 or origin=4711".to_string())?;
+    Ok(Server { role, meter: Meter::Process(pid) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    fn options(words: &str) -> Result<Options, String> {
+        LoadArgs::from_words(words.split_whitespace())?.options().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn words_become_options() {
+        let o = options("http://a/x http://a/y -d 5s --settle 1s --think 20ms --seed 9").unwrap();
+        let paths: Vec<&str> = o.requests.iter().map(|request| request.path.as_str()).collect();
+        assert_eq!((paths, o.seed), (vec!["/x", "/y"], 9));
+        assert_eq!(o.schedule, Schedule::Closed { think: Duration::from_millis(20) });
+        let o = options("http://a/ --rate 100:2s,200:3s --arrivals poisson").unwrap();
+        assert_eq!(o.phases.window, Duration::from_secs(5));
+        assert!(
+            matches!(o.schedule, Schedule::Open { arrivals: ArrivalKind::Poisson, steps } if steps.len() == 2)
+        );
+        let o = options("https://a/ --requests-per-connection 5-10 --resume 30 --resume-by id --close rst")
+            .unwrap();
+        assert_eq!(o.policy.per_connection, PerConnection::Requests { least: 5, most: 10 });
+        assert_eq!((o.policy.resume, o.policy.close, o.tls.ids_only), (30.0, Close::Reset, true));
+        let o =
+            options("https://a/ --tls 1.2-1.3 --group p-256,x25519 --sni none --alpn h2,http/1.1").unwrap();
+        assert_eq!((o.tls.versions.len(), o.tls.groups.len(), o.tls.alpn.len()), (2, 2, 2));
+        assert_eq!(o.tls.sni, Sni::None);
+        assert_eq!(options("http://a/ --pid origin=7").unwrap().servers[0].role, Role::Origin);
+    }
+
+    #[test]
+    fn words_that_cannot_be_followed_say_what_is_allowed() {
+        for (words, why) in [
+            ("http://a/ --rate x", "1000:10s"),
+            ("http://a/ --rate 10:5s -d 3s", "no -d beside a --rate in steps"),
+            ("http://a/ --rate 10:5s,20:0s", "longer than nothing"),
+            ("http://a/ --rate 5 --think 1s", "cannot be used with"),
+            ("http://a/ --arrivals poisson", "--rate"),
+            ("http://a/ --new-connection --resume 5", "an https URL"),
+            ("http://a/ --handshake-only", "an https URL"),
+            ("https://a/ --resume 5", "--new-connection"),
+            ("https://a/ --new-connection --resume 101", "0 to 100 percent"),
+            ("https://a/ --requests-per-connection 9-5", "a range such as 5-10"),
+            ("https://a/ --tls 1.3-1.2", "lower one first"),
+            ("https://a/ --tls 1.1", "1.2, 1.3"),
+            ("https://a/ --suite aes", "aes128-gcm-sha256"),
+            ("https://a/ --group p-512", "x25519mlkem768"),
+            ("https://a/ --signature rsa", "rsa-pss-sha256"),
+            ("http://a/ --pid server=5", "gateway and origin"),
+            ("http://a/ --data /no/such/file", "/no/such/file"),
+            ("http://a/ --new-connection --handshake-only", "cannot be used with"),
+        ] {
+            let error = options(words).unwrap_err();
+            assert!(error.contains(why), "{words}: {error}");
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Conditions on a result, such as `p99_us<5000`, for those who want to be told when one fails.
+
+use crate::metric::{Metric, Reading};
+use crate::result::LoadResult;
+use crate::usage::time;
+use std::str::FromStr;
+
+/// A condition: a [`Metric`], one of `<`, `<=`, `>`, `>=` and `==`, and a number.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assertion {
+    metric: Metric,
+    operator: Operator,
+    bound: f64,
+    /// As it was written.
+    text: String,
+}
+
+/// A condition that does not hold, and what is the case instead.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("--assert {}: {} {is}", assertion.text, assertion.metric.name())]
+pub struct Broken {
+    assertion: Assertion,
+    is: Reading,
+}
+
+/// Why a text is no condition.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AssertionError {
+    /// It has no operator.
+    #[error("write a metric, one of < <= > >= == and a number, such as p99_us<5000")]
+    NoOperator,
+    /// What stands before the operator.
+    #[error("`{0}` is no metric; known are {known}", known = names())]
+    UnknownMetric(String),
+    /// What stands behind it is not what the metric is compared with.
+    #[error("`{0}` is no number")]
+    NoNumber(String),
+    /// The same, where the metric is a time.
+    #[error("`{0}` is neither a number of microseconds nor a time such as 5ms")]
+    NoTime(String),
+}
+
+impl Assertion {
+    /// Whether the result fulfils the condition. One that asks for what this run does not tell is not fulfilled.
+    ///
+    /// # Errors
+    /// When it does not: what it is instead.
+    pub fn check(&self, result: &LoadResult) -> Result<(), Broken> {
+        let is = self.metric.read(result);
+        let holds = match &is {
+            Reading::Exactly(value) => self.operator.holds(*value, self.bound),
+            // Only what holds for everything above the bound is known to hold.
+            Reading::AtLeast { value, .. } => {
+                matches!(self.operator, Operator::Greater | Operator::GreaterOrEqual)
+                    && self.operator.holds(*value, self.bound)
+            }
+            Reading::Nothing(_) => false,
+        };
+        if holds { Ok(()) } else { Err(Broken { assertion: self.clone(), is }) }
+    }
+}
+
+/// All conditions that the result does not fulfil.
+pub fn check_all(assertions: &[Assertion], result: &LoadResult) -> Vec<Broken> {
+    assertions.iter().filter_map(|assertion| assertion.check(result).err()).collect()
+}
+
+impl FromStr for Assertion {
+    type Err = AssertionError;
+
+    fn from_str(text: &str) -> Result<Self, AssertionError> {
+        let at = text.find(['<', '>', '=']).ok_or(AssertionError::NoOperator)?;
+        let (name, rest) = text.split_at(at);
+        let (operator, number) = Operator::parse(rest).ok_or(AssertionError::NoOperator)?;
+        let name = name.trim();
+        let known = Metric::ALL.into_iter().find(|metric| metric.name() == name);
+        let metric = known.ok_or_else(|| AssertionError::UnknownMetric(name.to_string()))?;
+        let bound = bound(metric, number.trim())?;
+        Ok(Self { metric, operator, bound, text: text.trim().to_string() })
+    }
+}
+
+/// How the value stands to the number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operator {
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    Equal,
+}
+
+impl Operator {
+    /// The operator that a text begins with, and what follows it.
+    fn parse(text: &str) -> Option<(Self, &str)> {
+        // The longer ones first.
+        let known = [
+            ("<=", Self::LessOrEqual),
+            (">=", Self::GreaterOrEqual),
+            ("==", Self::Equal),
+            ("<", Self::Less),
+            (">", Self::Greater),
+        ];
+        known.into_iter().find_map(|(sign, operator)| Some((operator, text.strip_prefix(sign)?)))
+    }
+
+    fn holds(self, value: f64, bound: f64) -> bool {
+        match self {
+            Self::Less => value < bound,
+            Self::LessOrEqual => value <= bound,
+            Self::Greater => value > bound,
+            Self::GreaterOrEqual => value >= bound,
+            Self::Equal => value == bound,
+        }
+    }
+}
+
+/// What a metric is compared with: a number, in the metric's unit, or where that is microseconds a time with its own.
+fn bound(metric: Metric, text: &str) -> Result<f64, AssertionError> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite());
+    if !metric.is_time() {
+        return number.ok_or_else(|| AssertionError::NoNumber(text.to_string()));
+    }
+    let with_unit = || time(text).ok().map(|time| time.as_nanos() as f64 / 1e3);
+    number.or_else(with_unit).ok_or_else(|| AssertionError::NoTime(text.to_string()))
+}
+
+fn names() -> String {
+    Metric::ALL.map(Metric::name).join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::tests::sample;
+
+    fn parse(text: &str) -> Assertion {
+        text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    fn broken(text: &str, result: &LoadResult) -> String {
+        parse(text).check(result).map_or_else(|broken| broken.to_string(), |()| "holds".into())
+    }
+
+    #[test]
+    fn every_operator_on_both_sides_of_the_value() {
+        let mut result = sample();
+        result.response.p99_us = Some(5000.0);
+        for (holds, fails) in [
+            ("p99_us<5000.001", "p99_us<5000"),
+            ("p99_us<=5000", "p99_us<=4999.999"),
+            ("p99_us>4999.999", "p99_us>5000"),
+            ("p99_us>=5000", "p99_us>=5000.001"),
+            ("p99_us==5000", "p99_us==5001"),
+            (" p99_us <= 5ms ", "p99_us < 5ms"),
+            ("p99_us<1s", "p99_us<4999us"),
+        ] {
+            assert_eq!(parse(holds).check(&result), Ok(()), "{holds}");
+            assert_eq!(broken(fails, &result), format!("--assert {fails}: p99_us is 5000"));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_a_condition_says_what_can() {
+        for (text, words) in [
+            ("p99_us", "such as p99_us<5000"),
+            ("p99_us=5000", "such as p99_us<5000"),
+            ("p99_us=<5000", "such as p99_us<5000"),
+            ("p98_us<5000", "`p98_us` is no metric; known are requests, requests_per_second, "),
+            ("<5000", "`` is no metric"),
+            ("p99_us<", "`` is neither a number of microseconds nor a time such as 5ms"),
+            ("p99_us<<5", "`<5` is neither"),
+            ("p99_us<5 parsecs", "`5 parsecs` is neither"),
+            ("p99_us<nan", "`nan` is neither"),
+            ("errors<1ms", "`1ms` is no number"),
+            ("errors<inf", "`inf` is no number"),
+        ] {
+            let error = text.parse::<Assertion>().unwrap_err().to_string();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_percentile_with_too_few_samples_fulfils_nothing() {
+        for operator in ["<", "<=", ">", ">=", "=="] {
+            let told = broken(&format!("p999_us{operator}0"), &sample());
+            assert!(told.ends_with(": p999_us has no value: 50000 samples are too few"), "{told}");
+        }
+    }
+
+    /// A time-out of 2 s stood in the histogram as 2 s, and a p99 of "2 s" passed a check for less than 3 s.
+    #[test]
+    fn a_lower_bound_is_never_below_anything() {
+        let mut result = sample();
+        (result.response.censored, result.response.censored_from_us) = (700, Some(2e6));
+        result.response.p99_us = Some(2e6);
+        for fails in ["p99_us<3s", "p99_us<=3s", "p99_us==2s", "p99_us>2s", "max_us<1h", "mean_us<1s"] {
+            assert!(broken(fails, &result).contains(" is at least "), "{}", broken(fails, &result));
+        }
+        assert_eq!(
+            broken("p99_us<3s", &result),
+            "--assert p99_us<3s: p99_us is at least 2000000: 700 samples are censored"
+        );
+        for holds in ["p99_us>1s", "p99_us>=2s", "max_us>=2s", "p50_us<100us", "p90_us==80"] {
+            assert_eq!(parse(holds).check(&result), Ok(()), "{holds}");
+        }
+    }
+
+    #[test]
+    fn all_that_fail_are_told() {
+        let assertions = ["errors==0", "p99_us<1ms", "valid==1", "requests_per_second>=30000"].map(parse);
+        let lines: Vec<String> = check_all(&assertions, &sample()).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            lines,
+            [
+                "--assert p99_us<1ms: p99_us is 1234.5",
+                "--assert requests_per_second>=30000: requests_per_second is 25000"
+            ]
+        );
+    }
+}

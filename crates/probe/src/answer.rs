@@ -1,0 +1,301 @@
+//! A reader of what servers answer to a ClientHello, as far as it comes in clear.
+
+use crate::Version;
+use crate::names::KeyAgreement;
+use crate::wire::Bytes;
+
+const CHANGE_CIPHER_SPEC: u8 = 20;
+const ALERT: u8 = 21;
+const HANDSHAKE: u8 = 22;
+const APPLICATION_DATA: u8 = 23;
+const RECORD_HEADER: usize = 5;
+/// RFC 5246 6.2.3: what encryption may add to a record of 2^14 bytes.
+const MAX_RECORD: usize = (1 << 14) + 2048;
+/// RFC 8446 6: a warning, after which the handshake goes on.
+const WARNING: u8 = 1;
+const CLOSE_NOTIFY: u8 = 0;
+
+const SERVER_HELLO: u8 = 2;
+const NEW_SESSION_TICKET: u8 = 4;
+const CERTIFICATE: u8 = 11;
+const SERVER_KEY_EXCHANGE: u8 = 12;
+const CERTIFICATE_REQUEST: u8 = 13;
+const SERVER_HELLO_DONE: u8 = 14;
+const CERTIFICATE_STATUS: u8 = 22;
+
+const SUPPORTED_VERSIONS: u16 = 43;
+const KEY_SHARE: u16 = 51;
+/// RFC 8422 5.4: the form of curve parameters that names a group.
+const NAMED_CURVE: u32 = 3;
+
+/// RFC 8446 4.1.3: a ServerHello with this random is a HelloRetryRequest.
+const RETRY_RANDOM: [u8; 32] = [
+    0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91, 0xc2,
+    0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
+];
+
+/// The most that is read of an answer, in bytes: a chain of a hundred large certificates.
+pub const MAX_ANSWER: usize = 256 * 1024;
+
+/// How far an answer is read. In TLS 1.3 all of them are the ServerHello or HelloRetryRequest, since what
+/// follows is encrypted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// The ServerHello.
+    Hello,
+    /// The ServerHelloDone of TLS 1.2 and older.
+    HelloDone,
+    /// The server's ChangeCipherSpec, behind which TLS 1.2 and older are encrypted.
+    Encrypted,
+}
+
+/// What a server answers to a ClientHello.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// An alert that ends the connection, by its code (RFC 8446 6).
+    Alert(u8),
+    /// A ServerHello and what follows it.
+    Flight(Flight),
+}
+
+/// A ServerHello or HelloRetryRequest, and what follows it in clear.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Flight {
+    /// The version's number (RFC 8446 4.2.1).
+    pub version: u16,
+    /// The suite's number.
+    pub suite: u16,
+    /// Whether this is a HelloRetryRequest (RFC 8446 4.1.4).
+    pub retry: bool,
+    /// The length of the session identifier, in bytes.
+    pub session_id: usize,
+    /// The group of the key exchange, or the one that the HelloRetryRequest asks for.
+    pub group: Option<u16>,
+    /// The bits of the prime, where the key exchange is in a prime field.
+    pub prime_bits: Option<usize>,
+    /// The signature scheme of the key exchange, in TLS 1.2.
+    pub scheme: Option<u16>,
+    /// The certificates in DER, leaf first.
+    pub chain: Vec<Vec<u8>>,
+    /// Whether a certificate's status was stapled (RFC 6066 8).
+    pub stapled: bool,
+    /// Whether the server asks for a certificate.
+    pub asks_certificate: bool,
+    /// The ticket, where one was given.
+    pub ticket: Option<Ticket12>,
+}
+
+/// A ticket of TLS 1.2 (RFC 5077 3.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Ticket12 {
+    /// The hint how long it is good for, in seconds; 0 is no hint.
+    pub lifetime_s: u32,
+    /// Its length in bytes.
+    pub bytes: usize,
+}
+
+/// Why bytes are no answer. Always the peer's fault.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerError {
+    /// The first bytes are no TLS record.
+    #[error("{}", if *.http { "it answers by plain HTTP" } else { "its answer is no TLS record" })]
+    NotTls {
+        /// Whether they look like HTTP.
+        http: bool,
+    },
+    /// A message breaks its own format.
+    #[error("a malformed {0}")]
+    Malformed(&'static str),
+    /// A message that has no place here.
+    #[error("a message of type {0} out of place")]
+    OutOfPlace(u8),
+    /// No end within [`MAX_ANSWER`].
+    #[error("an answer of more than {MAX_ANSWER} bytes")]
+    TooLong,
+}
+
+impl Answer {
+    /// Reads what came from a server so far. `None` when more is needed; bytes behind the end do not matter.
+    ///
+    /// # Errors
+    /// When it is no TLS, or breaks the protocol in a way that leaves nothing to be read.
+    pub fn read(bytes: &[u8], until: Until) -> Result<Option<Self>, AnswerError> {
+        let mut records = Bytes(bytes);
+        let mut messages = Vec::new();
+        let mut reader = Reader { flight: None, used: 0, until };
+        while let Some((kind, body)) = record(&mut records)? {
+            match kind {
+                HANDSHAKE => {
+                    messages.extend_from_slice(body);
+                    if reader.advance(&messages)? {
+                        return Ok(reader.flight.map(Self::Flight));
+                    }
+                }
+                ALERT => match body {
+                    [WARNING, code] if *code != CLOSE_NOTIFY => {}
+                    [_, code] => return Ok(Some(Self::Alert(*code))),
+                    // Encrypted, and so behind the end of what is asked for.
+                    _ => return Err(AnswerError::Malformed("alert")),
+                },
+                CHANGE_CIPHER_SPEC => match reader.flight {
+                    None => return Err(AnswerError::OutOfPlace(kind)),
+                    Some(flight) => return Ok(Some(Self::Flight(flight))),
+                },
+                _ => return Err(AnswerError::OutOfPlace(kind)),
+            }
+        }
+        if bytes.len() > MAX_ANSWER { Err(AnswerError::TooLong) } else { Ok(None) }
+    }
+}
+
+/// The next whole record. An incomplete one is `None` as soon as its header could be that of a record.
+fn record<'a>(records: &mut Bytes<'a>) -> Result<Option<(u8, &'a [u8])>, AnswerError> {
+    let start = records.0;
+    let is_record = match *start {
+        [] => return Ok(None),
+        [kind] => (CHANGE_CIPHER_SPEC..=APPLICATION_DATA).contains(&kind),
+        [kind, major, ..] => (CHANGE_CIPHER_SPEC..=APPLICATION_DATA).contains(&kind) && major == 3,
+    };
+    if !is_record {
+        return Err(AnswerError::NotTls { http: looks_like_http(start) });
+    }
+    let Some(header) = start.get(..RECORD_HEADER) else { return Ok(None) };
+    let length = usize::from(u16::from_be_bytes([header[3], header[4]]));
+    if length > MAX_RECORD {
+        return Err(AnswerError::Malformed("record"));
+    }
+    let Some(body) = start.get(RECORD_HEADER..RECORD_HEADER + length) else { return Ok(None) };
+    records.0 = &start[RECORD_HEADER + length..];
+    Ok(Some((header[0], body)))
+}
+
+/// Servers of HTTP answer a ClientHello, which is no request, by an error: as HTTP, or as HTTP/0.9 by mere
+/// HTML.
+fn looks_like_http(bytes: &[u8]) -> bool {
+    [&b"HTTP/"[..], b"<"].iter().any(|start| {
+        let common = start.len().min(bytes.len());
+        start[..common] == bytes[..common]
+    })
+}
+
+/// Reads one message after the other as they become complete.
+struct Reader {
+    flight: Option<Flight>,
+    /// Bytes of the messages that were read.
+    used: usize,
+    until: Until,
+}
+
+impl Reader {
+    /// Whether the end was reached.
+    fn advance(&mut self, messages: &[u8]) -> Result<bool, AnswerError> {
+        loop {
+            let mut rest = Bytes(&messages[self.used..]);
+            let Some((kind, body)) = rest.number::<1>().zip(rest.vector::<3>()) else {
+                return if messages.len() > MAX_ANSWER { Err(AnswerError::TooLong) } else { Ok(false) };
+            };
+            self.used = messages.len() - rest.0.len();
+            if self.message(kind as u8, body)? {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn message(&mut self, kind: u8, body: Bytes<'_>) -> Result<bool, AnswerError> {
+        let Some(flight) = &mut self.flight else {
+            if kind != SERVER_HELLO {
+                return Err(AnswerError::OutOfPlace(kind));
+            }
+            let flight = server_hello(body).ok_or(AnswerError::Malformed("ServerHello"))?;
+            let last = self.until == Until::Hello || flight.version == Version::Tls13.number();
+            self.flight = Some(flight);
+            return Ok(last);
+        };
+        match kind {
+            CERTIFICATE => {
+                flight.chain = certificates(body).ok_or(AnswerError::Malformed("Certificate"))?;
+            }
+            SERVER_KEY_EXCHANGE => {
+                key_exchange(flight, body).ok_or(AnswerError::Malformed("ServerKeyExchange"))?;
+            }
+            CERTIFICATE_STATUS => flight.stapled = true,
+            CERTIFICATE_REQUEST => flight.asks_certificate = true,
+            SERVER_HELLO_DONE => return Ok(self.until == Until::HelloDone),
+            NEW_SESSION_TICKET => {
+                flight.ticket = Some(ticket(body).ok_or(AnswerError::Malformed("NewSessionTicket"))?);
+            }
+            SERVER_HELLO => return Err(AnswerError::OutOfPlace(kind)),
+            // Whatever else an extension brings.
+            _ => {}
+        }
+        Ok(false)
+    }
+}
+
+/// RFC 5246 7.4.1.3, RFC 8446 4.1.3.
+fn server_hello(mut body: Bytes<'_>) -> Option<Flight> {
+    let mut flight = Flight { version: body.u16()?, ..Flight::default() };
+    flight.retry = body.take(32)? == RETRY_RANDOM;
+    flight.session_id = body.vector::<1>()?.0.len();
+    flight.suite = body.u16()?;
+    let _compression = body.take(1)?;
+    if body.is_empty() {
+        return Some(flight);
+    }
+    for extension in body.vector::<2>()?.extensions() {
+        match extension? {
+            (SUPPORTED_VERSIONS, mut body) => flight.version = body.u16()?,
+            (KEY_SHARE, mut body) => flight.group = Some(body.u16()?),
+            _ => {}
+        }
+    }
+    Some(flight)
+}
+
+/// RFC 5246 7.4.2.
+fn certificates(mut body: Bytes<'_>) -> Option<Vec<Vec<u8>>> {
+    let mut list = body.vector::<3>()?;
+    let mut chain = Vec::new();
+    while !list.is_empty() {
+        chain.push(list.vector::<3>()?.0.to_vec());
+    }
+    Some(chain)
+}
+
+/// RFC 8422 5.4, RFC 5246 7.4.3. Other forms of curve parameters than a named group died out; they are passed
+/// over.
+fn key_exchange(flight: &mut Flight, mut body: Bytes<'_>) -> Option<()> {
+    let signed = match KeyAgreement::of(flight.suite) {
+        KeyAgreement::Ecdhe { signed } => {
+            if body.number::<1>()? != NAMED_CURVE {
+                return Some(());
+            }
+            flight.group = Some(body.u16()?);
+            let _point = body.vector::<1>()?;
+            signed
+        }
+        KeyAgreement::Dhe { signed } => {
+            flight.prime_bits = Some(bits(body.vector::<2>()?.0));
+            let _generator = body.vector::<2>()?;
+            let _public = body.vector::<2>()?;
+            signed
+        }
+        KeyAgreement::None => return Some(()),
+    };
+    if signed && flight.version == Version::Tls12.number() {
+        flight.scheme = Some(body.u16()?);
+    }
+    Some(())
+}
+
+fn bits(number: &[u8]) -> usize {
+    let zeros = number.iter().take_while(|byte| **byte == 0).count();
+    let first = number.get(zeros).map_or(0, |byte| byte.leading_zeros() as usize);
+    (number.len() - zeros) * 8 - first
+}
+
+fn ticket(mut body: Bytes<'_>) -> Option<Ticket12> {
+    let lifetime_s = body.number::<4>()?;
+    let bytes = body.vector::<2>()?.0.len();
+    Some(Ticket12 { lifetime_s, bytes })
+}

@@ -1,0 +1,228 @@
+//! What a server offers, found out by ClientHellos of our own: no handshake is finished here.
+
+use crate::certificate::Certificate;
+use crate::dial::Dialer;
+use crate::names::{self, KeyAgreement};
+use crate::offers::{Asked, Found, Preference, enumerate, preference};
+use crate::{Answer, AnswerError, ClientHello, Flight, Until, Version};
+use aws_lc_rs::rand;
+use std::io;
+
+/// What one version has.
+#[derive(Debug)]
+pub(crate) struct Offer {
+    pub(crate) version: Version,
+    /// Why there is no such version; `None`: there is.
+    pub(crate) refusal: Option<String>,
+    pub(crate) suites: Found,
+    pub(crate) suite_preference: Option<Preference>,
+    pub(crate) groups: Found,
+    pub(crate) group_preference: Option<Preference>,
+    /// Signature schemes; TLS 1.2 alone shows them.
+    pub(crate) schemes: Found,
+    /// What the answer to the first hello was, which offered everything.
+    pub(crate) first: Flight,
+}
+
+/// What came of one ClientHello.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    Answer(Answer),
+    /// The server closed the connection without a word.
+    Closed,
+    /// No answer, for a reason that says nothing about what was offered.
+    Lost(String),
+    Broken(AnswerError),
+}
+
+/// Asks a server by ClientHellos, each on a connection of its own.
+pub(crate) struct Asker<'a> {
+    pub(crate) dialer: &'a mut Dialer,
+    pub(crate) server_name: Option<&'a str>,
+    /// Every chain that was seen.
+    pub(crate) chains: Vec<Vec<Vec<u8>>>,
+}
+
+/// What a hello offers beside its version.
+#[derive(Clone, Copy)]
+struct Lists<'a> {
+    suites: &'a [u16],
+    groups: &'a [u16],
+    schemes: &'a [u16],
+}
+
+impl Asker<'_> {
+    /// All that one version has. The reply to the first hello is given as it is when there is no such
+    /// version.
+    pub(crate) fn version(&mut self, version: Version) -> Result<Offer, Reply> {
+        let (suites, groups) = (version.suites(), version.groups());
+        let schemes = names::SCHEMES.iter().map(|(number, _)| *number).collect::<Vec<_>>();
+        let all = Lists { suites: &suites, groups: &groups, schemes: &schemes };
+        let first = match self.ask(version, all, Until::HelloDone) {
+            Reply::Answer(Answer::Flight(flight)) if flight.version == version.number() => flight,
+            reply => return Err(reply),
+        };
+        let suites = enumerate(&suites, |suites| {
+            self.choice(version, Lists { suites, ..all }, Until::Hello, |flight| Some(flight.suite))
+        });
+        let is_chacha = |suite| names::iana_name(suite).is_some_and(|name| name.contains("CHACHA20"));
+        let suite_preference = preference(&suites.numbers, is_chacha, |suites| {
+            self.choice(version, Lists { suites, ..all }, Until::Hello, |flight| Some(flight.suite))
+        });
+        let (groups, group_preference) = match version {
+            Version::Tls13 => self.groups(version, all, Until::Hello),
+            _ => self.groups_12(version, Lists { suites: &with(&suites.numbers, is_ecdhe), ..all }),
+        };
+        let schemes = match version {
+            Version::Tls12 => self.schemes_12(Lists { suites: &with(&suites.numbers, is_signed), ..all }),
+            _ => Found::default(),
+        };
+        Ok(Offer {
+            version,
+            refusal: None,
+            suites,
+            suite_preference,
+            groups,
+            group_preference,
+            schemes,
+            first,
+        })
+    }
+
+    fn groups(&mut self, version: Version, lists: Lists<'_>, until: Until) -> (Found, Option<Preference>) {
+        let mut ask =
+            |groups: &[u16]| self.choice(version, Lists { groups, ..lists }, until, |flight| flight.group);
+        let found = enumerate(lists.groups, &mut ask);
+        let preference = preference(&found.numbers, |_| false, &mut ask);
+        (found, preference)
+    }
+
+    /// Before TLS 1.3 the list of groups says as well which curves a certificate's key may have (RFC 8422
+    /// 5.1), so without the certificate's curve everything is refused. What is left is then asked for
+    /// together with that.
+    fn groups_12(&mut self, version: Version, lists: Lists<'_>) -> (Found, Option<Preference>) {
+        if lists.suites.is_empty() {
+            return (Found::default(), None);
+        }
+        let (mut found, preference) = self.groups(version, lists, Until::HelloDone);
+        if let Some(curve) = self.certificate_curve().filter(|curve| found.numbers.contains(curve)) {
+            for &group in lists.groups {
+                if found.lost.is_some() || found.numbers.contains(&group) {
+                    continue;
+                }
+                let both = Lists { groups: &[group, curve], ..lists };
+                match self.choice(version, both, Until::HelloDone, |flight| flight.group) {
+                    Asked::Chose(chosen) if chosen == group => found.numbers.push(group),
+                    Asked::Lost(why) => found.lost = Some(why),
+                    Asked::Chose(_) | Asked::Refused => {}
+                }
+            }
+        }
+        (found, preference)
+    }
+
+    fn schemes_12(&mut self, lists: Lists<'_>) -> Found {
+        if lists.suites.is_empty() {
+            return Found::default();
+        }
+        enumerate(lists.schemes, |schemes| {
+            let lists = Lists { schemes, ..lists };
+            self.choice(Version::Tls12, lists, Until::HelloDone, |flight| flight.scheme)
+        })
+    }
+
+    fn certificate_curve(&self) -> Option<u16> {
+        let leaves = self.chains.iter().filter_map(|chain| Certificate::read(chain.first()?, 0).ok());
+        let mut curves = leaves.filter_map(|leaf| Some(leaf.key.strip_prefix("ecdsa ")?.to_owned()));
+        let curve = curves.next()?;
+        names::GROUPS.iter().find(|(_, name)| **name == curve).map(|(number, _)| *number)
+    }
+
+    fn choice(
+        &mut self,
+        version: Version,
+        lists: Lists<'_>,
+        until: Until,
+        of: impl FnOnce(&Flight) -> Option<u16>,
+    ) -> Asked {
+        match self.ask(version, lists, until) {
+            Reply::Answer(Answer::Flight(flight)) if flight.version == version.number() => {
+                of(&flight).map_or(Asked::Refused, Asked::Chose)
+            }
+            Reply::Answer(_) | Reply::Closed => Asked::Refused,
+            Reply::Lost(why) => Asked::Lost(why),
+            Reply::Broken(error) => Asked::Lost(error.to_string()),
+        }
+    }
+
+    fn ask(&mut self, version: Version, lists: Lists<'_>, until: Until) -> Reply {
+        let mut random = [0; 64];
+        if rand::fill(&mut random).is_err() {
+            return Reply::Lost("no random bytes".to_owned());
+        }
+        let Lists { suites, groups, schemes } = lists;
+        let hello = ClientHello { version, random, suites, groups, schemes, server_name: self.server_name };
+        let reply = match self.exchange(&hello.record(), until) {
+            Ok(reply) => reply,
+            // A server may as well reset what it does not like.
+            Err(error) if closed(&error) => Reply::Closed,
+            Err(error) => Reply::Lost(error.to_string()),
+        };
+        if let Reply::Answer(Answer::Flight(Flight { chain, .. })) = &reply
+            && !chain.is_empty()
+            && !self.chains.contains(chain)
+        {
+            self.chains.push(chain.clone());
+        }
+        reply
+    }
+
+    fn exchange(&mut self, hello: &[u8], until: Until) -> io::Result<Reply> {
+        let mut connection = self.dialer.open()?;
+        connection.send(hello)?;
+        let mut received = Vec::new();
+        loop {
+            let length = connection.receive(&mut received)?;
+            match Answer::read(&received, until) {
+                Ok(Some(answer)) => return Ok(Reply::Answer(answer)),
+                Ok(None) if length == 0 => return Ok(Reply::Closed),
+                Ok(None) => {}
+                Err(error) => return Ok(Reply::Broken(error)),
+            }
+        }
+    }
+}
+
+impl Offer {
+    /// A version that the server does not have.
+    pub(crate) fn refused(version: Version, refusal: String) -> Self {
+        Self {
+            version,
+            refusal: Some(refusal),
+            suites: Found::default(),
+            suite_preference: None,
+            groups: Found::default(),
+            group_preference: None,
+            schemes: Found::default(),
+            first: Flight::default(),
+        }
+    }
+}
+
+/// Whether the peer ended the connection: what it says about an offer is no.
+pub(crate) fn closed(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
+}
+
+fn with(suites: &[u16], is: fn(KeyAgreement) -> bool) -> Vec<u16> {
+    suites.iter().copied().filter(|suite| is(KeyAgreement::of(*suite))).collect()
+}
+
+fn is_ecdhe(agreement: KeyAgreement) -> bool {
+    matches!(agreement, KeyAgreement::Ecdhe { .. })
+}
+
+fn is_signed(agreement: KeyAgreement) -> bool {
+    matches!(agreement, KeyAgreement::Ecdhe { signed: true } | KeyAgreement::Dhe { signed: true })
+}

@@ -1,0 +1,124 @@
+//! Connections to the server: one after the other, counted, each with a deadline of its own.
+
+use crate::ProbeError;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+use weir_transport::Endpoint;
+
+/// Makes connections to one address.
+#[derive(Debug)]
+pub(crate) struct Dialer {
+    pub(crate) address: SocketAddr,
+    /// How many addresses the host has.
+    pub(crate) addresses: usize,
+    timeout: Duration,
+    made: u32,
+    limit: u32,
+}
+
+/// One connection. What takes longer than its deadline fails with [`io::ErrorKind::TimedOut`].
+#[derive(Debug)]
+pub(crate) struct Connection {
+    stream: TcpStream,
+    deadline: Instant,
+}
+
+impl Dialer {
+    /// Finds the first address of the host that lets itself be connected to; all further connections go
+    /// there.
+    pub(crate) fn new(server: &Endpoint, timeout: Duration, limit: u32) -> Result<Self, ProbeError> {
+        let Endpoint { host, port, .. } = server;
+        let unresolved = |detail: String| ProbeError::Resolve { host: host.clone(), detail };
+        let addresses =
+            (host.as_str(), *port).to_socket_addrs().map_err(|error| unresolved(error.to_string()))?;
+        let addresses = addresses.collect::<Vec<_>>();
+        let mut last = None;
+        for address in &addresses {
+            match TcpStream::connect_timeout(address, timeout) {
+                Ok(_) => {
+                    let (address, addresses) = (*address, addresses.len());
+                    return Ok(Self { address, addresses, timeout, made: 1, limit });
+                }
+                Err(source) => last = Some((*address, named(source))),
+            }
+        }
+        let (address, source) = last.ok_or_else(|| unresolved("it has no address".to_owned()))?;
+        Err(ProbeError::Connect { host: host.clone(), address, source })
+    }
+
+    /// Connections made so far.
+    pub(crate) fn made(&self) -> u32 {
+        self.made
+    }
+
+    /// A new connection.
+    pub(crate) fn open(&mut self) -> io::Result<Connection> {
+        if self.made >= self.limit {
+            return Err(io::Error::other(format!("{} connections were made, the most allowed", self.made)));
+        }
+        self.made += 1;
+        let deadline = Instant::now() + self.timeout;
+        let stream = TcpStream::connect_timeout(&self.address, self.timeout).map_err(named)?;
+        stream.set_nodelay(true)?;
+        Ok(Connection { stream, deadline })
+    }
+}
+
+impl Connection {
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.set_write_timeout(Some(remaining(self.deadline)?))?;
+        self.stream.write_all(bytes).map_err(named)
+    }
+
+    /// Appends what came; 0 is the end of the stream.
+    pub(crate) fn receive(&mut self, into: &mut Vec<u8>) -> io::Result<usize> {
+        self.receive_within(into, Duration::MAX)
+    }
+
+    /// As [`Connection::receive`], waiting no longer than `patience` either.
+    pub(crate) fn receive_within(&mut self, into: &mut Vec<u8>, patience: Duration) -> io::Result<usize> {
+        self.stream.set_read_timeout(Some(remaining(self.deadline)?.min(patience)))?;
+        let mut buffer = [0; 16 * 1024];
+        loop {
+            match self.stream.read(&mut buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(named(error)),
+                Ok(length) => {
+                    into.extend_from_slice(&buffer[..length]);
+                    return Ok(length);
+                }
+            }
+        }
+    }
+
+    /// Says that nothing more will come, and waits for the peer to be done: a server that is reset while it
+    /// still writes may forget the session.
+    pub(crate) fn finish(mut self, patience: Duration) {
+        let mut unread = Vec::new();
+        let mut received = 0;
+        let _ = self.stream.shutdown(Shutdown::Write);
+        while received < crate::MAX_ANSWER {
+            unread.clear();
+            match self.receive_within(&mut unread, patience) {
+                Ok(length) if length > 0 => received += length,
+                _ => return,
+            }
+        }
+    }
+}
+
+fn remaining(deadline: Instant) -> io::Result<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(named(io::ErrorKind::TimedOut.into())) } else { Ok(left) }
+}
+
+/// Linux says "resource temporarily unavailable" of a socket whose time is up.
+fn named(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            io::Error::new(io::ErrorKind::TimedOut, "no answer in time")
+        }
+        _ => error,
+    }
+}

@@ -1,0 +1,180 @@
+//! Whole handshakes by rustls, record by record, so that nothing behind the handshake is read by mistake.
+
+use crate::dial::{Connection, Dialer};
+use crate::names;
+use crate::trust::{Trust, Witness};
+use crate::{MAX_ANSWER, ProbeError};
+use rustls::client::{ClientConfig, ClientConnection, Resumption};
+use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs::ALL_KX_GROUPS};
+use rustls::{Error, SupportedProtocolVersion};
+use rustls_pki_types::ServerName;
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const RECORD_HEADER: usize = 5;
+
+/// The shortest silence that is taken for the end of what a server has to say.
+const SILENCE: Duration = Duration::from_millis(300);
+/// The longest.
+const LONG_SILENCE: Duration = Duration::from_secs(2);
+
+/// What a handshake offers; what is left empty is all that rustls has.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Setup<'a> {
+    pub(crate) version: Option<&'static SupportedProtocolVersion>,
+    /// The groups; a key share is sent for the first.
+    pub(crate) groups: &'a [u16],
+    pub(crate) alpn: &'a [&'a str],
+}
+
+/// A connection whose handshake is done.
+pub(crate) struct Session {
+    pub(crate) tls: ClientConnection,
+    pub(crate) connection: Connection,
+    /// What came behind the handshake and was not looked at yet.
+    pub(crate) received: Vec<u8>,
+    /// What came up to the end of the handshake.
+    pub(crate) answer: Vec<u8>,
+    /// How long a silence says that nothing more comes: some round trips.
+    pub(crate) patience: Duration,
+}
+
+/// What the handshakes of the setup are made with.
+pub(crate) fn config(
+    trust: &Trust,
+    witness: &Arc<Witness>,
+    setup: Setup<'_>,
+    resumption: Resumption,
+) -> Result<Arc<ClientConfig>, ProbeError> {
+    let mut provider = CryptoProvider::clone(&trust.provider);
+    if setup.groups.is_empty() {
+        provider.kx_groups = groups(&names::GROUPS.iter().map(|(number, _)| *number).collect::<Vec<_>>());
+    } else {
+        provider.kx_groups = groups(setup.groups);
+    }
+    let versions = setup.version.map_or_else(|| rustls::ALL_VERSIONS.to_vec(), |version| vec![version]);
+    let builder = ClientConfig::builder_with_provider(Arc::new(provider))
+        .with_protocol_versions(&versions)
+        .map_err(|error| ProbeError::Internal(error.to_string()))?;
+    let builder = builder.dangerous().with_custom_certificate_verifier(witness.clone());
+    let mut config = builder.with_client_cert_resolver(witness.clone());
+    config.alpn_protocols = setup.alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
+    config.enable_sni = trust.sent_name.is_some();
+    config.resumption = resumption;
+    // The tickets are read by a reader of our own: see `tickets`.
+    config.enable_secret_extraction = true;
+    Ok(Arc::new(config))
+}
+
+/// Whether rustls can do the key exchange of this group.
+pub(crate) fn has_group(number: u16) -> bool {
+    !groups(&[number]).is_empty()
+}
+
+fn groups(numbers: &[u16]) -> Vec<&'static dyn SupportedKxGroup> {
+    let known = |number: &u16| ALL_KX_GROUPS.iter().find(|group| u16::from(group.name()) == *number);
+    numbers.iter().filter_map(known).copied().collect()
+}
+
+/// Makes a connection and its handshake.
+///
+/// # Errors
+/// What went wrong, for people.
+pub(crate) fn handshake(
+    dialer: &mut Dialer,
+    config: &Arc<ClientConfig>,
+    name: &ServerName<'static>,
+) -> Result<Session, String> {
+    let started = Instant::now();
+    let tls = ClientConnection::new(config.clone(), name.clone()).map_err(|error| error.to_string())?;
+    let connection = dialer.open().map_err(|error| error.to_string())?;
+    let patience = SILENCE;
+    let mut session = Session { tls, connection, received: Vec::new(), answer: Vec::new(), patience };
+    session.flush().map_err(|error| error.to_string())?;
+    while session.tls.is_handshaking() {
+        session.step()?;
+    }
+    session.patience = (started.elapsed() * 3).clamp(SILENCE, LONG_SILENCE);
+    Ok(session)
+}
+
+impl Session {
+    /// Takes one record, waiting for it.
+    fn step(&mut self) -> Result<(), String> {
+        loop {
+            if let Some(record) = self.whole_record() {
+                self.answer.extend_from_slice(&record);
+                return self.process(&record);
+            }
+            match self.connection.receive(&mut self.received).map_err(|error| error.to_string())? {
+                0 => return Err("the server closed the connection during the handshake".to_owned()),
+                _ if self.answer.len() > MAX_ANSWER => return Err("the handshake has no end".to_owned()),
+                _ => {}
+            }
+        }
+    }
+
+    /// Reads on until `enough`, or until the server closes or is silent.
+    pub(crate) fn read_until(&mut self, enough: impl Fn() -> bool) {
+        while !enough() {
+            if let Some(record) = self.whole_record() {
+                if self.process(&record).is_err() {
+                    return;
+                }
+                continue;
+            }
+            match self.connection.receive_within(&mut self.received, self.patience) {
+                Ok(length) if length > 0 => {}
+                _ => return,
+            }
+        }
+    }
+
+    /// Closes as RFC 8446 6.1 has it.
+    pub(crate) fn finish(mut self) {
+        self.tls.send_close_notify();
+        let _ = self.flush();
+        self.connection.finish(self.patience);
+    }
+
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        let mut out = Vec::new();
+        while self.tls.wants_write() {
+            self.tls.write_tls(&mut out)?;
+        }
+        if out.is_empty() { Ok(()) } else { self.connection.send(&out) }
+    }
+
+    fn whole_record(&mut self) -> Option<Vec<u8>> {
+        let header = self.received.first_chunk::<RECORD_HEADER>()?;
+        let length = RECORD_HEADER + usize::from(u16::from_be_bytes([header[3], header[4]]));
+        if self.received.len() < length {
+            return None;
+        }
+        let rest = self.received.split_off(length);
+        Some(std::mem::replace(&mut self.received, rest))
+    }
+
+    fn process(&mut self, mut record: &[u8]) -> Result<(), String> {
+        while !record.is_empty() {
+            self.tls.read_tls(&mut record).map_err(|error| error.to_string())?;
+            let state = self.tls.process_new_packets();
+            // An alert of ours goes out first.
+            let flushed = self.flush();
+            let state = state.map_err(|error| told(&error))?;
+            flushed.map_err(|error| error.to_string())?;
+            // Some servers speak first; rustls takes no more while it holds that.
+            let mut unread = vec![0; state.plaintext_bytes_to_read()];
+            let _ = self.tls.reader().read(&mut unread);
+        }
+        Ok(())
+    }
+}
+
+fn told(error: &Error) -> String {
+    match error {
+        Error::AlertReceived(alert) => format!("alert {}", names::alert(u8::from(*alert))),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,254 @@
+//! Versions, suites, groups, signature schemes and alerts: numbers on the wire, names in the report.
+//!
+//! A number that is not known is named by itself, such as `0x1a1a`.
+
+use crate::suites;
+use weir_tls::Suite;
+
+/// A version of TLS, as it is numbered on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Version {
+    /// TLS 1.0 (RFC 2246), deprecated by RFC 8996.
+    Tls10,
+    /// TLS 1.1 (RFC 4346), deprecated by RFC 8996.
+    Tls11,
+    /// TLS 1.2 (RFC 5246).
+    Tls12,
+    /// TLS 1.3 (RFC 8446).
+    Tls13,
+}
+
+impl Version {
+    /// Every version, newest first.
+    pub const ALL: [Self; 4] = [Self::Tls13, Self::Tls12, Self::Tls11, Self::Tls10];
+
+    /// The name in reports: `1.3`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tls10 => "1.0",
+            Self::Tls11 => "1.1",
+            Self::Tls12 => "1.2",
+            Self::Tls13 => "1.3",
+        }
+    }
+
+    /// The number on the wire (RFC 8446 4.2.1).
+    pub fn number(self) -> u16 {
+        match self {
+            Self::Tls10 => 0x0301,
+            Self::Tls11 => 0x0302,
+            Self::Tls12 => 0x0303,
+            Self::Tls13 => 0x0304,
+        }
+    }
+
+    pub(crate) fn of(number: u16) -> Option<Self> {
+        Self::ALL.into_iter().find(|version| version.number() == number)
+    }
+
+    /// The numbers of the suites that are offered for this version, most preferred first.
+    pub(crate) fn suites(self) -> Vec<u16> {
+        let table = if self == Self::Tls13 { suites::TLS13 } else { suites::TLS12 };
+        table.iter().map(|(number, _)| *number).collect()
+    }
+
+    /// The groups that are offered for this version, most preferred first. The hybrids are for TLS 1.3 alone,
+    /// and prime fields are no groups to most servers of TLS 1.2: they have one of their own, whatever is
+    /// offered.
+    pub(crate) fn groups(self) -> Vec<u16> {
+        let is_curve = |number: &u16| *number < 0x100;
+        GROUPS.iter().map(|(number, _)| *number).filter(|n| self == Self::Tls13 || is_curve(n)).collect()
+    }
+}
+
+/// How the keys of a suite of TLS 1.2 or older are agreed on: what its ServerKeyExchange looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeyAgreement {
+    /// Elliptic curves (RFC 8422); unsigned where the suite is anonymous.
+    Ecdhe { signed: bool },
+    /// A prime field (RFC 5246 7.4.3); unsigned where the suite is anonymous.
+    Dhe { signed: bool },
+    /// No message: the certificate's key does it, or the suite is not known.
+    None,
+}
+
+impl KeyAgreement {
+    pub(crate) fn of(suite: u16) -> Self {
+        let name = iana_name(suite).unwrap_or_default();
+        let signed = !name.contains("_anon_");
+        if name.starts_with("TLS_ECDH") {
+            Self::Ecdhe { signed }
+        } else if name.starts_with("TLS_DH") {
+            Self::Dhe { signed }
+        } else {
+            Self::None
+        }
+    }
+}
+
+/// The groups (RFC 8446 4.2.7 and the IANA registry), most preferred first.
+pub(crate) const GROUPS: &[(u16, &str)] = &[
+    (0x001d, "x25519"),
+    (0x0017, "p-256"),
+    (0x0018, "p-384"),
+    (0x0019, "p-521"),
+    (0x001e, "x448"),
+    (0x11ec, "x25519mlkem768"),
+    (0x11eb, "secp256r1mlkem768"),
+    (0x11ed, "secp384r1mlkem1024"),
+    (0x0100, "ffdhe2048"),
+    (0x0101, "ffdhe3072"),
+    (0x0102, "ffdhe4096"),
+    (0x0103, "ffdhe6144"),
+    (0x0104, "ffdhe8192"),
+];
+
+/// The signature schemes (RFC 8446 4.2.3, RFC 5246 7.4.1.4.1), most preferred first.
+pub(crate) const SCHEMES: &[(u16, &str)] = &[
+    (0x0403, "ecdsa-p256-sha256"),
+    (0x0804, "rsa-pss-sha256"),
+    (0x0807, "ed25519"),
+    (0x0503, "ecdsa-p384-sha384"),
+    (0x0603, "ecdsa-p521-sha512"),
+    (0x0808, "ed448"),
+    (0x0805, "rsa-pss-sha384"),
+    (0x0806, "rsa-pss-sha512"),
+    (0x0809, "rsa-pss-pss-sha256"),
+    (0x080a, "rsa-pss-pss-sha384"),
+    (0x080b, "rsa-pss-pss-sha512"),
+    (0x0401, "rsa-pkcs1-sha256"),
+    (0x0501, "rsa-pkcs1-sha384"),
+    (0x0601, "rsa-pkcs1-sha512"),
+    (0x0303, "ecdsa-sha224"),
+    (0x0301, "rsa-pkcs1-sha224"),
+    (0x0203, "ecdsa-sha1"),
+    (0x0201, "rsa-pkcs1-sha1"),
+];
+
+/// RFC 8446 6, RFC 5246 7.2, RFC 6066, RFC 7301.
+const ALERTS: &[(u8, &str)] = &[
+    (0, "close_notify"),
+    (10, "unexpected_message"),
+    (20, "bad_record_mac"),
+    (21, "decryption_failed"),
+    (22, "record_overflow"),
+    (30, "decompression_failure"),
+    (40, "handshake_failure"),
+    (42, "bad_certificate"),
+    (43, "unsupported_certificate"),
+    (44, "certificate_revoked"),
+    (45, "certificate_expired"),
+    (46, "certificate_unknown"),
+    (47, "illegal_parameter"),
+    (48, "unknown_ca"),
+    (49, "access_denied"),
+    (50, "decode_error"),
+    (51, "decrypt_error"),
+    (60, "export_restriction"),
+    (70, "protocol_version"),
+    (71, "insufficient_security"),
+    (80, "internal_error"),
+    (86, "inappropriate_fallback"),
+    (90, "user_canceled"),
+    (100, "no_renegotiation"),
+    (109, "missing_extension"),
+    (110, "unsupported_extension"),
+    (112, "unrecognized_name"),
+    (113, "bad_certificate_status_response"),
+    (115, "unknown_psk_identity"),
+    (116, "certificate_required"),
+    (120, "no_application_protocol"),
+];
+
+/// The suite's name in the IANA registry, if it is one of those that are offered.
+pub(crate) fn iana_name(suite: u16) -> Option<&'static str> {
+    let mut known = suites::TLS13.iter().chain(suites::TLS12);
+    known.find(|(number, _)| *number == suite).map(|(_, name)| *name)
+}
+
+/// The suite's name as `weir load --suite` takes it, and one of the same make where that does not know the
+/// suite.
+pub(crate) fn suite(number: u16) -> String {
+    let Some(name) = iana_name(number) else { return hexadecimal(number) };
+    if let Some(known) = Suite::ALL.into_iter().find(|suite| suite.iana_name() == name) {
+        return known.name().to_owned();
+    }
+    let bare = name.trim_start_matches("TLS_").replace("_WITH_", "-");
+    bare.replace("AES_", "AES")
+        .replace("CAMELLIA_", "CAMELLIA")
+        .replace("ARIA_", "ARIA")
+        .replace('_', "-")
+        .to_ascii_lowercase()
+}
+
+/// The group's name.
+pub(crate) fn group(number: u16) -> String {
+    named(GROUPS, number).map_or_else(|| hexadecimal(number), str::to_owned)
+}
+
+/// The signature scheme's name. In TLS 1.2 that of ECDSA does not bind the curve.
+pub(crate) fn scheme(number: u16) -> String {
+    named(SCHEMES, number).map_or_else(|| hexadecimal(number), str::to_owned)
+}
+
+/// The alert's name.
+pub(crate) fn alert(code: u8) -> String {
+    ALERTS
+        .iter()
+        .find(|(known, _)| *known == code)
+        .map_or_else(|| format!("number {code}"), |(_, name)| (*name).to_owned())
+}
+
+fn named(table: &[(u16, &'static str)], number: u16) -> Option<&'static str> {
+    table.iter().find(|(known, _)| *known == number).map(|(_, name)| *name)
+}
+
+fn hexadecimal(number: u16) -> String {
+    format!("0x{number:04x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suites_have_the_names_that_load_takes() {
+        assert_eq!(suite(0x1301), "aes128-gcm-sha256");
+        assert_eq!(suite(0xcca9), "ecdhe-ecdsa-chacha20-poly1305");
+        assert_eq!(suite(0xc02f), "ecdhe-rsa-aes128-gcm-sha256");
+        assert_eq!(suite(0x000a), "rsa-3des-ede-cbc-sha");
+        assert_eq!(suite(0x0041), "rsa-camellia128-cbc-sha");
+        assert_eq!(suite(0xc0a3), "dhe-rsa-aes256-ccm-8");
+        assert_eq!(suite(0x1a1a), "0x1a1a");
+        let mut known = Version::Tls13.suites();
+        known.extend(Version::Tls12.suites());
+        for suite_of_ours in Suite::ALL {
+            assert!(known.iter().any(|number| suite(*number) == suite_of_ours.name()), "{suite_of_ours}");
+        }
+    }
+
+    #[test]
+    fn no_number_stands_in_a_table_twice() {
+        for mut numbers in [
+            [Version::Tls13.suites(), Version::Tls12.suites()].concat(),
+            Version::Tls13.groups(),
+            SCHEMES.iter().map(|(number, _)| *number).collect(),
+            ALERTS.iter().map(|(code, _)| u16::from(*code)).collect(),
+        ] {
+            let all = numbers.len();
+            numbers.sort_unstable();
+            numbers.dedup();
+            assert_eq!(numbers.len(), all);
+        }
+    }
+
+    #[test]
+    fn the_key_agreement_follows_from_the_name() {
+        assert_eq!(KeyAgreement::of(0xc02b), KeyAgreement::Ecdhe { signed: true });
+        assert_eq!(KeyAgreement::of(0xc018), KeyAgreement::Ecdhe { signed: false });
+        assert_eq!(KeyAgreement::of(0x009e), KeyAgreement::Dhe { signed: true });
+        assert_eq!(KeyAgreement::of(0x0034), KeyAgreement::Dhe { signed: false });
+        assert_eq!(KeyAgreement::of(0x009c), KeyAgreement::None);
+        assert_eq!(KeyAgreement::of(0x1301), KeyAgreement::None);
+    }
+}

@@ -1,0 +1,220 @@
+//! From the options to the report.
+
+use crate::advice::advice;
+use crate::breadth::{Asker, Offer, Reply};
+use crate::certificate::Certificate;
+use crate::depth::{Depth, Looker};
+use crate::dial::Dialer;
+use crate::names;
+use crate::offers::Found;
+use crate::report::{Chain, INITIAL_WINDOW, Report, SuiteReport, VersionReport};
+use crate::trust::Trust;
+use crate::{Answer, AnswerError, ProbeError, Version};
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use weir_tls::{Group, Roots, Suite};
+use weir_transport::Endpoint;
+
+/// What to probe, and how.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Which server.
+    pub server: Endpoint,
+    /// The name to send.
+    pub sni: Sni,
+    /// Whom to believe.
+    pub roots: Roots,
+    /// What to present: chain and key, PEM.
+    pub identity: Option<(PathBuf, PathBuf)>,
+    /// Tries for each kind of resumption.
+    pub tries: u32,
+    /// How long one connection may take, from its making to its end.
+    pub timeout: Duration,
+}
+
+/// The name that is sent to the server (RFC 6066 3), and that its certificate must have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sni {
+    /// The host, where that is a DNS name.
+    Host,
+    /// Another name.
+    Name(String),
+    /// None is sent; the certificate must have the host's.
+    None,
+}
+
+/// More than four versions of a server with every suite there is would need.
+const MOST_FOR_OFFERS: u32 = 500;
+/// A full handshake before each try, and four for what comes before the first.
+const MOST_PER_TRY: u32 = 6;
+
+impl Options {
+    /// The most connections that are made, whatever the server does.
+    pub fn most_connections(&self) -> u32 {
+        MOST_FOR_OFFERS.saturating_add(self.tries.saturating_mul(MOST_PER_TRY))
+    }
+}
+
+/// Finds out what a server offers and negotiates.
+///
+/// # Errors When it does not resolve, does not answer, speaks no TLS or negotiates nothing, and when a file
+/// or name in the options cannot be used. A certificate that is not trusted is a finding.
+pub fn probe(options: &Options) -> Result<Report, ProbeError> {
+    let started = Instant::now();
+    let trust = Trust::new(options)?;
+    let mut dialer = Dialer::new(&options.server, options.timeout, options.most_connections())?;
+    let mut asker =
+        Asker { dialer: &mut dialer, server_name: trust.sent_name.as_deref(), chains: Vec::new() };
+    let offers = offers(&mut asker, options)?;
+    let plain_chains = asker.chains;
+    let looker = Looker { trust: &trust, dialer: &mut dialer, found: Depth::default() };
+    let mut depth = looker.look(&offers, options.tries)?;
+    for chain in plain_chains {
+        if !depth.chains.iter().any(|(known, _)| *known == chain) {
+            depth.chains.push((chain, Vec::new()));
+        }
+    }
+    let verification = match depth.chains.first() {
+        Some((chain, ocsp)) => trust.verify(chain, ocsp),
+        None => trust.verify(&[], &[]),
+    };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
+    let chains = depth.chains.iter().map(|(chain, ocsp)| read(chain, ocsp, now, &mut depth.notes)).collect();
+    let mut report = Report {
+        schema: 1,
+        host: options.server.host.clone(),
+        port: options.server.port,
+        address: dialer.address.to_string(),
+        addresses: dialer.addresses,
+        server_name: trust.sent_name.clone(),
+        connections: dialer.made(),
+        elapsed_ms: started.elapsed().as_millis() as u64,
+        versions: offers.iter().map(|offer| described(offer, &depth.schemes_13)).collect(),
+        negotiated: depth.negotiated,
+        first_shares: depth.first_shares,
+        alpn: depth.alpn,
+        verification,
+        chains,
+        client_certificate: depth.client_certificate,
+        tickets_13: depth.tickets_13,
+        session_12: depth.session_12,
+        resumptions: depth.resumptions,
+        notes: depth.notes,
+        advice: Vec::new(),
+        load: None,
+    };
+    report.advice = advice(&report);
+    report.load = load(&report, options);
+    Ok(report)
+}
+
+/// All versions, and an error where there is none.
+fn offers(asker: &mut Asker<'_>, options: &Options) -> Result<Vec<Offer>, ProbeError> {
+    let (host, address) = (options.server.host.clone(), asker.dialer.address);
+    let mut offers = Vec::new();
+    let mut spoke_tls = false;
+    for version in Version::ALL {
+        let refusal = match asker.version(version) {
+            Ok(offer) => {
+                offers.push(offer);
+                continue;
+            }
+            Err(Reply::Broken(error @ AnswerError::NotTls { .. })) => {
+                return Err(ProbeError::NotTls { host, address, detail: error.to_string() });
+            }
+            Err(reply) => {
+                spoke_tls |= matches!(reply, Reply::Answer(_));
+                refusal(&reply)
+            }
+        };
+        offers.push(Offer::refused(version, refusal));
+    }
+    if offers.iter().any(|offer| offer.refusal.is_none()) {
+        return Ok(offers);
+    }
+    let each = offers.iter().filter_map(|offer| Some((offer.version.name(), offer.refusal.as_deref()?)));
+    let mut detail = each.map(|(version, why)| format!("{version}: {why}")).collect::<Vec<_>>().join(", ");
+    if spoke_tls {
+        return Err(ProbeError::Nothing { host, address, detail });
+    }
+    if let Some(why) = offers[0].refusal.as_deref()
+        && offers.iter().all(|offer| offer.refusal.as_deref() == Some(why))
+    {
+        detail = format!("to every ClientHello: {why}");
+    }
+    Err(ProbeError::NotTls { host, address, detail })
+}
+
+fn refusal(reply: &Reply) -> String {
+    match reply {
+        Reply::Answer(Answer::Alert(code)) => format!("alert {}", names::alert(*code)),
+        Reply::Answer(Answer::Flight(flight)) => match Version::of(flight.version) {
+            Some(version) => format!("TLS {} instead", version.name()),
+            None => format!("version 0x{:04x} instead", flight.version),
+        },
+        Reply::Closed => "the connection is closed".to_owned(),
+        Reply::Lost(why) => why.clone(),
+        Reply::Broken(error) => error.to_string(),
+    }
+}
+
+fn described(offer: &Offer, schemes_13: &Found) -> VersionReport {
+    let schemes = if offer.version == Version::Tls13 { schemes_13 } else { &offer.schemes };
+    let lists = [("suites", &offer.suites), ("groups", &offer.groups), ("signatures", schemes)];
+    let incomplete = lists.iter().find_map(|(what, found)| Some(format!("{what}: {}", found.lost.as_ref()?)));
+    let suite = |number: &u16| SuiteReport {
+        name: names::suite(*number),
+        iana: names::iana_name(*number).unwrap_or_default(),
+        number: format!("0x{number:04x}"),
+    };
+    VersionReport {
+        version: offer.version.name(),
+        offered: offer.refusal.is_none(),
+        refusal: offer.refusal.clone(),
+        suites: offer.suites.numbers.iter().map(suite).collect(),
+        suite_preference: offer.suite_preference,
+        groups: offer.groups.numbers.iter().copied().map(names::group).collect(),
+        group_preference: offer.group_preference,
+        signatures: schemes.numbers.iter().copied().map(names::scheme).collect(),
+        prime_bits: offer.first.prime_bits,
+        incomplete,
+    }
+}
+
+fn read(chain: &[Vec<u8>], ocsp: &[u8], now: i64, notes: &mut Vec<String>) -> Chain {
+    let mut certificates = Vec::new();
+    for (at, der) in chain.iter().enumerate() {
+        match Certificate::read(der, now) {
+            Ok(certificate) => certificates.push(certificate),
+            Err(why) => notes.push(format!("certificate {at} cannot be read: {why}")),
+        }
+    }
+    let bytes = chain.iter().map(Vec::len).sum();
+    Chain {
+        root_sent: certificates.len() > 1 && certificates.last().is_some_and(|last| last.self_issued),
+        certificates,
+        bytes,
+        over_initial_window: bytes > INITIAL_WINDOW,
+        ocsp_bytes: ocsp.len(),
+    }
+}
+
+/// A command with what was negotiated as its factors, where `weir load` knows them all.
+fn load(report: &Report, options: &Options) -> Option<String> {
+    let negotiated = report.negotiated.as_ref()?;
+    let suite: Suite = negotiated.suite.parse().ok()?;
+    let group: Group = negotiated.group.as_deref()?.parse().ok()?;
+    let mut command = format!(
+        "weir load {}/ --new-connection --tls {} --suite {suite} --group {group}",
+        options.server, negotiated.version,
+    );
+    match &options.roots {
+        Roots::Native => {}
+        Roots::File(path) => command += &format!(" --cacert {}", path.display()),
+        Roots::DangerouslyNone => command += " -k",
+    }
+    if let Some((cert, key)) = &options.identity {
+        command += &format!(" --cert {} --key {}", cert.display(), key.display());
+    }
+    Some(command)
+}

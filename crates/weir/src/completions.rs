@@ -1,0 +1,27 @@
+//! `weir completions SHELL`: what a shell needs to complete this program's flags.
+
+use crate::words::say;
+use crate::{Cli, Failure, Outcome};
+use clap::{Args, CommandFactory as _};
+use clap_complete::{Shell, generate};
+
+/// Write a completion script for a shell to standard output.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    shell: Shell,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  weir completions bash > /etc/bash_completion.d/weir
+  weir completions zsh > \"${fpath[1]}/_weir\"
+  weir completions fish > ~/.config/fish/completions/weir.fish
+  source <(weir completions bash)      for this session alone";
+
+pub(crate) fn run(args: CompletionsArgs) -> Outcome {
+    let mut script = Vec::new();
+    generate(args.shell, &mut Cli::command(), "weir", &mut script);
+    say(String::from_utf8(script).map_err(Failure::run)?)
+}

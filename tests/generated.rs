@@ -1,0 +1,116 @@
+//! Completions and manual pages: they are made from the flags themselves.
+
+mod common;
+
+use common::{Ended, Weir, peer};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+#[track_caller]
+fn good(args: &[&str]) -> String {
+    let Ended { code, stdout, stderr } = Weir::run(args);
+    assert_eq!((code, stderr.as_str()), (Some(0), ""), "weir {args:?}");
+    stdout
+}
+
+/// The long flags that `--help` lists.
+fn long_flags(help: &str) -> BTreeSet<&str> {
+    let named = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
+    named.filter_map(|line| line.split([' ', ',']).find(|word| word.starts_with("--"))).collect()
+}
+
+#[test]
+fn every_shell_gets_a_script_that_knows_every_flag_of_load() {
+    let help = good(&["load", "--help"]);
+    let flags = long_flags(&help);
+    assert!(flags.contains("--requests-per-connection") && flags.len() > 20, "{flags:?}");
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = good(&["completions", shell]);
+        for flag in &flags {
+            assert!(script.contains(flag.trim_start_matches("--")), "{shell}: {flag}");
+        }
+    }
+    let Ended { code, stderr, .. } = Weir::run(&["completions", "tcsh"]);
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("tcsh") && stderr.contains("bash, elvish, fish, powershell, zsh"), "{stderr}");
+}
+
+#[test]
+fn bash_completes_subcommands_and_flags() {
+    let Some(bash) = peer("bash") else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("weir.bash");
+    fs::write(&file, good(&["completions", "bash"])).unwrap();
+    let checked = Command::new(&bash).arg("-n").arg(&file).output().unwrap();
+    assert!(checked.status.success(), "{checked:?}");
+    for (words, expected) in [
+        ("weir lo", "load"),
+        ("weir load --requests", "--requests-per-connection"),
+        ("weir man --d", "--dir"),
+    ] {
+        assert_eq!(completed(&bash, &file, words), [expected], "{words}");
+    }
+}
+
+/// What bash offers behind these words: the function is called as bash does on a tabulator.
+fn completed(bash: &Path, script: &Path, words: &str) -> Vec<String> {
+    let code = r#"source "$1"
+        COMP_WORDS=($2) COMP_LINE=$2 COMP_POINT=${#2} COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+        _weir weir "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+        printf '%s\n' "${COMPREPLY[@]}""#;
+    let told = Command::new(bash).args(["-c", code, "bash"]).arg(script).arg(words).output().unwrap();
+    assert!(told.status.success(), "{told:?}");
+    String::from_utf8(told.stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn the_page_of_load_has_every_long_flag_and_the_examples() {
+    let page = good(&["man", "load"]);
+    assert!(page.contains(".TH weir-load 1"), "{page}");
+    let help = good(&["load", "--help"]);
+    for flag in long_flags(&help) {
+        // A hyphen that is to be typed is written with a backslash (groff_char(7)).
+        let typed = flag.replace('-', r"\-");
+        assert!(page.contains(&format!(r"\fB{typed}\fR")), "{flag}");
+    }
+    let examples =
+        page.split_once(".SH EXAMPLES\n.nf\n").expect("examples are not filled like a paragraph").1;
+    assert!(examples.starts_with("weir load http://127.0.0.1:8080/bytes/1000\n"), "{examples}");
+}
+
+#[test]
+fn a_directory_gets_a_page_for_each_subcommand() {
+    let directory = tempfile::tempdir().unwrap();
+    let pages = directory.path().join("man1");
+    good(&["man", "--dir", pages.to_str().unwrap()]);
+    let written: BTreeSet<String> = fs::read_dir(&pages)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let help = good(&["--help"]);
+    let listed = help.split_once("Commands:").unwrap().1.split_once("\n\n").unwrap().0;
+    // What a description goes on with stands further to the right.
+    let names =
+        listed.lines().filter_map(|line| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')));
+    let expected: BTreeSet<String> = names
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .map(|name| format!("weir-{name}.1"))
+        .chain(["weir.1".to_owned()])
+        .collect();
+    assert!(expected.len() > 5, "{help}");
+    assert_eq!(written, expected);
+    assert_eq!(fs::read_to_string(pages.join("weir-load.1")).unwrap(), good(&["man", "load"]));
+}
+
+#[test]
+fn a_page_that_there_is_not_names_those_that_there_are() {
+    let Ended { code, stderr, .. } = Weir::run(&["man", "laod"]);
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("`laod` is no subcommand; allowed: ") && stderr.contains(", load, "), "{stderr}");
+    let Ended { code, stderr, .. } = Weir::run(&["man", "--dir", "/proc/no/such"]);
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains("--dir: cannot write /proc/no/such: "), "{stderr}");
+}
