@@ -1,51 +1,28 @@
 //! Who was the limit of a run: information beside its numbers, not a judgement on them.
 
 use crate::run::Parts;
+use weir_load::limit::{self, Part};
+use weir_load::result::Cost;
 pub use weir_load::result::Limit;
-
-/// Cores used this much are full: the rest is lost between window edges and scheduler ticks.
-const FULL: f64 = 0.95;
-
-/// The share of what is used on shared cores from which on one part alone is called the limit.
-const DOMINATES: f64 = 0.75;
 
 /// Names the limit of a run from what each part used of its cores.
 pub fn of(parts: &Parts<'_>) -> Limit {
-    let users = [
-        (Limit::Gateway, parts.gateway.map(|server| &server.cost), parts.gateway_cores),
-        (Limit::Origin, parts.origin.map(|server| &server.cost), parts.origin_cores),
-        (Limit::Load, Some(&parts.load.engine.cost), parts.load_cores),
-    ];
-    // Cores in use, not shares of cores: parts that share a set can then be added.
-    let used = users.map(|(who, cost, cores)| {
-        (who, cost.map_or(0.0, |cost| cost.utilisation * f64::from(cost.cores)), cores)
-    });
-    let full = |(_, cpu, cores): &(Limit, f64, &[usize])| {
-        let shared: f64 =
-            used.iter().filter(|(_, _, others)| overlap(cores, others)).map(|(_, cpu, _)| cpu).sum();
-        let available = cores.len().max(1) as f64;
-        *cpu > 0.0 && shared >= FULL * available
+    let part = |who, cost: Option<&Cost>, cores| {
+        let most = cost.map_or(0.0, |cost| f64::from(cost.cores));
+        Part { who, cpu: cost.map_or(0.0, |cost| cost.utilisation * most), most, cores }
     };
-    for part in used.iter().filter(|part| full(part)) {
-        let (who, cpu, cores) = part;
-        let shared: f64 =
-            used.iter().filter(|(_, _, others)| overlap(cores, others)).map(|(_, cpu, _)| cpu).sum();
-        if *cpu >= DOMINATES * shared {
-            return *who;
-        }
-    }
-    if used.iter().any(full) { Limit::SharedCores } else { Limit::Neither }
-}
-
-fn overlap(left: &[usize], right: &[usize]) -> bool {
-    left.iter().any(|core| right.contains(core))
+    limit::of(&[
+        part(Limit::Gateway, parts.gateway.map(|server| &server.cost), parts.gateway_cores),
+        part(Limit::Origin, parts.origin.map(|server| &server.cost), parts.origin_cores),
+        part(Limit::Load, Some(&parts.load.engine.cost), parts.load_cores),
+    ])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::load_result;
-    use weir_load::result::{Cost, ServerCost};
+    use weir_load::result::ServerCost;
 
     fn limit(gateway: f64, origin: f64, load: f64, cores: [&[usize]; 3]) -> Limit {
         let server = |utilisation: f64, cores: &[usize]| ServerCost {

@@ -2,12 +2,12 @@
 
 use crate::check::Expect;
 use crate::options::{
-    ArrivalKind, Close, Meter, Options, PerConnection, Phases, RateStep, RequestOptions, Schedule, Server,
-    Sni, TlsOptions,
+    ArrivalKind, Close, Options, PerConnection, Phases, RateStep, RequestOptions, Schedule, Server, Sni,
+    TlsOptions,
 };
-use crate::result::Role;
 use crate::target::Target;
 use crate::usage::{Usage, size, time};
+use crate::{ceiling, meter};
 use clap::{Args, Command, FromArgMatches as _, ValueEnum};
 use std::fs;
 use std::io::{self, Read as _};
@@ -135,8 +135,17 @@ pub struct LoadArgs {
     key_log: Option<PathBuf>,
 
     /// A process whose CPU is accounted with that of its descendants; may be repeated
-    #[arg(long = "pid", value_name = "[ROLE=]PID", value_parser = process, help_heading = ACCOUNTS)]
-    servers: Vec<Server>,
+    #[arg(long, value_name = "[ROLE=]PID", value_parser = meter::process, help_heading = ACCOUNTS)]
+    pid: Vec<Server>,
+    /// A cgroup whose CPU is accounted: its directory; may be repeated
+    #[arg(long, value_name = "[ROLE=]DIR", value_parser = meter::cgroup, help_heading = ACCOUNTS)]
+    cgroup: Vec<Server>,
+    /// A shell command that prints CPU seconds so far or a cgroup's cpu.stat, for another machine over ssh; may be repeated
+    #[arg(long, value_name = "[ROLE=]COMMAND", value_parser = meter::command, help_heading = ACCOUNTS)]
+    cpu_command: Vec<Server>,
+    /// The ceilings of `weir calibrate` [default: those of this machine, where there are any]
+    #[arg(long, value_name = "FILE", help_heading = ACCOUNTS)]
+    ceilings: Option<PathBuf>,
 }
 
 const REQUESTS: &str = "Requests";
@@ -255,7 +264,8 @@ impl LoadArgs {
             identity: self.cert.zip(self.key),
             key_log: self.key_log,
         };
-        options.servers = self.servers;
+        options.servers = [self.pid, self.cgroup, self.cpu_command].concat();
+        options.ceilings = self.ceilings.or_else(|| ceiling::default_file().filter(|file| file.exists()));
         options.timeout = self.timeout;
         options.seed = self.seed;
         options.check()?;
@@ -270,6 +280,7 @@ impl LoadArgs {
             ("--key", &self.key),
             ("--key-log", &self.key_log),
             ("--requests", &self.requests),
+            ("--ceilings", &self.ceilings),
         ];
         files.into_iter().filter_map(|(flag, file)| Some((flag, file.clone()?))).collect()
     }
@@ -342,21 +353,10 @@ fn versions(text: &str) -> Result<Versions, String> {
         .ok_or_else(|| "the range has no version: write the lower one first, such as 1.2-1.3".to_string())
 }
 
-fn process(text: &str) -> Result<Server, String> {
-    let (role, pid) = match text.split_once('=') {
-        None => (Role::Gateway, text),
-        Some(("gateway", pid)) => (Role::Gateway, pid),
-        Some(("origin", pid)) => (Role::Origin, pid),
-        Some(_) => return Err("the roles are gateway and origin".to_string()),
-    };
-    let pid =
-        pid.parse().map_err(|_| "write the id of a process, such as 4711 or origin=4711".to_string())?;
-    Ok(Server { role, meter: Meter::Process(pid) })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::result::Role;
     fn options(words: &str) -> Result<Options, String> {
         LoadArgs::from_words(words.split_whitespace())?.options().map_err(|error| error.to_string())
     }
@@ -401,7 +401,7 @@ mod tests {
             ("https://a/ --suite aes", "aes128-gcm-sha256"),
             ("https://a/ --group p-512", "x25519mlkem768"),
             ("https://a/ --signature rsa", "rsa-pss-sha256"),
-            ("http://a/ --pid server=5", "gateway and origin"),
+            ("http://a/ --pid server=5", "origin=PID"),
             ("http://a/ --data /no/such/file", "/no/such/file"),
             ("http://a/ --new-connection --handshake-only", "cannot be used with"),
         ] {

@@ -1,6 +1,6 @@
 //! One run: open, warm up, measure, drain, add up.
 
-use crate::accounting::{Accounts, Edge, Edges};
+use crate::accounting::{Accounts, Edges, Span};
 use crate::conductor::{Conducted, Conductor};
 use crate::connection::Desk;
 use crate::options::{Options, PerConnection, Schedule};
@@ -121,7 +121,7 @@ pub fn run(
         // Workers begin at different places of the mix.
         let number = index as u64 * 1_000_003;
         let desk = Desk::new(&mix, number, Recorder::new(waits), Instant::now());
-        let edges = Edges::new((index == 0).then_some(&accounts));
+        let edges = Edges::new(index, &accounts);
         let link = Link { outbox: &shared.outboxes[index], stop: &shared.stop };
         let outcome =
             Worker::new(policy, desk, edges, link).and_then(|worker| shared.work(worker, index, options));
@@ -139,13 +139,13 @@ pub fn run(
     })?;
     let mut parts = shared.parts.into_inner().unwrap_or_else(PoisonError::into_inner);
     parts.sort_by_key(|(index, ..)| *index);
-    let parts = parts.into_iter().map(|(_, recorder, edges)| (recorder, edges)).collect();
-    let Some(Conducted { threads, phases, mut seconds, partial }) = conducted else {
+    let parts = parts.into_iter().map(|(_, recorder, span)| (recorder, span)).collect();
+    let Some(Conducted { looks, phases, mut seconds, partial }) = conducted else {
         return Err(LoadError::NoWindow);
     };
     seconds.collect(&shared.outboxes);
     let seconds = seconds.into_window();
-    sum::up(Remains { options, accounts: &accounts, parts, threads, phases, seconds, partial })
+    sum::up(Remains { options, accounts: &accounts, parts, looks, phases, seconds, partial })
         .ok_or(LoadError::NoWindow)
 }
 
@@ -162,7 +162,7 @@ pub(crate) struct Shared {
 }
 
 /// A worker's number, and what it leaves behind.
-type Part = (usize, Recorder, (Edge, Edge));
+type Part = (usize, Recorder, Span);
 
 impl Shared {
     fn new(workers: usize) -> Self {

@@ -11,6 +11,8 @@
 mod accounting;
 mod args;
 mod assert;
+pub mod calibrate;
+pub mod ceiling;
 mod check;
 mod conductor;
 mod connection;
@@ -18,7 +20,10 @@ pub mod csv;
 mod engine;
 mod figures;
 mod interrupt;
+pub mod limit;
 pub mod live;
+mod machine;
+pub mod meter;
 mod metric;
 mod options;
 mod recorder;
@@ -42,6 +47,7 @@ pub use assert::{Assertion, AssertionError, Broken, check_all};
 pub use check::{ErrorClass, Expect};
 pub use engine::{LoadError, Phase, Progress, run};
 pub use interrupt::stop_on_signals;
+pub use machine::Machine;
 pub use metric::Metric;
 pub use options::{
     ArrivalKind, Close, Meter, Options, PerConnection, Phases, Policy, RateStep, RequestOptions, Resolve,
