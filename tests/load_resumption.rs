@@ -1,7 +1,6 @@
 //! The share of connections that resume: what `weir load` counts is what nginx and OpenSSL's `s_server` count.
 
 mod common;
-#[allow(dead_code)]
 mod servers;
 
 use common::load::{load_well, valid_or_late};

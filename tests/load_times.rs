@@ -200,7 +200,7 @@ fn poisson_arrivals_are_exponential_and_the_seed_decides() {
 #[test]
 fn a_ramp_offers_each_steps_rate_in_its_time() {
     undisturbed("a ramp", || {
-        let (result, arrivals) = arrivals(&["--rate", "100:1s,400:2s", "-d", "3s"]);
+        let (result, arrivals) = arrivals(&["--rate", "100:1s,400:2s"]);
         let planned: Vec<_> =
             result.steps.iter().map(|step| (step.rate, step.from_s, step.to_s, step.planned)).collect();
         assert_eq!(planned, [(100.0, 0.0, 1.0, 100), (400.0, 1.0, 3.0, 800)]);
