@@ -43,7 +43,7 @@ impl Server {
 }
 
 fn load(options: &Options) -> LoadResult {
-    let result = run(options, |_| {}).unwrap();
+    let result = run(options, &std::sync::mpsc::channel().1, |_| {}).unwrap();
     assert_eq!(result.validity, "valid", "{:?}", result.error_examples);
     result
 }

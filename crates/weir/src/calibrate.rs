@@ -13,7 +13,7 @@ use std::time::Duration;
 use std::{env, fs};
 use weir_load::calibrate::{CalibrateError, Settings, Step, calibrate};
 use weir_load::ceiling::{Ceilings, default_file};
-use weir_load::{LoadError, time};
+use weir_load::time;
 use weir_reactor::{cores, cores::Cores, limits};
 
 /// Measure what the load engine itself can do on this machine at most, and keep it for weir load.
@@ -86,7 +86,7 @@ pub(crate) fn run(args: CalibrateArgs) -> Outcome {
     });
     show("");
     let ceilings = ceilings.map_err(|error| match &error {
-        CalibrateError::Load { error: LoadError::Usage(_), .. } => Failure::usage(error),
+        CalibrateError::Load { error: load, .. } if load.is_usage() => Failure::usage(error),
         _ => Failure::run(error),
     })?;
     if ceilings.cells.is_empty() {

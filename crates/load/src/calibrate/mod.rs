@@ -49,7 +49,7 @@ pub enum CalibrateError {
         /// In which cell.
         cell: String,
         /// Why.
-        error: LoadError,
+        error: Box<LoadError>,
     },
     /// It was told to stop.
     #[error("interrupted: nothing was kept")]
@@ -98,7 +98,7 @@ pub fn calibrate(
             let Some((_, server)) = servers.iter().find(|(bytes, _)| *bytes == kind.bytes) else { continue };
             let options = options(kind, server, settings);
             let result = engine::run(&options, &mpsc::channel().1, |_| {})
-                .map_err(|error| CalibrateError::Load { cell: kind.cell.clone(), error })?;
+                .map_err(|error| CalibrateError::Load { cell: kind.cell.clone(), error: Box::new(error) })?;
             results[index].push(result);
         }
     }
