@@ -7,7 +7,7 @@ use crate::request::{Mix, Request};
 use std::time::Instant;
 use weir_http1::{BodyDecoder, Framing, Limits, Method, Parse, ResponseHead};
 use weir_tls::HandshakeKind;
-use weir_transport::{Transport, Wire};
+use weir_transport::{End, Transport, Wire};
 
 /// One connection.
 pub(crate) struct Connection {
@@ -218,7 +218,7 @@ impl Connection {
                 opened = true;
                 self.shook_hands(desk);
             }
-            self.read(&input, received.end.is_some(), opened, desk)
+            self.read(&input, received.end, opened, desk)
         });
         desk.input = input;
         outcome
@@ -257,7 +257,14 @@ impl Connection {
         Ok(())
     }
 
-    fn read(&mut self, input: &[u8], end: bool, opened: bool, desk: &mut Desk<'_>) -> Result<Outcome, Wrong> {
+    fn read(
+        &mut self,
+        input: &[u8],
+        end: Option<End>,
+        opened: bool,
+        desk: &mut Desk<'_>,
+    ) -> Result<Outcome, Wrong> {
+        let ends = end.is_some();
         match self.phase {
             Phase::Busy { planned, written, first } => {
                 if first.is_none() && !input.is_empty() {
@@ -265,22 +272,22 @@ impl Connection {
                 }
                 self.answer(input, end, desk)
             }
-            Phase::Ending if end => Ok(Outcome::Ended),
+            Phase::Ending if ends => Ok(Outcome::Ended),
             Phase::Ending => Ok(Outcome::Waits),
-            Phase::AwaitingTicket(_) if end || self.transport.tickets_received() > 0 => Ok(Outcome::Ticket),
+            Phase::AwaitingTicket(_) if ends || self.transport.tickets_received() > 0 => Ok(Outcome::Ticket),
             _ if !input.is_empty() => {
                 Err(Wrong::fixed(ErrorClass::Malformed, "bytes from the server before any request"))
             }
-            Phase::Opening(_) if end => {
+            Phase::Opening(_) if ends => {
                 Err(Wrong::fixed(ErrorClass::Closed, "the server closed the connection before it stood"))
             }
-            Phase::Idle if end => Ok(Outcome::Ended),
+            Phase::Idle if ends => Ok(Outcome::Ended),
             _ if opened => Ok(Outcome::Opened),
             _ => Ok(Outcome::Waits),
         }
     }
 
-    fn answer(&mut self, input: &[u8], end: bool, desk: &mut Desk<'_>) -> Result<Outcome, Wrong> {
+    fn answer(&mut self, input: &[u8], end: Option<End>, desk: &mut Desk<'_>) -> Result<Outcome, Wrong> {
         let mut at = 0;
         loop {
             let Some(body) = &mut self.body else {
@@ -299,18 +306,19 @@ impl Connection {
                 digest.update(&input[at..][decoded.data.clone()]);
             }
             at += decoded.consumed;
-            if end && at == input.len() && body.closes {
-                // What was framed by the connection's end is complete; anything else stays what it is.
+            if end == Some(End::Clean) && at == input.len() && body.closes {
+                // What was framed by the connection's end is complete; anything else stays what it is. An end of TLS
+                // without close_notify may be anybody's, and completes nothing (RFC 9112 section 9.8).
                 let _ = body.decoder.end_of_input();
             }
             if body.decoder.is_complete() {
-                return self.complete(at < input.len(), end, desk);
+                return self.complete(at < input.len(), end.is_some(), desk);
             }
             if decoded.consumed == 0 {
                 break;
             }
         }
-        if end {
+        if end.is_some() {
             return Err(Wrong::fixed(ErrorClass::Closed, "the connection ended before the answer did"));
         }
         self.kept.extend_from_slice(&input[at..]);

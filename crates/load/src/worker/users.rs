@@ -158,11 +158,11 @@ impl Worker<'_> {
         self.lose(key, Some(&TIMED_OUT));
     }
 
-    /// Ends all connections; requests that are still under way have timed out.
+    /// Ends all connections; requests that are still under way have timed out, unless the run was ended early.
     pub(super) fn end_all(&mut self) {
         for key in self.connections.keys() {
             let Some(connection) = self.connections.get(key) else { continue };
-            if connection.has_request() {
+            if connection.has_request() && self.link.stop.get().is_none() {
                 let (planned, written) = match connection.phase {
                     Phase::Busy { planned, written, .. } => (Some(planned), Some(written)),
                     Phase::Opening(purpose) => (purpose.planned(), None),
