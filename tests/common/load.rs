@@ -238,6 +238,10 @@ impl Timed {
     }
 }
 
+/// The connection, over TLS with a full handshake, that is made before the run to find out whether the server can be had. It
+/// has no request and is in no count.
+pub const TRIAL: u64 = 1;
+
 /// The smallest answer with a body.
 pub const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
