@@ -49,6 +49,9 @@ pub(crate) enum Phase {
     Busy { planned: Instant, written: Instant, first: Option<Instant> },
     /// The handshake is done, and nothing else is wanted but a session to resume: TLS 1.3 gives it afterwards.
     AwaitingTicket(Purpose),
+    /// All is done, and the server has said that it ends the connection: it goes first, so that the port waits for late
+    /// segments (TIME_WAIT, RFC 9293 section 3.6.1) on its side and not on ours.
+    Ending,
 }
 
 /// What a connection is made for.
@@ -79,12 +82,23 @@ pub(crate) enum Outcome {
     Waits,
     /// The connection stands.
     Opened,
-    /// The answer is complete, right or wrong; whether the connection takes another request.
-    Answered { wrong: Option<Wrong>, reusable: bool },
+    /// The answer is complete, right or wrong; what becomes of the connection.
+    Answered { wrong: Option<Wrong>, then: Then },
     /// There is a session to resume.
     Ticket,
     /// The server ended a connection that had no request.
     Ended,
+}
+
+/// What becomes of a connection after an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// It takes another request.
+    Reuse,
+    /// The server will end it.
+    AwaitEnd,
+    /// It is of no more use.
+    Close,
 }
 
 /// What all connections of a worker share.
@@ -251,6 +265,8 @@ impl Connection {
                 }
                 self.answer(input, end, desk)
             }
+            Phase::Ending if end => Ok(Outcome::Ended),
+            Phase::Ending => Ok(Outcome::Waits),
             Phase::AwaitingTicket(_) if end || self.transport.tickets_received() > 0 => Ok(Outcome::Ticket),
             _ if !input.is_empty() => {
                 Err(Wrong::fixed(ErrorClass::Malformed, "bytes from the server before any request"))
@@ -353,7 +369,11 @@ impl Connection {
         };
         // An answer that came before all of the request was sent leaves the connection in the middle of it.
         let sent = self.given == request.bytes(self.last).len();
-        let reusable = !(body.closes || self.last || more || end) && sent;
-        Ok(Outcome::Answered { wrong, reusable })
+        let then = match sent && !more && !end {
+            true if !(body.closes || self.last) => Then::Reuse,
+            true if body.closes => Then::AwaitEnd,
+            _ => Then::Close,
+        };
+        Ok(Outcome::Answered { wrong, then })
     }
 }
