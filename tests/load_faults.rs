@@ -1,5 +1,5 @@
-//! Servers with faults, and how connections are ended: `weir load` counts every fault once and in its class, and ends a
-//! connection as it is told.
+//! Servers with faults, and how connections are ended: `weir load` counts every fault once and in its class,
+//! and ends a connection as it is told.
 
 mod common;
 
@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use weir_load::result::LoadResult;
 
-/// One hundred requests, each 10 ms after the other, on sixteen connections: time enough between two on one connection
-/// for the server to do what it does there.
+/// One hundred requests, each 10 ms after the other, on sixteen connections: time enough between two on one
+/// connection for the server to do what it does there.
 const PLANNED: u64 = 100;
 const CONNECTIONS: u64 = 16;
 const PACED: [&str; 8] = ["-c", "16", "--rate", "100", "-d", "1s", "--warmup", "0s"];
@@ -126,31 +126,30 @@ fn an_end_instead_of_an_answer_is_counted_as_closed() {
 
 #[test]
 fn an_answer_that_is_cut_in_its_head_is_counted_as_closed() {
-    let server = Faulty::start(None, |peer| peer.answer("HTTP/1.1 200 OK\r\nContent-Le") && false);
+    let server = Faulty::start(None, |peer| last(peer, "HTTP/1.1 200 OK\r\nContent-Le"));
     server.counted_as("closed", &[]);
 }
 
 #[test]
 fn an_answer_that_is_cut_in_its_body_is_counted_as_closed() {
-    let server =
-        Faulty::start(None, |peer| peer.answer("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok") && false);
+    let server = Faulty::start(None, |peer| last(peer, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok"));
     server.counted_as("closed", &[]);
 }
 
 #[test]
 fn an_answer_that_is_cut_in_its_chunks_is_counted_as_closed() {
     let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
-    let server = Faulty::start(None, move |peer| peer.answer(format!("{head}2\r\nok\r\n")) && false);
+    let server = Faulty::start(None, move |peer| last(peer, format!("{head}2\r\nok\r\n")));
     server.counted_as("closed", &[]);
 }
 
-/// RFC 9112 section 9.8: over TLS an end without close_notify may be somebody else's doing, so that what it would have
-/// completed is not complete.
+/// RFC 9112 section 9.8: over TLS an end without close_notify may be somebody else's doing, so that what it
+/// would have completed is not complete.
 #[test]
 fn a_body_that_ends_with_the_connection_is_complete_only_if_that_ends_cleanly() {
     let certificates = Certificates::new();
     let until_close = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nok";
-    let clean = Faulty::start(Some(&certificates), move |peer| peer.answer(until_close) && false);
+    let clean = Faulty::start(Some(&certificates), move |peer| last(peer, until_close));
     let result = load_well(&[&[url(true, &clean.upstream).as_str(), "-k"], &PACED[..]].concat());
     assert_eq!((result.errors.len(), right(&result)), (0, PLANNED), "{:?}", result.error_examples);
     let truncated = Faulty::start(Some(&certificates), move |peer| {
@@ -162,7 +161,7 @@ fn a_body_that_ends_with_the_connection_is_complete_only_if_that_ends_cleanly() 
 
 #[test]
 fn bytes_that_are_no_http_are_counted_as_malformed() {
-    let server = Faulty::start(None, |peer| peer.answer("220 mail.example ESMTP\r\n") && false);
+    let server = Faulty::start(None, |peer| last(peer, "220 mail.example ESMTP\r\n"));
     server.counted_as("malformed", &[]);
 }
 
@@ -182,8 +181,8 @@ fn a_broken_tls_record_is_counted_as_tls() {
     server.counted_as("tls", &["-k"]);
 }
 
-/// Requests that never get an answer are not dropped from the distribution: they have taken at least as long as was waited
-/// for them, and what lies among them is a lower bound.
+/// Requests that never get an answer are not dropped from the distribution: they have taken at least as long
+/// as was waited for them, and what lies among them is a lower bound.
 #[test]
 fn answers_that_never_come_are_timeouts_and_censored() {
     let server = Faulty::start(None, |peer| {
@@ -257,7 +256,8 @@ fn redirects_are_answers_and_are_not_followed() {
     assert!(server.requests().iter().all(|request| request.head.starts_with("GET / HTTP/1.1\r\n")));
 }
 
-/// A server that is gone in the middle of a run: what it did before is a result, and what came then is counted.
+/// A server that is gone in the middle of a run: what it did before is a result, and what came then is
+/// counted.
 #[test]
 fn a_server_that_goes_away_is_refused_connections() {
     let certificates = Certificates::new();
@@ -318,7 +318,8 @@ fn connections_end_as_they_are_told_to() {
     }
 }
 
-/// The NSS key log format: a label, the client's random and a secret, in hexadecimal, for each secret of each connection.
+/// The NSS key log format: a label, the client's random and a secret, in hexadecimal, for each secret of each
+/// connection.
 #[test]
 fn the_key_log_has_the_secrets_of_every_connection() {
     let certificates = Certificates::new();
@@ -355,6 +356,12 @@ fn the_key_log_has_the_secrets_of_every_connection() {
             "SERVER_TRAFFIC_SECRET_0",
         ],
     );
+}
+
+/// Sends something and ends the connection.
+fn last(peer: &mut Peer, bytes: impl AsRef<[u8]>) -> bool {
+    peer.answer(bytes);
+    false
 }
 
 /// Ends the connection at once, over TLS without a word; what was to follow would fail.

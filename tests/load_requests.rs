@@ -50,7 +50,8 @@ fn several_urls_come_by_their_weights() {
     assert!((135..=170).contains(&paths["/a"]), "three of four: {paths:?}");
 }
 
-/// Method, path, fields and body come as they stand in the file, and each answer is held against its own line.
+/// Method, path, fields and body come as they stand in the file, and each answer is held against its own
+/// line.
 #[test]
 fn a_file_of_requests_is_sent_as_it_stands() {
     let server = Upstream::start(None, |peer| {

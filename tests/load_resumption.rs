@@ -1,4 +1,5 @@
-//! The share of connections that resume: what `weir load` counts is what nginx and OpenSSL's `s_server` count.
+//! The share of connections that resume: what `weir load` counts is what nginx and OpenSSL's `s_server`
+//! count.
 
 mod common;
 mod servers;
@@ -93,8 +94,8 @@ fn nginx_counts_the_same(kind: &Kind) {
     for share in SHARES {
         let Some(nginx) = Server::nginx_of_sessions(&certificates, kind.nginx) else { return };
         let result = run(kind, share, nginx.address(true), &certificates, &["--new-connection", "-c", "8"]);
-        // nginx writes a line for each request, and counts each connection: those that bring the first sessions may have
-        // no request. They are full handshakes.
+        // nginx writes a line for each request, and counts each connection: those that bring the first
+        // sessions may have no request. They are full handshakes.
         let opened = result.connections_opened + TRIAL;
         let mut asked = 0;
         let mut accepted = || {
@@ -131,7 +132,8 @@ fn openssl_counts_the_same(kind: &Kind) {
     }
 }
 
-/// A run with two workers, in which nothing went wrong and the asked share of the window's handshakes were resumptions.
+/// A run with two workers, in which nothing went wrong and the asked share of the window's handshakes were
+/// resumptions.
 fn run(
     kind: &Kind,
     share: u32,
