@@ -1,6 +1,7 @@
-//! `weir load` beside wrk and h2load, in turns against one origin: they tell of about the same rate and of equally many
-//! bytes. The bounds are wide, because this is a build without full optimisation on a machine that does other things too:
-//! what shows here is a device that counts other things than the others do, not one that is a little slower.
+//! `weir load` beside wrk and h2load, in turns against one origin: they tell of about the same rate and of
+//! equally many bytes. The bounds are wide, because this is a build without full optimisation on a machine
+//! that does other things too: what shows here is a device that counts other things than the others do, not
+//! one that is a little slower.
 
 mod common;
 

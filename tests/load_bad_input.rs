@@ -1,5 +1,5 @@
-//! What users of `weir load` get wrong, what servers get wrong for all of a run, and Ctrl-C: each ends soon, with a message
-//! that names it and an exit code.
+//! What users of `weir load` get wrong, what servers get wrong for all of a run, and Ctrl-C: each ends soon,
+//! with a message that names it and an exit code.
 
 mod common;
 
@@ -21,8 +21,8 @@ const BROKEN: i32 = 4;
 const CLEARTEXT: &str = "http://127.0.0.1:1/";
 const TLS: &str = "https://127.0.0.1:1/";
 
-/// Runs `weir load ARGS` for longer than a test waits, so that the message comes before the run: it must end with `code`,
-/// a message that has all of `parts`, no result and no panic.
+/// Runs `weir load ARGS` for longer than a test waits, so that the message comes before the run: it must end
+/// with `code`, a message that has all of `parts`, no result and no panic.
 fn ends(args: &[&str], code: i32, parts: &[&str]) {
     ends_as_it_is(&[args, &["-d", "60s"]].concat(), code, parts);
 }

@@ -1,17 +1,17 @@
-//! Servers with faults, and how connections are ended: `weir load` counts every fault once and in its class, and ends a
-//! connection as it is told.
+//! Servers with faults, and how connections are ended: `weir load` counts every fault once and in its class,
+//! and ends a connection as it is told.
 
 mod common;
 
-use common::load::{Loaded, OK, load, load_well, served, url};
+use common::load::{Loaded, OK, TRIAL, load, load_well, served, url};
 use common::{Certificates, DEADLINE, Ending, Peer, Upstream, poll_until};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use weir_load::result::LoadResult;
 
-/// One hundred requests, each 10 ms after the other, on sixteen connections: time enough between two on one connection
-/// for the server to do what it does there.
+/// One hundred requests, each 10 ms after the other, on sixteen connections: time enough between two on one
+/// connection for the server to do what it does there.
 const PLANNED: u64 = 100;
 const CONNECTIONS: u64 = 16;
 const PACED: [&str; 8] = ["-c", "16", "--rate", "100", "-d", "1s", "--warmup", "0s"];
@@ -28,7 +28,7 @@ impl Faulty {
         let (done, seen) = (Arc::new(AtomicU64::new(0)), AtomicU64::new(0));
         let counted = Arc::clone(&done);
         let upstream = Upstream::start(tls.map(|tls| tls.server().core()), move |peer| {
-            let mut first = (peer.index as u64) < CONNECTIONS;
+            let mut first = (peer.index as u64) < CONNECTIONS + TRIAL;
             while peer.request().is_some() {
                 // Each of the first connections has one request before the run begins.
                 if std::mem::take(&mut first) || seen.fetch_add(1, Ordering::SeqCst) % 5 != 4 {
@@ -54,8 +54,9 @@ impl Faulty {
         let due = BTreeMap::from([(class.to_owned(), done)]);
         assert_eq!(result.errors, due, "{:?}", result.error_examples);
         assert!(!result.error_examples[class].is_empty());
-        assert_eq!((result.requests, result.unsent.count), (PLANNED - done, 0));
-        assert!((result.error_ratio - 0.2).abs() < 1e-9, "{}", result.error_ratio);
+        // The last are answered behind the window where the machine is busy.
+        assert_eq!((right(result), result.unsent.count), (PLANNED - done, 0));
+        assert!((0.19..0.22).contains(&result.error_ratio), "{}", result.error_ratio);
         let due = format!("{done} {class}");
         assert!(
             result.validity.starts_with("invalid: ") && result.validity.contains(&due),
@@ -72,7 +73,10 @@ fn a_status_of_500_is_counted_as_status_and_the_connection_goes_on() {
     let server = Faulty::start(None, |peer| peer.answer("HTTP/1.1 500 Oh\r\nContent-Length: 4\r\n\r\noops"));
     let result = server.counted_as("status", &[]).result;
     assert!(result.error_examples["status"].contains("500"), "{:?}", result.error_examples);
-    assert_eq!((result.connections_opened, server.upstream.connections() as u64), (CONNECTIONS, CONNECTIONS));
+    assert_eq!(
+        (result.connections_opened, server.upstream.connections() as u64),
+        (CONNECTIONS, CONNECTIONS + TRIAL)
+    );
 }
 
 #[test]
@@ -99,7 +103,7 @@ fn a_body_of_the_right_length_and_the_wrong_content_is_found_by_its_hash() {
     let server = Faulty::start(None, |peer| peer.answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nko"));
     // Of "ok".
     let hash = "2689367b205c16ce32ed4200942b8b8b1e262dfc70d9bc9fbc77c49699a4f1df";
-    let result = server.counted_as("body", &["--expect-sha256", hash]).result;
+    let result = server.counted_as("digest", &["--expect-sha256", hash]).result;
     assert_eq!(result.connections_opened, CONNECTIONS);
 }
 
@@ -122,33 +126,32 @@ fn an_end_instead_of_an_answer_is_counted_as_closed() {
 
 #[test]
 fn an_answer_that_is_cut_in_its_head_is_counted_as_closed() {
-    let server = Faulty::start(None, |peer| peer.answer("HTTP/1.1 200 OK\r\nContent-Le") && false);
+    let server = Faulty::start(None, |peer| last(peer, "HTTP/1.1 200 OK\r\nContent-Le"));
     server.counted_as("closed", &[]);
 }
 
 #[test]
 fn an_answer_that_is_cut_in_its_body_is_counted_as_closed() {
-    let server =
-        Faulty::start(None, |peer| peer.answer("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok") && false);
+    let server = Faulty::start(None, |peer| last(peer, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok"));
     server.counted_as("closed", &[]);
 }
 
 #[test]
 fn an_answer_that_is_cut_in_its_chunks_is_counted_as_closed() {
     let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
-    let server = Faulty::start(None, move |peer| peer.answer(format!("{head}2\r\nok\r\n")) && false);
+    let server = Faulty::start(None, move |peer| last(peer, format!("{head}2\r\nok\r\n")));
     server.counted_as("closed", &[]);
 }
 
-/// RFC 9112 section 9.8: over TLS an end without close_notify may be somebody else's doing, so that what it would have
-/// completed is not complete.
+/// RFC 9112 section 9.8: over TLS an end without close_notify may be somebody else's doing, so that what it
+/// would have completed is not complete.
 #[test]
 fn a_body_that_ends_with_the_connection_is_complete_only_if_that_ends_cleanly() {
     let certificates = Certificates::new();
     let until_close = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nok";
-    let clean = Faulty::start(Some(&certificates), move |peer| peer.answer(until_close) && false);
+    let clean = Faulty::start(Some(&certificates), move |peer| last(peer, until_close));
     let result = load_well(&[&[url(true, &clean.upstream).as_str(), "-k"], &PACED[..]].concat());
-    assert_eq!((result.errors.len(), result.requests), (0, PLANNED), "{:?}", result.error_examples);
+    assert_eq!((result.errors.len(), right(&result)), (0, PLANNED), "{:?}", result.error_examples);
     let truncated = Faulty::start(Some(&certificates), move |peer| {
         peer.answer(until_close);
         shut(peer)
@@ -158,7 +161,7 @@ fn a_body_that_ends_with_the_connection_is_complete_only_if_that_ends_cleanly() 
 
 #[test]
 fn bytes_that_are_no_http_are_counted_as_malformed() {
-    let server = Faulty::start(None, |peer| peer.answer("220 mail.example ESMTP\r\n") && false);
+    let server = Faulty::start(None, |peer| last(peer, "220 mail.example ESMTP\r\n"));
     server.counted_as("malformed", &[]);
 }
 
@@ -178,8 +181,8 @@ fn a_broken_tls_record_is_counted_as_tls() {
     server.counted_as("tls", &["-k"]);
 }
 
-/// Requests that never get an answer are not dropped from the distribution: they have taken at least as long as was waited
-/// for them, and what lies among them is a lower bound.
+/// Requests that never get an answer are not dropped from the distribution: they have taken at least as long
+/// as was waited for them, and what lies among them is a lower bound.
 #[test]
 fn answers_that_never_come_are_timeouts_and_censored() {
     let server = Faulty::start(None, |peer| {
@@ -210,7 +213,7 @@ fn ends_of_idle_connections_are_no_errors() {
         }
     });
     let result = load_well(&[&[url(false, &server).as_str()], &PACED[..]].concat());
-    assert_eq!((result.errors.len(), result.requests), (0, PLANNED), "{:?}", result.error_examples);
+    assert_eq!((result.errors.len(), right(&result)), (0, PLANNED), "{:?}", result.error_examples);
     ends_after_three(&result, &server);
 }
 
@@ -234,7 +237,7 @@ fn ends_that_are_announced_are_no_errors() {
 /// The server's requests and connections are what the engine says of them.
 fn ends_after_three(result: &LoadResult, server: &Upstream) {
     let requests = server.requests().len() as u64;
-    assert_eq!(result.connections_opened, server.connections() as u64);
+    assert_eq!(result.connections_opened + TRIAL, server.connections() as u64);
     assert!(result.connections_opened >= requests / 3, "{} for {requests}", result.connections_opened);
     assert!(result.connections_opened_in_window > 0);
     assert!(result.answered_in_all <= requests && requests <= result.answered_in_all + CONNECTIONS);
@@ -249,11 +252,12 @@ fn redirects_are_answers_and_are_not_followed() {
     let loaded = load(&[&[url.as_str()], &PACED[..]].concat());
     assert_eq!((loaded.code, loaded.result.errors), (Some(1), counts("status", PLANNED)));
     let expected = load_well(&[&[url.as_str(), "--expect-status", "302"], &PACED[..]].concat());
-    assert_eq!((expected.errors.len(), expected.requests), (0, PLANNED));
+    assert_eq!((expected.errors.len(), right(&expected)), (0, PLANNED));
     assert!(server.requests().iter().all(|request| request.head.starts_with("GET / HTTP/1.1\r\n")));
 }
 
-/// A server that is gone in the middle of a run: what it did before is a result, and what came then is counted.
+/// A server that is gone in the middle of a run: what it did before is a result, and what came then is
+/// counted.
 #[test]
 fn a_server_that_goes_away_is_refused_connections() {
     let certificates = Certificates::new();
@@ -277,17 +281,21 @@ fn endings(close: &str, tls: Option<&Certificates>) -> Vec<Ending> {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let all = Arc::clone(&seen);
     let server = Upstream::start(tls.map(|tls| tls.server().core()), move |peer| {
+        let mut requests = 0;
         while peer.request().is_some() {
             // Nothing that would ask for an end: it is the engine's to make.
             peer.answer(OK);
+            requests += 1;
         }
-        all.lock().unwrap().push(peer.read_to_end());
+        if requests > 0 {
+            all.lock().unwrap().push(peer.read_to_end());
+        }
     });
     let url = url(tls.is_some(), &server);
     let flags = ["-k", "--requests-per-connection", "2", "--close", close];
     let result = load_well(&[&[url.as_str()], &PACED[..], &flags].concat());
     assert_eq!((result.errors.len(), result.asked.close.as_str()), (0, close), "{:?}", result.error_examples);
-    let connections = server.connections();
+    let connections = result.connections_opened as usize;
     assert!(connections >= 50, "{connections} for 100 requests");
     poll_until(DEADLINE, "the ends", || seen.lock().unwrap().len() == connections);
     std::mem::take(&mut seen.lock().unwrap())
@@ -310,7 +318,8 @@ fn connections_end_as_they_are_told_to() {
     }
 }
 
-/// The NSS key log format: a label, the client's random and a secret, in hexadecimal, for each secret of each connection.
+/// The NSS key log format: a label, the client's random and a secret, in hexadecimal, for each secret of each
+/// connection.
 #[test]
 fn the_key_log_has_the_secrets_of_every_connection() {
     let certificates = Certificates::new();
@@ -332,7 +341,7 @@ fn the_key_log_has_the_secrets_of_every_connection() {
             assert!(hexadecimal(secret) && secret.len() >= 64, "{line}");
             randoms.entry(random).or_default().push(label);
         }
-        assert_eq!(randoms.len() as u64, CONNECTIONS, "one random for each connection");
+        assert_eq!(randoms.len() as u64, CONNECTIONS + TRIAL, "one random for each connection");
         for found in randoms.values() {
             assert!(labels.iter().all(|label| found.contains(label)), "{found:?} for {version}");
         }
@@ -349,10 +358,21 @@ fn the_key_log_has_the_secrets_of_every_connection() {
     );
 }
 
+/// Sends something and ends the connection.
+fn last(peer: &mut Peer, bytes: impl AsRef<[u8]>) -> bool {
+    peer.answer(bytes);
+    false
+}
+
 /// Ends the connection at once, over TLS without a word; what was to follow would fail.
 fn shut(peer: &Peer) -> bool {
     let _ = peer.stream.tcp().shutdown(std::net::Shutdown::Both);
     false
+}
+
+/// Right answers to what was planned: each of the first connections had one more.
+fn right(result: &LoadResult) -> u64 {
+    result.answered_in_all - CONNECTIONS
 }
 
 fn counts(class: &str, count: u64) -> BTreeMap<String, u64> {

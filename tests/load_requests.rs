@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::load::{OK, load, load_well, url};
+use common::load::{OK, TRIAL, load, load_well, url};
 use common::{Certificates, Message, Upstream, Weir};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -43,14 +43,15 @@ fn several_urls_come_by_their_weights() {
     let server = answering();
     let [first, second] = ["a", "b?c=d"].map(|path| format!("{}{path}", url(false, &server)));
     let result = right(&[&[first.as_str(), &second, "--weights", "3,1"], &PACED[..]].concat());
-    assert_eq!((result.asked.mix, result.requests), (2, PLANNED as u64));
+    assert_eq!((result.asked.mix, result.response.count), (2, PLANNED as u64));
     let paths = paths(&server);
     assert_eq!(paths.keys().collect::<Vec<_>>(), ["/a", "/b?c=d"]);
     assert_eq!(paths.values().sum::<usize>(), PLANNED + 4);
     assert!((135..=170).contains(&paths["/a"]), "three of four: {paths:?}");
 }
 
-/// Method, path, fields and body come as they stand in the file, and each answer is held against its own line.
+/// Method, path, fields and body come as they stand in the file, and each answer is held against its own
+/// line.
 #[test]
 fn a_file_of_requests_is_sent_as_it_stands() {
     let server = Upstream::start(None, |peer| {
@@ -68,7 +69,7 @@ fn a_file_of_requests_is_sent_as_it_stands() {
     let url = url(false, &server);
     let args = [&[url.as_str(), "--requests", file.to_str().unwrap()], &PACED[..]].concat();
     let result = right(&args);
-    assert_eq!((result.asked.mix, result.requests), (2, PLANNED as u64));
+    assert_eq!((result.asked.mix, result.response.count), (2, PLANNED as u64));
     let paths = paths(&server);
     assert!((110..=160).contains(&paths["/read"]), "two of three: {paths:?}");
     for Message { head, body, .. } in server.requests().iter() {
@@ -95,7 +96,7 @@ fn connections_take_as_many_requests_as_they_are_told() {
         let server = answering();
         let result = right(&[&[url(false, &server).as_str()], &PACED[..], flags].concat());
         assert_eq!(result.asked.requests_per_connection, asked);
-        assert_eq!(result.connections_opened, server.connections() as u64);
+        assert_eq!(result.connections_opened + TRIAL, server.connections() as u64);
         let mut each = BTreeMap::<usize, Vec<bool>>::new();
         for request in server.requests().iter() {
             each.entry(request.connection).or_default().push(request.fields("connection").contains(&"close"));
@@ -129,7 +130,8 @@ fn connections_come_from_the_sources_in_turn() {
     assert_eq!(result.asked.sources, ["127.0.0.2", "127.0.0.3"]);
     let seen = sources.lock().unwrap();
     let of = |last: u8| seen.iter().filter(|ip| **ip == IpAddr::from([127, 0, 0, last])).count();
-    assert_eq!((of(2) + of(3), seen.len()), (PLANNED, PLANNED));
+    let all = PLANNED + TRIAL as usize;
+    assert_eq!((of(2) + of(3), seen.len()), (all, all));
     assert!(of(2).abs_diff(of(3)) <= 4, "{} and {}", of(2), of(3));
 }
 
@@ -176,7 +178,7 @@ fn a_socket_in_the_file_system_is_a_server_like_another() {
     });
     let flags = ["--unix-socket", path.to_str().unwrap()];
     let result = right(&[&["http://some.example/"], &PACED[..], &flags].concat());
-    assert_eq!(result.requests, PLANNED as u64);
+    assert_eq!(result.response.count, PLANNED as u64);
     let hosts = hosts.lock().unwrap();
     assert!(hosts.len() == PLANNED + 4 && hosts.iter().all(|host| host == "some.example"), "{hosts:?}");
 }
@@ -234,7 +236,9 @@ fn what_is_asked_for_in_tls_is_what_is_negotiated() {
             "{one:?}"
         );
         assert_eq!((one.count, result.handshakes.full), (PLANNED as u64, PLANNED as u64));
-        assert_eq!(result.handshake["full"].count, PLANNED as u64);
-        assert_eq!(result.connect.count, PLANNED as u64);
+        // The last connections are begun behind the window where the machine is busy.
+        let (connects, handshakes) = (result.connect.count, result.handshake["full"].count);
+        assert_eq!(connects, handshakes);
+        assert!((PLANNED as u64 * 9 / 10..=PLANNED as u64).contains(&connects), "{connects}");
     }
 }

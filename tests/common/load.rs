@@ -98,8 +98,9 @@ pub fn adds_up(result: &LoadResult) {
     assert!((window.seconds - result.window_s).abs() < 0.1, "{window:?}, {} s", result.window_s);
 }
 
-/// Measures alone among the tests of a file, and again where the machine was in the way, at most [`ATTEMPTS`] times, and
-/// prints why. `measure` fails only for what a busy machine does to times; what must hold on any machine it asserts.
+/// Measures alone among the tests of a file, and again where the machine was in the way, at most [`ATTEMPTS`]
+/// times, and prints why. `measure` fails only for what a busy machine does to times; what must hold on any
+/// machine it asserts.
 ///
 /// # Panics
 /// When no attempt was undisturbed.
@@ -124,7 +125,8 @@ pub fn undisturbed(what: &str, mut measure: impl FnMut() -> Result<(), String>) 
 /// How often a measurement is tried.
 pub const ATTEMPTS: usize = 6;
 
-/// Waits until half of the machine has been idle for a while, but not for ever: what disturbed may be there to stay.
+/// Waits until half of the machine has been idle for a while, but not for ever: what disturbed may be there
+/// to stay.
 fn wait_for_quiet() {
     let end = Instant::now() + Duration::from_secs(5);
     let mut quiet = 0;
@@ -152,8 +154,8 @@ pub fn ensure(ok: bool, why: impl FnOnce() -> String) -> Result<(), String> {
     if ok { Ok(()) } else { Err(why()) }
 }
 
-/// Says so when the run was invalid because its pacer was late: its bound is stricter than those here, and what was late
-/// shows in the distributions themselves.
+/// Says so when the run was invalid because its pacer was late: its bound is stricter than those here, and
+/// what was late shows in the distributions themselves.
 ///
 /// # Panics
 /// When it was invalid for any other reason.
@@ -198,9 +200,10 @@ pub struct Timed {
 }
 
 impl Timed {
-    /// Answers request number `n` (from 0, over all connections) of instant `read` when `until(n, read)` has come. The
-    /// first request on each connection is answered at once and is none of these: the engine sends it before the run,
-    /// on connections that are kept, so that both sides have made all that they make at the first use.
+    /// Answers request number `n` (from 0, over all connections) of instant `read` when `until(n, read)` has
+    /// come. The first request on each connection is answered at once and is none of these: the engine sends
+    /// it before the run, on connections that are kept, so that both sides have made all that they make at
+    /// the first use.
     pub fn start(
         tls: Option<Acceptor>,
         until: impl Fn(usize, Instant) -> Instant + Send + Sync + 'static,
@@ -208,7 +211,8 @@ impl Timed {
         let served = Arc::new(Mutex::new(Vec::<Served>::new()));
         let (all, next) = (Arc::clone(&served), AtomicUsize::new(0));
         let upstream = Upstream::start(tls, move |peer| {
-            // As the engine's own threads: where the system lets this one. Its clock is what theirs is compared with.
+            // As the engine's own threads: where the system lets this one. Its clock is what theirs is
+            // compared with.
             let _ = setpriority_process(None, -20);
             if peer.request().is_some() {
                 peer.answer(OK);
@@ -237,6 +241,10 @@ impl Timed {
         served
     }
 }
+
+/// The connection, over TLS with a full handshake, that is made before the run to find out whether the server
+/// can be had. It has no request and is in no count.
+pub const TRIAL: u64 = 1;
 
 /// The smallest answer with a body.
 pub const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";

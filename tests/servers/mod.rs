@@ -64,8 +64,8 @@ impl Server {
         Some(Self::nginx_with(&program, folder, &template, tls))
     }
 
-    /// nginx that writes of each request into the file `sessions` whether it came over a resumed session, with these lines
-    /// of configuration; on its port without TLS it tells how many connections it had.
+    /// nginx that writes of each request into the file `sessions` whether it came over a resumed session,
+    /// with these lines of configuration; on its port without TLS it tells how many connections it had.
     pub(crate) fn nginx_of_sessions(tls: &Certificates, settings: &str) -> Option<Self> {
         let program = peer("nginx")?;
         let template = fs::read_to_string(here("nginx-sessions.conf")).unwrap();
@@ -76,7 +76,8 @@ impl Server {
     /// nginx with a configuration whose places marked @..@ are filled in.
     fn nginx_with(program: &Path, folder: TempDir, template: &str, tls: &Certificates) -> Self {
         let path = folder.path();
-        // nginx takes no port 0. Whoever takes a free port before it does makes it fail, and it is tried again.
+        // nginx takes no port 0. Whoever takes a free port before it does makes it fail, and it is tried
+        // again.
         for _ in 0..10 {
             let (port, tls_port) = (free_port(), free_port());
             let configuration = template
@@ -131,7 +132,8 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // An error means that it has ended already. nginx takes its worker along only when it is asked to end.
+        // An error means that it has ended already. nginx takes its worker along only when it is asked to
+        // end.
         let pid = Pid::from_child(&self.child);
         let _ = kill_process(pid, Signal::TERM);
         let _ = self.child.wait();
