@@ -9,6 +9,16 @@ const FULL: f64 = 0.95;
 /// The share of what is used on shared cores from which on one part alone is called the limit.
 const DOMINATES: f64 = 0.75;
 
+/// Names the limit of a run. A server whose own cores are full is it; else the engine, if it found itself near the
+/// ceiling that it was calibrated to.
+pub fn of_run(parts: &Parts<'_>) -> Limit {
+    let near_ceiling = parts.load.ceiling.is_some() && parts.load.limit == Limit::Load;
+    match of(parts) {
+        Limit::SharedCores | Limit::Neither if near_ceiling => Limit::Load,
+        limit => limit,
+    }
+}
+
 /// Names the limit of a run from what each part used of its cores.
 pub fn of(parts: &Parts<'_>) -> Limit {
     let users = [
@@ -45,7 +55,7 @@ fn overlap(left: &[usize], right: &[usize]) -> bool {
 mod tests {
     use super::*;
     use crate::testing::load_result;
-    use weir_load::result::{Cost, ServerCost};
+    use weir_load::result::{Ceiling, Cost, ServerCost};
 
     fn limit(gateway: f64, origin: f64, load: f64, cores: [&[usize]; 3]) -> Limit {
         let server = |utilisation: f64, cores: &[usize]| ServerCost {
@@ -87,6 +97,26 @@ mod tests {
         assert_eq!(limit(0.7, 0.4, 0.4, SHARED), Limit::Neither);
         assert_eq!(limit(0.4, 0.3, 0.28, ONE), Limit::SharedCores);
         assert_eq!(limit(0.8, 0.1, 0.08, ONE), Limit::Gateway);
+    }
+
+    #[test]
+    fn an_engine_near_its_ceiling_is_the_limit_unless_a_server_is_full() {
+        let of = |gateway, ceiling: Option<f64>, limit| {
+            let mut result = load_result();
+            result.limit = limit;
+            result.ceiling = ceiling.map(|share| Ceiling { share, ..Ceiling::default() });
+            let gateway = ServerCost {
+                cost: Cost { utilisation: gateway, cores: 1, ..Cost::default() },
+                ..ServerCost::default()
+            };
+            let (gateway_cores, origin_cores, load_cores) = (&[0][..], &[1][..], &[2][..]);
+            let gateway = Some(&gateway);
+            of_run(&Parts { load: &result, gateway, origin: None, gateway_cores, origin_cores, load_cores })
+        };
+        assert_eq!(of(0.5, Some(0.85), Limit::Load), Limit::Load);
+        assert_eq!(of(0.5, Some(0.5), Limit::Neither), Limit::Neither);
+        assert_eq!(of(0.5, None, Limit::Load), Limit::Neither, "no ceiling is known: the cores decide");
+        assert_eq!(of(0.99, Some(0.85), Limit::Load), Limit::Gateway);
     }
 
     #[test]
