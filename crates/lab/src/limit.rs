@@ -1,61 +1,29 @@
 //! Who was the limit of a run: information beside its numbers, not a judgement on them.
 
 use crate::run::Parts;
+use weir_load::limit::{self, Part};
+use weir_load::result::Cost;
 pub use weir_load::result::Limit;
 
-/// Cores used this much are full: the rest is lost between window edges and scheduler ticks.
-const FULL: f64 = 0.95;
-
-/// The share of what is used on shared cores from which on one part alone is called the limit.
-const DOMINATES: f64 = 0.75;
-
-/// Names the limit of a run. A server whose own cores are full is it; else the engine, if it found itself near the
-/// ceiling that it was calibrated to.
-pub fn of_run(parts: &Parts<'_>) -> Limit {
-    let near_ceiling = parts.load.ceiling.is_some() && parts.load.limit == Limit::Load;
-    match of(parts) {
-        Limit::SharedCores | Limit::Neither if near_ceiling => Limit::Load,
-        limit => limit,
-    }
-}
-
-/// Names the limit of a run from what each part used of its cores.
+/// Names the limit of a run from what each part used of its cores, and from how near to its own ceiling the engine was.
 pub fn of(parts: &Parts<'_>) -> Limit {
-    let users = [
-        (Limit::Gateway, parts.gateway.map(|server| &server.cost), parts.gateway_cores),
-        (Limit::Origin, parts.origin.map(|server| &server.cost), parts.origin_cores),
-        (Limit::Load, Some(&parts.load.engine.cost), parts.load_cores),
-    ];
-    // Cores in use, not shares of cores: parts that share a set can then be added.
-    let used = users.map(|(who, cost, cores)| {
-        (who, cost.map_or(0.0, |cost| cost.utilisation * f64::from(cost.cores)), cores)
-    });
-    let full = |(_, cpu, cores): &(Limit, f64, &[usize])| {
-        let shared: f64 =
-            used.iter().filter(|(_, _, others)| overlap(cores, others)).map(|(_, cpu, _)| cpu).sum();
-        let available = cores.len().max(1) as f64;
-        *cpu > 0.0 && shared >= FULL * available
+    let part = |who, cost: Option<&Cost>, cores| {
+        let most = cost.map_or(0.0, |cost| f64::from(cost.cores));
+        Part { who, cpu: cost.map_or(0.0, |cost| cost.utilisation * most), most, cores }
     };
-    for part in used.iter().filter(|part| full(part)) {
-        let (who, cpu, cores) = part;
-        let shared: f64 =
-            used.iter().filter(|(_, _, others)| overlap(cores, others)).map(|(_, cpu, _)| cpu).sum();
-        if *cpu >= DOMINATES * shared {
-            return *who;
-        }
-    }
-    if used.iter().any(full) { Limit::SharedCores } else { Limit::Neither }
-}
-
-fn overlap(left: &[usize], right: &[usize]) -> bool {
-    left.iter().any(|core| right.contains(core))
+    let limit = limit::of(&[
+        part(Limit::Gateway, parts.gateway.map(|server| &server.cost), parts.gateway_cores),
+        part(Limit::Origin, parts.origin.map(|server| &server.cost), parts.origin_cores),
+        part(Limit::Load, Some(&parts.load.engine.cost), parts.load_cores),
+    ]);
+    parts.load.ceiling.as_ref().map_or(limit, |ceiling| limit::beside_ceiling(limit, ceiling.share))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::load_result;
-    use weir_load::result::{Ceiling, Cost, ServerCost};
+    use weir_load::result::{Ceiling, ServerCost};
 
     fn limit(gateway: f64, origin: f64, load: f64, cores: [&[usize]; 3]) -> Limit {
         let server = |utilisation: f64, cores: &[usize]| ServerCost {
@@ -101,22 +69,21 @@ mod tests {
 
     #[test]
     fn an_engine_near_its_ceiling_is_the_limit_unless_a_server_is_full() {
-        let of = |gateway, ceiling: Option<f64>, limit| {
+        let limit = |gateway, share: Option<f64>| {
             let mut result = load_result();
-            result.limit = limit;
-            result.ceiling = ceiling.map(|share| Ceiling { share, ..Ceiling::default() });
+            result.ceiling = share.map(|share| Ceiling { share, ..Ceiling::default() });
             let gateway = ServerCost {
                 cost: Cost { utilisation: gateway, cores: 1, ..Cost::default() },
                 ..ServerCost::default()
             };
             let (gateway_cores, origin_cores, load_cores) = (&[0][..], &[1][..], &[2][..]);
             let gateway = Some(&gateway);
-            of_run(&Parts { load: &result, gateway, origin: None, gateway_cores, origin_cores, load_cores })
+            of(&Parts { load: &result, gateway, origin: None, gateway_cores, origin_cores, load_cores })
         };
-        assert_eq!(of(0.5, Some(0.85), Limit::Load), Limit::Load);
-        assert_eq!(of(0.5, Some(0.5), Limit::Neither), Limit::Neither);
-        assert_eq!(of(0.5, None, Limit::Load), Limit::Neither, "no ceiling is known: the cores decide");
-        assert_eq!(of(0.99, Some(0.85), Limit::Load), Limit::Gateway);
+        assert_eq!(limit(0.5, None), Limit::Neither);
+        assert_eq!(limit(0.5, Some(0.79)), Limit::Neither);
+        assert_eq!(limit(0.5, Some(0.81)), Limit::Load);
+        assert_eq!(limit(0.99, Some(0.81)), Limit::Gateway);
     }
 
     #[test]

@@ -112,7 +112,7 @@ impl RunRecord {
 
     /// Judges again, by the rules of this program: what was stored may come from another version.
     pub fn judge(&mut self, experiment: &Experiment) {
-        self.limit = self.parts().map(|parts| limit::of_run(&parts));
+        self.limit = self.parts().map(|parts| limit::of(&parts));
         self.validity = validity::of(self, experiment);
     }
 

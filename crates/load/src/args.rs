@@ -1,13 +1,16 @@
 //! The command line of a run: the same words on `weir load` and in an experiment's `[load]` table.
 
-use crate::check::Expect;
+use crate::destination::host_port;
+use crate::digest::sha256;
 use crate::options::{
-    ArrivalKind, Close, Meter, Options, PerConnection, Phases, RateStep, RequestOptions, Schedule, Server,
-    Sni, TlsOptions,
+    ArrivalKind, Close, Options, PerConnection, Phases, RateStep, RequestOptions, Resolve, Route, Schedule,
+    Server, Sni, TlsOptions,
 };
-use crate::result::Role;
-use crate::target::Target;
+use crate::request::{field, requests_from_file};
+use crate::source::Sources;
+use crate::target::{Target, requests_of};
 use crate::usage::{Usage, size, time};
+use crate::{ceiling, meter};
 use clap::{Args, Command, FromArgMatches as _, ValueEnum};
 use std::fs;
 use std::io::{self, Read as _};
@@ -15,6 +18,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use weir_reactor::cores::Cores;
 use weir_tls::{Group, Signature, Suite, Version};
+use weir_transport::Endpoint;
 
 /// What a run is asked for, as words.
 #[derive(Args, Clone, Debug)]
@@ -32,7 +36,7 @@ pub struct LoadArgs {
     #[arg(short = 'X', long, value_name = "METHOD", help_heading = REQUESTS)]
     method: Option<String>,
     /// Header field, `Name: value`; may be repeated
-    #[arg(short = 'H', long = "header", value_name = "FIELD", value_parser = crate::request::field, help_heading = REQUESTS)]
+    #[arg(short = 'H', long = "header", value_name = "FIELD", value_parser = field, help_heading = REQUESTS)]
     fields: Vec<(String, String)>,
     /// Request body: a file, a size such as 64KiB, or - for standard input
     #[arg(long, value_name = "FILE|SIZE|-", help_heading = REQUESTS)]
@@ -40,6 +44,9 @@ pub struct LoadArgs {
     /// The only status that is right [default: 200 to 299]
     #[arg(long, value_name = "STATUS", help_heading = REQUESTS)]
     expect_status: Option<u16>,
+    /// The only SHA-256 of a body that is right, 64 hexadecimal digits
+    #[arg(long, value_name = "HEX", value_parser = sha256, help_heading = REQUESTS)]
+    expect_sha256: Option<[u8; 32]>,
     /// The only length of a body that is right, in bytes [default: N for a path /bytes/N, else as framed]
     #[arg(long, value_name = "BYTES", help_heading = REQUESTS)]
     expect_length: Option<u64>,
@@ -90,6 +97,18 @@ pub struct LoadArgs {
     /// Share of new TLS connections that resume a session, in percent; the others make full handshakes
     #[arg(long, value_name = "PCT", default_value_t = 0.0, requires = "life", help_heading = CONNECTIONS)]
     resume: f64,
+    /// Local addresses used in turn, such as 127.0.0.1-127.0.0.16
+    #[arg(long, value_name = "LIST", help_heading = CONNECTIONS)]
+    source: Option<Sources>,
+    /// The address of a host and port, instead of the resolver's; may be repeated
+    #[arg(long, value_name = "HOST:PORT:ADDRESS", help_heading = CONNECTIONS)]
+    resolve: Vec<Resolve>,
+    /// Connect to another host and port than the URL's
+    #[arg(long, value_name = "HOST:PORT", value_parser = host_port, help_heading = CONNECTIONS)]
+    connect_to: Option<(String, u16)>,
+    /// Connect to a socket in the file system
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["source", "resolve", "connect_to"], help_heading = CONNECTIONS)]
+    unix_socket: Option<PathBuf>,
     /// What TLS 1.2 sessions are resumed by: tickets where the server gives them, or ids alone
     #[arg(long, value_name = "HOW", default_value = "ticket", help_heading = CONNECTIONS)]
     resume_by: ResumeWord,
@@ -135,8 +154,17 @@ pub struct LoadArgs {
     key_log: Option<PathBuf>,
 
     /// A process whose CPU is accounted with that of its descendants; may be repeated
-    #[arg(long = "pid", value_name = "[ROLE=]PID", value_parser = process, help_heading = ACCOUNTS)]
-    servers: Vec<Server>,
+    #[arg(long, value_name = "[ROLE=]PID", value_parser = meter::process, help_heading = ACCOUNTS)]
+    pid: Vec<Server>,
+    /// A cgroup whose CPU is accounted: its directory; may be repeated
+    #[arg(long, value_name = "[ROLE=]DIR", value_parser = meter::cgroup, help_heading = ACCOUNTS)]
+    cgroup: Vec<Server>,
+    /// A shell command that prints CPU seconds so far or a cgroup's cpu.stat, for another machine over ssh; may be repeated
+    #[arg(long, value_name = "[ROLE=]COMMAND", value_parser = meter::command, help_heading = ACCOUNTS)]
+    cpu_command: Vec<Server>,
+    /// The ceilings of `weir calibrate` [default: those of this machine, where there are any]
+    #[arg(long, value_name = "FILE", help_heading = ACCOUNTS)]
+    ceilings: Option<PathBuf>,
 }
 
 const REQUESTS: &str = "Requests";
@@ -209,9 +237,15 @@ impl LoadArgs {
             return Err(Usage::new("URL", "", "at least one"));
         };
         let mut options = Options::new(first);
-        options.requests = self.requests()?;
+        (options.endpoint, options.requests) = self.requests()?;
         options.connections = self.connections;
         options.phases = Phases { warmup: self.warmup, settle: self.settle, window };
+        options.route = Route {
+            resolve: self.resolve,
+            connect_to: self.connect_to,
+            unix: self.unix_socket,
+            sources: self.source.map_or(Vec::new(), |sources| sources.0),
+        };
         options.workers = self.workers;
         options.cores = self.cores;
         let kind = match self.arrivals {
@@ -255,7 +289,8 @@ impl LoadArgs {
             identity: self.cert.zip(self.key),
             key_log: self.key_log,
         };
-        options.servers = self.servers;
+        options.servers = [self.pid, self.cgroup, self.cpu_command].concat();
+        options.ceilings = self.ceilings.or_else(|| ceiling::default_file().filter(|file| file.exists()));
         options.timeout = self.timeout;
         options.seed = self.seed;
         options.check()?;
@@ -270,20 +305,32 @@ impl LoadArgs {
             ("--key", &self.key),
             ("--key-log", &self.key_log),
             ("--requests", &self.requests),
+            ("--ceilings", &self.ceilings),
         ];
         files.into_iter().filter_map(|(flag, file)| Some((flag, file.clone()?))).collect()
     }
 
-    fn requests(&self) -> Result<Vec<RequestOptions>, Usage> {
+    /// Every URL in turn, or what the file says; the other words hold for each of them.
+    fn requests(&self) -> Result<(Endpoint, Vec<RequestOptions>), Usage> {
+        let (endpoint, mut requests) = requests_of(&self.urls, &self.weights)?;
+        if let Some(file) = &self.requests {
+            if let Some(url) = self.urls.iter().find(|url| url.path != "/") {
+                let allowed = "a URL without a path beside --requests, which has the paths";
+                return Err(Usage::new("URL", &url.to_string(), allowed));
+            }
+            requests = requests_from_file(file)?;
+        }
         let body = self.data.as_deref().map(body).transpose()?;
-        let each = self.urls.iter().map(|url| RequestOptions {
-            method: self.method.clone(),
-            fields: self.fields.clone(),
-            body: body.clone(),
-            expect: Expect { status: self.expect_status, length: self.expect_length },
-            ..RequestOptions::new(url.path.clone())
-        });
-        Ok(each.collect())
+        for request in &mut requests {
+            request.method = request.method.take().or_else(|| self.method.clone());
+            request.fields.extend(self.fields.iter().cloned());
+            request.body = request.body.take().or_else(|| body.clone());
+            let expect = &mut request.expect;
+            expect.status = expect.status.or(self.expect_status);
+            expect.length = expect.length.or(self.expect_length);
+            expect.sha256 = expect.sha256.or(self.expect_sha256);
+        }
+        Ok((endpoint, requests))
     }
 }
 
@@ -342,21 +389,10 @@ fn versions(text: &str) -> Result<Versions, String> {
         .ok_or_else(|| "the range has no version: write the lower one first, such as 1.2-1.3".to_string())
 }
 
-fn process(text: &str) -> Result<Server, String> {
-    let (role, pid) = match text.split_once('=') {
-        None => (Role::Gateway, text),
-        Some(("gateway", pid)) => (Role::Gateway, pid),
-        Some(("origin", pid)) => (Role::Origin, pid),
-        Some(_) => return Err("the roles are gateway and origin".to_string()),
-    };
-    let pid =
-        pid.parse().map_err(|_| "write the id of a process, such as 4711 or origin=4711".to_string())?;
-    Ok(Server { role, meter: Meter::Process(pid) })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::result::Role;
     fn options(words: &str) -> Result<Options, String> {
         LoadArgs::from_words(words.split_whitespace())?.options().map_err(|error| error.to_string())
     }
@@ -380,6 +416,10 @@ mod tests {
             options("https://a/ --tls 1.2-1.3 --group p-256,x25519 --sni none --alpn h2,http/1.1").unwrap();
         assert_eq!((o.tls.versions.len(), o.tls.groups.len(), o.tls.alpn.len()), (2, 2, 2));
         assert_eq!(o.tls.sni, Sni::None);
+        let o = options("http://a/x http://a/y --weights 3,1 --source 127.0.0.1-127.0.0.3").unwrap();
+        assert_eq!((o.requests[0].weight, o.requests[1].weight, o.route.sources.len()), (3, 1, 3));
+        let o = options("http://a/ --resolve a:80:127.0.0.9 --connect-to b:81").unwrap();
+        assert_eq!((o.route.resolve.len(), o.route.connect_to), (1, Some(("b".to_owned(), 81))));
         assert_eq!(options("http://a/ --pid origin=7").unwrap().servers[0].role, Role::Origin);
     }
 
@@ -401,8 +441,15 @@ mod tests {
             ("https://a/ --suite aes", "aes128-gcm-sha256"),
             ("https://a/ --group p-512", "x25519mlkem768"),
             ("https://a/ --signature rsa", "rsa-pss-sha256"),
-            ("http://a/ --pid server=5", "gateway and origin"),
+            ("http://a/ --pid server=5", "origin=PID"),
             ("http://a/ --data /no/such/file", "/no/such/file"),
+            ("http://a/x http://b/y", "http://b"),
+            ("http://a/x http://a/y --weights 3", "--weights"),
+            ("http://a/ --requests /no/such/file", "/no/such/file"),
+            ("http://a/ --source 127.0.0.9-127.0.0.1", "--source"),
+            ("http://a/ --resolve a", "--resolve"),
+            ("http://a/ --expect-sha256 00", "64"),
+            ("http://a/ --unix-socket /x --source 127.0.0.1", "cannot be used with"),
             ("http://a/ --new-connection --handshake-only", "cannot be used with"),
         ] {
             let error = options(words).unwrap_err();

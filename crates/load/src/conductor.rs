@@ -1,6 +1,6 @@
 //! The thread that conducts the workers: starts them together, watches the time, gathers the seconds.
 
-use crate::accounting::{Accounts, Threads};
+use crate::accounting::{Accounts, Look};
 use crate::engine::{Phase, Progress, Shared};
 use crate::options::Options;
 use crate::recorder::Window;
@@ -21,8 +21,8 @@ pub(crate) struct Conductor<'a> {
 
 /// What it has gathered.
 pub(crate) struct Conducted {
-    /// The servers' threads near the edges of the window.
-    pub(crate) threads: (Threads, Threads),
+    /// Looks at the servers near the edges of the window.
+    pub(crate) looks: (Look, Look),
     pub(crate) phases: Vec<PhaseTime>,
     pub(crate) seconds: Seconds,
     pub(crate) partial: bool,
@@ -73,19 +73,21 @@ impl Conductor<'_> {
                 return true;
             }
         };
-        let mut stopped = pass(&mut seconds, Phase::WarmUp, warm.min(from - POLL));
-        stopped |= !stopped && pass(&mut seconds, Phase::Settle, from - POLL);
+        let (start_lead, end_lead) = self.accounts.leads();
+        let before_window = from - POLL - start_lead;
+        let mut stopped = pass(&mut seconds, Phase::WarmUp, warm.min(before_window));
+        stopped |= !stopped && pass(&mut seconds, Phase::Settle, before_window);
         if stopped {
             return self.give_up(finished);
         }
-        let before = self.accounts.threads();
-        let stopped = pass(&mut seconds, Phase::Window, to);
+        let before = self.accounts.look();
+        let stopped = pass(&mut seconds, Phase::Window, to - end_lead);
         // Every worker looks in time, so that all end their windows at one instant.
         let to = if stopped { (Instant::now() + STOP_MARGIN).min(to) } else { to };
         if stopped {
             let _ = shared.stop.set(to);
         }
-        let after = self.accounts.threads();
+        let after = self.accounts.look();
         while !finished() {
             pass(&mut seconds, Phase::Drain, Instant::now() + 5 * POLL);
         }
@@ -98,7 +100,7 @@ impl Conductor<'_> {
         ];
         let phases = phases
             .map(|(name, from, to)| PhaseTime { name: name.to_string(), seconds: (to - from).as_secs_f64() });
-        Some(Conducted { threads: (before, after), phases: phases.into(), seconds, partial: stopped })
+        Some(Conducted { looks: (before, after), phases: phases.into(), seconds, partial: stopped })
     }
 
     /// Waits that long at most; whether the run is to end now.

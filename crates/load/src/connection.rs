@@ -1,8 +1,9 @@
 //! One connection of the engine: a request out, its answer in and checked.
 
 use crate::check::{Detail, ErrorClass, Wrong};
+use crate::digest::Digest;
 use crate::recorder::{Course, Recorder};
-use crate::request::Mix;
+use crate::request::{Mix, Request};
 use std::time::Instant;
 use weir_http1::{BodyDecoder, Framing, Limits, Method, Parse, ResponseHead};
 use weir_tls::HandshakeKind;
@@ -27,8 +28,6 @@ pub(crate) struct Connection {
     pub(crate) connected: Instant,
     /// Whether it offered a session because it is to resume.
     pub(crate) offered: bool,
-    /// The request's place in the mix.
-    number: u64,
     /// A partial head.
     kept: Vec<u8>,
     /// The head has been read.
@@ -36,6 +35,8 @@ pub(crate) struct Connection {
     /// Bytes of the request that the transport has been given, and whether it asks for the connection's end.
     given: usize,
     last: bool,
+    /// The place of the request in the mix.
+    place: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +67,7 @@ pub(crate) enum Purpose {
 struct Body {
     decoder: BodyDecoder,
     received: u64,
+    digest: Option<Digest>,
     status: u16,
     /// The server ends the connection after the answer.
     closes: bool,
@@ -91,9 +93,9 @@ pub(crate) struct Desk<'a> {
     pub(crate) recorder: Recorder,
     /// The time of the event that is being worked on.
     pub(crate) now: Instant,
-    pub(crate) mix: &'a Mix,
-    /// The next request's place in the mix.
-    pub(crate) number: u64,
+    mix: &'a Mix,
+    /// The place of the next request in the mix.
+    place: u64,
     input: Vec<u8>,
     head: ResponseHead,
     limits: Limits,
@@ -103,14 +105,14 @@ pub(crate) struct Desk<'a> {
 const PIECE: usize = 256 * 1024;
 
 impl<'a> Desk<'a> {
-    /// `number` is the first request's place in the mix.
-    pub(crate) fn new(mix: &'a Mix, number: u64, recorder: Recorder, now: Instant) -> Self {
+    /// The mix is begun at `place`.
+    pub(crate) fn new(mix: &'a Mix, place: u64, recorder: Recorder, now: Instant) -> Self {
         Self {
             wire: Wire::new(),
             recorder,
             now,
             mix,
-            number,
+            place,
             input: Vec::new(),
             head: ResponseHead::new(),
             limits: Limits::default(),
@@ -141,21 +143,21 @@ impl Connection {
             begun: now,
             connected: now,
             offered: false,
-            number: 0,
             kept: Vec::new(),
             body: None,
             given: 0,
             last: false,
+            place: 0,
         }
     }
 
     /// Begins the mix's next request.
     pub(crate) fn begin(&mut self, planned: Instant, desk: &mut Desk<'_>) -> Result<(), Wrong> {
         self.phase = Phase::Busy { planned, written: desk.now, first: None };
-        self.number = desk.number;
-        desk.number += 1;
         self.given = 0;
         self.last = self.answered + 1 >= self.quota;
+        self.place = desk.place;
+        desk.place += 1;
         self.give(desk)
     }
 
@@ -225,9 +227,13 @@ impl Connection {
         }
     }
 
+    fn request<'a>(&self, desk: &Desk<'a>) -> &'a Request {
+        desk.mix.nth(self.place)
+    }
+
     /// Gives the transport what it takes of the request without keeping much of it.
     fn give(&mut self, desk: &mut Desk<'_>) -> Result<(), Wrong> {
-        let bytes = desk.mix.nth(self.number).bytes(self.last);
+        let bytes = self.request(desk).bytes(self.last);
         while self.given < bytes.len() && self.transport.pending() == 0 {
             let piece = &bytes[self.given..bytes.len().min(self.given + PIECE)];
             self.transport.send(piece, &mut desk.wire)?;
@@ -273,6 +279,9 @@ impl Connection {
                 detail: Detail::Text(error.to_string()),
             })?;
             body.received += decoded.data.len() as u64;
+            if let Some(digest) = &mut body.digest {
+                digest.update(&input[at..][decoded.data.clone()]);
+            }
             at += decoded.consumed;
             if end && at == input.len() && body.closes {
                 // What was framed by the connection's end is complete; anything else stays what it is.
@@ -300,10 +309,7 @@ impl Connection {
         let length = match desk.head.parse(input, &desk.limits) {
             Ok(Parse::Complete(length)) => length,
             Ok(Parse::Partial) => return Ok(None),
-            Err(error) => {
-                let detail = Detail::Text(error.to_string());
-                return Err(Wrong { class: ErrorClass::Malformed, detail });
-            }
+            Err(error) => return Err(Wrong::no_http(input, &error)),
         };
         let status = desk.head.status;
         match status {
@@ -317,10 +323,11 @@ impl Connection {
             100..=199 => return Ok(Some(length)),
             _ => {}
         }
-        let framing = desk.head.framing(desk.mix.nth(self.number).method);
+        let framing = desk.head.framing(self.request(desk).method);
         let closes = !desk.head.persistent || framing == Framing::UntilClose;
         let decoder = BodyDecoder::new(framing, &desk.limits);
-        self.body = Some(Body { decoder, received: 0, status, closes });
+        let digest = self.request(desk).expect.digest();
+        self.body = Some(Body { decoder, received: 0, digest, status, closes });
         Ok(Some(length))
     }
 
@@ -328,14 +335,16 @@ impl Connection {
         let (Some(body), Phase::Busy { planned, written, first }) = (self.body.take(), self.phase) else {
             return Ok(Outcome::Waits);
         };
-        let request = desk.mix.nth(self.number);
         self.answered += 1;
         self.phase = Phase::Idle;
+        let request = self.request(desk);
         let bodiless = request.method == Method::Head;
         let wrong = if !request.expect.status_is_right(body.status) {
             Some(Wrong::number(ErrorClass::Status, "status", u64::from(body.status)))
         } else if !bodiless && !request.expect.length_is_right(body.received) {
             Some(Wrong::number(ErrorClass::Length, "a body of bytes:", body.received))
+        } else if !bodiless && !request.expect.digest_is_right(body.digest) {
+            Some(Wrong::fixed(ErrorClass::Digest, "a body with another SHA-256"))
         } else if more {
             Some(Wrong::fixed(ErrorClass::Malformed, "bytes behind the end of the answer"))
         } else {

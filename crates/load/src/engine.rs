@@ -1,17 +1,21 @@
 //! One run: open, warm up, measure, drain, add up.
 
-use crate::accounting::{Accounts, Edge, Edges};
+use crate::accounting::{Accounts, Edges, Span};
 use crate::conductor::{Conducted, Conductor};
 use crate::connection::Desk;
+use crate::destination;
 use crate::options::{Options, PerConnection, Schedule};
+use crate::ports::{self, Kernel};
 use crate::recorder::{Recorder, Window};
 use crate::request::Mix;
 use crate::result::{LoadResult, Second};
 use crate::rng::Rng;
 use crate::schedule::{Arrivals, Plan};
 use crate::seconds::Outbox;
+use crate::source;
 use crate::sum::{self, Remains};
 use crate::tls_client;
+use crate::trial::{Unreachable, trial};
 use crate::usage::Usage;
 use crate::worker::{Link, Policy, Worker};
 use rustix::process::setpriority_process;
@@ -35,9 +39,9 @@ pub enum LoadError {
     /// A TLS setting or file.
     #[error(transparent)]
     Tls(#[from] SettingsError),
-    /// The host has no address.
-    #[error("{0}")]
-    Resolve(io::Error),
+    /// The server is not there, or is not what the URL says.
+    #[error(transparent)]
+    Unreachable(#[from] Unreachable),
     /// It was ended before there was anything to tell.
     #[error("the run ended before its window began: nothing was measured")]
     NoWindow,
@@ -93,16 +97,22 @@ pub fn run(
 ) -> Result<LoadResult, LoadError> {
     options.check()?;
     let mix = Mix::new(options)?;
-    let address = options.endpoint.resolve().map_err(LoadError::Resolve)?;
+    let addresses = destination::resolve(options)?;
+    let budget = ports::budget(options, &addresses[0], &Kernel::read())?;
     let client = tls_client::client(options)?;
     let accounts = Accounts::open(&options.servers)?;
     if let Some(cores) = &options.cores {
         check_cores(cores)?;
     }
+    // A store of its own: what the server gives it is none of the run's.
+    let own = client.as_ref().map(|(client, name)| (client.core(), name));
+    let trial = trial(options, &addresses, own.as_ref().map(|(connector, name)| (connector, *name)))?;
+
     let shared = Shared::new(options.workers);
     let work = |index: usize| -> Result<(), io::Error> {
         let policy = Policy {
-            address,
+            address: trial.address.clone(),
+            sources: source::in_turn(&options.route.sources, index, options.workers),
             tls: client.as_ref().map(|(client, name)| (client.core(), name.clone())),
             connections: share(options.connections, index, options.workers),
             per_connection: options.policy.per_connection,
@@ -118,10 +128,9 @@ pub fn run(
         };
         let keeps = options.policy.per_connection == PerConnection::Unlimited;
         let waits = options.schedule != (Schedule::Closed { think: Duration::ZERO }) || !keeps;
-        // Workers begin at different places of the mix.
-        let number = index as u64 * 1_000_003;
-        let desk = Desk::new(&mix, number, Recorder::new(waits), Instant::now());
-        let edges = Edges::new((index == 0).then_some(&accounts));
+        let place = index as u64 * PLACES_APART;
+        let desk = Desk::new(&mix, place, Recorder::new(waits), Instant::now());
+        let edges = Edges::new(index, &accounts);
         let link = Link { outbox: &shared.outboxes[index], stop: &shared.stop };
         let outcome =
             Worker::new(policy, desk, edges, link).and_then(|worker| shared.work(worker, index, options));
@@ -139,15 +148,23 @@ pub fn run(
     })?;
     let mut parts = shared.parts.into_inner().unwrap_or_else(PoisonError::into_inner);
     parts.sort_by_key(|(index, ..)| *index);
-    let parts = parts.into_iter().map(|(_, recorder, edges)| (recorder, edges)).collect();
-    let Some(Conducted { threads, phases, mut seconds, partial }) = conducted else {
+    let parts = parts.into_iter().map(|(_, recorder, span)| (recorder, span)).collect();
+    let Some(Conducted { looks, phases, mut seconds, partial }) = conducted else {
         return Err(LoadError::NoWindow);
     };
     seconds.collect(&shared.outboxes);
     let seconds = seconds.into_window();
-    sum::up(Remains { options, accounts: &accounts, parts, threads, phases, seconds, partial })
-        .ok_or(LoadError::NoWindow)
+    let remains = Remains { options, accounts: &accounts, parts, looks, phases, seconds, partial };
+    let mut result = sum::up(remains).ok_or(LoadError::NoWindow)?;
+    let phases = options.phases;
+    let load = phases.warmup + phases.settle + phases.window;
+    result.warnings.extend(trial.warning(options));
+    result.warnings.extend(budget.and_then(|budget| budget.warning(result.connections_opened, load)));
+    Ok(result)
 }
+
+/// So far are the workers from each other in the mix: a prime, so that it is no multiple of a turn's length.
+const PLACES_APART: u64 = 1_000_003;
 
 /// What the workers and the thread that conducts them share; nothing of it is touched for each request.
 pub(crate) struct Shared {
@@ -162,7 +179,7 @@ pub(crate) struct Shared {
 }
 
 /// A worker's number, and what it leaves behind.
-type Part = (usize, Recorder, (Edge, Edge));
+type Part = (usize, Recorder, Span);
 
 impl Shared {
     fn new(workers: usize) -> Self {

@@ -1,18 +1,18 @@
-//! The request, built once and sent again and again.
+//! Requests, built once and sent again and again.
+
+mod file;
+mod mix;
+
+pub use file::requests_from_file;
+pub(crate) use mix::Mix;
 
 use crate::check::Expect;
-use crate::options::{Options, PerConnection};
+use crate::options::{Options, PerConnection, RequestOptions};
 use crate::target::known_length;
 use crate::usage::Usage;
 use weir_http1::{FieldName, Method, decimal};
 
-/// The requests in the order in which they are sent.
-#[derive(Debug)]
-pub(crate) struct Mix {
-    only: Request,
-}
-
-/// The bytes of a request, and what its answer must be.
+/// The bytes of one request, and what its answers must be.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) method: Method,
@@ -21,36 +21,23 @@ pub(crate) struct Request {
     last: Vec<u8>,
 }
 
-impl Mix {
-    pub(crate) fn new(options: &Options) -> Result<Self, Usage> {
-        Ok(Self { only: Request::new(options)? })
-    }
-
-    pub(crate) fn nth(&self, _number: u64) -> &Request {
-        &self.only
-    }
-}
-
 impl Request {
     /// Builds and checks it.
     ///
     /// # Errors
     /// When a method or a field cannot be sent.
-    pub(crate) fn new(options: &Options) -> Result<Self, Usage> {
-        let Some(asked) = options.requests.first() else {
-            return Err(Usage::new("URL", "", "at least one request"));
-        };
-        let method = asked.method.clone().unwrap_or(if asked.body.is_some() { "POST" } else { "GET" }.into());
-        if method.is_empty() || !method.bytes().all(is_token) {
-            return Err(Usage::new("-X", &method, "a method: letters, digits and !#$%&'*+-.^_`|~"));
-        }
-        let mut head = format!("{method} {} HTTP/1.1\r\n", asked.path).into_bytes();
+    fn new(asked: &RequestOptions, options: &Options) -> Result<Self, Usage> {
+        let name = asked.method.as_deref().unwrap_or(if asked.body.is_some() { "POST" } else { "GET" });
+        check_method(name).map_err(|allowed| Usage::new("-X", name, allowed))?;
+        let method = Method::of(name.as_bytes());
+        let mut head = format!("{name} {} HTTP/1.1\r\n", asked.path).into_bytes();
         if !asked.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
             head.extend_from_slice(format!("Host: {}\r\n", options.endpoint.authority()).as_bytes());
         }
         let mut closes = false;
         for (name, value) in &asked.fields {
-            check_field(name, value)?;
+            let refused = |allowed| Usage::new("-H", &format!("{name}: {value}"), allowed);
+            check_field(name, value).map_err(refused)?;
             let known = FieldName::of(name.as_bytes());
             closes |= known == FieldName::Connection && value.eq_ignore_ascii_case("close");
             head.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
@@ -67,21 +54,23 @@ impl Request {
         let per_connection = options.policy.per_connection;
         let asks = if closes { &b""[..] } else { b"Connection: close\r\n" };
         // Only what is ever sent is kept: bodies may be large.
-        let last = if per_connection != PerConnection::Unlimited { build(&head, asks) } else { Vec::new() };
+        let ends = matches!(per_connection, PerConnection::Requests { .. });
+        let last = if ends { build(&head, asks) } else { Vec::new() };
         let keep = if per_connection.is_single() { Vec::new() } else { build(&head, b"") };
-        let method = Method::of(method.as_bytes());
-        let mut expect = asked.expect;
-        let any_ok = expect.status.is_none_or(|status| status == 200);
-        if any_ok && method != Method::Head {
-            expect.length = expect.length.or_else(|| known_length(&asked.path));
-        }
-        Ok(Self { method, expect, keep, last })
+        Ok(Self { method, expect: expect(asked, method), keep, last })
     }
 
     /// The bytes; with `last`, those that ask for the connection's end.
     pub(crate) fn bytes(&self, last: bool) -> &[u8] {
         if last { &self.last } else { &self.keep }
     }
+}
+
+/// What is asked for, and the length that the path tells.
+fn expect(asked: &RequestOptions, method: Method) -> Expect {
+    let good = asked.expect.status.is_none_or(|status| status == 200) && method != Method::Head;
+    let told = known_length(&asked.path).filter(|_| good);
+    Expect { length: asked.expect.length.or(told), ..asked.expect }
 }
 
 /// Splits `Name: value`.
@@ -93,26 +82,26 @@ pub fn field(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_string(), value.trim().to_string()))
 }
 
-fn check_field(name: &str, value: &str) -> Result<(), Usage> {
-    let text = format!("{name}: {value}");
+/// Says what is allowed instead.
+fn check_method(name: &str) -> Result<(), &'static str> {
+    let good = !name.is_empty() && name.bytes().all(is_token);
+    if good { Ok(()) } else { Err("a method: letters, digits and !#$%&'*+-.^_`|~") }
+}
+
+/// Says what is allowed instead.
+fn check_field(name: &str, value: &str) -> Result<(), &'static str> {
     if name.is_empty() || !name.bytes().all(is_token) {
-        return Err(Usage::new(
-            "-H",
-            &text,
-            "a name of letters, digits and !#$%&'*+-.^_`|~ before the colon",
-        ));
+        return Err("a name of letters, digits and !#$%&'*+-.^_`|~ before the colon");
     }
     if value.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t') {
-        return Err(Usage::new("-H", &text, "a value without control characters"));
+        return Err("a value without control characters");
     }
     match FieldName::of(name.as_bytes()) {
         FieldName::ContentLength | FieldName::TransferEncoding => {
-            Err(Usage::new("-H", &text, "any field but the body's framing, which --data decides"))
+            Err("any field but the body's framing, which the body decides")
         }
-        FieldName::Expect => Err(Usage::new("-H", &text, "any field but Expect: the body is sent at once")),
-        FieldName::Upgrade => {
-            Err(Usage::new("-H", &text, "any field but Upgrade: only HTTP/1.1 is understood"))
-        }
+        FieldName::Expect => Err("any field but Expect: the body is sent at once"),
+        FieldName::Upgrade => Err("any field but Upgrade: only HTTP/1.1 is understood"),
         _ => Ok(()),
     }
 }
@@ -125,14 +114,12 @@ fn is_token(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::RequestOptions;
 
     fn built(change: impl FnOnce(&mut RequestOptions, &mut Options)) -> Result<Request, Usage> {
         let mut options = Options::new("http://127.0.0.1:8080/x?y".parse().unwrap());
         let mut request = options.requests.remove(0);
         change(&mut request, &mut options);
-        options.requests.push(request);
-        Request::new(&options)
+        Request::new(&request, &options)
     }
 
     fn text(bytes: &[u8]) -> &str {
@@ -153,6 +140,40 @@ mod tests {
         let head = "POST /x?y HTTP/1.1\r\nHOST: a\r\nX: 1\r\nContent-Length: 5\r\n";
         assert_eq!(text(request.bytes(false)), format!("{head}\r\nhello"));
         assert_eq!(text(request.bytes(true)), format!("{head}Connection: close\r\n\r\nhello"));
+    }
+
+    /// HEAD has no body, and another status another one.
+    #[test]
+    fn the_test_servers_path_tells_the_length() {
+        type Change = fn(&mut RequestOptions);
+        let table: [(Change, Option<u64>); 5] = [
+            (|_| {}, Some(7)),
+            (|request| request.expect.length = Some(8), Some(8)),
+            (|request| request.expect.status = Some(404), None),
+            (|request| request.method = Some("HEAD".into()), None),
+            (|request| request.path = "/".into(), None),
+        ];
+        for (change, length) in table {
+            let request = built(|request, _| {
+                request.path = "/bytes/7".into();
+                change(request);
+            });
+            assert_eq!(request.unwrap().expect.length, length);
+        }
+    }
+
+    #[test]
+    fn only_what_is_sent_is_kept() {
+        for (per_connection, keep, last) in [
+            (PerConnection::Unlimited, true, false),
+            (PerConnection::Requests { least: 1, most: 1 }, false, true),
+            (PerConnection::Requests { least: 1, most: 3 }, true, true),
+            (PerConnection::Handshake, false, false),
+        ] {
+            let request = built(|_, options| options.policy.per_connection = per_connection).unwrap();
+            let kept = (!request.bytes(false).is_empty(), !request.bytes(true).is_empty());
+            assert_eq!(kept, (keep, last), "{per_connection:?}");
+        }
     }
 
     #[test]

@@ -1,25 +1,22 @@
 //! The workers' parts become one result.
 
-use crate::accounting::{Accounts, Edge, Threads, cost};
+use crate::accounting::{Accounts, Look, Span, Work};
 use crate::check::ErrorClass;
 use crate::options::{ArrivalKind, Close, Options, PerConnection, Schedule};
 use crate::recorder::Recorder;
-use crate::result::{
-    Asked, EngineCost, Limit, LoadResult, Pacer, PhaseTime, SCHEMA, Second, Step, WorkerCost,
-};
+use crate::result::{Asked, EngineCost, LoadResult, Pacer, PhaseTime, SCHEMA, Second, Step};
 use crate::tls_client::settings;
-use crate::{stationarity, validity};
+use crate::{ceiling, limit, stationarity, validity};
 use std::fmt::Display;
 use std::time::Duration;
-use weir_reactor::cores;
 
 /// What the run left behind.
 pub(crate) struct Remains<'a> {
     pub(crate) options: &'a Options,
     pub(crate) accounts: &'a Accounts,
     /// Each worker's, in their order.
-    pub(crate) parts: Vec<(Recorder, (Edge, Edge))>,
-    pub(crate) threads: (Threads, Threads),
+    pub(crate) parts: Vec<(Recorder, Span)>,
+    pub(crate) looks: (Look, Look),
     pub(crate) phases: Vec<PhaseTime>,
     pub(crate) seconds: Vec<Second>,
     pub(crate) partial: bool,
@@ -27,34 +24,29 @@ pub(crate) struct Remains<'a> {
 
 /// Adds up; `None` when there was no window.
 pub(crate) fn up(remains: Remains<'_>) -> Option<LoadResult> {
-    let Remains { options, accounts, parts, threads, phases, seconds, partial } = remains;
-    let mut readings = None;
-    let mut workers = Vec::new();
+    let Remains { options, accounts, parts, looks, phases, seconds, partial } = remains;
+    let mut spans = Vec::new();
     let mut all: Option<Recorder> = None;
-    for (index, (recorder, (from, to))) in parts.into_iter().enumerate() {
-        let window = to.at - from.at;
-        let cpu = to.thread.saturating_sub(from.thread);
-        workers.push(WorkerCost {
-            core: options.cores.as_ref().map(|cores| cores.0[index % cores.0.len()]),
-            cpu_us: cpu.as_secs_f64() * 1e6,
-            utilisation: cpu.as_secs_f64() / window.as_secs_f64(),
-        });
-        if let (Some(from), Some(to)) = (from.processes, to.processes) {
-            readings = Some((from, to, window));
-        }
+    for (recorder, span) in parts {
+        spans.push(span);
         match &mut all {
             None => all = Some(recorder),
             Some(all) => all.merge(&recorder),
         }
     }
-    let (all, (from, to, window)) = (all?, readings?);
+    let all = all?;
     let within = all.within();
+    let work = Work {
+        requests: within.answered,
+        handshakes: within.handshakes,
+        paired: options.endpoint.tls && options.policy.per_connection.is_single(),
+    };
+    let account = accounts.settle(spans, &looks, work)?;
+    let window = account.window;
     let seconds_long = window.as_secs_f64();
     let error_count: u64 = within.errors.iter().sum();
     let ended = within.answered + error_count;
     let errors = ErrorClass::ALL.into_iter().zip(within.errors).filter(|(_, count)| *count > 0);
-    let cores = options.workers.min(cores::allowed().map_or(usize::MAX, |cores| cores.0.len())) as u32;
-    let busiest = workers.iter().map(|worker| worker.utilisation).fold(0.0, f64::max);
     let example = |(class, text): (&&str, &String)| ((*class).to_string(), text.clone());
     let mut result = LoadResult {
         schema: SCHEMA,
@@ -83,24 +75,28 @@ pub(crate) fn up(remains: Remains<'_>) -> Option<LoadResult> {
         connections_opened_in_window: within.connections,
         handshakes: all.handshakes(window),
         engine: EngineCost {
-            cost: cost(to.own_since(&from), window, cores, within.answered),
-            workers,
+            cost: account.engine,
+            workers: account.workers,
             loop_lag_p99_us: all.loop_lag.quantile_us(0.99).unwrap_or_else(|| all.loop_lag.max_us()),
             loop_lag_max_us: all.loop_lag.max_us(),
         },
-        servers: accounts.servers((&from, &to), (&threads.0, &threads.1), window, within.answered),
+        servers: account.servers,
         pacer: options.schedule.rate().map(|_| pacer(&all)),
-        limit: if busiest >= LIMIT { Limit::Load } else { Limit::Neither },
+        limit: account.limit,
         ..LoadResult::default()
     };
     result.warnings = warnings(&result, &all, &seconds);
+    match ceiling::of(options, &result) {
+        Ok(ceiling) => result.ceiling = ceiling,
+        Err(unfit) => result.warnings.push(unfit.to_string()),
+    }
+    if let Some(ceiling) = &result.ceiling {
+        result.limit = limit::beside_ceiling(result.limit, ceiling.share);
+    }
     result.seconds = seconds;
-    result.validity = validity::of(&result, options, &accounts.gone());
+    result.validity = validity::of(&result, options, &account.lost);
     Some(result)
 }
-
-/// A worker that is busy for this share of the window could not have done much more.
-const LIMIT: f64 = 0.95;
 
 fn pacer(all: &Recorder) -> Pacer {
     Pacer {

@@ -1,19 +1,21 @@
 //! Flags that cannot be followed, and the units in which they are written.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// A flag that cannot be followed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{flag}: `{value}` cannot be used; allowed: {allowed}")]
 pub struct Usage {
-    flag: &'static str,
+    flag: Cow<'static, str>,
     value: String,
     allowed: String,
 }
 
 impl Usage {
-    pub(crate) fn new(flag: &'static str, value: &str, allowed: &str) -> Self {
-        Self { flag, value: value.to_string(), allowed: allowed.to_string() }
+    /// `flag` may go on with the place in a file.
+    pub(crate) fn new(flag: impl Into<Cow<'static, str>>, value: &str, allowed: &str) -> Self {
+        Self { flag: flag.into(), value: value.to_string(), allowed: allowed.to_string() }
     }
 }
 

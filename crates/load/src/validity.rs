@@ -3,8 +3,8 @@
 use crate::options::Options;
 use crate::result::{LoadResult, Negotiated, Pacer};
 
-/// `valid`, or `invalid: ` and the reasons.
-pub(crate) fn of(result: &LoadResult, options: &Options, gone: &[String]) -> String {
+/// `valid`, or `invalid: ` and the reasons. `lost` says what of the servers could not be accounted.
+pub(crate) fn of(result: &LoadResult, options: &Options, lost: &[String]) -> String {
     let mut reasons = Vec::new();
     if !result.errors.is_empty() {
         let errors: Vec<String> =
@@ -16,9 +16,7 @@ pub(crate) fn of(result: &LoadResult, options: &Options, gone: &[String]) -> Str
     }
     reasons.extend(result.pacer.iter().flat_map(|pacer| pacing(pacer, result)));
     reasons.extend(negotiation(result, options).map(|reason| format!("negotiated ({reason})")));
-    for server in gone {
-        reasons.push(format!("{server} ended before the window did"));
-    }
+    reasons.extend(lost.iter().cloned());
     if reasons.is_empty() { "valid".to_string() } else { format!("invalid: {}", reasons.join("; ")) }
 }
 
@@ -91,7 +89,7 @@ mod tests {
         assert_eq!(judged(|r, _| r.errors = errors.into()), "invalid: errors (2 reset, 1 status)");
         assert!(judged(|r, _| r.requests = 0).contains("no request"));
         let options = Options::new("http://127.0.0.1/".parse().unwrap());
-        assert!(of(&sample(), &options, &["process 7".into()]).contains("process 7 ended"));
+        assert!(of(&sample(), &options, &["process 7 ended".into()]).contains("process 7 ended"));
     }
 
     #[test]

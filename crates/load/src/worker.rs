@@ -12,19 +12,24 @@ use crate::schedule::Arrivals;
 use crate::seconds::Outbox;
 use std::collections::VecDeque;
 use std::io;
-use std::net::SocketAddr;
+use std::iter::Cycle;
+use std::net::IpAddr;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
+use std::vec;
 use users::{Resting, User};
 use weir_reactor::{Events, Key, Reactor, Slab};
 use weir_tls::{Connector, PeerName};
+use weir_transport::Address;
 
 const CONNECTION: u8 = 1;
 const RESTING: u8 = 2;
 
 /// How this worker makes and uses its connections.
 pub(crate) struct Policy {
-    pub(crate) address: SocketAddr,
+    pub(crate) address: Address,
+    /// Used in turn; empty lets the system choose.
+    pub(crate) sources: Cycle<vec::IntoIter<IpAddr>>,
     pub(crate) tls: Option<(Connector, PeerName)>,
     pub(crate) connections: u32,
     pub(crate) per_connection: PerConnection,

@@ -3,6 +3,7 @@
 use crate::answer::{BYTES, CONTINUE, JSON, Status, TEXT, Terms};
 use crate::counters::Counters;
 use crate::date::Date;
+use crate::null;
 use crate::pattern;
 use crate::route::{Resource, Route};
 use std::sync::Arc;
@@ -46,7 +47,9 @@ pub(crate) struct Desk {
     pub(crate) date: Date,
     pub(crate) counters: Arc<[Counters]>,
     pub(crate) worker: usize,
-    input: Vec<u8>,
+    /// The null server's only answer.
+    null: Option<Arc<[u8]>>,
+    pub(crate) input: Vec<u8>,
     out: Vec<u8>,
     head: RequestHead,
     limits: Limits,
@@ -79,7 +82,12 @@ const COPIED: usize = 16 * 1024;
 const LINGER: Duration = Duration::from_secs(2);
 
 impl Desk {
-    pub(crate) fn new(now: Instant, counters: Arc<[Counters]>, worker: usize) -> Self {
+    pub(crate) fn new(
+        now: Instant,
+        counters: Arc<[Counters]>,
+        worker: usize,
+        null: Option<Arc<[u8]>>,
+    ) -> Self {
         Self {
             wire: Wire::new(),
             now,
@@ -87,6 +95,7 @@ impl Desk {
             date: Date::new(now),
             counters,
             worker,
+            null,
             input: Vec::new(),
             out: Vec::new(),
             head: RequestHead::new(),
@@ -106,6 +115,13 @@ impl Connection {
 
     /// Goes on as far as possible.
     pub(crate) fn visit(&mut self, readable: bool, writable: bool, desk: &mut Desk) -> Result<Needs, Fault> {
+        if !self.is_closing()
+            && let Some(answer) = desk.null.take()
+        {
+            let needs = null::visit(&mut self.transport, &answer, (readable, writable), desk);
+            desk.null = Some(answer);
+            return needs;
+        }
         if writable && self.transport.pending() > 0 {
             self.transport.advance(&mut desk.wire)?;
         }

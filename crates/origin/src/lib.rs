@@ -7,6 +7,9 @@
 //! | `/echo` | the request's body, streamed, framed as the request was |
 //! | `/stats` | what the origin has counted so far ([`Totals`]), JSON |
 //!
+//! With [`Settings::null`] it is the null server instead, which answers every read with the same bytes and looks at
+//! nothing.
+//!
 //! `?delay_ms=D` has the answer wait D milliseconds, never less; `?chunked=1` has it framed in chunks. Every answer is
 //! formed anew, `Date` included. Idle connections are never closed by the origin: when one ends is the business of
 //! whoever is being tested.
@@ -15,6 +18,7 @@ mod answer;
 mod connection;
 mod counters;
 mod date;
+mod null;
 pub mod pattern;
 mod route;
 mod settings;
@@ -45,6 +49,7 @@ pub struct Origin {
     ca: Option<TempDir>,
     cores: Option<cores::Cores>,
     mailboxes: Vec<Mailbox<Stop>>,
+    null: Option<Arc<[u8]>>,
     handle: Handle,
 }
 
@@ -63,6 +68,9 @@ impl Origin {
     pub fn bind(settings: &Settings) -> Result<Self, OriginError> {
         if settings.listen.is_empty() {
             return Err(OriginError::NoListener);
+        }
+        if let Some(length) = settings.null.filter(|length| *length > Settings::MOST_NULL) {
+            return Err(OriginError::NullTooLong(length));
         }
         let workers = match settings.workers {
             Some(0) => return Err(OriginError::NoWorkers),
@@ -100,7 +108,8 @@ impl Origin {
         }
         let counters: Vec<Counters> = (0..workers).map(|_| Counters::default()).collect();
         let handle = Handle { senders, counters: counters.into() };
-        Ok(Self { listeners, server, ca, cores: settings.cores.clone(), mailboxes, handle })
+        let null = settings.null.map(|length| null::answer(length).into());
+        Ok(Self { listeners, server, ca, cores: settings.cores.clone(), mailboxes, null, handle })
     }
 
     /// Where clients find it, in the order of the settings, with the ports that were bound.
@@ -137,7 +146,7 @@ impl Origin {
     /// # Errors
     /// When a worker cannot be started or its loop fails.
     pub fn run(self) -> Result<Totals, OriginError> {
-        let Self { listeners, server, ca, cores, mailboxes, handle } = self;
+        let Self { listeners, server, ca, cores, mailboxes, null, handle } = self;
         let workers = mailboxes.len();
         let mut gates: Vec<Vec<Gate>> = (0..workers).map(|_| Vec::new()).collect();
         for (endpoint, group) in listeners {
@@ -151,7 +160,7 @@ impl Origin {
         run_workers(workers, cores.as_ref(), |index| {
             let part = parts[index].lock().ok().and_then(|mut part| part.take());
             let Some((gates, mailbox)) = part else { return Ok(()) };
-            Worker::new(index, gates, mailbox, Arc::clone(&handle.counters))?.run()
+            Worker::new(index, gates, mailbox, Arc::clone(&handle.counters), null.clone())?.run()
         })?;
         drop(ca);
         Ok(handle.totals())

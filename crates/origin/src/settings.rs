@@ -22,6 +22,9 @@ pub struct Settings {
     pub cores: Option<Cores>,
     /// Tickets after each TLS 1.3 handshake; `None` is the default of [`weir_tls::ServerSettings`].
     pub tickets: Option<u32>,
+    /// Be the null server: answer every read with one and the same answer, a body of so many bytes, at most
+    /// [`Settings::MOST_NULL`], and look at nothing. For measuring clients alone.
+    pub null: Option<u64>,
 }
 
 /// Why the origin cannot run.
@@ -33,6 +36,9 @@ pub enum OriginError {
     /// A certificate that nobody would be shown.
     #[error("a certificate is given and no listener is https://")]
     UnusedCertificate,
+    /// An answer of the null server that is too long.
+    #[error("--null: `{0}` cannot be used; allowed: 0 to {most} bytes", most = Settings::MOST_NULL)]
+    NullTooLong(u64),
     /// No worker.
     #[error("0 workers: at least 1 is needed")]
     NoWorkers,
@@ -58,12 +64,20 @@ impl OriginError {
     pub fn is_usage(&self) -> bool {
         matches!(
             self,
-            Self::NoListener | Self::UnusedCertificate | Self::NoWorkers | Self::Cores(_) | Self::Tls(_)
+            Self::NoListener
+                | Self::UnusedCertificate
+                | Self::NullTooLong(_)
+                | Self::NoWorkers
+                | Self::Cores(_)
+                | Self::Tls(_)
         )
     }
 }
 
 impl Settings {
+    /// The longest body of the null server: each connection that does not read may wait for all of it.
+    pub const MOST_NULL: u64 = 16 << 20;
+
     /// The identity to present; a directory that holds its authority when it was made here.
     pub(crate) fn identity(&self) -> Result<(Identity, Option<TempDir>), OriginError> {
         if let Some((certificates, key)) = &self.identity {

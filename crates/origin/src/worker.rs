@@ -48,13 +48,14 @@ impl Worker {
         gates: Vec<Gate>,
         mailbox: Mailbox<Stop>,
         counters: Arc<[Counters]>,
+        null: Option<Arc<[u8]>>,
     ) -> io::Result<Self> {
         let reactor = Reactor::new()?;
         for (index, gate) in gates.iter().enumerate() {
             reactor.register(&gate.listener, Key::fixed(LISTENER, index as u32), Interest::READ)?;
         }
         mailbox.register(&reactor, Key::fixed(MAILBOX, 0))?;
-        let desk = Desk::new(reactor.now(), counters, index);
+        let desk = Desk::new(reactor.now(), counters, index, null);
         let connections = Slab::new(CONNECTION);
         Ok(Self { reactor, gates, mailbox, connections, desk, again: Vec::new(), deadline: None })
     }

@@ -14,8 +14,12 @@ struct Server {
 
 impl Server {
     fn start() -> Self {
+        Self::with(Settings::default())
+    }
+
+    fn with(settings: Settings) -> Self {
         let listen = vec!["http://127.0.0.1:0".parse().unwrap()];
-        let origin = Origin::bind(&Settings { listen, workers: Some(1), ..Settings::default() }).unwrap();
+        let origin = Origin::bind(&Settings { listen, workers: Some(1), ..settings }).unwrap();
         let (handle, address) = (origin.handle(), origin.addresses().next().unwrap());
         Self { handle, address, thread: thread::spawn(move || origin.run().unwrap()) }
     }
@@ -211,4 +215,35 @@ fn stats_tell_what_was_counted() {
     assert_eq!((json["answers"].as_u64(), json["bytes_sent"].as_u64()), (Some(1), Some(7)));
     assert_eq!(json["connections"].as_u64(), Some(2));
     server.stop();
+}
+
+#[test]
+fn the_null_server_answers_whatever_comes_with_the_same_bytes() {
+    let server = Server::with(Settings { null: Some(70_000), ..Settings::default() });
+    let mut stream = server.connect();
+    for request in ["GET / HTTP/1.1\r\nHost: a\r\n\r\n", "no request at all", "?"] {
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = vec![0; 70_000 + "HTTP/1.1 200 OK\r\nContent-Length: 70000\r\n\r\n".len()];
+        stream.read_exact(&mut answer).unwrap();
+        let body = answer.split_off(answer.len() - 70_000);
+        assert_eq!(answer, b"HTTP/1.1 200 OK\r\nContent-Length: 70000\r\n\r\n");
+        assert_eq!(body[..65_000], *pattern::from(0, 65_000));
+        assert_eq!(body[65_000..], *pattern::from(65_000, 5_000));
+    }
+    // The end of the client's stream ends the connection; a drain ends those that are left.
+    stream.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(stream.read(&mut [0]).unwrap(), 0);
+    let mut idle = server.connect();
+    idle.write_all(b"x").unwrap();
+    idle.read_exact(&mut [0; 17]).unwrap();
+    let totals = server.stop();
+    assert_eq!((totals.requests, totals.answers, totals.connections, totals.failed), (4, 4, 2, 0));
+}
+
+#[test]
+fn the_null_servers_answer_has_a_limit() {
+    let listen = vec!["http://127.0.0.1:0".parse().unwrap()];
+    let settings = Settings { listen, null: Some(Settings::MOST_NULL + 1), ..Settings::default() };
+    let error = Origin::bind(&settings).unwrap_err();
+    assert!(error.is_usage() && error.to_string().contains("--null: `16777217`"), "{error}");
 }

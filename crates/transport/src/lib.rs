@@ -5,13 +5,15 @@
 //! for both exists only while something waits. Reading goes into buffers that all connections of a core share
 //! ([`Wire`]).
 
+mod address;
 mod endpoint;
 
+pub use address::Address;
 pub use endpoint::Endpoint;
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use weir_reactor::socket::{self, Read};
 use weir_reactor::{Interest, Key, Reactor};
 use weir_tls::{Facts, Session, TlsError};
@@ -94,6 +96,24 @@ impl Transport {
     pub fn connect(address: SocketAddr, session: Option<Session>) -> Result<Self, Fault> {
         let socket = socket::connect(address).map_err(Fault::Connect)?;
         Ok(Self::new(socket, session, Phase::Connecting))
+    }
+
+    /// As [`Transport::connect`], to any address and from a local one that is named (`None`: the system chooses). A
+    /// socket in the file system has no local address.
+    ///
+    /// # Errors
+    /// As [`Transport::connect`] and bind(2).
+    pub fn connect_from(
+        source: Option<IpAddr>,
+        address: &Address,
+        session: Option<Session>,
+    ) -> Result<Self, Fault> {
+        let socket = match (address, source) {
+            (Address::Tcp(address), None) => socket::connect(*address),
+            (Address::Tcp(address), Some(source)) => socket::connect_from(source, *address),
+            (Address::Unix(path), _) => socket::connect_unix(path),
+        };
+        Ok(Self::new(socket.map_err(Fault::Connect)?, session, Phase::Connecting))
     }
 
     fn new(socket: OwnedFd, session: Option<Session>, phase: Phase) -> Self {
@@ -202,6 +222,16 @@ impl Transport {
         self.flush()
     }
 
+    /// Ends our side of the stream behind all that waits, by FIN alone: a TLS peer cannot tell whether it was cut off
+    /// (RFC 8446 section 6.1). The peer may go on sending.
+    ///
+    /// # Errors
+    /// As [`Transport::send`].
+    pub fn finish_bare(&mut self) -> Result<(), Fault> {
+        self.finishing = true;
+        self.flush()
+    }
+
     /// Goes on in cleartext: for what is left to tell a peer whose handshake failed. What waits is still sent.
     pub fn give_up_tls(&mut self) {
         self.session = None;
@@ -234,7 +264,7 @@ impl Transport {
         self.session.as_ref()?.facts()
     }
 
-    /// TLS 1.3 tickets that a client's side has received so far.
+    /// TLS 1.3 tickets that a client has received on this connection so far; 0 in cleartext.
     pub fn tickets_received(&self) -> u32 {
         self.session.as_ref().map_or(0, |session| session.tickets_received())
     }

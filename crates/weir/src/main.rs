@@ -1,5 +1,7 @@
 //! The `weir` program: one file per subcommand.
 
+#[cfg(feature = "lab")]
+mod calibrate;
 mod completions;
 #[cfg(feature = "lab")]
 mod load;
@@ -42,6 +44,8 @@ enum Command {
     Origin(origin::OriginArgs),
     #[cfg(feature = "lab")]
     Load(Box<load::Arguments>),
+    #[cfg(feature = "lab")]
+    Calibrate(calibrate::CalibrateArgs),
     #[cfg(feature = "lab")]
     Run(run::RunArgs),
     #[cfg(feature = "lab")]
@@ -92,6 +96,8 @@ fn main() -> ExitCode {
         Command::Origin(args) => origin::run(args),
         #[cfg(feature = "lab")]
         Command::Load(args) => load::run(*args),
+        #[cfg(feature = "lab")]
+        Command::Calibrate(args) => calibrate::run(args),
         #[cfg(feature = "lab")]
         Command::Run(args) => run::run(args),
         #[cfg(feature = "lab")]

@@ -33,6 +33,9 @@ pub(crate) struct OriginArgs {
     /// Tickets sent after each TLS 1.3 handshake
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=16))]
     tickets: Option<u32>,
+    /// Answer whatever comes with the same 200 and this many bytes, unread: the null server of weir calibrate
+    #[arg(long, value_name = "BYTES")]
+    null: Option<u64>,
 }
 
 const EXAMPLES: &str = "\
@@ -48,6 +51,7 @@ pub(crate) fn run(args: OriginArgs) -> Outcome {
         workers: args.workers,
         cores: args.cores,
         tickets: args.tickets,
+        null: args.null,
     };
     let (cert, key) = settings.identity.as_ref().map(|(cert, key)| (&**cert, &**key)).unzip();
     let files = [("--cert", cert), ("--key", key)];

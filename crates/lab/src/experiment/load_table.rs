@@ -185,7 +185,8 @@ fn flag_words(flags: &Command, key: &str, value: &Value) -> Result<Vec<String>, 
         Value::Array(items) => items.iter().map(text).collect::<Result<Vec<_>, _>>()?,
         single => vec![text(single)?],
     };
-    match (flag.get_value_delimiter(), flag.get_action()) {
+    let delimiter = flag.get_value_delimiter().or_else(|| is_named(flag, "LIST").then_some(','));
+    match (delimiter, flag.get_action()) {
         (Some(delimiter), _) => Ok(vec![format!("--{name}={}", texts.join(&delimiter.to_string()))]),
         (None, ArgAction::Append) => Ok(texts.iter().map(|text| format!("--{name}={text}")).collect()),
         (None, _) if texts.len() == 1 => Ok(vec![format!("--{name}={}", texts[0])]),
@@ -256,6 +257,7 @@ mod tests {
             ("header = ['X-Run: 1', 'X-More: a b']", "--header=X-Run: 1 --header=X-More: a b"),
             ("header = 'X-Run: 1'", "--header=X-Run: 1"),
             ("alpn = ['h2', 'http/1.1']", "--alpn=h2,http/1.1"),
+            ("source = ['127.0.0.2', '127.0.0.3']", "--source=127.0.0.2,127.0.0.3"),
             ("alpn = 'http/1.1'", "--alpn=http/1.1"),
             ("insecure = false", ""),
             ("data = '64KiB'", "--data=64KiB"),

@@ -13,7 +13,12 @@ fn live() -> Progress {
         p50_us: Some(61.5),
         p99_us: Some(1234.5),
     };
-    Progress { phase: Phase::Window, left: Duration::from_millis(6200), last: Some(second), answered: 182_034 }
+    Progress {
+        phase: Phase::Window,
+        left: Duration::from_millis(6200),
+        last: Some(second),
+        answered: 182_034,
+    }
 }
 
 fn history(requests: impl IntoIterator<Item = u64>) -> History {

@@ -234,7 +234,7 @@ impl Worker<'_> {
         let (session, offered) = session.unzip();
         let now = self.desk.now;
         let deadline = now + self.policy.timeout;
-        match Transport::connect(self.policy.address, session) {
+        match Transport::connect_from(self.policy.sources.next(), &self.policy.address, session) {
             Ok(transport) => {
                 self.desk.recorder.counters.connections += 1;
                 let mut connection = Connection::new(transport, purpose, now, deadline);
@@ -392,7 +392,8 @@ impl Worker<'_> {
         let Some(mut connection) = self.connections.remove(key) else { return };
         match self.policy.close {
             // Its end is a courtesy.
-            Close::Graceful | Close::Fin => drop(connection.transport.finish()),
+            Close::Graceful => drop(connection.transport.finish()),
+            Close::Fin => drop(connection.transport.finish_bare()),
             Close::Reset => connection.transport.reset(),
         }
     }

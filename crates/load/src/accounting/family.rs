@@ -1,0 +1,278 @@
+//! What the kernel tells of processes at one instant: CPU of each and of its threads, and of children that have ended.
+
+use super::clock;
+use rustix::param::clock_ticks_per_second;
+use rustix::thread::{CpuSet, sched_getaffinity};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::time::Duration;
+
+/// Processes at one instant, by their ids.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Family(pub(crate) BTreeMap<u32, Life>);
+
+/// One process.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Life {
+    pub(crate) parent: u32,
+    /// When it was started, in ticks since boot: together with the id, which is used again, it names one process.
+    pub(crate) started: u64,
+    /// What it has used, by its own clock.
+    pub(crate) cpu: Duration,
+    /// What its children (and theirs) had used that have ended and that it has waited for. In ticks, of 10 ms mostly.
+    pub(crate) waited: Duration,
+    /// What each of its threads has used.
+    pub(crate) threads: BTreeMap<u32, Duration>,
+}
+
+/// CPU of processes that have ended between two instants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) cpu: Duration,
+    /// Those that were there at the first instant; of those that came and went nobody knows the number.
+    pub(crate) known: usize,
+}
+
+/// The threads that worked between two instants.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Working {
+    pub(crate) threads: usize,
+    /// The cores that they are allowed.
+    pub(crate) cores: Vec<usize>,
+}
+
+impl Family {
+    /// The processes `roots` and their descendants.
+    pub(crate) fn of(roots: impl IntoIterator<Item = u32>) -> Self {
+        let all = stats();
+        let parents: Vec<(u32, u32)> = all.iter().map(|(pid, life)| (*pid, life.parent)).collect();
+        Self::seen(descendants(roots, &parents), all)
+    }
+
+    /// Just these processes.
+    pub(crate) fn just(pids: impl IntoIterator<Item = u32>) -> Self {
+        let pids: Vec<u32> = pids.into_iter().collect();
+        let all = pids.iter().filter_map(|pid| Some((*pid, stat(*pid)?))).collect();
+        Self::seen(pids, all)
+    }
+
+    fn seen(pids: impl IntoIterator<Item = u32>, mut all: BTreeMap<u32, Life>) -> Self {
+        let life = |pid: u32| {
+            let mut life = all.remove(&pid)?;
+            life.cpu = clock::of_process(pid).and_then(clock::now)?;
+            let threads = numbers(&format!("/proc/{pid}/task"));
+            life.threads = threads.filter_map(|tid| Some((tid, thread_cpu(pid, tid)?))).collect();
+            Some((pid, life))
+        };
+        Self(pids.into_iter().filter_map(life).collect())
+    }
+
+    /// The process `pid`, if it is still the one that was started then.
+    pub(crate) fn same(&self, pid: u32, started: u64) -> Option<&Life> {
+        self.0.get(&pid).filter(|life| life.started == started)
+    }
+
+    /// CPU of processes that have ended since `before`, as far as their parents have waited for them and are here
+    /// themselves: what they had used before counts to the instant when they ended, so it is taken off again. A process
+    /// whose parent does not wait (it ignores SIGCHLD), or has ended without waiting, takes its account with it.
+    pub(crate) fn ended_since(&self, before: &Self) -> Ended {
+        let mut ended = Ended::default();
+        let mut known: BTreeMap<u32, Duration> = BTreeMap::new();
+        for (pid, life) in &before.0 {
+            if self.same(*pid, life.started).is_none() {
+                ended.known += 1;
+                if let Some(heir) = self.heir(before, life) {
+                    *known.entry(heir).or_default() += life.cpu + life.waited;
+                }
+            }
+        }
+        for (pid, life) in &self.0 {
+            let earlier = before.same(*pid, life.started).map_or(Duration::ZERO, |life| life.waited);
+            let waited = life.waited.saturating_sub(earlier);
+            ended.cpu += waited.saturating_sub(known.get(pid).copied().unwrap_or_default());
+        }
+        ended
+    }
+
+    /// The nearest ancestor of a process of `before` that is still here.
+    fn heir(&self, before: &Self, life: &Life) -> Option<u32> {
+        let mut parent = life.parent;
+        // No chain of ancestors is longer than there are processes.
+        for _ in 0..before.0.len() {
+            let of_parent = before.0.get(&parent)?;
+            if self.same(parent, of_parent.started).is_some() {
+                return Some(parent);
+            }
+            parent = of_parent.parent;
+        }
+        None
+    }
+
+    /// The threads that worked since `before`. One that used less than 1 % of the window does not count, unless all are
+    /// like that.
+    pub(crate) fn working_since(&self, before: &Self, window: Duration) -> Working {
+        let mut threads: Vec<(Duration, u32)> = Vec::new();
+        for (pid, life) in &self.0 {
+            let earlier = before.same(*pid, life.started);
+            let had = |tid: &u32| earlier.and_then(|life| life.threads.get(tid)).copied().unwrap_or_default();
+            threads.extend(life.threads.iter().map(|(tid, cpu)| (cpu.saturating_sub(had(tid)), *tid)));
+        }
+        let most = threads.iter().map(|thread| thread.0).max().unwrap_or_default();
+        threads.retain(|(used, _)| *used >= (window / 100).min(most));
+        let mut cores = BTreeSet::new();
+        for (_, tid) in &threads {
+            let Some(tid) = rustix::process::Pid::from_raw(*tid as i32) else { continue };
+            if let Ok(set) = sched_getaffinity(Some(tid)) {
+                cores.extend((0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core)));
+            }
+        }
+        Working { threads: threads.len(), cores: cores.into_iter().collect() }
+    }
+
+    /// Peak resident memory, summed. Memory that processes share counts for each of them.
+    pub(crate) fn rss_peak_kib(&self) -> u64 {
+        self.0.keys().filter_map(|pid| rss_peak_kib(*pid)).sum()
+    }
+}
+
+impl Working {
+    /// How many cores these threads can use at once: those that they are allowed, but no more than there are threads.
+    pub(crate) fn usable(&self) -> u32 {
+        self.cores.len().min(self.threads).max(1) as u32
+    }
+}
+
+/// The largest resident size that a process has had (`VmHWM`).
+fn rss_peak_kib(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().trim_end_matches("kB").trim().parse().ok()
+}
+
+/// The first number of /proc/PID/task/TID/schedstat: nanoseconds on a CPU.
+fn thread_cpu(pid: u32, tid: u32) -> Option<Duration> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
+    Some(Duration::from_nanos(text.split(' ').next()?.parse().ok()?))
+}
+
+/// `roots` and their descendants.
+fn descendants(roots: impl IntoIterator<Item = u32>, parents: &[(u32, u32)]) -> Vec<u32> {
+    let mut family: Vec<u32> = roots.into_iter().collect();
+    let mut at = 0;
+    while at < family.len() {
+        let parent = family[at];
+        let children = parents.iter().filter(|(_, ppid)| *ppid == parent).map(|(pid, _)| *pid);
+        let new: Vec<u32> = children.filter(|pid| !family.contains(pid)).collect();
+        family.extend(new);
+        at += 1;
+    }
+    family
+}
+
+/// Every process, without CPU of its own and threads.
+fn stats() -> BTreeMap<u32, Life> {
+    numbers("/proc").filter_map(|pid| Some((pid, stat(pid)?))).collect()
+}
+
+fn stat(pid: u32) -> Option<Life> {
+    parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// /proc/PID/stat as proc_pid_stat(5) has it.
+fn parse_stat(text: &str) -> Option<Life> {
+    // The name may hold anything, parentheses too: what follows the last one is field 3 and the rest.
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+    let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+    let (parent, cutime, cstime, started) = (field(4)?, field(16)?, field(17)?, field(22)?);
+    let waited = Duration::from_secs(cutime + cstime) / clock_ticks_per_second().max(1) as u32;
+    Some(Life { parent: u32::try_from(parent).ok()?, started, waited, ..Life::default() })
+}
+
+/// The entries of a directory that are numbers.
+fn numbers(directory: &str) -> impl Iterator<Item = u32> + use<> {
+    let entries = fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    /// Process, parent, own CPU, CPU of children waited for; all started at 1.
+    fn family(lives: &[(u32, u32, u64, u64)]) -> Family {
+        let life = |&(pid, parent, cpu, waited)| {
+            let life = Life { parent, started: 1, cpu: ms(cpu), waited: ms(waited), ..Life::default() };
+            (pid, life)
+        };
+        Family(lives.iter().map(life).collect())
+    }
+
+    #[test]
+    fn descendants_of_one_and_of_several() {
+        let parents = [(1, 0), (2, 1), (3, 2), (4, 1), (5, 3)];
+        assert_eq!(descendants([2], &parents), [2, 3, 5]);
+        assert_eq!(descendants([4], &parents), [4]);
+        assert_eq!(descendants([2, 3], &parents), [2, 3, 5], "nobody twice");
+    }
+
+    #[test]
+    fn what_ended_is_told_by_whoever_waited_for_it() {
+        let before = family(&[(1, 0, 50, 100), (2, 1, 300, 0), (3, 2, 40, 20)]);
+        let ended = |after: &[(u32, u32, u64, u64)]| family(after).ended_since(&before);
+        let all_there = [(1, 0, 60, 100), (2, 1, 310, 0), (3, 2, 45, 20)];
+        assert_eq!(ended(&all_there), Ended::default());
+        // Born and ended in between: 70 ms, and nobody knew it before.
+        assert_eq!(ended(&[(1, 0, 60, 170), all_there[1], all_there[2]]), Ended { cpu: ms(70), known: 0 });
+        // 3 ended: of the 100 ms that 2 tells, 60 were used before.
+        assert_eq!(ended(&[all_there[0], (2, 1, 310, 100)]), Ended { cpu: ms(40), known: 1 });
+        // 2 and 3 ended, 3 first: 1 tells 480 ms, of which 360 were used before.
+        assert_eq!(ended(&[(1, 0, 60, 580)]), Ended { cpu: ms(120), known: 2 });
+        // Nobody waited: nothing is known, and nothing is taken off what is.
+        assert_eq!(ended(&[all_there[0], all_there[1]]), Ended { cpu: ms(0), known: 1 });
+        assert_eq!(ended(&[]), Ended { cpu: ms(0), known: 3 });
+    }
+
+    #[test]
+    fn an_id_that_is_used_again_is_another_process() {
+        let before = family(&[(1, 0, 0, 0), (2, 1, 300, 0)]);
+        let mut after = family(&[(1, 0, 0, 400), (2, 1, 5, 0)]);
+        after.0.get_mut(&2).unwrap().started = 9;
+        assert_eq!(after.ended_since(&before), Ended { cpu: ms(100), known: 1 });
+        assert!(after.same(2, 1).is_none() && after.same(2, 9).is_some());
+    }
+
+    #[test]
+    fn lines_of_proc_stat() {
+        let fields = |name: &str| {
+            format!("12 ({name}) S 7 12 12 0 -1 4194560 1 2 3 4 50 60 11 4 20 0 3 0 987654 1 2 3")
+        };
+        for name in ["sh", "a b", "a) R 1 (b"] {
+            let life = parse_stat(&fields(name)).unwrap();
+            assert_eq!((life.parent, life.started), (7, 987_654), "{name}");
+            let ticks = clock_ticks_per_second() as f64;
+            assert!((life.waited.as_secs_f64() - 15.0 / ticks).abs() < 1e-9);
+        }
+        for text in ["", "12 (sh", "12 (sh) S 7", "12 (sh) S x 12 12 0 -1 1 1 2 3 4 5 6 7 8 9 10 11 12 13 14"]
+        {
+            assert_eq!(parse_stat(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn threads_that_did_nothing_do_not_count() {
+        let with = |threads: &[(u32, u64)]| {
+            let threads = threads.iter().map(|(tid, cpu)| (*tid, ms(*cpu))).collect();
+            Family([(1, Life { threads, ..Life::default() })].into())
+        };
+        let before = with(&[(1, 100), (2, 100), (3, 0)]);
+        let working = |after: &[(u32, u64)]| with(after).working_since(&before, ms(1000)).threads;
+        assert_eq!(working(&[(1, 600), (2, 105), (3, 9)]), 1);
+        assert_eq!(working(&[(1, 600), (2, 110), (3, 10)]), 3);
+        assert_eq!(working(&[(1, 100), (2, 104), (3, 4)]), 2, "where all did little, those that did most");
+        assert_eq!(working(&[]), 0);
+    }
+}

@@ -1,0 +1,197 @@
+//! One server: where its CPU is read, and what it used.
+
+use super::cgroup::Cgroup;
+use super::command::{self, Sample, Silence};
+use super::family::{Family, Working};
+use super::process::Process;
+use crate::options::{Meter, Server as Named};
+use crate::result::Role;
+use crate::usage::Usage;
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+/// A server to account.
+#[derive(Debug)]
+pub(super) struct Server {
+    pub(super) role: Role,
+    gauge: Gauge,
+    /// How long a look took when it was tried.
+    look: Duration,
+}
+
+/// Where a server's CPU is read.
+#[derive(Debug)]
+enum Gauge {
+    Process(Process),
+    Cgroup(Cgroup, String),
+    Command(String),
+}
+
+/// What a look at a server saw.
+#[derive(Debug)]
+pub(super) struct Sight {
+    family: Family,
+    /// What a command told.
+    sample: Option<Result<Sample, Silence>>,
+}
+
+/// What one server used.
+pub(super) struct Used {
+    pub(super) cpu: Option<Duration>,
+    pub(super) source: String,
+    /// 0 is not known.
+    pub(super) cores: u32,
+    /// As [`crate::limit::Part::most`] and [`crate::limit::Part::cores`].
+    pub(super) most: f64,
+    pub(super) set: Vec<usize>,
+    pub(super) rss_peak_kib: Option<u64>,
+}
+
+impl Server {
+    pub(super) fn open(Named { role, meter }: &Named) -> Result<Self, Usage> {
+        let begun = Instant::now();
+        let gauge = match meter {
+            Meter::Process(pid) => match Process::open(*pid) {
+                Some(process) => Gauge::Process(process),
+                None => return Err(Usage::new("--pid", &pid.to_string(), PIDS)),
+            },
+            Meter::Cgroup(directory) => {
+                let name = directory.display().to_string();
+                match Cgroup::open(directory) {
+                    Ok(cgroup) => Gauge::Cgroup(cgroup, name),
+                    Err(error) => {
+                        return Err(Usage::new("--cgroup", &name, &format!("{CGROUPS}; here: {error}")));
+                    }
+                }
+            }
+            Meter::Command(text) => match command::sample(text) {
+                Ok(_) => Gauge::Command(text.clone()),
+                Err(silence) => {
+                    let allowed = format!("{COMMANDS}; when it was tried, {silence}");
+                    return Err(Usage::new("--cpu-command", text, &allowed));
+                }
+            },
+        };
+        Ok(Self { role: *role, gauge, look: begun.elapsed() })
+    }
+
+    pub(super) fn name(&self) -> String {
+        match &self.gauge {
+            Gauge::Process(process) => format!("process {}", process.pid),
+            Gauge::Cgroup(_, name) => format!("cgroup {name}"),
+            Gauge::Command(text) => format!("command {text}"),
+        }
+    }
+
+    /// Its clocks; nothing for a command.
+    pub(super) fn read(&self) -> Vec<Option<Duration>> {
+        match &self.gauge {
+            Gauge::Process(process) => process.read(),
+            Gauge::Cgroup(cgroup, _) => vec![cgroup.read()],
+            Gauge::Command(_) => Vec::new(),
+        }
+    }
+
+    /// How long before the window's start to begin a look.
+    pub(super) fn start_lead(&self) -> Duration {
+        match &self.gauge {
+            Gauge::Command(_) => self.look / 2,
+            Gauge::Process(_) | Gauge::Cgroup(..) => self.look,
+        }
+    }
+
+    /// How long before the window's end to begin a look.
+    pub(super) fn end_lead(&self) -> Duration {
+        match &self.gauge {
+            Gauge::Command(_) => self.look / 2,
+            Gauge::Process(_) | Gauge::Cgroup(..) => Duration::ZERO,
+        }
+    }
+
+    /// Looks at its processes and threads, or runs its command.
+    pub(super) fn look(&self) -> Sight {
+        match &self.gauge {
+            Gauge::Process(process) => Sight { family: process.look(), sample: None },
+            Gauge::Cgroup(cgroup, _) => Sight { family: Family::just(cgroup.pids()), sample: None },
+            Gauge::Command(text) => Sight { family: Family::default(), sample: Some(command::sample(text)) },
+        }
+    }
+
+    /// What it used, or why that is not known.
+    pub(super) fn used(
+        &self,
+        readings: (&[Option<Duration>], &[Option<Duration>]),
+        (before, after): (&Sight, &Sight),
+        window: Duration,
+    ) -> Result<Used, String> {
+        let mut source = self.name();
+        let looks = (&before.family, &after.family);
+        match &self.gauge {
+            Gauge::Process(process) => {
+                if readings.1.first().is_none_or(Option::is_none) {
+                    return Err(format!("process {} ended before the window did", process.pid));
+                }
+                let (cpu, ended) = process.used(readings, looks);
+                if ended.known > 0 || !ended.cpu.is_zero() {
+                    let seconds = ended.cpu.as_secs_f64();
+                    let _ =
+                        write!(source, " ({seconds:.2} s of it by processes that ended, in ticks of 10 ms)");
+                }
+                let working = after.family.working_since(&before.family, window);
+                Ok(Used::by(cpu, source, working, None, Some(after.family.rss_peak_kib())))
+            }
+            Gauge::Cgroup(cgroup, _) => {
+                let (Some(Some(from)), Some(Some(to))) = (readings.0.first(), readings.1.first()) else {
+                    return Err(format!("{source} was gone before the window's end"));
+                };
+                let working = after.family.working_since(&before.family, window);
+                let cpu = to.saturating_sub(*from);
+                Ok(Used::by(cpu, source, working, cgroup.quota(), cgroup.memory_peak_kib()))
+            }
+            Gauge::Command(_) => {
+                let sample = |sight: &Sight, edge| match &sight.sample {
+                    Some(Ok(sample)) => Ok(*sample),
+                    Some(Err(silence)) => Err(format!("{source} at the window's {edge}: {silence}")),
+                    None => Err(format!("{source} was not run at the window's {edge}")),
+                };
+                let (from, to) = (sample(before, "start")?, sample(after, "end")?);
+                let (cpu, apart) = command::scaled(&from, &to, window)
+                    .ok_or_else(|| format!("{source} told less CPU at the window's end than at its start"))?;
+                let (apart, window) = (apart.as_secs_f64(), window.as_secs_f64());
+                let _ = write!(
+                    source,
+                    " (scaled from {apart:.3} s to the window of {window:.3} s; cores not known)"
+                );
+                Ok(Used { cpu: Some(cpu), ..Used::nothing(source) })
+            }
+        }
+    }
+}
+
+const PIDS: &str = "[gateway=|origin=]PID, the id of a process that runs";
+
+const CGROUPS: &str = "[gateway=|origin=]DIR, the directory of a cgroup with `usage_usec` in cpu.stat \
+                       (version 2) or with cpuacct.usage (version 1)";
+
+const COMMANDS: &str = "[gateway=|origin=]COMMAND, a shell command that prints within 5 s the CPU used so far: \
+                        seconds as a decimal number, a cgroup's cpu.stat, or lines of \
+                        /proc/PID/task/*/schedstat";
+
+impl Used {
+    /// By threads of this machine.
+    fn by(
+        cpu: Duration,
+        source: String,
+        working: Working,
+        quota: Option<f64>,
+        rss_peak_kib: Option<u64>,
+    ) -> Self {
+        let cores = working.usable();
+        let most = f64::from(cores).min(quota.unwrap_or(f64::INFINITY));
+        Self { cpu: Some(cpu), source, cores, most, set: working.cores, rss_peak_kib }
+    }
+
+    pub(super) fn nothing(source: String) -> Self {
+        Self { cpu: None, source, cores: 0, most: 0.0, set: Vec::new(), rss_peak_kib: None }
+    }
+}

@@ -1,0 +1,137 @@
+use super::*;
+use crate::options::Meter;
+use crate::result::Role;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+fn named(meter: Meter) -> Named {
+    Named { role: Role::Origin, meter }
+}
+
+/// One worker that spins for `time` between its edges, with looks around them.
+fn account(accounts: &Accounts, time: Duration, between: impl FnOnce()) -> Account {
+    let mut edges = Edges::new(0, accounts);
+    let before = accounts.look();
+    edges.start();
+    let end = Instant::now() + time;
+    between();
+    while Instant::now() < end {
+        std::hint::spin_loop();
+    }
+    edges.end();
+    let looks = (before, accounts.look());
+    let work = Work { requests: 10, handshakes: 0, paired: false };
+    accounts.settle(vec![edges.both().unwrap()], &looks, work).unwrap()
+}
+
+const SOME_TIME: Duration = Duration::from_millis(50);
+
+#[test]
+fn this_process_as_server_and_as_engine() {
+    let accounts = Accounts::open(&[named(Meter::Process(std::process::id()))]).unwrap();
+    let account = account(&accounts, SOME_TIME, || {});
+    assert!(account.window >= SOME_TIME && account.lost.is_empty(), "{account:?}");
+    let [server] = &account.servers[..] else { panic!("{account:?}") };
+    assert_eq!(server.role, Role::Origin);
+    assert!(server.source.starts_with(&format!("process {}", std::process::id())), "{}", server.source);
+    assert!(server.cost.cpu_us > 0.0 && server.cost.cores >= 1 && server.rss_peak_kib > Some(0));
+    assert_eq!(server.cost.cpu_us_per_request, Some(server.cost.cpu_us / 10.0));
+    assert_eq!(server.cost.cpu_us_per_handshake, None);
+    let [worker] = &account.workers[..] else { panic!("{account:?}") };
+    assert!(worker.cpu_us > 0.0 && account.engine.cpu_us > 0.0 && account.engine.cores == 1);
+}
+
+#[test]
+fn a_pinned_worker_tells_its_core() {
+    let core = weir_reactor::cores::allowed().unwrap().0[0];
+    let worker = thread::spawn(move || {
+        weir_reactor::cores::pin(core).unwrap();
+        account(&Accounts::open(&[]).unwrap(), SOME_TIME, || {}).workers.remove(0)
+    });
+    assert_eq!(worker.join().unwrap().core, Some(core));
+}
+
+#[test]
+fn a_command_is_asked_at_both_edges_and_scaled() {
+    // It counts nanoseconds since the epoch: a server that uses one core all the time.
+    let text = "date +%s.%N";
+    let accounts = Accounts::open(&[named(Meter::Command(text.into()))]).unwrap();
+    let (start, end) = accounts.leads();
+    assert!(start > Duration::ZERO && start == end, "half of its run before either edge");
+    let account = account(&accounts, SOME_TIME, || {});
+    let [server] = &account.servers[..] else { panic!("{account:?}") };
+    assert!(server.source.starts_with("command date +%s.%N (scaled from 0."), "{}", server.source);
+    assert_eq!((server.cost.cores, server.rss_peak_kib), (0, None), "what only it could tell");
+    // By what it says: the middle of the command's run is not the instant at which it looks at its clock.
+    assert!(server.cost.cpu_us > 0.0 && account.lost.is_empty());
+    assert_eq!(server.cost.cpu_us_per_request, Some(server.cost.cpu_us / 10.0));
+}
+
+#[test]
+fn a_command_that_fails_later_is_told() {
+    let file = std::env::temp_dir().join(format!("weir-meter-{}", std::process::id()));
+    std::fs::write(&file, "1.5\n").unwrap();
+    let text = format!("cat {}", file.display());
+    let accounts = Accounts::open(&[named(Meter::Command(text))]).unwrap();
+    let account = account(&accounts, SOME_TIME, || std::fs::write(&file, "1.4\n").unwrap());
+    assert!(account.lost[0].contains("told less CPU"), "{:?}", account.lost);
+    let cost = &account.servers[0].cost;
+    assert_eq!((cost.cpu_us, cost.cpu_us_per_request), (0.0, None));
+    let account = self::account(&accounts, SOME_TIME, || std::fs::remove_file(&file).unwrap());
+    assert!(account.lost[0].contains("window's end: it ended with exit status: 1"), "{:?}", account.lost);
+}
+
+#[test]
+fn a_process_that_ends_is_told() {
+    let mut child = Command::new("sh").args(["-c", "read x"]).stdin(Stdio::piped()).spawn().unwrap();
+    let accounts = Accounts::open(&[named(Meter::Process(child.id()))]).unwrap();
+    let account = account(&accounts, SOME_TIME, || {
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    });
+    assert_eq!(account.lost, [format!("process {} ended before the window did", child.id())]);
+    assert_eq!(account.servers[0].cost.cpu_us_per_request, None);
+}
+
+#[test]
+fn servers_that_cannot_be_accounted_name_the_flag_and_what_is_allowed() {
+    let temporary = std::env::temp_dir();
+    for (meter, parts) in [
+        (Meter::Process(i32::MAX as u32), ["--pid: `2147483647`", "a process that runs"]),
+        (Meter::Cgroup(temporary.clone()), ["--cgroup: `", "cpu.stat (version 2) or with cpuacct.usage"]),
+        (Meter::Cgroup(temporary.join("nothing/here")), ["nothing/here`", "No such file"]),
+        (Meter::Command("exit 7".into()), ["--cpu-command: `exit 7`", "exit status: 7"]),
+        (Meter::Command("echo fast".into()), ["seconds as a decimal number", "it printed `fast`"]),
+    ] {
+        let error = Accounts::open(&[named(meter)]).unwrap_err().to_string();
+        assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+    }
+}
+
+#[test]
+fn costs_per_request_and_per_handshake() {
+    let second = Duration::from_secs(1);
+    for (requests, handshakes, paired, per_request, per_handshake) in [
+        (100, 0, false, Some(5000.0), None),
+        (100, 99, false, Some(5000.0), None),
+        (100, 100, false, Some(5000.0), Some(5000.0)),
+        (100, 200, false, Some(5000.0), Some(2500.0)),
+        // The edge of the window parted one handshake from its request.
+        (125, 124, true, Some(4000.0), Some(500_000.0 / 124.0)),
+        (0, 100, false, None, None),
+        (0, 0, true, None, None),
+    ] {
+        let work = Work { requests, handshakes, paired };
+        let cost = cost(second / 2, second, 2, work);
+        assert_eq!(
+            (cost.cpu_us_per_request, cost.cpu_us_per_handshake),
+            (per_request, per_handshake),
+            "{work:?}"
+        );
+        assert_eq!((cost.cpu_us, cost.utilisation, cost.cores), (500_000.0, 0.25, 2));
+    }
+    assert_eq!(
+        cost(second / 2, second, 0, Work { requests: 1, handshakes: 0, paired: false }).utilisation,
+        0.5
+    );
+}

@@ -1,0 +1,241 @@
+//! Where connections go, found out once before the run.
+
+use crate::engine::LoadError;
+use crate::options::{Options, Resolve, Route};
+use crate::source;
+use crate::trial::{Unreachable, Why};
+use crate::usage::Usage;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::Path;
+use std::str::FromStr;
+use weir_transport::Address;
+
+/// The addresses at which the server may be, the most preferred first; at least one. Sources that are named have been
+/// seen to fit.
+///
+/// # Errors
+/// A flag that cannot be followed, or a host without an address.
+pub(crate) fn resolve(options: &Options) -> Result<Vec<Address>, LoadError> {
+    let route = &options.route;
+    if let Some(path) = &route.unix {
+        check_unix(path, route)?;
+        return Ok(vec![Address::Unix(path.clone())]);
+    }
+    let endpoint = &options.endpoint;
+    let (host, port) = match &route.connect_to {
+        Some((host, port)) => (host.as_str(), *port),
+        None => (endpoint.host.as_str(), endpoint.port),
+    };
+    let told = told(&route.resolve, host, port)?;
+    let addresses = if told.is_empty() {
+        let unresolved = |why: String| Unreachable {
+            url: endpoint.to_string(),
+            address: None,
+            why: Why::Unresolved { host: host.to_string(), why },
+        };
+        let found: Vec<SocketAddr> =
+            (host, port).to_socket_addrs().map_err(|error| unresolved(error.to_string()))?.collect();
+        if found.is_empty() {
+            return Err(unresolved("it has no address".to_string()).into());
+        }
+        found
+    } else {
+        told
+    };
+    Ok(source::check(&route.sources, addresses.into_iter().map(Address::Tcp).collect())?)
+}
+
+/// The addresses that `--resolve` tells. An entry for anything else would do nothing, unnoticed.
+fn told(entries: &[Resolve], host: &str, port: u16) -> Result<Vec<SocketAddr>, Usage> {
+    let mut told = Vec::new();
+    for entry in entries {
+        let (entry_host, entry_port) = (&entry.host, entry.port);
+        if !entry_host.eq_ignore_ascii_case(host) || entry_port != port {
+            let value = format!("{entry_host}:{entry_port}:{}", entry.address);
+            let allowed = format!("the host and port that are connected to, {host}:{port}");
+            return Err(Usage::new("--resolve", &value, &allowed));
+        }
+        told.push(SocketAddr::new(entry.address, port));
+    }
+    Ok(told)
+}
+
+fn check_unix(path: &Path, route: &Route) -> Result<(), Usage> {
+    let shown = path.display().to_string();
+    for (flag, given) in [
+        ("--resolve", !route.resolve.is_empty()),
+        ("--connect-to", route.connect_to.is_some()),
+        ("--source", !route.sources.is_empty()),
+    ] {
+        if given {
+            let allowed =
+                format!("a path without {flag}: a socket in the file system has no host and no port");
+            return Err(Usage::new("--unix-socket", &shown, &allowed));
+        }
+    }
+    // `sun_path` with its end (unix(7)).
+    if path.as_os_str().len() > 107 {
+        return Err(Usage::new("--unix-socket", &shown, "a path of at most 107 bytes"));
+    }
+    Ok(())
+}
+
+impl FromStr for Resolve {
+    type Err = String;
+
+    /// Reads `HOST:PORT:ADDRESS`; an IPv6 address may stand in brackets.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}`: write HOST:PORT:ADDRESS, such as example.org:443:127.0.0.1");
+        let host_end = if text.starts_with('[') { text.find(']').ok_or_else(wrong)? } else { 0 };
+        let port_at = text[host_end..].find(':').ok_or_else(wrong)? + host_end + 1;
+        let address_at = text[port_at..].find(':').ok_or_else(wrong)? + port_at + 1;
+        let (host, port) = host_port(&text[..address_at - 1]).map_err(|_| wrong())?;
+        let address = unbracketed(&text[address_at..]);
+        let address: IpAddr = address.parse().map_err(|_| wrong())?;
+        Ok(Self { host, port, address })
+    }
+}
+
+/// Reads `HOST:PORT` for `--connect-to`; an IPv6 address stands in brackets.
+///
+/// # Errors
+/// When it is anything else.
+pub fn host_port(text: &str) -> Result<(String, u16), String> {
+    let wrong = || format!("`{text}`: write HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080");
+    let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
+    let port = port.parse().ok().filter(|port| *port > 0).ok_or_else(wrong)?;
+    let bare = unbracketed(host);
+    let in_brackets = bare.len() < host.len();
+    if bare.is_empty() || in_brackets != bare.contains(':') || bare.contains(['/', '@', ' ', '[', ']']) {
+        return Err(wrong());
+    }
+    Ok((bare.to_string(), port))
+}
+
+fn unbracketed(host: &str) -> &str {
+    host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolved(url: &str, change: impl FnOnce(&mut Route)) -> Result<String, String> {
+        let mut options = Options::new(url.parse().unwrap());
+        change(&mut options.route);
+        let addresses = resolve(&options).map_err(|error| error.to_string())?;
+        Ok(addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+    }
+
+    fn entries(texts: &[&str]) -> Vec<Resolve> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn where_connections_go() {
+        type Change = fn(&mut Route);
+        let table: [(&str, Change, &str); 8] = [
+            ("http://127.0.0.1:81", |_| {}, "127.0.0.1:81"),
+            ("https://[::1]", |_| {}, "[::1]:443"),
+            (
+                "http://a.invalid",
+                |route| route.resolve = entries(&["A.invalid:80:127.0.0.2"]),
+                "127.0.0.2:80",
+            ),
+            (
+                "http://a.invalid",
+                |route| route.resolve = entries(&["a.invalid:80:::1", "a.invalid:80:127.0.0.1"]),
+                "[::1]:80 127.0.0.1:80",
+            ),
+            (
+                "http://a.invalid",
+                |route| {
+                    route.resolve = entries(&["a.invalid:80:::1", "a.invalid:80:127.0.0.1"]);
+                    route.sources = vec!["127.0.0.3".parse().unwrap()];
+                },
+                "127.0.0.1:80",
+            ),
+            ("http://a.invalid", |route| route.connect_to = Some(("::1".into(), 90)), "[::1]:90"),
+            (
+                "http://a.invalid",
+                |route| {
+                    route.connect_to = Some(("b.invalid".into(), 90));
+                    route.resolve = entries(&["b.invalid:90:127.0.0.7"]);
+                },
+                "127.0.0.7:90",
+            ),
+            ("http://a.invalid", |route| route.unix = Some("/run/a.sock".into()), "unix:/run/a.sock"),
+        ];
+        for (url, change, shown) in table {
+            assert_eq!(resolved(url, change).as_deref(), Ok(shown));
+        }
+    }
+
+    #[test]
+    fn a_way_that_leads_nowhere_is_told() {
+        type Change = fn(&mut Route);
+        let table: [(Change, &str); 7] = [
+            (|_| {}, "http://a.invalid: the host `a.invalid` cannot be resolved: "),
+            (|_| {}, "--resolve"),
+            (|route| route.connect_to = Some(("b.invalid".into(), 90)), "the host `b.invalid` cannot"),
+            (
+                |route| route.resolve = entries(&["a.invalid:81:127.0.0.1"]),
+                "--resolve: `a.invalid:81:127.0.0.1` cannot be used; \
+                 allowed: the host and port that are connected to, a.invalid:80",
+            ),
+            (
+                |route| {
+                    route.unix = Some("/run/a.sock".into());
+                    route.sources = vec!["127.0.0.1".parse().unwrap()];
+                },
+                "--unix-socket: `/run/a.sock` cannot be used; allowed: a path without --source",
+            ),
+            (
+                |route| {
+                    route.unix = Some("/run/a.sock".into());
+                    route.connect_to = Some(("b".into(), 90));
+                },
+                "a path without --connect-to",
+            ),
+            (|route| route.unix = Some("x".repeat(108).into()), "a path of at most 107 bytes"),
+        ];
+        for (change, message) in table {
+            let error = resolved("http://a.invalid", change).unwrap_err();
+            assert!(error.contains(message), "{error}");
+        }
+    }
+
+    #[test]
+    fn hosts_ports_and_addresses_as_people_write_them() {
+        for (text, host, port, address) in [
+            ("a:443:127.0.0.1", "a", 443, "127.0.0.1"),
+            ("a.b:1:::1", "a.b", 1, "::1"),
+            ("a.b:1:[fd00::2]", "a.b", 1, "fd00::2"),
+            ("[::1]:65535:10.0.0.1", "::1", 65535, "10.0.0.1"),
+        ] {
+            let address = address.parse().unwrap();
+            assert_eq!(text.parse(), Ok(Resolve { host: host.into(), port, address }), "{text}");
+        }
+        for text in [
+            "",
+            "a",
+            "a:1",
+            "a:1:",
+            "a:x:::1",
+            "a:0:::1",
+            ":1:::1",
+            "a:1:b",
+            "[::1:1:::1",
+            "é:1",
+            "a:70000:::1",
+        ] {
+            assert!(text.parse::<Resolve>().unwrap_err().contains("HOST:PORT:ADDRESS"), "{text}");
+        }
+        for (text, host, port) in [("a:1", "a", 1), ("[::1]:8080", "::1", 8080)] {
+            assert_eq!(host_port(text), Ok((host.to_string(), port)));
+        }
+        for text in ["", "a", ":1", "a:0", "a:b", "::1", "::1:80", "[a]:1", "[]:1", "http://a:1", "a b:1"] {
+            assert!(host_port(text).unwrap_err().contains("HOST:PORT,"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,484 @@
+//! A file of requests: one JSON object a line.
+
+use super::{check_field, check_method};
+use crate::check::Expect;
+use crate::digest::sha256;
+use crate::options::RequestOptions;
+use crate::target::{WEIGHTS, misplaced};
+use crate::usage::{Usage, size};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use std::fmt;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+/// All bodies of a file: they are held in memory.
+const MOST_BODY: u64 = 1 << 30;
+/// A file whose bodies are within their bound, with room for base64, escapes and heads.
+const LONGEST_FILE: u64 = 2 * MOST_BODY;
+const MOST_REQUESTS: usize = 100_000;
+
+/// Reads a file of requests for `--requests`: one JSON object a line. Empty lines and lines that begin with `#` are
+/// skipped.
+///
+/// | key | value | without it |
+/// | --- | --- | --- |
+/// | `path` | path and query, from `/` on | refused |
+/// | `method` | a method | GET, or POST with a body |
+/// | `headers` | object: each value a string, or a list of strings for a field that comes several times | none |
+/// | `body` | the body, as a string | no body |
+/// | `body_base64` | the body, as base64 (RFC 4648 section 4) | no body |
+/// | `body_size` | the body's length, in bytes or such as `"64KiB"`; what it holds is of no matter | no body |
+/// | `weight` | how often it comes compared with the others, 1 to 1000000 | 1 |
+/// | `expect` | object: `status` (200 to 999), `length` (bytes of the body), `sha256` (64 digits) | any 2xx |
+///
+/// ```json
+/// {"path": "/", "weight": 3}
+/// {"method": "PUT", "path": "/a?b=c", "headers": {"X-Id": "1"}, "body": "hello", "expect": {"status": 201}}
+/// ```
+///
+/// # Errors
+/// A file that cannot be read, has no request or more than 100000, has more than 1 GiB of bodies, or a line with
+/// another key, a key twice, or a value that is not allowed: with file, line, key and value.
+pub fn requests_from_file(path: &Path) -> Result<Vec<RequestOptions>, Usage> {
+    let name = path.display().to_string();
+    let unreadable = |error: std::io::Error| {
+        Usage::new("--requests", &name, &format!("a file that can be read ({error})"))
+    };
+    let mut input = BufReader::new(File::open(path).map_err(unreadable)?.take(LONGEST_FILE + 1));
+    let mut reader = Reader { name: &name, line: 0, left: MOST_BODY };
+    let (mut requests, mut line, mut read) = (Vec::new(), Vec::new(), 0);
+    loop {
+        line.clear();
+        let length = input.read_until(b'\n', &mut line).map_err(unreadable)?;
+        if length == 0 {
+            break;
+        }
+        reader.line += 1;
+        read += length as u64;
+        if read > LONGEST_FILE {
+            return Err(Usage::new("--requests", &name, "a file of at most 2 GiB"));
+        }
+        let text = line.trim_ascii();
+        if text.is_empty() || text.starts_with(b"#") {
+            continue;
+        }
+        if requests.len() == MOST_REQUESTS {
+            return Err(Usage::new("--requests", &name, &format!("at most {MOST_REQUESTS} requests")));
+        }
+        requests.push(reader.request(text)?);
+    }
+    if requests.is_empty() {
+        return Err(Usage::new("--requests", &name, "a file with at least one request"));
+    }
+    Ok(requests)
+}
+
+/// Where it is, and what bodies may still follow.
+struct Reader<'a> {
+    name: &'a str,
+    line: u64,
+    left: u64,
+}
+
+impl Reader<'_> {
+    fn request(&mut self, text: &[u8]) -> Result<RequestOptions, Usage> {
+        let Json::Object(keys) = serde_json::from_slice(text).map_err(|error| self.no_json(text, &error))?
+        else {
+            return Err(self.wrong(None, &String::from_utf8_lossy(text), "an object: {\"path\": \"/\"}"));
+        };
+        let mut request = RequestOptions::new(String::new());
+        self.once(None, &keys)?;
+        for (key, value) in keys {
+            let refused = |reader: &Self, allowed: &str| Err(reader.wrong(Some(&key), &value, allowed));
+            match (key.as_str(), &value) {
+                ("path", Json::Text(path)) if path.starts_with('/') && misplaced(path).is_none() => {
+                    request.path.clone_from(path);
+                }
+                ("path", _) => {
+                    return refused(
+                        self,
+                        "a path from `/` on, with what is not ASCII, spaces and # escaped by %",
+                    );
+                }
+                ("method", Json::Text(method)) if check_method(method).is_ok() => {
+                    request.method = Some(method.clone());
+                }
+                ("method", _) => return refused(self, "a method: letters, digits and !#$%&'*+-.^_`|~"),
+                ("headers", Json::Object(fields)) => request.fields = self.fields(fields)?,
+                ("headers", _) => return refused(self, "an object: {\"Name\": \"value\"}"),
+                ("body" | "body_base64" | "body_size", _) if request.body.is_some() => {
+                    return refused(self, "one of body, body_base64 and body_size");
+                }
+                ("body" | "body_base64" | "body_size", _) => request.body = Some(self.body(&key, &value)?),
+                ("weight", Json::Number(weight)) if within_weights(*weight) => {
+                    request.weight = *weight as u32;
+                }
+                ("weight", _) => return refused(self, "1 to 1000000"),
+                ("expect", Json::Object(keys)) => request.expect = self.expect(keys)?,
+                ("expect", _) => return refused(self, "an object: {\"status\": 200}"),
+                _ => return Err(self.unknown(None, &key, KEYS)),
+            }
+        }
+        if request.path.is_empty() {
+            return Err(self.wrong(Some("path"), &"", "a path from `/` on"));
+        }
+        Ok(request)
+    }
+
+    fn fields(&self, fields: &[(String, Json)]) -> Result<Vec<(String, String)>, Usage> {
+        let mut all = Vec::new();
+        for (name, value) in fields {
+            let refused = |allowed: &str| self.wrong(Some("headers"), &format!("{name}: {value}"), allowed);
+            let values = match value {
+                Json::List(values) => values.as_slice(),
+                one => std::slice::from_ref(one),
+            };
+            for value in values {
+                let Json::Text(value) = value else {
+                    return Err(refused("a string, or a list of strings"));
+                };
+                check_field(name, value).map_err(refused)?;
+                all.push((name.clone(), value.clone()));
+            }
+        }
+        Ok(all)
+    }
+
+    fn body(&mut self, key: &str, value: &Json) -> Result<Vec<u8>, Usage> {
+        let refused = |allowed| Err(self.wrong(Some(key), value, allowed));
+        let too_large = "at most 1 GiB in all bodies of the file";
+        let body = match (key, value) {
+            ("body", Json::Text(text)) => text.clone().into_bytes(),
+            ("body", _) => return refused("a string; bytes that are no UTF-8 can be given as body_base64"),
+            ("body_base64", Json::Text(text)) => match BASE64_STANDARD.decode(text) {
+                Ok(bytes) => bytes,
+                Err(_) => return refused("base64, with its padding"),
+            },
+            ("body_base64", _) => return refused("a string of base64"),
+            (_, size) => match size.size() {
+                Some(bytes) if bytes <= self.left => vec![b'x'; bytes as usize],
+                Some(_) => return refused(too_large),
+                None => return refused("a number of bytes, or a string such as \"64KiB\""),
+            },
+        };
+        match self.left.checked_sub(body.len() as u64) {
+            Some(left) => self.left = left,
+            None => return refused(too_large),
+        }
+        Ok(body)
+    }
+
+    fn expect(&self, keys: &[(String, Json)]) -> Result<Expect, Usage> {
+        self.once(Some("expect"), keys)?;
+        let mut expect = Expect::default();
+        for (key, value) in keys {
+            let place = format!("expect.{key}");
+            let refused = |allowed| Err(self.wrong(Some(&place), value, allowed));
+            match (key.as_str(), value) {
+                ("status", Json::Number(status @ 200..=999)) => expect.status = Some(*status as u16),
+                ("status", _) => return refused("a final status, 200 to 999"),
+                ("length", Json::Number(length)) => expect.length = Some(*length),
+                ("length", _) => return refused("a number of bytes"),
+                ("sha256", Json::Text(text)) => match sha256(text) {
+                    Ok(hash) => expect.sha256 = Some(hash),
+                    Err(_) => return refused("64 hexadecimal digits"),
+                },
+                ("sha256", _) => return refused("a string of 64 hexadecimal digits"),
+                _ => return Err(self.unknown(Some("expect"), key, "status, length, sha256")),
+            }
+        }
+        Ok(expect)
+    }
+
+    /// A key that comes twice would silently lose one of its values.
+    fn once(&self, within: Option<&str>, keys: &[(String, Json)]) -> Result<(), Usage> {
+        let mut names: Vec<&str> = keys.iter().map(|(key, _)| key.as_str()).collect();
+        names.sort_unstable();
+        match names.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(self.wrong(within, &pair[0], "each key once")),
+            None => Ok(()),
+        }
+    }
+
+    fn no_json(&self, text: &[u8], error: &serde_json::Error) -> Usage {
+        let allowed = format!("JSON, one object a line (column {}: {})", error.column(), reason(error));
+        self.wrong(None, &String::from_utf8_lossy(text), &allowed)
+    }
+
+    fn unknown(&self, within: Option<&str>, key: &str, keys: &str) -> Usage {
+        self.wrong(within, &key, &format!("the keys {keys}"))
+    }
+
+    fn wrong(&self, key: Option<&str>, value: &dyn fmt::Display, allowed: &str) -> Usage {
+        let key = key.map(|key| format!(", {key}")).unwrap_or_default();
+        let place = format!("--requests: {}, line {}{key}", self.name, self.line);
+        Usage::new(place, &shortened(value.to_string()), allowed)
+    }
+}
+
+const KEYS: &str = "path, method, headers, body, body_base64, body_size, weight, expect";
+
+fn within_weights(weight: u64) -> bool {
+    u32::try_from(weight).is_ok_and(|weight| WEIGHTS.contains(&weight))
+}
+
+/// What a message can show of a value: a body may be large.
+fn shortened(mut value: String) -> String {
+    const SHOWN: usize = 200;
+    if value.len() > SHOWN {
+        value.truncate(value.floor_char_boundary(SHOWN));
+        value.push_str("..");
+    }
+    value
+}
+
+/// Without the place, whose line is always 1.
+fn reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.split(" at line ").next().unwrap_or_default().to_string()
+}
+
+/// JSON whose objects keep the order of their keys, and those that come twice.
+enum Json {
+    Text(String),
+    Number(u64),
+    List(Vec<Json>),
+    Object(Vec<(String, Json)>),
+    /// Nothing that any key takes, as it is shown in a message.
+    Other(String),
+}
+
+impl Json {
+    fn size(&self) -> Option<u64> {
+        match self {
+            Self::Number(bytes) => Some(*bytes),
+            Self::Text(text) => size(text),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) | Self::Other(text) => f.write_str(text),
+            Self::Number(number) => number.fmt(f),
+            Self::List(values) => {
+                f.write_str("[")?;
+                for (n, value) in values.iter().enumerate() {
+                    write!(f, "{}{value}", if n == 0 { "" } else { ", " })?;
+                }
+                f.write_str("]")
+            }
+            Self::Object(_) => f.write_str("{..}"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+
+        impl<'de> Visitor<'de> for Any {
+            type Value = Json;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("JSON")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Json, E> {
+                Ok(Json::Text(text.to_string()))
+            }
+
+            fn visit_string<E>(self, text: String) -> Result<Json, E> {
+                Ok(Json::Text(text))
+            }
+
+            fn visit_u64<E>(self, number: u64) -> Result<Json, E> {
+                Ok(Json::Number(number))
+            }
+
+            fn visit_i64<E>(self, number: i64) -> Result<Json, E> {
+                Ok(Json::Other(number.to_string()))
+            }
+
+            fn visit_f64<E>(self, number: f64) -> Result<Json, E> {
+                Ok(Json::Other(number.to_string()))
+            }
+
+            fn visit_bool<E>(self, value: bool) -> Result<Json, E> {
+                Ok(Json::Other(value.to_string()))
+            }
+
+            fn visit_unit<E>(self) -> Result<Json, E> {
+                Ok(Json::Other("null".to_string()))
+            }
+
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut list: A) -> Result<Json, A::Error> {
+                let mut all = Vec::new();
+                while let Some(value) = list.next_element()? {
+                    all.push(value);
+                }
+                Ok(Json::List(all))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Json, A::Error> {
+                let mut all = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    all.push(entry);
+                }
+                Ok(Json::Object(all))
+            }
+        }
+
+        deserializer.deserialize_any(Any)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn read(text: &[u8]) -> Result<Vec<RequestOptions>, Usage> {
+        let mut file = tempfile::Builder::new().prefix("mix").suffix(".jsonl").tempfile().unwrap();
+        file.write_all(text).unwrap();
+        requests_from_file(file.path())
+    }
+
+    #[test]
+    fn a_file_of_requests() {
+        let text = r#"# what users do
+
+{"path": "/"}
+   {"path": "/a?b", "method": "PUT", "weight": 3, "body": "h\u00e9", "headers": {"Z": "1", "A": ["2", "3"]}}
+{"path": "/b", "body_base64": "AP8=", "expect": {"status": 404, "length": 5,
+ "#
+        .trim_end()
+        .to_string()
+            + r#" "sha256": "BA7816BF8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}}"#
+            + "\r\n"
+            + r#"{"path": "/c", "body_size": "2KiB"}"#
+            + "\n"
+            + r#"{"path": "/d", "body_size": 0}"#;
+        let requests = read(text.as_bytes()).unwrap();
+        let plain = RequestOptions::new("/".into());
+        assert_eq!(requests[0], plain);
+        let pair = |name: &str, value: &str| (name.to_string(), value.to_string());
+        assert_eq!(
+            requests[1],
+            RequestOptions {
+                path: "/a?b".into(),
+                weight: 3,
+                method: Some("PUT".into()),
+                fields: vec![pair("Z", "1"), pair("A", "2"), pair("A", "3")],
+                body: Some("h\u{e9}".into()),
+                ..plain.clone()
+            }
+        );
+        assert_eq!(requests[2].body.as_deref(), Some(&[0, 255][..]));
+        let expect = Expect { status: Some(404), length: Some(5), sha256: Some(crate::digest::tests::ABC) };
+        assert_eq!(requests[2].expect, expect);
+        assert_eq!(requests[3].body.as_ref().map(Vec::len), Some(2048));
+        assert_eq!((requests[4].body.as_deref(), requests.len()), (Some(&[][..]), 5));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_by_file_line_key_and_value() {
+        let long = format!(r#"{{"path": "/", "method": "{}"}}"#, " ".repeat(10_000));
+        for (line, message) in [
+            (r#"{"path": "/", "wait": 1}"#, "line 3: `wait` cannot be used; allowed: the keys path, method,"),
+            (r#"{"path": "/", "path": "/"}"#, "line 3: `path` cannot be used; allowed: each key once"),
+            (r#"{"method": "GET"}"#, "line 3, path: `` cannot be used; allowed: a path from `/` on"),
+            (r#"{"path": "a"}"#, "line 3, path: `a`"),
+            (r#"{"path": "/a b"}"#, "line 3, path: `/a b`"),
+            (r#"{"path": 1}"#, "line 3, path: `1`"),
+            (r#"{"path": "/", "method": "G T"}"#, "line 3, method: `G T` cannot be used; allowed: a method"),
+            (r#"{"path": "/", "method": null}"#, "line 3, method: `null`"),
+            (
+                r#"{"path": "/", "headers": ["A: b"]}"#,
+                "line 3, headers: `[A: b]` cannot be used; allowed: an object",
+            ),
+            (
+                r#"{"path": "/", "headers": {"A": 1}}"#,
+                "line 3, headers: `A: 1` cannot be used; allowed: a string",
+            ),
+            (r#"{"path": "/", "headers": {"A": ["b", true]}}"#, "line 3, headers: `A: [b, true]`"),
+            (
+                r#"{"path": "/", "headers": {"A b": "c"}}"#,
+                "line 3, headers: `A b: c` cannot be used; allowed: a name",
+            ),
+            (r#"{"path": "/", "headers": {"content-length": "1"}}"#, "the body's framing"),
+            (r#"{"path": "/", "body": 1}"#, "line 3, body: `1`"),
+            (
+                r#"{"path": "/", "body": "x", "body_size": 1}"#,
+                "line 3, body_size: `1` cannot be used; allowed: one of",
+            ),
+            (
+                r#"{"path": "/", "body_base64": "A"}"#,
+                "line 3, body_base64: `A` cannot be used; allowed: base64",
+            ),
+            (r#"{"path": "/", "body_size": "64 kilo"}"#, "line 3, body_size: `64 kilo`"),
+            (r#"{"path": "/", "body_size": -1}"#, "line 3, body_size: `-1`"),
+            (
+                r#"{"path": "/", "body_size": "2GiB"}"#,
+                "line 3, body_size: `2GiB` cannot be used; allowed: at most 1 GiB",
+            ),
+            (r#"{"path": "/", "weight": 0}"#, "line 3, weight: `0` cannot be used; allowed: 1 to 1000000"),
+            (r#"{"path": "/", "weight": 1000001}"#, "line 3, weight: `1000001`"),
+            (r#"{"path": "/", "weight": 4294967297}"#, "line 3, weight: `4294967297`"),
+            (r#"{"path": "/", "weight": 1.5}"#, "line 3, weight: `1.5`"),
+            (r#"{"path": "/", "expect": 200}"#, "line 3, expect: `200` cannot be used; allowed: an object"),
+            (
+                r#"{"path": "/", "expect": {"code": 200}}"#,
+                "line 3, expect: `code` cannot be used; allowed: the keys status",
+            ),
+            (
+                r#"{"path": "/", "expect": {"status": 1, "status": 2}}"#,
+                "line 3, expect: `status` cannot be used; allowed: each",
+            ),
+            (
+                r#"{"path": "/", "expect": {"status": 100}}"#,
+                "line 3, expect.status: `100` cannot be used; allowed: a final",
+            ),
+            (r#"{"path": "/", "expect": {"status": 65736}}"#, "line 3, expect.status: `65736`"),
+            (r#"{"path": "/", "expect": {"length": "1"}}"#, "line 3, expect.length: `1`"),
+            (
+                r#"{"path": "/", "expect": {"sha256": "ab"}}"#,
+                "line 3, expect.sha256: `ab` cannot be used; allowed: 64",
+            ),
+            ("[]", "line 3: `[]` cannot be used; allowed: an object"),
+            (
+                "GET /",
+                "line 3: `GET /` cannot be used; allowed: JSON, one object a line (column 1: expected value)",
+            ),
+            (r#"{"path": "/"} {}"#, "(column 15: trailing characters)"),
+            (long.as_str(), " ..` cannot be used"),
+        ] {
+            let error = read(format!("# a comment\n{{\"path\": \"/\"}}\n{line}\n").as_bytes());
+            let error = error.unwrap_err().to_string();
+            assert!(error.starts_with("--requests: ") && error.contains(".jsonl, line 3"), "{error}");
+            assert!(error.contains(message) && error.len() < 500, "{line}\n{error}");
+        }
+    }
+
+    #[test]
+    fn files_that_are_no_list_of_requests() {
+        for text in ["", "\n\n", "# only words\n"] {
+            let error = read(text.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains("at least one request"), "{error}");
+        }
+        assert!(read(b"\xff\xfe\n").unwrap_err().to_string().contains("line 1"));
+        let error = requests_from_file(Path::new("/no/such/mix.jsonl")).unwrap_err().to_string();
+        assert!(error.contains("`/no/such/mix.jsonl`") && error.contains("No such file"), "{error}");
+        let many = "{\"path\":\"/\"}\n".repeat(MOST_REQUESTS + 1);
+        assert!(read(many.as_bytes()).unwrap_err().to_string().contains("at most 100000 requests"));
+        // Each alone would fit; nothing is allocated for the one that does not.
+        let bodies = "{\"path\":\"/\",\"body_size\":\"1MiB\"}\n{\"path\":\"/\",\"body_size\":\"1GiB\"}\n";
+        let error = read(bodies.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("line 2, body_size: `1GiB`") && error.contains("1 GiB in all"), "{error}");
+    }
+}

@@ -1,0 +1,87 @@
+//! `weir calibrate` as a user runs it: what it writes, not how fast it is.
+
+mod common;
+
+use common::{DEADLINE, Weir, poll_until};
+use serde_json::Value;
+use std::fs;
+
+fn rates(cell: &Value) -> [f64; 3] {
+    ["min", "median", "max"].map(|name| cell["per_worker"][name].as_f64().unwrap())
+}
+
+#[test]
+fn a_quick_calibration_has_every_cell() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("below/ceilings.json");
+    let ended =
+        Weir::run(&["calibrate", "--quick", "-d", "100ms", "--json", "-", "--out", out.to_str().unwrap()]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{}", ended.stdout);
+    assert_eq!(fs::read_to_string(&out).unwrap(), ended.stdout, "the file and standard output tell the same");
+    let told: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!((told["schema"].as_u64(), told["repeats"].as_u64()), (Some(1), Some(3)));
+    assert_eq!(told["window_s"].as_f64(), Some(0.1));
+    assert!(told["machine"]["cores"].as_u64() >= Some(1) && told["weir"].is_string());
+    assert!(told["measured"].as_str().unwrap().ends_with("GMT"));
+
+    let (cells, failed) = (told["cells"].as_array().unwrap(), told["failed"].as_array().unwrap());
+    assert_eq!(failed, &[] as &[Value]);
+    let names: Vec<&str> = cells.iter().map(|cell| cell["cell"].as_str().unwrap()).collect();
+    assert_eq!(
+        names,
+        [
+            "cleartext-keep-alive-0",
+            "cleartext-keep-alive-1024",
+            "cleartext-keep-alive-65536",
+            "tls-1.3-keep-alive-0",
+            "tls-1.3-keep-alive-1024",
+            "tls-1.3-keep-alive-65536",
+            "tls-1.3-new-full",
+            "tls-1.3-new-resumed",
+            "tls-1.2-new-resumed",
+        ]
+    );
+    for cell in cells {
+        let [min, median, max] = rates(cell);
+        assert!(0.0 < min && min <= median && median <= max, "{cell}");
+        assert!(cell["cpu_us"]["median"].as_f64() > Some(0.0), "{cell}");
+        let limit = cell["limit"].as_str().unwrap();
+        assert!(["load", "gateway", "shared cores", "neither"].contains(&limit), "{cell}");
+        assert!(limit == "load" || cell["extrapolated"] == true, "{cell}");
+    }
+}
+
+#[test]
+fn what_cannot_be_calibrated_names_the_flag() {
+    for (args, parts) in [
+        (&["--cores", "999"][..], &["--cores: core 999 cannot be used", "may run on"][..]),
+        (&["--server-cores", "999"], &["--server-cores: core 999"]),
+        (&["-d", "0s"], &["-d: `0ns` cannot be used; allowed: 1ms to 1h"]),
+        (&["--json", "file"], &["--json", "file", "possible values: -"]),
+    ] {
+        let ended = Weir::run(&[&["calibrate", "--quick"], args].concat());
+        assert_eq!(ended.code, Some(2), "{args:?}: {}", ended.stderr);
+        assert!(parts.iter().all(|part| ended.stderr.contains(part)), "{args:?}: {}", ended.stderr);
+    }
+    let ended = Weir::run(&["calibrate", "--quick", "-d", "1ms", "--out", "/proc/nothing/here"]);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("--out: cannot write /proc/nothing/here"), "{}", ended.stderr);
+}
+
+/// The processes that `pid` has started and not waited for.
+fn children(pid: u32) -> Vec<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_calibration_that_is_told_to_stop_leaves_no_server_behind() {
+    let weir = Weir::spawn(&["calibrate", "--quick", "-d", "300ms"]);
+    poll_until(DEADLINE, "the null servers run", || children(weir.pid()).len() == 3);
+    let servers = children(weir.pid());
+    let ended = weir.stop();
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(1), "weir: interrupted: nothing was kept\n"));
+    for pid in servers {
+        assert!(!fs::exists(format!("/proc/{pid}")).unwrap(), "{pid} still runs");
+    }
+}
