@@ -112,7 +112,7 @@ impl ProcessExecutor {
 
     fn load_command(&self, request: &Request<'_>, port: u16, pids: &[(Role, u32)]) -> Vec<String> {
         let cell = &request.run.cell;
-        let url = format!("{}://127.0.0.1:{port}/bytes/{}", cell.mode.client().scheme(), cell.bytes);
+        let url = self.experiment.load_url(cell.mode, port, cell.bytes);
         let mut command = self.weir_command("load");
         let flags = self.load.of(cell.load, request.run.stage);
         let mut add = |words: &[&str]| command.extend(words.iter().map(|word| (*word).to_owned()));

@@ -72,7 +72,7 @@ fn matches(cell: &Cell, key: &str, value: &str) -> Result<bool, ConfigError> {
         "connections" => Ok(cell.connections.to_string() == value),
         "bytes" => Ok(cell.bytes.to_string() == value),
         _ => {
-            let allowed = "allowed keys are target, case, mode, load, connections, bytes";
+            let allowed = "allowed keys are target, mode, load, connections, bytes, case";
             Err(ConfigError::new(format!("--only {key}={value}"), format!("unknown key `{key}`: {allowed}")))
         }
     }

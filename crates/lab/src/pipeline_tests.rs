@@ -13,8 +13,7 @@ use crate::plan::{Plan, Targets};
 use crate::stats::Weight;
 use crate::store::Store;
 use crate::summary::{CellSummary, Summary};
-use crate::testing::{MockExecutor, experiment, targets};
-use weir_load::result::LoadResult;
+use crate::testing::{MockExecutor, Spoil, experiment, targets};
 
 struct World {
     directory: tempfile::TempDir,
@@ -200,7 +199,7 @@ fn requests_have_no_figures_of_handshakes() {
 /// as if it were the value, a target that hangs would look better the shorter it is waited for.
 #[test]
 fn a_p99_that_is_a_lower_bound_is_not_compared() {
-    let censor: fn(&mut LoadResult) = |load| load.response.censored_from_us = load.response.p99_us;
+    let censor: Spoil = |load| load.response.censored_from_us = load.response.p99_us;
     let executor = MockExecutor { spoil: Some(("b002", censor)), ..MockExecutor::new(&COSTS) };
     let world = world_of(executor, |experiment| experiment.blocks = Some(12));
     let (found, ratio, note) = verdict(&world, "fast", Mode::H1cH1c, Load::EqualRate, Metric::P99Us);

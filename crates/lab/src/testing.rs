@@ -190,6 +190,9 @@ pub(crate) fn observation(cell: &Cell, result: LoadResult) -> Observation {
     }
 }
 
+/// Changes a result.
+pub(crate) type Spoil = fn(&mut LoadResult);
+
 /// Answers every request from a made-up world in which each target has its own cost, with noise.
 pub(crate) struct MockExecutor {
     /// CPU microseconds per request of a target in cleartext.
@@ -199,7 +202,7 @@ pub(crate) struct MockExecutor {
     /// Runs that fail, by a part of their id.
     pub(crate) broken: Option<String>,
     /// What becomes of the results of some runs, which a part of their id names.
-    pub(crate) spoil: Option<(&'static str, fn(&mut LoadResult))>,
+    pub(crate) spoil: Option<(&'static str, Spoil)>,
     /// Interrupts at this run, counted from 0.
     pub(crate) interrupt_at: Option<usize>,
     pub(crate) rng: Rng,

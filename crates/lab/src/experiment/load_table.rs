@@ -12,8 +12,9 @@ use toml::{Table, Value};
 use weir_load::{LoadArgs, Options};
 
 /// Flags that the lab sets by itself, and what it takes them from.
-const SET_ELSEWHERE: [(&[&str], &str); 11] = [
+const SET_ELSEWHERE: [(&[&str], &str); 12] = [
     (&["url", "urls"], "`modes`, `bytes` and the target"),
+    (&["weights"], "the file of `requests`, where each has its own"),
     (&["resolve", "connect-to", "unix-socket"], "the target: load goes nowhere else"),
     (&["connections"], "`connections`"),
     (&["duration"], "`window_ms`"),
@@ -285,7 +286,7 @@ mod tests {
             (
                 "seed = 1\nthnik = '20ms'",
                 "e.toml:30: load.thnik: ",
-                "`weir load` has no such flag: allowed are weights, ",
+                "`weir load` has no such flag: allowed are requests, ",
             ),
             ("seed = 1\nthink = 'soon'", "e.toml:30: load.think: ", "write a number and a unit: us, ms"),
             (
@@ -328,6 +329,7 @@ mod tests {
             ("suite = 'aes128-gcm-sha256'", "`tls`: `version`, `suite`, `group`"),
             ("group = 'x25519'", "`tls`: `version`, `suite`, `group`"),
             ("cacert = 'ca.pem'", "`tls.certificate`"),
+            ("weights = [1]", "the file of `requests`"),
             ("pid = 1", "the lab"),
             ("json = 'x'", "the lab"),
             ("unix_socket = '/x'", "the target"),
@@ -368,6 +370,21 @@ mod tests {
             error.starts_with("--set load.close=rest: ") && error.contains("graceful, fin, rst"),
             "{error}"
         );
+    }
+
+    /// The paths are the file's, so the URL has none.
+    #[test]
+    fn a_file_of_requests_takes_the_place_of_the_answers_size() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("e.toml");
+        std::fs::write(&file, format!("{TEXT}[load]\nrequests = 'mix.jsonl'\n")).expect("is written");
+        std::fs::write(directory.path().join("mix.jsonl"), "{\"path\":\"/a\"}\n{\"path\":\"/b\"}\n")
+            .expect("is written");
+        let (experiment, _) =
+            Experiment::load(&RunOptions { file, ..RunOptions::default() }).expect("is followed");
+        let options = experiment.load_options(Mode::H1c, Load::Saturated).expect("is followed");
+        assert_eq!(options.requests.iter().map(|request| &request.path).collect::<Vec<_>>(), ["/a", "/b"]);
+        assert_eq!(experiment.load_url(Mode::H1c, 80, 5), "http://127.0.0.1:80");
     }
 
     #[test]

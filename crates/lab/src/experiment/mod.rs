@@ -41,7 +41,7 @@ pub struct Experiment {
     pub loads: Vec<Load>,
     /// Connections held open.
     pub connections: Vec<u32>,
-    /// Body bytes of an answer.
+    /// Body bytes of an answer; where `[load]` names a file of `requests`, that says what is asked for.
     pub bytes: Vec<u64>,
     /// Milliseconds of load before the measured window.
     pub warmup_ms: u64,
@@ -221,11 +221,17 @@ impl Experiment {
     /// What the load engine is told in a mode, but for what only a run knows: where, how long, at which rate.
     pub(crate) fn load_options(&self, mode: Mode, load: Load) -> Result<weir_load::Options, Wrong> {
         let bytes = self.bytes.first().copied().unwrap_or_default();
-        let mut own = vec![format!("{}://127.0.0.1:1/bytes/{bytes}", mode.client().scheme())];
+        let mut own = vec![self.load_url(mode, 1, bytes)];
         if load == Load::EqualRate {
             own.push("--rate=1000".into());
         }
         load_table::options(&self.load, &own, load)
+    }
+
+    /// The load engine's URL. Where a file tells the requests, it tells their paths.
+    pub(crate) fn load_url(&self, mode: Mode, port: u16, bytes: u64) -> String {
+        let path = if self.load.contains_key("requests") { String::new() } else { format!("/bytes/{bytes}") };
+        format!("{}://127.0.0.1:{port}{path}", mode.client().scheme())
     }
 
     /// What a client does in a mode.

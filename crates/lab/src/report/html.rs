@@ -125,7 +125,7 @@ impl Page<'_> {
         let (at, note) = match load {
             Load::EqualRate => (
                 "at one equal rate",
-                "All targets of a mode are offered the same requests per second, below every target's maximum. \
+                "All targets of a mode are offered the same rate, below every target's maximum. \
                  Bars are medians over blocks, whiskers the interval of the location over blocks.",
             ),
             Load::Saturated => (
@@ -422,7 +422,7 @@ impl Page<'_> {
 
 fn verdict_class(comparison: &Comparison) -> &'static str {
     match (comparison.verdict, comparison.ratio) {
-        (Verdict::Different, Some(ratio)) if (ratio < 1.0) == (!comparison.metric.is_rate()) => "better",
+        (Verdict::Different, Some(ratio)) if (ratio < 1.0) != comparison.metric.is_rate() => "better",
         (Verdict::Different, _) => "worse",
         (Verdict::Equivalent, _) => "equivalent",
         (Verdict::Undecided, _) => "undecided",
