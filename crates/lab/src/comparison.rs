@@ -1,14 +1,15 @@
 //! Comparisons of targets, and the words that may be said about them.
 
-use crate::experiment::{Load, Mode};
+use crate::experiment::{Case, Load, Mode};
 use crate::limit::Limit;
-use crate::plan::{Cell, Plan};
+use crate::plan::{Cell, Plan, Stage};
 use crate::run::{Parts, RunRecord};
 use crate::stats::{self, Estimate, Weight, fdr};
-use crate::summary::{cpu_us_per_request, usual_limit};
+use crate::summary::usual_limit;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use weir_load::result::Latency;
 
 /// The false-discovery rate that a verdict allows.
 const ALPHA: f64 = 0.05;
@@ -19,46 +20,96 @@ const ALPHA: f64 = 0.05;
 pub enum Metric {
     /// CPU of the gateway per request.
     CpuUsPerRequest,
+    /// CPU of the gateway per handshake.
+    CpuUsPerHandshake,
     /// 99th percentile of the response time.
     P99Us,
     /// Rate.
     RequestsPerSecond,
+    /// Rate of handshakes.
+    HandshakesPerSecond,
 }
 
 impl Metric {
+    /// The two of which one is what an experiment is about.
+    pub const CPU: [Self; 2] = [Self::CpuUsPerRequest, Self::CpuUsPerHandshake];
+
     /// What is compared under a load: at one equal rate a rate says nothing, at saturation latency is the queue's.
-    pub fn of_load(load: Load) -> [Self; 2] {
+    pub fn of_load(load: Load, case: Case) -> [Self; 2] {
+        let (cpu, rate) = match case.is_handshake() {
+            false => (Self::CpuUsPerRequest, Self::RequestsPerSecond),
+            true => (Self::CpuUsPerHandshake, Self::HandshakesPerSecond),
+        };
         match load {
-            Load::EqualRate => [Self::CpuUsPerRequest, Self::P99Us],
-            Load::Saturated => [Self::CpuUsPerRequest, Self::RequestsPerSecond],
+            Load::EqualRate => [cpu, Self::P99Us],
+            Load::Saturated => [cpu, rate],
         }
+    }
+
+    /// Whether it is CPU of the gateway.
+    pub fn is_cpu(self) -> bool {
+        Self::CPU.contains(&self)
+    }
+
+    /// Whether more is better.
+    pub fn is_rate(self) -> bool {
+        matches!(self, Self::RequestsPerSecond | Self::HandshakesPerSecond)
     }
 
     /// In words.
     pub fn title(self) -> &'static str {
         match self {
             Self::CpuUsPerRequest => "CPU per request",
+            Self::CpuUsPerHandshake => "CPU per handshake",
             Self::P99Us => "p99 response time",
             Self::RequestsPerSecond => "requests per second",
+            Self::HandshakesPerSecond => "handshakes per second",
         }
     }
 
     fn of_run(self, parts: &Parts<'_>) -> Option<f64> {
         match self {
-            Self::CpuUsPerRequest => cpu_us_per_request(parts),
+            Self::CpuUsPerRequest => parts.gateway?.cost.cpu_us_per_request,
+            Self::CpuUsPerHandshake => parts.gateway?.cost.cpu_us_per_handshake,
             Self::P99Us => parts.load.response.p99_us,
             Self::RequestsPerSecond => Some(parts.load.requests_per_second),
+            Self::HandshakesPerSecond => Some(parts.load.handshakes.per_second),
+        }
+    }
+
+    /// Why these valid runs of a target have no value that could be compared. Leaving out just the runs without one would
+    /// leave out the worst.
+    fn has_no_value(self, target: &str, runs: &[&RunRecord]) -> Option<String> {
+        if self != Self::P99Us || runs.is_empty() {
+            return None;
+        }
+        let all = || runs.iter().filter_map(|run| run.observation.load.as_ref()).map(|load| &load.response);
+        let bounds = all().filter(|response| is_lower_bound(response, response.p99_us)).count();
+        let few = all().filter(|response| response.p99_us.is_none()).count();
+        match (bounds, few) {
+            (0, 0) => None,
+            (0, _) => {
+                Some(format!("{few} of {} runs of {target} have too few samples for a p99", runs.len()))
+            }
+            _ => {
+                Some(format!("the p99 of {target} is only a lower bound in {bounds} of {} runs", runs.len()))
+            }
         }
     }
 
     /// Whether runs with such a limit tell something about the target.
     fn is_supported(self, load: Load, limit: Option<Limit>) -> bool {
         match (self, load, limit) {
-            (Self::CpuUsPerRequest, Load::EqualRate, _) => true,
+            (Self::CpuUsPerRequest | Self::CpuUsPerHandshake, Load::EqualRate, _) => true,
             (_, _, Some(Limit::Gateway | Limit::Neither)) => true,
             (_, _, Some(Limit::Origin | Limit::Load | Limit::SharedCores) | None) => false,
         }
     }
+}
+
+/// Whether a percentile falls among samples that took longer than it was waited for: time-outs, arrivals never sent.
+pub(crate) fn is_lower_bound(latency: &Latency, percentile: Option<f64>) -> bool {
+    latency.censored_from_us.zip(percentile).is_some_and(|(from, percentile)| from <= percentile)
 }
 
 /// What a comparison came to.
@@ -94,8 +145,8 @@ pub struct Comparison {
     pub target: String,
     /// Client side, upstream side.
     pub mode: Mode,
-    /// What a client does: `request`.
-    pub case: String,
+    /// What a client does.
+    pub case: Case,
     /// Connections held open.
     pub connections: u32,
     /// Body bytes of an answer.
@@ -138,7 +189,7 @@ pub(crate) fn all(plan: &Plan, cells: &[(&Cell, Vec<&RunRecord>)]) -> Vec<Compar
         let of_baseline =
             |(other, _): &&(&Cell, Vec<&RunRecord>)| other.name == *baseline && other.group() == cell.group();
         let Some((_, baseline_runs)) = cells.iter().find(of_baseline) else { continue };
-        for metric in Metric::of_load(cell.load) {
+        for metric in Metric::of_load(cell.load, cell.case) {
             found.push(one(metric, cell, baseline, runs, baseline_runs, aa));
         }
     }
@@ -151,40 +202,45 @@ pub(crate) fn all(plan: &Plan, cells: &[(&Cell, Vec<&RunRecord>)]) -> Vec<Compar
     found
 }
 
-fn one(
+fn one<'a>(
     metric: Metric,
     cell: &Cell,
     baseline: &str,
-    runs: &[&RunRecord],
-    baseline_runs: &[&RunRecord],
+    runs: &[&'a RunRecord],
+    baseline_runs: &[&'a RunRecord],
     aa: bool,
 ) -> Comparison {
-    let valid = |runs: &[&'_ RunRecord]| -> BTreeMap<crate::plan::Stage, f64> {
-        let of_run = |run: &&RunRecord| Some((run.run.stage, metric.of_run(&run.parts()?)?));
-        runs.iter().filter(|run| run.validity.is_valid()).filter_map(of_run).collect()
+    let valid = |runs: &[&'a RunRecord]| -> Vec<&'a RunRecord> {
+        runs.iter().copied().filter(|run| run.validity.is_valid()).collect()
     };
-    let (target_values, baseline_values) = (valid(runs), valid(baseline_runs));
+    let both = [(cell.name.as_str(), valid(runs)), (baseline, valid(baseline_runs))];
+    let without_value = both.iter().find_map(|(name, runs)| metric.has_no_value(name, runs));
+    let values = |runs: &[&RunRecord]| -> BTreeMap<Stage, f64> {
+        let of_run = |run: &&RunRecord| Some((run.run.stage, metric.of_run(&run.parts()?)?));
+        runs.iter().filter(|_| without_value.is_none()).filter_map(of_run).collect()
+    };
+    let (target_values, baseline_values) = (values(&both[0].1), values(&both[1].1));
     let pairs: Vec<(f64, f64)> = baseline_values
         .iter()
         .filter_map(|(block, value)| Some((*value, *target_values.get(block)?)))
         .collect();
     let estimate: Option<Estimate> = stats::compare_pairs(&pairs);
     let interval = estimate.and_then(|estimate| estimate.interval);
-    let unsupported =
-        [(cell.name.as_str(), runs), (baseline, baseline_runs)].into_iter().find_map(|(name, runs)| {
-            let valid: Vec<&RunRecord> = runs.iter().copied().filter(|run| run.validity.is_valid()).collect();
-            let limit = usual_limit(&valid);
+    let unsupported = || {
+        both.iter().find_map(|(name, runs)| {
+            let limit = usual_limit(runs);
             (!metric.is_supported(cell.load, limit)).then(|| match limit {
                 Some(limit) => format!("{name} was limited by {limit}"),
                 None => format!("{name} has no valid run"),
             })
-        });
+        })
+    };
     Comparison {
         metric,
         baseline: baseline.to_owned(),
         target: cell.name.clone(),
         mode: cell.mode,
-        case: "request".into(),
+        case: cell.case,
         connections: cell.connections,
         bytes: cell.bytes,
         load: cell.load,
@@ -198,7 +254,7 @@ fn one(
         blocks: pairs.len() as u32,
         weight: Weight::of(pairs.len()),
         verdict: Verdict::Undecided,
-        note: unsupported,
+        note: unsupported().or(without_value),
         aa,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use toml::de::{DeTable, DeValue};
 
 /// Why the lab stopped.
 #[derive(Debug, thiserror::Error)]
@@ -105,12 +106,20 @@ impl ConfigError {
 
     /// An error about the value of `key`: the line on which the key is given in `text`.
     pub(crate) fn key(source: impl fmt::Display, text: &str, key: &str, message: impl fmt::Display) -> Self {
-        let name = key.rsplit('.').next().unwrap_or(key);
-        let gives = |line: &str| {
-            line.trim_start().strip_prefix(name).is_some_and(|rest| rest.trim_start().starts_with('='))
-        };
-        let line = text.lines().position(gives).map(|index| index + 1);
+        let line = DeTable::parse(text).ok().and_then(|table| offset_of(table.get_ref(), key));
+        let line = line.map(|offset| line_at(text, offset));
         Self { source: source.to_string(), line, message: format!("{key}: {message}") }
+    }
+}
+
+/// Where a key stands; `tls.group` reaches into a table.
+fn offset_of(table: &DeTable<'_>, key: &str) -> Option<usize> {
+    let (first, rest) = key.split_once('.').map_or((key, None), |(first, rest)| (first, Some(rest)));
+    let (found, value) = table.iter().find(|(found, _)| found.get_ref() == first)?;
+    match (rest, value.get_ref()) {
+        (None, _) => Some(found.span().start),
+        (Some(rest), DeValue::Table(inner)) => offset_of(inner, rest),
+        (Some(_), _) => None,
     }
 }
 

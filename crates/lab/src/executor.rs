@@ -2,7 +2,7 @@
 
 use crate::busy::{Meter, groups};
 use crate::error::{ConfigError, LabError};
-use crate::experiment::{CertificateKind, CoreSets, Experiment, Mode, Side};
+use crate::experiment::{CertificateKind, CoreSets, Experiment, LoadWords, Mode, Side};
 use crate::interrupt::Interrupt;
 use crate::network::{connections_to, free_ports};
 use crate::placement::{Placement, list};
@@ -18,14 +18,14 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use weir_load::result::LoadResult;
+use weir_load::result::{LoadResult, Role};
 use weir_tls::issue::{self, KeyKind};
 
 /// How long the origin may take until it accepts a connection.
 const ORIGIN_READY: Duration = Duration::from_secs(5);
 
-/// How long the load engine may take beyond warm-up and window before it is given up.
-const LOAD_GRACE: Duration = Duration::from_secs(15);
+/// How long the load engine may take beyond its phases and the time-out of a request before it is given up.
+const LOAD_GRACE: Duration = Duration::from_secs(5);
 
 /// How our own processes are ended.
 const STOP: Stop = Stop { signal: StopSignal::Term, timeout_ms: 2000 };
@@ -40,6 +40,9 @@ pub(crate) struct ProcessExecutor {
     store: Store,
     work: PathBuf,
     experiment: Experiment,
+    load: LoadWords,
+    /// What the load engine may take beyond warm-up and window.
+    grace: Duration,
     targets: Targets,
     placement: Placement,
     interrupt: Interrupt,
@@ -64,7 +67,13 @@ impl ProcessExecutor {
         }
         issue_certificate(&experiment, &tls)?;
         let next_port = std::process::id() as u16;
-        Ok(Self { weir, store, work, experiment, targets, placement, interrupt, next_port })
+        let load = experiment.load_words().map_err(ConfigError::from)?;
+        let mut grace = LOAD_GRACE;
+        if let (Some(mode), Some(load)) = (experiment.modes.first(), experiment.loads.first()) {
+            let options = experiment.load_options(*mode, *load).map_err(ConfigError::from)?;
+            grace += options.phases.settle + options.timeout;
+        }
+        Ok(Self { weir, store, work, experiment, load, grace, targets, placement, interrupt, next_port })
     }
 
     /// Removes the working directories; what is worth keeping is stored elsewhere.
@@ -101,10 +110,11 @@ impl ProcessExecutor {
         command
     }
 
-    fn load_command(&self, request: &Request<'_>, port: u16, pids: &[u32]) -> Vec<String> {
+    fn load_command(&self, request: &Request<'_>, port: u16, pids: &[(Role, u32)]) -> Vec<String> {
         let cell = &request.run.cell;
-        let url = format!("{}://127.0.0.1:{port}/bytes/{}", cell.mode.client().scheme(), cell.bytes);
+        let url = self.experiment.load_url(cell.mode, port, cell.bytes);
         let mut command = self.weir_command("load");
+        let flags = self.load.of(cell.load, request.run.stage);
         let mut add = |words: &[&str]| command.extend(words.iter().map(|word| (*word).to_owned()));
         let cores = &self.placement.cores.load;
         add(&[&url, "-c", &cell.connections.to_string()]);
@@ -115,13 +125,20 @@ impl ProcessExecutor {
         }
         if cell.mode.client() == Side::H1 {
             let tls = &self.experiment.tls;
-            add(&["--cacert", &self.tls_file("ca.pem").display().to_string()]);
+            if !flags.iter().any(|flag| flag == "--insecure") {
+                add(&["--cacert", &self.tls_file("ca.pem").display().to_string()]);
+            }
             add(&["--tls", tls.version.name(), "--suite", tls.suite.name(), "--group", tls.group.name()]);
         }
-        for pid in pids {
-            add(&["--pid", &pid.to_string()]);
+        for (role, pid) in pids {
+            let role = match role {
+                Role::Gateway => "gateway",
+                Role::Origin => "origin",
+            };
+            add(&["--pid", &format!("{role}={pid}")]);
         }
         add(&["--json", "-"]);
+        command.extend(flags);
         command
     }
 
@@ -221,12 +238,14 @@ impl Running<'_> {
             self.ready("target", &prepared.ready, Duration::from_millis(prepared.ready_timeout_ms))?;
         }
         let pid = |role| self.parts.iter().find(|part| part.role == role).map(|part| part.process.pid());
-        let pids: Vec<u32> = [pid("target"), pid("origin")].into_iter().flatten().collect();
+        let roles = [("target", Role::Gateway), ("origin", Role::Origin)];
+        let pids: Vec<(Role, u32)> =
+            roles.into_iter().filter_map(|(part, role)| Some((role, pid(part)?))).collect();
         let port = if prepared.is_some() { target_port } else { origin_port };
         let used = lab.used_cores();
-        let meter = Meter::begin(&used, &pids);
+        let meter = Meter::begin(&used, &pids.iter().map(|(_, pid)| *pid).collect::<Vec<_>>());
         self.start("load", lab.load_command(request, port, &pids), &cores.load)?;
-        let time = Duration::from_millis(request.warmup_ms + request.window_ms) + LOAD_GRACE;
+        let time = Duration::from_millis(request.warmup_ms + request.window_ms) + lab.grace;
         let load = self.part("load")?;
         match load.process.wait(time, self.interrupt) {
             Waited::Ended => {}

@@ -5,24 +5,25 @@ use weir_load::limit::{self, Part};
 use weir_load::result::Cost;
 pub use weir_load::result::Limit;
 
-/// Names the limit of a run from what each part used of its cores.
+/// Names the limit of a run from what each part used of its cores, and from how near to its own ceiling the engine was.
 pub fn of(parts: &Parts<'_>) -> Limit {
     let part = |who, cost: Option<&Cost>, cores| {
         let most = cost.map_or(0.0, |cost| f64::from(cost.cores));
         Part { who, cpu: cost.map_or(0.0, |cost| cost.utilisation * most), most, cores }
     };
-    limit::of(&[
+    let limit = limit::of(&[
         part(Limit::Gateway, parts.gateway.map(|server| &server.cost), parts.gateway_cores),
         part(Limit::Origin, parts.origin.map(|server| &server.cost), parts.origin_cores),
         part(Limit::Load, Some(&parts.load.engine.cost), parts.load_cores),
-    ])
+    ]);
+    parts.load.ceiling.as_ref().map_or(limit, |ceiling| limit::beside_ceiling(limit, ceiling.share))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::load_result;
-    use weir_load::result::ServerCost;
+    use weir_load::result::{Ceiling, ServerCost};
 
     fn limit(gateway: f64, origin: f64, load: f64, cores: [&[usize]; 3]) -> Limit {
         let server = |utilisation: f64, cores: &[usize]| ServerCost {
@@ -64,6 +65,25 @@ mod tests {
         assert_eq!(limit(0.7, 0.4, 0.4, SHARED), Limit::Neither);
         assert_eq!(limit(0.4, 0.3, 0.28, ONE), Limit::SharedCores);
         assert_eq!(limit(0.8, 0.1, 0.08, ONE), Limit::Gateway);
+    }
+
+    #[test]
+    fn an_engine_near_its_ceiling_is_the_limit_unless_a_server_is_full() {
+        let limit = |gateway, share: Option<f64>| {
+            let mut result = load_result();
+            result.ceiling = share.map(|share| Ceiling { share, ..Ceiling::default() });
+            let gateway = ServerCost {
+                cost: Cost { utilisation: gateway, cores: 1, ..Cost::default() },
+                ..ServerCost::default()
+            };
+            let (gateway_cores, origin_cores, load_cores) = (&[0][..], &[1][..], &[2][..]);
+            let gateway = Some(&gateway);
+            of(&Parts { load: &result, gateway, origin: None, gateway_cores, origin_cores, load_cores })
+        };
+        assert_eq!(limit(0.5, None), Limit::Neither);
+        assert_eq!(limit(0.5, Some(0.79)), Limit::Neither);
+        assert_eq!(limit(0.5, Some(0.81)), Limit::Load);
+        assert_eq!(limit(0.99, Some(0.81)), Limit::Gateway);
     }
 
     #[test]

@@ -67,11 +67,12 @@ fn matches(cell: &Cell, key: &str, value: &str) -> Result<bool, ConfigError> {
     match key {
         "target" => Ok(cell.name == value || cell.target == value),
         "mode" => Ok(cell.mode.to_string() == value),
+        "case" => Ok(cell.case.to_string() == value),
         "load" => Ok(cell.load.to_string() == value),
         "connections" => Ok(cell.connections.to_string() == value),
         "bytes" => Ok(cell.bytes.to_string() == value),
         _ => {
-            let allowed = "allowed keys are target, mode, load, connections, bytes";
+            let allowed = "allowed keys are target, mode, load, connections, bytes, case";
             Err(ConfigError::new(format!("--only {key}={value}"), format!("unknown key `{key}`: {allowed}")))
         }
     }
@@ -80,7 +81,7 @@ fn matches(cell: &Cell, key: &str, value: &str) -> Result<bool, ConfigError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::{Load, Mode};
+    use crate::experiment::{Case, Load, Mode};
 
     fn options(only: &str) -> RunOptions {
         RunOptions { only: RunOptions::parse_pairs("--only", only).expect("parses"), ..RunOptions::default() }
@@ -91,6 +92,7 @@ mod tests {
         let cell = Cell {
             name: "fast-again".into(),
             target: "fast".into(),
+            case: Case::Request,
             mode: Mode::H1H1c,
             connections: 8,
             bytes: 100,
@@ -101,6 +103,8 @@ mod tests {
             ("mode=h1-h1c,target=fast", true),
             ("mode=h1-h1c,target=slow", false),
             ("target=slow,target=fast", true),
+            ("case=request", true),
+            ("case=handshake-full", false),
             ("load=equal-rate", false),
             ("bytes=100,connections=8,load=saturated", true),
         ] {

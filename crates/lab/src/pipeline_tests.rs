@@ -3,7 +3,7 @@
 use crate::LabError;
 use crate::comparison::{Metric, Verdict};
 use crate::conduct::conduct;
-use crate::experiment::{Load, Mode};
+use crate::experiment::{Case, Experiment, Load, Mode};
 use crate::lab::report;
 use crate::limit::Limit;
 use crate::machine::Machine;
@@ -12,8 +12,8 @@ use crate::placement::Placement;
 use crate::plan::{Plan, Targets};
 use crate::stats::Weight;
 use crate::store::Store;
-use crate::summary::Summary;
-use crate::testing::{MockExecutor, experiment, targets};
+use crate::summary::{CellSummary, Summary};
+use crate::testing::{MockExecutor, Spoil, experiment, targets};
 
 struct World {
     directory: tempfile::TempDir,
@@ -23,19 +23,22 @@ struct World {
 }
 
 fn world(blocks: u32, costs: &[(&str, f64)], broken: Option<&str>) -> World {
+    let executor = MockExecutor { broken: broken.map(str::to_owned), ..MockExecutor::new(costs) };
+    world_of(executor, |experiment| experiment.blocks = Some(blocks))
+}
+
+fn world_of(mut executor: MockExecutor, change: impl FnOnce(&mut Experiment)) -> World {
     let directory = tempfile::tempdir().expect("a directory");
     let results = directory.path().join("results");
     let store = Store::create(&results).expect("is made");
     let targets: Targets = targets(directory.path());
     let mut experiment = experiment();
-    experiment.blocks = Some(blocks);
+    change(&mut experiment);
     let placement = Placement::choose(&experiment.cores, &[0, 1]);
     let machine = Machine::read(&[0, 1], &targets, &placement);
     store.write_json("machine.json", &machine).expect("is written");
     let options = RunOptions { file: "experiments/small.toml".into(), ..RunOptions::default() };
     let mut plan = Plan::new(experiment, &targets, &options).expect("plans");
-    let mut executor = MockExecutor::new(costs);
-    executor.broken = broken.map(str::to_owned);
     conduct(&mut plan, &store, &mut executor, &mut ()).expect("runs");
     let outcome = report(&results).expect("reports");
     let read = |name: &str| std::fs::read_to_string(results.join(name)).expect("was written");
@@ -129,6 +132,93 @@ fn a_run_that_load_limited_supports_no_verdict_on_rate_but_one_on_cpu_at_equal_r
             assert_eq!(one.p_adjusted, None, "it is in no family");
         }
     }
+}
+
+/// Handshakes alone, in the one TLS mode that has a gateway, with such a share of resumptions.
+fn handshakes(blocks: u32, resume: i64) -> World {
+    world_of(MockExecutor::new(&COSTS), |experiment| {
+        experiment.blocks = Some(blocks);
+        experiment.modes = vec![Mode::H1H1c];
+        experiment.load.insert("handshake-only".into(), true.into());
+        experiment.load.insert("resume".into(), resume.into());
+    })
+}
+
+#[test]
+fn handshakes_are_told_and_compared_by_their_own_cost_and_rate() {
+    for (resume, case) in
+        [(0, Case::HandshakeFull), (100, Case::HandshakeResumed), (30, Case::HandshakeMixed(300))]
+    {
+        let world = handshakes(12, resume);
+        let summary = &world.summary;
+        assert!(summary.cells.iter().all(|cell| cell.invalid_runs == 0 && cell.case == case), "{case}");
+        let fast = |load| {
+            let of_fast = |cell: &&CellSummary| cell.target == "fast" && cell.load == load;
+            summary.cells.iter().find(of_fast).expect("a cell")
+        };
+        let cell = fast(Load::Saturated);
+        // 20 us in cleartext, 1.3 times that in a TLS mode.
+        assert!(cell.cpu_us_per_handshake.is_some_and(|us| (us / 26.0 - 1.0).abs() < 0.03), "{cell:?}");
+        assert!(cell.handshakes_per_second.is_some_and(|rate| (rate / 38_461.0 - 1.0).abs() < 0.03));
+        assert!(cell.cpu_us_per_handshake_low < cell.cpu_us_per_handshake);
+        assert_eq!((cell.requests_per_second, cell.cpu_us_per_request), (None, None), "there are none");
+        assert_eq!(cell.origin_cpu_us_per_request, None);
+
+        for (load, metrics) in [
+            (Load::EqualRate, [Metric::CpuUsPerHandshake, Metric::P99Us]),
+            (Load::Saturated, [Metric::CpuUsPerHandshake, Metric::HandshakesPerSecond]),
+        ] {
+            let compared = summary.comparisons.iter().filter(|one| one.target == "fast" && one.load == load);
+            assert_eq!(
+                compared.map(|one| (one.metric, one.case)).collect::<Vec<_>>(),
+                metrics.map(|metric| (metric, case))
+            );
+            let (found, ratio, _) = verdict(&world, "fast", Mode::H1H1c, load, Metric::CpuUsPerHandshake);
+            assert_eq!(found, Verdict::Different);
+            assert!(ratio.is_some_and(|ratio| (ratio / 0.8 - 1.0).abs() < 0.03), "{ratio:?}");
+        }
+        assert!(world.text.contains(&format!("h1-h1c (TLS in, cleartext out), {case}, 8 connections")));
+        assert!(world.text.contains("hs/s") && !world.text.contains("req/s"), "{}", world.text);
+        assert!(world.text.contains("CPU per handshake, equal-rate:"), "{}", world.text);
+        for part in ["CPU per handshake at saturation", "of the gateway per handshake", "handshakes/s"] {
+            assert!(world.html.contains(part), "{part}");
+        }
+        assert!(!world.html.contains("CPU per request at"));
+    }
+}
+
+#[test]
+fn requests_have_no_figures_of_handshakes() {
+    let world = world(5, &COSTS, None);
+    for cell in &world.summary.cells {
+        assert_eq!((cell.handshakes_per_second, cell.cpu_us_per_handshake), (None, None), "{cell:?}");
+    }
+}
+
+/// A run of which some requests timed out or were never sent knows of its p99 only that it is at least so long: compared
+/// as if it were the value, a target that hangs would look better the shorter it is waited for.
+#[test]
+fn a_p99_that_is_a_lower_bound_is_not_compared() {
+    let censor: Spoil = |load| load.response.censored_from_us = load.response.p99_us;
+    let executor = MockExecutor { spoil: Some(("b002", censor)), ..MockExecutor::new(&COSTS) };
+    let world = world_of(executor, |experiment| experiment.blocks = Some(12));
+    let (found, ratio, note) = verdict(&world, "fast", Mode::H1cH1c, Load::EqualRate, Metric::P99Us);
+    assert_eq!((found, ratio), (Verdict::Undecided, None));
+    assert_eq!(note.as_deref(), Some("the p99 of fast is only a lower bound in 1 of 12 runs"));
+    let (found, ..) = verdict(&world, "fast", Mode::H1cH1c, Load::EqualRate, Metric::CpuUsPerRequest);
+    assert_eq!(found, Verdict::Different, "what is not a percentile stands");
+}
+
+#[test]
+fn a_p99_without_samples_behind_it_says_so() {
+    let executor = MockExecutor {
+        spoil: Some(("slow", |load| load.response.p99_us = None)),
+        ..MockExecutor::new(&COSTS)
+    };
+    let world = world_of(executor, |experiment| experiment.blocks = Some(6));
+    let (found, ratio, note) = verdict(&world, "fast", Mode::H1cH1c, Load::EqualRate, Metric::P99Us);
+    assert_eq!((found, ratio), (Verdict::Undecided, None));
+    assert_eq!(note.as_deref(), Some("6 of 6 runs of slow have too few samples for a p99"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! From an experiment to the order of its runs: cells, calibration, blocks.
 
-use crate::error::LabError;
-use crate::experiment::{AGAIN, Experiment, Load, Mode};
+use crate::error::{ConfigError, LabError};
+use crate::experiment::{AGAIN, Case, Experiment, Load, Mode};
 use crate::options::RunOptions;
 use crate::target::Target;
 use serde::{Deserialize, Serialize};
@@ -20,9 +20,11 @@ pub struct Cell {
     pub name: String,
     /// The folder that describes it.
     pub target: String,
+    /// What a client does: it follows from the mode and the experiment's `[load]`.
+    pub case: Case,
     /// Client side, upstream side.
     pub mode: Mode,
-    /// Connections held open.
+    /// Connections held open; with new connections, at once at most.
     pub connections: u32,
     /// Body bytes of an answer.
     pub bytes: u64,
@@ -33,21 +35,24 @@ pub struct Cell {
 impl fmt::Display for Cell {
     /// The stable name of a cell, its factors in a fixed order.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, mode, connections, bytes, load, .. } = self;
-        write!(formatter, "request.{mode}.c{connections}.b{bytes}.{load}.{name}")
+        let Self { name, case, mode, connections, bytes, load, .. } = self;
+        write!(formatter, "{case}.{mode}.c{connections}.b{bytes}.{load}.{name}")
     }
 }
 
 impl Cell {
     /// The factors that two cells of one comparison share.
     pub fn group(&self) -> Group {
-        Group { mode: self.mode, connections: self.connections, bytes: self.bytes, load: self.load }
+        let Self { case, mode, connections, bytes, load, .. } = *self;
+        Group { case, mode, connections, bytes, load }
     }
 }
 
 /// The factors of a cell but its target: what is compared is compared within one group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Group {
+    /// See [`Cell::case`].
+    pub case: Case,
     /// See [`Cell::mode`].
     pub mode: Mode,
     /// See [`Cell::connections`].
@@ -56,6 +61,17 @@ pub struct Group {
     pub bytes: u64,
     /// See [`Cell::load`].
     pub load: Load,
+}
+
+impl fmt::Display for Group {
+    /// What is loaded with, in words; the mode stands elsewhere.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { case, connections, bytes, .. } = self;
+        match case.is_handshake() {
+            false => write!(formatter, "{connections} connections, {bytes} bytes"),
+            true => write!(formatter, "{case}, {connections} connections at once, {bytes} bytes"),
+        }
+    }
 }
 
 /// One process run that is to be made.
@@ -125,7 +141,7 @@ impl Plan {
     /// Plans everything but the number of blocks that `minutes` asks for, which calibration has to find.
     pub fn new(experiment: Experiment, targets: &Targets, options: &RunOptions) -> Result<Self, LabError> {
         let mut cells = Vec::new();
-        for cell in all_cells(&experiment, &targets.present) {
+        for cell in all_cells(&experiment, &targets.present)? {
             if options.selects(&cell)? {
                 cells.push(cell);
             }
@@ -228,21 +244,24 @@ pub struct Targets {
     pub absent: BTreeMap<String, String>,
 }
 
-fn all_cells(experiment: &Experiment, present: &BTreeMap<String, Target>) -> Vec<Cell> {
+fn all_cells(experiment: &Experiment, present: &BTreeMap<String, Target>) -> Result<Vec<Cell>, ConfigError> {
+    let with_case = |mode: &Mode| Ok((*mode, experiment.case(*mode)?));
+    let modes: Vec<(Mode, Case)> =
+        experiment.modes.iter().map(with_case).collect::<Result<_, ConfigError>>()?;
     let mut cells = Vec::new();
     for (name, target) in instances(experiment, present) {
-        for &mode in experiment.modes.iter().filter(|mode| target.modes.contains(mode)) {
+        for &(mode, case) in modes.iter().filter(|(mode, _)| target.modes.contains(mode)) {
             for &connections in &experiment.connections {
                 for &bytes in &experiment.bytes {
-                    for &load in &experiment.load {
+                    for &load in &experiment.loads {
                         let (name, target) = (name.clone(), target.name.clone());
-                        cells.push(Cell { name, target, mode, connections, bytes, load });
+                        cells.push(Cell { name, target, case, mode, connections, bytes, load });
                     }
                 }
             }
         }
     }
-    cells
+    Ok(cells)
 }
 
 /// The present targets in the experiment's order, the A/A target a second time right after itself.

@@ -104,21 +104,22 @@ impl Bar {
     }
 }
 
-/// One line for a run: its rate, what each part cost per request, who was the limit.
+/// One line for a run: its rate, what each part cost per request or handshake, who was the limit.
 fn line(record: &RunRecord) -> String {
     let cell = &record.run.cell;
     let stage = record.run.id.split('-').next().unwrap_or_default();
     let what = format!("{stage} {:<12} {:<7} {:<10}", cell.name, cell.mode, cell.load);
     let Some(parts) = record.parts() else { return format!("{what}  {}", record.validity) };
-    let per_request = |cost: Option<&weir_load::result::Cost>| {
-        cost.and_then(|cost| cost.cpu_us_per_request).map_or("     -".into(), |us| format!("{us:6.1}"))
+    let each = |cost: Option<&weir_load::result::Cost>| {
+        cost.and_then(|cost| cell.case.cpu_us(cost)).map_or("     -".into(), |us| format!("{us:6.1}"))
     };
     let mut line = format!(
-        "{what} {:>8.0}/s  CPU us/request: gateway {} origin {} load {}  limit {}",
+        "{what} {:>8.0}/s  CPU us/{}: gateway {} origin {} load {}  limit {}",
         parts.load.requests_per_second,
-        per_request(parts.gateway.map(|server| &server.cost)),
-        per_request(parts.origin.map(|server| &server.cost)),
-        per_request(Some(&parts.load.engine.cost)),
+        cell.case.unit(),
+        each(parts.gateway.map(|server| &server.cost)),
+        each(parts.origin.map(|server| &server.cost)),
+        each(Some(&parts.load.engine.cost)),
         record.limit.map_or_else(String::new, |limit| limit.to_string()),
     );
     if !record.validity.is_valid() {

@@ -6,7 +6,7 @@ use crate::plan::{PlannedRun, Stage};
 use crate::validity::{self, Validity};
 use crate::{experiment::Experiment, limit};
 use serde::{Deserialize, Serialize};
-use weir_load::result::{LoadResult, ServerCost};
+use weir_load::result::{LoadResult, Role, ServerCost};
 
 /// Makes one run. The lab's own starts processes; tests give results that they made up.
 pub trait Executor {
@@ -124,16 +124,11 @@ impl RunRecord {
             report.map_or(&[], |process| &process.cores)
         };
         let with_gateway = self.run.cell.mode.upstream().is_some();
-        let (gateway, origin) = match (with_gateway, load.servers.as_slice()) {
-            (true, [gateway, origin, ..]) => (Some(gateway), Some(origin)),
-            (true, [gateway]) => (Some(gateway), None),
-            (false, [origin, ..]) => (None, Some(origin)),
-            (_, []) => (None, None),
-        };
+        let server = |role| load.servers.iter().find(|server| server.role == role);
         Some(Parts {
             load,
-            gateway,
-            origin,
+            gateway: server(Role::Gateway).filter(|_| with_gateway),
+            origin: server(Role::Origin),
             gateway_cores: cores("target"),
             origin_cores: cores("origin"),
             load_cores: cores("load"),

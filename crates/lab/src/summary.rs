@@ -1,16 +1,17 @@
 //! `summary.json`: what each cell came to over its blocks, and what the comparisons say.
 
-use crate::comparison::{self, Comparison};
-use crate::experiment::{Load, Mode};
+use crate::comparison::{self, Comparison, is_lower_bound};
+use crate::experiment::{Case, Load, Mode};
 use crate::histogram::Latencies;
 use crate::limit::Limit;
 use crate::machine::Machine;
 use crate::plan::{Cell, Plan, Stage};
 use crate::run::{Parts, RunRecord};
 use crate::stats::{self, Estimate, Weight};
-use crate::validity::Validity;
+use crate::validity::{HANDSHAKE_ONLY, Validity};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use weir_load::result::Cost;
 
 /// The whole of an experiment's findings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,29 +37,29 @@ pub struct Summary {
 /// What a cell came to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CellSummary {
-    /// What a client does: `request`.
-    pub case: String,
+    /// What a client does.
+    pub case: Case,
     /// The target, or its second in the A/A pair.
     pub target: String,
     /// Its version.
     pub version: String,
     /// Client side, upstream side.
     pub mode: Mode,
-    /// Connections held open.
+    /// Connections held open; with new connections, at once at most.
     pub connections: u32,
     /// Body bytes of an answer.
     pub bytes: u64,
     /// How requests arrive.
     pub load: Load,
-    /// Requests per second that were offered; null in a closed loop.
+    /// Requests (or connections without one) per second that were offered; null in a closed loop.
     pub rate: Option<f64>,
     /// Blocks with a valid run: the number that everything below rests on.
     pub blocks: u32,
     /// Runs that were invalid.
     pub invalid_runs: u32,
-    /// Median over blocks.
+    /// Median over blocks; null where connections carry no request.
     pub requests_per_second: Option<f64>,
-    /// Does not apply to requests on kept connections.
+    /// Median over blocks; null but in a case of handshakes.
     pub handshakes_per_second: Option<f64>,
     /// Mean response time of all requests of all valid runs.
     pub mean_us: Option<f64>,
@@ -66,22 +67,30 @@ pub struct CellSummary {
     pub sd_us: Option<f64>,
     /// Median of the merged histograms.
     pub p50_us: Option<f64>,
-    /// 99th percentile of the merged histograms.
+    /// 99th percentile of the merged histograms; null where it would be a lower bound alone.
     pub p99_us: Option<f64>,
     /// Errors over all requests of all runs, invalid ones too.
     pub error_ratio: Option<f64>,
-    /// CPU of the gateway per request, median over blocks; null without a gateway.
+    /// CPU of the gateway per request, median over blocks; null without a gateway or without requests.
     pub cpu_us_per_request: Option<f64>,
     /// Lower end of the interval of the CPU per request (Hodges-Lehmann).
     pub cpu_us_per_request_low: Option<f64>,
     /// Upper end of it.
     pub cpu_us_per_request_high: Option<f64>,
-    /// Does not apply to requests on kept connections.
+    /// CPU of the gateway per handshake, median over blocks; null but in a case of handshakes.
     pub cpu_us_per_handshake: Option<f64>,
+    /// Lower end of the interval of the CPU per handshake (Hodges-Lehmann).
+    pub cpu_us_per_handshake_low: Option<f64>,
+    /// Upper end of it.
+    pub cpu_us_per_handshake_high: Option<f64>,
     /// CPU of the test server per request, median over blocks.
     pub origin_cpu_us_per_request: Option<f64>,
+    /// CPU of the test server per handshake of the clients, median over blocks.
+    pub origin_cpu_us_per_handshake: Option<f64>,
     /// CPU of the load engine per request, median over blocks.
     pub load_cpu_us_per_request: Option<f64>,
+    /// CPU of the load engine per handshake, median over blocks.
+    pub load_cpu_us_per_handshake: Option<f64>,
     /// Peak resident memory of the gateway, median over blocks.
     pub rss_kib: Option<f64>,
     /// The share of its cores that the gateway used, median over blocks.
@@ -124,11 +133,6 @@ pub fn by_cell<'a>(plan: &'a Plan, records: &'a [RunRecord]) -> Vec<(&'a Cell, V
     plan.cells.iter().map(|cell| (cell, runs.remove(cell).unwrap_or_default())).collect()
 }
 
-/// A metric of one run.
-pub(crate) fn cpu_us_per_request(parts: &Parts<'_>) -> Option<f64> {
-    parts.gateway?.cost.cpu_us_per_request
-}
-
 impl Summary {
     /// Sums up the stored runs of a plan.
     pub fn of(plan: &Plan, machine: &Machine, records: &[RunRecord]) -> Self {
@@ -163,12 +167,26 @@ impl CellSummary {
             valid.iter().filter_map(|run| run.parts().as_ref().and_then(metric)).collect()
         };
         let median = |metric: &dyn Fn(&Parts<'_>) -> Option<f64>| stats::median(&values(metric));
+        let request = |cost: &Cost, parts: &Parts<'_>| {
+            let has_requests = parts.load.asked.requests_per_connection != HANDSHAKE_ONLY;
+            cost.cpu_us_per_request.filter(|_| has_requests)
+        };
+        let handshake = |cost: &Cost| cost.cpu_us_per_handshake.filter(|_| cell.case.is_handshake());
+        let cpu_request = |parts: &Parts<'_>| request(&parts.gateway?.cost, parts);
+        let cpu_handshake = |parts: &Parts<'_>| handshake(&parts.gateway?.cost);
+        let interval = |metric: &dyn Fn(&Parts<'_>) -> Option<f64>| {
+            stats::location(&values(metric)).and_then(|estimate: Estimate| estimate.interval)
+        };
+        let (per_request, per_handshake) = (interval(&cpu_request), interval(&cpu_handshake));
         let latencies = latencies(&valid);
-        let cpu =
-            stats::location(&values(&cpu_us_per_request)).and_then(|estimate: Estimate| estimate.interval);
         let of_latencies = |metric: &dyn Fn(&Latencies) -> Option<f64>| latencies.as_ref().and_then(metric);
+        let percentile = |quantile| {
+            let value = of_latencies(&|all| all.quantile_us(quantile));
+            let mut results = valid.iter().filter_map(|run| run.observation.load.as_ref());
+            value.filter(|_| !results.any(|load| is_lower_bound(&load.response, value)))
+        };
         Self {
-            case: "request".into(),
+            case: cell.case,
             target: cell.name.clone(),
             version: machine.versions.get(&cell.target).cloned().unwrap_or_default(),
             mode: cell.mode,
@@ -178,24 +196,66 @@ impl CellSummary {
             rate: runs.iter().find_map(|run| run.rate),
             blocks: valid.len() as u32,
             invalid_runs: (runs.len() - valid.len()) as u32,
-            requests_per_second: median(&|parts| Some(parts.load.requests_per_second)),
-            handshakes_per_second: None,
+            requests_per_second: median(&|parts| {
+                let requests = parts.load.asked.requests_per_connection != HANDSHAKE_ONLY;
+                requests.then_some(parts.load.requests_per_second)
+            }),
+            handshakes_per_second: median(&|parts| {
+                cell.case.is_handshake().then_some(parts.load.handshakes.per_second)
+            }),
             mean_us: of_latencies(&|all| Some(all.mean_us())),
             sd_us: of_latencies(&|all| Some(all.sd_us())),
-            p50_us: of_latencies(&|all| all.quantile_us(0.5)),
-            p99_us: of_latencies(&|all| all.quantile_us(0.99)),
+            p50_us: percentile(0.5),
+            p99_us: percentile(0.99),
             error_ratio: error_ratio(runs),
-            cpu_us_per_request: median(&cpu_us_per_request),
-            cpu_us_per_request_low: cpu.map(|interval| interval.low),
-            cpu_us_per_request_high: cpu.map(|interval| interval.high),
-            cpu_us_per_handshake: None,
-            origin_cpu_us_per_request: median(&|parts| parts.origin?.cost.cpu_us_per_request),
-            load_cpu_us_per_request: median(&|parts| parts.load.engine.cost.cpu_us_per_request),
+            cpu_us_per_request: median(&cpu_request),
+            cpu_us_per_request_low: per_request.map(|interval| interval.low),
+            cpu_us_per_request_high: per_request.map(|interval| interval.high),
+            cpu_us_per_handshake: median(&cpu_handshake),
+            cpu_us_per_handshake_low: per_handshake.map(|interval| interval.low),
+            cpu_us_per_handshake_high: per_handshake.map(|interval| interval.high),
+            origin_cpu_us_per_request: median(&|parts| request(&parts.origin?.cost, parts)),
+            origin_cpu_us_per_handshake: median(&|parts| handshake(&parts.origin?.cost)),
+            load_cpu_us_per_request: median(&|parts| request(&parts.load.engine.cost, parts)),
+            load_cpu_us_per_handshake: median(&|parts| handshake(&parts.load.engine.cost)),
             rss_kib: median(&|parts| Some(parts.gateway?.rss_peak_kib? as f64)),
             utilisation: median(&|parts| Some(parts.gateway?.cost.utilisation)),
             limit: usual_limit(&valid),
             validity: validity(runs, &valid),
         }
+    }
+}
+
+/// The figures of what the cell is about, by its case: of a request or of a handshake.
+impl CellSummary {
+    /// CPU of the gateway for one.
+    pub fn cpu_us(&self) -> Option<f64> {
+        self.by_case(self.cpu_us_per_request, self.cpu_us_per_handshake)
+    }
+
+    /// The interval of [`Self::cpu_us`].
+    pub fn cpu_us_interval(&self) -> Option<(f64, f64)> {
+        let request = self.cpu_us_per_request_low.zip(self.cpu_us_per_request_high);
+        self.by_case(request, self.cpu_us_per_handshake_low.zip(self.cpu_us_per_handshake_high))
+    }
+
+    /// CPU of the test server for one.
+    pub fn origin_cpu_us(&self) -> Option<f64> {
+        self.by_case(self.origin_cpu_us_per_request, self.origin_cpu_us_per_handshake)
+    }
+
+    /// CPU of the load engine for one.
+    pub fn load_cpu_us(&self) -> Option<f64> {
+        self.by_case(self.load_cpu_us_per_request, self.load_cpu_us_per_handshake)
+    }
+
+    /// How many in a second.
+    pub fn per_second(&self) -> Option<f64> {
+        self.by_case(self.requests_per_second, self.handshakes_per_second)
+    }
+
+    fn by_case<T>(&self, request: T, handshake: T) -> T {
+        if self.case.is_handshake() { handshake } else { request }
     }
 }
 

@@ -12,9 +12,9 @@ use std::fmt::Write;
 pub const WIDTH: usize = 100;
 
 const LEGEND: &str = "
-equal, sat: CPU microseconds of the gateway per request, at the equal rate and at saturation.
+equal, sat: CPU microseconds of the gateway for each, at the equal rate and at saturation.
 origin: the same of the test server. mean, p99: microseconds, at the equal rate.
-req/s, util (share of its core that the gateway used), RSS (MiB) and limit: at saturation.
+Rate, util (share of its core that the gateway used), RSS (MiB) and limit: at saturation.
 ";
 
 /// Labels, one table for each mode, one line for each comparison.
@@ -66,10 +66,8 @@ pub fn labels(plan: &Plan, summary: &Summary) -> Vec<String> {
         summary.machine.network,
         sharing.map_or_else(String::new, |sharing| format!("; {sharing}")),
     ));
-    for load in &plan.experiment.load {
-        if let Some(noise) = noise_floor(summary, *load) {
-            labels.push(noise);
-        }
+    for load in &plan.experiment.loads {
+        labels.extend(Metric::CPU.into_iter().filter_map(|metric| noise_floor(summary, *load, metric)));
     }
     match &plan.baseline {
         Some(_) => {}
@@ -83,10 +81,10 @@ pub fn labels(plan: &Plan, summary: &Summary) -> Vec<String> {
     labels
 }
 
-fn noise_floor(summary: &Summary, load: Load) -> Option<String> {
-    let wanted = |comparison: &&Comparison| {
-        comparison.aa && comparison.load == load && comparison.metric == Metric::CpuUsPerRequest
-    };
+fn noise_floor(summary: &Summary, load: Load, metric: Metric) -> Option<String> {
+    let wanted =
+        |comparison: &&Comparison| comparison.aa && comparison.load == load && comparison.metric == metric;
+    let title = metric.title();
     let pairs: Vec<&Comparison> = summary.comparisons.iter().filter(wanted).collect();
     let target = &pairs.first()?.baseline;
     let low = pairs.iter().filter_map(|pair| pair.low).reduce(f64::min);
@@ -95,12 +93,12 @@ fn noise_floor(summary: &Summary, load: Load) -> Option<String> {
         pairs.iter().map(|pair| format!("{} {}", pair.mode, pair.ratio_text())).collect();
     match (low, high) {
         (Some(low), Some(high)) => Some(format!(
-            "Noise floor (A/A, {target} against itself, CPU per request, {load}): {:+.1} % to {:+.1} %; {}.",
+            "Noise floor (A/A, {target} against itself, {title}, {load}): {:+.1} % to {:+.1} %; {}.",
             (low - 1.0) * 100.0,
             (high - 1.0) * 100.0,
             by_mode.join(", "),
         )),
-        _ => Some(format!("A/A ({target} against itself, CPU per request, {load}): {}.", by_mode.join(", "))),
+        _ => Some(format!("A/A ({target} against itself, {title}, {load}): {}.", by_mode.join(", "))),
     }
 }
 
@@ -136,10 +134,10 @@ pub fn rows<'a>(
     rows
 }
 
-/// The comparison of a target's CPU per request, at the equal rate where there is one.
+/// The comparison of a target's CPU, at the equal rate where there is one.
 pub fn headline<'a>(summary: &'a Summary, target: &str, group: Group) -> Option<&'a Comparison> {
     let mut of_target = summary.comparisons.iter().filter(|comparison| {
-        comparison.metric == Metric::CpuUsPerRequest
+        comparison.metric.is_cpu()
             && comparison.target == target
             && (comparison.mode, comparison.connections, comparison.bytes)
                 == (group.mode, group.connections, group.bytes)
@@ -152,12 +150,22 @@ fn table(text: &mut String, plan: &Plan, summary: &Summary, group: Group) {
     let rows = rows(plan, summary, group);
     let rate = rows.iter().find_map(|(_, equal, _)| equal.and_then(|cell| cell.rate));
     let rate = rate.map_or_else(String::new, |rate| format!(", equal rate {rate:.0}/s"));
-    let Group { mode, connections, bytes, .. } = group;
-    let _ = writeln!(text, "{mode} ({}), {connections} connections, {bytes} bytes{rate}", mode.describe());
+    let Group { mode, case, .. } = group;
+    let _ = writeln!(text, "{mode} ({}), {group}{rate}", mode.describe());
     let _ = writeln!(
         text,
         "{:<11}{:>7}{:>6}{:>7}{:>5}{:>6}{:>6}{:>5}{:>7}{:>6} {:<12} ratio, CPU",
-        "target", "req/s", "mean", "p99", "err%", "equal", "sat", "util", "origin", "RSS", "limit"
+        "target",
+        if case.is_handshake() { "hs/s" } else { "req/s" },
+        "mean",
+        "p99",
+        "err%",
+        "equal",
+        "sat",
+        "util",
+        "origin",
+        "RSS",
+        "limit"
     );
     for (name, equal, saturated) in rows {
         let timed = equal.or(saturated);
@@ -165,14 +173,14 @@ fn table(text: &mut String, plan: &Plan, summary: &Summary, group: Group) {
             text,
             "{:<11}{:>7}{:>6}{:>7}{:>5}{:>6}{:>6}{:>5}{:>7}{:>6} {:<12} {}",
             cut(name, 10),
-            number(saturated.and_then(|cell| cell.requests_per_second), 0),
+            number(saturated.and_then(CellSummary::per_second), 0),
             number(timed.and_then(|cell| cell.mean_us), 0),
             number(timed.and_then(|cell| cell.p99_us), 0),
             number(worst_error(equal, saturated), 2),
-            number(equal.and_then(|cell| cell.cpu_us_per_request), 1),
-            number(saturated.and_then(|cell| cell.cpu_us_per_request), 1),
+            number(equal.and_then(CellSummary::cpu_us), 1),
+            number(saturated.and_then(CellSummary::cpu_us), 1),
             number(saturated.and_then(|cell| cell.utilisation), 2),
-            number(timed.and_then(|cell| cell.origin_cpu_us_per_request), 1),
+            number(timed.and_then(CellSummary::origin_cpu_us), 1),
             number(saturated.or(equal).and_then(|cell| cell.rss_kib).map(|kib| kib / 1024.0), 1),
             saturated.and_then(|cell| cell.limit).map_or_else(|| "-".into(), |limit| limit.to_string()),
             ratio(plan, summary, name, group),

@@ -358,17 +358,24 @@ timeout_ms = 1000
         assert!(error.contains("target `direct`") && error.contains("targets here are: "), "{error}");
     }
 
-    /// The targets of this repository are read and rendered for each of their modes, whether or not their programs are
-    /// here; so is its quick start.
+    /// The experiments of this repository are read, and so are their targets, rendered for each of their modes, whether
+    /// or not their programs are here.
     #[test]
-    fn the_targets_and_the_quick_start_of_this_repository_are_right() {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/quickstart.toml");
-        let options = crate::RunOptions { file: file.clone(), ..crate::RunOptions::default() };
-        let (experiment, _) = Experiment::load(&options).expect("the quick start is right");
-        let values = crate::executor::sample_values(Path::new("no-such-program"), &experiment);
-        let targets =
-            find(&experiment, &experiment.targets_directory(&file), &values).expect("the targets are right");
-        assert_eq!(targets.present.len() + targets.absent.len(), experiment.targets.len());
-        assert!(targets.present.contains_key("direct") && targets.absent.contains_key("weir"));
+    fn the_experiments_and_targets_of_this_repository_are_right() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+        let files: Vec<PathBuf> = std::fs::read_dir(folder)
+            .expect("is there")
+            .map(|entry| entry.expect("is read").path())
+            .collect();
+        assert!(files.len() >= 3, "{files:?}");
+        for file in files {
+            let options = crate::RunOptions { file: file.clone(), ..crate::RunOptions::default() };
+            let (experiment, _) = Experiment::load(&options).expect("the experiment is right");
+            let values = crate::executor::sample_values(Path::new("no-such-program"), &experiment);
+            let targets = find(&experiment, &experiment.targets_directory(&file), &values)
+                .expect("the targets are right");
+            assert_eq!(targets.present.len() + targets.absent.len(), experiment.targets.len());
+            assert!(targets.present.contains_key("direct") && targets.absent.contains_key("weir"));
+        }
     }
 }

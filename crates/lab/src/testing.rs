@@ -1,6 +1,6 @@
 //! Made-up results for the tests of this crate.
 
-use crate::experiment::{Experiment, Load, Mode, Side};
+use crate::experiment::{Case, Experiment, Load, Mode, Side};
 use crate::options::RunOptions;
 use crate::plan::{Cell, PlannedRun, Stage};
 use crate::run::{Executor, Observation, ProcessReport, Request, RunRecord};
@@ -10,7 +10,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use std::collections::BTreeMap;
 use weir_load::result::{
-    Asked, Cost, EngineCost, Latency, LoadResult, Negotiated, Pacer, SCHEMA, ServerCost,
+    Asked, Cost, EngineCost, Handshakes, Latency, LoadResult, Negotiated, Pacer, Role, SCHEMA, ServerCost,
 };
 use weir_load::rng::Rng;
 
@@ -35,7 +35,8 @@ pub(crate) fn encode(nanoseconds: &[u64]) -> String {
 
 /// A valid result of a saturated cleartext run.
 pub(crate) fn load_result() -> LoadResult {
-    let server = |cpu_us: f64, utilisation| ServerCost {
+    let server = |role, cpu_us: f64, utilisation| ServerCost {
+        role,
         cost: Cost {
             cpu_us,
             cpu_us_per_request: Some(cpu_us / 2000.0),
@@ -61,7 +62,7 @@ pub(crate) fn load_result() -> LoadResult {
     LoadResult {
         schema: SCHEMA,
         url: "http://127.0.0.1:1/bytes/100".into(),
-        asked: Asked { connections: 8, ..Asked::default() },
+        asked: Asked { connections: 8, requests_per_connection: "keep-alive".into(), ..Asked::default() },
         window_s: 0.05,
         requests: 2000,
         requests_per_second: 40_000.0,
@@ -71,8 +72,8 @@ pub(crate) fn load_result() -> LoadResult {
         response: latency.clone(),
         service: latency,
         connections_opened: 8,
-        engine: EngineCost { cost: server(20_000.0, 0.4).cost, ..EngineCost::default() },
-        servers: vec![server(50_000.0, 1.0), server(15_000.0, 0.3)],
+        engine: EngineCost { cost: server(Role::Gateway, 20_000.0, 0.4).cost, ..EngineCost::default() },
+        servers: vec![server(Role::Gateway, 50_000.0, 1.0), server(Role::Origin, 15_000.0, 0.3)],
         validity: "valid".into(),
         ..LoadResult::default()
     }
@@ -111,16 +112,54 @@ pub(crate) fn result_for(cell: &Cell, rate: Option<f64>) -> LoadResult {
         result.requests_per_second = rate;
         result.servers[0].cost.utilisation = 0.5;
     }
+    if cell.case.is_handshake() {
+        handshakes_only(&mut result, cell.case);
+    }
     if cell.mode.upstream().is_none() {
         result.servers.remove(0);
     }
     result
 }
 
+/// As of a run with `handshake-only`: 3000 handshakes, of which 2000 fell into the window.
+fn handshakes_only(result: &mut LoadResult, case: Case) {
+    let resumed = match case {
+        Case::Request | Case::HandshakeFull => 0,
+        Case::HandshakeResumed => 3000,
+        Case::HandshakeMixed(mille) => u64::from(mille) * 3,
+    };
+    let psk = Negotiated { signature: None, kind: "resume-1.3-psk".into(), ..negotiated("1.3", resumed) };
+    let all = [psk, negotiated("1.3", 3000 - resumed)];
+    result.asked.requests_per_connection = "handshake-only".into();
+    result.asked.resume_percent = resumed as f64 / 30.0;
+    result.connections_opened = 3000;
+    result.handshakes = Handshakes {
+        full: 3000 - resumed,
+        resumed: [("resume-1.3-psk".to_owned(), resumed)].into(),
+        offered: resumed,
+        in_window: 2000,
+        per_second: 2000.0 / result.window_s,
+        negotiated: all.into_iter().filter(|facts| facts.count > 0).collect(),
+        ..Handshakes::default()
+    };
+    let servers = result.servers.iter_mut().map(|server| &mut server.cost);
+    for cost in servers.chain([&mut result.engine.cost]) {
+        cost.cpu_us_per_handshake = cost.cpu_us_per_request;
+    }
+}
+
 /// A valid run.
 pub(crate) fn record(mode: Mode, load: Load) -> RunRecord {
     let name = if mode.upstream().is_some() { "fast" } else { "direct" };
-    let cell = Cell { name: name.into(), target: name.into(), mode, connections: 8, bytes: 100, load };
+    let cell = Cell {
+        name: name.into(),
+        target: name.into(),
+        case: Case::Request,
+        mode,
+        connections: 8,
+        bytes: 100,
+        load,
+    };
     let run = PlannedRun { id: format!("b001-001-{cell}"), stage: Stage::Block(1), cell };
     let rate = (load == Load::EqualRate).then_some(20_000.0);
     let experiment = experiment();
@@ -151,6 +190,9 @@ pub(crate) fn observation(cell: &Cell, result: LoadResult) -> Observation {
     }
 }
 
+/// Changes a result.
+pub(crate) type Spoil = fn(&mut LoadResult);
+
 /// Answers every request from a made-up world in which each target has its own cost, with noise.
 pub(crate) struct MockExecutor {
     /// CPU microseconds per request of a target in cleartext.
@@ -159,15 +201,17 @@ pub(crate) struct MockExecutor {
     pub(crate) asked: Vec<(String, Option<f64>, u64)>,
     /// Runs that fail, by a part of their id.
     pub(crate) broken: Option<String>,
+    /// What becomes of the results of some runs, which a part of their id names.
+    pub(crate) spoil: Option<(&'static str, Spoil)>,
     /// Interrupts at this run, counted from 0.
     pub(crate) interrupt_at: Option<usize>,
-    rng: Rng,
+    pub(crate) rng: Rng,
 }
 
 impl MockExecutor {
     pub(crate) fn new(costs: &[(&str, f64)]) -> Self {
         let cost_us = costs.iter().map(|(name, cost)| ((*name).to_owned(), *cost)).collect();
-        Self { cost_us, asked: Vec::new(), broken: None, interrupt_at: None, rng: Rng::new(3) }
+        Self { cost_us, asked: Vec::new(), broken: None, spoil: None, interrupt_at: None, rng: Rng::new(3) }
     }
 
     fn noise(&mut self, sd: f64) -> f64 {
@@ -192,8 +236,12 @@ impl Executor for MockExecutor {
         result.window_s = request.window_ms as f64 / 1000.0;
         result.requests = (rate * result.window_s) as u64;
         result.requests_per_second = rate;
+        result.handshakes.per_second = if cell.case.is_handshake() { rate } else { 0.0 };
         if cell.mode.upstream().is_some() {
             result.servers[0].cost.cpu_us_per_request = Some(cost);
+            if cell.case.is_handshake() {
+                result.servers[0].cost.cpu_us_per_handshake = Some(cost);
+            }
             result.servers[0].cost.cpu_us = cost * result.requests as f64;
             result.servers[0].cost.utilisation = (cost * rate / 1e6).min(1.0);
         }
@@ -203,6 +251,9 @@ impl Executor for MockExecutor {
             .collect();
         result.response.hdr_v2 = encode(&samples);
         result.response.p99_us = Some(base * self.noise(0.05) / 400.0);
+        if let Some((_, spoil)) = self.spoil.filter(|(part, _)| request.run.id.contains(part)) {
+            spoil(&mut result);
+        }
         Ok(observation(cell, result))
     }
 }

@@ -52,6 +52,12 @@ impl From<String> for Validity {
 /// Connections to the origin beyond those of the clients: ready checks, and a gateway's race between two dials.
 const UPSTREAM_HANDFUL: u64 = 8;
 
+/// What a result calls a handshake that resumes nothing.
+const FULL: &str = "full";
+
+/// What a result calls the policy of connections without requests.
+pub(crate) const HANDSHAKE_ONLY: &str = "handshake-only";
+
 /// The window may be off by this share; more means that the engine did not get the processor.
 const WINDOW_SHARE: f64 = 0.1;
 
@@ -105,9 +111,16 @@ fn window(load: &LoadResult, asked_ms: u64) -> Option<String> {
     off.then(|| format!("window: {:.0} ms were measured, {asked_ms} ms asked for", load.window_s * 1000.0))
 }
 
+/// Connections that are kept all stand before the window, and as many to the origin; of new ones each has taken no more
+/// requests than it was to.
 fn connections(record: &RunRecord, load: &LoadResult) -> Option<String> {
-    let wanted = u64::from(record.run.cell.connections);
     let opened = load.connections_opened;
+    if let Some(most) = most_on_a_connection(load) {
+        let answered = load.answered_in_all;
+        return (opened.saturating_mul(most) < answered)
+            .then(|| format!("connections: {opened} for {answered} answers, of which each may take {most}"));
+    }
+    let wanted = u64::from(record.run.cell.connections);
     if opened < wanted {
         return Some(format!("connections: {opened} were opened, {wanted} asked for"));
     }
@@ -116,8 +129,18 @@ fn connections(record: &RunRecord, load: &LoadResult) -> Option<String> {
         .then(|| format!("upstream connections: {upstream} to the origin for {opened} of the clients"))
 }
 
+/// The most requests (or, without any, handshakes) on one connection, as the engine was told; `None` where connections
+/// are kept.
+fn most_on_a_connection(load: &LoadResult) -> Option<u64> {
+    match load.asked.requests_per_connection.as_str() {
+        HANDSHAKE_ONLY => Some(1),
+        range => range.rsplit('-').next()?.parse().ok(),
+    }
+}
+
+/// Which handshakes were resumed, of those that were to be, the engine has judged.
 fn negotiation(load: &LoadResult, client: Side, tls: &Tls) -> Option<String> {
-    let Handshakes { full, resumed, hello_retry, negotiated, .. } = &load.handshakes;
+    let Handshakes { full, resumed, negotiated, .. } = &load.handshakes;
     let resumed: u64 = resumed.values().sum();
     if client == Side::H1c {
         return (full + resumed > 0).then(|| "negotiation: TLS in a cleartext mode".into());
@@ -129,23 +152,26 @@ fn negotiation(load: &LoadResult, client: Side, tls: &Tls) -> Option<String> {
         tls.group.name(),
         tls.certificate.signature()
     );
-    // What follows the four words (the kind, ALPN) is judged by the counts below, or is not pinned.
-    let is =
-        |facts: &Negotiated| facts.to_string().strip_prefix(&asked).is_some_and(|rest| rest.starts_with(' '));
+    let is = |facts: &Negotiated| {
+        // A resumption proves who the server is by the session, not by a signature (RFC 8446, section 2.2).
+        let signature = (facts.kind == FULL).then(|| tls.certificate.signature());
+        facts.version == tls.version.name()
+            && facts.suite == tls.suite.name()
+            && facts.group.as_deref() == Some(tls.group.name())
+            && facts.signature.as_deref() == signature
+    };
     if let Some(other) = negotiated.iter().find(|facts| !is(facts) && facts.count > 0) {
         let count = other.count;
         return Some(format!("negotiation: {count} handshakes were `{other}`, asked for was `{asked}`"));
     }
-    if negotiated.is_empty() || *full == 0 {
+    if negotiated.is_empty() || full + resumed == 0 {
         return Some("negotiation: no handshake was counted in a TLS mode".into());
     }
-    if load.handshakes.in_window > 0 {
+    if most_on_a_connection(load).is_none() && load.handshakes.in_window > 0 {
         return Some(format!("warm-up: {} handshakes fell into the window", load.handshakes.in_window));
     }
-    if resumed > 0 {
-        return Some(format!("negotiation: {resumed} handshakes were resumed, none should be"));
-    }
-    (*hello_retry > 0).then(|| format!("negotiation: {hello_retry} handshakes needed a HelloRetryRequest"))
+    (resumed > 0 && load.asked.resume_percent == 0.0)
+        .then(|| format!("negotiation: {resumed} handshakes were resumed, none should be"))
 }
 
 fn pacer(record: &RunRecord, load: &LoadResult) -> Option<String> {
@@ -171,14 +197,17 @@ fn accounting(record: &RunRecord) -> Option<String> {
     if record.run.cell.mode.upstream().is_some() && !measured(parts.gateway) {
         return Some("no CPU time of the target was measured".into());
     }
-    (!measured(parts.origin)).then(|| "no CPU time of the origin was measured".into())
+    // Handshakes alone end in the gateway, and the origin may have done nothing at all.
+    let is_idle = parts.gateway.is_some() && parts.load.asked.requests_per_connection == HANDSHAKE_ONLY;
+    let found = if is_idle { parts.origin.is_some() } else { measured(parts.origin) };
+    (!found).then(|| "no CPU time of the origin was measured".into())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::{Load, Mode};
-    use crate::testing::{experiment, negotiated, record};
+    use crate::experiment::{Case, Load, Mode};
+    use crate::testing::{experiment, negotiated, record, result_for};
     use weir_load::result::Pacer;
 
     fn reason(mode: Mode, load: Load, spoil: impl FnOnce(&mut RunRecord)) -> String {
@@ -244,8 +273,6 @@ mod tests {
             load.handshakes.resumed.insert("resume-1.3-psk".into(), 2);
         });
         assert_eq!(resumed, "invalid: negotiation: 2 handshakes were resumed, none should be");
-        let retried = saturated(|load| load.handshakes.hello_retry = 1);
-        assert_eq!(retried, "invalid: negotiation: 1 handshakes needed a HelloRetryRequest");
         let late = saturated(|load| load.handshakes.in_window = 5);
         assert_eq!(late, "invalid: warm-up: 5 handshakes fell into the window");
         let none = saturated(|load| load.handshakes = Handshakes::default());
@@ -254,6 +281,45 @@ mod tests {
             record.observation.load.as_mut().expect("a result").handshakes.full = 1;
         });
         assert_eq!(clear, "invalid: negotiation: TLS in a cleartext mode");
+    }
+
+    #[test]
+    fn new_connections_make_handshakes_in_the_window_and_resume_if_they_are_to() {
+        let handshakes = |case: Case, spoil: fn(&mut LoadResult)| {
+            let mut record = record(Mode::H1H1c, Load::Saturated);
+            record.run.cell.case = case;
+            let mut load = result_for(&record.run.cell, None);
+            spoil(&mut load);
+            record.observation.load = Some(load);
+            record.observation.upstream_connections = Some(5000);
+            record.judge(&experiment());
+            record.validity.to_string()
+        };
+        let (full, resumed, mixed) = (Case::HandshakeFull, Case::HandshakeResumed, Case::HandshakeMixed(300));
+        for case in [full, resumed, mixed] {
+            assert_eq!(handshakes(case, |_| {}), "valid", "{case}");
+            assert_eq!(handshakes(case, |load| load.servers[1].cost.cpu_us = 0.0), "valid", "an idle origin");
+            assert_eq!(
+                handshakes(case, |load| load.servers.truncate(1)),
+                "invalid: no CPU time of the origin was measured"
+            );
+            let none = "invalid: negotiation: no handshake was counted in a TLS mode";
+            assert_eq!(handshakes(case, |load| load.handshakes = Handshakes::default()), none);
+        }
+        let reused = handshakes(full, |load| load.connections_opened = 2999);
+        assert_eq!(reused, "invalid: connections: 2999 for 3000 answers, of which each may take 1");
+        let not_asked = handshakes(resumed, |load| load.asked.resume_percent = 0.0);
+        assert_eq!(not_asked, "invalid: negotiation: 3000 handshakes were resumed, none should be");
+        let signed = handshakes(resumed, |load| {
+            load.handshakes.negotiated[0].signature = Some("ecdsa-p256-sha256".into());
+        });
+        assert!(signed.starts_with("invalid: negotiation: 3000 handshakes were `1.3"), "{signed}");
+        let unsigned = handshakes(full, |load| load.handshakes.negotiated[0].signature = None);
+        assert!(unsigned.starts_with("invalid: negotiation: 3000 handshakes were `1.3"), "{unsigned}");
+        let declined = handshakes(resumed, |load| {
+            load.validity = "invalid: negotiated (5 resumptions were declined by the server)".into();
+        });
+        assert!(declined.starts_with("invalid: load engine: negotiated (5 resumptions"), "{declined}");
     }
 
     #[test]

@@ -1,12 +1,17 @@
 //! The experiment file: what is measured, on what, and how long. Strict: an unknown key or value is an error that
 //! names the file, the line and what is allowed.
 
+mod case;
 mod factors;
+mod load_table;
 
+pub use case::Case;
 pub use factors::{CertificateKind, Group, Load, Mode, Side, Suite, Tls, TlsVersion};
 
 use crate::error::{ConfigError, LabError};
 use crate::options::RunOptions;
+pub(crate) use load_table::LoadWords;
+use load_table::Wrong;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -33,10 +38,10 @@ pub struct Experiment {
     /// Client side, then upstream side. A target runs those that it supports.
     pub modes: Vec<Mode>,
     /// How requests arrive.
-    pub load: Vec<Load>,
+    pub loads: Vec<Load>,
     /// Connections held open.
     pub connections: Vec<u32>,
-    /// Body bytes of an answer.
+    /// Body bytes of an answer; where `[load]` names a file of `requests`, that says what is asked for.
     pub bytes: Vec<u64>,
     /// Milliseconds of load before the measured window.
     pub warmup_ms: u64,
@@ -65,6 +70,9 @@ pub struct Experiment {
     pub tls: Tls,
     /// Which cores each process may use.
     pub cores: CoreSets,
+    /// Further flags of `weir load`, for every run; the paths in it are absolute.
+    #[serde(default, deserialize_with = "load_table::deserialize")]
+    pub load: toml::Table,
 }
 
 /// Core numbers as the system counts them.
@@ -111,6 +119,9 @@ impl Experiment {
         if !options.set.is_empty() {
             experiment = with_settings(text, options)?;
         }
+        let absolute = std::path::absolute(file)
+            .map_err(|error| ConfigError::new(&source, format!("its folder cannot be found: {error}")))?;
+        load_table::resolve_files(&mut experiment.load, absolute.parent().unwrap_or(Path::new("/")));
         if options.quick {
             experiment.blocks = Some(2);
             experiment.minutes = None;
@@ -138,7 +149,7 @@ impl Experiment {
         one_or_more(&self.targets, "targets", &wrong)?;
         one_or_more(&self.baseline, "baseline", &wrong)?;
         one_or_more(&self.modes, "modes", &wrong)?;
-        one_or_more(&self.load, "load", &wrong)?;
+        one_or_more(&self.loads, "loads", &wrong)?;
         one_or_more(&self.connections, "connections", &wrong)?;
         one_or_more(&self.bytes, "bytes", &wrong)?;
         for name in &self.targets {
@@ -189,7 +200,44 @@ impl Experiment {
             one_or_more(cores, key, &wrong)?;
             in_range(cores.iter().map(|core| *core as u64), 0..=1023, key, &wrong)?;
         }
+        self.check_load().map_err(|Wrong { key, message }| wrong(&key, message))
+    }
+
+    fn check_load(&self) -> Result<(), Wrong> {
+        load_table::check_loops(&self.load, &self.loads)?;
+        for mode in &self.modes {
+            for load in &self.loads {
+                self.load_options(*mode, *load)?;
+            }
+        }
         Ok(())
+    }
+
+    /// The `[load]` table as words.
+    pub(crate) fn load_words(&self) -> Result<LoadWords, Wrong> {
+        LoadWords::new(&self.load)
+    }
+
+    /// What the load engine is told in a mode, but for what only a run knows: where, how long, at which rate.
+    pub(crate) fn load_options(&self, mode: Mode, load: Load) -> Result<weir_load::Options, Wrong> {
+        let bytes = self.bytes.first().copied().unwrap_or_default();
+        let mut own = vec![self.load_url(mode, 1, bytes)];
+        if load == Load::EqualRate {
+            own.push("--rate=1000".into());
+        }
+        load_table::options(&self.load, &own, load)
+    }
+
+    /// The load engine's URL. Where a file tells the requests, it tells their paths.
+    pub(crate) fn load_url(&self, mode: Mode, port: u16, bytes: u64) -> String {
+        let path = if self.load.contains_key("requests") { String::new() } else { format!("/bytes/{bytes}") };
+        format!("{}://127.0.0.1:{port}{path}", mode.client().scheme())
+    }
+
+    /// What a client does in a mode.
+    pub(crate) fn case(&self, mode: Mode) -> Result<Case, ConfigError> {
+        let load = self.loads.first().copied().unwrap_or(Load::Saturated);
+        Ok(Case::of(&self.load_options(mode, load)?.policy, mode.client()))
     }
 
     /// Where the targets' folders are.
@@ -202,6 +250,8 @@ impl Experiment {
 fn with_settings(text: &str, options: &RunOptions) -> Result<Experiment, ConfigError> {
     let mut table: toml::Table =
         toml::from_str(text).map_err(|error| ConfigError::toml(options.file.display(), text, &error))?;
+    // May be absent, and be given by `--set` alone.
+    table.entry("load").or_insert_with(|| toml::Value::Table(toml::Table::new()));
     for (key, value) in &options.set {
         let source = format!("--set {key}={value}");
         set(&mut table, key, parse_value(value)).map_err(|message| ConfigError::new(&source, message))?;
@@ -280,7 +330,7 @@ targets = ["direct", "fast", "slow"]
 baseline = ["slow"]
 aa = "fast"
 modes = ["h1c", "h1c-h1c", "h1-h1c"]
-load = ["equal-rate", "saturated"]
+loads = ["equal-rate", "saturated"]
 connections = [8]
 bytes = [100]
 warmup_ms = 10
@@ -303,7 +353,7 @@ origin = [1]
 load = [1]
 "#;
 
-    fn parse(text: &str, options: &RunOptions) -> Result<Experiment, String> {
+    pub(crate) fn parse(text: &str, options: &RunOptions) -> Result<Experiment, String> {
         Experiment::parse(Path::new("e.toml"), text, options).map_err(|error| error.to_string())
     }
 

@@ -3,7 +3,7 @@
 use super::svg::escape;
 use super::{bars, latency};
 use crate::comparison::{Comparison, Metric, Verdict};
-use crate::experiment::Load;
+use crate::experiment::{Case, Load};
 use crate::plan::{Cell, Group, Plan};
 use crate::run::RunRecord;
 use crate::summary::{CellSummary, Summary, by_cell, latencies};
@@ -27,8 +27,11 @@ pub(crate) fn render(
     let mut html = String::new();
     page.header(&mut html);
     page.headline(&mut html);
-    page.bars(&mut html, Load::EqualRate);
-    page.bars(&mut html, Load::Saturated);
+    for load in [Load::EqualRate, Load::Saturated] {
+        for metric in Metric::CPU {
+            page.bars(&mut html, load, metric);
+        }
+    }
     page.latency(&mut html);
     page.tables(&mut html);
     page.comparisons(&mut html);
@@ -62,21 +65,21 @@ impl Page<'_> {
         html.push_str("</ul></header>\n");
     }
 
-    /// The comparisons that the experiment is made for: CPU per request at one equal rate.
+    /// The comparisons that the experiment is made for: CPU per request or handshake at one equal rate.
     fn headline(&self, html: &mut String) {
-        let wanted = |load: Load| {
+        let wanted = |load: Load, metric: Metric| {
             let all = self.summary.comparisons.iter();
-            all.filter(move |one| one.load == load && one.metric == Metric::CpuUsPerRequest)
-                .collect::<Vec<_>>()
+            all.filter(move |one| one.load == load && one.metric == metric).collect::<Vec<_>>()
         };
-        let (equal, saturated) = (wanted(Load::EqualRate), wanted(Load::Saturated));
-        let (found, at) =
-            if equal.is_empty() { (saturated, "at saturation") } else { (equal, "at one equal rate") };
-        if found.is_empty() {
-            return;
+        for metric in Metric::CPU {
+            let (equal, saturated) = (wanted(Load::EqualRate, metric), wanted(Load::Saturated, metric));
+            let (found, at) =
+                if equal.is_empty() { (saturated, "at saturation") } else { (equal, "at one equal rate") };
+            if !found.is_empty() {
+                let _ = writeln!(html, "<h2>Verdicts: {} (the gateway's), {at}</h2>", metric.title());
+                self.comparison_table(html, &found);
+            }
         }
-        let _ = writeln!(html, "<h2>Verdicts: CPU of the gateway per request, {at}</h2>");
-        self.comparison_table(html, &found);
     }
 
     fn comparison_table(&self, html: &mut String, comparisons: &[&Comparison]) {
@@ -112,26 +115,30 @@ impl Page<'_> {
         html.push_str("</table></div>\n");
     }
 
-    fn bars(&self, html: &mut String, load: Load) {
-        let cells: Vec<&CellSummary> = self.cells_with_gateway(load).collect();
+    fn bars(&self, html: &mut String, load: Load, metric: Metric) {
+        let is_shown = |case: Case| Metric::of_load(load, case).contains(&metric);
+        let cells: Vec<&CellSummary> =
+            self.cells_with_gateway(load).filter(|cell| is_shown(cell.case)).collect();
         if cells.is_empty() {
             return;
         }
-        let (title, note) = match load {
+        let (at, note) = match load {
             Load::EqualRate => (
-                "CPU per request at one equal rate",
-                "All targets of a mode are offered the same requests per second, below every target's maximum. \
+                "at one equal rate",
+                "All targets of a mode are offered the same rate, below every target's maximum. \
                  Bars are medians over blocks, whiskers the interval of the location over blocks.",
             ),
             Load::Saturated => (
-                "CPU per request at saturation",
+                "at saturation",
                 "Each target runs as fast as the closed loop lets it, so the rates differ; the percentage is how much of \
                  its core the target used. Not to be compared with the equal rate.",
             ),
         };
-        let _ = writeln!(html, "<h2>{title}</h2><p class=\"note\">{note}</p><div class=\"grid\">");
+        let title = metric.title();
+        let _ = writeln!(html, "<h2>{title} {at}</h2><p class=\"note\">{note}</p><div class=\"grid\">");
         let reach = bars::reach(cells.iter().copied());
-        for group in groups(self.plan).into_iter().filter(|group| group.mode.upstream().is_some()) {
+        let is_shown = |group: &Group| group.mode.upstream().is_some() && is_shown(group.case);
+        for group in groups(self.plan).into_iter().filter(is_shown) {
             let rows = rows(self.plan, self.summary, group);
             let bars: Vec<bars::Bar<'_>> = rows
                 .iter()
@@ -157,7 +164,7 @@ impl Page<'_> {
     }
 
     fn latency(&self, html: &mut String) {
-        let load = if self.plan.experiment.load.contains(&Load::EqualRate) {
+        let load = if self.plan.experiment.loads.contains(&Load::EqualRate) {
             Load::EqualRate
         } else {
             Load::Saturated
@@ -211,17 +218,20 @@ impl Page<'_> {
     fn tables(&self, html: &mut String) {
         html.push_str(
             "<h2>Numbers</h2><p class=\"note\">Mean, p99 and CPU at the equal rate (at saturation where the experiment has \
-             no equal rate); requests per second, utilisation, RSS and limit at saturation. CPU is microseconds per \
-             request: the gateway's own, and beside it the test server's and the load engine's.</p>\n",
+             no equal rate); rate, utilisation, RSS and limit at saturation. CPU is microseconds per request, or per handshake \
+             where connections are made for one request or none: the gateway's own, and beside it the test server's and the \
+             load engine's.</p>\n",
         );
         for group in groups(self.plan) {
             let rows = rows(self.plan, self.summary, group);
             let rate = rows.iter().find_map(|(_, equal, _)| equal.and_then(|cell| cell.rate));
             html.push_str(&self.title(group, rate));
-            html.push_str(
-                "<div class=\"scroll\"><table><tr><th class=\"t\">target</th><th class=\"t\">version</th><th>requests/s</th><th>mean us</th>\
+            let _ = writeln!(
+                html,
+                "<div class=\"scroll\"><table><tr><th class=\"t\">target</th><th class=\"t\">version</th><th>{}s/s</th><th>mean us</th>\
                  <th>p99 us</th><th>errors %</th><th>CPU us<br>equal rate</th><th>CPU us<br>saturated</th><th>utili-<br>sation</th>\
-                 <th>origin<br>CPU us</th><th>load<br>CPU us</th><th>RSS MiB</th><th class=\"t\">limit</th><th>valid<br>runs</th></tr>\n",
+                 <th>origin<br>CPU us</th><th>load<br>CPU us</th><th>RSS MiB</th><th class=\"t\">limit</th><th>valid<br>runs</th></tr>",
+                group.case.unit(),
             );
             for (name, equal, saturated) in rows {
                 self.row(html, name, equal, saturated);
@@ -248,15 +258,15 @@ impl Page<'_> {
             self.dot(name),
             escape(name),
             escape(&timed.version),
-            number(saturated.and_then(|cell| cell.requests_per_second), 0),
+            number(saturated.and_then(CellSummary::per_second), 0),
             number(timed.mean_us, 0),
             number(timed.p99_us, 0),
             number(errors.reduce(f64::max).map(|ratio| ratio * 100.0), 2),
-            number(equal.and_then(|cell| cell.cpu_us_per_request), 1),
-            number(saturated.and_then(|cell| cell.cpu_us_per_request), 1),
+            number(equal.and_then(CellSummary::cpu_us), 1),
+            number(saturated.and_then(CellSummary::cpu_us), 1),
             number(saturated.and_then(|cell| cell.utilisation), 2),
-            number(timed.origin_cpu_us_per_request, 1),
-            number(timed.load_cpu_us_per_request, 1),
+            number(timed.origin_cpu_us(), 1),
+            number(timed.load_cpu_us(), 1),
             number(saturated.or(equal).and_then(|cell| cell.rss_kib).map(|kib| kib / 1024.0), 1),
             saturated.and_then(|cell| cell.limit).map_or_else(|| "-".into(), |limit| limit.to_string()),
             both().map(|cell| cell.blocks).sum::<u32>(),
@@ -311,7 +321,8 @@ impl Page<'_> {
             for process in runs.last().iter().flat_map(|run| &run.observation.processes) {
                 let cores = crate::placement::list(&process.cores);
                 let _ = write!(html, "\n\n# {} on core {cores}\n", process.role);
-                html.push_str(&escape(&process.command.join(" ")));
+                let words: Vec<String> = process.command.iter().map(|word| quote(word)).collect();
+                html.push_str(&escape(&words.join(" ")));
             }
             html.push_str("</pre></details>\n");
         }
@@ -382,8 +393,8 @@ impl Page<'_> {
 
     fn title(&self, group: Group, rate: Option<f64>) -> String {
         let rate = rate.map_or_else(String::new, |rate| format!(", {rate:.0}/s offered"));
-        let Group { mode, connections, bytes, .. } = group;
-        let what = format!("{}, {connections} connections, {bytes} bytes{rate}", mode.describe());
+        let mode = group.mode;
+        let what = format!("{}, {group}{rate}", mode.describe());
         format!("<h3>{mode} <small>{what}</small></h3>\n")
     }
 
@@ -411,11 +422,7 @@ impl Page<'_> {
 
 fn verdict_class(comparison: &Comparison) -> &'static str {
     match (comparison.verdict, comparison.ratio) {
-        (Verdict::Different, Some(ratio))
-            if (ratio < 1.0) == (comparison.metric != Metric::RequestsPerSecond) =>
-        {
-            "better"
-        }
+        (Verdict::Different, Some(ratio)) if (ratio < 1.0) != comparison.metric.is_rate() => "better",
         (Verdict::Different, _) => "worse",
         (Verdict::Equivalent, _) => "equivalent",
         (Verdict::Undecided, _) => "undecided",

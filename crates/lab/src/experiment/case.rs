@@ -1,0 +1,119 @@
+//! What a client does over and over: the thing that a cell's costs and rates are of.
+
+use super::Side;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use weir_load::Policy;
+use weir_load::result::Cost;
+
+/// What a client does over and over.
+///
+/// A run that makes a TLS connection for one request, or for none, is about its handshakes: they cost far more than the
+/// request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Case {
+    /// A request.
+    Request,
+    /// A full handshake.
+    HandshakeFull,
+    /// A handshake that resumes a session.
+    HandshakeResumed,
+    /// A handshake that resumes a session in so many of a thousand connections, and is full in the others.
+    HandshakeMixed(u16),
+}
+
+impl Case {
+    /// The case of a connection policy on such a client side.
+    pub fn of(policy: &Policy, client: Side) -> Self {
+        if client == Side::H1c || !policy.per_connection.is_single() {
+            return Self::Request;
+        }
+        match policy.resume {
+            0.0 => Self::HandshakeFull,
+            100.0 => Self::HandshakeResumed,
+            percent => Self::HandshakeMixed((percent * 10.0).round() as u16),
+        }
+    }
+
+    /// Whether it is one of handshakes.
+    pub fn is_handshake(self) -> bool {
+        self != Self::Request
+    }
+
+    /// What is counted: `request` or `handshake`.
+    pub fn unit(self) -> &'static str {
+        if self.is_handshake() { "handshake" } else { "request" }
+    }
+
+    /// CPU microseconds for one of them.
+    pub fn cpu_us(self, cost: &Cost) -> Option<f64> {
+        if self.is_handshake() { cost.cpu_us_per_handshake } else { cost.cpu_us_per_request }
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Request => formatter.pad("request"),
+            Self::HandshakeFull => formatter.pad("handshake-full"),
+            Self::HandshakeResumed => formatter.pad(RESUMED),
+            Self::HandshakeMixed(mille) => formatter.pad(&format!("{RESUMED}-{}", f64::from(*mille) / 10.0)),
+        }
+    }
+}
+
+const RESUMED: &str = "handshake-resumed";
+
+impl From<Case> for String {
+    fn from(case: Case) -> Self {
+        case.to_string()
+    }
+}
+
+impl TryFrom<String> for Case {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let percent = || text.strip_prefix(RESUMED)?.strip_prefix('-')?.parse::<f64>().ok();
+        match text.as_str() {
+            "request" => Ok(Self::Request),
+            "handshake-full" => Ok(Self::HandshakeFull),
+            RESUMED => Ok(Self::HandshakeResumed),
+            _ => match percent().filter(|percent| (0.0..=100.0).contains(percent)) {
+                Some(percent) => Ok(Self::HandshakeMixed((percent * 10.0).round() as u16)),
+                None => Err(format!("unknown case `{text}`")),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_load::PerConnection;
+
+    #[test]
+    fn a_case_follows_from_policy_and_side_and_its_name_is_read_back() {
+        let once = PerConnection::Requests { least: 1, most: 1 };
+        let several = PerConnection::Requests { least: 1, most: 5 };
+        for (per_connection, resume, client, name) in [
+            (PerConnection::Unlimited, 0.0, Side::H1, "request"),
+            (several, 50.0, Side::H1, "request"),
+            (once, 0.0, Side::H1c, "request"),
+            (once, 0.0, Side::H1, "handshake-full"),
+            (PerConnection::Handshake, 0.0, Side::H1, "handshake-full"),
+            (PerConnection::Handshake, 100.0, Side::H1, "handshake-resumed"),
+            (once, 30.0, Side::H1, "handshake-resumed-30"),
+            (once, 12.5, Side::H1, "handshake-resumed-12.5"),
+        ] {
+            let case = Case::of(&Policy { per_connection, resume, ..Policy::default() }, client);
+            assert_eq!(case.to_string(), name);
+            assert_eq!(Case::try_from(name.to_owned()), Ok(case));
+            assert_eq!(case.is_handshake(), name != "request");
+        }
+        for name in ["", "handshake", "handshake-resumed-", "handshake-resumed-101", "handshake-resumed-x"] {
+            assert!(Case::try_from(name.to_owned()).is_err(), "{name}");
+        }
+    }
+}
