@@ -47,10 +47,7 @@ impl Machine {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let flags: Vec<&str> =
             field(&cpuinfo, "flags").or(field(&cpuinfo, "Features")).unwrap_or("").split(' ').collect();
-        let kernel = |name: &str| {
-            let text = fs::read_to_string(format!("/proc/sys/kernel/{name}")).unwrap_or_default();
-            text.trim().to_owned()
-        };
+        let weir_load::Machine { cpu, kernel, .. } = weir_load::Machine::read();
         let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
         let memory = field(&meminfo, "MemTotal").and_then(|text| text.split(' ').next()?.parse().ok());
         let governor = fs::read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").ok();
@@ -59,14 +56,14 @@ impl Machine {
             present.map(|(name, target)| (name.clone(), what(target).clone())).collect::<BTreeMap<_, _>>()
         };
         Self {
-            cpu: field(&cpuinfo, "model name").unwrap_or("unknown").to_owned(),
+            cpu,
             cores: allowed.to_vec(),
             cpu_features: FEATURES
                 .into_iter()
                 .filter(|name| flags.contains(name))
                 .map(str::to_owned)
                 .collect(),
-            kernel: format!("{} {}", kernel("ostype"), kernel("osrelease")),
+            kernel,
             memory_kib: memory.unwrap_or(0),
             governor: governor.map(|text| text.trim().to_owned()),
             is_virtual: flags.contains(&"hypervisor"),
