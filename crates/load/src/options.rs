@@ -310,7 +310,7 @@ impl Options {
             }
         }
         if let PerConnection::Requests { least, most } = self.policy.per_connection {
-            let text = format!("{least}-{most}");
+            let text = if least == most { least.to_string() } else { format!("{least}-{most}") };
             let allowed = "a number from 1, or a range such as 5-10";
             range("--requests-per-connection", &text, least >= 1 && least <= most, allowed)?;
         }
@@ -389,7 +389,7 @@ mod tests {
             ),
             (
                 |o| o.policy.per_connection = PerConnection::Requests { least: 0, most: 0 },
-                "--requests-per-connection: `0-0` cannot be used; allowed: a number from 1, or a range such as 5-10",
+                "--requests-per-connection: `0` cannot be used; allowed: a number from 1, or a range such as 5-10",
             ),
             (
                 |o| o.requests[0].expect.status = Some(100),
