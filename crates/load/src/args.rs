@@ -1,13 +1,13 @@
 //! The command line of a run: the same words on `weir load` and in an experiment's `[load]` table.
 
-use crate::destination::host_port;
 use crate::digest::sha256;
 use crate::options::{
     ArrivalKind, Close, Options, PerConnection, Phases, RateStep, RequestOptions, Resolve, Route, Schedule,
     Server, Sni, TlsOptions,
 };
 use crate::request::{field, requests_from_file};
-use crate::source::Sources;
+use crate::route::destination::host_port;
+use crate::route::source::Sources;
 use crate::target::{Target, requests_of};
 use crate::usage::{Usage, size, time};
 use crate::{ceiling, meter};

@@ -3,9 +3,9 @@
 use crate::accounting::{Accounts, Look};
 use crate::engine::{Phase, Progress, Shared};
 use crate::options::Options;
-use crate::recorder::Window;
+use crate::record::recorder::Window;
+use crate::record::seconds::Seconds;
 use crate::result::PhaseTime;
-use crate::seconds::Seconds;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;

@@ -2,7 +2,7 @@
 
 use crate::check::{Detail, ErrorClass, Wrong};
 use crate::digest::Digest;
-use crate::recorder::{Course, Recorder};
+use crate::record::recorder::{Course, Recorder};
 use crate::request::{Mix, Request};
 use std::time::Instant;
 use weir_http1::{BodyDecoder, Framing, Limits, Method, Parse, ResponseHead};

@@ -1,68 +1,57 @@
-//! The load engine: schedule, connection policy, worker, recorder, result.
+//! The load engine: what a run is asked for, how it is run, what was seen, and how that is told.
 //!
-//! [`run`] takes [`Options`] and gives a [`result::LoadResult`]. Each worker is one thread with a loop, connections and
-//! counters of its own. A run has four phases: connections are opened; the warm-up is not measured; the window is;
-//! then no request is begun and those that have begun may end.
+//! [`run`] takes [`Options`] ([`LoadArgs`] are their words) and gives a [`result::LoadResult`]. Each worker is one thread
+//! with a loop, connections and counters of its own; a thread that conducts them starts them together and gathers
+//! each second's part. A run has five phases: connections are opened; the warm-up and the settling after it are not
+//! measured; the window is; then no request is begun and those that have begun may end.
 //!
-//! In a closed loop each connection sends the next request when it has its answer. In an open loop (`rate`) arrivals
-//! are planned at a constant rate before anything is sent, and a request's latency counts from its planned instant
-//! whether or not a connection was free then; so a server that stalls cannot hide the requests that it kept waiting.
+//! In a closed loop each connection sends the next request when it has its answer. In an open loop arrivals are planned
+//! before anything is sent, and a request's response time counts from its planned instant whether or not a connection
+//! was free then; so a server that stalls cannot hide the requests that it kept waiting.
 
 mod accounting;
 mod args;
-mod assert;
 pub mod calibrate;
 pub mod ceiling;
 mod check;
 mod conductor;
 mod connection;
-pub mod csv;
-mod destination;
 mod digest;
 mod engine;
-mod figures;
 mod interrupt;
 pub mod limit;
-pub mod live;
 mod machine;
 pub mod meter;
-mod metric;
 mod options;
-mod ports;
-mod recorder;
+mod output;
+mod record;
 mod request;
 pub mod result;
 pub mod rng;
+mod route;
 mod schedule;
-mod seconds;
-mod source;
-mod stationarity;
-mod sum;
-mod table;
 mod target;
-mod times;
 mod tls_client;
-mod trial;
 mod usage;
-mod validity;
 mod worker;
 
 pub use args::LoadArgs;
-pub use assert::{Assertion, AssertionError, Broken, check_all};
 pub use check::{ErrorClass, Expect};
-pub use destination::host_port;
 pub use digest::sha256;
 pub use engine::{LoadError, Phase, Progress, run};
 pub use interrupt::stop_on_signals;
 pub use machine::Machine;
-pub use metric::Metric;
 pub use options::{
     ArrivalKind, Close, Meter, Options, PerConnection, Phases, Policy, RateStep, RequestOptions, Resolve,
     Route, Schedule, Server, Sni, TlsOptions,
 };
+pub use output::assert::{Assertion, AssertionError, Broken, check_all};
+pub use output::metric::Metric;
+pub use output::table::table;
+pub use output::{csv, live};
 pub use request::{field, requests_from_file};
-pub use source::Sources;
-pub use table::table;
+pub use route::destination::host_port;
+pub use route::source::Sources;
+pub use route::trial::{Unreachable, Why};
 pub use target::{Target, requests_of};
-pub use trial::{Unreachable, Why};
 pub use usage::{Usage, size, time};

@@ -277,7 +277,7 @@ impl Worker<'_> {
                 self.busy -= 1;
                 let written = connection.connected;
                 let end = self.desk.now;
-                let course = crate::recorder::Course { planned, written, first: None, end };
+                let course = crate::record::recorder::Course { planned, written, first: None, end };
                 self.desk.recorder.answer(course);
                 self.await_ticket(key, purpose);
             }

@@ -1,9 +1,9 @@
 //! What one worker saw, and how the workers' parts become one.
 
 use crate::check::{ErrorClass, Wrong};
+use crate::record::seconds::{Coarse, Part};
+use crate::record::times::Times;
 use crate::result::{Handshakes, Latency, Negotiated, Unsent};
-use crate::seconds::{Coarse, Part};
-use crate::times::Times;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use weir_tls::{Facts, HandshakeKind};

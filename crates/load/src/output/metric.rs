@@ -1,6 +1,6 @@
 //! What can be asked of a result by name.
 
-use crate::figures::is_lower_bound;
+use crate::output::figures::is_lower_bound;
 use crate::result::{Latency, LoadResult, ServerCost};
 use std::fmt;
 

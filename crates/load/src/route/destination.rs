@@ -2,8 +2,8 @@
 
 use crate::engine::LoadError;
 use crate::options::{Options, Resolve, Route};
-use crate::source;
-use crate::trial::{Unreachable, Why};
+use crate::route::source;
+use crate::route::trial::{Unreachable, Why};
 use crate::usage::Usage;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Conditions on a result, such as `p99_us<5000`, for those who want to be told when one fails.
 
-use crate::metric::{Metric, Reading};
+use crate::output::metric::{Metric, Reading};
 use crate::result::LoadResult;
 use crate::usage::time;
 use std::str::FromStr;

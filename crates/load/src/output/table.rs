@@ -1,6 +1,6 @@
 //! A result on one screen: 100 columns, and 24 lines unless the run was in trouble or had many steps.
 
-use crate::figures::{bounded, count, percent, plural, rate, size, time};
+use crate::output::figures::{bounded, count, percent, plural, rate, size, time};
 use crate::result::{Asked, Cost, Handshakes, Latency, LoadResult, Role, ServerCost};
 use std::fmt::Write as _;
 

@@ -3,10 +3,11 @@
 use crate::accounting::{Accounts, Look, Span, Work};
 use crate::check::ErrorClass;
 use crate::options::{ArrivalKind, Close, Options, PerConnection, Schedule};
-use crate::recorder::Recorder;
+use crate::record::recorder::Recorder;
+use crate::record::{stationarity, validity};
 use crate::result::{Asked, EngineCost, LoadResult, Pacer, PhaseTime, SCHEMA, Second, Step};
 use crate::tls_client::settings;
-use crate::{ceiling, limit, stationarity, validity};
+use crate::{ceiling, limit};
 use std::fmt::Display;
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! What happened in each second: recorded by each worker, merged by the thread that conducts them while the run goes
 //! on, so that hours of it need no memory on the path of a request.
 
+use crate::record::times::enough;
 use crate::result::Second;
-use crate::times::enough;
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
