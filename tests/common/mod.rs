@@ -6,6 +6,8 @@
 
 mod client;
 mod fixture;
+#[cfg(feature = "lab")]
+pub mod load;
 mod signals;
 mod stream;
 mod upstream;

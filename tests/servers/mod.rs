@@ -1,5 +1,8 @@
 //! Servers that are not ours, as upstreams: what each of them answers is in its own file beside this one.
 
+// Each test file is a program of its own and uses its part of this.
+#![allow(dead_code)]
+
 use crate::common::{Certificates, DEADLINE, peer, poll_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -51,25 +54,40 @@ impl Server {
     pub(crate) fn nginx(tls: &Certificates, sizes: &[usize], content: fn(usize) -> Vec<u8>) -> Option<Self> {
         let program = peer("nginx")?;
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path();
         for name in ["files", "upload"] {
-            fs::create_dir(path.join(name)).unwrap();
+            fs::create_dir(folder.path().join(name)).unwrap();
         }
         for size in sizes {
-            fs::write(path.join("files").join(size.to_string()), content(*size)).unwrap();
+            fs::write(folder.path().join("files").join(size.to_string()), content(*size)).unwrap();
         }
-        // nginx takes no port 0. Whoever takes a free port before it does makes it fail, and it is tried again.
+        let template = fs::read_to_string(here("nginx.conf")).unwrap();
+        Some(Self::nginx_with(&program, folder, &template, tls))
+    }
+
+    /// nginx that writes of each request into the file `sessions` whether it came over a resumed session,
+    /// with these lines of configuration; on its port without TLS it tells how many connections it had.
+    pub(crate) fn nginx_of_sessions(tls: &Certificates, settings: &str) -> Option<Self> {
+        let program = peer("nginx")?;
+        let template = fs::read_to_string(here("nginx-sessions.conf")).unwrap();
+        let template = template.replace("@SETTINGS@", settings);
+        Some(Self::nginx_with(&program, tempfile::tempdir().unwrap(), &template, tls))
+    }
+
+    /// nginx with a configuration whose places marked @..@ are filled in.
+    fn nginx_with(program: &Path, folder: TempDir, template: &str, tls: &Certificates) -> Self {
+        let path = folder.path();
+        // nginx takes no port 0. Whoever takes a free port before it does makes it fail, and it is tried
+        // again.
         for _ in 0..10 {
             let (port, tls_port) = (free_port(), free_port());
-            let configuration = fs::read_to_string(here("nginx.conf"))
-                .unwrap()
+            let configuration = template
                 .replace("@FOLDER@", path.to_str().unwrap())
                 .replace("@PORT@", &port.to_string())
                 .replace("@TLS_PORT@", &tls_port.to_string())
                 .replace("@CERT@", tls.cert.to_str().unwrap())
                 .replace("@KEY@", tls.key.to_str().unwrap());
             fs::write(path.join("nginx.conf"), configuration).unwrap();
-            let mut command = Command::new(&program);
+            let mut command = Command::new(program);
             command.arg("-p").arg(path).arg("-c").arg(path.join("nginx.conf")).stdin(Stdio::null());
             let mut child = command.stderr(fs::File::create(path.join("stderr")).unwrap()).spawn().unwrap();
             let mut ended = false;
@@ -78,7 +96,7 @@ impl Server {
                 ended || fs::metadata(path.join("nginx.pid")).is_ok_and(|file| file.len() > 0)
             });
             if !ended {
-                return Some(Self { child, port, tls_port, folder: Some(folder) });
+                return Self { child, port, tls_port, folder: Some(folder) };
             }
         }
         panic!("nginx does not start: {}", fs::read_to_string(path.join("stderr")).unwrap());
@@ -101,6 +119,11 @@ impl Server {
         ([127, 0, 0, 1], if tls { self.tls_port } else { self.port }).into()
     }
 
+    /// A file in its folder.
+    pub(crate) fn file(&self, name: &str) -> String {
+        fs::read_to_string(self.folder.as_ref().unwrap().path().join(name)).unwrap()
+    }
+
     /// A file that was put into its folder.
     pub(crate) fn uploaded(&self, name: &str) -> Vec<u8> {
         fs::read(self.folder.as_ref().unwrap().path().join("upload").join(name)).unwrap()
@@ -109,7 +132,8 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // An error means that it has ended already. nginx takes its worker along only when it is asked to end.
+        // An error means that it has ended already. nginx takes its worker along only when it is asked to
+        // end.
         let pid = Pid::from_child(&self.child);
         let _ = kill_process(pid, Signal::TERM);
         let _ = self.child.wait();

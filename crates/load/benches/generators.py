@@ -124,7 +124,8 @@ class Origin:
             return json.load(answer)
 
     def cpu(self):
-        return int(Path(f"/proc/{self.process.pid}/schedstat").read_text().split()[0]) / 1e9
+        threads = Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")
+        return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 
     def __enter__(self):
         return self

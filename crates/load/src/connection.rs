@@ -7,7 +7,7 @@ use crate::request::{Mix, Request};
 use std::time::Instant;
 use weir_http1::{BodyDecoder, Framing, Limits, Method, Parse, ResponseHead};
 use weir_tls::HandshakeKind;
-use weir_transport::{Transport, Wire};
+use weir_transport::{End, Transport, Wire};
 
 /// One connection.
 pub(crate) struct Connection {
@@ -49,6 +49,9 @@ pub(crate) enum Phase {
     Busy { planned: Instant, written: Instant, first: Option<Instant> },
     /// The handshake is done, and nothing else is wanted but a session to resume: TLS 1.3 gives it afterwards.
     AwaitingTicket(Purpose),
+    /// All is done, and the server has said that it ends the connection: it goes first, so that the port waits for late
+    /// segments (TIME_WAIT, RFC 9293 section 3.6.1) on its side and not on ours.
+    Ending,
 }
 
 /// What a connection is made for.
@@ -79,12 +82,23 @@ pub(crate) enum Outcome {
     Waits,
     /// The connection stands.
     Opened,
-    /// The answer is complete, right or wrong; whether the connection takes another request.
-    Answered { wrong: Option<Wrong>, reusable: bool },
+    /// The answer is complete, right or wrong; what becomes of the connection.
+    Answered { wrong: Option<Wrong>, then: Then },
     /// There is a session to resume.
     Ticket,
     /// The server ended a connection that had no request.
     Ended,
+}
+
+/// What becomes of a connection after an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// It takes another request.
+    Reuse,
+    /// The server will end it.
+    AwaitEnd,
+    /// It is of no more use.
+    Close,
 }
 
 /// What all connections of a worker share.
@@ -204,7 +218,7 @@ impl Connection {
                 opened = true;
                 self.shook_hands(desk);
             }
-            self.read(&input, received.end.is_some(), opened, desk)
+            self.read(&input, received.end, opened, desk)
         });
         desk.input = input;
         outcome
@@ -243,7 +257,14 @@ impl Connection {
         Ok(())
     }
 
-    fn read(&mut self, input: &[u8], end: bool, opened: bool, desk: &mut Desk<'_>) -> Result<Outcome, Wrong> {
+    fn read(
+        &mut self,
+        input: &[u8],
+        end: Option<End>,
+        opened: bool,
+        desk: &mut Desk<'_>,
+    ) -> Result<Outcome, Wrong> {
+        let ends = end.is_some();
         match self.phase {
             Phase::Busy { planned, written, first } => {
                 if first.is_none() && !input.is_empty() {
@@ -251,20 +272,22 @@ impl Connection {
                 }
                 self.answer(input, end, desk)
             }
-            Phase::AwaitingTicket(_) if end || self.transport.tickets_received() > 0 => Ok(Outcome::Ticket),
+            Phase::Ending if ends => Ok(Outcome::Ended),
+            Phase::Ending => Ok(Outcome::Waits),
+            Phase::AwaitingTicket(_) if ends || self.transport.tickets_received() > 0 => Ok(Outcome::Ticket),
             _ if !input.is_empty() => {
                 Err(Wrong::fixed(ErrorClass::Malformed, "bytes from the server before any request"))
             }
-            Phase::Opening(_) if end => {
+            Phase::Opening(_) if ends => {
                 Err(Wrong::fixed(ErrorClass::Closed, "the server closed the connection before it stood"))
             }
-            Phase::Idle if end => Ok(Outcome::Ended),
+            Phase::Idle if ends => Ok(Outcome::Ended),
             _ if opened => Ok(Outcome::Opened),
             _ => Ok(Outcome::Waits),
         }
     }
 
-    fn answer(&mut self, input: &[u8], end: bool, desk: &mut Desk<'_>) -> Result<Outcome, Wrong> {
+    fn answer(&mut self, input: &[u8], end: Option<End>, desk: &mut Desk<'_>) -> Result<Outcome, Wrong> {
         let mut at = 0;
         loop {
             let Some(body) = &mut self.body else {
@@ -283,18 +306,19 @@ impl Connection {
                 digest.update(&input[at..][decoded.data.clone()]);
             }
             at += decoded.consumed;
-            if end && at == input.len() && body.closes {
-                // What was framed by the connection's end is complete; anything else stays what it is.
+            if end == Some(End::Clean) && at == input.len() && body.closes {
+                // What was framed by the connection's end is complete; anything else stays what it is. An end of TLS
+                // without close_notify may be anybody's, and completes nothing (RFC 9112 section 9.8).
                 let _ = body.decoder.end_of_input();
             }
             if body.decoder.is_complete() {
-                return self.complete(at < input.len(), end, desk);
+                return self.complete(at < input.len(), end.is_some(), desk);
             }
             if decoded.consumed == 0 {
                 break;
             }
         }
-        if end {
+        if end.is_some() {
             return Err(Wrong::fixed(ErrorClass::Closed, "the connection ended before the answer did"));
         }
         self.kept.extend_from_slice(&input[at..]);
@@ -353,7 +377,11 @@ impl Connection {
         };
         // An answer that came before all of the request was sent leaves the connection in the middle of it.
         let sent = self.given == request.bytes(self.last).len();
-        let reusable = !(body.closes || self.last || more || end) && sent;
-        Ok(Outcome::Answered { wrong, reusable })
+        let then = match sent && !more && !end {
+            true if !(body.closes || self.last) => Then::Reuse,
+            true if body.closes => Then::AwaitEnd,
+            _ => Then::Close,
+        };
+        Ok(Outcome::Answered { wrong, then })
     }
 }

@@ -141,6 +141,8 @@ pub fn run(
     };
     let conducted = thread::scope(|scope| -> Result<_, LoadError> {
         let run = scope.spawn(|| run_workers(options.workers, options.cores.as_ref(), work));
+        // What is shown meanwhile is drawn beside the workers, not between their requests.
+        let _kept_off = options.cores.as_ref().and_then(cores::keep_off);
         let conductor = Conductor { shared: &shared, accounts: &accounts, options, stop };
         let conducted = conductor.conduct(|| run.is_finished(), &mut watch);
         run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;

@@ -24,7 +24,7 @@ pub(crate) struct Remains<'a> {
 
 /// Adds up; `None` when there was no window.
 pub(crate) fn up(remains: Remains<'_>) -> Option<LoadResult> {
-    let Remains { options, accounts, parts, looks, phases, seconds, partial } = remains;
+    let Remains { options, accounts, parts, looks, mut phases, seconds, partial } = remains;
     let mut spans = Vec::new();
     let mut all: Option<Recorder> = None;
     for (recorder, span) in parts {
@@ -44,6 +44,9 @@ pub(crate) fn up(remains: Remains<'_>) -> Option<LoadResult> {
     let account = accounts.settle(spans, &looks, work)?;
     let window = account.window;
     let seconds_long = window.as_secs_f64();
+    for phase in phases.iter_mut().filter(|phase| phase.name == "window") {
+        phase.seconds = seconds_long;
+    }
     let error_count: u64 = within.errors.iter().sum();
     let ended = within.answered + error_count;
     let errors = ErrorClass::ALL.into_iter().zip(within.errors).filter(|(_, count)| *count > 0);

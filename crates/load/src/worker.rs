@@ -194,7 +194,7 @@ impl<'a> Worker<'a> {
         }
         loop {
             self.tick();
-            let give_up = self.window.map_or(window.to, |window| window.to) + self.policy.timeout;
+            let give_up = self.window.map_or(window.to, |window| window.to) + self.patience();
             if self.stage == Stage::Drain && (self.busy == 0 || self.desk.now >= give_up) {
                 break;
             }
@@ -240,6 +240,10 @@ impl<'a> Worker<'a> {
         }
         let Some(window) = self.window else { return };
         let now = self.desk.now;
+        if self.stage == Stage::WarmUp && window.to <= window.from {
+            // It was ended before there was a window.
+            self.stage = Stage::Drain;
+        }
         if self.stage == Stage::WarmUp && now >= window.from {
             self.end_seconds(window.from);
             self.stage = Stage::Window;
@@ -263,6 +267,12 @@ impl<'a> Worker<'a> {
             self.wake_users();
         }
         self.set_wake();
+    }
+
+    /// How long what has begun may take to end.
+    fn patience(&self) -> Duration {
+        let ended_early = self.link.stop.get().is_some();
+        if ended_early { self.policy.timeout.min(PATIENCE_AT_STOP) } else { self.policy.timeout }
     }
 
     fn begin_window(&mut self) {
@@ -335,6 +345,9 @@ const GLANCE: Duration = Duration::from_millis(2);
 
 /// How often a worker that has nothing to do looks whether the run is to end early.
 const GLANCE_AT_STOP: Duration = Duration::from_millis(100);
+
+/// How long a run that was ended early waits for its last answers; then they are left, and no errors.
+const PATIENCE_AT_STOP: Duration = Duration::from_secs(1);
 
 const MISSING: Wrong =
     Wrong::fixed(ErrorClass::Missing, "not all connections stood when the warm-up was over");

@@ -36,6 +36,31 @@ pub fn pin(core: usize) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
+/// Keeps the calling thread off `cores` for as long as the guard lives; `None` where it may run nowhere else.
+pub fn keep_off(cores: &Cores) -> Option<KeptOff> {
+    let before = sched_getaffinity(None).ok()?;
+    let mut others = before;
+    cores.0.iter().for_each(|core| others.unset(*core));
+    if others.count() == 0 {
+        return None;
+    }
+    sched_setaffinity(None, &others).ok()?;
+    Some(KeptOff { before })
+}
+
+/// See [`keep_off`]. Dropped on the thread that made it, it lets that thread run where it ran before.
+#[derive(Debug)]
+pub struct KeptOff {
+    before: CpuSet,
+}
+
+impl Drop for KeptOff {
+    fn drop(&mut self) {
+        // Where it may not go back, it stays.
+        let _ = sched_setaffinity(None, &self.before);
+    }
+}
+
 /// A list of cores, written `0,2-3`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cores(pub Vec<usize>);
@@ -128,6 +153,20 @@ fn quota(membership: &Path, mount: &Path) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_that_is_kept_off_cores_comes_back() {
+        let before = allowed().unwrap();
+        let first = Cores(vec![before.0[0]]);
+        let kept = keep_off(&first);
+        assert_eq!(kept.is_some(), before.0.len() > 1, "with one core there is nowhere to go");
+        if kept.is_some() {
+            assert!(!allowed().unwrap().0.contains(&before.0[0]));
+        }
+        drop(kept);
+        assert_eq!(allowed().unwrap(), before);
+        assert!(keep_off(&before).is_none());
+    }
 
     #[test]
     fn core_lists() {

@@ -2,7 +2,7 @@
 
 use super::{CONNECTION, RESTING, Stage, Worker};
 use crate::check::{Detail, ErrorClass, Wrong};
-use crate::connection::{Connection, Outcome, Phase, Purpose};
+use crate::connection::{Connection, Outcome, Phase, Purpose, Then};
 use crate::options::{Close, PerConnection};
 use std::time::{Duration, Instant};
 use weir_reactor::{Key, Ready};
@@ -31,6 +31,9 @@ const MAX_BACK_OFF: Duration = Duration::from_secs(1);
 
 /// How long a connection that has done its work waits for a session. They come within a round trip, if they come.
 const TICKET_WAIT: Duration = Duration::from_secs(1);
+
+/// How long a server that has said that it ends a connection is waited for.
+const END_WAIT: Duration = Duration::from_secs(1);
 
 /// Connections that are made at once for sessions: the server is to be asked, not stormed.
 const PRIMING_AT_ONCE: u32 = 16;
@@ -109,7 +112,7 @@ impl Worker<'_> {
         match connection.event(ready.readable, ready.writable, &mut self.desk) {
             Ok(Outcome::Waits) => self.watch(ready.key),
             Ok(Outcome::Opened) => self.opened(ready.key),
-            Ok(Outcome::Answered { wrong, reusable }) => self.answered(ready.key, wrong.as_ref(), reusable),
+            Ok(Outcome::Answered { wrong, then }) => self.answered(ready.key, wrong.as_ref(), then),
             Ok(Outcome::Ticket) => self.end(ready.key),
             Ok(Outcome::Ended) => self.lose(ready.key, None),
             Err(wrong) => self.lose(ready.key, Some(&wrong)),
@@ -141,6 +144,7 @@ impl Worker<'_> {
         }
         match connection.phase {
             Phase::AwaitingTicket(_) => return self.end(key),
+            Phase::Ending => return self.close(key),
             Phase::Busy { planned, written, .. } => {
                 self.desk.recorder.given_up(planned, Some(written), self.desk.now);
             }
@@ -154,15 +158,15 @@ impl Worker<'_> {
         self.lose(key, Some(&TIMED_OUT));
     }
 
-    /// Ends all connections; requests that are still under way have timed out.
+    /// Ends all connections; requests that are still under way have timed out, unless the run was ended early.
     pub(super) fn end_all(&mut self) {
         for key in self.connections.keys() {
             let Some(connection) = self.connections.get(key) else { continue };
-            if connection.has_request() {
+            if connection.has_request() && self.link.stop.get().is_none() {
                 let (planned, written) = match connection.phase {
                     Phase::Busy { planned, written, .. } => (Some(planned), Some(written)),
                     Phase::Opening(purpose) => (purpose.planned(), None),
-                    Phase::Idle | Phase::AwaitingTicket(_) => (None, None),
+                    Phase::Idle | Phase::AwaitingTicket(_) | Phase::Ending => (None, None),
                 };
                 if let Some(planned) = planned {
                     self.desk.recorder.given_up(planned, written, self.desk.now);
@@ -298,6 +302,15 @@ impl Worker<'_> {
         self.watch(key);
     }
 
+    fn await_end(&mut self, key: Key) {
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        connection.phase = Phase::Ending;
+        connection.deadline = self.desk.now + END_WAIT;
+        // The entry that the wheel has is that of the time-out, which may be later.
+        self.reactor.arm(connection.deadline, key);
+        self.watch(key);
+    }
+
     /// A connection has done all that it was made for.
     fn end(&mut self, key: Key) {
         let Some(connection) = self.connections.get(key) else { return };
@@ -307,21 +320,29 @@ impl Worker<'_> {
         if primes { self.priming -= 1 } else { self.vacate() }
     }
 
-    fn answered(&mut self, key: Key, wrong: Option<&Wrong>, reusable: bool) {
+    fn answered(&mut self, key: Key, wrong: Option<&Wrong>, then: Then) {
         self.busy -= 1;
         if let Some(wrong) = wrong {
             self.desk.recorder.error(wrong);
         }
-        if reusable {
+        if then == Then::Reuse {
             return self.free(User::Kept(key));
         }
         self.standing -= 1;
-        self.close(key);
+        if then == Then::AwaitEnd && self.policy.close != Close::Reset {
+            self.await_end(key);
+        } else {
+            self.close(key);
+        }
+        // Whoever has his answer does not wait for the connection's end.
         self.vacate();
     }
 
     /// A connection is of no more use, and with it the request that it had.
     fn lose(&mut self, key: Key, wrong: Option<&Wrong>) {
+        if self.connections.get(key).is_some_and(|connection| connection.phase == Phase::Ending) {
+            return self.close(key);
+        }
         let Some(connection) = self.connections.remove(key) else { return };
         self.busy -= u32::from(connection.has_request());
         self.standing -= u32::from(!matches!(connection.phase, Phase::Opening(_)));

@@ -1,0 +1,380 @@
+//! Servers with faults, and how connections are ended: `weir load` counts every fault once and in its class,
+//! and ends a connection as it is told.
+
+mod common;
+
+use common::load::{Loaded, OK, TRIAL, load, load_well, served, url};
+use common::{Certificates, DEADLINE, Ending, Peer, Upstream, poll_until};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use weir_load::result::LoadResult;
+
+/// One hundred requests, each 10 ms after the other, on sixteen connections: time enough between two on one
+/// connection for the server to do what it does there.
+const PLANNED: u64 = 100;
+const CONNECTIONS: u64 = 16;
+const PACED: [&str; 8] = ["-c", "16", "--rate", "100", "-d", "1s", "--warmup", "0s"];
+
+/// A server that does something wrong instead of every fifth answer, and counts it.
+struct Faulty {
+    upstream: Upstream,
+    done: Arc<AtomicU64>,
+}
+
+impl Faulty {
+    /// `fault` is what is done instead; it tells whether the connection goes on.
+    fn start(tls: Option<&Certificates>, fault: impl Fn(&mut Peer) -> bool + Send + Sync + 'static) -> Self {
+        let (done, seen) = (Arc::new(AtomicU64::new(0)), AtomicU64::new(0));
+        let counted = Arc::clone(&done);
+        let upstream = Upstream::start(tls.map(|tls| tls.server().core()), move |peer| {
+            let mut first = (peer.index as u64) < CONNECTIONS + TRIAL;
+            while peer.request().is_some() {
+                // Each of the first connections has one request before the run begins.
+                if std::mem::take(&mut first) || seen.fetch_add(1, Ordering::SeqCst) % 5 != 4 {
+                    peer.answer(OK);
+                    continue;
+                }
+                counted.fetch_add(1, Ordering::SeqCst);
+                if !fault(peer) {
+                    return;
+                }
+            }
+        });
+        Self { upstream, done }
+    }
+
+    /// The run, in which `class` and nothing else is counted, as often as it was done; the rest is right.
+    fn counted_as(&self, class: &str, flags: &[&str]) -> Loaded {
+        let url = url(flags.contains(&"-k"), &self.upstream);
+        let loaded = load(&[&[url.as_str()], &PACED[..], flags].concat());
+        let result = &loaded.result;
+        let done = self.done.load(Ordering::SeqCst);
+        assert_eq!(done, PLANNED / 5, "the server's own count");
+        let due = BTreeMap::from([(class.to_owned(), done)]);
+        assert_eq!(result.errors, due, "{:?}", result.error_examples);
+        assert!(!result.error_examples[class].is_empty());
+        // The last are answered behind the window where the machine is busy.
+        assert_eq!((right(result), result.unsent.count), (PLANNED - done, 0));
+        assert!((0.19..0.22).contains(&result.error_ratio), "{}", result.error_ratio);
+        let due = format!("{done} {class}");
+        assert!(
+            result.validity.starts_with("invalid: ") && result.validity.contains(&due),
+            "{}",
+            result.validity
+        );
+        assert_eq!(loaded.code, Some(0), "a server that fails now and then is a result");
+        loaded
+    }
+}
+
+#[test]
+fn a_status_of_500_is_counted_as_status_and_the_connection_goes_on() {
+    let server = Faulty::start(None, |peer| peer.answer("HTTP/1.1 500 Oh\r\nContent-Length: 4\r\n\r\noops"));
+    let result = server.counted_as("status", &[]).result;
+    assert!(result.error_examples["status"].contains("500"), "{:?}", result.error_examples);
+    assert_eq!(
+        (result.connections_opened, server.upstream.connections() as u64),
+        (CONNECTIONS, CONNECTIONS + TRIAL)
+    );
+}
+
+#[test]
+fn a_body_of_another_length_than_expected_is_counted_as_length() {
+    let server = Faulty::start(None, |peer| peer.answer("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nokk"));
+    let result = server.counted_as("length", &["--expect-length", "2"]).result;
+    assert_eq!(result.connections_opened, CONNECTIONS);
+}
+
+/// The length that a path /bytes/N names is expected without being asked for.
+#[test]
+fn the_length_that_the_path_names_is_expected() {
+    let server = Upstream::start(None, |peer| peer.serve(OK));
+    let url = format!("{}bytes/", url(false, &server));
+    let right = load_well(&[&[format!("{url}2").as_str()], &PACED[..]].concat());
+    assert_eq!((right.requests, right.errors.len()), (PLANNED, 0), "{:?}", right.error_examples);
+    let wrong = load(&[&[format!("{url}3").as_str()], &PACED[..]].concat());
+    assert_eq!(wrong.code, Some(1), "nothing was answered rightly");
+    assert_eq!((wrong.result.requests, &wrong.result.errors), (0, &counts("length", PLANNED)));
+}
+
+#[test]
+fn a_body_of_the_right_length_and_the_wrong_content_is_found_by_its_hash() {
+    let server = Faulty::start(None, |peer| peer.answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nko"));
+    // Of "ok".
+    let hash = "2689367b205c16ce32ed4200942b8b8b1e262dfc70d9bc9fbc77c49699a4f1df";
+    let result = server.counted_as("digest", &["--expect-sha256", hash]).result;
+    assert_eq!(result.connections_opened, CONNECTIONS);
+}
+
+#[test]
+fn a_reset_instead_of_an_answer_is_counted_as_reset() {
+    let server = Faulty::start(None, |peer| {
+        // As connect(2) says for TCP: a socket that is connected to nothing resets what it was connected to.
+        rustix::net::connect_unspec(peer.stream.tcp()).unwrap();
+        false
+    });
+    let result = server.counted_as("reset", &[]).result;
+    assert_eq!(result.connections_opened, CONNECTIONS + PLANNED / 5, "each lost connection is replaced");
+}
+
+#[test]
+fn an_end_instead_of_an_answer_is_counted_as_closed() {
+    let server = Faulty::start(None, |_| false);
+    server.counted_as("closed", &[]);
+}
+
+#[test]
+fn an_answer_that_is_cut_in_its_head_is_counted_as_closed() {
+    let server = Faulty::start(None, |peer| last(peer, "HTTP/1.1 200 OK\r\nContent-Le"));
+    server.counted_as("closed", &[]);
+}
+
+#[test]
+fn an_answer_that_is_cut_in_its_body_is_counted_as_closed() {
+    let server = Faulty::start(None, |peer| last(peer, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok"));
+    server.counted_as("closed", &[]);
+}
+
+#[test]
+fn an_answer_that_is_cut_in_its_chunks_is_counted_as_closed() {
+    let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let server = Faulty::start(None, move |peer| last(peer, format!("{head}2\r\nok\r\n")));
+    server.counted_as("closed", &[]);
+}
+
+/// RFC 9112 section 9.8: over TLS an end without close_notify may be somebody else's doing, so that what it
+/// would have completed is not complete.
+#[test]
+fn a_body_that_ends_with_the_connection_is_complete_only_if_that_ends_cleanly() {
+    let certificates = Certificates::new();
+    let until_close = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nok";
+    let clean = Faulty::start(Some(&certificates), move |peer| last(peer, until_close));
+    let result = load_well(&[&[url(true, &clean.upstream).as_str(), "-k"], &PACED[..]].concat());
+    assert_eq!((result.errors.len(), right(&result)), (0, PLANNED), "{:?}", result.error_examples);
+    let truncated = Faulty::start(Some(&certificates), move |peer| {
+        peer.answer(until_close);
+        shut(peer)
+    });
+    truncated.counted_as("closed", &["-k"]);
+}
+
+#[test]
+fn bytes_that_are_no_http_are_counted_as_malformed() {
+    let server = Faulty::start(None, |peer| last(peer, "220 mail.example ESMTP\r\n"));
+    server.counted_as("malformed", &[]);
+}
+
+#[test]
+fn bytes_behind_the_end_of_an_answer_are_counted_as_malformed() {
+    let server = Faulty::start(None, |peer| peer.answer(format!("{OK}more")));
+    let result = server.counted_as("malformed", &[]).result;
+    assert_eq!(result.connections_opened, CONNECTIONS + PLANNED / 5, "such a connection is not used again");
+}
+
+#[test]
+fn a_broken_tls_record_is_counted_as_tls() {
+    let server = Faulty::start(Some(&Certificates::new()), |peer| {
+        use std::io::Write;
+        peer.stream.tcp().write_all(b"\x17\x03\x03\x00\x20 thirty-two bytes of no record..").is_ok()
+    });
+    server.counted_as("tls", &["-k"]);
+}
+
+/// Requests that never get an answer are not dropped from the distribution: they have taken at least as long
+/// as was waited for them, and what lies among them is a lower bound.
+#[test]
+fn answers_that_never_come_are_timeouts_and_censored() {
+    let server = Faulty::start(None, |peer| {
+        peer.read_to_end();
+        false
+    });
+    let result = server.counted_as("timeout", &["--timeout", "300ms"]).result;
+    let response = &result.response;
+    assert_eq!((response.censored, response.count), (PLANNED / 5, PLANNED));
+    let from = response.censored_from_us.expect("the shortest of them");
+    assert!(from >= 300_000.0, "{from}");
+    // One in five is among them.
+    let p90 = response.p90_us.unwrap();
+    assert!(p90 >= 0.999 * from && response.max_us >= from, "p90 {p90}, censored from {from}");
+    let table = weir_load::table(&result);
+    assert!(table.contains(">="), "the table marks lower bounds: {table}");
+}
+
+/// RFC 9112 section 9.5: a server may end a connection that has no request, and that is nobody's error.
+#[test]
+fn ends_of_idle_connections_are_no_errors() {
+    let server = Upstream::start(None, |peer| {
+        for _ in 0..3 {
+            if peer.request().is_none() {
+                return;
+            }
+            peer.answer(OK);
+        }
+    });
+    let result = load_well(&[&[url(false, &server).as_str()], &PACED[..]].concat());
+    assert_eq!((result.errors.len(), right(&result)), (0, PLANNED), "{:?}", result.error_examples);
+    ends_after_three(&result, &server);
+}
+
+#[test]
+fn ends_that_are_announced_are_no_errors() {
+    let server = Upstream::start(None, |peer| {
+        for last in [false, false, true] {
+            if peer.request().is_none() {
+                return;
+            }
+            let close = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
+            peer.answer(if last { close } else { OK });
+        }
+    });
+    // In a closed loop there is no pause in which an end could be noticed: only the announcement tells.
+    let result = load_well(&[&url(false, &server), "-c", "4", "-d", "300ms", "--warmup", "100ms"]);
+    assert_eq!(result.errors.len(), 0, "{:?}", result.error_examples);
+    ends_after_three(&result, &server);
+}
+
+/// The server's requests and connections are what the engine says of them.
+fn ends_after_three(result: &LoadResult, server: &Upstream) {
+    let requests = server.requests().len() as u64;
+    assert_eq!(result.connections_opened + TRIAL, server.connections() as u64);
+    assert!(result.connections_opened >= requests / 3, "{} for {requests}", result.connections_opened);
+    assert!(result.connections_opened_in_window > 0);
+    assert!(result.answered_in_all <= requests && requests <= result.answered_in_all + CONNECTIONS);
+}
+
+/// A redirect is an answer like another: wrong unless it is expected, and never followed.
+#[test]
+fn redirects_are_answers_and_are_not_followed() {
+    let moved = "HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n";
+    let server = Upstream::start(None, move |peer| peer.serve(moved));
+    let url = url(false, &server);
+    let loaded = load(&[&[url.as_str()], &PACED[..]].concat());
+    assert_eq!((loaded.code, loaded.result.errors), (Some(1), counts("status", PLANNED)));
+    let expected = load_well(&[&[url.as_str(), "--expect-status", "302"], &PACED[..]].concat());
+    assert_eq!((expected.errors.len(), right(&expected)), (0, PLANNED));
+    assert!(server.requests().iter().all(|request| request.head.starts_with("GET / HTTP/1.1\r\n")));
+}
+
+/// A server that is gone in the middle of a run: what it did before is a result, and what came then is
+/// counted.
+#[test]
+fn a_server_that_goes_away_is_refused_connections() {
+    let certificates = Certificates::new();
+    let origin = common::origin(false, &certificates);
+    let url = format!("{}/bytes/2", origin.urls[0]);
+    let run = std::thread::spawn(move || load(&[&url, "-c", "4", "-d", "2s", "--warmup", "0s"]));
+    // The first four are sent before the window.
+    poll_until(DEADLINE, "requests in the window", || served(origin.address()) > 500);
+    drop(origin);
+    let Loaded { code, result, .. } = run.join().unwrap();
+    assert_eq!(code, Some(0), "part of it was answered");
+    assert!(result.requests > 0 && result.errors.contains_key("connect_refused"), "{:?}", result.errors);
+    // One that was made and not yet accepted is reset before it stands.
+    let known = ["connect_refused", "connect", "closed", "reset", "missing_connections"];
+    assert!(result.errors.keys().all(|class| known.contains(&class.as_str())), "{:?}", result.errors);
+    assert!(result.validity.starts_with("invalid: errors"), "{}", result.validity);
+}
+
+/// How the server sees connections end that the engine ends, in the order of their ends.
+fn endings(close: &str, tls: Option<&Certificates>) -> Vec<Ending> {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let all = Arc::clone(&seen);
+    let server = Upstream::start(tls.map(|tls| tls.server().core()), move |peer| {
+        let mut requests = 0;
+        while peer.request().is_some() {
+            // Nothing that would ask for an end: it is the engine's to make.
+            peer.answer(OK);
+            requests += 1;
+        }
+        if requests > 0 {
+            all.lock().unwrap().push(peer.read_to_end());
+        }
+    });
+    let url = url(tls.is_some(), &server);
+    let flags = ["-k", "--requests-per-connection", "2", "--close", close];
+    let result = load_well(&[&[url.as_str()], &PACED[..], &flags].concat());
+    assert_eq!((result.errors.len(), result.asked.close.as_str()), (0, close), "{:?}", result.error_examples);
+    let connections = result.connections_opened as usize;
+    assert!(connections >= 50, "{connections} for 100 requests");
+    poll_until(DEADLINE, "the ends", || seen.lock().unwrap().len() == connections);
+    std::mem::take(&mut seen.lock().unwrap())
+}
+
+#[test]
+fn connections_end_as_they_are_told_to() {
+    let certificates = Certificates::new();
+    for (close, tls, due) in [
+        ("graceful", None, Ending::Clean),
+        ("fin", None, Ending::Clean),
+        ("rst", None, Ending::Reset),
+        ("graceful", Some(&certificates), Ending::Clean),
+        ("fin", Some(&certificates), Ending::Truncated),
+        ("rst", Some(&certificates), Ending::Reset),
+    ] {
+        let endings = endings(close, tls);
+        let other: Vec<_> = endings.iter().filter(|ending| **ending != due).collect();
+        assert!(other.is_empty(), "--close {close}, TLS {}: {other:?} instead of {due:?}", tls.is_some());
+    }
+}
+
+/// The NSS key log format: a label, the client's random and a secret, in hexadecimal, for each secret of each
+/// connection.
+#[test]
+fn the_key_log_has_the_secrets_of_every_connection() {
+    let certificates = Certificates::new();
+    let server = Upstream::start(Some(certificates.server().core()), |peer| peer.serve(OK));
+    let folder = tempfile::tempdir().unwrap();
+    let randoms = |version: &str, labels: &[&str]| {
+        let file = folder.path().join(version);
+        let (url, log) = (url(true, &server), file.to_str().unwrap());
+        let flags = ["-k", "--tls", version, "--key-log", log];
+        let result = load_well(&[&[url.as_str()], &PACED[..], &flags].concat());
+        assert_eq!(result.handshakes.full, CONNECTIONS);
+        let text = std::fs::read_to_string(&file).unwrap();
+        let mut randoms: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for line in text.lines() {
+            let words: Vec<_> = line.split(' ').collect();
+            let [label, random, secret] = words[..] else { panic!("{line}") };
+            let hexadecimal = |word: &str| word.bytes().all(|byte| byte.is_ascii_hexdigit());
+            assert!(hexadecimal(random) && random.len() == 64, "{line}");
+            assert!(hexadecimal(secret) && secret.len() >= 64, "{line}");
+            randoms.entry(random).or_default().push(label);
+        }
+        assert_eq!(randoms.len() as u64, CONNECTIONS + TRIAL, "one random for each connection");
+        for found in randoms.values() {
+            assert!(labels.iter().all(|label| found.contains(label)), "{found:?} for {version}");
+        }
+    };
+    randoms("1.2", &["CLIENT_RANDOM"]);
+    randoms(
+        "1.3",
+        &[
+            "CLIENT_HANDSHAKE_TRAFFIC_SECRET",
+            "SERVER_HANDSHAKE_TRAFFIC_SECRET",
+            "CLIENT_TRAFFIC_SECRET_0",
+            "SERVER_TRAFFIC_SECRET_0",
+        ],
+    );
+}
+
+/// Sends something and ends the connection.
+fn last(peer: &mut Peer, bytes: impl AsRef<[u8]>) -> bool {
+    peer.answer(bytes);
+    false
+}
+
+/// Ends the connection at once, over TLS without a word; what was to follow would fail.
+fn shut(peer: &Peer) -> bool {
+    let _ = peer.stream.tcp().shutdown(std::net::Shutdown::Both);
+    false
+}
+
+/// Right answers to what was planned: each of the first connections had one more.
+fn right(result: &LoadResult) -> u64 {
+    result.answered_in_all - CONNECTIONS
+}
+
+fn counts(class: &str, count: u64) -> BTreeMap<String, u64> {
+    BTreeMap::from([(class.to_owned(), count)])
+}

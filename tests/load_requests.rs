@@ -1,0 +1,244 @@
+//! What `weir load` sends, to whom and from where, as its server sees it.
+
+mod common;
+
+use common::load::{OK, TRIAL, load, load_well, url};
+use common::{Certificates, Message, Upstream, Weir};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::IpAddr;
+use std::os::unix::net::UnixListener;
+use std::sync::{Arc, Mutex};
+use weir_load::result::LoadResult;
+use weir_tls::{Group, Identity, Server, ServerSettings};
+
+/// Two hundred requests on four connections, each of which has one more before them.
+const PLANNED: usize = 200;
+const PACED: [&str; 8] = ["-c", "4", "--rate", "200", "-d", "1s", "--warmup", "0s"];
+
+fn answering() -> Upstream {
+    Upstream::start(None, |peer| peer.serve(OK))
+}
+
+/// A run without an error.
+fn right(args: &[&str]) -> LoadResult {
+    let result = load_well(args);
+    assert_eq!(result.errors, BTreeMap::new(), "{args:?}: {:?}", result.error_examples);
+    result
+}
+
+/// How many requests there were for each path.
+fn paths(server: &Upstream) -> BTreeMap<String, usize> {
+    let mut paths = BTreeMap::new();
+    for request in server.requests().iter() {
+        let path = request.head.split(' ').nth(1).unwrap().to_owned();
+        *paths.entry(path).or_default() += 1;
+    }
+    paths
+}
+
+#[test]
+fn several_urls_come_by_their_weights() {
+    let server = answering();
+    let [first, second] = ["a", "b?c=d"].map(|path| format!("{}{path}", url(false, &server)));
+    let result = right(&[&[first.as_str(), &second, "--weights", "3,1"], &PACED[..]].concat());
+    assert_eq!((result.asked.mix, result.response.count), (2, PLANNED as u64));
+    let paths = paths(&server);
+    assert_eq!(paths.keys().collect::<Vec<_>>(), ["/a", "/b?c=d"]);
+    assert_eq!(paths.values().sum::<usize>(), PLANNED + 4);
+    assert!((135..=170).contains(&paths["/a"]), "three of four: {paths:?}");
+}
+
+/// Method, path, fields and body come as they stand in the file, and each answer is held against its own
+/// line.
+#[test]
+fn a_file_of_requests_is_sent_as_it_stands() {
+    let server = Upstream::start(None, |peer| {
+        while let Some(request) = peer.request() {
+            let put = request.head.starts_with("PUT ");
+            peer.answer(if put { "HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n" } else { OK });
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("requests.jsonl");
+    let lines = r#"{"path": "/read", "headers": {"X-One": "1"}, "weight": 2}
+{"method": "PUT", "path": "/written", "body": "some text", "expect": {"status": 201, "length": 0}}
+"#;
+    fs::write(&file, lines).unwrap();
+    let url = url(false, &server);
+    let args = [&[url.as_str(), "--requests", file.to_str().unwrap()], &PACED[..]].concat();
+    let result = right(&args);
+    assert_eq!((result.asked.mix, result.response.count), (2, PLANNED as u64));
+    let paths = paths(&server);
+    assert!((110..=160).contains(&paths["/read"]), "two of three: {paths:?}");
+    for Message { head, body, .. } in server.requests().iter() {
+        let lines: BTreeSet<_> = head.lines().collect();
+        if head.starts_with("GET /read HTTP/1.1\r\n") {
+            assert!(lines.contains("X-One: 1") && body.is_empty(), "{head}");
+        } else {
+            assert!(head.starts_with("PUT /written HTTP/1.1\r\n"), "{head}");
+            assert!(lines.contains("Content-Length: 9") && body == b"some text", "{head}");
+        }
+    }
+    fs::write(&file, lines.replace("201", "204")).unwrap();
+    let wrong = load(&args).result.errors["status"];
+    assert!((40..=90).contains(&wrong), "one of three is not what its line says: {wrong}");
+}
+
+#[test]
+fn connections_take_as_many_requests_as_they_are_told() {
+    for (flags, asked, least, most) in [
+        (&["--new-connection"][..], "1", 1, 1),
+        (&["--requests-per-connection", "3"], "3", 3, 3),
+        (&["--requests-per-connection", "2-6"], "2-6", 2, 6),
+    ] {
+        let server = answering();
+        let result = right(&[&[url(false, &server).as_str()], &PACED[..], flags].concat());
+        assert_eq!(result.asked.requests_per_connection, asked);
+        assert_eq!(result.connections_opened + TRIAL, server.connections() as u64);
+        let mut each = BTreeMap::<usize, Vec<bool>>::new();
+        for request in server.requests().iter() {
+            each.entry(request.connection).or_default().push(request.fields("connection").contains(&"close"));
+        }
+        assert_eq!(each.values().map(Vec::len).sum::<usize>(), PLANNED, "{asked}");
+        // The run ends in the middle of some.
+        let finished: Vec<_> = each.values().filter(|requests| requests.ends_with(&[true])).collect();
+        assert!(finished.len() + 4 >= each.len(), "{asked}: {} of {}", finished.len(), each.len());
+        let mut counts = BTreeSet::new();
+        for requests in finished {
+            assert!((least..=most).contains(&requests.len()), "{asked}: {}", requests.len());
+            let last = requests.iter().position(|last| *last).unwrap();
+            assert_eq!(last + 1, requests.len(), "{asked}: the last one says so");
+            counts.insert(requests.len());
+        }
+        assert_eq!(counts, (least..=most).collect(), "every number of the range");
+    }
+}
+
+#[test]
+fn connections_come_from_the_sources_in_turn() {
+    let sources = Arc::new(Mutex::new(Vec::<IpAddr>::new()));
+    let seen = Arc::clone(&sources);
+    let server = Upstream::start(None, move |peer| {
+        seen.lock().unwrap().push(peer.stream.tcp().peer_addr().unwrap().ip());
+        peer.serve(OK);
+    });
+    let list = "127.0.0.2,127.0.0.3";
+    let flags = ["--source", list, "--new-connection"];
+    let result = right(&[&[url(false, &server).as_str()], &PACED[..], &flags].concat());
+    assert_eq!(result.asked.sources, ["127.0.0.2", "127.0.0.3"]);
+    let seen = sources.lock().unwrap();
+    let of = |last: u8| seen.iter().filter(|ip| **ip == IpAddr::from([127, 0, 0, last])).count();
+    let all = PLANNED + TRIAL as usize;
+    assert_eq!((of(2) + of(3), seen.len()), (all, all));
+    assert!(of(2).abs_diff(of(3)) <= 4, "{} and {}", of(2), of(3));
+}
+
+/// Connections may go elsewhere than the URL says; what is asked for stays what it says.
+#[test]
+fn other_addresses_change_nothing_of_the_request() {
+    let server = answering();
+    let port = server.address.port();
+    let (resolve, connect) =
+        (format!("some.example:8080:{}", server.address.ip()), server.address.to_string());
+    // --resolve has an address alone, so that the URL has the port.
+    let with_port = format!("some.example:{port}");
+    for (host, flags) in [
+        (with_port.as_str(), ["--resolve", &resolve.replace("8080", &port.to_string())]),
+        ("some.example:8080", ["--connect-to", &connect]),
+    ] {
+        right(&[&[format!("http://{host}/x").as_str()], &PACED[..], &flags].concat());
+        let requests = std::mem::take(&mut *server.requests());
+        assert_eq!(requests.len(), PLANNED + 4, "{flags:?}");
+        assert!(requests.iter().all(|request| request.fields("host") == [host]), "{flags:?}");
+    }
+}
+
+#[test]
+fn a_socket_in_the_file_system_is_a_server_like_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let listener = UnixListener::bind(&path).unwrap();
+    let hosts = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&hosts);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map(Result::unwrap) {
+            let seen = Arc::clone(&seen);
+            std::thread::spawn(move || {
+                for line in BufReader::new(&stream).lines().map_while(Result::ok) {
+                    match line.strip_prefix("Host: ") {
+                        Some(host) => seen.lock().unwrap().push(host.to_owned()),
+                        None if line.is_empty() => (&stream).write_all(OK.as_bytes()).unwrap(),
+                        None => {}
+                    }
+                }
+            });
+        }
+    });
+    let flags = ["--unix-socket", path.to_str().unwrap()];
+    let result = right(&[&["http://some.example/"], &PACED[..], &flags].concat());
+    assert_eq!(result.response.count, PLANNED as u64);
+    let hosts = hosts.lock().unwrap();
+    assert!(hosts.len() == PLANNED + 4 && hosts.iter().all(|host| host == "some.example"), "{hosts:?}");
+}
+
+/// The name in the ClientHello is the one that is verified, and with none the URL's host still is.
+#[test]
+fn the_servers_name_is_sent_and_verified_as_told() {
+    let certificates = Certificates::for_names(&["some.example"]);
+    let origin = common::origin(true, &certificates);
+    let url = format!("{}/bytes/2", origin.urls[0]);
+    let ca = certificates.ca.to_str().unwrap();
+    right(&[&[url.as_str(), "--cacert", ca, "--sni", "some.example"], &PACED[..]].concat());
+    for flags in [&[][..], &["--sni", "none"]] {
+        let ended = Weir::run(&[&["load", &url, "--cacert", ca], &PACED[..], flags].concat());
+        assert_eq!(ended.code, Some(1), "the certificate has no 127.0.0.1: {}{}", ended.stdout, ended.stderr);
+    }
+}
+
+/// What was negotiated is what was asked for, on every handshake.
+#[test]
+fn what_is_asked_for_in_tls_is_what_is_negotiated() {
+    let certificates = Certificates::new();
+    let identity = Identity::files(&certificates.cert, &certificates.key);
+    let settings = ServerSettings { groups: Group::ALL.to_vec(), ..ServerSettings::new(identity) };
+    let server = Upstream::start(Some(Server::new(&settings).unwrap().core()), |peer| peer.serve(OK));
+    let url = url(true, &server);
+    let ca = certificates.ca.to_str().unwrap();
+    for (flags, version, suite, group) in [
+        (
+            ["--tls", "1.2", "--suite", "ecdhe-ecdsa-aes128-gcm-sha256", "--group", "p-256"],
+            "1.2",
+            "ecdhe-ecdsa-aes128-gcm-sha256",
+            "p-256",
+        ),
+        (
+            ["--tls", "1.3", "--suite", "aes256-gcm-sha384", "--group", "x25519mlkem768"],
+            "1.3",
+            "aes256-gcm-sha384",
+            "x25519mlkem768",
+        ),
+        (["--tls", "1.2-1.3", "--signature", "ecdsa-p256-sha256", "--group", "p-384"], "1.3", "", "p-384"),
+    ] {
+        let more = ["--cacert", ca, "--new-connection", "--alpn", "http/1.1"];
+        let result = right(&[&[url.as_str()], &PACED[..], &flags, &more].concat());
+        assert!(result.asked.verified && result.asked.alpn == ["http/1.1"], "{:?}", result.asked);
+        let [one] = &result.handshakes.negotiated[..] else { panic!("{:?}", result.handshakes.negotiated) };
+        assert_eq!(
+            (one.version.as_str(), one.group.as_deref(), one.kind.as_str()),
+            (version, Some(group), "full")
+        );
+        assert!(suite.is_empty() || one.suite == suite, "{one:?}");
+        assert_eq!(one.signature.as_deref(), Some("ecdsa-p256-sha256"));
+        assert!(
+            one.chain_certificates == Some(1) && one.chain_bytes.is_some_and(|bytes| bytes > 200),
+            "{one:?}"
+        );
+        assert_eq!((one.count, result.handshakes.full), (PLANNED as u64, PLANNED as u64));
+        // The last connections are begun behind the window where the machine is busy.
+        let (connects, handshakes) = (result.connect.count, result.handshake["full"].count);
+        assert_eq!(connects, handshakes);
+        assert!((PLANNED as u64 * 9 / 10..=PLANNED as u64).contains(&connects), "{connects}");
+    }
+}

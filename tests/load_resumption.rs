@@ -1,0 +1,231 @@
+//! The share of connections that resume: what `weir load` counts is what nginx and OpenSSL's `s_server`
+//! count.
+
+mod common;
+mod servers;
+
+use common::load::{TRIAL, load_well, valid_or_late};
+use common::{Certificates, Client, DEADLINE, peer, poll_until};
+use rustix::process::{Pid, Signal, kill_process};
+use servers::Server;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use weir_load::result::LoadResult;
+
+const SHARES: [u32; 4] = [0, 30, 70, 100];
+const WORKERS: u64 = 2;
+
+/// One way to resume.
+struct Kind {
+    name: &'static str,
+    /// What the engine is told.
+    flags: &'static [&'static str],
+    /// What nginx is told: that kind and no other.
+    nginx: &'static str,
+    /// What `s_server` is told.
+    openssl: &'static [&'static str],
+    /// As nginx names the version.
+    protocol: &'static str,
+}
+
+const ID: Kind = Kind {
+    name: "resume-1.2-id",
+    flags: &["--tls", "1.2", "--resume-by", "id"],
+    nginx: "ssl_protocols TLSv1.2; ssl_session_cache shared:sessions:10m; ssl_session_tickets off;",
+    openssl: &["-tls1_2", "-no_ticket"],
+    protocol: "TLSv1.2",
+};
+const TICKET: Kind = Kind {
+    name: "resume-1.2-ticket",
+    flags: &["--tls", "1.2"],
+    nginx: "ssl_protocols TLSv1.2; ssl_session_cache off; ssl_session_tickets on;",
+    openssl: &["-tls1_2"],
+    protocol: "TLSv1.2",
+};
+const PSK: Kind = Kind {
+    name: "resume-1.3-psk",
+    flags: &["--tls", "1.3"],
+    nginx: "ssl_protocols TLSv1.3; ssl_session_cache off; ssl_session_tickets on;",
+    openssl: &["-tls1_3"],
+    protocol: "TLSv1.3",
+};
+
+#[test]
+fn nginx_counts_the_same_resumptions_by_id() {
+    nginx_counts_the_same(&ID);
+}
+
+#[test]
+fn nginx_counts_the_same_resumptions_by_ticket() {
+    nginx_counts_the_same(&TICKET);
+}
+
+#[test]
+fn nginx_counts_the_same_resumptions_by_psk() {
+    nginx_counts_the_same(&PSK);
+}
+
+/// Where a client could resume by id or by ticket, it does as it is told.
+#[test]
+fn nginx_offers_tickets_and_ids_are_used_as_told() {
+    let settings = "ssl_protocols TLSv1.2; ssl_session_cache shared:sessions:10m; ssl_session_tickets on;";
+    nginx_counts_the_same(&Kind { nginx: settings, ..ID });
+    nginx_counts_the_same(&Kind { nginx: settings, ..TICKET });
+}
+
+#[test]
+fn openssl_counts_the_same_resumptions_by_id() {
+    openssl_counts_the_same(&ID);
+}
+
+#[test]
+fn openssl_counts_the_same_resumptions_by_ticket() {
+    openssl_counts_the_same(&TICKET);
+}
+
+#[test]
+fn openssl_counts_the_same_resumptions_by_psk() {
+    openssl_counts_the_same(&PSK);
+}
+
+fn nginx_counts_the_same(kind: &Kind) {
+    let certificates = Certificates::new();
+    for share in SHARES {
+        let Some(nginx) = Server::nginx_of_sessions(&certificates, kind.nginx) else { return };
+        let result = run(kind, share, nginx.address(true), &certificates, &["--new-connection", "-c", "8"]);
+        // nginx writes a line for each request, and counts each connection: those that bring the first
+        // sessions may have no request. They are full handshakes.
+        let opened = result.connections_opened + TRIAL;
+        let mut asked = 0;
+        let mut accepted = || {
+            asked += 1;
+            accepted(nginx.address(false)) - asked
+        };
+        poll_until(DEADLINE, "nginx has seen all connections", || accepted() >= opened);
+        assert_eq!(accepted(), opened, "connections that nginx accepted");
+        let lines = || -> Vec<String> { nginx.file("sessions").lines().map(str::to_owned).collect() };
+        let answered = result.answered_in_all as usize;
+        poll_until(DEADLINE, "nginx has written of all requests", || lines().len() >= answered);
+        let lines = lines();
+        assert_eq!(lines.len(), answered);
+        let reused = lines.iter().filter(|line| **line == format!("r {}", kind.protocol)).count() as u64;
+        let full = lines.iter().filter(|line| **line == format!(". {}", kind.protocol)).count() as u64;
+        assert_eq!(reused + full, lines.len() as u64, "{lines:?}");
+        let mute = opened - lines.len() as u64;
+        assert!(mute <= result.handshakes.primed + TRIAL, "{mute} connections had no request");
+        is_counted(&result, kind, full + mute - TRIAL, reused);
+    }
+}
+
+fn openssl_counts_the_same(kind: &Kind) {
+    let certificates = Certificates::new();
+    for share in SHARES {
+        // It takes one connection after the other, and keeps 128 sessions.
+        for flags in [&["--new-connection", "--rate", "50"][..], &["--handshake-only", "--rate", "50"]] {
+            let Some(server) = OpenSsl::start(&certificates, kind.openssl) else { return };
+            let flags = [&["-c", "2"], flags].concat();
+            let result = run(kind, share, server.address, &certificates, &flags);
+            let (finished, hits) = server.counts(&certificates);
+            is_counted(&result, kind, finished - hits - TRIAL, hits);
+        }
+    }
+}
+
+/// A run with two workers, in which nothing went wrong and the asked share of the window's handshakes were
+/// resumptions.
+fn run(
+    kind: &Kind,
+    share: u32,
+    server: SocketAddr,
+    certificates: &Certificates,
+    flags: &[&str],
+) -> LoadResult {
+    let (url, percent) = (format!("https://{server}/"), share.to_string());
+    let ca = certificates.ca.to_str().unwrap();
+    let args =
+        [url.as_str(), "-t", "2", "-d", "1s", "--warmup", "200ms", "--resume", &percent, "--cacert", ca];
+    let result = load_well(&[&args[..], kind.flags, flags].concat());
+    let what = format!("{} at {share} %, {flags:?}", kind.name);
+    let handshakes = &result.handshakes;
+    valid_or_late(&result);
+    assert_eq!(result.asked.resume_percent, f64::from(share), "{what}");
+    assert_eq!((handshakes.had_nothing, handshakes.declined), (0, 0), "{what}: {handshakes:?}");
+    assert!(handshakes.in_window >= 20, "{what}: {} handshakes", handshakes.in_window);
+    let due = handshakes.in_window as f64 * f64::from(share) / 100.0;
+    let off = (handshakes.resumed_in_window as f64 - due).abs();
+    assert!(
+        off <= 2.0 * WORKERS as f64,
+        "{what}: {} of {}",
+        handshakes.resumed_in_window,
+        handshakes.in_window
+    );
+    if share == 0 || share == 100 {
+        assert_eq!(handshakes.resumed_in_window as f64, due, "{what}: all or none");
+    }
+    assert_eq!(handshakes.primed == 0, share == 0, "{what}: {handshakes:?}");
+    result
+}
+
+/// The whole run's handshakes are those that the server counted.
+fn is_counted(result: &LoadResult, kind: &Kind, full: u64, resumed: u64) {
+    let handshakes = &result.handshakes;
+    let ours: u64 = handshakes.resumed.get(kind.name).copied().unwrap_or(0);
+    let share = result.asked.resume_percent;
+    let what = format!("{} at {share} %: {handshakes:?}", kind.name);
+    assert_eq!((handshakes.full, ours), (full, resumed), "full and resumed, ours and the server's: {what}");
+    assert_eq!(handshakes.resumed.values().sum::<u64>(), ours, "no other kind: {what}");
+    let negotiated: u64 = handshakes.negotiated.iter().map(|each| each.count).sum();
+    assert_eq!(negotiated, full + resumed, "{what}");
+    assert_eq!(handshakes.offered, resumed, "whoever offered, resumed: {what}");
+}
+
+/// The connections that nginx has accepted, this one included.
+fn accepted(status: SocketAddr) -> u64 {
+    let answer = Client::connect(status, None).ask("GET / HTTP/1.0\r\n\r\n");
+    let text = answer.text();
+    // server accepts handled requests
+    let counts = text.lines().nth(2).unwrap_or_else(|| panic!("{text}"));
+    counts.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+/// OpenSSL's test server, which answers any request with what it has counted; dropping it ends it.
+struct OpenSsl {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl OpenSsl {
+    fn start(certificates: &Certificates, flags: &[&str]) -> Option<Self> {
+        let mut command = Command::new(peer("openssl")?);
+        command.args(["s_server", "-www", "-accept", "127.0.0.1:0"]).args(flags);
+        command.arg("-cert").arg(&certificates.cert).arg("-key").arg(&certificates.key);
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let address = lines.by_ref().find_map(|line| line.unwrap().strip_prefix("ACCEPT ")?.parse().ok());
+        // What else it says must not fill the pipe.
+        std::thread::spawn(move || lines.for_each(drop));
+        Some(Self { child, address: address.expect("s_server tells its port") })
+    }
+
+    /// Handshakes that were finished, and those of them that were resumptions.
+    fn counts(&self, certificates: &Certificates) -> (u64, u64) {
+        let mut client = Client::connect(self.address, Some(certificates.session()));
+        let answer = client.ask("GET / HTTP/1.0\r\n\r\n");
+        let count = |what: &str| -> u64 {
+            let line = answer.text().lines().find(|line| line.ends_with(what)).unwrap();
+            line.split_whitespace().next().unwrap().parse().unwrap()
+        };
+        // The handshake of this question is not one of the engine's.
+        (count("server accepts that finished") - 1, count("session cache hits"))
+    }
+}
+
+impl Drop for OpenSsl {
+    fn drop(&mut self) {
+        // An error means that it has ended already.
+        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,312 @@
+//! The times that `weir load` tells against those that its server measured: delays, a stall, and when
+//! requests came.
+
+mod common;
+
+use common::Certificates;
+use common::load::{Served, Timed, ensure, histogram, load_well, longer_than, undisturbed, valid_or_late};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+use weir_load::result::{Latency, LoadResult};
+
+/// What an answer may take on its way and in both programs, beyond the server's own delay: loopback, a
+/// wake-up of a thread on either side, TLS.
+const TRANSPORT: Duration = Duration::from_millis(2);
+
+/// The server's delay before answer `number`: 10 ms for 90 %, 50 ms for 8 %, 200 ms for 2 %. Median and 99th
+/// percentile lie in the middle of a plateau.
+fn delay(number: usize) -> Duration {
+    Duration::from_millis(match number % 50 {
+        0..=44 => 10,
+        45..=48 => 50,
+        _ => 200,
+    })
+}
+
+#[test]
+fn known_delays_come_back_in_a_closed_loop() {
+    delays_come_back(None, &["-c", "20"]);
+}
+
+#[test]
+fn known_delays_come_back_in_a_closed_loop_over_tls() {
+    delays_come_back(Some(&Certificates::new()), &["-c", "20", "-t", "2"]);
+}
+
+#[test]
+fn known_delays_come_back_in_an_open_loop() {
+    delays_come_back(None, &["-c", "64", "--rate", "500"]);
+}
+
+/// With no warm-up, the run's requests are the server's requests, so the two distributions are of the same
+/// samples.
+fn delays_come_back(tls: Option<&Certificates>, flags: &[&str]) {
+    undisturbed("known delays", || {
+        let acceptor = tls.map(|certificates| certificates.server().core());
+        let server = Timed::start(acceptor, |number, read| read + delay(number));
+        let url = server.url(tls.is_some());
+        let mut args = [&[url.as_str(), "-d", "3s", "--warmup", "0s"], flags].concat();
+        if let Some(certificates) = tls {
+            args.extend(["--cacert", certificates.ca.to_str().unwrap()]);
+        }
+        let result = load_well(&args);
+        let delays = sorted(server.served().iter().map(|served| served.delay));
+        valid_or_late(&result);
+        assert!(delays.len() > 1000, "p99 needs a thousand: {}", delays.len());
+        for (name, latency) in times(&result) {
+            assert_eq!(latency.count, delays.len() as u64, "{name}: every request is in it, once");
+            is_the_servers(name, latency, &delays)?;
+        }
+        Ok(())
+    });
+}
+
+fn times(result: &LoadResult) -> [(&'static str, &Latency); 3] {
+    [("response", &result.response), ("service", &result.service), ("first byte", &result.first_byte)]
+}
+
+/// No quantile is below the server's, on any machine, because no request was answered before its delay was
+/// over; and none is above it by more than the way takes.
+fn is_the_servers(name: &str, latency: &Latency, delays: &[Duration]) -> Result<(), String> {
+    let histogram = histogram(latency);
+    for quantile in [0.1, 0.5, 0.8, 0.95, 0.99] {
+        let came = Duration::from_nanos(histogram.value_at_quantile(quantile));
+        let due = at_quantile(delays, quantile);
+        assert!(came >= due, "{name}: {quantile} is {came:?}, the server's is {due:?}");
+        // Three digits.
+        let most = due.mul_f64(1.001) + TRANSPORT;
+        ensure(came <= most, || format!("{name}: {quantile} is {came:?}, the server's is {due:?}"))?;
+    }
+    let stored = |quantile| Some(histogram.value_at_quantile(quantile) as f64 / 1e3);
+    assert_eq!((latency.p50_us, latency.p99_us), (stored(0.5), stored(0.99)), "{name}");
+    Ok(())
+}
+
+/// A stall of one second in an open loop: what was planned in it waited, spread from all of the second to
+/// nothing of it, though only the few requests that were under way when it began took long to be served. A
+/// device that forgets the plan (coordinated omission) would tell of those few alone.
+#[test]
+fn a_stall_of_one_second_is_in_the_response_time_and_not_in_the_service_time() {
+    const RATE: u64 = 500;
+    const CONNECTIONS: u64 = 8;
+    undisturbed("a stall", || {
+        let first = OnceLock::new();
+        let server = Timed::start(None, move |_, read| {
+            let stall = *first.get_or_init(|| read) + Duration::from_secs(1);
+            let over = stall + Duration::from_secs(1);
+            if read < stall { read } else { over }
+        });
+        let (rate, connections) = (RATE.to_string(), CONNECTIONS.to_string());
+        let url = server.url(false);
+        let result = load_well(&[&url, "-c", &connections, "--rate", &rate, "-d", "4s", "--warmup", "0s"]);
+        valid_or_late(&result);
+        assert_eq!((result.response.count, result.service.count), (4 * RATE, 4 * RATE));
+        assert_eq!((result.errors.len(), result.unsent.count), (0, 0), "{:?}", result.error_examples);
+        for wait in [100, 300, 500, 700, 900].map(Duration::from_millis) {
+            // The shorter part of the plan is exact: nothing that was planned in the stall was answered
+            // before its end.
+            let (waited, planned) =
+                (longer_than(&result.response, wait), RATE * (1000 - wait.as_millis() as u64) / 1000);
+            assert!(
+                waited + 10 >= planned,
+                "{waited} waited {wait:?}, {planned} were planned that long before"
+            );
+            // What has waited is sent at once when the stall is over, and served within 100 ms.
+            ensure(waited <= planned + RATE / 10, || format!("{waited} of {planned} waited {wait:?}"))?;
+        }
+        let served = longer_than(&result.service, Duration::from_millis(100));
+        ensure((1..=CONNECTIONS).contains(&served), || format!("{served} took more than 100 ms"))?;
+        // One in a hundred of 2000 are those that were planned in the stall's first 40 ms.
+        let p99 = result.response.p99_us.unwrap() / 1e6;
+        assert!(p99 > 0.93, "response p99 {p99} s");
+        ensure(p99 < 1.1, || format!("response p99 {p99} s"))?;
+        let p99 = result.service.p99_us.unwrap() / 1e6;
+        ensure(p99 < 0.1, || format!("service p99 {p99} s"))
+    });
+}
+
+/// A server that can do a tenth of what is offered: what could not be sent is counted with its age, and is in
+/// the response time with what it had waited at least. A device that leaves it out would call such a server
+/// fast.
+#[test]
+fn arrivals_that_are_never_sent_are_counted_with_their_age() {
+    let server = Timed::start(None, |_, read| read + Duration::from_millis(50));
+    let url = server.url(false);
+    let result = load_well(&[&url, "-c", "1", "--rate", "200", "-d", "2s", "--warmup", "0s"]);
+    let (pacer, unsent) = (result.pacer.as_ref().unwrap(), &result.unsent);
+    let served = server.served().len() as u64;
+    assert_eq!((pacer.planned, pacer.sent, unsent.count), (400, served, 400 - served));
+    assert!((20..=41).contains(&served), "{served} of 50 ms each in two seconds");
+    assert!(result.validity.starts_with("invalid: pacer"), "{}", result.validity);
+    // Those that were sent came first in the plan, so the oldest of the others was planned behind them.
+    let oldest = 2e6 - served as f64 * 5e3;
+    assert!(
+        (unsent.oldest_us - oldest).abs() < 1e4,
+        "{} us, planned {oldest} us before the end",
+        unsent.oldest_us
+    );
+    assert!((unsent.mean_us - oldest / 2.0).abs() < 1e4, "{} us", unsent.mean_us);
+    assert_eq!((result.response.count, result.response.censored), (400, unsent.count));
+    assert_eq!(result.service.count, served);
+    let p50 = result.response.p50_us.unwrap();
+    assert!(p50 > 0.5e6, "half of them had waited {p50} us");
+    assert!(result.response.censored_from_us.unwrap() < 1e5, "the last was planned 5 ms before the end");
+}
+
+#[test]
+fn constant_arrivals_lie_on_a_line() {
+    for workers in ["1", "2"] {
+        undisturbed("constant arrivals", || {
+            let (result, arrivals) = arrivals(&["--rate", "200", "-d", "4s", "-t", workers]);
+            assert_eq!((result.pacer.unwrap().planned, arrivals.len()), (800, 800));
+            let plan = (0..800).map(|number| f64::from(number) / 200.0);
+            on_the_plan(&arrivals, &plan.collect::<Vec<_>>())?;
+            gaps_are_alike(&gaps(&arrivals), 0.005)
+        });
+    }
+}
+
+/// The gaps between arrivals are exponential, whatever the number of workers that share the schedule, and
+/// they are drawn from the seed: the same one gives the same instants.
+#[test]
+fn poisson_arrivals_are_exponential_and_the_seed_decides() {
+    const RATE: f64 = 300.0;
+    for workers in ["1", "2"] {
+        let run = |seed: &str| {
+            let flags = ["--rate", "300", "--arrivals", "poisson", "--seed", seed, "-d", "4s", "-t", workers];
+            arrivals(&flags)
+        };
+        undisturbed("Poisson arrivals", || {
+            let ((one, first), (other, again)) = (run("7"), run("7"));
+            assert_eq!(one.asked.arrivals.as_deref(), Some("poisson"));
+            let planned = one.pacer.unwrap().planned;
+            assert_eq!((other.pacer.unwrap().planned, first.len() as u64), (planned, planned), "one seed");
+            // 1200 arrivals have a standard deviation of 35.
+            assert!((1060..=1340).contains(&planned), "{planned}");
+            on_the_plan(&first, &again)?;
+
+            let gaps = gaps(&first);
+            let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+            let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+            let variation = variance.sqrt() / mean;
+            ensure((0.85..=1.15).contains(&variation), || format!("coefficient of variation {variation}"))?;
+            // The bound at the 0.1 % level is 0.056; a thread's wake-up on both sides blurs the shortest
+            // gaps.
+            let distance = distance_from_exponential(&gaps, RATE);
+            ensure(distance < 0.09, || format!("Kolmogorov-Smirnov distance {distance}"))?;
+
+            let (_, different) = run("8");
+            assert!(on_the_plan(&first, &different).is_err(), "another seed gives other instants");
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn a_ramp_offers_each_steps_rate_in_its_time() {
+    undisturbed("a ramp", || {
+        let (result, arrivals) = arrivals(&["--rate", "100:1s,400:2s"]);
+        let planned: Vec<_> =
+            result.steps.iter().map(|step| (step.rate, step.from_s, step.to_s, step.planned)).collect();
+        assert_eq!(planned, [(100.0, 0.0, 1.0, 100), (400.0, 1.0, 3.0, 800)]);
+        assert_eq!(result.steps.iter().map(|step| step.response.count).collect::<Vec<_>>(), [100, 800]);
+        let plan = (0..100).map(|number| f64::from(number) / 100.0);
+        let plan = plan.chain((0..800).map(|number| 1.0 + f64::from(number) / 400.0));
+        on_the_plan(&arrivals, &plan.collect::<Vec<_>>())?;
+        gaps_are_alike(&gaps(&arrivals[..100]), 0.01)?;
+        gaps_are_alike(&gaps(&arrivals[100..]), 0.0025)
+    });
+}
+
+/// A closed loop with a think time: each connection waits at least that long from its answer to its next
+/// request, on any machine, and not much longer.
+#[test]
+fn users_think_between_an_answer_and_the_next_request() {
+    const THINK: Duration = Duration::from_millis(20);
+    undisturbed("think time", || {
+        let server = Timed::start(None, |_, read| read);
+        let url = server.url(false);
+        let result = load_well(&[&url, "-c", "1", "--think", "20ms", "-d", "1s", "--warmup", "0s"]);
+        assert_eq!(result.validity, "valid");
+        assert_eq!(result.asked.think_us, 20_000.0);
+        let served = server.served();
+        assert!((10..=50).contains(&served.len()), "{} requests in a second of 20 ms each", served.len());
+        let pauses = served.windows(2).map(|pair| pair[1].read - (pair[0].read + pair[0].delay));
+        let pauses = sorted(pauses);
+        assert!(pauses[0] >= THINK, "{:?} after an answer", pauses[0]);
+        let median = at_quantile(&pauses, 0.5);
+        ensure(median < THINK + TRANSPORT, || format!("a median of {median:?} after an answer"))?;
+        // Thinking is no waiting: it is in no time that is told.
+        let response = Duration::from_nanos(histogram(&result.response).value_at_quantile(0.5));
+        ensure(response < THINK, || format!("a median response time of {response:?}"))
+    });
+}
+
+/// A run in an open loop against a server that answers at once, and when its requests came, in seconds from
+/// the first.
+fn arrivals(flags: &[&str]) -> (LoadResult, Vec<f64>) {
+    let server = Timed::start(None, |_, read| read);
+    let url = server.url(false);
+    let result = load_well(&[&[url.as_str(), "-c", "32", "--warmup", "0s"], flags].concat());
+    valid_or_late(&result);
+    let served = server.served();
+    let first = served.first().map(|served| served.read);
+    let since =
+        |served: &Served| served.read.duration_since(first.unwrap_or_else(Instant::now)).as_secs_f64();
+    (result, served.iter().map(since).collect())
+}
+
+/// The cumulative curve of `arrivals` is that of `plan`, up to where it begins: three quarters of them within
+/// 3 ms, and half of them within 1 ms.
+fn on_the_plan(arrivals: &[f64], plan: &[f64]) -> Result<(), String> {
+    ensure(arrivals.len() == plan.len(), || format!("{} arrivals, planned {}", arrivals.len(), plan.len()))?;
+    let late: Vec<_> = arrivals.iter().zip(plan).map(|(arrival, plan)| arrival - plan).collect();
+    let begin = median(&late);
+    let mut off: Vec<_> = late.iter().map(|late| (late - begin).abs()).collect();
+    off.sort_by(f64::total_cmp);
+    let (half, most) = (off[off.len() / 2], off[off.len() * 3 / 4]);
+    ensure(half < 0.001 && most < 0.003, || format!("off the plan by {half} s (median), {most} s (75 %)"))
+}
+
+/// The median gap is what the rate says, and two thirds are within a quarter of it; of exponential gaps a
+/// fifth is.
+fn gaps_are_alike(gaps: &[f64], due: f64) -> Result<(), String> {
+    let median = median(gaps);
+    ensure((median / due - 1.0).abs() < 0.04, || format!("a median gap of {median} s, due {due} s"))?;
+    let near = gaps.iter().filter(|gap| (*gap / due - 1.0).abs() < 0.25).count();
+    ensure(near * 3 >= gaps.len() * 2, || format!("{near} of {} gaps are near {due} s", gaps.len()))
+}
+
+fn gaps(arrivals: &[f64]) -> Vec<f64> {
+    arrivals.windows(2).map(|pair| pair[1] - pair[0]).collect()
+}
+
+/// The greatest distance between the gaps' distribution and the exponential one of this rate (Kolmogorov,
+/// Smirnov).
+fn distance_from_exponential(gaps: &[f64], rate: f64) -> f64 {
+    let mut gaps = gaps.to_vec();
+    gaps.sort_by(f64::total_cmp);
+    let count = gaps.len() as f64;
+    let distance = |(number, gap): (usize, &f64)| {
+        let due = 1.0 - (-gap * rate).exp();
+        (due - number as f64 / count).abs().max((due - (number + 1) as f64 / count).abs())
+    };
+    gaps.iter().enumerate().map(distance).fold(0.0, f64::max)
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn sorted(times: impl Iterator<Item = Duration>) -> Vec<Duration> {
+    let mut times: Vec<_> = times.collect();
+    times.sort();
+    times
+}
+
+/// The smallest sample that this share of all samples does not exceed, as a histogram tells it.
+fn at_quantile(sorted: &[Duration], quantile: f64) -> Duration {
+    sorted[(sorted.len() as f64 * quantile).ceil().max(1.0) as usize - 1]
+}
