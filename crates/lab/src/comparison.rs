@@ -77,8 +77,8 @@ impl Metric {
         }
     }
 
-    /// Why these valid runs of a target have no value that could be compared. Leaving out just the runs without one would
-    /// leave out the worst.
+    /// Why these valid runs of a target have no value that could be compared. To leave out just the runs without one
+    /// would be to leave out the worst.
     fn has_no_value(self, target: &str, runs: &[&RunRecord]) -> Option<String> {
         if self != Self::P99Us || runs.is_empty() {
             return None;

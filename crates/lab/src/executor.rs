@@ -388,3 +388,51 @@ pub(crate) fn allowed_cores() -> Result<Vec<usize>, LabError> {
     }
     Ok(cores)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Load;
+    use crate::testing::{experiment, record, targets};
+
+    /// The words that tell the load engine what to do in a run of that mode, with such flags in `[load]`.
+    fn load_command(mode: Mode, load: Load, flags: &[(&str, toml::Value)]) -> String {
+        let directory = tempfile::tempdir().expect("a directory");
+        let store = Store::create(&directory.path().join("results")).expect("is made");
+        let mut experiment = experiment();
+        experiment.modes = vec![mode];
+        experiment.load = flags.iter().map(|(flag, value)| ((*flag).to_owned(), value.clone())).collect();
+        let placement = Placement::choose(&experiment.cores, &[0, 1]);
+        let (targets, interrupt) = (targets(directory.path()), Interrupt::default());
+        let run = record(mode, load).run;
+        let request = Request::new(&run, &experiment, (load == Load::EqualRate).then_some(500.0));
+        let lab =
+            ProcessExecutor::new("weir".into(), store, experiment.clone(), targets, placement, interrupt);
+        let pids = [(Role::Gateway, 7), (Role::Origin, 8)];
+        lab.expect("is made").load_command(&request, 4430, &pids).join(" ")
+    }
+
+    #[test]
+    fn the_load_engine_is_told_the_experiments_flags_after_the_labs_own() {
+        let flags = [("header", "X-Run: 1".into()), ("arrivals", "poisson".into())];
+        let own = "weir load http://127.0.0.1:4430/bytes/100 -c 8 -d 50ms --warmup 10ms -t 1 --cores 1";
+        let end = "--pid gateway=7 --pid origin=8 --json - --header=X-Run: 1";
+        let closed = load_command(Mode::H1cH1c, Load::Saturated, &flags);
+        assert_eq!(closed, format!("{own} {end}"));
+        let open = load_command(Mode::H1cH1c, Load::EqualRate, &flags);
+        let arrivals = open.replace(" --arrivals=poisson", "");
+        assert_eq!(arrivals, format!("{own} --rate 500 {end}"));
+        assert_ne!(arrivals, open);
+    }
+
+    #[test]
+    fn the_labs_authority_is_believed_unless_anyone_is() {
+        let verified = load_command(Mode::H1H1c, Load::Saturated, &[]);
+        assert!(
+            verified.contains("tls/ca.pem --tls 1.3 --suite aes128-gcm-sha256 --group x25519"),
+            "{verified}"
+        );
+        let insecure = load_command(Mode::H1H1c, Load::Saturated, &[("insecure", true.into())]);
+        assert!(insecure.ends_with(" --insecure") && !insecure.contains("--cacert"), "{insecure}");
+    }
+}

@@ -195,8 +195,8 @@ fn requests_have_no_figures_of_handshakes() {
     }
 }
 
-/// A run of which some requests timed out or were never sent knows of its p99 only that it is at least so long: compared
-/// as if it were the value, a target that hangs would look better the shorter it is waited for.
+/// A run of which some requests timed out or were never sent knows of its p99 only that it is at least so long:
+/// compared as if it were the value, a target that hangs would look better the shorter it is waited for.
 #[test]
 fn a_p99_that_is_a_lower_bound_is_not_compared() {
     let censor: Spoil = |load| load.response.censored_from_us = load.response.p99_us;
@@ -284,6 +284,7 @@ fn the_report_is_one_file_that_asks_for_nothing_else() {
     }
     let command = "weir run experiments/small.toml --only &#39;target=fast,mode=h1-h1c,load=saturated,connections=8,bytes=100&#39; --blocks 1";
     assert!(world.html.contains(command));
+    assert!(world.html.contains("a-load &#39;--header=X-Run: 1&#39;"), "words for a shell");
 }
 
 #[test]

@@ -170,7 +170,7 @@ pub(crate) fn record(mode: Mode, load: Load) -> RunRecord {
 pub(crate) fn observation(cell: &Cell, result: LoadResult) -> Observation {
     let process = |role: &str, cores: Vec<usize>| ProcessReport {
         role: role.into(),
-        command: vec![format!("a-{role}"), "--flag".into()],
+        command: vec![format!("a-{role}"), "--header=X-Run: 1".into()],
         cores,
         exit: "exit status: 0".into(),
         stderr: String::new(),

@@ -1,6 +1,6 @@
 //! The `[load]` table: what `weir load` is told beyond what the experiment's other keys say. Its keys are the long
-//! names of `weir load`'s flags (with `_` for `-` too), and are looked up in the definition of those flags, so that what
-//! `weir load` can do an experiment can.
+//! names of `weir load`'s flags (with `_` for `-` too), and are looked up in the definition of those flags, so that
+//! what `weir load` can do an experiment can.
 
 use super::Load;
 use crate::error::ConfigError;
@@ -100,7 +100,7 @@ pub(crate) fn resolve_files(table: &mut Table, folder: &Path) {
     }
 }
 
-/// What the load engine would be told: the table's flags after the lab's own words, which can be followed by themselves.
+/// What the load engine would be told: the lab's own words, which can be followed by themselves, then the table's flags.
 pub(crate) fn options(table: &Table, own: &[String], load: Load) -> Result<Options, Wrong> {
     let read = |table: &Table| {
         let words = LoadWords::new(table)?.of(load, Stage::Block(1));
@@ -113,7 +113,7 @@ pub(crate) fn options(table: &Table, own: &[String], load: Load) -> Result<Optio
         Err(error) if error.key == "load" => error,
         settled => return settled,
     };
-    // To blame is the key that is named and without which the rest can be followed, or else one of which this is half true.
+    // To blame is a key that is named and without which the rest can be followed, or else one of which half is true.
     let named = |key: &&String| mentions(&error.message, &flag_name(key));
     let alone = |key: &&String| {
         let rest = table.iter().filter(|(other, _)| other != key);
@@ -234,7 +234,8 @@ mod tests {
     use crate::experiment::{Case, Experiment, Mode};
     use crate::options::RunOptions;
 
-    /// The experiment of the tests in TLS modes alone, with such a `[load]` table at its end: its keys on the lines from 29 on.
+    /// The experiment of the tests in TLS modes alone, with such a `[load]` table at its end: its keys are on the lines
+    /// from 29 on.
     fn with_load(lines: &str, options: &RunOptions) -> Result<Experiment, String> {
         let text = TEXT.replacen(r#"["h1c", "h1c-h1c", "h1-h1c"]"#, r#"["h1-h1c"]"#, 1);
         assert_eq!(text.lines().count(), 27, "the line numbers below count on it");
@@ -267,7 +268,7 @@ mod tests {
         }
     }
 
-    /// `--arrivals` needs a rate and `--think` excludes one; calibration looks for a target's maximum, in a closed loop.
+    /// `--arrivals` needs a rate and `--think` excludes one; calibration looks for a maximum, in a closed loop.
     #[test]
     fn what_is_for_one_loop_stays_out_of_the_other_and_of_calibration() {
         let lines = "arrivals = 'poisson'\nseed = 3\nthink = '20ms'";
