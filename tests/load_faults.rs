@@ -217,6 +217,22 @@ fn ends_of_idle_connections_are_no_errors() {
     ends_after_three(&result, &server);
 }
 
+/// A connection that ended before the run began was replaced, and its user stayed as well: a closed loop had more users
+/// than it was asked for.
+#[test]
+fn a_closed_loop_has_as_many_users_as_it_was_asked_for_whatever_ends() {
+    let server = Upstream::start(None, |peer| {
+        if peer.request().is_some() {
+            peer.answer(OK);
+        }
+    });
+    let url = url(false, &server);
+    let result = load(&[&url, "-c", "4", "--think", "50ms", "-d", "1s", "--warmup", "200ms"]).result;
+    assert!(result.requests > 0 && result.errors.is_empty(), "{:?}", result.error_examples);
+    // Each thinks twenty times in a second, and may be at its first thought when the window begins.
+    assert!(result.requests <= 4 * 21, "{} requests of 4 users", result.requests);
+}
+
 #[test]
 fn ends_that_are_announced_are_no_errors() {
     let server = Upstream::start(None, |peer| {

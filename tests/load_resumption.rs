@@ -4,7 +4,7 @@
 mod common;
 mod servers;
 
-use common::load::{TRIAL, load_well, valid_or_late};
+use common::load::{TRIAL, load, load_well, valid_or_late};
 use common::{Certificates, Client, DEADLINE, peer, poll_until};
 use rustix::process::{Pid, Signal, kill_process};
 use servers::Server;
@@ -193,6 +193,22 @@ fn accepted(status: SocketAddr) -> u64 {
 struct OpenSsl {
     child: Child,
     address: SocketAddr,
+}
+
+/// In TLS 1.3 a client has finished its handshake before the server has seen its certificate. Handshakes that the server
+/// refused then were all counted as right.
+#[test]
+fn a_handshake_that_the_server_refuses_afterwards_is_an_error() {
+    let certificates = Certificates::new();
+    let Some(server) = OpenSsl::start(&certificates, &["-tls1_3", "-Verify", "1"]) else { return };
+    let url = format!("https://{}/", server.address);
+    let flags = ["-k", "-c", "2", "--handshake-only", "-d", "300ms", "--warmup", "0s"];
+    let result = load(&[&[url.as_str()], &flags[..]].concat()).result;
+    assert!(
+        result.errors["tls"] > 0 && result.validity.starts_with("invalid: errors"),
+        "{}",
+        result.validity
+    );
 }
 
 impl OpenSsl {

@@ -88,8 +88,12 @@ impl Conductor<'_> {
             let _ = shared.stop.set(to);
         }
         let after = self.accounts.look();
+        let mut partial = stopped;
         while !finished() {
-            pass(&mut seconds, Phase::Drain, Instant::now() + 5 * POLL);
+            if pass(&mut seconds, Phase::Drain, Instant::now() + 5 * POLL) {
+                partial = true;
+                let _ = shared.stop.set(Instant::now());
+            }
         }
         let phases = [
             ("opening", begun, start),
@@ -100,7 +104,7 @@ impl Conductor<'_> {
         ];
         let phases = phases
             .map(|(name, from, to)| PhaseTime { name: name.to_string(), seconds: (to - from).as_secs_f64() });
-        Some(Conducted { looks: (before, after), phases: phases.into(), seconds, partial: stopped })
+        Some(Conducted { looks: (before, after), phases: phases.into(), seconds, partial })
     }
 
     /// Waits that long at most; whether the run is to end now.

@@ -49,6 +49,9 @@ pub(crate) enum Phase {
     Busy { planned: Instant, written: Instant, first: Option<Instant> },
     /// The handshake is done, and nothing else is wanted but a session to resume: TLS 1.3 gives it afterwards.
     AwaitingTicket(Purpose),
+    /// The handshake is done on this side, and in TLS 1.3 the server may still refuse it, for the client's certificate
+    /// say (RFC 8446 section 4.4.2.4): its first record tells.
+    AwaitingVerdict,
     /// All is done, and the server has said that it ends the connection: it goes first, so that the port waits for late
     /// segments (TIME_WAIT, RFC 9293 section 3.6.1) on its side and not on ours.
     Ending,
@@ -185,14 +188,15 @@ impl Connection {
         let mut opened = false;
         if writable && (!self.transport.is_open() || self.transport.pending() > 0) {
             let was_open = self.transport.is_open();
-            if self.transport.is_connecting() {
+            let was_connecting = self.transport.is_connecting();
+            if was_connecting {
                 // Before the first bytes go out: on loopback the kernel does the peer's part of that at once.
                 self.connected = Instant::now();
             }
             let advanced = self.transport.advance(&mut desk.wire);
             desk.now = Instant::now();
             advanced?;
-            if !was_open {
+            if was_connecting {
                 desk.recorder.connected(self.begun, self.connected);
             }
             opened = !was_open && self.transport.is_open();
@@ -224,6 +228,28 @@ impl Connection {
         outcome
     }
 
+    /// What is under way will not be waited for any longer: each of its times is at least as long as until now.
+    pub(crate) fn give_up(&self, desk: &mut Desk<'_>) {
+        let (recorder, now) = (&mut desk.recorder, desk.now);
+        match self.phase {
+            Phase::Busy { planned, written, first } => {
+                recorder.given_up(planned, Some(written), now);
+                if first.is_none() {
+                    recorder.first_byte_given_up(planned, written, now);
+                }
+            }
+            Phase::Opening(purpose) => {
+                let connected = (!self.transport.is_connecting()).then_some(self.connected);
+                recorder.opening_given_up(self.begun, connected, self.offered, now);
+                if let Some(planned) = purpose.planned() {
+                    let written = connected.filter(|_| matches!(purpose, Purpose::Handshake(_)));
+                    recorder.given_up(planned, written, now);
+                }
+            }
+            Phase::Idle | Phase::AwaitingTicket(_) | Phase::AwaitingVerdict | Phase::Ending => {}
+        }
+    }
+
     /// Whether a request would be lost with it.
     pub(crate) fn has_request(&self) -> bool {
         let Phase::Opening(purpose) = self.phase else { return matches!(self.phase, Phase::Busy { .. }) };
@@ -233,8 +259,9 @@ impl Connection {
     fn shook_hands(&mut self, desk: &mut Desk<'_>) {
         let Some(facts) = self.transport.facts() else { return };
         desk.recorder.handshake(facts, self.begun, self.connected, desk.now);
-        if self.offered && facts.kind == HandshakeKind::Full {
-            desk.recorder.counters.declined += 1;
+        if self.offered {
+            desk.recorder.counters.offered += 1;
+            desk.recorder.counters.declined += u64::from(facts.kind == HandshakeKind::Full);
         }
         if self.phase == Phase::Opening(Purpose::Session) {
             desk.recorder.counters.primed += 1;
@@ -274,6 +301,7 @@ impl Connection {
             }
             Phase::Ending if ends => Ok(Outcome::Ended),
             Phase::Ending => Ok(Outcome::Waits),
+            Phase::AwaitingVerdict if ends || self.transport.tickets_received() > 0 => Ok(Outcome::Ended),
             Phase::AwaitingTicket(_) if ends || self.transport.tickets_received() > 0 => Ok(Outcome::Ticket),
             _ if !input.is_empty() => {
                 Err(Wrong::fixed(ErrorClass::Malformed, "bytes from the server before any request"))

@@ -62,14 +62,14 @@ impl Arrivals {
         Some(planned)
     }
 
-    /// The oldest arrival that was seen and not sent.
-    pub(crate) fn oldest(&self) -> Option<Instant> {
-        self.waiting.front().copied()
+    /// Takes the oldest arrival that was seen and not sent.
+    pub(crate) fn take(&mut self) -> Option<Instant> {
+        self.waiting.pop_front()
     }
 
-    /// The oldest arrival is being sent.
-    pub(crate) fn take(&mut self) {
-        self.waiting.pop_front();
+    /// What was taken could not be sent: it is the oldest again.
+    pub(crate) fn put_back(&mut self, planned: Instant) {
+        self.waiting.push_front(planned);
     }
 
     /// All that were seen and not sent, the oldest first.
@@ -232,17 +232,15 @@ mod tests {
         let steps = [RateStep { rate: 1000.0, time: SECOND }];
         let plan = Plan { start, window: start, kind: ArrivalKind::Constant, steps: &steps, seed: 0 };
         let mut arrivals = Arrivals::new(&plan, 0, 1);
-        assert_eq!(arrivals.oldest(), None);
+        assert_eq!(arrivals.take(), None);
         for ms in 0..3 {
             assert_eq!(arrivals.see(at(2)), Some(at(ms)));
         }
         assert_eq!((arrivals.see(at(2)), arrivals.next()), (None, at(3)));
-        assert_eq!(arrivals.oldest(), Some(at(0)));
-        arrivals.take();
-        assert_eq!(arrivals.oldest(), Some(at(1)));
+        assert_eq!(arrivals.take(), Some(at(0)));
+        assert_eq!(arrivals.take(), Some(at(1)));
+        arrivals.put_back(at(1));
         assert_eq!(arrivals.waiting().len(), 2);
-        arrivals.take();
-        arrivals.take();
-        assert_eq!(arrivals.oldest(), None);
+        assert_eq!([arrivals.take(), arrivals.take(), arrivals.take()], [Some(at(1)), Some(at(2)), None]);
     }
 }

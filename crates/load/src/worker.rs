@@ -198,7 +198,10 @@ impl<'a> Worker<'a> {
             if self.stage == Stage::Drain && (self.busy == 0 || self.desk.now >= give_up) {
                 break;
             }
-            let wake = if self.stage == Stage::Drain { give_up } else { self.wake };
+            let wake = match self.stage {
+                Stage::Drain => give_up.min(self.desk.now + GLANCE_AT_STOP),
+                _ => self.wake,
+            };
             self.turn(&mut events, wake)?;
             let turn = self.desk.now.saturating_duration_since(self.reactor.now());
             if self.stage == Stage::Window {
@@ -295,10 +298,12 @@ impl<'a> Worker<'a> {
             return;
         }
         let waiting = self.arrivals.as_ref().map_or(0, |arrivals| arrivals.waiting().len() as u64);
-        let part = self.desk.recorder.second(number, u64::from(self.standing), waiting);
-        self.link.outbox.put(part);
         // After a pause that was longer, what came in it stands in the first of its seconds.
         let over = now.saturating_duration_since(end).as_secs();
+        for number in number..=number + over as i64 {
+            let part = self.desk.recorder.second(number, u64::from(self.standing), waiting);
+            self.link.outbox.put(part);
+        }
         self.second = (end + Duration::from_secs(over + 1), number + 1 + over as i64);
     }
 
@@ -316,23 +321,29 @@ impl<'a> Worker<'a> {
         self.wake = times.into_iter().flatten().min().unwrap_or(edge);
     }
 
-    /// Looks at the arrivals up to `until` (those of the window lie before its end).
+    /// Looks at the arrivals up to `until` (those of the window lie before its end), and sends each as it is seen: what
+    /// one of them takes makes the next one late, and the lag has it.
     fn see_arrivals(&mut self, until: Instant) {
-        let (Some(arrivals), Some(window)) = (&mut self.arrivals, self.window) else { return };
-        while arrivals.next() < window.to
-            && let Some(planned) = arrivals.see(until)
-        {
+        loop {
+            let (Some(arrivals), Some(window)) = (&mut self.arrivals, self.window) else { return };
+            if arrivals.next() >= window.to {
+                return;
+            }
+            let Some(planned) = arrivals.see(until) else { return };
             self.desk.recorder.arrival(planned, self.desk.now);
+            self.send_waiting();
         }
     }
 
     fn send_waiting(&mut self) {
-        while let Some(planned) = self.arrivals.as_ref().and_then(Arrivals::oldest)
-            && self.send(planned)
-        {
-            if let Some(arrivals) = &mut self.arrivals {
-                arrivals.take();
+        while let Some(planned) = self.arrivals.as_mut().and_then(Arrivals::take) {
+            if !self.send(planned) {
+                if let Some(arrivals) = &mut self.arrivals {
+                    arrivals.put_back(planned);
+                }
+                return;
             }
+            self.desk.now = Instant::now();
             if self.window.is_some_and(|window| window.holds(planned)) {
                 self.desk.recorder.sent += 1;
             }

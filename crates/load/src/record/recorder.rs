@@ -160,6 +160,9 @@ impl Recorder {
         let response = end.saturating_duration_since(planned);
         self.second.record(response);
         if self.within_window(planned) {
+            if written != planned {
+                self.tell_service_apart();
+            }
             self.response.record(response);
             if self.waits {
                 self.service.record(end.saturating_duration_since(written));
@@ -178,6 +181,9 @@ impl Recorder {
         if !self.within_window(planned) {
             return;
         }
+        if written != Some(planned) {
+            self.tell_service_apart();
+        }
         let waited = now.saturating_duration_since(planned);
         self.response.record_censored(waited);
         if let Some(step) = self.step(planned) {
@@ -186,6 +192,33 @@ impl Recorder {
         if let Some(written) = written.filter(|_| self.waits) {
             self.service.record_censored(now.saturating_duration_since(written));
         }
+    }
+
+    /// No byte of an answer had come when the request was given up.
+    pub(crate) fn first_byte_given_up(&mut self, planned: Instant, written: Instant, now: Instant) {
+        if self.within_window(planned) {
+            self.first_byte.record_censored(now.saturating_duration_since(written));
+        }
+    }
+
+    /// A connection was given up before it stood; `connected` where the handshake had begun, whose kind nobody knows: if it
+    /// `offered` a session, it counts as the resumption that there was.
+    pub(crate) fn opening_given_up(
+        &mut self,
+        begun: Instant,
+        connected: Option<Instant>,
+        offered: bool,
+        now: Instant,
+    ) {
+        if !self.within_window(begun) {
+            return;
+        }
+        let Some(connected) = connected else {
+            return self.connect.record_censored(now.saturating_duration_since(begun));
+        };
+        let resumption = self.handshake.iter().map(|(kind, _)| *kind).find(|kind| kind.is_resumption());
+        let kind = resumption.filter(|_| offered).unwrap_or(HandshakeKind::Full);
+        self.handshake_times(kind).record_censored(now.saturating_duration_since(connected));
     }
 
     /// An arrival that the window's end found unsent.
@@ -248,9 +281,13 @@ impl Recorder {
         self.counters.add(&other.counters);
         self.at_start.add(&other.at_start);
         self.at_end.add(&other.at_end);
+        if other.waits {
+            self.tell_service_apart();
+        }
+        let service = if self.waits && !other.waits { &other.response } else { &other.service };
         for (mine, others) in [
             (&mut self.response, &other.response),
-            (&mut self.service, &other.service),
+            (&mut self.service, service),
             (&mut self.first_byte, &other.first_byte),
             (&mut self.connect, &other.connect),
             (&mut self.lag, &other.lag),
@@ -342,6 +379,14 @@ impl Recorder {
 
     fn within_window(&self, instant: Instant) -> bool {
         self.window.is_some_and(|window| window.holds(instant))
+    }
+
+    /// From now on service times are not the response times.
+    fn tell_service_apart(&mut self) {
+        if !self.waits {
+            self.service = self.response.clone();
+            self.waits = true;
+        }
     }
 
     fn step(&mut self, planned: Instant) -> Option<&mut StepTimes> {
@@ -458,6 +503,38 @@ mod tests {
         near(recorder.service(), 10.0);
         near(recorder.first_byte.distribution(), 5.0);
         assert_eq!(recorder.counters.answered, 3);
+    }
+
+    #[test]
+    fn service_times_part_from_response_times_when_the_first_request_waits() {
+        let from = Instant::now();
+        let mut parts = [Recorder::new(false), Recorder::new(false)];
+        for part in &mut parts {
+            part.window = Some(Window { from, to: from + MS * 1000 });
+            part.answer(Course { planned: from, written: from, first: None, end: from + MS * 10 });
+        }
+        let [mut all, other] = parts;
+        assert_eq!(other.service(), other.response.distribution());
+        // A connection was made for this one.
+        all.answer(Course { planned: from, written: from + MS * 30, first: None, end: from + MS * 40 });
+        all.merge(&other);
+        let (response, service) = (all.response.distribution(), all.service());
+        assert_eq!((response.count, service.count), (3, 3));
+        assert!((service.max_us / 10e3 - 1.0).abs() < 0.002 && response.max_us > 39e3, "{service:?}");
+    }
+
+    #[test]
+    fn what_is_given_up_censors_the_part_that_it_was_in() {
+        let from = Instant::now();
+        let mut recorder = recorder(from);
+        recorder.first_byte_given_up(from, from, from + MS * 50);
+        recorder.opening_given_up(from, None, false, from + MS * 60);
+        recorder.opening_given_up(from, Some(from + MS * 10), true, from + MS * 60);
+        let censored = |latency: Latency| (latency.count, latency.censored);
+        assert_eq!(censored(recorder.first_byte.distribution()), (1, 1));
+        assert_eq!(censored(recorder.connect.distribution()), (1, 1));
+        let handshakes = recorder.handshake_distributions();
+        assert_eq!(censored(handshakes["full"].clone()), (1, 1), "no resumption was ever seen");
     }
 
     #[test]

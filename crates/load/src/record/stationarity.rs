@@ -18,9 +18,10 @@ pub(crate) fn warning(seconds: &[Second], window_s: f64, closed: bool) -> Option
     let rates: Vec<f64> = whole.iter().map(|second| second.requests as f64).collect();
     let medians: Vec<f64> = whole.iter().filter_map(|second| second.p50_us).collect();
     let told = |what: &str, drift: f64| {
-        let percent = drift * 100.0;
+        let by =
+            if drift.is_finite() { format!("by {:+.0} %", drift * 100.0) } else { "from nothing".into() };
         format!(
-            "not stationary: {what} changed by {percent:+.0} % from the first to the last third of the window: \
+            "not stationary: {what} changed {by} from the first to the last third of the window: \
              warm up longer, or measure longer"
         )
     };

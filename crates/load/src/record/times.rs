@@ -8,6 +8,7 @@ use hdrhistogram::serialization::{Serializer, V2Serializer};
 use std::time::Duration;
 
 /// An HDR histogram of nanoseconds with 3 digits, and beside it those times that are only known to be at least as long.
+#[derive(Clone)]
 pub(crate) struct Times {
     known: Histogram<u64>,
     /// Made when the first one comes: most runs have none.

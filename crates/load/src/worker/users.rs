@@ -29,11 +29,15 @@ const BACK_OFF: Duration = Duration::from_millis(10);
 /// .. up to this, so that a port that refuses is not stormed and one that comes back is soon noticed.
 const MAX_BACK_OFF: Duration = Duration::from_secs(1);
 
-/// How long a connection that has done its work waits for a session. They come within a round trip, if they come.
-const TICKET_WAIT: Duration = Duration::from_secs(1);
+/// How long a connection that has done its work waits for a session, for a word on its handshake, or for the end that the
+/// server has announced. All of them come within a round trip, if they come.
+const LINGER: Duration = Duration::from_secs(1);
 
-/// How long a server that has said that it ends a connection is waited for.
-const END_WAIT: Duration = Duration::from_secs(1);
+/// How far ahead a connection's deadline is looked for.
+const FARTHEST: Duration = Duration::from_secs(10);
+
+/// A server that ends a connection without a request within this time has refused it; later, it was idle.
+const REFUSED_WITHIN: Duration = Duration::from_secs(1);
 
 /// Connections that are made at once for sessions: the server is to be asked, not stormed.
 const PRIMING_AT_ONCE: u32 = 16;
@@ -60,6 +64,7 @@ impl Worker<'_> {
         {
             self.thinking.pop_front();
             self.use_(user, planned);
+            self.desk.now = Instant::now();
         }
     }
 
@@ -138,24 +143,17 @@ impl Worker<'_> {
             return;
         }
         if connection.deadline > self.desk.now {
-            connection.armed = true;
-            self.reactor.arm(connection.deadline, key);
+            self.arm(key);
             return;
         }
         match connection.phase {
-            Phase::AwaitingTicket(_) => return self.end(key),
-            Phase::Ending => return self.close(key),
-            Phase::Busy { planned, written, .. } => {
-                self.desk.recorder.given_up(planned, Some(written), self.desk.now);
+            Phase::AwaitingTicket(_) => self.end(key),
+            Phase::AwaitingVerdict | Phase::Ending => self.close(key),
+            Phase::Busy { .. } | Phase::Opening(_) | Phase::Idle => {
+                connection.give_up(&mut self.desk);
+                self.lose(key, Some(&TIMED_OUT));
             }
-            Phase::Opening(purpose) => {
-                if let Some(planned) = purpose.planned() {
-                    self.desk.recorder.given_up(planned, None, self.desk.now);
-                }
-            }
-            Phase::Idle => {}
         }
-        self.lose(key, Some(&TIMED_OUT));
     }
 
     /// Ends all connections; requests that are still under way have timed out, unless the run was ended early.
@@ -163,14 +161,7 @@ impl Worker<'_> {
         for key in self.connections.keys() {
             let Some(connection) = self.connections.get(key) else { continue };
             if connection.has_request() && self.link.stop.get().is_none() {
-                let (planned, written) = match connection.phase {
-                    Phase::Busy { planned, written, .. } => (Some(planned), Some(written)),
-                    Phase::Opening(purpose) => (purpose.planned(), None),
-                    Phase::Idle | Phase::AwaitingTicket(_) | Phase::Ending => (None, None),
-                };
-                if let Some(planned) = planned {
-                    self.desk.recorder.given_up(planned, written, self.desk.now);
-                }
+                connection.give_up(&mut self.desk);
                 self.desk.recorder.error(&TIMED_OUT);
             }
             self.close(key);
@@ -193,8 +184,7 @@ impl Worker<'_> {
         let begun = connection.begin(planned, &mut self.desk);
         connection.deadline = self.desk.now + self.policy.timeout;
         if !connection.armed {
-            connection.armed = true;
-            self.reactor.arm(connection.deadline, key);
+            self.arm(key);
         }
         match begun {
             Ok(()) => self.watch(key),
@@ -221,14 +211,10 @@ impl Worker<'_> {
             return Some((connector.connect_full(name), false));
         }
         self.resume_credit -= 100.0;
-        let counters = &mut self.desk.recorder.counters;
         Some(match connector.connect_resuming(name) {
-            Some(session) => {
-                counters.offered += 1;
-                (session, true)
-            }
+            Some(session) => (session, true),
             None => {
-                counters.had_nothing += 1;
+                self.desk.recorder.counters.had_nothing += 1;
                 (connector.connect_full(name), false)
             }
         })
@@ -248,9 +234,8 @@ impl Worker<'_> {
                     let range = (most - least + 1) as usize;
                     connection.quota = least + self.policy.rng.below(range) as u64;
                 }
-                connection.armed = true;
                 let key = self.connections.insert(connection);
-                self.reactor.arm(deadline, key);
+                self.arm(key);
                 self.watch(key);
             }
             Err(fault) => {
@@ -289,26 +274,37 @@ impl Worker<'_> {
     fn await_ticket(&mut self, key: Key, purpose: Purpose) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         connection.answered = 1;
+        connection.phase = Phase::AwaitingTicket(purpose);
         let tls13 =
             connection.transport.facts().is_some_and(|facts| facts.version == weir_tls::Version::Tls13);
-        if self.policy.resume == 0.0 || !tls13 || connection.transport.tickets_received() > 0 {
-            connection.phase = Phase::AwaitingTicket(purpose);
+        if !tls13 || connection.transport.tickets_received() > 0 {
             return self.end(key);
         }
-        connection.phase = Phase::AwaitingTicket(purpose);
-        connection.deadline = self.desk.now + TICKET_WAIT;
+        if self.policy.resume == 0.0 {
+            // Whoever has shaken hands does not wait for what the server says to it.
+            self.standing -= 1;
+            self.linger(key, Phase::AwaitingVerdict);
+            return self.vacate();
+        }
+        self.linger(key, Phase::AwaitingTicket(purpose));
+    }
+
+    /// A connection has done its work and stays for a moment, for what the server has still to say.
+    fn linger(&mut self, key: Key, phase: Phase) {
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        connection.phase = phase;
+        connection.deadline = self.desk.now + LINGER;
         // The entry that the wheel has is that of the time-out, which may be later.
-        self.reactor.arm(connection.deadline, key);
+        self.arm(key);
         self.watch(key);
     }
 
-    fn await_end(&mut self, key: Key) {
+    /// Has the connection looked at when its deadline has come, or some seconds from now: the wheel forgets nothing that
+    /// it was given, and where connections come and go a long time-out would fill it.
+    fn arm(&mut self, key: Key) {
         let Some(connection) = self.connections.get_mut(key) else { return };
-        connection.phase = Phase::Ending;
-        connection.deadline = self.desk.now + END_WAIT;
-        // The entry that the wheel has is that of the time-out, which may be later.
-        self.reactor.arm(connection.deadline, key);
-        self.watch(key);
+        connection.armed = true;
+        self.reactor.arm(connection.deadline.min(self.desk.now + FARTHEST), key);
     }
 
     /// A connection has done all that it was made for.
@@ -330,7 +326,7 @@ impl Worker<'_> {
         }
         self.standing -= 1;
         if then == Then::AwaitEnd && self.policy.close != Close::Reset {
-            self.await_end(key);
+            self.linger(key, Phase::Ending);
         } else {
             self.close(key);
         }
@@ -340,8 +336,14 @@ impl Worker<'_> {
 
     /// A connection is of no more use, and with it the request that it had.
     fn lose(&mut self, key: Key, wrong: Option<&Wrong>) {
-        if self.connections.get(key).is_some_and(|connection| connection.phase == Phase::Ending) {
-            return self.close(key);
+        match self.connections.get(key).map(|connection| connection.phase) {
+            Some(Phase::Ending) => return self.close(key),
+            // The handshake was counted, and is wrong after all.
+            Some(Phase::AwaitingVerdict) => {
+                wrong.into_iter().for_each(|wrong| self.desk.recorder.error(wrong));
+                return self.close(key);
+            }
+            _ => {}
         }
         let Some(connection) = self.connections.remove(key) else { return };
         self.busy -= u32::from(connection.has_request());
@@ -351,15 +353,21 @@ impl Worker<'_> {
         match wrong {
             Some(wrong) => self.desk.recorder.error(wrong),
             // An idle connection may be closed by the server (RFC 9112 section 9.5), but not before its first request.
-            None if useless => self.desk.recorder.error(&NEVER_USED),
+            None if useless && self.desk.now < connection.connected + REFUSED_WITHIN => {
+                self.desk.recorder.error(&NEVER_USED);
+            }
             None => {}
+        }
+        if idle && self.stage == Stage::Opening {
+            // Another one takes its place, for which there must be one user.
+            self.idle.retain(|other| *other != key);
         }
         match connection.phase {
             Phase::Opening(purpose) => self.failed(purpose, connection.failures + 1),
             Phase::AwaitingTicket(Purpose::Session) => self.priming -= 1,
-            _ if useless => self.failed(Purpose::Stock, connection.failures + 1),
             // The user of an idle connection thinks, and will find that it is gone.
             _ if idle && self.stage != Stage::Opening && self.arrivals.is_none() => {}
+            _ if useless => self.failed(Purpose::Stock, connection.failures + 1),
             _ => self.vacate(),
         }
     }
