@@ -212,7 +212,7 @@ pub struct Latency {
 /// Handshakes counted by what was negotiated.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Handshakes {
-    /// Full handshakes of the whole run.
+    /// Full handshakes of the whole run, those primed among them.
     pub full: u64,
     /// Resumed handshakes of the whole run by kind (`resume-1.2-id`, `resume-1.2-ticket`, `resume-1.3-psk`).
     pub resumed: BTreeMap<String, u64>,
@@ -220,7 +220,7 @@ pub struct Handshakes {
     pub hello_retry: u64,
     /// Full handshakes that were made before the warm-up so that there were sessions to resume.
     pub primed: u64,
-    /// Connections that were to resume and had a session to offer.
+    /// Handshakes of connections that were to resume and offered a session.
     pub offered: u64,
     /// Those of them that the server made a full handshake of.
     pub declined: u64,
