@@ -47,7 +47,7 @@ fn bash_completes_subcommands_and_flags() {
     assert!(checked.status.success(), "{checked:?}");
     for (words, expected) in [
         ("weir lo", "load"),
-        ("weir load --requests", "--requests-per-connection"),
+        ("weir load --requests-", "--requests-per-connection"),
         ("weir man --d", "--dir"),
     ] {
         assert_eq!(completed(&bash, &file, words), [expected], "{words}");

@@ -222,7 +222,10 @@ impl LoadArgs {
     pub fn options(self) -> Result<Options, Usage> {
         let (rate, given) = (self.rate.clone(), self.duration);
         let window = match (&rate, given) {
-            (Some(Rate::Steps(steps)), None) => steps.iter().map(|step| step.time).sum(),
+            (Some(Rate::Steps(steps)), None) => {
+                let sum = steps.iter().try_fold(Duration::ZERO, |sum, step| sum.checked_add(step.time));
+                sum.ok_or_else(|| Usage::new("--rate", "its steps", "1ms to 24h in all"))?
+            }
             (Some(Rate::Steps(_)), Some(time)) => {
                 let text = format!("{}s", time.as_secs_f64());
                 return Err(Usage::new(
@@ -428,6 +431,7 @@ mod tests {
         for (words, why) in [
             ("http://a/ --rate x", "1000:10s"),
             ("http://a/ --rate 10:5s -d 3s", "no -d beside a --rate in steps"),
+            ("http://a/ --rate 1:10000000000000000000s,1:10000000000000000000s", "24h in all"),
             ("http://a/ --rate 10:5s,20:0s", "longer than nothing"),
             ("http://a/ --rate 5 --think 1s", "cannot be used with"),
             ("http://a/ --arrivals poisson", "--rate"),

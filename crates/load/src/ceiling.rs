@@ -208,9 +208,10 @@ fn among(ceilings: &Ceilings, options: &Options, result: &LoadResult) -> Option<
     let resumed = options.policy.resume / 100.0;
     let mix = match options.policy.per_connection {
         PerConnection::Unlimited => vec![(Connection::KeepAlive, 1.0)],
-        single if single.is_single() => {
+        PerConnection::Requests { most: 1, .. } => {
             vec![(Connection::NewFull, 1.0 - resumed), (Connection::NewResumed, resumed)]
         }
+        // No cell is like these: a handshake alone is cheaper than one with a request.
         PerConnection::Requests { .. } | PerConnection::Handshake => return None,
     };
     if result.requests == 0 {
@@ -285,12 +286,10 @@ mod tests {
 
     #[test]
     fn the_most_similar_cell_is_taken() {
-        let single = PerConnection::Requests { least: 1, most: 1 };
-        assert!(single.is_single());
         let kept = |_: &mut Options| {};
         let new = |o: &mut Options| o.policy.per_connection = PerConnection::Requests { least: 1, most: 1 };
         let resumed = |o: &mut Options| {
-            o.policy.per_connection = PerConnection::Handshake;
+            o.policy.per_connection = PerConnection::Requests { least: 1, most: 1 };
             o.policy.resume = 100.0;
         };
         let mixed = |o: &mut Options| {

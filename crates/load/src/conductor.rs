@@ -89,10 +89,16 @@ impl Conductor<'_> {
         }
         let after = self.accounts.look();
         let mut partial = stopped;
+        tell(&mut seconds, Phase::Drain, Duration::ZERO);
+        let mut told = Instant::now();
         while !finished() {
-            if pass(&mut seconds, Phase::Drain, Instant::now() + 5 * POLL) {
+            if self.stopped(5 * POLL) {
                 partial = true;
                 let _ = shared.stop.set(Instant::now());
+            }
+            if told.elapsed() >= TICK {
+                told = Instant::now();
+                tell(&mut seconds, Phase::Drain, Duration::ZERO);
             }
         }
         let phases = [

@@ -261,6 +261,13 @@ pub struct Negotiated {
     pub count: u64,
 }
 
+impl Cost {
+    /// Whether nothing was told: of a server that ended, or whose command failed.
+    pub fn is_unknown(&self) -> bool {
+        self.cpu_us == 0.0 && self.cores == 0
+    }
+}
+
 impl fmt::Display for Negotiated {
     /// The order of [`weir_tls::Facts`].
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -295,7 +302,8 @@ pub struct Cost {
     /// Share of the time of `cores`: 1.0 is all of them all the time.
     pub utilisation: f64,
     /// The cores that its working threads can use at once: those that they are allowed, at most one for each thread.
-    /// So a process with one worker on a machine of many cores can reach a utilisation of 1.
+    /// So a process with one worker on a machine of many cores can reach a utilisation of 1. 0 where that is not known, as
+    /// by a command: `utilisation` is then of one core.
     pub cores: u32,
 }
 

@@ -1,7 +1,7 @@
 //! What to change: each line rests on something in the report, and says what.
 
 use crate::offers::Preference;
-use crate::report::{ClientCertificate, Report, VersionReport};
+use crate::report::{Chain, ClientCertificate, Report, VersionReport};
 use crate::trust::Verification;
 
 /// Fewer days than this before a certificate ends are worth a line: what renews itself does so earlier.
@@ -24,12 +24,18 @@ fn certificate(report: &Report, lines: &mut Vec<String>) {
         let reason = reason.replace('_', " ");
         lines.push(format!("the certificate is not believed ({reason}): {detail}"));
     }
+    let is_cheap = |chain: &Chain| {
+        chain.certificates.first().is_some_and(|leaf| matches!(leaf.key.as_str(), "ecdsa p-256" | "ed25519"))
+    };
+    let has_cheap_key = report.chains.iter().any(is_cheap);
     for chain in &report.chains {
         let Some(leaf) = chain.certificates.first() else { continue };
         if (0..SOON_DAYS).contains(&leaf.days_left) {
             lines.push(format!("the certificate ends in {} days, on {}", leaf.days_left, leaf.not_after));
         }
         match leaf.key.as_str() {
+            // A server with a cheaper key as well gives this one only to those who ask for it.
+            _ if has_cheap_key => {}
             key if key.starts_with("rsa") => lines.push(format!(
                 "{} certificate: signing costs several times what it does with ecdsa p-256",
                 key.replace("rsa ", "rsa-"),
@@ -99,7 +105,10 @@ fn key_exchange(report: &Report, lines: &mut Vec<String>) {
     let retried =
         report.first_shares.iter().find(|share| share.group == "x25519" && share.retry_to.is_some());
     let without_x25519 = report.versions.iter().find(|version| {
-        version.version == "1.3" && !version.groups.is_empty() && version.groups.iter().all(|g| g != "x25519")
+        version.version == "1.3"
+            && version.incomplete.is_none()
+            && !version.groups.is_empty()
+            && version.groups.iter().all(|g| g != "x25519")
     });
     let avoid =
         taken.map_or(String::new(), |share| format!("; a first key share for {} avoids it", share.group));

@@ -257,10 +257,17 @@ fn certificates(mut body: Bytes<'_>) -> Option<Vec<Vec<u8>>> {
     let mut list = body.vector::<3>()?;
     let mut chain = Vec::new();
     while !list.is_empty() {
-        chain.push(list.vector::<3>()?.0.to_vec());
+        let certificate = list.vector::<3>()?.0;
+        if certificate.is_empty() || chain.len() == MAX_CERTIFICATES {
+            return None;
+        }
+        chain.push(certificate.to_vec());
     }
     Some(chain)
 }
+
+/// Far more than anybody sends: a message full of empty certificates is not to fill the memory.
+const MAX_CERTIFICATES: usize = 64;
 
 /// RFC 8422 5.4, RFC 5246 7.4.3. Other forms of curve parameters than a named group died out; they are passed
 /// over.
@@ -298,4 +305,24 @@ fn ticket(mut body: Bytes<'_>) -> Option<Ticket12> {
     let lifetime_s = body.number::<4>()?;
     let bytes = body.vector::<2>()?.0.len();
     Some(Ticket12 { lifetime_s, bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A Certificate message full of empty entries made tens of thousands of certificates out of one answer.
+    #[test]
+    fn a_chain_is_bounded_and_has_no_empty_certificates() {
+        let chain = |entry: &[u8], times: usize| {
+            let list = entry.repeat(times);
+            let length = (list.len() as u32).to_be_bytes();
+            certificates(Bytes(&[&length[1..], &list].concat())).map(|chain| chain.len())
+        };
+        let one = [0, 0, 2, 0x30, 0x00];
+        assert_eq!(chain(&one, 3), Some(3));
+        assert_eq!(chain(&one, MAX_CERTIFICATES), Some(MAX_CERTIFICATES));
+        assert_eq!(chain(&one, MAX_CERTIFICATES + 1), None);
+        assert_eq!(chain(&[0, 0, 0], 1), None);
+    }
 }

@@ -43,6 +43,9 @@ pub(crate) struct Asker<'a> {
     pub(crate) chains: Vec<Vec<Vec<u8>>>,
 }
 
+/// More kinds of keys than any server has; what comes beyond is a server that makes chains up.
+const MAX_CHAINS: usize = 16;
+
 /// What a hello offers beside its version.
 #[derive(Clone, Copy)]
 struct Lists<'a> {
@@ -162,19 +165,29 @@ impl Asker<'_> {
         }
         let Lists { suites, groups, schemes } = lists;
         let hello = ClientHello { version, random, suites, groups, schemes, server_name: self.server_name };
-        let reply = match self.exchange(&hello.record(), until) {
-            Ok(reply) => reply,
-            // A server may as well reset what it does not like.
-            Err(error) if closed(&error) => Reply::Closed,
-            Err(error) => Reply::Lost(error.to_string()),
-        };
+        let record = hello.record();
+        let mut reply = self.reply(&record, until);
+        if matches!(reply, Reply::Closed | Reply::Lost(_)) {
+            // A limit on connections or a worker that is exchanged looks the same, once.
+            reply = self.reply(&record, until);
+        }
         if let Reply::Answer(Answer::Flight(Flight { chain, .. })) = &reply
             && !chain.is_empty()
+            && self.chains.len() < MAX_CHAINS
             && !self.chains.contains(chain)
         {
             self.chains.push(chain.clone());
         }
         reply
+    }
+
+    fn reply(&mut self, hello: &[u8], until: Until) -> Reply {
+        match self.exchange(hello, until) {
+            Ok(reply) => reply,
+            // A server may as well reset what it does not like.
+            Err(error) if closed(&error) => Reply::Closed,
+            Err(error) => Reply::Lost(error.to_string()),
+        }
     }
 
     fn exchange(&mut self, hello: &[u8], until: Until) -> io::Result<Reply> {

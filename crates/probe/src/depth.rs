@@ -2,7 +2,7 @@
 
 use crate::breadth::Offer;
 use crate::dial::Dialer;
-use crate::handshake::{Setup, config, handshake, has_group};
+use crate::handshake::{Failed, Setup, config, handshake, has_group};
 use crate::names;
 use crate::offers::{Asked, Found, enumerate};
 use crate::report::{Alpn, ClientCertificate, FirstShare, Negotiated, Session12, Tickets13};
@@ -14,6 +14,9 @@ use rustls::client::{ClientConfig, Resumption, Tls12Resumption};
 use rustls::{HandshakeKind, SignatureScheme, SupportedProtocolVersion};
 use std::sync::Arc;
 use weir_tls::{HandshakeKind as Kind, Suite};
+
+/// A server that gives more tickets than this is counted no further.
+const MAX_TICKETS: usize = 64;
 
 /// What whole handshakes showed.
 #[derive(Debug, Default)]
@@ -126,7 +129,7 @@ impl Looker<'_> {
                 session.finish();
                 chosen.unwrap_or_else(|| "none".to_owned())
             }
-            Err(why) => why,
+            Err(why) => why.to_string(),
         })
     }
 
@@ -190,7 +193,8 @@ impl Looker<'_> {
                     session.finish();
                     seen.scheme.map_or(Asked::Refused, |scheme| Asked::Chose(scheme.into()))
                 }
-                Err(_) => Asked::Refused,
+                Err(Failed::Refused(_)) => Asked::Refused,
+                Err(Failed::Lost(why)) => Asked::Lost(why),
             }
         });
         self.found.schemes_13 = found;
@@ -214,9 +218,13 @@ impl Looker<'_> {
         let mut reader = TicketReader::new(secrets.0, &secrets.1)
             .ok_or_else(|| ProbeError::Internal("keys of an unknown kind".to_owned()))?;
         reader.read(&mut received);
-        while !reader.ended && received.len() < crate::MAX_ANSWER {
+        let mut read = 0;
+        while !reader.ended && reader.tickets.len() < MAX_TICKETS && read < crate::MAX_ANSWER {
             match connection.receive_within(&mut received, patience) {
-                Ok(length) if length > 0 => reader.read(&mut received),
+                Ok(length) if length > 0 => {
+                    read += length;
+                    reader.read(&mut received);
+                }
                 _ => break,
             }
         }

@@ -85,13 +85,14 @@ pub(crate) fn handshake(
     dialer: &mut Dialer,
     config: &Arc<ClientConfig>,
     name: &ServerName<'static>,
-) -> Result<Session, String> {
+) -> Result<Session, Failed> {
     let started = Instant::now();
-    let tls = ClientConnection::new(config.clone(), name.clone()).map_err(|error| error.to_string())?;
-    let connection = dialer.open().map_err(|error| error.to_string())?;
+    let tls = ClientConnection::new(config.clone(), name.clone())
+        .map_err(|error| Failed::Lost(error.to_string()))?;
+    let connection = dialer.open().map_err(|error| Failed::Lost(error.to_string()))?;
     let patience = SILENCE;
     let mut session = Session { tls, connection, received: Vec::new(), answer: Vec::new(), patience };
-    session.flush().map_err(|error| error.to_string())?;
+    session.flush().map_err(Failed::of)?;
     while session.tls.is_handshaking() {
         session.step()?;
     }
@@ -99,17 +100,42 @@ pub(crate) fn handshake(
     Ok(session)
 }
 
+/// Why a handshake came to no end.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failed {
+    /// The server did not want it: an alert, or the connection's end.
+    #[error("{0}")]
+    Refused(String),
+    /// Nothing is known of what the server wants: no answer in time, no connection.
+    #[error("{0}")]
+    Lost(String),
+}
+
+impl Failed {
+    fn of(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::TimedOut => Self::Lost(error.to_string()),
+            _ => Self::Refused(error.to_string()),
+        }
+    }
+}
+
 impl Session {
     /// Takes one record, waiting for it.
-    fn step(&mut self) -> Result<(), String> {
+    fn step(&mut self) -> Result<(), Failed> {
         loop {
             if let Some(record) = self.whole_record() {
                 self.answer.extend_from_slice(&record);
-                return self.process(&record);
+                return self.process(&record).map_err(Failed::Refused);
             }
-            match self.connection.receive(&mut self.received).map_err(|error| error.to_string())? {
-                0 => return Err("the server closed the connection during the handshake".to_owned()),
-                _ if self.answer.len() > MAX_ANSWER => return Err("the handshake has no end".to_owned()),
+            match self.connection.receive(&mut self.received).map_err(Failed::of)? {
+                0 => {
+                    let why = "the server closed the connection during the handshake";
+                    return Err(Failed::Refused(why.to_owned()));
+                }
+                _ if self.answer.len() > MAX_ANSWER => {
+                    return Err(Failed::Lost("the handshake has no end".to_owned()));
+                }
                 _ => {}
             }
         }

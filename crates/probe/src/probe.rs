@@ -10,7 +10,7 @@ use crate::offers::Found;
 use crate::report::{Chain, INITIAL_WINDOW, Report, SuiteReport, VersionReport};
 use crate::trust::Trust;
 use crate::{Answer, AnswerError, ProbeError, Version};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use weir_tls::{Group, Roots, Suite};
 use weir_transport::Endpoint;
@@ -119,7 +119,8 @@ fn offers(asker: &mut Asker<'_>, options: &Options) -> Result<Vec<Offer>, ProbeE
                 offers.push(offer);
                 continue;
             }
-            Err(Reply::Broken(error @ AnswerError::NotTls { .. })) => {
+            // A server that has answered by TLS before does not like this hello, and says so in another way.
+            Err(Reply::Broken(error @ AnswerError::NotTls { .. })) if offers.is_empty() => {
                 return Err(ProbeError::NotTls { host, address, detail: error.to_string() });
             }
             Err(reply) => {
@@ -199,6 +200,13 @@ fn read(chain: &[Vec<u8>], ocsp: &[u8], now: i64, notes: &mut Vec<String>) -> Ch
     }
 }
 
+/// A file's name as a shell takes it.
+fn quoted(file: &Path) -> String {
+    let name = file.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,@".contains(c);
+    if name.chars().all(plain) { name } else { format!("'{}'", name.replace('\'', r"'\''")) }
+}
+
 /// A command with what was negotiated as its factors, where `weir load` knows them all.
 fn load(report: &Report, options: &Options) -> Option<String> {
     let negotiated = report.negotiated.as_ref()?;
@@ -210,11 +218,30 @@ fn load(report: &Report, options: &Options) -> Option<String> {
     );
     match &options.roots {
         Roots::Native => {}
-        Roots::File(path) => command += &format!(" --cacert {}", path.display()),
+        Roots::File(path) => command += &format!(" --cacert {}", quoted(path)),
         Roots::DangerouslyNone => command += " -k",
     }
     if let Some((cert, key)) = &options.identity {
-        command += &format!(" --cert {} --key {}", cert.display(), key.display());
+        command += &format!(" --cert {} --key {}", quoted(cert), quoted(key));
+    }
+    match &options.sni {
+        Sni::Host => {}
+        Sni::Name(name) => command += &format!(" --sni {name}"),
+        Sni::None => command += " --sni none",
     }
     Some(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_takes_a_files_name_as_it_is() {
+        for (name, shown) in
+            [("ca.pem", "ca.pem"), ("/a b/ca.pem", "'/a b/ca.pem'"), ("it's", r"'it'\''s'"), ("$x", "'$x'")]
+        {
+            assert_eq!(quoted(Path::new(name)), shown);
+        }
+    }
 }

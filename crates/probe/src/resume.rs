@@ -88,7 +88,8 @@ struct Client<'a> {
 impl Client<'_> {
     /// One connection, closed in good order; what it was given is in the store.
     fn connect(&mut self) -> Result<HandshakeKind, String> {
-        let mut session: Session = handshake(self.dialer, &self.config, &self.trust.name)?;
+        let mut session: Session =
+            handshake(self.dialer, &self.config, &self.trust.name).map_err(|why| why.to_string())?;
         let kind = session.tls.handshake_kind().unwrap_or(HandshakeKind::Full);
         if self.kind == Kind::Resume13Psk {
             session.read_until(|| self.store.has(self.kind));

@@ -80,7 +80,9 @@ impl Trust {
         let name = ServerName::try_from(asked_for.clone()).map_err(wrong)?;
         // RFC 6066 3: an address is no name.
         let sent_name = match (&name, &options.sni) {
-            (ServerName::DnsName(name), Sni::Host | Sni::Name(_)) => Some(name.as_ref().to_owned()),
+            (ServerName::DnsName(name), Sni::Host | Sni::Name(_)) => {
+                Some(name.as_ref().trim_end_matches('.').to_owned())
+            }
             _ => None,
         };
         let judge = match &options.roots {

@@ -3,12 +3,9 @@
 use crate::words::say;
 use crate::{Failure, Outcome};
 use clap::Args;
-use signal_hook::consts::{SIGINT, SIGTERM};
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use std::{env, fs};
 use weir_load::calibrate::{CalibrateError, Settings, Step, calibrate};
@@ -69,10 +66,7 @@ pub(crate) fn run(args: CalibrateArgs) -> Outcome {
     };
     // Better now than after a minute of measuring.
     out.as_deref().map_or(Ok(()), check_writable).map_err(unwritable)?;
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&interrupted)).map_err(Failure::run)?;
-    }
+    let stop = weir_load::stop_on_signals().map_err(Failure::run)?;
     let terminal = io::stderr().is_terminal();
     let show = |text: &str| {
         if terminal {
@@ -80,9 +74,8 @@ pub(crate) fn run(args: CalibrateArgs) -> Outcome {
             let _ = write!(io::stderr(), "\r\x1b[K{text}");
         }
     };
-    let ceilings = calibrate(&settings, |Step { cell, done, all }| {
+    let ceilings = calibrate(&settings, &stop, |Step { cell, done, all }| {
         show(&format!("{} of {all}: {cell}", done + 1));
-        !interrupted.load(Ordering::Relaxed)
     });
     show("");
     let ceilings = ceilings.map_err(|error| match &error {

@@ -3,7 +3,8 @@
 use crate::words::{blame, say};
 use crate::{Failure, Outcome};
 use clap::Args;
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io;
 use std::path::{Path, PathBuf};
 use weir_load::live::View;
 use weir_load::result::LoadResult;
@@ -41,6 +42,13 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     if is_standard(json.as_deref()) && is_standard(csv.as_deref()) {
         return Err(Failure::usage("--csv: `-` cannot be used beside --json -; allowed: a file"));
     }
+    for (flag, file) in [("--json", &json), ("--csv", &csv)] {
+        // Better now than after the run.
+        if let Some(file) = file.as_deref().filter(|file| !is_standard(Some(file))) {
+            let failed = |error| unwritable(flag, file, &error);
+            OpenOptions::new().append(true).create(true).open(file).map_err(failed)?;
+        }
+    }
     let files = load.files();
     let files: Vec<(&str, Option<&Path>)> =
         files.iter().map(|(flag, file)| (*flag, Some(file.as_path()))).collect();
@@ -64,21 +72,23 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     if broken.is_empty() { Ok(()) } else { Err(Failure::condition(broken.join("\nweir: "))) }
 }
 
-/// Writes the result where it is wanted; to standard output as a table, unless that is taken.
+/// Writes the result where it is wanted; to standard output as a table, unless that is taken. What can be written is,
+/// whatever cannot.
 fn tell(result: &LoadResult, json: Option<&Path>, csv: Option<&Path>) -> Outcome {
     let text = serde_json::to_string_pretty(result).map_err(Failure::run)? + "\n";
+    let mut told = if is_standard(json) || is_standard(csv) { Ok(()) } else { say(table(result)) };
     for (flag, file, text) in [("--json", json, text), ("--csv", csv, csv::seconds(result))] {
-        match file {
-            None => {}
-            Some(_) if is_standard(file) => say(text)?,
-            Some(file) => {
-                let failed =
-                    |error| Failure::run(format!("{flag}: cannot write {}: {error}", file.display()));
-                fs::write(file, text).map_err(failed)?;
-            }
-        }
+        told = told.and(match file {
+            None => Ok(()),
+            Some(_) if is_standard(file) => say(text),
+            Some(file) => fs::write(file, text).map_err(|error| unwritable(flag, file, &error)),
+        });
     }
-    if is_standard(json) || is_standard(csv) { Ok(()) } else { say(table(result)) }
+    told
+}
+
+fn unwritable(flag: &str, file: &Path, error: &io::Error) -> Failure {
+    Failure::run(format!("{flag}: cannot write {}: {error}", file.display()))
 }
 
 fn is_standard(file: Option<&Path>) -> bool {

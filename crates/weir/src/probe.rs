@@ -41,7 +41,7 @@ pub(crate) struct ProbeArgs {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     tries: u32,
     /// How long a connection may take
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = patience)]
     timeout: Duration,
     /// Write the result as JSON to a file; with - to standard output, and nothing else there
     #[arg(long, value_name = "FILE|-")]
@@ -103,4 +103,12 @@ fn options(args: ProbeArgs) -> Options {
         tries: args.tries,
         timeout: args.timeout,
     }
+}
+
+fn patience(text: &str) -> Result<Duration, String> {
+    let range = Duration::from_millis(1)..=Duration::from_secs(3600);
+    time(text).and_then(|time| match range.contains(&time) {
+        true => Ok(time),
+        false => Err("from 1ms to 1h".to_owned()),
+    })
 }

@@ -10,12 +10,12 @@ use crate::ceiling::{Ceilings, Cell, Connection, Failed, Kind, SCHEMA, Spread};
 use crate::engine::{self, LoadError};
 use crate::limit::FULL;
 use crate::machine::Machine;
-use crate::options::{Meter, Options, PerConnection, Server};
+use crate::options::{Close, Meter, Options, PerConnection, Server};
 use crate::result::{Limit, LoadResult, Role};
 use server::NullServer;
 use std::io;
 use std::path::PathBuf;
-use std::sync::mpsc;
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, SystemTime};
 use weir_reactor::cores::Cores;
 use weir_tls::{Group, Version};
@@ -73,13 +73,14 @@ const SIZES: [u64; 3] = [0, 1024, 65_536];
 /// Connections of a worker: enough that it always has some to serve.
 const CONNECTIONS: u32 = 64;
 
-/// Measures all cells. `go_on` is told each run before it begins, and ends the calibration with `false`.
+/// Measures all cells. `watch` is told each run before it begins. A message on `stop` ends the calibration.
 ///
 /// # Errors
 /// When the null server or the engine cannot run at all. A cell whose runs are invalid is a result: it has no ceiling.
 pub fn calibrate(
     settings: &Settings,
-    mut go_on: impl FnMut(&Step<'_>) -> bool,
+    stop: &Receiver<()>,
+    mut watch: impl FnMut(&Step<'_>),
 ) -> Result<Ceilings, CalibrateError> {
     let servers: Vec<(u64, NullServer)> = SIZES
         .into_iter()
@@ -91,15 +92,21 @@ pub fn calibrate(
     let all = kinds.len() * settings.repeats as usize;
     for round in 0..settings.repeats as usize {
         for (index, kind) in kinds.iter().enumerate() {
-            if !go_on(&Step { cell: &kind.cell, done: round * kinds.len() + index, all }) {
+            watch(&Step { cell: &kind.cell, done: round * kinds.len() + index, all });
+            if stop.try_recv().is_ok() {
                 return Err(CalibrateError::Interrupted);
             }
             // Every size has its server.
             let Some((_, server)) = servers.iter().find(|(bytes, _)| *bytes == kind.bytes) else { continue };
             let options = options(kind, server, settings);
-            let result = engine::run(&options, &mpsc::channel().1, |_| {})
-                .map_err(|error| CalibrateError::Load { cell: kind.cell.clone(), error: Box::new(error) })?;
-            results[index].push(result);
+            match engine::run(&options, stop, |_| {}) {
+                Ok(result) if result.partial => return Err(CalibrateError::Interrupted),
+                Ok(result) => results[index].push(result),
+                Err(LoadError::NoWindow) => return Err(CalibrateError::Interrupted),
+                Err(error) => {
+                    return Err(CalibrateError::Load { cell: kind.cell.clone(), error: Box::new(error) });
+                }
+            }
         }
     }
     let (mut cells, mut failed) = (Vec::new(), Vec::new());
@@ -149,6 +156,8 @@ fn options(kind: &Kind, server: &NullServer, settings: &Settings) -> Options {
     options.servers = vec![Server { role: Role::Gateway, meter: Meter::Process(server.pid()) }];
     if kind.connection != Connection::KeepAlive {
         options.policy.per_connection = PerConnection::Requests { least: 1, most: 1 };
+        // The null server never says that it ends a connection; ended by a reset, no port is left waiting.
+        options.policy.close = Close::Reset;
     }
     if kind.connection == Connection::NewResumed {
         options.policy.resume = 100.0;
@@ -178,7 +187,12 @@ fn cell(kind: Kind, results: &[LoadResult], workers: usize) -> Result<Cell, Fail
 /// Here it is the engine that counts: where it was full, it is the limit, though the null server may be full as well.
 fn limit(result: &LoadResult) -> Limit {
     let full = result.engine.workers.iter().all(|worker| worker.utilisation >= FULL);
-    if full { Limit::Load } else { result.limit }
+    match (full, result.limit) {
+        (true, _) => Limit::Load,
+        // It dominates a core that was full, which is not to be full itself.
+        (false, Limit::Load) => Limit::SharedCores,
+        (false, other) => other,
+    }
 }
 
 /// What a worker did when the engine was full, or would do if it were.

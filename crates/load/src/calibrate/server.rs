@@ -3,6 +3,7 @@
 use crate::target::Target;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{self, BufRead, BufReader};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
@@ -31,6 +32,8 @@ impl NullServer {
             .args(["origin", "--listen", "http://127.0.0.1:0", "--listen", "https://127.0.0.1:0"])
             .args(["--null", &bytes.to_string(), "--workers", &cores.0.len().to_string()])
             .args(["--cores", &cores.to_string()])
+            // A Ctrl-C on the terminal is for the engine, which ends its servers itself.
+            .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()?;

@@ -168,7 +168,9 @@ impl Metric {
             Self::CpuPerRequest => server(result, |server| server.cost.cpu_us_per_request),
             Self::CpuPerHandshake => server(result, |server| server.cost.cpu_us_per_handshake),
             Self::Rss => server(result, |server| server.rss_peak_kib.map(|kib| kib as f64)),
-            Self::Utilisation => server(result, |server| Some(server.cost.utilisation)),
+            Self::Utilisation => {
+                server(result, |server| (!server.cost.is_unknown()).then_some(server.cost.utilisation))
+            }
             Self::LoadCpuPerRequest => or_nothing(result.engine.cost.cpu_us_per_request, NOT_TOLD),
             Self::LoadCpuPerHandshake => or_nothing(result.engine.cost.cpu_us_per_handshake, NOT_TOLD),
             Self::Valid => Reading::Exactly(if result.validity == "valid" { 1.0 } else { 0.0 }),
@@ -266,6 +268,7 @@ mod tests {
             cpu_us_per_request: Some(request),
             cpu_us_per_handshake: Some(handshake),
             utilisation: 0.122,
+            cores: 1,
             ..Cost::default()
         };
         result.servers[0].cost = cost(119.0, 120.0);

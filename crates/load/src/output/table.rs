@@ -319,14 +319,17 @@ fn cost(cost: &Cost) -> String {
     if parts.is_empty() {
         parts.push(format!("{} in all", time(cost.cpu_us)));
     }
-    parts.push(format!("{:.0} % of {}", cost.utilisation * 100.0, plural(cost.cores.into(), "core")));
+    // A command tells no cores: what it used is in units of one.
+    let cores = cost.cores.max(1);
+    parts.push(format!("{:.0} % of {}", cost.utilisation * 100.0, plural(cores.into(), "core")));
     parts.join(", ")
 }
 
 fn server_cost(server: &ServerCost) -> String {
     let peak =
         server.rss_peak_kib.map_or(String::new(), |kib| format!(", peak {}", size(kib as f64 * 1024.0)));
-    format!("{}{peak} ({})", cost(&server.cost), server.source)
+    let used = if server.cost.is_unknown() { "not told".into() } else { cost(&server.cost) };
+    format!("{used}{peak} ({})", server.source)
 }
 
 #[cfg(test)]

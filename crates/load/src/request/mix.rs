@@ -55,7 +55,7 @@ fn turn(mut weights: Vec<u32>) -> Result<Vec<u32>, Usage> {
     if length > LONGEST_TURN {
         let allowed =
             format!("weights whose sum, divided by what they have in common, is at most {LONGEST_TURN}");
-        return Err(Usage::new("--weights", &format!("a sum of {length}"), &allowed));
+        return Err(Usage::new("weights", &format!("a sum of {length}"), &allowed));
     }
     let mut places = Vec::with_capacity(length as usize);
     for (which, weight) in (0..).zip(&weights) {
