@@ -173,9 +173,7 @@ impl ClientSessionStore for Lender {
                 }
                 (None, _) => new,
             };
-            // Where only the newest is ever lent, older ones would be kept in vain, with their secrets.
-            let most = if self.lending == Lending::Newest { 1 } else { self.sessions.per_name };
-            while known.tls12.len() >= most {
+            if known.tls12.len() >= self.sessions.per_name {
                 known.tls12.pop_front();
             }
             known.tls12.push_back(Tls12 { lent, value });
