@@ -340,7 +340,8 @@ fn values(weir: &Path, experiment: &Experiment) -> Values {
         .with("tickets", tls.tickets)
         .with("tls_version", tls.version.name())
         .with("suite", tls.suite.name())
-        .with("suite_iana", tls.suite.iana())
+        .with("ciphers_13", tls.suite.openssl_13())
+        .with("ciphers_12", tls.suite.openssl_12())
         .with("group", tls.group.name())
         .with("group_openssl", tls.group.openssl())
 }

@@ -1,7 +1,7 @@
 //! Whether a run may be used. An invalid run is kept and listed, and never averaged: one that only made errors can be
 //! the fastest of all.
 
-use crate::experiment::{Experiment, Side, Tls};
+use crate::experiment::{Experiment, Side, Tls, TlsVersion};
 use crate::run::RunRecord;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -157,7 +157,8 @@ fn negotiation(load: &LoadResult, client: Side, tls: &Tls) -> Option<String> {
         let signature = (facts.kind == FULL).then(|| tls.certificate.signature());
         facts.version == tls.version.name()
             && facts.suite == tls.suite.name()
-            && facts.group.as_deref() == Some(tls.group.name())
+            // One of TLS 1.2 has no key exchange either (RFC 5246, section 7.3).
+            && facts.group.as_deref() == (facts.kind == FULL || tls.version == TlsVersion::V1_3).then(|| tls.group.name())
             && facts.signature.as_deref() == signature
     };
     if let Some(other) = negotiated.iter().find(|facts| !is(facts) && facts.count > 0) {

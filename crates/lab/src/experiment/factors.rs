@@ -148,12 +148,16 @@ pub struct Tls {
 /// TLS versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TlsVersion {
+    /// RFC 5246.
+    #[serde(rename = "1.2")]
+    V1_2,
     /// RFC 8446.
     #[serde(rename = "1.3")]
     V1_3,
 }
 
-/// TLS 1.3 suites (RFC 8446, appendix B.4), named as the load engine names what was negotiated.
+/// Suites of TLS 1.3 (RFC 8446, appendix B.4) and, for the certificates that there are, of TLS 1.2, named as the load engine
+/// names what was negotiated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Suite {
@@ -163,6 +167,12 @@ pub enum Suite {
     Aes256GcmSha384,
     /// TLS_CHACHA20_POLY1305_SHA256
     Chacha20Poly1305Sha256,
+    /// TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256
+    EcdheEcdsaAes128GcmSha256,
+    /// TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384
+    EcdheEcdsaAes256GcmSha384,
+    /// TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256
+    EcdheEcdsaChacha20Poly1305,
 }
 
 /// Groups (RFC 8446, section 4.2.7).
@@ -191,6 +201,7 @@ impl TlsVersion {
     /// The name in `--tls` and in a negotiated fact.
     pub fn name(self) -> &'static str {
         match self {
+            Self::V1_2 => "1.2",
             Self::V1_3 => "1.3",
         }
     }
@@ -203,15 +214,37 @@ impl Suite {
             Self::Aes128GcmSha256 => "aes128-gcm-sha256",
             Self::Aes256GcmSha384 => "aes256-gcm-sha384",
             Self::Chacha20Poly1305Sha256 => "chacha20-poly1305-sha256",
+            Self::EcdheEcdsaAes128GcmSha256 => "ecdhe-ecdsa-aes128-gcm-sha256",
+            Self::EcdheEcdsaAes256GcmSha384 => "ecdhe-ecdsa-aes256-gcm-sha384",
+            Self::EcdheEcdsaChacha20Poly1305 => "ecdhe-ecdsa-chacha20-poly1305",
         }
     }
 
-    /// The registered name, which OpenSSL uses too.
-    pub fn iana(self) -> &'static str {
+    /// The version that has it.
+    pub fn version(self) -> TlsVersion {
         match self {
-            Self::Aes128GcmSha256 => "TLS_AES_128_GCM_SHA256",
+            Self::Aes128GcmSha256 | Self::Aes256GcmSha384 | Self::Chacha20Poly1305Sha256 => TlsVersion::V1_3,
+            Self::EcdheEcdsaAes128GcmSha256
+            | Self::EcdheEcdsaAes256GcmSha384
+            | Self::EcdheEcdsaChacha20Poly1305 => TlsVersion::V1_2,
+        }
+    }
+
+    /// OpenSSL's list of suites for TLS 1.3; for a suite of TLS 1.2 any, since that version is off.
+    pub fn openssl_13(self) -> &'static str {
+        match self {
             Self::Aes256GcmSha384 => "TLS_AES_256_GCM_SHA384",
             Self::Chacha20Poly1305Sha256 => "TLS_CHACHA20_POLY1305_SHA256",
+            _ => "TLS_AES_128_GCM_SHA256",
+        }
+    }
+
+    /// OpenSSL's list of suites for TLS 1.2; for a suite of TLS 1.3 any, since that version is off.
+    pub fn openssl_12(self) -> &'static str {
+        match self {
+            Self::EcdheEcdsaAes256GcmSha384 => "ECDHE-ECDSA-AES256-GCM-SHA384",
+            Self::EcdheEcdsaChacha20Poly1305 => "ECDHE-ECDSA-CHACHA20-POLY1305",
+            _ => "ECDHE-ECDSA-AES128-GCM-SHA256",
         }
     }
 }

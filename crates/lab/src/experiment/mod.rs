@@ -172,6 +172,14 @@ impl Experiment {
         in_range([self.calibration_ms], 20..=3_600_000, "calibration_ms", &wrong)?;
         in_range([u64::from(self.calibration_runs)], 1..=100, "calibration_runs", &wrong)?;
         in_range([u64::from(self.tls.tickets)], 0..=8, "tls.tickets", &wrong)?;
+        let (suite, version) = (self.tls.suite, self.tls.version);
+        if suite.version() != version {
+            let (suite, has, asked) = (suite.name(), suite.version().name(), version.name());
+            return Err(wrong(
+                "tls.suite",
+                format!("`{suite}` is of TLS {has}; allowed are those of TLS {asked}"),
+            ));
+        }
         if !(0.01..=0.95).contains(&self.rate_share) {
             return Err(wrong("rate_share", format!("{}: allowed is 0.01 to 0.95", self.rate_share)));
         }
@@ -402,6 +410,10 @@ load = [1]
             refused("baseline = [\"slow\"]", "baseline = [\"slaw\"]"),
             "e.toml:4: baseline: `slaw` is not among the targets: allowed are direct, fast, slow"
         );
+        assert_eq!(
+            refused("\"aes128-gcm-sha256\"", "\"ecdhe-ecdsa-aes128-gcm-sha256\""),
+            "e.toml:19: tls.suite: `ecdhe-ecdsa-aes128-gcm-sha256` is of TLS 1.2; allowed are those of TLS 1.3"
+        );
         assert_eq!(refused("blocks = 6\n", ""), "e.toml: blocks: missing: give `blocks` or `minutes`");
         assert!(refused("bytes = [100]", "bytes = []").contains("e.toml:9: bytes: empty"));
         assert!(
@@ -427,6 +439,13 @@ load = [1]
         let experiment = parse(TEXT, &options).expect("parses");
         assert_eq!((experiment.window_ms, experiment.tls.group), (300, Group::P256));
         assert_eq!((experiment.bytes, experiment.blocks, experiment.minutes), (vec![1, 2], None, Some(2.0)));
+
+        let old = set(&[("tls.version", "\"1.2\""), ("tls.suite", "ecdhe-ecdsa-aes256-gcm-sha384")]);
+        let old = parse(TEXT, &old).expect("TLS 1.2 is a factor as well").tls;
+        assert_eq!(
+            (old.version, old.suite.openssl_12()),
+            (TlsVersion::V1_2, "ECDHE-ECDSA-AES256-GCM-SHA384")
+        );
 
         let wrong =
             |key, value| parse(TEXT, &set(&[("window_ms", "300"), (key, value)])).expect_err("is refused");

@@ -375,7 +375,7 @@ impl Page<'_> {
             escape(&machine.kernel),
             machine.memory_kib as f64 / 1_048_576.0,
             experiment.tls.version.name(),
-            experiment.tls.suite.iana(),
+            experiment.tls.suite.name(),
             experiment.tls.group.name(),
             experiment.tls.certificate.signature(),
             experiment.tls.tickets,
