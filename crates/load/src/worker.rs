@@ -143,8 +143,7 @@ impl<'a> Worker<'a> {
         } else {
             self.spare = self.policy.connections;
             if self.policy.resume > 0.0 {
-                // As many as may be under way at once, and some that come back late.
-                self.to_prime = self.policy.connections + self.policy.connections / 4 + 1;
+                self.to_prime = self.sessions_wanted();
             }
         }
         let mut events = Events::default();

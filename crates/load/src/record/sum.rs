@@ -81,7 +81,7 @@ pub(crate) fn up(remains: Remains<'_>) -> Option<LoadResult> {
         engine: EngineCost {
             cost: account.engine,
             workers: account.workers,
-            loop_lag_p99_us: all.loop_lag.quantile_us(0.99).unwrap_or_else(|| all.loop_lag.max_us()),
+            loop_lag_p99_us: all.loop_lag.p99_or_max_us(),
             loop_lag_max_us: all.loop_lag.max_us(),
         },
         servers: account.servers,
@@ -107,7 +107,7 @@ fn pacer(all: &Recorder) -> Pacer {
         planned: all.planned,
         sent: all.sent,
         achieved_ratio: if all.planned == 0 { 0.0 } else { all.sent as f64 / all.planned as f64 },
-        lag_p99_us: all.lag.quantile_us(0.99).unwrap_or_else(|| all.lag.max_us()),
+        lag_p99_us: all.lag.p99_or_max_us(),
         lag_max_us: all.lag.max_us(),
     }
 }

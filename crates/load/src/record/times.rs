@@ -53,6 +53,11 @@ impl Times {
         enough(self.known.len(), quantile).then(|| us(self.known.value_at_quantile(quantile)))
     }
 
+    /// The 99th percentile of the known times, or the largest where too few stand behind it.
+    pub(crate) fn p99_or_max_us(&self) -> f64 {
+        self.quantile_us(0.99).unwrap_or_else(|| self.max_us())
+    }
+
     /// As it stands in results.
     pub(crate) fn distribution(&self) -> Latency {
         let mut all = self.known.clone();

@@ -4,6 +4,7 @@ use super::{CONNECTION, RESTING, Stage, Worker};
 use crate::check::{Detail, ErrorClass, Wrong};
 use crate::connection::{Connection, Outcome, Phase, Purpose, Then};
 use crate::options::{Close, PerConnection};
+use crate::record::recorder::Course;
 use std::time::{Duration, Instant};
 use weir_reactor::{Key, Ready};
 use weir_tls::Session;
@@ -97,12 +98,16 @@ impl Worker<'_> {
         self.dial(Purpose::Stock, session, failures);
     }
 
+    /// As many sessions as may be under way at once, and some that come back late.
+    pub(super) fn sessions_wanted(&self) -> u32 {
+        self.policy.connections + self.policy.connections / 4 + 1
+    }
+
     /// Makes connections until there are sessions enough.
     pub(super) fn prime(&mut self) {
         while self.to_prime > 0 && self.priming < PRIMING_AT_ONCE {
             let Some((connector, name)) = &self.policy.tls else { return };
-            let wanted = self.policy.connections as usize + self.policy.connections as usize / 4 + 1;
-            if connector.sessions(name) + self.priming as usize >= wanted {
+            if connector.sessions(name) + self.priming as usize >= self.sessions_wanted() as usize {
                 return;
             }
             let session = connector.connect_full(name);
@@ -262,7 +267,7 @@ impl Worker<'_> {
                 self.busy -= 1;
                 let written = connection.connected;
                 let end = self.desk.now;
-                let course = crate::record::recorder::Course { planned, written, first: None, end };
+                let course = Course { planned, written, first: None, end };
                 self.desk.recorder.answer(course);
                 self.await_ticket(key, purpose);
             }
