@@ -2,8 +2,9 @@
 
 use super::svg::escape;
 use super::{bars, latency};
-use crate::comparison::{Comparison, Metric, Verdict};
+use crate::comparison::{Comparison, Verdict};
 use crate::experiment::{Case, Load};
+use crate::metric::Metric;
 use crate::plan::{Cell, Group, Plan};
 use crate::run::RunRecord;
 use crate::summary::{CellSummary, Summary, by_cell, latencies};
@@ -56,7 +57,7 @@ struct Page<'a> {
 impl Page<'_> {
     fn header(&self, html: &mut String) {
         let experiment = &self.plan.experiment;
-        let (name, about) = (escape(&experiment.name), escape(&experiment.description));
+        let (name, about) = (escape(&experiment.name), escape(&experiment.question));
         let _ = write!(html, "<header><h1>{name}</h1><p class=\"about\">{about}</p>\n<ul class=\"labels\">");
         for (index, label) in labels(self.plan, self.summary).iter().enumerate() {
             let class = if index == 0 { " class=\"loud\"" } else { "" };
@@ -139,7 +140,7 @@ impl Page<'_> {
         let reach = bars::reach(cells.iter().copied());
         let is_shown = |group: &Group| group.mode.upstream().is_some() && is_shown(group.case);
         for group in groups(self.plan).into_iter().filter(is_shown) {
-            let rows = rows(self.plan, self.summary, group);
+            let rows = rows(self.plan, self.summary, &group);
             let bars: Vec<bars::Bar<'_>> = rows
                 .iter()
                 .filter_map(|(_, equal, saturated)| if load == Load::EqualRate { *equal } else { *saturated })
@@ -153,7 +154,7 @@ impl Page<'_> {
                 continue;
             }
             let rate = bars.iter().find_map(|bar| bar.cell.rate);
-            let title = self.title(group, rate);
+            let title = self.title(&group, rate);
             let _ = writeln!(
                 html,
                 "<section>{title}{}</section>",
@@ -164,7 +165,7 @@ impl Page<'_> {
     }
 
     fn latency(&self, html: &mut String) {
-        let load = if self.plan.experiment.loads.contains(&Load::EqualRate) {
+        let load = if self.plan.experiment.loads().contains(&Load::EqualRate) {
             Load::EqualRate
         } else {
             Load::Saturated
@@ -174,9 +175,9 @@ impl Page<'_> {
         let gateway = |group: &Group| group.mode.upstream().is_some();
         let any_gateway = groups(self.plan).iter().any(gateway);
         for group in groups(self.plan).into_iter().filter(|group| gateway(group) || !any_gateway) {
-            let group = Group { load, ..group };
+            let group = Group { load, ..group.clone() };
             // Without a gateway: the least that a client can see on this machine, beside what it sees through one.
-            let direct = Group { mode: group.mode.without_gateway(), ..group };
+            let direct = Group { mode: group.mode.without_gateway(), ..group.clone() };
             let mut rate = None;
             let mut curves = Vec::new();
             let shown = |cell: &Cell| cell.group() == group || cell.group() == direct;
@@ -192,7 +193,7 @@ impl Page<'_> {
                 }
             }
             if let Some(chart) = latency::draw(&group.mode.to_string(), &curves) {
-                let _ = writeln!(charts, "<section>{}{chart}</section>", self.title(group, rate));
+                let _ = writeln!(charts, "<section>{}{chart}</section>", self.title(&group, rate));
             }
         }
         if charts.is_empty() {
@@ -223,9 +224,9 @@ impl Page<'_> {
              load engine's.</p>\n",
         );
         for group in groups(self.plan) {
-            let rows = rows(self.plan, self.summary, group);
+            let rows = rows(self.plan, self.summary, &group);
             let rate = rows.iter().find_map(|(_, equal, _)| equal.and_then(|cell| cell.rate));
-            html.push_str(&self.title(group, rate));
+            html.push_str(&self.title(&group, rate));
             let _ = writeln!(
                 html,
                 "<div class=\"scroll\"><table><tr><th class=\"t\">target</th><th class=\"t\">version</th><th>{}s/s</th><th>mean us</th>\
@@ -361,6 +362,7 @@ impl Page<'_> {
     fn machine(&self, html: &mut String) {
         let machine = &self.summary.machine;
         let experiment = &self.plan.experiment;
+        let Ok(conditions) = experiment.any_conditions() else { return };
         let _ = writeln!(
             html,
             "<h2>Machine and method</h2><table>\
@@ -374,13 +376,13 @@ impl Page<'_> {
             escape(&machine.cpu_features.join(" ")),
             escape(&machine.kernel),
             machine.memory_kib as f64 / 1_048_576.0,
-            experiment.tls.version.name(),
-            experiment.tls.suite.name(),
-            experiment.tls.group.name(),
-            experiment.tls.certificate.signature(),
-            experiment.tls.tickets,
-            experiment.warmup_ms,
-            experiment.window_ms,
+            conditions.tls.version.name(),
+            conditions.tls.suite.name(),
+            conditions.tls.group.name(),
+            conditions.tls.certificate.signature(),
+            conditions.tls.tickets,
+            conditions.warmup_ms,
+            conditions.window_ms,
             experiment.seed,
         );
         html.push_str(
@@ -391,7 +393,7 @@ impl Page<'_> {
         );
     }
 
-    fn title(&self, group: Group, rate: Option<f64>) -> String {
+    fn title(&self, group: &Group, rate: Option<f64>) -> String {
         let rate = rate.map_or_else(String::new, |rate| format!(", {rate:.0}/s offered"));
         let mode = group.mode;
         let what = format!("{}, {group}{rate}", mode.describe());
@@ -404,7 +406,7 @@ impl Page<'_> {
 
     /// A target's colour is its place in the experiment; the second of the A/A pair has its target's.
     fn colour(&self, name: &str) -> &'static str {
-        let targets = &self.plan.experiment.targets;
+        let targets = self.plan.experiment.targets();
         let cell = self.plan.cells.iter().find(|cell| cell.name == name);
         let place = cell.and_then(|cell| targets.iter().position(|target| *target == cell.target));
         COLOURS[place.unwrap_or(0) % COLOURS.len()]

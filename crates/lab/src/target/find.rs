@@ -3,7 +3,6 @@
 use super::description::Description;
 use super::{Target, words};
 use crate::error::{ConfigError, LabError};
-use crate::experiment::Experiment;
 use crate::plan::Targets;
 use crate::template::Values;
 use std::collections::BTreeMap;
@@ -14,11 +13,11 @@ use std::process::Command;
 /// What a target adds to the values of a run itself.
 const OWN: [&str; 3] = ["client_side", "upstream_side", "installed"];
 
-/// Finds the targets of an experiment. One whose program is missing is absent, and that is no error; a description or a
+/// Finds targets by their names. One whose program is missing is absent, and that is no error; a description or a
 /// template that cannot be read is one, whether or not the program is there.
-pub fn find(experiment: &Experiment, directory: &Path, values: &Values) -> Result<Targets, LabError> {
+pub fn find(names: &[String], directory: &Path, values: &Values) -> Result<Targets, LabError> {
     let mut targets = Targets::default();
-    for name in &experiment.targets {
+    for name in names {
         let (target, absent) = look(directory, name, values)?;
         match absent {
             None => targets.present.insert(name.clone(), target).map(drop),

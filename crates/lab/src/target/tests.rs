@@ -56,7 +56,7 @@ fn found_in(directory: &tempfile::TempDir, description: &str, template: &str) ->
         fs::write(directory.path().join(format!("fast/a-{side}.conf")), template).expect("is written");
     }
     let place = directory.path().display().to_string();
-    let found = find(&experiment(), directory.path(), &values())
+    let found = find(&experiment().targets(), directory.path(), &values())
         .map_err(|error| error.to_string().replace(&place, ""));
     if let Ok(targets) = &found
         && let Some(fast) = targets.present.get("fast")
@@ -191,7 +191,7 @@ fn one_template_folder_may_serve_two_targets() {
     write("fast/a-h1.conf", "own");
     write("shared/a-h1.conf", "not read");
     write("shared/a-h1c.conf", "shared");
-    let targets = find(&experiment(), directory.path(), &values()).expect("are read");
+    let targets = find(&experiment().targets(), directory.path(), &values()).expect("are read");
     let file = |mode| {
         let prepared = targets.present["fast"].prepare(mode, &values()).expect("renders").expect("a process");
         prepared.files[0].1.clone()
@@ -224,7 +224,8 @@ fn a_wrong_description_names_file_line_and_what_is_allowed() {
 #[test]
 fn an_unknown_target_names_those_that_there_are() {
     let directory = tempfile::tempdir().expect("a directory");
-    let error = find(&experiment(), directory.path(), &values()).expect_err("is refused").to_string();
+    let error =
+        find(&experiment().targets(), directory.path(), &values()).expect_err("is refused").to_string();
     assert!(error.contains("target `direct`") && error.contains("targets here are: "), "{error}");
 }
 
@@ -233,16 +234,19 @@ fn an_unknown_target_names_those_that_there_are() {
 #[test]
 fn the_experiments_and_targets_of_this_repository_are_right() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let files = std::fs::read_dir(folder).expect("is there").map(|entry| entry.expect("is read").path());
     let files: Vec<PathBuf> =
-        std::fs::read_dir(folder).expect("is there").map(|entry| entry.expect("is read").path()).collect();
+        files.filter(|path| path.extension().is_some_and(|extension| extension == "toml")).collect();
     assert!(files.len() >= 3, "{files:?}");
     for file in files {
         let options = crate::RunOptions { file: file.clone(), ..crate::RunOptions::default() };
         let (experiment, _) = Experiment::load(&options).expect("the experiment is right");
-        let values = crate::executor::sample_values(Path::new("no-such-program"), &experiment.tls);
+        let tls = experiment.any_conditions().expect("are read").tls;
+        let values = crate::executor::sample_values(Path::new("no-such-program"), &tls);
+        let names = experiment.targets();
         let targets =
-            find(&experiment, &experiment.targets_directory(&file), &values).expect("the targets are right");
-        assert_eq!(targets.present.len() + targets.absent.len(), experiment.targets.len());
+            find(&names, &experiment.targets_directory(&file), &values).expect("the targets are right");
+        assert_eq!(targets.present.len() + targets.absent.len(), names.len());
         assert!(targets.present.contains_key("direct") && targets.absent.contains_key("weir"));
     }
 }
