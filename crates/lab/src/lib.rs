@@ -30,6 +30,7 @@ mod busy;
 mod conduct;
 mod describe;
 mod executor;
+mod guard;
 mod interrupt;
 mod lab;
 mod pairing;
@@ -42,5 +43,6 @@ pub mod table;
 mod testing;
 
 pub use error::{ConfigError, LabError};
+pub use guard::guard;
 pub use lab::{Outcome, plan, report, run};
 pub use options::RunOptions;

@@ -4,6 +4,8 @@
 mod calibrate;
 mod completions;
 #[cfg(feature = "lab")]
+mod guard;
+#[cfg(feature = "lab")]
 mod load;
 mod man;
 #[cfg(feature = "lab")]
@@ -54,6 +56,9 @@ enum Command {
     Probe(probe::ProbeArgs),
     #[cfg(feature = "lab")]
     Report(report::ReportArgs),
+    #[cfg(feature = "lab")]
+    #[command(hide = true)]
+    Guard(guard::GuardArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -106,6 +111,8 @@ fn main() -> ExitCode {
         Command::Probe(args) => probe::run(args),
         #[cfg(feature = "lab")]
         Command::Report(args) => report::run(args),
+        #[cfg(feature = "lab")]
+        Command::Guard(args) => guard::run(args),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),
     };

@@ -8,6 +8,7 @@ pub(crate) use material::{issue_certificate, sample_values};
 
 use crate::error::{ConfigError, LabError};
 use crate::experiment::{Conditions, Experiment};
+use crate::guard::Guard;
 use crate::interrupt::Interrupt;
 use crate::network::free_ports;
 use crate::placement::{Placement, list};
@@ -38,6 +39,7 @@ pub(crate) struct ProcessExecutor {
     targets: Targets,
     allowed: Vec<usize>,
     interrupt: Interrupt,
+    guard: Guard,
     next_port: u16,
     /// What the targets' own checks said of their configurations.
     checked: BTreeMap<String, Result<(), String>>,
@@ -60,10 +62,12 @@ impl ProcessExecutor {
             fs::create_dir_all(path).map_err(LabError::file(path, "cannot be made"))?;
         }
         issue_certificate(&experiment.any_conditions()?.tls, &tls)?;
+        let guard = Guard::start(&weir)
+            .map_err(|source| LabError::System { action: "starting the guard of its processes", source })?;
         let next_port = std::process::id() as u16;
         let places = Places { weir, tls, shared };
         let checked = BTreeMap::new();
-        Ok(Self { places, store, work, targets, allowed, interrupt, next_port, checked })
+        Ok(Self { places, store, work, targets, allowed, interrupt, guard, next_port, checked })
     }
 
     /// Removes the working directories; what is worth keeping is stored elsewhere.
@@ -141,7 +145,7 @@ impl Executor for ProcessExecutor {
         let values = target.with_settings(&values, &chosen)?;
         let prepared = self.prepare(&target, cell, &values, &work)?;
         let refused = prepared.as_ref().and_then(|prepared| self.check(cell, prepared, &work).err());
-        let mut running = Running::new(&work, &self.interrupt);
+        let mut running = Running::new(&work, &self.interrupt, &mut self.guard);
         let mut observation = Observation { failure: refused, ..Observation::default() };
         if observation.failure.is_none() {
             let (places, request, prepared) = (&self.places, &request, prepared.as_ref());

@@ -4,6 +4,7 @@ use super::words::Places;
 use super::{LOAD_GRACE, STOP};
 use crate::busy::{Meter, groups};
 use crate::experiment::{Conditions, CoreSets};
+use crate::guard::Guard;
 use crate::interrupt::Interrupt;
 use crate::network::connections_to;
 use crate::process::{Process, Waited};
@@ -30,6 +31,7 @@ pub(super) struct Task<'a> {
 pub(super) struct Running<'a> {
     pub(super) work: &'a Path,
     pub(super) interrupt: &'a Interrupt,
+    guard: &'a mut Guard,
     began: Instant,
     parts: Vec<Part>,
 }
@@ -43,8 +45,8 @@ struct Part {
 
 impl<'a> Running<'a> {
     /// None runs yet.
-    pub(super) fn new(work: &'a Path, interrupt: &'a Interrupt) -> Self {
-        Self { work, interrupt, began: Instant::now(), parts: Vec::new() }
+    pub(super) fn new(work: &'a Path, interrupt: &'a Interrupt, guard: &'a mut Guard) -> Self {
+        Self { work, interrupt, guard, began: Instant::now(), parts: Vec::new() }
     }
 
     /// The phases of a run. The text of an error is the reason why the run is invalid.
@@ -117,6 +119,7 @@ impl<'a> Running<'a> {
     fn start(&mut self, role: &'static str, command: Vec<String>, cores: &[usize]) -> Result<(), String> {
         let process = Process::start(role, &command, cores, self.work)
             .map_err(|error| format!("{role}: {} cannot be started: {error}", command[0]))?;
+        self.guard.watch(process.pid());
         self.parts.push(Part { role, command, cores: cores.to_vec(), process });
         Ok(())
     }
@@ -139,7 +142,9 @@ impl<'a> Running<'a> {
             part.process.signal(stop(part.role).signal);
         }
         for part in &mut self.parts {
-            let exit = match part.process.finish(stop(part.role)) {
+            let finished = part.process.finish(stop(part.role));
+            self.guard.release(part.process.pid());
+            let exit = match finished {
                 Ok(exit) if exit.killed => {
                     format!("killed {} ms after it was asked to end", stop(part.role).timeout_ms)
                 }
