@@ -22,6 +22,8 @@ mod report;
 mod run;
 #[cfg(feature = "gateway")]
 mod serve;
+#[cfg(feature = "lab")]
+mod targets;
 mod words;
 
 use clap::{Parser, Subcommand};
@@ -59,6 +61,7 @@ enum Command {
     #[cfg(feature = "lab")]
     #[command(hide = true)]
     Guard(guard::GuardArgs),
+    Targets(targets::TargetsArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -113,6 +116,7 @@ fn main() -> ExitCode {
         Command::Report(args) => report::run(args),
         #[cfg(feature = "lab")]
         Command::Guard(args) => guard::run(args),
+        Command::Targets(args) => targets::run(args),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),
     };
