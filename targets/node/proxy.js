@@ -85,8 +85,8 @@ function serve() {
 
 function pass(upstream, request, response) {
   const { agent, host, port } = upstream;
-  const { method, url: path, socket } = request;
-  const out = upstream.request({ agent, host, port, method, path, headers: requestHeaders(request, socket) });
+  const { method, url: path } = request;
+  const out = upstream.request({ agent, host, port, method, path, headers: requestHeaders(request) });
   out.on('response', (answer) => {
     answer.on('error', () => response.destroy());
     response.writeHead(answer.statusCode, answer.statusMessage, answerHeaders(answer));
@@ -107,29 +107,13 @@ function pass(upstream, request, response) {
   }
 }
 
-// What belongs to one connection and is not passed on. Node frames the bodies itself, after Content-Length and
-// Transfer-Encoding.
-const ofTheConnection = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'te',
-  'upgrade',
-]);
-
-// Headers go from the raw list to a raw list: Node then writes them as they are, and builds no table of them.
-function requestHeaders(request, socket) {
-  const raw = request.rawHeaders;
-  const headers = [];
-  for (let at = 0; at < raw.length; at += 2) {
-    const name = raw[at].toLowerCase();
-    // What the client itself says of it is not passed on, as in Weir.
-    if (!ofTheConnection.has(name) && !name.startsWith('x-forwarded-')) headers.push(raw[at], raw[at + 1]);
-  }
+// Headers go from one raw list to another, which Node writes as it is; the answer's are never made into a table.
+function requestHeaders(request) {
+  const headers = passedOn(request.rawHeaders, notOfTheClient);
   // The headers that Weir adds, so that all targets do the same work. Host is among those passed on.
   headers.push(
     'X-Forwarded-For',
-    socket.remoteAddress,
+    request.socket.remoteAddress,
     'X-Forwarded-Proto',
     clientTls ? 'https' : 'http',
     'X-Forwarded-Host',
@@ -141,11 +125,31 @@ function requestHeaders(request, socket) {
 }
 
 function answerHeaders(answer) {
-  const raw = answer.rawHeaders;
+  const headers = passedOn(answer.rawHeaders, ofTheConnection);
+  headers.push('Via', '1.1 node');
+  return headers;
+}
+
+// What belongs to one connection and is not passed on. Bodies are framed anew, as Content-Length and Transfer-Encoding
+// say.
+const ofTheConnection = new Set(['connection', 'keep-alive', 'proxy-connection', 'te', 'upgrade']);
+
+// What a client says of these itself is not passed on either, as in Weir.
+const notOfTheClient = new Set([...ofTheConnection, 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host']);
+
+function passedOn(raw, dropped) {
   const headers = [];
   for (let at = 0; at < raw.length; at += 2) {
-    if (!ofTheConnection.has(raw[at].toLowerCase())) headers.push(raw[at], raw[at + 1]);
+    const name = raw[at].toLowerCase();
+    if (!dropped.has(name)) {
+      headers.push(raw[at], raw[at + 1]);
+    } else if (name === 'connection' && !/^(keep-alive|close)$/i.test(raw[at + 1])) {
+      // It names further headers of the connection.
+      const named = raw[at + 1].toLowerCase().split(/[ \t,]+/);
+      if (!named.every((name) => dropped.has(name) || name === 'close')) {
+        return passedOn(raw, new Set([...dropped, ...named]));
+      }
+    }
   }
-  headers.push('Via', '1.1 node');
   return headers;
 }
