@@ -2,7 +2,7 @@
 
 use crate::busy::{Meter, groups};
 use crate::error::{ConfigError, LabError};
-use crate::experiment::{CertificateKind, CoreSets, Experiment, LoadWords, Mode, Side};
+use crate::experiment::{CertificateKind, CoreSets, Experiment, LoadWords, Mode, Side, Tls};
 use crate::interrupt::Interrupt;
 use crate::network::{connections_to, free_ports};
 use crate::placement::{Placement, list};
@@ -65,7 +65,7 @@ impl ProcessExecutor {
         for path in [&work, &tls] {
             fs::create_dir_all(path).map_err(LabError::file(path, "cannot be made"))?;
         }
-        issue_certificate(&experiment, &tls)?;
+        issue_certificate(&experiment.tls, &tls)?;
         let next_port = std::process::id() as u16;
         let load = experiment.load_words().map_err(ConfigError::from)?;
         let mut grace = LOAD_GRACE;
@@ -176,7 +176,7 @@ impl Executor for ProcessExecutor {
         let _ = fs::remove_dir_all(&work);
         fs::create_dir_all(&work).map_err(LabError::file(&work, "cannot be made"))?;
         let (origin_port, target_port) = self.ports()?;
-        let values = values(&self.weir, &self.experiment)
+        let values = values(&self.weir, &self.experiment.tls)
             .with("dir", work.display())
             .with("listen_port", target_port)
             .with("upstream_port", origin_port)
@@ -317,8 +317,8 @@ impl Running<'_> {
 }
 
 /// `ca.pem`, `cert.pem`, `key.pem`, and the last two in one `identity.pem`, as some targets want them.
-fn issue_certificate(experiment: &Experiment, directory: &Path) -> Result<(), LabError> {
-    let kind = match experiment.tls.certificate {
+pub(crate) fn issue_certificate(tls: &Tls, directory: &Path) -> Result<(), LabError> {
+    let kind = match tls.certificate {
         CertificateKind::EcdsaP256 => KeyKind::EcdsaP256,
     };
     let wrong = |error: issue::IssueError| LabError::Certificate(error.to_string());
@@ -333,8 +333,7 @@ fn issue_certificate(experiment: &Experiment, directory: &Path) -> Result<(), La
 }
 
 /// The values that do not depend on the run.
-fn values(weir: &Path, experiment: &Experiment) -> Values {
-    let tls = &experiment.tls;
+fn values(weir: &Path, tls: &Tls) -> Values {
     Values::default()
         .with("weir", weir.display())
         .with("tickets", tls.tickets)
@@ -347,7 +346,7 @@ fn values(weir: &Path, experiment: &Experiment) -> Values {
 }
 
 /// Values of every name, for reading the targets' descriptions and templates before anything runs.
-pub(crate) fn sample_values(weir: &Path, experiment: &Experiment) -> Values {
+pub(crate) fn sample_values(weir: &Path, tls: &Tls) -> Values {
     let names = [
         "dir",
         "listen_port",
@@ -360,7 +359,7 @@ pub(crate) fn sample_values(weir: &Path, experiment: &Experiment) -> Values {
         "workers",
         "connections",
     ];
-    names.into_iter().fold(values(weir, experiment), |values, name| values.with(name, "0"))
+    names.into_iter().fold(values(weir, tls), |values, name| values.with(name, "0"))
 }
 
 fn parse(output: &str) -> Result<LoadResult, String> {

@@ -52,7 +52,7 @@ impl Setup {
         let weir = this_program()?;
         let (experiment, text) = Experiment::load(options)?;
         let directory = experiment.targets_directory(&options.file);
-        let targets = target::find(&experiment, &directory, &sample_values(&weir, &experiment))?;
+        let targets = target::find(&experiment, &directory, &sample_values(&weir, &experiment.tls))?;
         let allowed = allowed_cores()?;
         let placement = Placement::choose(&experiment.cores, &allowed);
         Ok(Self { weir, experiment, text, targets, placement, allowed })
