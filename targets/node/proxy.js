@@ -6,6 +6,7 @@ const crypto = require('crypto');
 const fs = require('fs');
 const http = require('http');
 const https = require('https');
+const tls = require('tls');
 
 const settings = JSON.parse(fs.readFileSync(process.argv[2], 'utf8'));
 const clientTls = settings.clientSide === 'h1';
@@ -48,12 +49,15 @@ function serve() {
     // The system's own probes of idle connections would begin after one second.
     keepAliveMsecs: 3600e3,
     ...(upstreamTls && {
-      ...pinned,
+      // Made once. From the bare options each connection would make its own, and read the certificates anew.
+      secureContext: tls.createSecureContext({ ...pinned, ca: fs.readFileSync(settings.ca) }),
       // Verified for a name of the certificate, as Weir does by default. Sessions are reused by default.
-      ca: fs.readFileSync(settings.ca),
       servername: 'localhost',
     }),
   });
+  // The agent asks for each request which of its pools it belongs to, and puts all options of TLS into the answer. There
+  // is one upstream.
+  agent.getName = () => 'upstream';
   const upstream = {
     agent,
     host: '127.0.0.1',
