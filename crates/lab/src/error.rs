@@ -45,6 +45,14 @@ pub enum LabError {
     /// No certificate could be issued.
     #[error("certificate: {0}")]
     Certificate(String),
+    /// An install script did not do its work.
+    #[error("{target}: {message}")]
+    Install {
+        /// The target.
+        target: String,
+        /// What happened.
+        message: String,
+    },
     /// SIGINT or SIGTERM. What was stored stays.
     #[error("interrupted; the runs so far are kept: continue with --continue {}", directory.display())]
     Interrupted {

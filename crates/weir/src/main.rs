@@ -20,6 +20,8 @@ mod report;
 mod run;
 #[cfg(feature = "gateway")]
 mod serve;
+#[cfg(feature = "lab")]
+mod targets;
 mod words;
 
 use clap::{Parser, Subcommand};
@@ -54,6 +56,8 @@ enum Command {
     Probe(probe::ProbeArgs),
     #[cfg(feature = "lab")]
     Report(report::ReportArgs),
+    #[cfg(feature = "lab")]
+    Targets(targets::TargetsArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -106,6 +110,8 @@ fn main() -> ExitCode {
         Command::Probe(args) => probe::run(args),
         #[cfg(feature = "lab")]
         Command::Report(args) => report::run(args),
+        #[cfg(feature = "lab")]
+        Command::Targets(args) => targets::run(args),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),
     };

@@ -5,6 +5,7 @@ use crate::experiment::Experiment;
 use crate::plan::Targets;
 use crate::testing::experiment;
 use std::fs;
+use std::path::Path;
 
 /// The second form's keys, before the tables of [`GATEWAY`].
 const SETTINGS: &str = "[settings.pool]
