@@ -10,6 +10,7 @@ pub mod experiment;
 pub mod histogram;
 pub mod limit;
 pub mod machine;
+pub mod net;
 pub mod network;
 pub mod options;
 pub mod placement;

@@ -4,6 +4,8 @@
 mod calibrate;
 mod completions;
 #[cfg(feature = "lab")]
+mod delay_relay;
+#[cfg(feature = "lab")]
 mod load;
 mod man;
 #[cfg(feature = "lab")]
@@ -54,6 +56,10 @@ enum Command {
     Probe(probe::ProbeArgs),
     #[cfg(feature = "lab")]
     Report(report::ReportArgs),
+    /// Delay and lose packets for the lab, which starts it (crates/lab/src/net).
+    #[cfg(feature = "lab")]
+    #[command(hide = true)]
+    DelayRelay,
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -106,6 +112,8 @@ fn main() -> ExitCode {
         Command::Probe(args) => probe::run(args),
         #[cfg(feature = "lab")]
         Command::Report(args) => report::run(args),
+        #[cfg(feature = "lab")]
+        Command::DelayRelay => delay_relay::run(),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),
     };
