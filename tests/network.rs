@@ -1,8 +1,9 @@
 //! Networks of namespaces, with round-trip time and loss on the way. They need root and /dev/net/tun, and are skipped
 //! without.
 
+use socket2::{Domain, Socket, Type};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -37,7 +38,7 @@ fn set_up(network: Network) -> Net {
     Net::set_up(&network, &place).unwrap()
 }
 
-/// A listener in its namespace, which takes the last of its connections' bytes and sends them back at their end.
+/// A listener in its namespace.
 fn listen(net: &Net, place: Place, address: &str) -> TcpListener {
     net.inside(place, || TcpListener::bind((address, PORT)).unwrap()).unwrap()
 }
@@ -70,6 +71,14 @@ fn veth_pairs_join_the_three_and_let_the_load_engine_reach_the_origin() {
     ] {
         connect(&net, from, to);
     }
+    for to in [net.gateway_address(), net.origin_address()] {
+        let connected = net.inside(Place::Load, || {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            socket.bind(&SocketAddr::from(([198, 18, 2, 77], 0)).into()).unwrap();
+            socket.connect(&SocketAddr::new(to.parse().unwrap(), PORT).into())
+        });
+        connected.unwrap().unwrap_or_else(|error| panic!("from another address to {to}: {error}"));
+    }
     let mtu = |place| {
         net.inside(place, || {
             let shown = Command::new("ip").args(["-o", "link"]).output().unwrap();
@@ -79,7 +88,7 @@ fn veth_pairs_join_the_three_and_let_the_load_engine_reach_the_origin() {
     };
     assert_eq!([Place::Load, Place::Gateway, Place::Origin].map(mtu), [1, 2, 1]);
     let listed = |place| net.inside(place, || weir_lab::network::connections_to(PORT)).unwrap();
-    assert_eq!((listed(Place::Load), listed(Place::Gateway)), (Some(2), Some(2)));
+    assert_eq!((listed(Place::Load), listed(Place::Gateway)), (Some(4), Some(3)));
     let report = net.finish().unwrap();
     assert_eq!((report.emulation, report.relay, report.fault), (Emulation::None, None, None));
     let machine = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap();

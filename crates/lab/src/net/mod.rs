@@ -15,4 +15,4 @@ mod setup;
 pub use description::{Between, Kind, Network, Unfit};
 pub use namespaces::clean_dead;
 pub use report::{DirectionReport, Emulation, NetReport, RelayReport, Spread};
-pub use setup::{GATEWAY_ADDRESS, LOOPBACK_ADDRESS, Net, ORIGIN_ADDRESS, Place, RelayPlace};
+pub use setup::{GATEWAY_ADDRESS, LOAD_SOURCES, LOOPBACK_ADDRESS, Net, ORIGIN_ADDRESS, Place, RelayPlace};

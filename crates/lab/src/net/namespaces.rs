@@ -121,9 +121,15 @@ pub fn clean_dead() -> Result<Vec<String>, LabError> {
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let mut removed = Vec::new();
     for name in names {
-        if owner(&name).is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
-            ip(&["netns", "del", &name])?;
-            removed.push(name);
+        let dead = owner(&name).is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists());
+        if !dead {
+            continue;
+        }
+        match ip(&["netns", "del", &name]) {
+            Ok(()) => removed.push(name),
+            // Another lab was faster.
+            Err(_) if !path(&name).exists() => {}
+            Err(error) => return Err(error),
         }
     }
     removed.sort();

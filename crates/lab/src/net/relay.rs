@@ -32,7 +32,7 @@ const BATCH: usize = 16;
 const TOLERATED_SHARE: f64 = 0.05;
 /// .. but not below this, in nanoseconds: no timer of a virtual machine is better.
 const TOLERATED_LEAST: u64 = 100_000;
-/// The highest priority there is without the real-time classes: a relay that waits for its turn is late.
+/// For a relay that was not started with a real-time priority.
 const HIGHEST_PRIORITY: i32 = -20;
 const SECOND: u64 = 1_000_000_000;
 
@@ -250,6 +250,7 @@ impl Relay {
             cpu_seconds: cpu_time()? as f64 / 1e9,
             wall_seconds: now as f64 / 1e9,
             busiest_second: self.core.busiest,
+            real_time: is_real_time(&std::fs::read_to_string("/proc/thread-self/stat")?),
         })
     }
 }
@@ -283,13 +284,19 @@ fn spread(times: &Histogram<u64>) -> Spread {
     if times.is_empty() {
         return Spread::default();
     }
-    // Half a turn of the smallest bucket is nothing: tenths of a microsecond are enough to read.
+    // Tenths of a microsecond are enough to read.
     let us = |nanoseconds: u64| (nanoseconds as f64 / 100.0).round() / 10.0;
     Spread {
         p50: us(times.value_at_quantile(0.5)),
         p99: us(times.value_at_quantile(0.99)),
         max: us(times.max()),
     }
+}
+
+/// Of the fields behind the name in its parentheses the 39th is the scheduling policy (proc(5)): FIFO is 1, round robin 2.
+fn is_real_time(stat: &str) -> bool {
+    let policy = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(38));
+    matches!(policy, Some("1" | "2"))
 }
 
 /// This thread's time on a core, in nanoseconds.
@@ -330,6 +337,15 @@ mod tests {
         assert_eq!(dropped(table, "client"), Some(44));
         assert_eq!(dropped(table, "lo"), Some(2));
         assert_eq!(dropped(table, "cli"), None);
+    }
+
+    #[test]
+    fn the_policy_is_found_behind_a_name_with_spaces() {
+        let stat = |policy: &str| format!("7 (a b) c) S {} {policy} 0 0\n", vec!["0"; 37].join(" "));
+        assert!(is_real_time(&stat("1")) && is_real_time(&stat("2")));
+        assert!(!is_real_time(&stat("0")));
+        let own = std::fs::read_to_string("/proc/thread-self/stat").expect("a line");
+        assert!(!is_real_time(&own), "{own}");
     }
 
     #[test]

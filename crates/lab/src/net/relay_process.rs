@@ -25,7 +25,7 @@ impl RelayProcess {
     /// Starts it, and waits until its devices are there.
     pub(super) fn start(weir: &Path, settings: &Settings) -> Result<Self, LabError> {
         let failed = |error: std::io::Error| LabError::Network(format!("the delay relay: {error}"));
-        let mut command = Command::new(weir);
+        let mut command = command(weir);
         command.arg("delay-relay").process_group(0);
         let mut child = command
             .stdin(Stdio::piped())
@@ -80,6 +80,19 @@ impl RelayProcess {
             }
         }
     }
+}
+
+/// A relay that waits for its turn is late: by milliseconds on a busy core even with the highest ordinary priority, so it
+/// gets one of the real-time ones where it may, like the interrupts of the network card that it stands for.
+fn command(weir: &Path) -> Command {
+    let real_time = ["-f", "1"];
+    let tried = Command::new("chrt").args(real_time).arg("true").stderr(Stdio::null()).status();
+    if !tried.is_ok_and(|status| status.success()) {
+        return Command::new(weir);
+    }
+    let mut command = Command::new("chrt");
+    command.args(real_time).arg(weir);
+    command
 }
 
 impl Drop for RelayProcess {

@@ -54,6 +54,8 @@ pub struct RelayReport {
     pub wall_seconds: f64,
     /// The largest share of a core that it used in any second.
     pub busiest_second: f64,
+    /// Whether it had a real-time priority; without, it is late on a core that others use.
+    pub real_time: bool,
 }
 
 /// One direction of the delayed way.
@@ -144,6 +146,7 @@ mod tests {
             cpu_seconds: 0.1,
             wall_seconds: 1.0,
             busiest_second: 0.5,
+            real_time: true,
         }
     }
 

@@ -15,6 +15,8 @@ pub const LOOPBACK_ADDRESS: &str = "127.0.0.1";
 pub const GATEWAY_ADDRESS: &str = "198.18.0.2";
 /// Where the origin listens in its namespace.
 pub const ORIGIN_ADDRESS: &str = "198.18.1.2";
+/// Addresses that the load engine may connect from besides its own, where one has too few ports (`--source`).
+pub const LOAD_SOURCES: &str = "198.18.2.0/24";
 const LOAD_ADDRESS: &str = "198.18.0.1";
 const UPSTREAM_ADDRESS: &str = "198.18.1.1";
 
@@ -212,6 +214,8 @@ fn join(
             space.ip(&["link", "set", side.device, "mtu", &mtu, "up"])?;
         }
     }
+    load.ip(&["route", "add", "local", LOAD_SOURCES, "dev", "lo"])?;
+    gateway.ip(&["route", "add", LOAD_SOURCES, "via", LOAD_ADDRESS])?;
     // A load engine that asks the origin itself goes through the gateway's namespace.
     load.ip(&["route", "add", "default", "via", GATEWAY_ADDRESS])?;
     origin.ip(&["route", "add", "default", "via", UPSTREAM_ADDRESS])?;
