@@ -36,6 +36,9 @@ pub enum LabError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The network that was asked for cannot be made, or broke.
+    #[error("network: {0}")]
+    Network(String),
     /// No cell is left to run.
     #[error("nothing to run: {0}")]
     Nothing(String),

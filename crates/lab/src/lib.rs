@@ -13,6 +13,7 @@ pub mod histogram;
 pub mod limit;
 pub mod machine;
 pub mod metric;
+pub mod net;
 pub mod network;
 pub mod options;
 pub mod placement;

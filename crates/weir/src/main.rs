@@ -4,6 +4,8 @@
 mod calibrate;
 mod completions;
 #[cfg(feature = "lab")]
+mod delay_relay;
+#[cfg(feature = "lab")]
 mod guard;
 #[cfg(feature = "lab")]
 mod load;
@@ -61,7 +63,12 @@ enum Command {
     #[cfg(feature = "lab")]
     #[command(hide = true)]
     Guard(guard::GuardArgs),
+    #[cfg(feature = "lab")]
     Targets(targets::TargetsArgs),
+    /// Delay and lose packets for the lab, which starts it (crates/lab/src/net).
+    #[cfg(feature = "lab")]
+    #[command(hide = true)]
+    DelayRelay,
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -116,7 +123,10 @@ fn main() -> ExitCode {
         Command::Report(args) => report::run(args),
         #[cfg(feature = "lab")]
         Command::Guard(args) => guard::run(args),
+        #[cfg(feature = "lab")]
         Command::Targets(args) => targets::run(args),
+        #[cfg(feature = "lab")]
+        Command::DelayRelay => delay_relay::run(),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),
     };
