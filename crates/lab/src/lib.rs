@@ -7,6 +7,7 @@
 pub mod comparison;
 pub mod error;
 pub mod experiment;
+pub mod gc;
 pub mod histogram;
 pub mod limit;
 pub mod machine;

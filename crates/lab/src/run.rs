@@ -1,6 +1,7 @@
 //! One process run: what is asked of an executor, what it saw, and what is stored.
 
 use crate::error::LabError;
+use crate::gc;
 use crate::limit::Limit;
 use crate::plan::{PlannedRun, Stage};
 use crate::validity::{self, Validity};
@@ -52,6 +53,9 @@ pub struct Observation {
     /// The share of the run's cores that processes outside it used meanwhile; `None` where the system does not tell.
     #[serde(default)]
     pub foreign_cpu: Option<f64>,
+    /// Garbage collection of a target that is a JVM; `None` for all others, or where it is not known.
+    #[serde(default)]
+    pub gc: Option<gc::Report>,
     /// Milliseconds from the first process's start to the last one's end.
     pub elapsed_ms: u64,
 }

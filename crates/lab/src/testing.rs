@@ -186,6 +186,7 @@ pub(crate) fn observation(cell: &Cell, result: LoadResult) -> Observation {
         processes,
         upstream_connections,
         foreign_cpu: Some(0.01),
+        gc: None,
         elapsed_ms: 300,
     }
 }
