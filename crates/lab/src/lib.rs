@@ -5,6 +5,7 @@
 //! functions of what is stored.
 
 pub mod comparison;
+pub mod doctor;
 pub mod error;
 pub mod experiment;
 pub mod gc;

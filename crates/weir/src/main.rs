@@ -4,6 +4,8 @@
 mod calibrate;
 mod completions;
 #[cfg(feature = "lab")]
+mod doctor;
+#[cfg(feature = "lab")]
 mod load;
 mod man;
 #[cfg(feature = "lab")]
@@ -52,6 +54,8 @@ enum Command {
     Plan(plan::PlanArgs),
     #[cfg(feature = "lab")]
     Probe(probe::ProbeArgs),
+    #[cfg(feature = "lab")]
+    Doctor(doctor::DoctorArgs),
     #[cfg(feature = "lab")]
     Report(report::ReportArgs),
     Completions(completions::CompletionsArgs),
@@ -104,6 +108,8 @@ fn main() -> ExitCode {
         Command::Plan(args) => plan::run(args),
         #[cfg(feature = "lab")]
         Command::Probe(args) => probe::run(args),
+        #[cfg(feature = "lab")]
+        Command::Doctor(args) => doctor::run(args),
         #[cfg(feature = "lab")]
         Command::Report(args) => report::run(args),
         Command::Completions(args) => completions::run(args),
