@@ -40,7 +40,7 @@ fn busy_ticks(cores: &[usize]) -> Option<u64> {
     sum_busy(&fs::read_to_string("/proc/stat").ok()?, cores)
 }
 
-fn sum_busy(stat: &str, cores: &[usize]) -> Option<u64> {
+pub(crate) fn sum_busy(stat: &str, cores: &[usize]) -> Option<u64> {
     let mut sum = 0;
     for core in cores {
         let name = format!("cpu{core} ");

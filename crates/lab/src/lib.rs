@@ -7,8 +7,10 @@
 pub mod cell;
 pub mod claims;
 pub mod comparison;
+pub mod doctor;
 pub mod error;
 pub mod experiment;
+pub mod gc;
 pub mod histogram;
 pub mod limit;
 pub mod machine;

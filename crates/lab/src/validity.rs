@@ -73,6 +73,9 @@ fn broken_rule(record: &RunRecord, conditions: &Conditions) -> Option<String> {
     if let Some(failure) = &record.observation.failure {
         return Some(failure.clone());
     }
+    if let Some(fault) = record.observation.net.as_ref().and_then(|net| net.fault.as_ref()) {
+        return Some(format!("network: {fault}"));
+    }
     let Some(load) = &record.observation.load else { return Some("no result".into()) };
     errors(load)
         .or_else(|| engine(load))

@@ -6,6 +6,8 @@ mod completions;
 #[cfg(feature = "lab")]
 mod delay_relay;
 #[cfg(feature = "lab")]
+mod doctor;
+#[cfg(feature = "lab")]
 mod guard;
 #[cfg(feature = "lab")]
 mod load;
@@ -58,6 +60,8 @@ enum Command {
     Plan(plan::PlanArgs),
     #[cfg(feature = "lab")]
     Probe(probe::ProbeArgs),
+    #[cfg(feature = "lab")]
+    Doctor(doctor::DoctorArgs),
     #[cfg(feature = "lab")]
     Report(report::ReportArgs),
     #[cfg(feature = "lab")]
@@ -119,6 +123,8 @@ fn main() -> ExitCode {
         Command::Plan(args) => plan::run(args),
         #[cfg(feature = "lab")]
         Command::Probe(args) => probe::run(args),
+        #[cfg(feature = "lab")]
+        Command::Doctor(args) => doctor::run(args),
         #[cfg(feature = "lab")]
         Command::Report(args) => report::run(args),
         #[cfg(feature = "lab")]
