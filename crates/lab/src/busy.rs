@@ -46,7 +46,8 @@ pub(crate) fn sum_busy(stat: &str, cores: &[usize]) -> Option<u64> {
         let name = format!("cpu{core} ");
         let line = stat.lines().find_map(|line| line.strip_prefix(&name))?;
         let ticks: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
-        sum += [0, 1, 2, 5, 6].iter().filter_map(|field| ticks.get(*field)).sum::<u64>();
+        let busy = [0, 1, 2, 5, 6].iter().filter_map(|field| ticks.get(*field));
+        sum = busy.copied().fold(sum, u64::saturating_add);
     }
     Some(sum)
 }

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 pub(super) struct Sample {
     /// Of the allowed cores, in ticks.
     cores: Option<Ticks>,
-    /// Name and ticks of each process but this one, by its id.
-    processes: BTreeMap<u32, (String, u64)>,
+    /// Each process but this one, by its id.
+    processes: BTreeMap<u32, Process>,
     /// Pages moved to and from swap.
     swapped: Option<u64>,
     cgroup: Option<Cgroup>,
@@ -23,6 +23,14 @@ struct Ticks {
     busy: u64,
     steal: u64,
     all: u64,
+}
+
+/// What a process has used so far, in ticks.
+#[derive(Debug)]
+struct Process {
+    name: String,
+    started: u64,
+    ticks: u64,
 }
 
 /// The cgroup of this process whose quota binds: its own or one above.
@@ -38,7 +46,7 @@ struct Cgroup {
 /// As many names of other processes are told.
 const NAMES: usize = 3;
 
-/// A user's ticks count from this share of a core on.
+/// And only those that used this share of a core.
 const TELLING: f64 = 0.05;
 
 impl Sample {
@@ -63,17 +71,21 @@ pub(super) fn others(system: &System, before: &Sample, after: &Sample) -> Findin
     let share = to.busy.saturating_sub(from.busy) as f64 / all as f64;
     let cores = system.allowed().map_or(1, |cores| cores.len()).max(1);
     let of_one = all as f64 / cores as f64;
-    let mut users: Vec<(f64, &str)> = Vec::new();
-    for (pid, (name, ticks)) in &after.processes {
-        let had = before.processes.get(pid).filter(|(had, _)| had == name).map_or(0, |(_, ticks)| *ticks);
-        users.push((ticks.saturating_sub(had) as f64 / of_one, name));
+    let mut by_name: BTreeMap<&str, u64> = BTreeMap::new();
+    for (pid, process) in &after.processes {
+        // The id may be another process's now; its name may change, and a kernel's worker changes it with each task.
+        let earlier = before.processes.get(pid).filter(|earlier| earlier.started == process.started);
+        let had = earlier.map_or(0, |earlier| earlier.ticks);
+        let sum = by_name.entry(&process.name).or_default();
+        *sum = sum.saturating_add(process.ticks.saturating_sub(had));
     }
-    users.retain(|(share, _)| *share >= TELLING);
-    users.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let mut users: Vec<(u64, &str)> = by_name.into_iter().map(|(name, ticks)| (ticks, name)).collect();
+    users.retain(|(ticks, _)| *ticks as f64 >= TELLING * of_one);
+    users.sort_unstable_by_key(|(ticks, _)| std::cmp::Reverse(*ticks));
     let users: Vec<String> = users
         .iter()
         .take(NAMES)
-        .map(|(share, name)| format!("{name} {:.0} % of a core", share * 100.0))
+        .map(|(ticks, name)| format!("{name} {:.0} % of a core", 100.0 * *ticks as f64 / of_one))
         .collect();
     let mut value = format!("{:.0} % of {cores} cores just now", share * 100.0);
     if !users.is_empty() {
@@ -94,8 +106,9 @@ pub(super) fn load(system: &System) -> Finding {
         "load",
         "A machine that was just busy is warm, and its caches and disks are not at rest.",
     );
-    let average = || -> Option<f64> { system.read("proc/loadavg")?.split(' ').next()?.parse().ok() };
-    let (Some(average), Some(cores)) = (average(), system.allowed()) else { return subject.unknown() };
+    let average = || system.read("proc/loadavg")?.split(' ').next()?.parse::<f64>().ok();
+    let average = average().filter(|average| average.is_finite());
+    let (Some(average), Some(cores)) = (average, system.allowed()) else { return subject.unknown() };
     let value = format!("{average:.2} over the last minute, on {} cores", cores.len());
     let advice = "Wait until it has fallen.";
     match average / cores.len().max(1) as f64 {
@@ -254,29 +267,33 @@ fn ticks(stat: &str, cores: &[usize]) -> Option<Ticks> {
         let line = stat.lines().find_map(|line| line.strip_prefix(&name))?;
         // Guests' time, behind these eight, is in that of users.
         let ticks: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).take(8).collect();
-        sum.steal += ticks.get(7).copied().unwrap_or(0);
-        sum.all += ticks.iter().sum::<u64>();
+        sum.steal = sum.steal.saturating_add(ticks.get(7).copied().unwrap_or(0));
+        sum.all = ticks.into_iter().fold(sum.all, u64::saturating_add);
     }
     Some(sum)
 }
 
-fn processes(system: &System) -> BTreeMap<u32, (String, u64)> {
+fn processes(system: &System) -> BTreeMap<u32, Process> {
     let pids = system.list("proc").into_iter().filter_map(|name| name.parse::<u32>().ok());
-    let one = |pid: u32| {
-        let stat = system.read(&format!("proc/{pid}/stat"))?;
-        let (name, rest) = stat.split_once('(')?.1.rsplit_once(')')?;
-        // Fields 14 and 15 of the whole, which is counted from 1.
-        let own: u64 =
-            rest.split_whitespace().skip(11).take(2).filter_map(|word| word.parse::<u64>().ok()).sum();
-        let name = name.chars().map(|c| if c.is_ascii_graphic() { c } else { '?' }).take(15).collect();
-        Some((pid, (name, own)))
-    };
+    let one = |pid: u32| Some((pid, process(&system.read(&format!("proc/{pid}/stat"))?)?));
     pids.filter(|pid| *pid != std::process::id()).filter_map(one).collect()
+}
+
+/// A `/proc/PID/stat`, whose second field may hold anything between its parentheses.
+fn process(stat: &str) -> Option<Process> {
+    let (name, rest) = stat.split_once('(')?.1.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+    Some(Process {
+        name: name.chars().map(|c| if c.is_ascii_graphic() { c } else { '?' }).take(15).collect(),
+        started: field(22)?,
+        ticks: field(14)?.saturating_add(field(15)?),
+    })
 }
 
 fn swapped(system: &System) -> Option<u64> {
     let text = system.read("proc/vmstat")?;
     let number =
         |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
-    Some(number("pswpin ")? + number("pswpout ")?)
+    Some(number("pswpin ")?.saturating_add(number("pswpout ")?))
 }

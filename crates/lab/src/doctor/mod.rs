@@ -109,6 +109,8 @@ impl Subject {
 
     fn found(self, level: Level, value: String, advice: &str) -> Finding {
         let (id, why) = (self.id.to_owned(), self.why.to_owned());
+        // A cgroup may have any name, and a terminal would follow what is in it.
+        let value = value.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
         Finding { id, value, level, advice: advice.to_owned(), mend: None, why }
     }
 }

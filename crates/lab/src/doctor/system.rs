@@ -82,13 +82,16 @@ impl System {
     }
 }
 
-/// Reads `0,2-3`. More than any machine has is garbage.
+/// More cores than any machine has.
+const MOST: usize = 1 << 16;
+
+/// Reads `0,2-3`.
 pub(super) fn cores(text: &str) -> Option<Vec<usize>> {
     let mut cores = Vec::new();
     for part in text.split(',').map(str::trim) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
-        if last >= 1 << 16 {
+        if first > last || last >= MOST || cores.len() >= MOST {
             return None;
         }
         cores.extend(first..=last);

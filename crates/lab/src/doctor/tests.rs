@@ -120,47 +120,59 @@ fn what_is_absent_is_unknown() {
 
 #[test]
 fn garbage_is_unknown_or_told_and_never_a_panic() {
-    let huge = "99999999999999999999999999 18446744073709551615 18446744073709551615 1e999";
-    let long = format!("0::/{}\n4:cpu:/../..\n[[]", "x".repeat(5000));
-    let garbage = [
-        &b""[..],
-        b"\xff\xfe\x00",
-        b"-1",
-        b"-",
-        b"[",
-        b"]x[",
-        b":",
-        b"0-",
-        b"3-1",
-        b"()",
-        b"nan inf",
-        b"cpu0 x",
+    let most = u64::MAX;
+    let huge = format!(
+        "cpu0 {most} {most} {most} {most} {most} {most} {most} {most}\ncpu1 {most} {most}\n{most}0 {most}"
+    );
+    let long = format!("0::/{}\n4:cpu:/../..\n[[]0-65535,0-65535", "x".repeat(5000));
+    let few = ["-1", "nan inf", &huge, &long];
+    let more = [
+        "",
+        "-",
+        "[",
+        "]x[",
+        ":",
+        "0-",
+        "3-1",
+        "()",
+        "CapEff: zz\nCpus_allowed_list: 0-99999999",
+        "\u{1b}[31m",
     ];
-    for text in garbage.into_iter().chain([huge.as_bytes(), long.as_bytes()]) {
-        // All files at once, and each in an otherwise good system.
-        let all = Tree::new(QUIET);
-        QUIET.iter().for_each(|(path, _)| all.write(path, text));
-        all.write("proc/77/stat", text);
-        all.examined(&[]);
-        for (path, good) in QUIET {
-            all.write(path, good.as_bytes());
-            all.examined(&[(path, std::str::from_utf8(text).unwrap_or("?"))]);
-        }
+    for text in few.into_iter().chain(more) {
+        let tree = Tree::new(QUIET);
+        QUIET.iter().for_each(|(path, _)| tree.write(path, text.as_bytes()));
+        tree.write("proc/77/stat", text.as_bytes());
+        let found = tree.examined(&[]);
+        assert!(found.values().all(|finding| !finding.value.contains('\u{1b}')), "{text:?}");
+    }
+    let tree = Tree::new(QUIET);
+    for (path, good) in QUIET {
+        few.iter().for_each(|text| drop(tree.examined(&[(path, text)])));
+        tree.write(path, b"\xff\xfe\x00");
+        tree.examined(&[]);
+        tree.write(path, good.as_bytes());
     }
 }
 
 #[test]
 fn others_are_named_with_what_they_use() {
-    let process = |ticks: u64| format!("9 (cargo build) R 1 9 9 0 -1 0 1 2 3 4 {ticks} 0 0 0 20 0 1 0 5 0 0");
+    let process = |pid: u32, name: &str, ticks: u64, started: u64| {
+        format!("{pid} ({name}) R 1 9 9 0 -1 0 1 2 3 4 {ticks} 0 0 0 20 0 1 0 {started} 0 0")
+    };
     let tree = Tree::new(&[
         ("proc/self/status", "Cpus_allowed_list:\t0-1\n"),
         ("proc/stat", STAT),
-        ("proc/9/stat", &process(500)),
-        ("proc/10/stat", "10 (quiet) S 1 9 9 0 -1 0 1 2 3 4 9999 0 0 0 20 0 1 0 5 0 0"),
+        ("proc/9/stat", &process(9, "a worker:1", 500, 5)),
+        ("proc/10/stat", &process(10, "quiet", 9999, 5)),
+        ("proc/11/stat", &process(11, "ended", 9999, 5)),
         ("proc/loadavg", "1.60 0.5 0.1 1/1 1"),
     ]);
     let later = "cpu0 150 0 100 850 0 0 0 0 0 0\ncpu1 100 0 100 896 0 0 0 4 0 0\n";
-    let found = tree.examined(&[("proc/stat", later), ("proc/9/stat", &process(545))]);
+    let found = tree.examined(&[
+        ("proc/stat", later),
+        ("proc/9/stat", &process(9, "cargo build", 530, 5)),
+        ("proc/11/stat", &process(11, "cargo build", 15, 99)),
+    ]);
     expect(&found, "others", Level::Bad, "25 % of 2 cores just now: cargo?build 45 % of a core");
     assert!(!found["others"].value.contains("quiet"), "{:?}", found["others"]);
     expect(&found, "steal", Level::Bad, "2.0 % just now, 0.2 % since boot");
