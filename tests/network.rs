@@ -189,6 +189,34 @@ fn a_transfer_is_whole_though_packets_are_lost_and_none_is_larger_than_the_mtu()
     assert_eq!(there.packets_in, sum, "{there:?}");
 }
 
+#[test]
+fn a_relay_that_cannot_start_or_ends_early_is_an_error_with_its_words() {
+    let mut relay = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .arg("delay-relay")
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    relay.stdin.take().unwrap().write_all(b"{\"legs\": []}\n").unwrap();
+    let ended = relay.wait_with_output().unwrap();
+    let words = String::from_utf8(ended.stderr).unwrap();
+    assert!(ended.status.code() == Some(1) && words.contains("missing field `rtt_ms`"), "{words}");
+    if !possible() {
+        return;
+    }
+    let delayed = Network { rtt_ms: 10.0, ..veth() };
+    let net = set_up(delayed);
+    let Some(pid) = net.relay_pid() else { return };
+    let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let error = net.finish().unwrap_err().to_string();
+    assert!(error.starts_with("network: the delay relay ended"), "{error}");
+    let core = allowed_cores().unwrap()[0];
+    let nowhere = RelayPlace { weir: Path::new("/no/such/weir"), core, seed: 1 };
+    let error = Net::set_up(&delayed, &nowhere).unwrap_err().to_string();
+    assert!(error.starts_with("network: the delay relay") && error.contains("/no/such/weir"), "{error}");
+}
+
 /// What is there of a lab with this pid.
 fn namespaces_of(pid: u32) -> Vec<String> {
     let prefix = format!("weir-{pid}-");
