@@ -1,31 +1,46 @@
-//! Networks of namespaces, with round-trip time and loss on the way. They need root and /dev/net/tun, and are skipped
-//! without.
+//! Networks of namespaces, with round-trip time and loss on the way. They need root, /dev/net/tun and `ip`,
+//! and are skipped without.
 
+mod common;
+
+use common::peer;
 use socket2::{Domain, Socket, Type};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use weir_lab::net::{
     Between, DirectionReport, Emulation, Kind, Net, NetReport, Network, Place, RelayPlace, clean_dead,
 };
 use weir_lab::process::allowed_cores;
+use weir_load::result::LoadResult;
 
 const PORT: u16 = 8080;
 
 /// Whether this machine lets us; else it is said why not.
 fn possible() -> bool {
-    let missing = if !rustix::process::geteuid().is_root() {
-        "root"
-    } else if !Path::new("/dev/net/tun").exists() {
-        "/dev/net/tun"
-    } else {
-        return true;
-    };
-    println!("skipped: {missing} is missing");
-    false
+    static MISSING: OnceLock<Option<String>> = OnceLock::new();
+    let missing = MISSING.get_or_init(|| {
+        if peer("ip").is_none() {
+            return Some("ip (iproute2) is missing".into());
+        }
+        if !Path::new("/dev/net/tun").exists() {
+            return Some("/dev/net/tun is missing".into());
+        }
+        let refused = Net::set_up(&veth(), &relay_place()).err()?.to_string();
+        refused.contains("needs root").then_some(refused)
+    });
+    if let Some(missing) = missing {
+        println!("skipped: {missing}");
+    }
+    missing.is_none()
+}
+
+fn relay_place() -> RelayPlace<'static> {
+    RelayPlace { weir: Path::new(env!("CARGO_BIN_EXE_weir")), core: allowed_cores().unwrap()[0], seed: 1 }
 }
 
 fn veth() -> Network {
@@ -33,9 +48,7 @@ fn veth() -> Network {
 }
 
 fn set_up(network: Network) -> Net {
-    let core = allowed_cores().unwrap()[0];
-    let place = RelayPlace { weir: Path::new(env!("CARGO_BIN_EXE_weir")), core, seed: 1 };
-    Net::set_up(&network, &place).unwrap()
+    Net::set_up(&network, &relay_place()).unwrap()
 }
 
 /// A listener in its namespace.
@@ -187,6 +200,83 @@ fn a_transfer_is_whole_though_packets_are_lost_and_none_is_larger_than_the_mtu()
     assert!(there.packets_in > 10_000 && there.lost > 0, "{there:?}");
     let sum = there.packets_out + there.lost + there.overflow + there.refused + there.left;
     assert_eq!(there.packets_in, sum, "{there:?}");
+}
+
+#[test]
+fn a_relay_that_cannot_start_or_ends_early_is_an_error_with_its_words() {
+    let mut relay = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .arg("delay-relay")
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    relay.stdin.take().unwrap().write_all(b"{\"legs\": []}\n").unwrap();
+    let ended = relay.wait_with_output().unwrap();
+    let words = String::from_utf8(ended.stderr).unwrap();
+    assert!(ended.status.code() == Some(1) && words.contains("missing field `rtt_ms`"), "{words}");
+    if !possible() {
+        return;
+    }
+    let delayed = Network { rtt_ms: 10.0, ..veth() };
+    let net = set_up(delayed);
+    let Some(pid) = net.relay_pid() else { return };
+    let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let error = net.finish().unwrap_err().to_string();
+    assert!(error.starts_with("network: the delay relay ended"), "{error}");
+    let nowhere = RelayPlace { weir: Path::new("/no/such/weir"), ..relay_place() };
+    let error = Net::set_up(&delayed, &nowhere).unwrap_err().to_string();
+    assert!(error.starts_with("network: the delay relay") && error.contains("/no/such/weir"), "{error}");
+}
+
+/// A program behind its prefix, which is killed at the end.
+struct Started(Child);
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn weir(prefix: &[String], words: &str) -> Command {
+    let mut command = Command::new(&prefix[0]);
+    command.args(&prefix[1..]).arg(env!("CARGO_BIN_EXE_weir")).args(words.split(' '));
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    command
+}
+
+fn started(net: &Net, prefix: &[String], words: &str, place: Place, address: &str) -> Started {
+    let started = Started(weir(prefix, words).spawn().unwrap());
+    let accepts = || net.inside(place, || TcpStream::connect((address, PORT)).is_ok()).unwrap();
+    wait_until(words, accepts);
+    started
+}
+
+#[test]
+fn requests_go_from_the_load_engine_through_the_gateway_to_the_origin_and_back() {
+    if !possible() {
+        return;
+    }
+    let net = set_up(Network { rtt_ms: 20.0, ..veth() });
+    let (gateway, origin) = (net.gateway_address(), net.origin_address());
+    let words = format!("origin --listen http://{origin}:{PORT} --workers 1");
+    let _origin = started(&net, &net.origin_prefix(), &words, Place::Origin, origin);
+    let words = format!("serve --listen http://{gateway}:{PORT} --to http://{origin}:{PORT} --workers 1");
+    let serving = started(&net, &net.gateway_prefix(), &words, Place::Gateway, gateway);
+    let pid = serving.0.id();
+    let words =
+        format!("load http://{gateway}:{PORT}/bytes/1000 -c 2 -t 1 -d 500ms --pid gateway={pid} --json -");
+    let ended =
+        weir(&net.load_prefix(), &words).stdout(Stdio::piped()).stderr(Stdio::piped()).output().unwrap();
+    let result: LoadResult = serde_json::from_slice(&ended.stdout).unwrap_or_else(|_| panic!("{ended:?}"));
+    assert!(result.requests > 0 && result.errors.is_empty(), "{ended:?}");
+    assert!(
+        result.response.mean_us >= 20_000.0,
+        "{} us through a round trip of 20 ms",
+        result.response.mean_us
+    );
+    assert!(result.servers[0].cost.cpu_us > 0.0, "the gateway is accounted by its pid");
 }
 
 /// What is there of a lab with this pid.

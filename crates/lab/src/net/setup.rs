@@ -4,7 +4,7 @@ use super::description::{Kind, Network};
 use super::namespaces::{Namespace, clean_dead, ip, next_number, run};
 use super::relay::{Leg, Settings};
 use super::relay_process::RelayProcess;
-use super::report::{Emulation, NetReport};
+use super::report::{Emulation, NetReport, RelayReport};
 use crate::error::LabError;
 use std::fs;
 use std::path::Path;
@@ -152,7 +152,7 @@ impl Net {
             network: self.network,
             emulation: self.emulation,
             congestion_control: self.congestion_control.take(),
-            fault: relay.as_ref().and_then(|report| report.fault()),
+            fault: relay.as_ref().and_then(RelayReport::fault),
             relay,
         })
     }
