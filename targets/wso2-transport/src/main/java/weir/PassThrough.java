@@ -74,7 +74,7 @@ public final class PassThrough {
         listener.setPort(settings.number("listen-port"));
         listener.setVersion("1.1");
         listener.setSocketIdleTimeout(IDLE_MS);
-        // A length stays a length and chunks stay chunks, in both directions.
+        // An answer's length stays a length, and chunks stay chunks.
         listener.setChunkConfig(ChunkConfig.AUTO);
         listener.setKeepAliveConfig(KeepAliveConfig.AUTO);
         if (settings.tls("client-side")) {
