@@ -106,10 +106,10 @@ pub(crate) fn all(plan: &Plan, cells: &[(&Cell, Vec<&RunRecord>)]) -> Vec<Compar
                 found.push(one(metric, cell, None, [(&cell.name, runs), (baseline, of_baseline)]));
             }
         }
-        for compare in plan.experiment.compare.iter().filter(|_| !cell.is_again()) {
-            let Compare { factor, baseline } = compare;
+        for compare in plan.experiment.compare.iter().filter(|one| !cell.is_again() && cell.has(&one.cell)) {
+            let Compare { factor, baseline, .. } = compare;
             let Some(level) = cell.level(factor).filter(|level| level != baseline) else { continue };
-            let wanted = Selector::from([(factor.clone(), baseline.clone())]);
+            let wanted = Selector::from_iter([(factor.clone(), baseline.clone())]);
             let Some((_, of_baseline)) = cells.iter().find(|(other, _)| cell.is_but_for(other, &wanted))
             else {
                 continue;

@@ -2,7 +2,7 @@
 
 use super::check::{self, Blame};
 use super::factor::{self, canonical};
-use super::{Claim, Compare, Experiment, Level, Precision, Selector, Stop, load_table};
+use super::{Claim, Compare, Experiment, Level, Precision, Stop, load_table};
 use crate::error::ConfigError;
 use crate::options::RunOptions;
 use serde::{Deserialize, Serialize};
@@ -184,10 +184,11 @@ impl Document {
                 ));
             }
         };
-        let claims = self.claims.iter().cloned().map(canonical_claim).collect();
+        let claims = self.claims.clone();
         let of_compare = |compare: &Compare| Compare {
             factor: canonical(&compare.factor).to_owned(),
             baseline: compare.baseline.clone(),
+            cell: compare.cell.clone(),
         };
         Ok(Experiment {
             name,
@@ -209,13 +210,6 @@ impl Document {
             quick: options.quick,
         })
     }
-}
-
-fn canonical_claim(claim: Claim) -> Claim {
-    let keys = |selector: Selector| -> Selector {
-        selector.into_iter().map(|(key, level)| (canonical(&key).to_owned(), level)).collect()
-    };
-    Claim { cell: keys(claim.cell), against: claim.against.map(keys), ..claim }
 }
 
 impl Quick {

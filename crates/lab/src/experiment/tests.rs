@@ -268,6 +268,7 @@ fn comparisons_are_of_factors_that_there_are() {
     assert_eq!(parse("factor = 'mode'\nbaseline = 'h1c-h1c'\n").expect("is read").compare.len(), 1);
     let error = parse("factor = 'mode'\nbaseline = 'h1'\n").expect_err("is refused");
     assert_eq!(error, "e.toml:28: compare.0: mode: `h1`: allowed are h1c, h1c-h1c, h1-h1c");
-    let error = parse("factor = 'target'\nbaseline = 'fast'\n").expect_err("is refused");
-    assert!(error.contains("the targets are compared with `baseline`"), "{error}");
+    let error =
+        parse("factor = 'mode'\nbaseline = 'h1c'\ncell = { target = 'x' }\n").expect_err("is refused");
+    assert_eq!(error, "e.toml:31: compare.0.cell: target: `x`: allowed are direct, fast, slow");
 }
