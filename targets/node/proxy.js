@@ -55,8 +55,8 @@ function serve() {
       servername: 'localhost',
     }),
   });
-  // The agent asks for each request which of its pools it belongs to, and puts all options of TLS into the answer. There
-  // is one upstream.
+  // The agent asks for each request which of its pools it belongs to, and puts all options of TLS into the answer.
+  // There is one upstream.
   agent.getName = () => 'upstream';
   const upstream = {
     agent,
