@@ -159,7 +159,7 @@ fn a_wrong_description_is_a_row_and_an_exit_code() {
         ended.stdout
     );
     let flowing = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    let message = ":18: settings.pool.default: `1.5` is a float: allowed is an integer or a string";
+    let message = ":17: settings.pool.default: `1.5` is a float: allowed is an integer or a string";
     assert!(flowing.contains(message), "{}", ended.stdout);
     let nowhere = Weir::run(&["targets", "--directory", "/no/such"]);
     assert_eq!(nowhere.code, Some(2));

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds main.go into WEIR_INSTALL with the Go on the PATH, whose version is the target's: `newest` has no other meaning.
+# Builds main.go into WEIR_INSTALL with the Go on the PATH, whose version is the target's.
 set -euo pipefail
 
 command -v go >/dev/null || { echo "go: Go is not on the PATH" >&2; exit 1; }

@@ -21,11 +21,11 @@ mkdir -p "$build"
 
 aws_lc "$aws_lc"
 if [[ ${1-} == newest ]] && debian_source nginx . testing unstable experimental; then
-    source=$source_directory configure=./configure
+    source=$source_directory version=$source_version configure=./configure
 else
     step "fetching nginx-src $nginx"
     crate nginx-src "$nginx"
-    source=$crate_directory/nginx configure=./auto/configure
+    source=$crate_directory/nginx version=${crate_version#*+} configure=./auto/configure
 fi
 
 # AWS-LC lacks this one function. nginx asks it for the name in a resumed session to compare it with the one in the
@@ -35,7 +35,7 @@ cat >"$build/aws-lc.h" <<'HEADER'
 HEADER
 grep -q SSL_SESSION_get0_hostname "$aws_lc_directory/include/openssl/ssl.h" && : >"$build/aws-lc.h"
 
-step "building nginx from ${source##*/nginx-}"
+step "building nginx $version"
 cd "$source"
 # Rewriting and compression, which would need further libraries, are not used. -O2 is what distributions build with.
 quietly "$build/nginx-configure.log" "$configure" --prefix="$WEIR_INSTALL" --with-http_ssl_module \

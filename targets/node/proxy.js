@@ -17,14 +17,18 @@ if (settings.workers > 1 && cluster.isPrimary) {
   // A returning client resumes on whichever worker it lands.
   const env = { TICKET_KEYS: crypto.randomBytes(48).toString('hex') };
   for (let worker = 0; worker < settings.workers; worker++) cluster.fork(env);
+  let ending = false;
+  // It ends itself when the last of them has.
   const end = () => {
+    ending = true;
     for (const worker of Object.values(cluster.workers)) worker.process.kill();
-    process.exit();
   };
   process.on('SIGTERM', end);
-  // A worker ends only with the others, so this is a fault.
   cluster.on('exit', (worker, code, signal) => {
+    if (ending) return;
+    // A worker ends only with the others, so this is a fault.
     console.error(`worker ${worker.id} ended: ${signal ?? code}`);
+    process.exitCode = 1;
     end();
   });
 } else {
@@ -55,8 +59,8 @@ function serve() {
       servername: 'localhost',
     }),
   });
-  // The agent asks for each request which of its pools it belongs to, and puts all options of TLS into the answer. There
-  // is one upstream.
+  // The agent asks for each request which of its pools it belongs to, and puts all options of TLS into the answer.
+  // There is one upstream.
   agent.getName = () => 'upstream';
   const upstream = {
     agent,
