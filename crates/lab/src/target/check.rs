@@ -18,6 +18,9 @@ use std::time::Duration;
 /// How long a check may take: a JVM on a busy machine needs some seconds.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
+/// Whether a target accepted its configuration; the error is what it said.
+type Accepted = Result<(), String>;
+
 /// What targets said about their configurations.
 #[derive(Clone, Debug, Default)]
 pub struct Checks {
@@ -64,7 +67,7 @@ pub fn check(directory: &Path, wanted: &[String]) -> Result<Checks, LabError> {
 }
 
 /// What the target says to each of its modes.
-fn each_mode(target: &Target, values: &Values) -> Result<Vec<(String, Result<(), String>)>, LabError> {
+fn each_mode(target: &Target, values: &Values) -> Result<Vec<(String, Accepted)>, LabError> {
     let system = |action| move |source| LabError::System { action, source };
     let place = tempfile::tempdir().map_err(system("making a temporary directory"))?;
     issue_certificate(&SAMPLE_TLS, place.path())?;

@@ -98,9 +98,8 @@ fn what_cannot_run_here_is_absent_and_says_why() {
         why("files", "requires = ['sh', 'no-such', '/no/such']\nabsent = 'ask Bob'\nfiles"),
         "no-such is not on the PATH, /no/such is not there; ask Bob"
     );
-    let scripted =
-        format!("requires = '{{{{installed}}}}/no'\ninstall = {{ script = 'i.sh', takes = '1 s' }}\nfiles");
-    let scripted = why("files", &scripted);
+    let scripted = "requires = '{{installed}}/no'\ninstall = { script = 'i.sh', takes = '1 s' }\nfiles";
+    let scripted = why("files", scripted);
     assert!(
         scripted.ends_with("/fast/no is not there; get it with `weir targets install fast`"),
         "{scripted}"
