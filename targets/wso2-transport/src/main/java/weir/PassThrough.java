@@ -108,7 +108,7 @@ public final class PassThrough {
         side.setScheme("https");
         side.setSSLProtocol("TLS");
         side.setParameters(List.of(new Parameter("sslEnabledProtocols", "TLSv" + settings.text("tls-version")),
-                new Parameter("ciphers", settings.text("suite"))));
+                new Parameter("ciphers", settings.suite())));
     }
 
     private static String version() throws IOException {

@@ -51,6 +51,19 @@ final class Settings {
         };
     }
 
+    /** The suite by the JDK's name for it, which is the standard's. */
+    String suite() {
+        return switch (text("suite")) {
+            case "aes128-gcm-sha256" -> "TLS_AES_128_GCM_SHA256";
+            case "aes256-gcm-sha384" -> "TLS_AES_256_GCM_SHA384";
+            case "chacha20-poly1305-sha256" -> "TLS_CHACHA20_POLY1305_SHA256";
+            case "ecdhe-ecdsa-aes128-gcm-sha256" -> "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256";
+            case "ecdhe-ecdsa-aes256-gcm-sha384" -> "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384";
+            case "ecdhe-ecdsa-chacha20-poly1305" -> "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256";
+            default -> throw new IllegalArgumentException("--suite " + text("suite") + ": not one that Weir names");
+        };
+    }
+
     /** The group by the JDK's name for it. */
     String group() {
         return switch (text("group")) {
