@@ -56,6 +56,7 @@ impl Setup {
         let targets =
             target::find(&experiment.targets(), &directory, &sample_values(&weir, &conditions.tls))?;
         experiment.check_settings(&targets)?;
+        experiment.check_network(&targets)?;
         let allowed = allowed_cores()?;
         let placement = Placement::choose(&conditions.cores, &allowed);
         Ok(Self { weir, experiment, text, targets, placement, allowed })

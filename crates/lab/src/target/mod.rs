@@ -133,6 +133,11 @@ impl Target {
         Ok(values)
     }
 
+    /// Whether it can be told on which address to listen, as a network of its own needs.
+    pub fn listens_anywhere(&self) -> bool {
+        self.description.ready.as_ref().is_none_or(|ready| ready.connect.contains("{{listen_address}}"))
+    }
+
     /// Renders what a run in `mode` needs; `None` when the target is no process. A setting without a value has its default.
     pub fn prepare(&self, mode: Mode, values: &Values) -> Result<Option<Prepared>, LabError> {
         let description = &self.description;
