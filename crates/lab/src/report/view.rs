@@ -1,0 +1,369 @@
+//! From plan, summary and runs to what the page shows. What the experiment's model is like is known here alone.
+
+use super::chart::palette::Look;
+use super::chart::percentiles;
+use super::chart::plot::Point;
+use super::markup::quote;
+use super::model::{
+    About, Cell, Comparison, Curve, Family, Group, InvalidRun, Outcome, Report, Reproduction, Subject,
+};
+use super::sections::seconds::LEAST;
+use crate::comparison::{self, Metric, Verdict};
+use crate::experiment::{AGAIN, Load, Mode};
+use crate::plan::{self, Plan};
+use crate::run::RunRecord;
+use crate::stats;
+use crate::summary::{CellSummary, Summary, by_cell, latencies};
+use crate::table::{groups, labels};
+use std::collections::BTreeMap;
+
+/// Points of a course at most; longer windows have several seconds in each.
+const COURSE: usize = 120;
+
+type Runs<'a> = [(&'a plan::Cell, Vec<&'a RunRecord>)];
+
+/// Everything that the page shows.
+pub(crate) fn report(
+    plan: &Plan,
+    summary: &Summary,
+    records: &[RunRecord],
+    settings: &[(String, String)],
+) -> Report {
+    let view = View { plan, summary, subjects: subjects(plan, summary), vary: Vary::of(plan) };
+    let runs = by_cell(plan, records);
+    Report {
+        name: plan.experiment.name.clone(),
+        question: plan.experiment.description.clone(),
+        quick: None,
+        labels: labels(plan, summary),
+        constants: view.vary.constants(plan),
+        analysis: Vec::new(),
+        groups: view.groups(&runs),
+        families: view.families(),
+        claims: Vec::new(),
+        invalid: records.iter().filter(|run| !run.validity.is_valid()).map(invalid).collect(),
+        reproductions: runs.iter().map(|(cell, runs)| reproduction(plan, cell, runs)).collect(),
+        targets: targets(summary, settings),
+        machine: machine(plan, summary),
+        findings: Vec::new(),
+        subjects: view.subjects,
+    }
+}
+
+/// What differs between the cells of an experiment.
+struct Vary {
+    users: bool,
+    bytes: bool,
+    case: bool,
+}
+
+impl Vary {
+    fn of(plan: &Plan) -> Self {
+        let vary = |differs: fn(&plan::Cell, &plan::Cell) -> bool| {
+            plan.cells.windows(2).any(|pair| differs(&pair[0], &pair[1]))
+        };
+        Self {
+            users: vary(|left, right| left.connections != right.connections),
+            bytes: vary(|left, right| left.bytes != right.bytes),
+            case: vary(|left, right| left.case != right.case),
+        }
+    }
+
+    /// The factors that all cells share.
+    fn constants(&self, plan: &Plan) -> String {
+        let Some(cell) = plan.cells.first() else { return String::new() };
+        let users = (!self.users).then(|| format!("{} connections", cell.connections));
+        let case = (!self.case && cell.case.is_handshake()).then(|| cell.case.to_string());
+        let bytes = (!self.bytes).then(|| format!("{} bytes", cell.bytes));
+        users.into_iter().chain(case).chain(bytes).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The factors of a group that differ from other groups', but for mode, users and load.
+    fn conditions(&self, group: &plan::Group) -> String {
+        let case = self.case.then(|| group.case.to_string());
+        let bytes = self.bytes.then(|| format!("{} bytes", group.bytes));
+        case.into_iter().chain(bytes).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The name of a row: all that differs but the load.
+    fn row(&self, mode: Mode, group: &plan::Group) -> String {
+        let users = self.users.then(|| format!("{} connections", group.connections));
+        let conditions = Some(self.conditions(group)).filter(|words| !words.is_empty());
+        [mode.to_string()].into_iter().chain(users).chain(conditions).collect::<Vec<_>>().join(", ")
+    }
+}
+
+struct View<'a> {
+    plan: &'a Plan,
+    summary: &'a Summary,
+    subjects: Vec<Subject>,
+    vary: Vary,
+}
+
+/// The targets in the order of their first cell; the second of the A/A pair looks like its target.
+fn subjects(plan: &Plan, summary: &Summary) -> Vec<Subject> {
+    let mut names: Vec<&plan::Cell> = Vec::new();
+    for cell in &plan.cells {
+        if !names.iter().any(|seen| seen.name == cell.name) {
+            names.push(cell);
+        }
+    }
+    let mut subjects: Vec<Subject> = Vec::new();
+    let mut next = 0;
+    for cell in names {
+        let of = cell.name.strip_suffix(AGAIN).filter(|_| cell.name != cell.target);
+        let pair = of.and_then(|name| subjects.iter().find(|subject| subject.name == name));
+        let look = match pair {
+            Some(subject) => Look { is_again: true, ..subject.look },
+            None => {
+                next += 1;
+                Look { place: next - 1, is_again: false }
+            }
+        };
+        subjects.push(Subject {
+            name: cell.name.clone(),
+            version: summary.machine.versions.get(&cell.target).cloned().unwrap_or_default(),
+            look,
+            is_baseline: plan.baseline.as_ref() == Some(&cell.name),
+        });
+    }
+    subjects
+}
+
+impl View<'_> {
+    fn subject(&self, name: &str) -> usize {
+        self.subjects.iter().position(|subject| subject.name == name).unwrap_or(0)
+    }
+
+    fn look(&self, name: &str) -> Look {
+        self.subjects
+            .get(self.subject(name))
+            .map_or(Look { place: 0, is_again: false }, |subject| subject.look)
+    }
+
+    /// All groups, those of each load in the experiment's order of modes.
+    fn groups(&self, runs: &Runs<'_>) -> Vec<Group> {
+        let mut all = Vec::new();
+        let any_gateway = self.plan.cells.iter().any(|cell| cell.mode.upstream().is_some());
+        for group in groups(self.plan) {
+            for load in [Load::EqualRate, Load::Saturated] {
+                let group = plan::Group { load, ..group.clone() };
+                let own: Vec<_> = runs.iter().filter(|(cell, _)| cell.group() == group).collect();
+                if own.is_empty() {
+                    continue;
+                }
+                let cells: Vec<Cell> = own.iter().filter_map(|(cell, _)| self.cell(cell)).collect();
+                let has_curves = group.mode.upstream().is_some() || !any_gateway;
+                all.push(Group {
+                    mode: group.mode.to_string(),
+                    mode_words: group.mode.describe(),
+                    users: group.connections,
+                    conditions: self.vary.conditions(&group),
+                    users_vary: self.vary.users,
+                    is_saturated: load == Load::Saturated,
+                    rate: own.iter().find_map(|(cell, _)| self.plan.rate(cell)),
+                    unit: group.case.unit(),
+                    cells,
+                    curves: if has_curves { self.curves(&group, runs) } else { Vec::new() },
+                    courses: own.iter().filter_map(|(cell, runs)| self.course(cell, runs)).collect(),
+                });
+            }
+        }
+        all
+    }
+
+    fn cell(&self, cell: &plan::Cell) -> Option<Cell> {
+        let found: &CellSummary = self.summary.cell(&cell.name, cell, cell.load)?;
+        Some(Cell {
+            subject: self.subject(&cell.name),
+            has_gateway: cell.mode.upstream().is_some(),
+            per_second: found.per_second(),
+            mean_us: found.mean_us,
+            p50_us: found.p50_us,
+            p99_us: found.p99_us,
+            error_ratio: found.error_ratio,
+            cpu_us: found.cpu_us(),
+            cpu_interval: found.cpu_us_interval(),
+            origin_cpu_us: found.origin_cpu_us(),
+            load_cpu_us: found.load_cpu_us(),
+            utilisation: found.utilisation,
+            rss_kib: found.rss_kib,
+            limit: found.limit.map(|limit| limit.to_string()),
+            valid_runs: found.blocks,
+            runs: found.blocks + found.invalid_runs,
+            validity: found.validity.to_string(),
+        })
+    }
+
+    /// The latencies of a group, and without a gateway the least that a client can see on this machine.
+    fn curves(&self, group: &plan::Group, runs: &Runs<'_>) -> Vec<Curve> {
+        let direct = plan::Group { mode: group.mode.without_gateway(), ..group.clone() };
+        let shown = runs.iter().filter(|(cell, _)| cell.group() == *group || cell.group() == direct);
+        let curve = |(cell, runs): &(&plan::Cell, Vec<&RunRecord>)| {
+            let valid = valid(runs);
+            let all = latencies(&valid)?;
+            let loads = valid.iter().filter_map(|run| run.observation.load.as_ref());
+            let known = loads.filter_map(|load| load.response.censored_from_us).fold(f64::INFINITY, f64::min);
+            let points = percentiles::curve(|quantile| all.quantile_us(quantile).filter(|us| *us < known));
+            Some(Curve { name: cell.name.clone(), look: self.look(&cell.name), points })
+        };
+        shown.filter_map(curve).filter(|curve| !curve.points.is_empty()).collect()
+    }
+
+    /// The median over the valid runs of each second.
+    fn course(&self, cell: &plan::Cell, runs: &[&RunRecord]) -> Option<Curve> {
+        let (handshakes, saturated) = (cell.case.is_handshake(), cell.load == Load::Saturated);
+        let mut by_second: BTreeMap<usize, (f64, Vec<f64>)> = BTreeMap::new();
+        for load in valid(runs).iter().filter_map(|run| run.observation.load.as_ref()) {
+            for (index, second) in load.seconds.iter().enumerate() {
+                let next = load.seconds.get(index + 1).map_or(load.window_s, |next| next.at_s);
+                let width = next - second.at_s;
+                let count = if handshakes { second.handshakes } else { second.requests };
+                let value = if saturated { Some(count as f64 / width) } else { second.p50_us };
+                // What is left of a window that is not whole seconds is too short to be put beside them.
+                if let Some(value) = value.filter(|_| width > 0.9) {
+                    by_second.entry(index).or_insert((second.at_s, Vec::new())).1.push(value);
+                }
+            }
+        }
+        let seconds: Vec<(f64, f64)> =
+            by_second.into_values().filter_map(|(at, values)| Some((at, stats::median(&values)?))).collect();
+        if seconds.len() < LEAST {
+            return None;
+        }
+        let points = seconds.chunks(seconds.len().div_ceil(COURSE)).map(|chunk| {
+            let values = || chunk.iter().map(|(_, value)| *value);
+            let mean = values().sum::<f64>() / chunk.len() as f64;
+            let y = if saturated { mean } else { values().fold(0.0, f64::max) };
+            Point { x: chunk[0].0, y, ..Point::default() }
+        });
+        Some(Curve { name: cell.name.clone(), look: self.look(&cell.name), points: points.collect() })
+    }
+
+    /// By metric and load, as they are sorted: CPU at the equal rate comes first where there is one.
+    fn families(&self) -> Vec<Family> {
+        let mut families: BTreeMap<(Load, Metric), Vec<Comparison>> = BTreeMap::new();
+        for one in &self.summary.comparisons {
+            families.entry((one.load, one.metric)).or_default().push(self.comparison(one));
+        }
+        let family = |((load, metric), comparisons): ((Load, Metric), Vec<Comparison>)| {
+            let at = match load {
+                Load::EqualRate => "at one equal rate",
+                Load::Saturated => "at saturation",
+            };
+            let whose = if metric.is_cpu() { " (the gateway's)" } else { "" };
+            let title = format!("{}{whose}, {at}", metric.title());
+            Family { title, is_less_better: !metric.is_rate(), comparisons }
+        };
+        families.into_iter().map(family).collect()
+    }
+
+    fn comparison(&self, one: &comparison::Comparison) -> Comparison {
+        let comparison::Comparison { case, mode, connections, bytes, load, .. } = *one;
+        let group = plan::Group { case, mode, connections, bytes, load };
+        let outcome = match (one.verdict, one.ratio) {
+            (Verdict::Different, Some(ratio)) if (ratio < 1.0) != one.metric.is_rate() => Outcome::Better,
+            (Verdict::Different, _) => Outcome::Worse,
+            (Verdict::Equivalent, _) => Outcome::Equivalent,
+            (Verdict::Undecided, _) => Outcome::Undecided,
+        };
+        Comparison {
+            mode: mode.to_string(),
+            group: self.vary.row(mode, &group),
+            target: one.target.clone(),
+            look: self.look(&one.target),
+            baseline: one.baseline.clone(),
+            is_aa: one.aa,
+            ratio: one.ratio,
+            interval: one.low.zip(one.high),
+            coverage: one.coverage,
+            p_value: one.p_adjusted.or(one.p_value).filter(|_| one.low.is_some()),
+            blocks: one.blocks,
+            outcome,
+            words: one.verdict_text(self.plan.experiment.margin),
+        }
+    }
+}
+
+fn valid<'a>(runs: &[&'a RunRecord]) -> Vec<&'a RunRecord> {
+    runs.iter().copied().filter(|run| run.validity.is_valid()).collect()
+}
+
+fn invalid(run: &RunRecord) -> InvalidRun {
+    InvalidRun { id: run.run.id.clone(), why: run.validity.to_string() }
+}
+
+fn reproduction(plan: &Plan, cell: &plan::Cell, runs: &[&RunRecord]) -> Reproduction {
+    let mut commands = command(plan, cell);
+    for process in runs.last().iter().flat_map(|run| &run.observation.processes) {
+        let cores = crate::placement::list(&process.cores);
+        let words: Vec<String> = process.command.iter().map(|word| quote(word)).collect();
+        commands.push_str(&format!("\n\n# {} on core {cores}\n{}", process.role, words.join(" ")));
+    }
+    Reproduction { mode: cell.mode.to_string(), cell: cell.to_string(), commands }
+}
+
+fn command(plan: &Plan, cell: &plan::Cell) -> String {
+    let mut words = vec!["weir run".to_owned(), plan.file.display().to_string()];
+    words.extend(plan.arguments.iter().map(|word| quote(word)));
+    let plan::Cell { target, mode, connections, bytes, load, .. } = cell;
+    let only = format!("target={target},mode={mode},load={load},connections={connections},bytes={bytes}");
+    words.extend(["--only".into(), format!("'{only}'")]);
+    if let Some(rate) = plan.rate(cell) {
+        words.push(format!("--set rate={rate:?}"));
+    }
+    words.push("--blocks 1".into());
+    words.join(" ")
+}
+
+fn targets(summary: &Summary, settings: &[(String, String)]) -> Vec<About> {
+    let machine = &summary.machine;
+    let target = |(name, about): (&String, &String)| {
+        let files = settings.iter().filter(|(file, _)| file.split('.').next() == Some(name));
+        About {
+            title: machine.titles.get(name).unwrap_or(name).clone(),
+            version: machine.versions.get(name).cloned().unwrap_or_default(),
+            about: about.clone(),
+            files: files
+                .map(|(file, text)| (file.trim_end_matches(".txt").to_owned(), text.clone()))
+                .collect(),
+        }
+    };
+    machine.about.iter().map(target).collect()
+}
+
+fn machine(plan: &Plan, summary: &Summary) -> Vec<(&'static str, String)> {
+    let (machine, experiment) = (&summary.machine, &plan.experiment);
+    let virtual_words = if machine.is_virtual { ", virtual" } else { "" };
+    let tls = &experiment.tls;
+    vec![
+        (
+            "processor",
+            format!(
+                "{} ({} cores usable{virtual_words}; {})",
+                machine.cpu,
+                machine.cores.len(),
+                machine.cpu_features.join(" ")
+            ),
+        ),
+        ("kernel, memory", format!("{}, {:.1} GiB", machine.kernel, machine.memory_kib as f64 / 1_048_576.0)),
+        (
+            "TLS",
+            format!(
+                "{} {}, {}, {}, {} tickets",
+                tls.version.name(),
+                tls.suite.name(),
+                tls.group.name(),
+                tls.certificate.signature(),
+                tls.tickets
+            ),
+        ),
+        (
+            "run",
+            format!(
+                "fresh processes, warm-up {} ms, window {} ms, seed {}",
+                experiment.warmup_ms, experiment.window_ms, experiment.seed
+            ),
+        ),
+    ]
+}
