@@ -1,11 +1,11 @@
 //! Comparisons of targets, and the words that may be said about them.
 
-use crate::experiment::{Case, Load, Mode};
-use crate::limit::Limit;
-use crate::plan::{Cell, Plan, Stage};
-use crate::run::{Parts, RunRecord};
-use crate::stats::{self, Estimate, Weight, fdr};
-use crate::summary::usual_limit;
+use crate::experiment::{AGAIN, Case, Compare, Level, Load, Mode, Selector};
+use crate::metric::Metric;
+use crate::pairing::{self, Paired};
+use crate::plan::{Cell, Plan};
+use crate::run::RunRecord;
+use crate::stats::{self, Weight, fdr};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,99 +13,6 @@ use weir_load::result::Latency;
 
 /// The false-discovery rate that a verdict allows.
 const ALPHA: f64 = 0.05;
-
-/// A quantity that is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Metric {
-    /// CPU of the gateway per request.
-    CpuUsPerRequest,
-    /// CPU of the gateway per handshake.
-    CpuUsPerHandshake,
-    /// 99th percentile of the response time.
-    P99Us,
-    /// Rate.
-    RequestsPerSecond,
-    /// Rate of handshakes.
-    HandshakesPerSecond,
-}
-
-impl Metric {
-    /// The two of which one is what an experiment is about.
-    pub const CPU: [Self; 2] = [Self::CpuUsPerRequest, Self::CpuUsPerHandshake];
-
-    /// What is compared under a load: at one equal rate a rate says nothing, at saturation latency is the queue's.
-    pub fn of_load(load: Load, case: Case) -> [Self; 2] {
-        let (cpu, rate) = match case.is_handshake() {
-            false => (Self::CpuUsPerRequest, Self::RequestsPerSecond),
-            true => (Self::CpuUsPerHandshake, Self::HandshakesPerSecond),
-        };
-        match load {
-            Load::EqualRate => [cpu, Self::P99Us],
-            Load::Saturated => [cpu, rate],
-        }
-    }
-
-    /// Whether it is CPU of the gateway.
-    pub fn is_cpu(self) -> bool {
-        Self::CPU.contains(&self)
-    }
-
-    /// Whether more is better.
-    pub fn is_rate(self) -> bool {
-        matches!(self, Self::RequestsPerSecond | Self::HandshakesPerSecond)
-    }
-
-    /// In words.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::CpuUsPerRequest => "CPU per request",
-            Self::CpuUsPerHandshake => "CPU per handshake",
-            Self::P99Us => "p99 response time",
-            Self::RequestsPerSecond => "requests per second",
-            Self::HandshakesPerSecond => "handshakes per second",
-        }
-    }
-
-    fn of_run(self, parts: &Parts<'_>) -> Option<f64> {
-        match self {
-            Self::CpuUsPerRequest => parts.gateway?.cost.cpu_us_per_request,
-            Self::CpuUsPerHandshake => parts.gateway?.cost.cpu_us_per_handshake,
-            Self::P99Us => parts.load.response.p99_us,
-            Self::RequestsPerSecond => Some(parts.load.requests_per_second),
-            Self::HandshakesPerSecond => Some(parts.load.handshakes.per_second),
-        }
-    }
-
-    /// Why these valid runs of a target have no value that could be compared. To leave out just the runs without one
-    /// would be to leave out the worst.
-    fn has_no_value(self, target: &str, runs: &[&RunRecord]) -> Option<String> {
-        if self != Self::P99Us || runs.is_empty() {
-            return None;
-        }
-        let all = || runs.iter().filter_map(|run| run.observation.load.as_ref()).map(|load| &load.response);
-        let bounds = all().filter(|response| is_lower_bound(response, response.p99_us)).count();
-        let few = all().filter(|response| response.p99_us.is_none()).count();
-        match (bounds, few) {
-            (0, 0) => None,
-            (0, _) => {
-                Some(format!("{few} of {} runs of {target} have too few samples for a p99", runs.len()))
-            }
-            _ => {
-                Some(format!("the p99 of {target} is only a lower bound in {bounds} of {} runs", runs.len()))
-            }
-        }
-    }
-
-    /// Whether runs with such a limit tell something about the target.
-    fn is_supported(self, load: Load, limit: Option<Limit>) -> bool {
-        match (self, load, limit) {
-            (Self::CpuUsPerRequest | Self::CpuUsPerHandshake, Load::EqualRate, _) => true,
-            (_, _, Some(Limit::Gateway | Limit::Neither)) => true,
-            (_, _, Some(Limit::Origin | Limit::Load | Limit::SharedCores) | None) => false,
-        }
-    }
-}
 
 /// Whether a percentile falls among samples that took longer than it was waited for: time-outs, arrivals never sent.
 pub(crate) fn is_lower_bound(latency: &Latency, percentile: Option<f64>) -> bool {
@@ -153,6 +60,12 @@ pub struct Comparison {
     pub bytes: u64,
     /// How requests arrive.
     pub load: Load,
+    /// The levels of the experiment's further factors.
+    #[serde(default, flatten)]
+    pub factors: BTreeMap<String, Level>,
+    /// The factor of which two levels are compared; null where two targets are.
+    #[serde(default)]
+    pub factor: Option<String>,
     /// Requests per second that were offered; null in a closed loop.
     pub rate: Option<f64>,
     /// Target over baseline; null when no block has both.
@@ -179,18 +92,33 @@ pub struct Comparison {
     pub aa: bool,
 }
 
-/// All comparisons of a plan: each target with the baseline, and the A/A pair, for each group and metric.
+/// All comparisons of a plan: each target with the baseline, the A/A pair, and the levels of the factors that it asks
+/// for, for each group and metric.
 pub(crate) fn all(plan: &Plan, cells: &[(&Cell, Vec<&RunRecord>)]) -> Vec<Comparison> {
     let mut found = Vec::new();
     for (cell, runs) in cells.iter().filter(|(cell, _)| cell.mode.upstream().is_some()) {
-        let aa = cell.name != cell.target;
-        let baseline = if aa { Some(&cell.target) } else { plan.baseline.as_ref() };
-        let Some(baseline) = baseline.filter(|baseline| **baseline != cell.name) else { continue };
-        let of_baseline =
-            |(other, _): &&(&Cell, Vec<&RunRecord>)| other.name == *baseline && other.group() == cell.group();
-        let Some((_, baseline_runs)) = cells.iter().find(of_baseline) else { continue };
-        for metric in Metric::of_load(cell.load, cell.case) {
-            found.push(one(metric, cell, baseline, runs, baseline_runs, aa));
+        let own = if cell.is_again() { cell.name.strip_suffix(AGAIN) } else { plan.baseline.as_deref() };
+        if let Some(baseline) = own.filter(|baseline| *baseline != cell.name)
+            && let Some((_, of_baseline)) =
+                cells.iter().find(|(other, _)| other.name == *baseline && other.group() == cell.group())
+        {
+            for metric in Metric::of_load(cell.load, cell.case) {
+                found.push(one(metric, cell, None, [(&cell.name, runs), (baseline, of_baseline)]));
+            }
+        }
+        for compare in plan.experiment.compare.iter().filter(|_| !cell.is_again()) {
+            let Compare { factor, baseline } = compare;
+            let Some(level) = cell.level(factor).filter(|level| level != baseline) else { continue };
+            let wanted = Selector::from([(factor.clone(), baseline.clone())]);
+            let Some((_, of_baseline)) = cells.iter().find(|(other, _)| cell.is_but_for(other, &wanted))
+            else {
+                continue;
+            };
+            let names = [&level, baseline].map(|level| format!("{} {factor}={level}", cell.name));
+            for metric in Metric::of_load(cell.load, cell.case) {
+                let sides = [(names[0].as_str(), runs), (names[1].as_str(), of_baseline)];
+                found.push(one(metric, cell, Some(factor), sides));
+            }
         }
     }
     adjust(&mut found);
@@ -198,52 +126,30 @@ pub(crate) fn all(plan: &Plan, cells: &[(&Cell, Vec<&RunRecord>)]) -> Vec<Compar
     for comparison in &mut found {
         comparison.decide(plan.experiment.margin, noise.get(&comparison.noise_key()).copied());
     }
-    found.sort_by_key(|comparison| (comparison.load, comparison.metric, comparison.mode, comparison.aa));
+    found.sort_by_key(|one| (one.load, one.metric, one.factor.is_some(), one.mode, one.aa));
     found
 }
 
-fn one<'a>(
+fn one(
     metric: Metric,
     cell: &Cell,
-    baseline: &str,
-    runs: &[&'a RunRecord],
-    baseline_runs: &[&'a RunRecord],
-    aa: bool,
+    factor: Option<&String>,
+    [(target, runs), (baseline, baseline_runs)]: [(&str, &Vec<&RunRecord>); 2],
 ) -> Comparison {
-    let valid = |runs: &[&'a RunRecord]| -> Vec<&'a RunRecord> {
-        runs.iter().copied().filter(|run| run.validity.is_valid()).collect()
-    };
-    let both = [(cell.name.as_str(), valid(runs)), (baseline, valid(baseline_runs))];
-    let without_value = both.iter().find_map(|(name, runs)| metric.has_no_value(name, runs));
-    let values = |runs: &[&RunRecord]| -> BTreeMap<Stage, f64> {
-        let of_run = |run: &&RunRecord| Some((run.run.stage, metric.of_run(&run.parts()?)?));
-        runs.iter().filter(|_| without_value.is_none()).filter_map(of_run).collect()
-    };
-    let (target_values, baseline_values) = (values(&both[0].1), values(&both[1].1));
-    let pairs: Vec<(f64, f64)> = baseline_values
-        .iter()
-        .filter_map(|(block, value)| Some((*value, *target_values.get(block)?)))
-        .collect();
-    let estimate: Option<Estimate> = stats::compare_pairs(&pairs);
+    let Paired { estimate, blocks, note } =
+        pairing::pair(metric, cell.load, [(target, runs), (baseline, baseline_runs)]);
     let interval = estimate.and_then(|estimate| estimate.interval);
-    let unsupported = || {
-        both.iter().find_map(|(name, runs)| {
-            let limit = usual_limit(runs);
-            (!metric.is_supported(cell.load, limit)).then(|| match limit {
-                Some(limit) => format!("{name} was limited by {limit}"),
-                None => format!("{name} has no valid run"),
-            })
-        })
-    };
     Comparison {
         metric,
         baseline: baseline.to_owned(),
-        target: cell.name.clone(),
+        target: target.to_owned(),
         mode: cell.mode,
         case: cell.case,
         connections: cell.connections,
         bytes: cell.bytes,
         load: cell.load,
+        factors: cell.group().factors,
+        factor: factor.cloned(),
         rate: runs.iter().find_map(|run| run.rate),
         ratio: estimate.map(|estimate| estimate.value),
         low: interval.map(|interval| interval.low),
@@ -251,11 +157,11 @@ fn one<'a>(
         coverage: interval.map(|interval| interval.coverage),
         p_value: estimate.map(|estimate| estimate.p_value),
         p_adjusted: None,
-        blocks: pairs.len() as u32,
-        weight: Weight::of(pairs.len()),
+        blocks: blocks as u32,
+        weight: Weight::of(blocks),
         verdict: Verdict::Undecided,
-        note: unsupported().or(without_value),
-        aa,
+        note,
+        aa: cell.is_again(),
     }
 }
 
@@ -277,7 +183,7 @@ fn adjust(comparisons: &mut [Comparison]) {
     }
 }
 
-type NoiseKey = (Metric, Load, Mode, u32, u64);
+type NoiseKey = (Metric, Load, Mode, u32, u64, BTreeMap<String, Level>);
 
 /// How far the A/A pair's interval reaches from 1, as a logarithm.
 fn noise(comparisons: &[Comparison]) -> BTreeMap<NoiseKey, f64> {
@@ -288,7 +194,7 @@ fn noise(comparisons: &[Comparison]) -> BTreeMap<NoiseKey, f64> {
 
 impl Comparison {
     fn noise_key(&self) -> NoiseKey {
-        (self.metric, self.load, self.mode, self.connections, self.bytes)
+        (self.metric, self.load, self.mode, self.connections, self.bytes, self.factors.clone())
     }
 
     fn decide(&mut self, margin: f64, noise: Option<f64>) {

@@ -1,11 +1,13 @@
 //! An experiment from its plan to its stored runs: calibration, then the blocks.
 
+use crate::comparison;
 use crate::error::LabError;
-use crate::experiment::{Load, Mode};
-use crate::plan::{ASSUMED_OVERHEAD_MS, Cell, EqualRate, Plan, PlannedRun, Stage};
+use crate::experiment::{Load, Precision, Stop};
+use crate::plan::{ASSUMED_OVERHEAD_MS, EqualRate, Group, Plan, PlannedRun, Stage};
 use crate::progress::Progress;
 use crate::run::{Executor, Request, RunRecord};
 use crate::store::Store;
+use crate::summary::by_cell;
 use std::collections::BTreeMap;
 
 /// Makes every run of the plan that is not stored yet.
@@ -25,19 +27,42 @@ pub(crate) fn conduct(
     if plan.rates.is_empty() {
         plan.rates = equal_rates(plan, &records)?;
     }
-    if plan.blocks.is_empty() {
-        let minutes = plan.experiment.minutes.unwrap_or_default();
+    if let (true, Stop::Minutes(minutes)) = (plan.blocks.is_empty(), plan.experiment.stop) {
         let spent = records.iter().map(|record| record.observation.elapsed_ms).sum();
         plan.fix_blocks(plan.blocks_that_fit(minutes, spent, overhead_ms(&records)));
     }
     store.write_json("plan.json", plan)?;
-    let blocks: Vec<PlannedRun> = plan.blocks.iter().flatten().cloned().collect();
     let block_ms =
         plan.block_ms(if records.is_empty() { ASSUMED_OVERHEAD_MS } else { overhead_ms(&records) });
-    progress.begin(blocks.len() as u64, block_ms * plan.blocks.len() as u64);
-    make(plan, &blocks, store, executor, progress)?;
+    let runs = plan.blocks.iter().map(Vec::len).sum::<usize>() as u64;
+    progress.begin(runs, block_ms * plan.blocks.len() as u64);
+    let mut all = Vec::new();
+    for (index, block) in plan.blocks.clone().into_iter().enumerate() {
+        all.extend(make(plan, &block, store, executor, progress)?);
+        if let Stop::Precision(rule) = plan.experiment.stop
+            && index + 1 < plan.blocks.len()
+            && index + 1 >= rule.least as usize
+            && is_precise(plan, &all, rule)
+        {
+            plan.blocks.truncate(index + 1);
+            plan.is_precise = true;
+            store.write_json("plan.json", plan)?;
+            break;
+        }
+    }
     progress.end();
     Ok(())
+}
+
+/// Whether no interval of the rule's metric is wider than it asks for. Where the ratios lie is not looked at.
+fn is_precise(plan: &Plan, records: &[RunRecord], rule: Precision) -> bool {
+    let comparisons = comparison::all(plan, &by_cell(plan, records));
+    let mut widths = comparisons
+        .iter()
+        .filter(|one| one.metric == rule.metric && !one.aa)
+        .map(|one| one.low.zip(one.high).map(|(low, high)| high / low - 1.0))
+        .peekable();
+    widths.peek().is_some() && widths.all(|width| width.is_some_and(|width| width <= rule.width))
 }
 
 fn make(
@@ -59,9 +84,9 @@ fn make(
             progress.skipped();
             continue;
         }
-        let request = Request::new(run, &plan.experiment, rate);
+        let request = Request::new(run, plan.experiment.conditions(&run.cell)?, rate);
         progress.starts(run, plan.blocks.len());
-        let record = RunRecord::new(&request, &plan.experiment, executor.execute(&request)?);
+        let record = RunRecord::new(&request, executor.execute(&request)?);
         store.write_run(&record)?;
         progress.ended(&record);
         records.push(record);
@@ -87,20 +112,20 @@ fn overhead_ms(records: &[RunRecord]) -> u64 {
 /// A mode without a gateway takes the lowest rate of the modes with the same client side, where there is one: its
 /// latency is there to be read beside theirs.
 fn equal_rates(plan: &Plan, records: &[RunRecord]) -> Result<Vec<EqualRate>, LabError> {
-    let mut maxima: BTreeMap<(Mode, u32, u64, &str), f64> = BTreeMap::new();
+    let mut maxima: BTreeMap<(Group, &str), f64> = BTreeMap::new();
     for record in records.iter().filter(|record| record.run.stage == Stage::Calibration) {
         let Some(load) = record.observation.load.as_ref().filter(|_| record.validity.is_valid()) else {
             continue;
         };
-        let Cell { mode, connections, bytes, target, .. } = &record.run.cell;
-        let maximum = maxima.entry((*mode, *connections, *bytes, target)).or_default();
+        let cell = &record.run.cell;
+        let maximum = maxima.entry((cell.group(), &cell.name)).or_default();
         *maximum = maximum.max(load.requests_per_second);
     }
-    let mut slowest: BTreeMap<(Mode, u32, u64), (&str, f64)> = BTreeMap::new();
-    for ((mode, connections, bytes, target), maximum) in maxima {
-        let entry = slowest.entry((mode, connections, bytes)).or_insert((target, maximum));
+    let mut slowest: BTreeMap<Group, (&str, f64)> = BTreeMap::new();
+    for ((group, name), maximum) in maxima {
+        let entry = slowest.entry(group).or_insert((name, maximum));
         if maximum < entry.1 {
-            *entry = (target, maximum);
+            *entry = (name, maximum);
         }
     }
     if slowest.is_empty() && !plan.calibration.is_empty() {
@@ -111,10 +136,11 @@ fn equal_rates(plan: &Plan, records: &[RunRecord]) -> Result<Vec<EqualRate>, Lab
     }
     let mut rates: Vec<EqualRate> = slowest
         .into_iter()
-        .map(|((mode, connections, bytes), (slowest, maximum))| EqualRate {
+        .map(|(Group { mode, connections, bytes, factors, .. }, (slowest, maximum))| EqualRate {
             mode,
             connections,
             bytes,
+            factors,
             requests_per_second: two_digits(plan.experiment.rate_share * maximum),
             slowest: slowest.to_owned(),
             slowest_maximum: maximum,
@@ -124,8 +150,8 @@ fn equal_rates(plan: &Plan, records: &[RunRecord]) -> Result<Vec<EqualRate>, Lab
         rates.iter().filter(|rate| rate.mode.upstream().is_some()).cloned().collect();
     for rate in rates.iter_mut().filter(|rate| rate.mode.upstream().is_none()) {
         let beside = with_gateway.iter().filter(|other| {
-            (other.mode.client(), other.connections, other.bytes)
-                == (rate.mode.client(), rate.connections, rate.bytes)
+            (other.mode.client(), other.connections, other.bytes, &other.factors)
+                == (rate.mode.client(), rate.connections, rate.bytes, &rate.factors)
         });
         if let Some(lowest) = beside.min_by(|a, b| a.requests_per_second.total_cmp(&b.requests_per_second))
             && lowest.requests_per_second < rate.requests_per_second
@@ -145,6 +171,7 @@ fn two_digits(rate: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::Mode;
     use crate::options::RunOptions;
     use crate::plan::Targets;
     use crate::testing::{MockExecutor, experiment, targets};
@@ -279,7 +306,7 @@ mod tests {
     #[test]
     fn a_fixed_rate_needs_no_calibration() {
         let bench = bench();
-        let mut plan = plan(&bench, |experiment| experiment.rate = Some(5000.0));
+        let mut plan = plan(&bench, |experiment| experiment.set_constant("rate", 5000.0.into()));
         let mut executor = MockExecutor::new(&COSTS);
         conduct(&mut plan, &bench.store, &mut executor, &mut ()).expect("runs");
         assert!(
@@ -294,8 +321,7 @@ mod tests {
     fn minutes_become_whole_blocks_once_calibration_has_told_what_a_run_costs() {
         let bench = bench();
         let mut plan = plan(&bench, |experiment| {
-            experiment.blocks = None;
-            experiment.minutes = Some(1.0);
+            experiment.stop = Stop::Minutes(1.0);
         });
         assert!(plan.blocks.is_empty());
         conduct(&mut plan, &bench.store, &mut MockExecutor::new(&COSTS), &mut ()).expect("runs");

@@ -106,19 +106,37 @@ impl ConfigError {
 
     /// An error about the value of `key`: the line on which the key is given in `text`.
     pub(crate) fn key(source: impl fmt::Display, text: &str, key: &str, message: impl fmt::Display) -> Self {
-        let line = DeTable::parse(text).ok().and_then(|table| offset_of(table.get_ref(), key));
-        let line = line.map(|offset| line_at(text, offset));
+        Self::one_of_keys(source, text, &[key.to_owned()], key, message)
+    }
+
+    /// An error about the value of `key`, which stands at the first of `places` that `text` has.
+    pub(crate) fn one_of_keys(
+        source: impl fmt::Display,
+        text: &str,
+        places: &[String],
+        key: &str,
+        message: impl fmt::Display,
+    ) -> Self {
+        let table = DeTable::parse(text).ok();
+        let offset = table.and_then(|table| places.iter().find_map(|key| offset_of(table.get_ref(), key)));
+        let line = offset.map(|offset| line_at(text, offset));
         Self { source: source.to_string(), line, message: format!("{key}: {message}") }
     }
 }
 
-/// Where a key stands; `tls.group` reaches into a table.
+/// Where a key stands; `tls.group` reaches into a table, `claims.2.cell` into a list of tables.
 fn offset_of(table: &DeTable<'_>, key: &str) -> Option<usize> {
     let (first, rest) = key.split_once('.').map_or((key, None), |(first, rest)| (first, Some(rest)));
     let (found, value) = table.iter().find(|(found, _)| found.get_ref() == first)?;
     match (rest, value.get_ref()) {
         (None, _) => Some(found.span().start),
         (Some(rest), DeValue::Table(inner)) => offset_of(inner, rest),
+        (Some(rest), DeValue::Array(items)) => {
+            let (index, rest) = rest.split_once('.').unwrap_or((rest, ""));
+            let item = items.get(index.parse::<usize>().ok()?)?;
+            let inside = item.get_ref().as_table().and_then(|table| offset_of(table, rest));
+            Some(inside.unwrap_or(item.span().start))
+        }
         (Some(_), _) => None,
     }
 }

@@ -7,15 +7,14 @@ use crate::interrupt::Interrupt;
 use crate::machine::Machine;
 use crate::options::RunOptions;
 use crate::placement::Placement;
-use crate::plan::{ASSUMED_OVERHEAD_MS, Plan, Targets};
-use crate::progress::{Bar, duration};
+use crate::plan::{Plan, Targets};
+use crate::progress::Bar;
 use crate::report::render;
 use crate::store::{Store, default_directory};
 use crate::summary::Summary;
-use crate::{conduct, table, target};
+use crate::{conduct, describe, table, target};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// What a command came to.
 #[derive(Clone, Debug)]
@@ -52,9 +51,12 @@ impl Setup {
         let weir = this_program()?;
         let (experiment, text) = Experiment::load(options)?;
         let directory = experiment.targets_directory(&options.file);
-        let targets = target::find(&experiment, &directory, &sample_values(&weir, &experiment))?;
+        let conditions = experiment.any_conditions()?;
+        let targets =
+            target::find(&experiment.targets(), &directory, &sample_values(&weir, &conditions.tls))?;
+        experiment.check_settings(&targets)?;
         let allowed = allowed_cores()?;
-        let placement = Placement::choose(&experiment.cores, &allowed);
+        let placement = Placement::choose(&conditions.cores, &allowed);
         Ok(Self { weir, experiment, text, targets, placement, allowed })
     }
 }
@@ -86,9 +88,9 @@ pub fn run(options: &RunOptions) -> Result<Outcome, LabError> {
     let mut executor = ProcessExecutor::new(
         setup.weir,
         store.clone(),
-        setup.experiment,
+        &setup.experiment,
         setup.targets,
-        setup.placement,
+        setup.allowed,
         interrupt,
     )?;
     let conducted = conduct::conduct(&mut plan, &store, &mut executor, &mut Bar::default());
@@ -103,7 +105,7 @@ pub fn run(options: &RunOptions) -> Result<Outcome, LabError> {
 pub fn plan(options: &RunOptions) -> Result<String, LabError> {
     let setup = Setup::new(options)?;
     let plan = Plan::new(setup.experiment, &setup.targets, options)?;
-    Ok(describe(&plan, &setup.placement, &setup.targets))
+    Ok(describe::plan(&plan, &setup.placement, &setup.targets))
 }
 
 /// Rebuilds `summary.json` and `report.html` from the stored runs.
@@ -112,7 +114,7 @@ pub fn report(directory: &Path) -> Result<Outcome, LabError> {
     let (plan, machine) = (store.plan()?, store.machine()?);
     let mut records = store.runs()?;
     for record in &mut records {
-        record.judge(&plan.experiment);
+        record.judge(&plan.experiment.conditions(&record.run.cell)?);
     }
     let summary = Summary::of(&plan, &machine, &records);
     store.write_json("summary.json", &summary)?;
@@ -144,40 +146,4 @@ fn resume(directory: &Path, fresh: Plan, machine: &Machine) -> Result<(Store, Pl
         return refuse("it was begun on other cores");
     }
     Ok((store, stored))
-}
-
-fn describe(plan: &Plan, placement: &Placement, targets: &Targets) -> String {
-    let experiment = &plan.experiment;
-    let mut text = format!("{}: {}\n", experiment.name, experiment.description);
-    if let Some(note) = &placement.note {
-        let _ = writeln!(text, "CORES: {note}");
-    }
-    for (name, target) in &targets.present {
-        let _ = writeln!(text, "target {name}: {} {}", target.title, target.version);
-    }
-    for (name, why) in &plan.absent {
-        let _ = writeln!(text, "target {name}: absent: {why}");
-    }
-    let baseline = plan.baseline.as_deref().unwrap_or("none is present");
-    let _ = writeln!(text, "baseline: {baseline}");
-    let _ = writeln!(text, "\n{} cells:", plan.cells.len());
-    for cell in &plan.cells {
-        let _ = writeln!(text, "  {cell}");
-    }
-    let calibration = plan.calibration_total_ms(ASSUMED_OVERHEAD_MS);
-    let _ = writeln!(text, "\ncalibration: {} runs, about {}", plan.calibration.len(), about(calibration));
-    let block = plan.block_ms(ASSUMED_OVERHEAD_MS);
-    let blocks = match (plan.blocks.len() as u32, experiment.minutes) {
-        (0, Some(minutes)) => plan.blocks_that_fit(minutes, calibration, ASSUMED_OVERHEAD_MS),
-        (blocks, _) => blocks,
-    };
-    let fixed = if plan.blocks.is_empty() { "; the number is fixed after calibration" } else { "" };
-    let _ =
-        writeln!(text, "blocks: {blocks} of {} runs, about {} each{fixed}", plan.cells.len(), about(block));
-    let _ = writeln!(text, "in all: about {}", about(calibration + block * u64::from(blocks)));
-    text
-}
-
-fn about(milliseconds: u64) -> String {
-    duration(Duration::from_millis(milliseconds))
 }

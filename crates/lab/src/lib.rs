@@ -4,12 +4,15 @@
 //! is stored as it ends; validity and limit are judged per run; statistics, `summary.json`, table and report are pure
 //! functions of what is stored.
 
+pub mod cell;
+pub mod claims;
 pub mod comparison;
 pub mod error;
 pub mod experiment;
 pub mod histogram;
 pub mod limit;
 pub mod machine;
+pub mod metric;
 pub mod network;
 pub mod options;
 pub mod placement;
@@ -25,9 +28,11 @@ pub mod validity;
 
 mod busy;
 mod conduct;
+mod describe;
 mod executor;
 mod interrupt;
 mod lab;
+mod pairing;
 #[cfg(test)]
 mod pipeline_tests;
 mod progress;

@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn this_machine_has_a_name_and_memory() {
-        let placement = Placement { cores: crate::testing::experiment().cores, note: None };
+        let placement = Placement { cores: crate::experiment::CoreSets::default(), note: None };
         let machine = Machine::read(&[0], &Targets::default(), &placement);
         assert!(!machine.kernel.is_empty() && machine.memory_kib > 0, "{machine:?}");
     }

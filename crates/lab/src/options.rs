@@ -1,6 +1,7 @@
 //! What the command line asks of `run` and `plan`.
 
 use crate::error::ConfigError;
+use crate::experiment::{Level, OWN, canonical, is_setting};
 use crate::plan::Cell;
 use std::path::PathBuf;
 
@@ -64,17 +65,22 @@ impl RunOptions {
 }
 
 fn matches(cell: &Cell, key: &str, value: &str) -> Result<bool, ConfigError> {
-    match key {
-        "target" => Ok(cell.name == value || cell.target == value),
-        "mode" => Ok(cell.mode.to_string() == value),
-        "case" => Ok(cell.case.to_string() == value),
-        "load" => Ok(cell.load.to_string() == value),
-        "connections" => Ok(cell.connections.to_string() == value),
-        "bytes" => Ok(cell.bytes.to_string() == value),
-        _ => {
-            let allowed = "allowed keys are target, mode, load, connections, bytes, case";
-            Err(ConfigError::new(format!("--only {key}={value}"), format!("unknown key `{key}`: {allowed}")))
-        }
+    match (key, canonical(key)) {
+        ("case", _) => Ok(cell.case.to_string() == value),
+        ("load", _) => Ok(cell.load.to_string() == value),
+        ("target", _) => Ok(cell.name == value || cell.target == value),
+        (_, key) if OWN.contains(&key) => Ok(cell.level(key) == Some(Level::new(value))),
+        // A setting that a target does not have leaves that target's cells as they are.
+        (_, key) if is_setting(key) => Ok(cell.level(key).is_none_or(|level| level.as_str() == value)),
+        (_, key) => match cell.level(key) {
+            Some(level) => Ok(level.as_str() == value),
+            None => {
+                let further = cell.factors.keys().map(String::as_str);
+                let allowed: Vec<&str> = OWN.into_iter().chain(["case"]).chain(further).collect();
+                let message = format!("unknown key `{key}`: allowed keys are {}", allowed.join(", "));
+                Err(ConfigError::new(format!("--only {key}={value}"), message))
+            }
+        },
     }
 }
 
@@ -97,6 +103,7 @@ mod tests {
             connections: 8,
             bytes: 100,
             load: Load::Saturated,
+            factors: [("delay_ms".to_owned(), Level::new(30))].into(),
         };
         for (only, selected) in [
             ("mode=h1-h1c", true),
@@ -107,11 +114,14 @@ mod tests {
             ("case=handshake-full", false),
             ("load=equal-rate", false),
             ("bytes=100,connections=8,load=saturated", true),
+            ("size=100,users=8,load_model=saturated,delay_ms=30", true),
+            ("delay_ms=0", false),
+            ("settings.pool=5", true),
         ] {
             assert_eq!(options(only).selects(&cell).expect("known keys"), selected, "{only}");
         }
         let error = options("targets=fast").selects(&cell).expect_err("is refused").to_string();
-        assert!(error.contains("unknown key `targets`: allowed keys are target"), "{error}");
+        assert!(error.contains("unknown key `targets`: allowed keys are target, mode"), "{error}");
     }
 
     #[test]

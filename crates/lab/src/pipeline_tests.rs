@@ -1,12 +1,13 @@
 //! From a plan to the report with a made-up world: what is put in must come out.
 
 use crate::LabError;
-use crate::comparison::{Metric, Verdict};
+use crate::comparison::Verdict;
 use crate::conduct::conduct;
-use crate::experiment::{Case, Experiment, Load, Mode};
+use crate::experiment::{Case, CoreSets, Experiment, Load, Mode, Stop};
 use crate::lab::report;
 use crate::limit::Limit;
 use crate::machine::Machine;
+use crate::metric::Metric;
 use crate::options::RunOptions;
 use crate::placement::Placement;
 use crate::plan::{Plan, Targets};
@@ -24,7 +25,7 @@ struct World {
 
 fn world(blocks: u32, costs: &[(&str, f64)], broken: Option<&str>) -> World {
     let executor = MockExecutor { broken: broken.map(str::to_owned), ..MockExecutor::new(costs) };
-    world_of(executor, |experiment| experiment.blocks = Some(blocks))
+    world_of(executor, |experiment| experiment.stop = Stop::Blocks(blocks))
 }
 
 fn world_of(mut executor: MockExecutor, change: impl FnOnce(&mut Experiment)) -> World {
@@ -34,7 +35,7 @@ fn world_of(mut executor: MockExecutor, change: impl FnOnce(&mut Experiment)) ->
     let targets: Targets = targets(directory.path());
     let mut experiment = experiment();
     change(&mut experiment);
-    let placement = Placement::choose(&experiment.cores, &[0, 1]);
+    let placement = Placement::choose(&CoreSets::default(), &[0, 1]);
     let machine = Machine::read(&[0, 1], &targets, &placement);
     store.write_json("machine.json", &machine).expect("is written");
     let options = RunOptions { file: "experiments/small.toml".into(), ..RunOptions::default() };
@@ -137,10 +138,10 @@ fn a_run_that_load_limited_supports_no_verdict_on_rate_but_one_on_cpu_at_equal_r
 /// Handshakes alone, in the one TLS mode that has a gateway, with such a share of resumptions.
 fn handshakes(blocks: u32, resume: i64) -> World {
     world_of(MockExecutor::new(&COSTS), |experiment| {
-        experiment.blocks = Some(blocks);
-        experiment.modes = vec![Mode::H1H1c];
-        experiment.load.insert("handshake-only".into(), true.into());
-        experiment.load.insert("resume".into(), resume.into());
+        experiment.stop = Stop::Blocks(blocks);
+        experiment.set_factor("mode", vec!["h1-h1c".into()]);
+        experiment.set_constant("load.handshake-only", true.into());
+        experiment.set_constant("load.resume", resume.into());
     })
 }
 
@@ -201,7 +202,7 @@ fn requests_have_no_figures_of_handshakes() {
 fn a_p99_that_is_a_lower_bound_is_not_compared() {
     let censor: Spoil = |load| load.response.censored_from_us = load.response.p99_us;
     let executor = MockExecutor { spoil: Some(("b002", censor)), ..MockExecutor::new(&COSTS) };
-    let world = world_of(executor, |experiment| experiment.blocks = Some(12));
+    let world = world_of(executor, |experiment| experiment.stop = Stop::Blocks(12));
     let (found, ratio, note) = verdict(&world, "fast", Mode::H1cH1c, Load::EqualRate, Metric::P99Us);
     assert_eq!((found, ratio), (Verdict::Undecided, None));
     assert_eq!(note.as_deref(), Some("the p99 of fast is only a lower bound in 1 of 12 runs"));
@@ -215,7 +216,7 @@ fn a_p99_without_samples_behind_it_says_so() {
         spoil: Some(("slow", |load| load.response.p99_us = None)),
         ..MockExecutor::new(&COSTS)
     };
-    let world = world_of(executor, |experiment| experiment.blocks = Some(6));
+    let world = world_of(executor, |experiment| experiment.stop = Stop::Blocks(6));
     let (found, ratio, note) = verdict(&world, "fast", Mode::H1cH1c, Load::EqualRate, Metric::P99Us);
     assert_eq!((found, ratio), (Verdict::Undecided, None));
     assert_eq!(note.as_deref(), Some("6 of 6 runs of slow have too few samples for a p99"));

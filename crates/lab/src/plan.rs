@@ -1,78 +1,18 @@
 //! From an experiment to the order of its runs: cells, calibration, blocks.
 
+pub use crate::cell::{Cell, Group};
 use crate::error::{ConfigError, LabError};
-use crate::experiment::{AGAIN, Case, Experiment, Load, Mode};
+use crate::experiment::{AGAIN, Case, Experiment, Level, Load, Mode, OWN, Order, Stop};
 use crate::options::RunOptions;
 use crate::target::Target;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::PathBuf;
+use toml::Value;
 use weir_load::rng::Rng;
 
 /// What one run costs beyond warm-up and window, until it has been measured: starting, connecting, stopping.
 pub const ASSUMED_OVERHEAD_MS: u64 = 300;
-
-/// One combination of factors.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Cell {
-    /// The target as the results name it: its own name, or that with `-again` for the second of the A/A pair.
-    pub name: String,
-    /// The folder that describes it.
-    pub target: String,
-    /// What a client does: it follows from the mode and the experiment's `[load]`.
-    pub case: Case,
-    /// Client side, upstream side.
-    pub mode: Mode,
-    /// Connections held open; with new connections, at once at most.
-    pub connections: u32,
-    /// Body bytes of an answer.
-    pub bytes: u64,
-    /// How requests arrive.
-    pub load: Load,
-}
-
-impl fmt::Display for Cell {
-    /// The stable name of a cell, its factors in a fixed order.
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, case, mode, connections, bytes, load, .. } = self;
-        write!(formatter, "{case}.{mode}.c{connections}.b{bytes}.{load}.{name}")
-    }
-}
-
-impl Cell {
-    /// The factors that two cells of one comparison share.
-    pub fn group(&self) -> Group {
-        let Self { case, mode, connections, bytes, load, .. } = *self;
-        Group { case, mode, connections, bytes, load }
-    }
-}
-
-/// The factors of a cell but its target: what is compared is compared within one group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Group {
-    /// See [`Cell::case`].
-    pub case: Case,
-    /// See [`Cell::mode`].
-    pub mode: Mode,
-    /// See [`Cell::connections`].
-    pub connections: u32,
-    /// See [`Cell::bytes`].
-    pub bytes: u64,
-    /// See [`Cell::load`].
-    pub load: Load,
-}
-
-impl fmt::Display for Group {
-    /// What is loaded with, in words; the mode stands elsewhere.
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { case, connections, bytes, .. } = self;
-        match case.is_handshake() {
-            false => write!(formatter, "{connections} connections, {bytes} bytes"),
-            true => write!(formatter, "{case}, {connections} connections at once, {bytes} bytes"),
-        }
-    }
-}
 
 /// One process run that is to be made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -118,6 +58,9 @@ pub struct Plan {
     pub blocks: Vec<Vec<PlannedRun>>,
     /// The equal rates in requests per second, once calibration has found them.
     pub rates: Vec<EqualRate>,
+    /// Whether the blocks ended early because the intervals were narrow enough.
+    #[serde(default)]
+    pub is_precise: bool,
 }
 
 /// The rate that all targets of one mode are offered.
@@ -129,6 +72,9 @@ pub struct EqualRate {
     pub connections: u32,
     /// Body bytes of an answer.
     pub bytes: u64,
+    /// Its levels of the further factors.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub factors: BTreeMap<String, Level>,
     /// Requests per second.
     pub requests_per_second: f64,
     /// The target whose maximum was the lowest.
@@ -152,10 +98,13 @@ impl Plan {
                 false => "--only leaves no cell of a present target".to_owned(),
             }));
         }
-        let present = |name: &&String| targets.present.contains_key(*name);
-        let baseline = experiment.baseline.iter().find(present).cloned();
-        let calibration = calibration_runs(&experiment, &cells);
-        let blocks = experiment.blocks;
+        let baseline = experiment.baseline.iter().find_map(|name| subject(&cells, name));
+        let calibration = calibration_runs(&experiment, &cells)?;
+        let blocks = match experiment.stop {
+            Stop::Blocks(blocks) => Some(blocks),
+            Stop::Precision(rule) => Some(rule.most),
+            Stop::Minutes(_) => None,
+        };
         let absent = targets.absent.clone();
         let (rates, no_blocks) = (Vec::new(), Vec::new());
         let mut plan = Self {
@@ -169,6 +118,7 @@ impl Plan {
             calibration,
             blocks: no_blocks,
             rates,
+            is_precise: false,
         };
         if let Some(blocks) = blocks {
             plan.fix_blocks(blocks);
@@ -182,10 +132,19 @@ impl Plan {
     /// lie close together in time, so that slow drift of the machine touches them alike.
     pub fn fix_blocks(&mut self, blocks: u32) {
         let mut rng = Rng::new(self.experiment.seed);
-        self.blocks = (1..=blocks).map(|block| self.order(block, &mut rng)).collect();
+        let mut order = Vec::new();
+        let mut planned = Vec::new();
+        for block in 1..=blocks {
+            match self.experiment.order {
+                Order::Abba if block % 2 == 0 => order.reverse(),
+                _ => order = self.order(&mut rng),
+            }
+            planned.push(numbered(block, &order));
+        }
+        self.blocks = planned;
     }
 
-    fn order(&self, block: u32, rng: &mut Rng) -> Vec<PlannedRun> {
+    fn order(&self, rng: &mut Rng) -> Vec<&Cell> {
         let mut groups: BTreeMap<Group, Vec<&Cell>> = BTreeMap::new();
         for cell in &self.cells {
             groups.entry(cell.group()).or_default().push(cell);
@@ -195,14 +154,7 @@ impl Plan {
         for group in &mut groups {
             rng.shuffle(group);
         }
-        let ordered = groups.into_iter().flatten().enumerate();
-        ordered
-            .map(|(index, cell)| PlannedRun {
-                id: format!("b{block:03}-{:03}-{cell}", index + 1),
-                stage: Stage::Block(block),
-                cell: cell.clone(),
-            })
-            .collect()
+        groups.into_iter().flatten().collect()
     }
 
     /// The number of whole blocks that fit into what is left of `minutes`, at least one.
@@ -211,26 +163,38 @@ impl Plan {
         ((left / self.block_ms(overhead_ms) as f64).floor() as u32).max(1)
     }
 
-    /// How long a block takes when each run costs `overhead_ms` beyond warm-up and window.
+    /// How long a block takes when each run costs `overhead_ms` beyond its phases.
     pub fn block_ms(&self, overhead_ms: u64) -> u64 {
-        self.cells.len() as u64 * (self.experiment.warmup_ms + self.experiment.window_ms + overhead_ms)
+        self.cells.iter().map(|cell| self.run_ms(cell, Stage::Block(1)) + overhead_ms).sum()
     }
 
     /// How long the calibration takes.
     pub fn calibration_total_ms(&self, overhead_ms: u64) -> u64 {
-        let run = self.experiment.warmup_ms + self.experiment.calibration_ms + overhead_ms;
-        self.calibration.len() as u64 * run
+        let run = |run: &PlannedRun| self.run_ms(&run.cell, Stage::Calibration) + overhead_ms;
+        self.calibration.iter().map(run).sum()
+    }
+
+    fn run_ms(&self, cell: &Cell, stage: Stage) -> u64 {
+        let conditions = self.experiment.conditions(cell);
+        conditions.map_or(0, |conditions| {
+            let window_ms = conditions.window_ms(stage);
+            conditions.served_ms + conditions.warmup_ms + window_ms
+        })
     }
 
     /// The equal rate of a group; `None` in a closed loop or before calibration.
     pub fn rate(&self, cell: &Cell) -> Option<f64> {
+        let group = cell.group();
         let same = |rate: &&EqualRate| {
             (rate.mode, rate.connections, rate.bytes) == (cell.mode, cell.connections, cell.bytes)
+                && rate.factors == group.factors
         };
+        let given = || self.experiment.conditions(cell).ok().and_then(|conditions| conditions.rate);
         match cell.load {
             Load::Saturated => None,
-            Load::EqualRate if self.experiment.rate.is_some() => self.experiment.rate,
-            Load::EqualRate => self.rates.iter().find(same).map(|rate| rate.requests_per_second),
+            Load::EqualRate => {
+                given().or_else(|| self.rates.iter().find(same).map(|rate| rate.requests_per_second))
+            }
         }
     }
 }
@@ -244,63 +208,105 @@ pub struct Targets {
     pub absent: BTreeMap<String, String>,
 }
 
+/// The subject that a candidate for the baseline names: a target with its first settings, or those that it names.
+fn subject(cells: &[Cell], name: &str) -> Option<String> {
+    let exact = || cells.iter().find(|cell| cell.name == name);
+    let first = || cells.iter().find(|cell| cell.target == name && !cell.is_again());
+    exact().or_else(first).map(|cell| cell.name.clone())
+}
+
+fn numbered(block: u32, order: &[&Cell]) -> Vec<PlannedRun> {
+    let run = |(index, cell): (usize, &&Cell)| PlannedRun {
+        id: format!("b{block:03}-{:03}-{cell}", index + 1),
+        stage: Stage::Block(block),
+        cell: (*cell).clone(),
+    };
+    order.iter().enumerate().map(run).collect()
+}
+
 fn all_cells(experiment: &Experiment, present: &BTreeMap<String, Target>) -> Result<Vec<Cell>, ConfigError> {
-    let with_case = |mode: &Mode| Ok((*mode, experiment.case(*mode)?));
-    let modes: Vec<(Mode, Case)> =
-        experiment.modes.iter().map(with_case).collect::<Result<_, ConfigError>>()?;
     let mut cells = Vec::new();
-    for (name, target) in instances(experiment, present) {
-        for &(mode, case) in modes.iter().filter(|(mode, _)| target.modes.contains(mode)) {
-            for &connections in &experiment.connections {
-                for &bytes in &experiment.bytes {
-                    for &load in &experiment.loads {
-                        let (name, target) = (name.clone(), target.name.clone());
-                        cells.push(Cell { name, target, case, mode, connections, bytes, load });
-                    }
-                }
-            }
+    for subject in subjects(experiment, present) {
+        for combination in experiment.combinations() {
+            let cell = subject.cell(experiment, &combination)?;
+            cells.extend(Some(cell).filter(|cell| subject.modes.contains(&cell.mode)));
         }
     }
     Ok(cells)
 }
 
-/// The present targets in the experiment's order, the A/A target a second time right after itself.
-fn instances<'a>(
-    experiment: &Experiment,
-    present: &'a BTreeMap<String, Target>,
-) -> Vec<(String, &'a Target)> {
-    let mut instances = Vec::new();
-    for name in &experiment.targets {
-        let Some(target) = present.get(name) else { continue };
-        instances.push((name.clone(), target));
-        if experiment.aa.as_ref() == Some(name) {
-            instances.push((format!("{name}{AGAIN}"), target));
-        }
-    }
-    instances
+/// What is measured: a target with settings of its own, or its second in the A/A pair.
+struct Subject<'a> {
+    name: String,
+    target: &'a str,
+    modes: &'a [Mode],
+    settings: BTreeMap<String, Level>,
 }
 
-/// Saturated runs for each target and mode that has an equal-rate cell. The A/A target is calibrated once.
-fn calibration_runs(experiment: &Experiment, cells: &[Cell]) -> Vec<PlannedRun> {
-    if experiment.rate.is_some() {
-        return Vec::new();
+impl Subject<'_> {
+    fn cell(&self, experiment: &Experiment, combination: &[(&str, &Value)]) -> Result<Cell, ConfigError> {
+        let conditions = experiment.under(combination)?;
+        let further = combination.iter().filter(|(key, _)| !OWN.contains(key));
+        let further = further.map(|(key, value)| ((*key).to_owned(), Level::of(value)));
+        let case = Case::of(&conditions.load_options()?.policy, conditions.mode.client());
+        Ok(Cell {
+            name: self.name.clone(),
+            target: self.target.to_owned(),
+            case,
+            mode: conditions.mode,
+            connections: conditions.connections,
+            bytes: conditions.bytes,
+            load: conditions.load_model,
+            factors: further.chain(self.settings.clone()).collect(),
+        })
     }
-    let mut wanted: Vec<Cell> = cells
-        .iter()
-        .filter(|cell| cell.load == Load::EqualRate)
-        .map(|cell| Cell { name: cell.target.clone(), load: Load::Saturated, ..cell.clone() })
-        .collect();
+}
+
+/// The present targets in the experiment's order, each with each of its settings; the A/A target a second time right
+/// after itself.
+fn subjects<'a>(experiment: &Experiment, present: &'a BTreeMap<String, Target>) -> Vec<Subject<'a>> {
+    let mut subjects = Vec::new();
+    for name in experiment.targets() {
+        let Some((target, found)) = present.get_key_value(&name) else { continue };
+        for (index, settings) in
+            experiment.settings_of(|key| found.settings().contains_key(key)).iter().enumerate()
+        {
+            let words = settings
+                .iter()
+                .map(|(key, value)| format!("+{}={}", key.trim_start_matches("settings."), Level::of(value)));
+            let settings: BTreeMap<String, Level> =
+                settings.iter().map(|(key, value)| ((*key).to_owned(), Level::of(value))).collect();
+            let name = format!("{name}{}", words.collect::<String>());
+            let subject = |name| Subject { name, target, modes: &found.modes, settings: settings.clone() };
+            let again = (index == 0 && experiment.aa.as_ref() == Some(target))
+                .then(|| subject(format!("{name}{AGAIN}")));
+            subjects.push(subject(name));
+            subjects.extend(again);
+        }
+    }
+    subjects
+}
+
+/// Saturated runs for each target that has an equal-rate cell whose rate is not given. The A/A target is calibrated once.
+fn calibration_runs(experiment: &Experiment, cells: &[Cell]) -> Result<Vec<PlannedRun>, ConfigError> {
+    let mut wanted = Vec::new();
+    for cell in cells.iter().filter(|cell| cell.load == Load::EqualRate) {
+        if experiment.conditions(cell)?.rate.is_none() {
+            let name = cell.name.trim_end_matches(AGAIN).to_owned();
+            wanted.push(Cell { name, load: Load::Saturated, ..cell.clone() });
+        }
+    }
     wanted.sort();
     wanted.dedup();
     let mut wanted = vec![wanted; experiment.calibration_runs as usize].concat();
     // The seed's next order after those of the blocks would depend on their number; a seed of its own does not.
     Rng::new(!experiment.seed).shuffle(&mut wanted);
     let numbered = wanted.into_iter().enumerate();
-    numbered
+    Ok(numbered
         .map(|(index, cell)| PlannedRun {
             id: format!("cal-{:03}-{cell}", index + 1),
             stage: Stage::Calibration,
             cell,
         })
-        .collect()
+        .collect())
 }

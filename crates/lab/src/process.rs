@@ -52,7 +52,8 @@ pub enum Waited {
 }
 
 impl Process {
-    /// Starts `command` on `cores`, with `directory/NAME.out` and `directory/NAME.err` for its words.
+    /// Starts `command` on `cores` in `directory`, which has `NAME.out` and `NAME.err` for its words, and whatever else it
+    /// leaves where it works.
     ///
     /// The affinity is set on a thread of ours, from which the child inherits it: so every program is placed alike,
     /// whether or not it can place itself.
@@ -62,7 +63,7 @@ impl Process {
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "empty command"))?;
         let (output, errors) = (directory.join(format!("{name}.out")), directory.join(format!("{name}.err")));
         let mut starting = Command::new(program);
-        starting.args(arguments).stdin(Stdio::null()).process_group(0);
+        starting.args(arguments).current_dir(directory).stdin(Stdio::null()).process_group(0);
         starting.stdout(File::create(&output)?).stderr(File::create(&errors)?);
         let mut set = CpuSet::new();
         for core in cores {

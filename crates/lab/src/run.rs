@@ -2,9 +2,9 @@
 
 use crate::error::LabError;
 use crate::limit::Limit;
-use crate::plan::{PlannedRun, Stage};
+use crate::plan::PlannedRun;
 use crate::validity::{self, Validity};
-use crate::{experiment::Experiment, limit};
+use crate::{experiment::Conditions, limit};
 use serde::{Deserialize, Serialize};
 use weir_load::result::{LoadResult, Role, ServerCost};
 
@@ -19,6 +19,8 @@ pub trait Executor {
 pub struct Request<'a> {
     /// Which cell, which block.
     pub run: &'a PlannedRun,
+    /// What it is run under.
+    pub conditions: Conditions,
     /// Requests per second; `None` in a closed loop.
     pub rate: Option<f64>,
     /// Milliseconds of load before the window.
@@ -29,12 +31,9 @@ pub struct Request<'a> {
 
 impl<'a> Request<'a> {
     /// The request for a planned run.
-    pub fn new(run: &'a PlannedRun, experiment: &Experiment, rate: Option<f64>) -> Self {
-        let window_ms = match run.stage {
-            Stage::Calibration => experiment.calibration_ms,
-            Stage::Block(_) => experiment.window_ms,
-        };
-        Self { run, rate, warmup_ms: experiment.warmup_ms, window_ms }
+    pub fn new(run: &'a PlannedRun, conditions: Conditions, rate: Option<f64>) -> Self {
+        let (warmup_ms, window_ms) = (conditions.warmup_ms, conditions.window_ms(run.stage));
+        Self { run, conditions, rate, warmup_ms, window_ms }
     }
 }
 
@@ -95,7 +94,7 @@ pub struct RunRecord {
 
 impl RunRecord {
     /// Judges an observation.
-    pub fn new(request: &Request<'_>, experiment: &Experiment, observation: Observation) -> Self {
+    pub fn new(request: &Request<'_>, observation: Observation) -> Self {
         let mut record = Self {
             schema: 1,
             run: request.run.clone(),
@@ -106,14 +105,14 @@ impl RunRecord {
             limit: None,
             observation,
         };
-        record.judge(experiment);
+        record.judge(&request.conditions);
         record
     }
 
     /// Judges again, by the rules of this program: what was stored may come from another version.
-    pub fn judge(&mut self, experiment: &Experiment) {
+    pub fn judge(&mut self, conditions: &Conditions) {
         self.limit = self.parts().map(|parts| limit::of(&parts));
-        self.validity = validity::of(self, experiment);
+        self.validity = validity::of(self, conditions);
     }
 
     /// The costs of each part; `None` where no window was measured.

@@ -1,7 +1,8 @@
 //! `summary.json`: what each cell came to over its blocks, and what the comparisons say.
 
+use crate::claims::{self, Finding};
 use crate::comparison::{self, Comparison, is_lower_bound};
-use crate::experiment::{Case, Load, Mode};
+use crate::experiment::{Case, Level, Load, Mode};
 use crate::histogram::Latencies;
 use crate::limit::Limit;
 use crate::machine::Machine;
@@ -30,8 +31,8 @@ pub struct Summary {
     pub cells: Vec<CellSummary>,
     /// One entry for each target, mode and metric against the baseline, and for the A/A pair.
     pub comparisons: Vec<Comparison>,
-    /// Statements that the experiment checks; none are supported yet.
-    pub claims: Vec<serde_json::Value>,
+    /// The statements that the experiment checks.
+    pub claims: Vec<Finding>,
 }
 
 /// What a cell came to.
@@ -51,6 +52,9 @@ pub struct CellSummary {
     pub bytes: u64,
     /// How requests arrive.
     pub load: Load,
+    /// Its levels of the experiment's further factors, by their names.
+    #[serde(default, flatten)]
+    pub factors: BTreeMap<String, Level>,
     /// Requests (or connections without one) per second that were offered; null in a closed loop.
     pub rate: Option<f64>,
     /// Blocks with a valid run: the number that everything below rests on.
@@ -146,15 +150,14 @@ impl Summary {
             machine: machine.clone(),
             comparisons: comparison::all(plan, &cells),
             cells: cells.iter().map(|(cell, runs)| CellSummary::of(cell, runs, machine)).collect(),
-            claims: Vec::new(),
+            claims: claims::all(plan, &cells),
         }
     }
 
-    /// The cell of a target.
-    pub fn cell(&self, target: &str, cell: &Cell, load: Load) -> Option<&CellSummary> {
+    /// What a cell came to, under another load perhaps.
+    pub fn cell(&self, cell: &Cell, load: Load) -> Option<&CellSummary> {
         self.cells.iter().find(|other| {
-            other.target == target
-                && other.load == load
+            (&other.target, other.load, &other.factors) == (&cell.name, load, &cell.factors)
                 && (other.mode, other.connections, other.bytes) == (cell.mode, cell.connections, cell.bytes)
         })
     }
@@ -193,6 +196,7 @@ impl CellSummary {
             connections: cell.connections,
             bytes: cell.bytes,
             load: cell.load,
+            factors: cell.factors.clone(),
             rate: runs.iter().find_map(|run| run.rate),
             blocks: valid.len() as u32,
             invalid_runs: (runs.len() - valid.len()) as u32,

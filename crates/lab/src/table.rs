@@ -1,7 +1,8 @@
 //! The findings on a terminal, within 100 columns.
 
-use crate::comparison::{Comparison, Metric};
+use crate::comparison::Comparison;
 use crate::experiment::Load;
+use crate::metric::Metric;
 use crate::plan::{Group, Plan};
 use crate::stats::Weight;
 use crate::summary::{CellSummary, FOREIGN_MUCH, Foreign, Summary};
@@ -25,7 +26,7 @@ pub fn render(plan: &Plan, summary: &Summary) -> String {
     }
     for group in groups(plan) {
         text.push('\n');
-        table(&mut text, plan, summary, group);
+        table(&mut text, plan, summary, &group);
     }
     text.push_str(LEGEND);
     verdicts(&mut text, plan, summary);
@@ -66,8 +67,8 @@ pub fn labels(plan: &Plan, summary: &Summary) -> Vec<String> {
         summary.machine.network,
         sharing.map_or_else(String::new, |sharing| format!("; {sharing}")),
     ));
-    for load in &plan.experiment.loads {
-        labels.extend(Metric::CPU.into_iter().filter_map(|metric| noise_floor(summary, *load, metric)));
+    for load in plan.experiment.loads() {
+        labels.extend(Metric::CPU.into_iter().filter_map(|metric| noise_floor(summary, load, metric)));
     }
     match &plan.baseline {
         Some(_) => {}
@@ -106,10 +107,10 @@ fn noise_floor(summary: &Summary, load: Load, metric: Metric) -> Option<String> 
 pub fn groups(plan: &Plan) -> Vec<Group> {
     let mut seen = BTreeSet::new();
     let mut groups = Vec::new();
-    for mode in &plan.experiment.modes {
-        for cell in plan.cells.iter().filter(|cell| cell.mode == *mode) {
+    for mode in plan.experiment.modes() {
+        for cell in plan.cells.iter().filter(|cell| cell.mode == mode) {
             let group = Group { load: Load::Saturated, ..cell.group() };
-            if seen.insert(group) {
+            if seen.insert(group.clone()) {
                 groups.push(group);
             }
         }
@@ -121,13 +122,13 @@ pub fn groups(plan: &Plan) -> Vec<Group> {
 pub fn rows<'a>(
     plan: &'a Plan,
     summary: &'a Summary,
-    group: Group,
+    group: &Group,
 ) -> Vec<(&'a str, Option<&'a CellSummary>, Option<&'a CellSummary>)> {
     let mut rows: Vec<(&str, _, _)> = Vec::new();
     for cell in &plan.cells {
-        let same = Group { load: Load::Saturated, ..cell.group() } == group;
+        let same = Group { load: Load::Saturated, ..cell.group() } == *group;
         if same && !rows.iter().any(|(name, _, _)| *name == cell.name) {
-            let of = |load| summary.cell(&cell.name, cell, load);
+            let of = |load| summary.cell(cell, load);
             rows.push((&cell.name, of(Load::EqualRate), of(Load::Saturated)));
         }
     }
@@ -135,22 +136,22 @@ pub fn rows<'a>(
 }
 
 /// The comparison of a target's CPU, at the equal rate where there is one.
-pub fn headline<'a>(summary: &'a Summary, target: &str, group: Group) -> Option<&'a Comparison> {
+pub fn headline<'a>(summary: &'a Summary, target: &str, group: &Group) -> Option<&'a Comparison> {
     let mut of_target = summary.comparisons.iter().filter(|comparison| {
         comparison.metric.is_cpu()
-            && comparison.target == target
-            && (comparison.mode, comparison.connections, comparison.bytes)
-                == (group.mode, group.connections, group.bytes)
+            && (comparison.target == target && comparison.factor.is_none())
+            && (comparison.mode, comparison.connections, comparison.bytes, &comparison.factors)
+                == (group.mode, group.connections, group.bytes, &group.factors)
     });
     // Sorted by load, and the equal rate comes first.
     of_target.next()
 }
 
-fn table(text: &mut String, plan: &Plan, summary: &Summary, group: Group) {
+fn table(text: &mut String, plan: &Plan, summary: &Summary, group: &Group) {
     let rows = rows(plan, summary, group);
     let rate = rows.iter().find_map(|(_, equal, _)| equal.and_then(|cell| cell.rate));
     let rate = rate.map_or_else(String::new, |rate| format!(", equal rate {rate:.0}/s"));
-    let Group { mode, case, .. } = group;
+    let Group { mode, case, .. } = *group;
     let _ = writeln!(text, "{mode} ({}), {group}{rate}", mode.describe());
     let _ = writeln!(
         text,
@@ -194,7 +195,7 @@ fn worst_error(equal: Option<&CellSummary>, saturated: Option<&CellSummary>) -> 
     of(equal).into_iter().chain(of(saturated)).reduce(f64::max).map(|ratio| ratio * 100.0)
 }
 
-fn ratio(plan: &Plan, summary: &Summary, name: &str, group: Group) -> String {
+fn ratio(plan: &Plan, summary: &Summary, name: &str, group: &Group) -> String {
     if plan.baseline.as_deref() == Some(name) && group.mode.upstream().is_some() {
         return "baseline".into();
     }

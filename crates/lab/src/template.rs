@@ -1,18 +1,24 @@
 //! Templates: text in which `{{name}}` stands for a value of the run.
 
 use crate::error::{ConfigError, line_at};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
 /// The values of one run by their names.
 #[derive(Clone, Debug, Default)]
-pub struct Values(BTreeMap<&'static str, String>);
+pub struct Values(BTreeMap<Cow<'static, str>, String>);
 
 impl Values {
     /// Adds a value.
-    pub fn with(mut self, name: &'static str, value: impl Display) -> Self {
-        self.0.insert(name, value.to_string());
+    pub fn with(mut self, name: impl Into<Cow<'static, str>>, value: impl Display) -> Self {
+        self.0.insert(name.into(), value.to_string());
         self
+    }
+
+    /// Whether there is a value of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
     }
 
     /// Replaces every `{{name}}` in `text`. A name that is not known is an error that names `source` and its line.
@@ -31,7 +37,7 @@ impl Values {
             };
             let name = rest[start + 2..start + 2 + length].trim();
             let Some(value) = self.0.get(name) else {
-                let allowed: Vec<_> = self.0.keys().copied().collect();
+                let allowed: Vec<_> = self.0.keys().map(AsRef::as_ref).collect();
                 return Err(wrong(format!(
                     "unknown placeholder `{name}`: allowed are {}",
                     allowed.join(", ")

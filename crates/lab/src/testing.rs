@@ -159,12 +159,14 @@ pub(crate) fn record(mode: Mode, load: Load) -> RunRecord {
         connections: 8,
         bytes: 100,
         load,
+        factors: BTreeMap::new(),
     };
     let run = PlannedRun { id: format!("b001-001-{cell}"), stage: Stage::Block(1), cell };
     let rate = (load == Load::EqualRate).then_some(20_000.0);
     let experiment = experiment();
-    let request = Request::new(&run, &experiment, rate);
-    RunRecord::new(&request, &experiment, observation(&run.cell, result_for(&run.cell, rate)))
+    let conditions = experiment.conditions(&run.cell).expect("is a cell of it");
+    let request = Request::new(&run, conditions, rate);
+    RunRecord::new(&request, observation(&run.cell, result_for(&run.cell, rate)))
 }
 
 pub(crate) fn observation(cell: &Cell, result: LoadResult) -> Observation {
@@ -268,5 +270,5 @@ pub(crate) fn targets(directory: &std::path::Path) -> crate::plan::Targets {
         std::fs::write(directory.join(name).join("target.toml"), text).expect("is written");
     }
     let values = crate::template::Values::default().with("listen_port", 1);
-    crate::target::find(&experiment(), directory, &values).expect("are read")
+    crate::target::find(&experiment().targets(), directory, &values).expect("are read")
 }

@@ -1,7 +1,7 @@
 //! Whether a run may be used. An invalid run is kept and listed, and never averaged: one that only made errors can be
 //! the fastest of all.
 
-use crate::experiment::{Experiment, Side, Tls, TlsVersion};
+use crate::experiment::{Conditions, Side, Tls, TlsVersion};
 use crate::run::RunRecord;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -62,14 +62,14 @@ pub(crate) const HANDSHAKE_ONLY: &str = "handshake-only";
 const WINDOW_SHARE: f64 = 0.1;
 
 /// Judges a run: the first rule that it breaks is the reason.
-pub fn of(record: &RunRecord, experiment: &Experiment) -> Validity {
-    match broken_rule(record, experiment) {
+pub fn of(record: &RunRecord, conditions: &Conditions) -> Validity {
+    match broken_rule(record, conditions) {
         Some(reason) => Validity::Invalid(reason),
         None => Validity::Valid,
     }
 }
 
-fn broken_rule(record: &RunRecord, experiment: &Experiment) -> Option<String> {
+fn broken_rule(record: &RunRecord, conditions: &Conditions) -> Option<String> {
     if let Some(failure) = &record.observation.failure {
         return Some(failure.clone());
     }
@@ -78,7 +78,7 @@ fn broken_rule(record: &RunRecord, experiment: &Experiment) -> Option<String> {
         .or_else(|| engine(load))
         .or_else(|| window(load, record.window_ms))
         .or_else(|| connections(record, load))
-        .or_else(|| negotiation(load, record.run.cell.mode.client(), &experiment.tls))
+        .or_else(|| negotiation(load, record.run.cell.mode.client(), &conditions.tls))
         .or_else(|| pacer(record, load))
         .or_else(|| accounting(record))
 }
@@ -214,7 +214,8 @@ mod tests {
     fn reason(mode: Mode, load: Load, spoil: impl FnOnce(&mut RunRecord)) -> String {
         let mut record = record(mode, load);
         spoil(&mut record);
-        record.judge(&experiment());
+        let conditions = experiment().conditions(&record.run.cell).expect("is a cell of it");
+        record.judge(&conditions);
         record.validity.to_string()
     }
 
@@ -293,7 +294,8 @@ mod tests {
             spoil(&mut load);
             record.observation.load = Some(load);
             record.observation.upstream_connections = Some(5000);
-            record.judge(&experiment());
+            let conditions = experiment().conditions(&record.run.cell).expect("is a cell of it");
+            record.judge(&conditions);
             record.validity.to_string()
         };
         let (full, resumed, mixed) = (Case::HandshakeFull, Case::HandshakeResumed, Case::HandshakeMixed(300));

@@ -21,6 +21,10 @@ pub struct LoadResult {
     pub phases: Vec<PhaseTime>,
     /// Length of the measured window in seconds, as it was.
     pub window_s: f64,
+    /// When it began: seconds since this machine was booted (CLOCK_BOOTTIME, which `starttime` in /proc/PID/stat is told
+    /// by), so that what other programs wrote can be laid beside it. `None` in older results.
+    #[serde(default)]
+    pub window_boot_s: Option<f64>,
     /// Requests answered rightly within the window; in a handshake-only run, handshakes finished rightly.
     pub requests: u64,
     /// `requests` over `window_s`.
@@ -307,12 +311,38 @@ pub struct Cost {
     pub cores: u32,
 }
 
+/// What a process did to the system besides using CPU, its descendants included. Each is `None` where the system does
+/// not tell, and in older results.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Counters {
+    /// Resident memory at the window's end in KiB. Memory that processes share counts for each of them.
+    pub rss_end_kib: Option<u64>,
+    /// How often a thread gave up its core within the window, mostly to wait. Threads and processes of servers that ended
+    /// in it are not counted.
+    pub voluntary_switches: Option<u64>,
+    /// How often a thread was taken off its core within the window, since another was to run.
+    pub involuntary_switches: Option<u64>,
+    /// Page faults within the window that needed no disk.
+    pub minor_faults: Option<u64>,
+    /// Page faults within the window that waited for a disk.
+    pub major_faults: Option<u64>,
+    /// Open files at the window's end, sockets among them.
+    pub open_files: Option<u64>,
+}
+
 /// What the engine itself used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EngineCost {
     /// The whole process.
     #[serde(flatten)]
     pub cost: Cost,
+    /// Its peak resident memory in KiB; `None` in older results.
+    #[serde(default)]
+    pub rss_peak_kib: Option<u64>,
+    /// What else it did.
+    #[serde(flatten)]
+    pub counters: Counters,
     /// Each worker's part, in their order.
     pub workers: Vec<WorkerCost>,
     /// 99th percentile of the time that a worker took from a poll to the end of the events that it told of: what the
@@ -345,6 +375,9 @@ pub struct ServerCost {
     pub cost: Cost,
     /// Peak resident memory, summed over the processes, in KiB; `None` where only CPU is told.
     pub rss_peak_kib: Option<u64>,
+    /// What else it did; nothing of it is told by a cgroup or a command.
+    #[serde(flatten)]
+    pub counters: Counters,
 }
 
 /// What a named server is in the system under test.
@@ -495,6 +528,8 @@ pub(crate) mod tests {
                 workers: vec![WorkerCost { core: Some(1), cpu_us: 590_000.0, utilisation: 0.295 }],
                 loop_lag_p99_us: 310.0,
                 loop_lag_max_us: 950.0,
+                rss_peak_kib: Some(9000),
+                counters: Counters { rss_end_kib: Some(9000), ..Counters::default() },
             },
             servers: vec![ServerCost {
                 role: Role::Gateway,
@@ -507,6 +542,14 @@ pub(crate) mod tests {
                     ..Cost::default()
                 },
                 rss_peak_kib: Some(12_345),
+                counters: Counters {
+                    rss_end_kib: Some(12_300),
+                    voluntary_switches: Some(25_000),
+                    involuntary_switches: Some(12),
+                    minor_faults: Some(40),
+                    major_faults: Some(0),
+                    open_files: Some(140),
+                },
             }],
             limit: Limit::Gateway,
             validity: "valid".into(),
@@ -519,5 +562,25 @@ pub(crate) mod tests {
         let text = serde_json::to_string(&sample()).unwrap();
         assert_eq!(serde_json::from_str::<LoadResult>(&text).unwrap(), sample());
         assert!(text.contains(r#""source":"process 4711","cpu_us":1900000.0"#), "{text}");
+    }
+
+    /// What older programs wrote lacks fields that were added since; the layout's version is the same.
+    #[test]
+    fn a_result_without_what_was_added_is_read() {
+        let mut value = serde_json::to_value(sample()).unwrap();
+        let mut without = |pointer: &str, names: &[&str]| {
+            let fields = value.pointer_mut(pointer).unwrap().as_object_mut().unwrap();
+            assert!(names.iter().all(|name| fields.remove(*name).is_some()), "{pointer}");
+        };
+        let counters = serde_json::to_value(Counters::default()).unwrap();
+        let counters: Vec<&str> = counters.as_object().unwrap().keys().map(String::as_str).collect();
+        without("", &["window_boot_s"]);
+        without("/servers/0", &counters);
+        without("/engine", &counters);
+        without("/engine", &["rss_peak_kib"]);
+        let mut expected = sample();
+        expected.servers[0].counters = Counters::default();
+        (expected.engine.rss_peak_kib, expected.engine.counters) = (None, Counters::default());
+        assert_eq!(serde_json::from_value::<LoadResult>(value).unwrap(), expected);
     }
 }

@@ -9,8 +9,8 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 use weir_load::result::{
-    Asked, Ceiling, Cost, EngineCost, Handshakes, Latency, LoadResult, Negotiated, Pacer, PhaseTime, SCHEMA,
-    Second, ServerCost, Step, Unsent, WorkerCost,
+    Asked, Ceiling, Cost, Counters, EngineCost, Handshakes, Latency, LoadResult, Negotiated, Pacer,
+    PhaseTime, SCHEMA, Second, ServerCost, Step, Unsent, WorkerCost,
 };
 use weir_load::{ErrorClass, Metric, Options, PerConnection, Schedule, run};
 use weir_origin::{Origin, Settings};
@@ -121,6 +121,17 @@ fn cost() -> Cost {
     }
 }
 
+fn counters() -> Counters {
+    Counters {
+        rss_end_kib: Some(1),
+        voluntary_switches: Some(1),
+        involuntary_switches: Some(1),
+        minor_faults: Some(1),
+        major_faults: Some(1),
+        open_files: Some(1),
+    }
+}
+
 /// Every field has a value, and every list and map an entry.
 fn full() -> LoadResult {
     let text = str::to_string;
@@ -154,6 +165,7 @@ fn full() -> LoadResult {
             .map(|name| PhaseTime { name: text(name), seconds: 1.0 })
             .into(),
         window_s: 1.0,
+        window_boot_s: Some(12_345.5),
         requests: 20_000,
         requests_per_second: 20_000.0,
         bytes_received: 1,
@@ -190,6 +202,8 @@ fn full() -> LoadResult {
         },
         engine: EngineCost {
             cost: cost(),
+            rss_peak_kib: Some(1),
+            counters: counters(),
             workers: vec![WorkerCost { core: Some(1), cpu_us: 1.0, utilisation: 0.5 }],
             loop_lag_p99_us: 1.0,
             loop_lag_max_us: 2.0,
@@ -198,6 +212,7 @@ fn full() -> LoadResult {
             source: text("process 4711"),
             cost: cost(),
             rss_peak_kib: Some(1),
+            counters: counters(),
             ..ServerCost::default()
         }],
         pacer: Some(Pacer { planned: 3, sent: 2, achieved_ratio: 0.9, lag_p99_us: 1.0, lag_max_us: 2.0 }),
@@ -293,6 +308,9 @@ fn values_that_cannot_be_are_refused_where_they_stand() {
         ("/engine/workers/0/core", json!(-1)),
         ("/servers/0/role", json!("server")),
         ("/servers/0/cpu_us", json!("1")),
+        ("/servers/0/open_files", json!(-1)),
+        ("/engine/minor_faults", json!(0.5)),
+        ("/window_boot_s", json!(-1)),
         ("/pacer/achieved_ratio", json!(1.01)),
         ("/limit", json!("client")),
         ("/validity", json!("invalid")),
@@ -316,7 +334,8 @@ fn a_result_without_its_optional_parts_fits() {
         pacer: None,
         ceiling: None,
         steps: vec![],
-        servers: vec![],
+        servers: vec![ServerCost { source: "command date".into(), ..ServerCost::default() }],
+        window_boot_s: None,
         errors: [].into(),
         engine: EngineCost {
             cost: Cost { cpu_us_per_request: None, cpu_us_per_handshake: None, ..cost() },

@@ -129,9 +129,9 @@ impl fmt::Display for Load {
     }
 }
 
-/// The TLS factors, pinned for every run of the experiment.
+/// The TLS factors, pinned for every run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct Tls {
     /// Protocol version.
     pub version: TlsVersion,
@@ -143,6 +143,18 @@ pub struct Tls {
     pub certificate: CertificateKind,
     /// Session tickets that a server sends after a full handshake.
     pub tickets: u8,
+}
+
+impl Default for Tls {
+    fn default() -> Self {
+        Self {
+            version: TlsVersion::V1_3,
+            suite: Suite::Aes128GcmSha256,
+            group: Group::X25519,
+            certificate: CertificateKind::EcdsaP256,
+            tickets: 2,
+        }
+    }
 }
 
 /// TLS versions.

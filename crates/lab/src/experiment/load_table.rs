@@ -6,22 +6,21 @@ use super::Load;
 use crate::error::ConfigError;
 use crate::plan::Stage;
 use clap::{Arg, ArgAction, Args as _, Command};
-use serde::{Deserialize, Deserializer};
 use std::path::Path;
 use toml::{Table, Value};
 use weir_load::{LoadArgs, Options};
 
 /// Flags that the lab sets by itself, and what it takes them from.
 const SET_ELSEWHERE: [(&[&str], &str); 12] = [
-    (&["url", "urls"], "`modes`, `bytes` and the target"),
+    (&["url", "urls"], "`mode`, `request`, `bytes` and the target"),
     (&["weights"], "the file of `requests`, where each has its own"),
     (&["resolve", "connect-to", "unix-socket"], "the target: load goes nowhere else"),
     (&["connections"], "`connections`"),
     (&["duration"], "`window_ms`"),
     (&["warmup"], "`warmup_ms`"),
     (&["workers", "cores"], "`cores.load`"),
-    (&["rate"], "`loads`, with `rate` or `rate_share`"),
-    (&["tls", "suite", "group"], "`tls`: `version`, `suite`, `group`"),
+    (&["rate"], "`load_model`, with `rate` or `rate_share`"),
+    (&["tls", "suite", "group"], "`tls.version`, `tls.suite`, `tls.group`"),
     (&["cacert"], "`tls.certificate`, which the lab issues"),
     (&["pid", "cgroup", "cpu-command"], "the lab, which accounts the processes that it starts"),
     (&["json", "csv", "assert"], "the lab, which stores each result in `runs/`"),
@@ -41,8 +40,14 @@ pub(crate) struct Wrong {
 }
 
 impl Wrong {
-    fn new(key: &str, message: String) -> Self {
-        Self { key: format!("load.{key}"), message }
+    /// About a flag.
+    pub(crate) fn new(flag: &str, message: String) -> Self {
+        Self { key: format!("load.{flag}"), message }
+    }
+
+    /// About any key.
+    pub(crate) fn at(key: &str, message: String) -> Self {
+        Self { key: key.to_owned(), message }
     }
 }
 
@@ -77,26 +82,12 @@ impl LoadWords {
     }
 }
 
-/// Reads the table. How requests arrive has a similar name.
-pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Table, D::Error> {
-    match Value::deserialize(deserializer)? {
-        Value::Table(table) => Ok(table),
-        _ => Err(serde::de::Error::custom(
-            "`load` is a table, [load], with flags of `weir load`; whether it is `equal-rate` or `saturated` is said \
-             by `loads`",
-        )),
-    }
-}
-
-/// Makes the paths in the table absolute: a file is looked for beside the experiment.
-pub(crate) fn resolve_files(table: &mut Table, folder: &Path) {
-    let flags = flags();
-    for (key, value) in table.iter_mut() {
-        if let (Some(flag), Value::String(text)) = (flag(&flags, key), value)
-            && is_file(flag, text)
-        {
-            *text = folder.join(&*text).display().to_string();
-        }
+/// Makes the path that is a flag's value absolute: a file is looked for beside the experiment.
+pub(crate) fn resolve_file(key: &str, value: &mut Value, folder: &Path) {
+    if let (Some(flag), Value::String(text)) = (flag(&flags(), key), value)
+        && is_file(flag, text)
+    {
+        *text = folder.join(&*text).display().to_string();
     }
 }
 
@@ -127,11 +118,11 @@ pub(crate) fn options(table: &Table, own: &[String], load: Load) -> Result<Optio
 }
 
 /// Refuses what is for a loop that the experiment does not have.
-pub(crate) fn check_loops(table: &Table, loads: &[Load]) -> Result<(), Wrong> {
-    for key in table.keys() {
-        let only = ONE_LOOP.iter().find(|(name, _)| *name == flag_name(key)).map(|(_, only)| only);
+pub(crate) fn check_loops(flags: &[&str], loads: &[Load]) -> Result<(), Wrong> {
+    for flag in flags {
+        let only = ONE_LOOP.iter().find(|(name, _)| *name == flag_name(flag)).map(|(_, only)| only);
         if let Some(only) = only.filter(|only| !loads.contains(only)) {
-            return Err(Wrong::new(key, format!("is for `{only}` alone, which is not among `loads`")));
+            return Err(Wrong::new(flag, format!("is for `{only}` alone, which is not among `load_model`")));
         }
     }
     Ok(())
@@ -231,20 +222,20 @@ fn mentions(message: &str, flag: &str) -> bool {
 mod tests {
     use super::*;
     use crate::experiment::tests::{TEXT, parse};
-    use crate::experiment::{Case, Experiment, Mode};
+    use crate::experiment::{Case, Experiment};
     use crate::options::RunOptions;
 
-    /// The experiment of the tests in TLS modes alone, with such a `[load]` table at its end: its keys are on the lines
+    /// The experiment of the tests in TLS modes alone, with such a `load` table at its end: its keys are on the lines
     /// from 29 on.
     fn with_load(lines: &str, options: &RunOptions) -> Result<Experiment, String> {
         let text = TEXT.replacen(r#"["h1c", "h1c-h1c", "h1-h1c"]"#, r#"["h1-h1c"]"#, 1);
         assert_eq!(text.lines().count(), 27, "the line numbers below count on it");
-        parse(&format!("{text}[load]\n{lines}\n"), options)
+        parse(&format!("{text}[constants.load]\n{lines}\n"), options)
     }
 
     fn words(lines: &str, load: Load, stage: Stage) -> Vec<String> {
         let experiment = with_load(lines, &RunOptions::default()).expect("is followed");
-        experiment.load_words().expect("were checked").of(load, stage)
+        experiment.any_conditions().expect("are read").load_words().expect("were checked").of(load, stage)
     }
 
     #[test]
@@ -319,16 +310,16 @@ mod tests {
     #[test]
     fn what_the_experiment_sets_itself_names_the_key_that_sets_it() {
         for (line, by) in [
-            ("url = 'http://a/'", "`modes`, `bytes` and the target"),
+            ("url = 'http://a/'", "`mode`, `request`, `bytes` and the target"),
             ("connections = 3", "`connections`"),
             ("duration = '5s'", "`window_ms`"),
             ("warmup = '5s'", "`warmup_ms`"),
             ("workers = 2", "`cores.load`"),
             ("cores = '1'", "`cores.load`"),
-            ("rate = 100", "`loads`, with `rate` or `rate_share`"),
-            ("tls = '1.2'", "`tls`: `version`, `suite`, `group`"),
-            ("suite = 'aes128-gcm-sha256'", "`tls`: `version`, `suite`, `group`"),
-            ("group = 'x25519'", "`tls`: `version`, `suite`, `group`"),
+            ("rate = 100", "`load_model`, with `rate` or `rate_share`"),
+            ("tls = '1.2'", "`tls.version`, `tls.suite`, `tls.group`"),
+            ("suite = 'aes128-gcm-sha256'", "`tls.version`, `tls.suite`, `tls.group`"),
+            ("group = 'x25519'", "`tls.version`, `tls.suite`, `tls.group`"),
             ("cacert = 'ca.pem'", "`tls.certificate`"),
             ("weights = [1]", "the file of `requests`"),
             ("pid = 1", "the lab"),
@@ -345,27 +336,29 @@ mod tests {
     #[test]
     fn what_the_modes_or_loads_do_not_allow() {
         let parse = |text: &str| parse(text, &RunOptions::default()).expect_err("is refused");
-        let error = parse(&format!("{TEXT}[load]\nhandshake-only = true\n"));
+        let error = parse(&format!("{TEXT}[constants.load]\nhandshake-only = true\n"));
         assert!(
             error.starts_with("e.toml:29: load.handshake-only: ") && error.contains("an https URL"),
             "{error}"
         );
         let closed = TEXT.replacen(r#"["equal-rate", "saturated"]"#, r#"["saturated"]"#, 1);
-        let error = parse(&format!("{closed}[load]\narrivals = 'poisson'\n"));
-        let why = "e.toml:29: load.arrivals: is for `equal-rate` alone, which is not among `loads`";
+        let error = parse(&format!("{closed}[constants.load]\narrivals = 'poisson'\n"));
+        let why = "e.toml:29: load.arrivals: is for `equal-rate` alone, which is not among `load_model`";
         assert_eq!(error, why);
-        let error = parse(&TEXT.replacen("loads =", "load =", 1));
-        assert!(error.starts_with("e.toml:7: `load` is a table, [load], with flags"), "{error}");
+        let error = parse(&TEXT.replacen("bytes = 100", "bytes = 100\nload = 'saturated'", 1));
+        assert!(error.starts_with("e.toml:17: load: is a table, with flags"), "{error}");
     }
 
     #[test]
     fn the_command_line_sets_flags_too_with_or_without_a_table() {
         let set = |key: &str, value: &str| RunOptions {
-            set: vec![("modes".into(), "['h1-h1c']".into()), (key.into(), value.into())],
+            set: vec![("mode".into(), "h1-h1c".into()), (key.into(), value.into())],
             ..RunOptions::default()
         };
         let experiment = parse(TEXT, &set("load.handshake-only", "true")).expect("is followed");
-        assert_eq!(experiment.case(Mode::H1H1c), Ok(Case::HandshakeFull));
+        let conditions = experiment.any_conditions().expect("are read");
+        let policy = conditions.load_options().expect("is followed").policy;
+        assert_eq!(Case::of(&policy, conditions.mode.client()), Case::HandshakeFull);
         let error = parse(TEXT, &set("load.close", "rest")).expect_err("is refused");
         assert!(
             error.starts_with("--set load.close=rest: ") && error.contains("graceful, fin, rst"),
@@ -378,29 +371,32 @@ mod tests {
     fn a_file_of_requests_takes_the_place_of_the_answers_size() {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("e.toml");
-        std::fs::write(&file, format!("{TEXT}[load]\nrequests = 'mix.jsonl'\n")).expect("is written");
+        std::fs::write(&file, format!("{TEXT}[constants.load]\nrequests = 'mix.jsonl'\n"))
+            .expect("is written");
         std::fs::write(directory.path().join("mix.jsonl"), "{\"path\":\"/a\"}\n{\"path\":\"/b\"}\n")
             .expect("is written");
         let (experiment, _) =
             Experiment::load(&RunOptions { file, ..RunOptions::default() }).expect("is followed");
-        let options = experiment.load_options(Mode::H1c, Load::Saturated).expect("is followed");
+        let conditions = experiment.any_conditions().expect("are read");
+        let options = conditions.load_options().expect("is followed");
         assert_eq!(options.requests.iter().map(|request| &request.path).collect::<Vec<_>>(), ["/a", "/b"]);
-        assert_eq!(experiment.load_url(Mode::H1c, 80, 5), "http://127.0.0.1:80");
+        assert_eq!(conditions.load_url("127.0.0.1:80"), "http://127.0.0.1:80");
     }
 
     #[test]
     fn files_are_looked_for_beside_the_experiment() {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("e.toml");
-        std::fs::write(&file, format!("{TEXT}[load]\ndata = 'body.json'\nmethod = 'PUT'\n"))
+        std::fs::write(&file, format!("{TEXT}[constants.load]\ndata = 'body.json'\nmethod = 'PUT'\n"))
             .expect("is written");
         std::fs::write(directory.path().join("body.json"), "{}").expect("is written");
         let (experiment, _) =
             Experiment::load(&RunOptions { file, ..RunOptions::default() }).expect("is followed");
-        let words = experiment.load_words().expect("were checked").of(Load::Saturated, Stage::Block(1));
+        let conditions = experiment.any_conditions().expect("are read");
+        let words = conditions.load_words().expect("were checked").of(Load::Saturated, Stage::Block(1));
         let body = directory.path().join("body.json");
         assert_eq!(words, [format!("--data={}", body.display()), "--method=PUT".into()]);
-        let options = experiment.load_options(Mode::H1c, Load::Saturated).expect("is followed");
+        let options = conditions.load_options().expect("is followed");
         assert_eq!(options.requests[0].body.as_deref(), Some(&b"{}"[..]));
         let stored = serde_json::to_string(&experiment).expect("is written");
         assert_eq!(serde_json::from_str::<Experiment>(&stored).expect("is read"), experiment);

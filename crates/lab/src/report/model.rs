@@ -143,12 +143,16 @@ pub(crate) struct Claim {
     pub(crate) id: String,
     pub(crate) source: String,
     pub(crate) says: String,
+    /// The predicate in words; empty where it cannot be tested.
+    pub(crate) asked: String,
     /// The source's figures, and the original's where they differ; may be empty.
     pub(crate) figures: String,
     pub(crate) verdict: String,
     pub(crate) standing: Standing,
-    /// What was found here.
-    pub(crate) found: Vec<String>,
+    /// The reason of the verdict, in a sentence.
+    pub(crate) why: String,
+    /// What each cell that it is about came to.
+    pub(crate) evidence: Vec<String>,
 }
 
 /// A claim's verdict, as it is coloured.

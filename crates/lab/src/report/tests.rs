@@ -45,7 +45,9 @@ fn grid(modes: usize, users: &[u32], sizes: &[u32], delays: &[u32], names: &[&st
         figures: "23 000 at 100 users, 22 400 at 1000".into(),
         verdict: verdict.into(),
         standing,
-        found: vec!["h1c-h1c, 1000 connections: 0.97 [0.95, 0.99]".into(); 9],
+        asked: "requests per second: ratio 0.97 .. 1.03".into(),
+        why: "contradicted in 2 of 9 cells".into(),
+        evidence: vec!["h1c-h1c, 1000 connections: 0.97 [0.95, 0.99]".into(); 9],
     };
     let reproduction = |group: &Group| Reproduction {
         mode: group.mode.clone(),
@@ -235,12 +237,18 @@ fn whatever_comes_from_outside_is_escaped() {
         }
     }
     for claim in &mut report.claims {
-        for text in
-            [&mut claim.id, &mut claim.source, &mut claim.says, &mut claim.figures, &mut claim.verdict]
-        {
+        for text in [
+            &mut claim.id,
+            &mut claim.source,
+            &mut claim.says,
+            &mut claim.figures,
+            &mut claim.verdict,
+            &mut claim.asked,
+            &mut claim.why,
+        ] {
             text.clone_from(&evil);
         }
-        claim.found = vec![evil.clone()];
+        claim.evidence = vec![evil.clone(); 3];
     }
     report.invalid = vec![InvalidRun { id: evil.clone(), why: evil.clone() }];
     report.reproductions =
@@ -323,15 +331,4 @@ fn a_quick_run_says_so_before_everything_else() {
     let html = page::render(&report);
     let body = html.split("<main>").nth(1).unwrap_or_default().trim_start();
     assert!(body.starts_with("<header><p class=\"quick\">--quick: this decides nothing</p>"), "{body:.200}");
-}
-
-#[test]
-fn look_at_it() {
-    std::fs::write("/tmp/rep/small.html", page::render(&small())).unwrap();
-    let report = grid(3, &[100, 200, 500, 1000], &[500, 1000, 10_000], &[0, 30], &NAMES);
-    std::fs::write("/tmp/rep/grid.html", page::render(&report)).unwrap();
-    let names: Vec<String> = (0..20).map(|place| format!("target-{place}")).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    std::fs::write("/tmp/rep/twenty.html", page::render(&grid(1, &[100, 1000], &[1000], &[0], &names)))
-        .unwrap();
 }

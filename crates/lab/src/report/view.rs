@@ -5,17 +5,23 @@ use super::chart::percentiles;
 use super::chart::plot::Point;
 use super::markup::quote;
 use super::model::{
-    About, Cell, Comparison, Curve, Family, Group, InvalidRun, Outcome, Report, Reproduction, Subject,
+    About, Cell, Claim, Comparison, Curve, Family, Group, InvalidRun, Outcome, Report, Reproduction,
+    Standing, Subject,
 };
 use super::sections::seconds::LEAST;
-use crate::comparison::{self, Metric, Verdict};
-use crate::experiment::{AGAIN, Load, Mode};
+use crate::claims::{ClaimVerdict, Evidence, Finding};
+use crate::comparison::{self, Verdict};
+use crate::experiment::{AGAIN, Level, Load};
+use crate::metric::Metric;
 use crate::plan::{self, Plan};
 use crate::run::RunRecord;
 use crate::stats;
 use crate::summary::{CellSummary, Summary, by_cell, latencies};
 use crate::table::{groups, labels};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+const QUICK: &str = "--quick: a subset of the cells, fewer blocks, shorter windows. It shows that the experiment works on this \
+                     machine; it does not answer its question.";
 
 /// Points of a course at most; longer windows have several seconds in each.
 const COURSE: usize = 120;
@@ -31,16 +37,18 @@ pub(crate) fn report(
 ) -> Report {
     let view = View { plan, summary, subjects: subjects(plan, summary), vary: Vary::of(plan) };
     let runs = by_cell(plan, records);
+    let experiment = &plan.experiment;
+    let paragraphs = experiment.analysis.iter().flat_map(|text| text.split("\n\n"));
     Report {
-        name: plan.experiment.name.clone(),
-        question: plan.experiment.description.clone(),
-        quick: None,
+        name: experiment.name.clone(),
+        question: experiment.question.clone(),
+        quick: experiment.quick.then(|| QUICK.to_owned()),
         labels: labels(plan, summary),
         constants: view.vary.constants(plan),
-        analysis: Vec::new(),
+        analysis: paragraphs.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect(),
         groups: view.groups(&runs),
         families: view.families(),
-        claims: Vec::new(),
+        claims: summary.claims.iter().map(claim).collect(),
         invalid: records.iter().filter(|run| !run.validity.is_valid()).map(invalid).collect(),
         reproductions: runs.iter().map(|(cell, runs)| reproduction(plan, cell, runs)).collect(),
         targets: targets(summary, settings),
@@ -55,6 +63,8 @@ struct Vary {
     users: bool,
     bytes: bool,
     case: bool,
+    /// The keys of the further factors that have more than one level.
+    factors: BTreeSet<String>,
 }
 
 impl Vary {
@@ -62,10 +72,16 @@ impl Vary {
         let vary = |differs: fn(&plan::Cell, &plan::Cell) -> bool| {
             plan.cells.windows(2).any(|pair| differs(&pair[0], &pair[1]))
         };
+        let mut levels: BTreeMap<&String, BTreeSet<&Level>> = BTreeMap::new();
+        for (key, level) in plan.cells.iter().flat_map(plan::Cell::conditions) {
+            levels.entry(key).or_default().insert(level);
+        }
+        let several = levels.into_iter().filter(|(_, levels)| levels.len() > 1);
         Self {
             users: vary(|left, right| left.connections != right.connections),
             bytes: vary(|left, right| left.bytes != right.bytes),
             case: vary(|left, right| left.case != right.case),
+            factors: several.map(|(key, _)| key.clone()).collect(),
         }
     }
 
@@ -75,21 +91,28 @@ impl Vary {
         let users = (!self.users).then(|| format!("{} connections", cell.connections));
         let case = (!self.case && cell.case.is_handshake()).then(|| cell.case.to_string());
         let bytes = (!self.bytes).then(|| format!("{} bytes", cell.bytes));
-        users.into_iter().chain(case).chain(bytes).collect::<Vec<_>>().join(", ")
+        let same = cell.conditions().filter(|(key, _)| !self.factors.contains(*key));
+        let further = same.map(|(key, level)| format!("{key} {level}"));
+        users.into_iter().chain(case).chain(bytes).chain(further).collect::<Vec<_>>().join(", ")
     }
 
-    /// The factors of a group that differ from other groups', but for mode, users and load.
-    fn conditions(&self, group: &plan::Group) -> String {
+    /// The factors of a group that differ from other groups', but for mode, users, load and the one that is compared.
+    fn conditions(&self, group: &plan::Group, compared: Option<&str>) -> String {
         let case = self.case.then(|| group.case.to_string());
-        let bytes = self.bytes.then(|| format!("{} bytes", group.bytes));
-        case.into_iter().chain(bytes).collect::<Vec<_>>().join(", ")
+        let bytes = (self.bytes && compared != Some("bytes")).then(|| format!("{} bytes", group.bytes));
+        let differ = |key: &String| self.factors.contains(key) && compared != Some(key);
+        let further = group.factors.iter().filter(|(key, _)| differ(key));
+        let further = further.map(|(key, level)| format!("{key} {level}"));
+        case.into_iter().chain(bytes).chain(further).collect::<Vec<_>>().join(", ")
     }
 
-    /// The name of a row: all that differs but the load.
-    fn row(&self, mode: Mode, group: &plan::Group) -> String {
-        let users = self.users.then(|| format!("{} connections", group.connections));
-        let conditions = Some(self.conditions(group)).filter(|words| !words.is_empty());
-        [mode.to_string()].into_iter().chain(users).chain(conditions).collect::<Vec<_>>().join(", ")
+    /// The name of a row: all that differs but the load, and the factor that is compared.
+    fn row(&self, group: &plan::Group, compared: Option<&str>) -> String {
+        let mode = (compared != Some("mode")).then(|| group.mode.to_string());
+        let users = self.users && compared != Some("connections");
+        let users = users.then(|| format!("{} connections", group.connections));
+        let conditions = Some(self.conditions(group, compared)).filter(|words| !words.is_empty());
+        mode.into_iter().chain(users).chain(conditions).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -111,7 +134,7 @@ fn subjects(plan: &Plan, summary: &Summary) -> Vec<Subject> {
     let mut subjects: Vec<Subject> = Vec::new();
     let mut next = 0;
     for cell in names {
-        let of = cell.name.strip_suffix(AGAIN).filter(|_| cell.name != cell.target);
+        let of = cell.name.strip_suffix(AGAIN).filter(|_| cell.is_again());
         let pair = of.and_then(|name| subjects.iter().find(|subject| subject.name == name));
         let look = match pair {
             Some(subject) => Look { is_again: true, ..subject.look },
@@ -158,7 +181,7 @@ impl View<'_> {
                     mode: group.mode.to_string(),
                     mode_words: group.mode.describe(),
                     users: group.connections,
-                    conditions: self.vary.conditions(&group),
+                    conditions: self.vary.conditions(&group, None),
                     users_vary: self.vary.users,
                     is_saturated: load == Load::Saturated,
                     rate: own.iter().find_map(|(cell, _)| self.plan.rate(cell)),
@@ -173,7 +196,7 @@ impl View<'_> {
     }
 
     fn cell(&self, cell: &plan::Cell) -> Option<Cell> {
-        let found: &CellSummary = self.summary.cell(&cell.name, cell, cell.load)?;
+        let found: &CellSummary = self.summary.cell(cell, cell.load)?;
         Some(Cell {
             subject: self.subject(&cell.name),
             has_gateway: cell.mode.upstream().is_some(),
@@ -240,19 +263,24 @@ impl View<'_> {
         Some(Curve { name: cell.name.clone(), look: self.look(&cell.name), points: points.collect() })
     }
 
-    /// By metric and load, as they are sorted: CPU at the equal rate comes first where there is one.
+    /// By load, metric and what is compared, as they are sorted: CPU at the equal rate comes first where there is one.
     fn families(&self) -> Vec<Family> {
-        let mut families: BTreeMap<(Load, Metric), Vec<Comparison>> = BTreeMap::new();
+        type Key<'a> = (Load, Metric, Option<&'a str>);
+        let mut families: BTreeMap<Key<'_>, Vec<Comparison>> = BTreeMap::new();
         for one in &self.summary.comparisons {
-            families.entry((one.load, one.metric)).or_default().push(self.comparison(one));
+            families
+                .entry((one.load, one.metric, one.factor.as_deref()))
+                .or_default()
+                .push(self.comparison(one));
         }
-        let family = |((load, metric), comparisons): ((Load, Metric), Vec<Comparison>)| {
+        let family = |((load, metric, factor), comparisons): (Key<'_>, Vec<Comparison>)| {
             let at = match load {
                 Load::EqualRate => "at one equal rate",
                 Load::Saturated => "at saturation",
             };
             let whose = if metric.is_cpu() { " (the gateway's)" } else { "" };
-            let title = format!("{}{whose}, {at}", metric.title());
+            let by = factor.map_or_else(String::new, |factor| format!(", by {factor}"));
+            let title = format!("{}{whose}, {at}{by}", metric.title());
             Family { title, is_less_better: !metric.is_rate(), comparisons }
         };
         families.into_iter().map(family).collect()
@@ -260,18 +288,20 @@ impl View<'_> {
 
     fn comparison(&self, one: &comparison::Comparison) -> Comparison {
         let comparison::Comparison { case, mode, connections, bytes, load, .. } = *one;
-        let group = plan::Group { case, mode, connections, bytes, load };
+        let group = plan::Group { case, mode, connections, bytes, load, factors: one.factors.clone() };
         let outcome = match (one.verdict, one.ratio) {
             (Verdict::Different, Some(ratio)) if (ratio < 1.0) != one.metric.is_rate() => Outcome::Better,
             (Verdict::Different, _) => Outcome::Worse,
             (Verdict::Equivalent, _) => Outcome::Equivalent,
             (Verdict::Undecided, _) => Outcome::Undecided,
         };
+        // Where levels of a factor are compared, the level follows the target's name.
+        let subject = one.factor.as_ref().and_then(|factor| one.target.split(&format!(" {factor}=")).next());
         Comparison {
             mode: mode.to_string(),
-            group: self.vary.row(mode, &group),
+            group: self.vary.row(&group, one.factor.as_deref()),
             target: one.target.clone(),
-            look: self.look(&one.target),
+            look: self.look(subject.unwrap_or(&one.target)),
             baseline: one.baseline.clone(),
             is_aa: one.aa,
             ratio: one.ratio,
@@ -283,6 +313,37 @@ impl View<'_> {
             words: one.verdict_text(self.plan.experiment.margin),
         }
     }
+}
+
+fn claim(finding: &Finding) -> Claim {
+    let asked = finding.metric.zip(finding.expect).map(|(metric, expect)| match finding.is_ratio {
+        true => format!("{}: ratio {expect}", metric.title()),
+        false => format!("{}: {expect} {}", metric.title(), metric.unit()).trim_end().to_owned(),
+    });
+    let figures = [("", &finding.figures), ("the original: ", &finding.original)];
+    let figures = figures.iter().filter_map(|(whose, text)| Some(format!("{whose}{}", text.as_ref()?)));
+    Claim {
+        id: finding.id.clone(),
+        source: finding.source.clone(),
+        says: finding.says.clone(),
+        asked: asked.unwrap_or_default(),
+        figures: figures.collect::<Vec<_>>().join("; "),
+        verdict: finding.verdict_text(),
+        standing: match finding.verdict {
+            ClaimVerdict::Confirmed => Standing::Confirmed,
+            ClaimVerdict::Contradicted => Standing::Contradicted,
+            ClaimVerdict::Undecided | ClaimVerdict::NotTestable => Standing::Open,
+        },
+        why: finding.why.clone(),
+        evidence: finding.cells.iter().map(evidence).collect(),
+    }
+}
+
+/// `request.h1-h1c.c100.b1000.saturated.weir against ..nginx: 0.93 [0.90, 0.97], 12 blocks: confirmed`.
+fn evidence(one: &Evidence) -> String {
+    let against = one.against.as_ref().map_or_else(String::new, |other| format!(" against {other}"));
+    let note = one.note.as_ref().map_or_else(String::new, |note| format!(" ({note})"));
+    format!("{}{against}: {}, {} blocks: {}{note}", one.cell, one.value_text(), one.blocks, one.verdict)
 }
 
 fn valid<'a>(runs: &[&'a RunRecord]) -> Vec<&'a RunRecord> {
@@ -306,9 +367,10 @@ fn reproduction(plan: &Plan, cell: &plan::Cell, runs: &[&RunRecord]) -> Reproduc
 fn command(plan: &Plan, cell: &plan::Cell) -> String {
     let mut words = vec!["weir run".to_owned(), plan.file.display().to_string()];
     words.extend(plan.arguments.iter().map(|word| quote(word)));
-    let plan::Cell { target, mode, connections, bytes, load, .. } = cell;
-    let only = format!("target={target},mode={mode},load={load},connections={connections},bytes={bytes}");
-    words.extend(["--only".into(), format!("'{only}'")]);
+    let plan::Cell { target, mode, connections, bytes, load, factors, .. } = cell;
+    let mut only = format!("target={target},mode={mode},load={load},connections={connections},bytes={bytes}");
+    only.extend(factors.iter().map(|(key, level)| format!(",{key}={level}")));
+    words.extend(["--only".into(), format!("'{}'", only.replace('\'', "'\\''"))]);
     if let Some(rate) = plan.rate(cell) {
         words.push(format!("--set rate={rate:?}"));
     }
@@ -335,35 +397,38 @@ fn targets(summary: &Summary, settings: &[(String, String)]) -> Vec<About> {
 fn machine(plan: &Plan, summary: &Summary) -> Vec<(&'static str, String)> {
     let (machine, experiment) = (&summary.machine, &plan.experiment);
     let virtual_words = if machine.is_virtual { ", virtual" } else { "" };
-    let tls = &experiment.tls;
-    vec![
-        (
-            "processor",
-            format!(
-                "{} ({} cores usable{virtual_words}; {})",
-                machine.cpu,
-                machine.cores.len(),
-                machine.cpu_features.join(" ")
-            ),
-        ),
+    let (features, cores) = (machine.cpu_features.join(" "), machine.cores.len());
+    let mut facts = vec![
+        ("processor", format!("{} ({cores} cores usable{virtual_words}; {features})", machine.cpu)),
         ("kernel, memory", format!("{}, {:.1} GiB", machine.kernel, machine.memory_kib as f64 / 1_048_576.0)),
-        (
-            "TLS",
-            format!(
-                "{} {}, {}, {}, {} tickets",
-                tls.version.name(),
-                tls.suite.name(),
-                tls.group.name(),
-                tls.certificate.signature(),
-                tls.tickets
-            ),
-        ),
-        (
-            "run",
-            format!(
-                "fresh processes, warm-up {} ms, window {} ms, seed {}",
-                experiment.warmup_ms, experiment.window_ms, experiment.seed
-            ),
-        ),
-    ]
+        ("network", machine.network.clone()),
+    ];
+    facts.extend(machine.governor.clone().map(|governor| ("governor", governor)));
+    if let Some(placement) = &machine.placement {
+        let [gateway, origin, load] =
+            [&placement.cores.gateway, &placement.cores.origin, &placement.cores.load]
+                .map(|c| crate::placement::list(c));
+        facts.push(("cores", format!("gateway {gateway}; origin {origin}; load {load}")));
+    }
+    if let Ok(conditions) = experiment.any_conditions() {
+        let tls = &conditions.tls;
+        let [version, suite, group, certificate] =
+            [tls.version.name(), tls.suite.name(), tls.group.name(), tls.certificate.signature()];
+        facts.push(("TLS", format!("{version} {suite}, {group}, {certificate}, {} tickets", tls.tickets)));
+        let (warmup, window) = (conditions.warmup_ms, conditions.window_ms);
+        let order = format!("order drawn from seed {}", experiment.seed);
+        facts.push(("run", format!("fresh processes, warm-up {warmup} ms, window {window} ms, {order}")));
+    }
+    let factor = |factor: &crate::experiment::Factor| {
+        let levels: Vec<String> = factor.names().iter().map(ToString::to_string).collect();
+        format!("{}: {}", factor.key, levels.join(" | "))
+    };
+    facts.push(("factors", experiment.factors.iter().map(factor).collect::<Vec<_>>().join("; ")));
+    facts.push(("versions", versions(summary)));
+    facts
+}
+
+fn versions(summary: &Summary) -> String {
+    let all = summary.machine.versions.iter().map(|(name, version)| format!("{name} {version}"));
+    all.collect::<Vec<_>>().join("; ")
 }

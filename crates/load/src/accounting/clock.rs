@@ -1,8 +1,8 @@
-//! CPU clocks, which count nanoseconds.
+//! CPU clocks, which count nanoseconds, and the machine's.
 
 use nix::time::{ClockId, clock_getcpuclockid};
 use nix::unistd::Pid;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The clock of a process, with all of its threads; `None` when there is no such process.
 pub(crate) fn of_process(pid: u32) -> Option<ClockId> {
@@ -22,4 +22,10 @@ pub(crate) fn own() -> Duration {
 /// What the calling thread has used.
 pub(crate) fn own_thread() -> Duration {
     now(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default()
+}
+
+/// How long the machine had been up at an instant, sleep included.
+pub(crate) fn since_boot(at: Instant) -> Option<Duration> {
+    let now = ClockId::CLOCK_BOOTTIME.now().ok().map(Duration::from)?;
+    now.checked_sub(at.elapsed())
 }

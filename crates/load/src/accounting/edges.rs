@@ -1,13 +1,16 @@
 //! Clocks at the edges of the window, read by the workers themselves.
 
+use super::counters::Own;
 use super::{Accounts, clock};
 use std::time::{Duration, Instant};
 use weir_reactor::cores;
 
-/// CPU times at one instant: ours, and each server's. Some system calls in all.
+/// CPU times at one instant: ours, with our counters, and each server's. Some system calls in all.
 #[derive(Clone, Debug)]
 pub(crate) struct Reading {
     pub(crate) own: Duration,
+    /// Our counters; `None` where the system does not tell.
+    pub(crate) counted: Option<Own>,
     /// For each server its processes' clocks, or its cgroup's; nothing for a command.
     pub(crate) servers: Vec<Vec<Option<Duration>>>,
 }

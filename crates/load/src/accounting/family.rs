@@ -1,6 +1,8 @@
-//! What the kernel tells of processes at one instant: CPU of each and of its threads, and of children that have ended.
+//! What the kernel tells of processes at one instant: CPU and counters of each and of its threads, and of children that
+//! have ended.
 
 use super::clock;
+use super::counters::{self, Faults, Switches};
 use rustix::param::clock_ticks_per_second;
 use rustix::thread::{CpuSet, sched_getaffinity};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,8 +23,24 @@ pub(crate) struct Life {
     pub(crate) cpu: Duration,
     /// What its children (and theirs) had used that have ended and that it has waited for. In ticks, of 10 ms mostly.
     pub(crate) waited: Duration,
-    /// What each of its threads has used.
-    pub(crate) threads: BTreeMap<u32, Duration>,
+    /// Its own page faults.
+    pub(crate) faults: Faults,
+    /// Those of its children that it has waited for.
+    pub(crate) waited_faults: Faults,
+    /// Resident memory in KiB.
+    pub(crate) rss_kib: Option<u64>,
+    /// Open files; `None` where this process may not look.
+    pub(crate) open_files: Option<u64>,
+    pub(crate) threads: BTreeMap<u32, Thread>,
+}
+
+/// One thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Thread {
+    /// What it has used.
+    pub(crate) cpu: Duration,
+    /// `None` where the system does not tell.
+    pub(crate) switches: Option<Switches>,
 }
 
 /// CPU of processes that have ended between two instants.
@@ -61,7 +79,9 @@ impl Family {
             let mut life = all.remove(&pid)?;
             life.cpu = clock::of_process(pid).and_then(clock::now)?;
             let threads = numbers(&format!("/proc/{pid}/task"));
-            life.threads = threads.filter_map(|tid| Some((tid, thread_cpu(pid, tid)?))).collect();
+            life.threads = threads.filter_map(|tid| Some((tid, thread(pid, tid)?))).collect();
+            life.rss_kib = counters::rss_kib(pid);
+            life.open_files = counters::open_files(pid);
             Some((pid, life))
         };
         Self(pids.into_iter().filter_map(life).collect())
@@ -76,22 +96,34 @@ impl Family {
     /// themselves: what they had used before counts to the instant when they ended, so it is taken off again. A process
     /// whose parent does not wait (it ignores SIGCHLD), or has ended without waiting, takes its account with it.
     pub(crate) fn ended_since(&self, before: &Self) -> Ended {
-        let mut ended = Ended::default();
-        let mut known: BTreeMap<u32, Duration> = BTreeMap::new();
+        let nanoseconds = |time: Duration| time.as_nanos() as u64;
+        let known = before.0.iter().filter(|(pid, life)| self.same(**pid, life.started).is_none()).count();
+        let cpu = self.left_since(before, |life| nanoseconds(life.cpu), |life| nanoseconds(life.waited));
+        Ended { cpu: Duration::from_nanos(cpu), known }
+    }
+
+    /// What processes that have ended since `before` have left to those that waited for them, of anything that the
+    /// system adds up like that: `own` is a process's, `waited` that of the children that it has waited for. See
+    /// [`Self::ended_since`].
+    pub(crate) fn left_since(
+        &self,
+        before: &Self,
+        own: impl Fn(&Life) -> u64,
+        waited: impl Fn(&Life) -> u64,
+    ) -> u64 {
+        let mut known: BTreeMap<u32, u64> = BTreeMap::new();
         for (pid, life) in &before.0 {
-            if self.same(*pid, life.started).is_none() {
-                ended.known += 1;
-                if let Some(heir) = self.heir(before, life) {
-                    *known.entry(heir).or_default() += life.cpu + life.waited;
-                }
+            if self.same(*pid, life.started).is_none()
+                && let Some(heir) = self.heir(before, life)
+            {
+                *known.entry(heir).or_default() += own(life) + waited(life);
             }
         }
-        for (pid, life) in &self.0 {
-            let earlier = before.same(*pid, life.started).map_or(Duration::ZERO, |life| life.waited);
-            let waited = life.waited.saturating_sub(earlier);
-            ended.cpu += waited.saturating_sub(known.get(pid).copied().unwrap_or_default());
-        }
-        ended
+        let left = |(pid, life): (&u32, &Life)| {
+            let since = waited(life).saturating_sub(before.same(*pid, life.started).map_or(0, &waited));
+            since.saturating_sub(known.get(pid).copied().unwrap_or_default())
+        };
+        self.0.iter().map(left).sum()
     }
 
     /// The nearest ancestor of a process of `before` that is still here.
@@ -115,7 +147,8 @@ impl Family {
         for (pid, life) in &self.0 {
             let earlier = before.same(*pid, life.started);
             let had = |tid: &u32| earlier.and_then(|life| life.threads.get(tid)).copied().unwrap_or_default();
-            threads.extend(life.threads.iter().map(|(tid, cpu)| (cpu.saturating_sub(had(tid)), *tid)));
+            let used = |(tid, thread): (&u32, &Thread)| (thread.cpu.saturating_sub(had(tid).cpu), *tid);
+            threads.extend(life.threads.iter().map(used));
         }
         let most = threads.iter().map(|thread| thread.0).max().unwrap_or_default();
         threads.retain(|(used, _)| *used >= (window / 100).min(most));
@@ -131,7 +164,7 @@ impl Family {
 
     /// Peak resident memory, summed. Memory that processes share counts for each of them.
     pub(crate) fn rss_peak_kib(&self) -> u64 {
-        self.0.keys().filter_map(|pid| rss_peak_kib(*pid)).sum()
+        self.0.keys().filter_map(|pid| counters::rss_peak_kib(*pid)).sum()
     }
 }
 
@@ -142,17 +175,12 @@ impl Working {
     }
 }
 
-/// The largest resident size that a process has had (`VmHWM`).
-fn rss_peak_kib(pid: u32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.trim().trim_end_matches("kB").trim().parse().ok()
-}
-
-/// The first number of /proc/PID/task/TID/schedstat: nanoseconds on a CPU.
-fn thread_cpu(pid: u32, tid: u32) -> Option<Duration> {
-    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
-    Some(Duration::from_nanos(text.split(' ').next()?.parse().ok()?))
+/// The first number of /proc/PID/task/TID/schedstat (nanoseconds on a CPU), and the switches.
+fn thread(pid: u32, tid: u32) -> Option<Thread> {
+    let directory = format!("/proc/{pid}/task/{tid}");
+    let text = fs::read_to_string(format!("{directory}/schedstat")).ok()?;
+    let cpu = Duration::from_nanos(text.split(' ').next()?.parse().ok()?);
+    Some(Thread { cpu, switches: counters::switches(&format!("{directory}/status")) })
 }
 
 /// `roots` and their descendants.
@@ -185,7 +213,14 @@ fn parse_stat(text: &str) -> Option<Life> {
     let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
     let (parent, cutime, cstime, started) = (field(4)?, field(16)?, field(17)?, field(22)?);
     let waited = Duration::from_secs(cutime + cstime) / clock_ticks_per_second().max(1) as u32;
-    Some(Life { parent: u32::try_from(parent).ok()?, started, waited, ..Life::default() })
+    Some(Life {
+        parent: u32::try_from(parent).ok()?,
+        started,
+        waited,
+        faults: Faults { minor: field(10)?, major: field(12)? },
+        waited_faults: Faults { minor: field(11)?, major: field(13)? },
+        ..Life::default()
+    })
 }
 
 /// The entries of a directory that are numbers.
@@ -253,6 +288,8 @@ mod tests {
         for name in ["sh", "a b", "a) R 1 (b"] {
             let life = parse_stat(&fields(name)).unwrap();
             assert_eq!((life.parent, life.started), (7, 987_654), "{name}");
+            assert_eq!(life.faults, Faults { minor: 1, major: 3 });
+            assert_eq!(life.waited_faults, Faults { minor: 2, major: 4 });
             let ticks = clock_ticks_per_second() as f64;
             assert!((life.waited.as_secs_f64() - 15.0 / ticks).abs() < 1e-9);
         }
@@ -265,7 +302,8 @@ mod tests {
     #[test]
     fn threads_that_did_nothing_do_not_count() {
         let with = |threads: &[(u32, u64)]| {
-            let threads = threads.iter().map(|(tid, cpu)| (*tid, ms(*cpu))).collect();
+            let thread = |&(tid, cpu): &(u32, u64)| (tid, Thread { cpu: ms(cpu), switches: None });
+            let threads = threads.iter().map(thread).collect();
             Family([(1, Life { threads, ..Life::default() })].into())
         };
         let before = with(&[(1, 100), (2, 100), (3, 0)]);

@@ -4,7 +4,7 @@
 //!
 //! - **A process** with its descendants, by their CPU clocks, which count nanoseconds, read at the edges. What
 //!   descendants used that came later is told by a look at the family near the edges; of those that ended in between,
-//!   only their parents tell, in ticks of 10 ms.
+//!   only their parents tell, in ticks of 10 ms. The looks tell memory, switches, page faults and open files as well.
 //! - **A cgroup**, by its own account, read at the edges.
 //! - **A command**'s numbers, for other machines. It is run near the edges, never on a worker's thread, its figure is
 //!   taken for the middle of its run, and the CPU between both is scaled to the length of the window.
@@ -12,6 +12,7 @@
 mod cgroup;
 mod clock;
 mod command;
+mod counters;
 mod edges;
 mod family;
 mod process;
@@ -21,8 +22,9 @@ pub(crate) use edges::{Edges, Span};
 
 use crate::limit::{self, Part};
 use crate::options::Server as Named;
-use crate::result::{Cost, Limit, Role, ServerCost, WorkerCost};
+use crate::result::{Cost, Counters, Limit, Role, ServerCost, WorkerCost};
 use crate::usage::Usage;
+use counters::{Held, Own};
 use edges::Reading;
 use server::{Server, Sight, Used};
 use std::collections::BTreeSet;
@@ -35,7 +37,11 @@ pub(crate) struct Accounts(Vec<Server>);
 
 /// The servers near an edge of the window: what need not be read by a worker.
 #[derive(Debug)]
-pub(crate) struct Look(Vec<Sight>);
+pub(crate) struct Look {
+    sights: Vec<Sight>,
+    /// What the engine itself holds.
+    held: Held,
+}
 
 /// What was done with the CPU.
 #[derive(Clone, Copy, Debug)]
@@ -52,8 +58,12 @@ pub(crate) struct Work {
 #[derive(Debug)]
 pub(crate) struct Account {
     pub(crate) window: Duration,
+    /// When it began, since the machine was booted.
+    pub(crate) since_boot: Option<Duration>,
     /// The whole process.
     pub(crate) engine: Cost,
+    pub(crate) engine_rss_peak_kib: Option<u64>,
+    pub(crate) engine_counters: Counters,
     pub(crate) workers: Vec<WorkerCost>,
     pub(crate) servers: Vec<ServerCost>,
     /// By what each part used of its cores.
@@ -73,7 +83,11 @@ impl Accounts {
 
     /// Reads all clocks: a system call for each process and each cgroup, some microseconds in all.
     fn read(&self) -> Reading {
-        Reading { own: clock::own(), servers: self.0.iter().map(Server::read).collect() }
+        Reading {
+            own: clock::own(),
+            counted: Own::read(),
+            servers: self.0.iter().map(Server::read).collect(),
+        }
     }
 
     /// How long before the window's start and before its end to call [`Self::look`]: so that the edge comes in the
@@ -91,7 +105,7 @@ impl Accounts {
             let sight = |sight: thread::ScopedJoinHandle<'_, Sight>| {
                 sight.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             };
-            Look(sights.into_iter().map(sight).collect())
+            Look { sights: sights.into_iter().map(sight).collect(), held: Held::read() }
         })
     }
 
@@ -106,7 +120,10 @@ impl Accounts {
         let cores = set.len().min(spans.len()).max(1) as u32;
         let mut account = Account {
             window,
+            since_boot: clock::since_boot(first.from.at),
             engine: cost(to.own.saturating_sub(from.own), window, cores, work),
+            engine_rss_peak_kib: counters::rss_peak_kib(std::process::id()),
+            engine_counters: counters::of_this_process(from.counted, to.counted, looks.1.held),
             workers,
             servers: Vec::new(),
             limit: Limit::Neither,
@@ -115,7 +132,7 @@ impl Accounts {
         let mut all = Vec::new();
         for (index, server) in self.0.iter().enumerate() {
             let readings = (&from.servers[index][..], &to.servers[index][..]);
-            let sights = (&looks.0.0[index], &looks.1.0[index]);
+            let sights = (&looks.0.sights[index], &looks.1.sights[index]);
             let used = server.used(readings, sights, window).unwrap_or_else(|lost| {
                 account.lost.push(lost);
                 Used::nothing(server.name())
@@ -130,6 +147,7 @@ impl Accounts {
                     ..cost(used.cpu.unwrap_or_default(), window, used.cores, work)
                 },
                 rss_peak_kib: used.rss_peak_kib,
+                counters: used.counters,
             });
             all.push((server.role, used));
         }

@@ -2,10 +2,11 @@
 
 use super::cgroup::Cgroup;
 use super::command::{self, Sample, Silence};
+use super::counters;
 use super::family::{Family, Working};
 use super::process::Process;
 use crate::options::{Meter, Server as Named};
-use crate::result::Role;
+use crate::result::{Counters, Role};
 use crate::usage::Usage;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -45,6 +46,8 @@ pub(super) struct Used {
     pub(super) most: f64,
     pub(super) set: Vec<usize>,
     pub(super) rss_peak_kib: Option<u64>,
+    /// Nothing, by a cgroup or a command.
+    pub(super) counters: Counters,
 }
 
 impl Server {
@@ -138,7 +141,8 @@ impl Server {
                         write!(source, " ({seconds:.2} s of it by processes that ended, in ticks of 10 ms)");
                 }
                 let working = after.family.working_since(&before.family, window);
-                Ok(Used::by(cpu, source, working, None, Some(after.family.rss_peak_kib())))
+                let used = Used::by(cpu, source, working, None, Some(after.family.rss_peak_kib()));
+                Ok(Used { counters: counters::between(looks.0, looks.1), ..used })
             }
             Gauge::Cgroup(cgroup, _) => {
                 let (Some(Some(from)), Some(Some(to))) = (readings.0.first(), readings.1.first()) else {
@@ -188,10 +192,12 @@ impl Used {
     ) -> Self {
         let cores = working.usable();
         let most = f64::from(cores).min(quota.unwrap_or(f64::INFINITY));
-        Self { cpu: Some(cpu), source, cores, most, set: working.cores, rss_peak_kib }
+        let set = working.cores;
+        Self { cpu: Some(cpu), source, cores, most, set, rss_peak_kib, counters: Counters::default() }
     }
 
     pub(super) fn nothing(source: String) -> Self {
-        Self { cpu: None, source, cores: 0, most: 0.0, set: Vec::new(), rss_peak_kib: None }
+        let (set, counters) = (Vec::new(), Counters::default());
+        Self { cpu: None, source, cores: 0, most: 0.0, set, rss_peak_kib: None, counters }
     }
 }

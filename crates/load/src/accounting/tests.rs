@@ -1,6 +1,7 @@
 use super::*;
 use crate::options::Meter;
 use crate::result::Role;
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -39,6 +40,40 @@ fn this_process_as_server_and_as_engine() {
     assert_eq!(server.cost.cpu_us_per_handshake, None);
     let [worker] = &account.workers[..] else { panic!("{account:?}") };
     assert!(worker.cpu_us > 0.0 && account.engine.cpu_us > 0.0 && account.engine.cores == 1);
+    // Either way this process is asked about itself: by /proc, and by what it may ask for itself.
+    for counters in [server.counters, account.engine_counters] {
+        let Counters { rss_end_kib, voluntary_switches, open_files, .. } = counters;
+        assert!(rss_end_kib > Some(0) && open_files > Some(2), "{counters:?}");
+        assert!(voluntary_switches.is_some() && counters.involuntary_switches.is_some(), "{counters:?}");
+        assert!(counters.minor_faults.is_some() && counters.major_faults.is_some(), "{counters:?}");
+    }
+    assert!(account.engine_rss_peak_kib > Some(0) && account.since_boot > Some(Duration::ZERO));
+}
+
+/// A server that says what it did: a shell with a child, which opens files and waits.
+#[test]
+fn a_server_and_its_child_by_what_they_did() {
+    let script = "exec 9<&0 3</dev/null 4</dev/null; sh -c 'exec 5</dev/null; echo; read x; \
+                  for i in 1 2 3 4 5 6 7 8; do sleep 0; done; echo; read x' <&9 & wait";
+    let mut child =
+        Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut lines = BufReader::new(stdout).lines();
+    lines.next().unwrap().unwrap();
+    let accounts = Accounts::open(&[named(Meter::Process(child.id()))]).unwrap();
+    let account = account(&accounts, SOME_TIME, || {
+        stdin.write_all(b"\n").unwrap();
+        lines.next().unwrap().unwrap();
+    });
+    let counters = account.servers[0].counters;
+    // Both have their three standard files and the one that carries the pipe; two more, and three.
+    assert!(counters.open_files >= Some(12), "{counters:?}");
+    // It waited for what it started eight times, and each of those had pages of its own to be made.
+    assert!(counters.voluntary_switches >= Some(8), "{counters:?}");
+    assert!(counters.minor_faults >= Some(8 * 10), "{counters:?}");
+    assert!(counters.rss_end_kib >= Some(200), "{counters:?}");
+    drop(stdin);
+    child.wait().unwrap();
 }
 
 #[test]
@@ -62,6 +97,7 @@ fn a_command_is_asked_at_both_edges_and_scaled() {
     let [server] = &account.servers[..] else { panic!("{account:?}") };
     assert!(server.source.starts_with("command date +%s.%N (scaled from 0."), "{}", server.source);
     assert_eq!((server.cost.cores, server.rss_peak_kib), (0, None), "what only it could tell");
+    assert_eq!(server.counters, Counters::default());
     // By what it says: the middle of the command's run is not the instant at which it looks at its clock.
     assert!(server.cost.cpu_us > 0.0 && account.lost.is_empty());
     assert_eq!(server.cost.cpu_us_per_request, Some(server.cost.cpu_us / 10.0));

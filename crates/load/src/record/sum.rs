@@ -60,6 +60,7 @@ pub(crate) fn up(remains: Remains<'_>) -> Option<LoadResult> {
         partial,
         phases,
         window_s: seconds_long,
+        window_boot_s: account.since_boot.map(|time| time.as_secs_f64()),
         requests: within.answered,
         requests_per_second: within.answered as f64 / seconds_long,
         bytes_received: within.bytes_received,
@@ -80,6 +81,8 @@ pub(crate) fn up(remains: Remains<'_>) -> Option<LoadResult> {
         handshakes: all.handshakes(window),
         engine: EngineCost {
             cost: account.engine,
+            rss_peak_kib: account.engine_rss_peak_kib,
+            counters: account.engine_counters,
             workers: account.workers,
             loop_lag_p99_us: all.loop_lag.p99_or_max_us(),
             loop_lag_max_us: all.loop_lag.max_us(),

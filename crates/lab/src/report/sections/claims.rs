@@ -1,11 +1,11 @@
 //! The statements that the experiment set out to check, and what became of each.
 
 use super::heading;
-use crate::report::markup::{Column, NONE, Table, escape};
+use crate::report::markup::{Column, NONE, Table, details, escape};
 use crate::report::model::{Claim, Report, Standing};
 
-/// Lines of evidence that are shown for a claim.
-const FOUND: usize = 8;
+/// So many lines of evidence are shown at once.
+const AT_ONCE: usize = 2;
 
 pub(crate) fn render(report: &Report) -> String {
     if report.claims.is_empty() {
@@ -13,7 +13,7 @@ pub(crate) fn render(report: &Report) -> String {
     }
     let mut table = Table::new([
         (Column::Text, "verdict here"),
-        (Column::Wide, "statement"),
+        (Column::Wide, "statement, and how it is checked"),
         (Column::Wide, "its figures"),
         (Column::Wide, "found here"),
     ]);
@@ -23,17 +23,16 @@ pub(crate) fn render(report: &Report) -> String {
             Standing::Contradicted => "worse",
             Standing::Open => "undecided",
         };
-        let figures = if claim.figures.is_empty() { NONE.into() } else { escape(&claim.figures) };
+        let figures = if claim.figures.is_empty() {
+            NONE.into()
+        } else {
+            format!("<span class=\"cap\">its figures: </span>{}", escape(&claim.figures))
+        };
         table.row(
             "",
             [
                 format!("<span class=\"verdict {class}\">{}</span>", escape(&claim.verdict)),
-                format!(
-                    "{}<br><small>{}, {}</small>",
-                    escape(&claim.says),
-                    escape(&claim.source),
-                    escape(&claim.id)
-                ),
+                says(claim),
                 figures,
                 found(claim),
             ],
@@ -41,13 +40,29 @@ pub(crate) fn render(report: &Report) -> String {
     }
     let note = "Statements of others, each a predicate on named cells that was fixed before the run. <i>Undecided</i>: valid \
                 runs here neither confirm nor contradict it, or there are none.";
-    heading("Claims", note) + &table.finish()
+    format!("{}<div class=\"stack\">{}</div>\n", heading("Claims", note), table.finish())
+}
+
+fn says(claim: &Claim) -> String {
+    let asked = if claim.asked.is_empty() { String::new() } else { format!(": {}", escape(&claim.asked)) };
+    format!(
+        "{}<br><small>{} {}{asked}</small>",
+        escape(&claim.says),
+        escape(&claim.source),
+        escape(&claim.id)
+    )
 }
 
 fn found(claim: &Claim) -> String {
-    let mut lines: Vec<String> = claim.found.iter().take(FOUND).map(|line| escape(line)).collect();
-    if claim.found.len() > FOUND {
-        lines.push(format!("and {} more: summary.json", claim.found.len() - FOUND));
+    let lines: Vec<String> = claim.evidence.iter().map(|line| escape(line)).collect();
+    let small = format!("<small>{}</small>", lines.join("<br>"));
+    match lines.len() {
+        0 => escape(&claim.why),
+        1..=AT_ONCE => format!("{}<br>{small}", escape(&claim.why)),
+        many => format!(
+            "{}{}",
+            escape(&claim.why),
+            details(false, &format!("<small>{many} cells</small>"), &small)
+        ),
     }
-    if lines.is_empty() { NONE.into() } else { lines.join("<br>") }
 }

@@ -15,8 +15,9 @@ pub(crate) fn render(report: &Report) -> String {
             0 => {
                 let _ = write!(html, "<h2>Verdicts: {title}</h2>\n{body}");
             }
+            // A rate is the other half of what a saturated experiment is made for.
             _ => html.push_str(&details(
-                false,
+                !family.is_less_better,
                 &format!("<b>{title}</b> <small>{}</small>", tally(family)),
                 &body,
             )),

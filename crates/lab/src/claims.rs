@@ -1,0 +1,236 @@
+//! Claims: what was found of each statement that an experiment sets out to check.
+
+use crate::experiment::{Claim, Predicate};
+use crate::metric::Metric;
+use crate::pairing::{self, Paired};
+use crate::plan::{Cell, Plan};
+use crate::run::RunRecord;
+use crate::stats::{self, Weight, hodges_lehmann};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A claim and what was found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The claim's short name.
+    pub id: String,
+    /// Whose statement it is.
+    pub source: String,
+    /// The statement.
+    pub says: String,
+    /// The source's figures.
+    pub figures: Option<String>,
+    /// The original's, where they differ.
+    pub original: Option<String>,
+    /// What was looked at; null where it cannot be tested.
+    pub metric: Option<Metric>,
+    /// What its value (or its ratio) had to be.
+    pub expect: Option<Predicate>,
+    /// Whether it is a ratio of two cells.
+    pub is_ratio: bool,
+    /// What became of it.
+    pub verdict: ClaimVerdict,
+    /// Why, in a sentence.
+    pub why: String,
+    /// How sure it is, by the blocks of the cell that has the fewest.
+    pub weight: Weight,
+    /// Each cell that it is about.
+    pub cells: Vec<Evidence>,
+}
+
+/// What one cell says of a claim.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// The cell.
+    pub cell: String,
+    /// What it is compared with; null where its own value counts.
+    pub against: Option<String>,
+    /// The value, or the ratio.
+    pub value: Option<f64>,
+    /// Lower end of its interval; null below five blocks.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Blocks that it rests on.
+    pub blocks: u32,
+    /// What this cell alone would make of the claim.
+    pub verdict: ClaimVerdict,
+    /// Why it says nothing.
+    pub note: Option<String>,
+}
+
+/// What became of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum ClaimVerdict {
+    /// The whole interval of every cell meets it.
+    #[serde(rename = "confirmed")]
+    Confirmed,
+    /// No part of the interval of one cell or more does.
+    #[serde(rename = "contradicted")]
+    Contradicted,
+    /// Neither could be shown, or no valid cell bears on it.
+    #[serde(rename = "undecided")]
+    Undecided,
+    /// Whatever is run here cannot bear on it.
+    #[serde(rename = "not testable here")]
+    NotTestable,
+}
+
+impl fmt::Display for ClaimVerdict {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(match self {
+            Self::Confirmed => "confirmed",
+            Self::Contradicted => "contradicted",
+            Self::Undecided => "undecided",
+            Self::NotTestable => "not testable here",
+        })
+    }
+}
+
+/// Checks every claim of a plan.
+pub(crate) fn all(plan: &Plan, cells: &[(&Cell, Vec<&RunRecord>)]) -> Vec<Finding> {
+    plan.experiment.claims.iter().map(|claim| find(claim, cells)).collect()
+}
+
+impl Finding {
+    /// The words of its verdict: `contradicted (indication)`.
+    pub fn verdict_text(&self) -> String {
+        let is_decided = matches!(self.verdict, ClaimVerdict::Confirmed | ClaimVerdict::Contradicted);
+        match self.weight {
+            Weight::Indication if is_decided => format!("{} (indication)", self.verdict),
+            _ => self.verdict.to_string(),
+        }
+    }
+}
+
+impl Evidence {
+    /// `0.93 [0.90, 0.97]`.
+    pub fn value_text(&self) -> String {
+        let number = |value: f64| match value.abs() {
+            large if large >= 1000.0 => format!("{value:.0}"),
+            middle if middle >= 10.0 => format!("{value:.1}"),
+            _ => format!("{value:.3}"),
+        };
+        match (self.value, self.low, self.high) {
+            (Some(value), Some(low), Some(high)) => {
+                format!("{} [{}, {}]", number(value), number(low), number(high))
+            }
+            (Some(value), ..) => number(value),
+            _ => "-".into(),
+        }
+    }
+}
+
+fn find(claim: &Claim, cells: &[(&Cell, Vec<&RunRecord>)]) -> Finding {
+    let mut evidence = Vec::new();
+    if let (Some(metric), Some(expect)) = (claim.metric, claim.expect) {
+        for (cell, runs) in cells.iter().filter(|(cell, _)| is_meant(claim, cell)) {
+            evidence.extend(one(claim, metric, expect, (cell, runs), cells));
+        }
+    }
+    let (verdict, why) = match &claim.not_testable {
+        Some(why) => (ClaimVerdict::NotTestable, why.clone()),
+        None => together(&evidence),
+    };
+    let blocks = evidence.iter().map(|one| one.blocks as usize).min().unwrap_or(0);
+    let Claim { id, source, says, figures, original, metric, expect, .. } = claim.clone();
+    Finding {
+        id,
+        source,
+        says,
+        figures,
+        original,
+        metric,
+        expect,
+        is_ratio: claim.against.is_some(),
+        verdict,
+        why,
+        weight: Weight::of(blocks),
+        cells: evidence,
+    }
+}
+
+/// Whether a claim is about a cell. One without a gateway must be named.
+fn is_meant(claim: &Claim, cell: &Cell) -> bool {
+    let is_named = cell.mode.upstream().is_some() || claim.cell.contains_key("target");
+    is_named && !cell.is_again() && cell.has(&claim.cell)
+}
+
+/// `None` for the cell that the others are compared with.
+fn one(
+    claim: &Claim,
+    metric: Metric,
+    expect: Predicate,
+    (cell, runs): (&Cell, &Vec<&RunRecord>),
+    cells: &[(&Cell, Vec<&RunRecord>)],
+) -> Option<Evidence> {
+    let (against, paired) = match &claim.against {
+        None => (None, by_itself(metric, cell, runs)),
+        Some(levels) => {
+            if cell.has(levels) {
+                return None;
+            }
+            match cells.iter().find(|(other, _)| cell.is_but_for(other, levels)) {
+                Some((other, of_other)) => {
+                    let (name, of) = (cell.to_string(), other.to_string());
+                    (Some(of.clone()), pairing::pair(metric, cell.load, [(&name, runs), (&of, of_other)]))
+                }
+                None => {
+                    let note = Some("what it is compared with was not run".into());
+                    (None, Paired { estimate: None, blocks: 0, note })
+                }
+            }
+        }
+    };
+    let Paired { estimate, blocks, note } = paired;
+    let interval = estimate.and_then(|estimate| estimate.interval);
+    let few = || format!("{blocks} blocks: no interval below {}", stats::BLOCKS_FOR_INTERVAL);
+    let note = note.or_else(|| interval.is_none().then(few));
+    let decided = interval.filter(|_| note.is_none());
+    let verdict = match decided.and_then(|interval| expect.of_interval(interval.low, interval.high)) {
+        Some(true) => ClaimVerdict::Confirmed,
+        Some(false) => ClaimVerdict::Contradicted,
+        None => ClaimVerdict::Undecided,
+    };
+    Some(Evidence {
+        cell: cell.to_string(),
+        against,
+        value: estimate.map(|estimate| estimate.value),
+        low: interval.map(|interval| interval.low),
+        high: interval.map(|interval| interval.high),
+        blocks: blocks as u32,
+        verdict,
+        note,
+    })
+}
+
+/// The location of a cell's own values, which may be zero: no logarithms.
+fn by_itself(metric: Metric, cell: &Cell, runs: &[&RunRecord]) -> Paired {
+    let (valid, name) = (pairing::valid(runs), cell.to_string());
+    let without_value = metric.has_no_value(&name, &valid);
+    let note = pairing::unsupported(metric, cell.load, &name, &valid).or_else(|| without_value.clone());
+    let values: Vec<f64> = match without_value {
+        Some(_) => Vec::new(),
+        None => pairing::values(metric, &valid).into_values().collect(),
+    };
+    Paired { estimate: hodges_lehmann::estimate(&values), blocks: values.len(), note }
+}
+
+/// One cell against it is enough; for it all must be.
+fn together(evidence: &[Evidence]) -> (ClaimVerdict, String) {
+    let number = |verdict| evidence.iter().filter(|one| one.verdict == verdict).count();
+    let (confirmed, contradicted) = (number(ClaimVerdict::Confirmed), number(ClaimVerdict::Contradicted));
+    let all = evidence.len();
+    let first_note = || evidence.iter().find_map(|one| one.note.clone());
+    match (confirmed, contradicted) {
+        _ if all == 0 => (ClaimVerdict::Undecided, "no cell of it was run".into()),
+        (_, 1..) => (ClaimVerdict::Contradicted, format!("contradicted in {contradicted} of {all} cells")),
+        (confirmed, 0) if confirmed == all => {
+            (ClaimVerdict::Confirmed, format!("confirmed in all {all} cells"))
+        }
+        (confirmed, _) => {
+            let rest = first_note().unwrap_or_else(|| "the interval holds values of both kinds".into());
+            (ClaimVerdict::Undecided, format!("confirmed in {confirmed} of {all} cells; {rest}"))
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What `weir plan` says: cells, order, time.
+
+use crate::experiment::{Order, Stop};
+use crate::placement::Placement;
+use crate::plan::{ASSUMED_OVERHEAD_MS, Cell, Plan, Targets};
+use crate::progress::duration;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::time::Duration;
+
+/// Blocks whose order is written out.
+const BLOCKS_SHOWN: usize = 4;
+
+/// The widest line.
+const WIDTH: usize = 100;
+
+/// A plan in words.
+pub(crate) fn plan(plan: &Plan, placement: &Placement, targets: &Targets) -> String {
+    let experiment = &plan.experiment;
+    let mut text = format!("{}: {}\n", experiment.name, experiment.question.trim());
+    if experiment.quick {
+        text.insert_str(0, "QUICK: a subset of the cells, fewer blocks, shorter windows.\n");
+    }
+    if let Some(note) = &placement.note {
+        let _ = writeln!(text, "CORES: {note}");
+    }
+    for (name, target) in &targets.present {
+        let _ = writeln!(text, "target {name}: {} {}", target.title, target.version);
+    }
+    for (name, why) in &plan.absent {
+        let _ = writeln!(text, "target {name}: absent: {why}");
+    }
+    let _ = writeln!(text, "baseline: {}", plan.baseline.as_deref().unwrap_or("none is present"));
+    if let Some(aa) = &experiment.aa {
+        let _ = writeln!(text, "A/A pair: {aa}, run twice in every block");
+    }
+    for factor in &experiment.factors {
+        let levels: Vec<String> = factor.names().iter().map(ToString::to_string).collect();
+        let _ = writeln!(text, "factor {}: {}", factor.key, levels.join(" | "));
+    }
+    let _ = writeln!(text, "\n{} cells:", plan.cells.len());
+    for (index, cell) in plan.cells.iter().enumerate() {
+        let _ = writeln!(text, "{:>5}  {cell}", index + 1);
+    }
+    order(&mut text, plan);
+    time(&mut text, plan);
+    text
+}
+
+/// The first blocks as the numbers of their cells.
+fn order(text: &mut String, plan: &Plan) {
+    let numbers: BTreeMap<&Cell, usize> = plan.cells.iter().zip(1..).collect();
+    let word = match plan.experiment.order {
+        Order::Random => "random",
+        Order::Abba => "ABBA",
+    };
+    let _ = writeln!(text, "\norder: {word}, from seed {}", plan.experiment.seed);
+    for (index, block) in plan.blocks.iter().enumerate().take(BLOCKS_SHOWN) {
+        let mut line = format!("  block {}:", index + 1);
+        for run in block {
+            let word = format!(" {}", numbers.get(&run.cell).copied().unwrap_or_default());
+            if line.len() + word.len() > WIDTH {
+                let _ = writeln!(text, "{line}");
+                line = " ".repeat(10);
+            }
+            line.push_str(&word);
+        }
+        let _ = writeln!(text, "{line}");
+    }
+    if plan.blocks.len() > BLOCKS_SHOWN {
+        let _ = writeln!(text, "  and so on");
+    }
+}
+
+fn time(text: &mut String, plan: &Plan) {
+    let calibration = plan.calibration_total_ms(ASSUMED_OVERHEAD_MS);
+    let _ = writeln!(text, "\ncalibration: {} runs, about {}", plan.calibration.len(), about(calibration));
+    let block = plan.block_ms(ASSUMED_OVERHEAD_MS);
+    let (blocks, note) = match plan.experiment.stop {
+        Stop::Blocks(blocks) => (blocks, String::new()),
+        Stop::Minutes(minutes) => {
+            let blocks = plan.blocks_that_fit(minutes, calibration, ASSUMED_OVERHEAD_MS);
+            (blocks, "; the number is fixed after calibration".to_owned())
+        }
+        Stop::Precision(rule) => {
+            let (least, metric, width) = (rule.least, rule.metric, rule.width * 100.0);
+            (
+                rule.most,
+                format!(" at most; from {least} on until no interval of {metric} is wider than {width} %"),
+            )
+        }
+    };
+    let (cells, each) = (plan.cells.len(), about(block));
+    let _ = writeln!(text, "blocks: {blocks} of {cells} runs, about {each} each{note}");
+    let _ = writeln!(text, "in all: about {}", about(calibration + block * u64::from(blocks)));
+}
+
+fn about(milliseconds: u64) -> String {
+    duration(Duration::from_millis(milliseconds))
+}

@@ -1,0 +1,180 @@
+//! Runs with real processes: origin, target and load engine, fresh for each.
+
+mod material;
+mod running;
+mod words;
+
+pub(crate) use material::{issue_certificate, sample_values};
+
+use crate::error::{ConfigError, LabError};
+use crate::experiment::{Conditions, Experiment};
+use crate::interrupt::Interrupt;
+use crate::network::free_ports;
+use crate::placement::{Placement, list};
+use crate::plan::{Cell, Targets};
+use crate::run::{Executor, Observation, Request};
+use crate::store::Store;
+use crate::target::{Prepared, Stop, StopSignal, Target, run_check};
+use crate::template::Values;
+use running::{Running, Task};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use words::Places;
+
+/// How long the load engine may take beyond its phases and the time-out of a request before it is given up.
+const LOAD_GRACE: Duration = Duration::from_secs(5);
+
+/// How our own processes are ended.
+const STOP: Stop = Stop { signal: StopSignal::Term, timeout_ms: 2000 };
+
+/// Starts processes.
+#[derive(Debug)]
+pub(crate) struct ProcessExecutor {
+    places: Places,
+    store: Store,
+    work: PathBuf,
+    targets: Targets,
+    allowed: Vec<usize>,
+    interrupt: Interrupt,
+    next_port: u16,
+    /// What the targets' own checks said of their configurations.
+    checked: BTreeMap<String, Result<(), String>>,
+}
+
+impl ProcessExecutor {
+    /// Issues the certificate that every run uses. `weir` is the program that is origin and load engine.
+    pub(crate) fn new(
+        weir: PathBuf,
+        store: Store,
+        experiment: &Experiment,
+        targets: Targets,
+        allowed: Vec<usize>,
+        interrupt: Interrupt,
+    ) -> Result<Self, LabError> {
+        let absolute = words::absolute(store.directory())?;
+        let (work, tls) = (absolute.join("work"), absolute.join("tls"));
+        let shared = work.join("shared");
+        for path in [&work, &tls, &shared] {
+            fs::create_dir_all(path).map_err(LabError::file(path, "cannot be made"))?;
+        }
+        issue_certificate(&experiment.any_conditions()?.tls, &tls)?;
+        let next_port = std::process::id() as u16;
+        let places = Places { weir, tls, shared };
+        let checked = BTreeMap::new();
+        Ok(Self { places, store, work, targets, allowed, interrupt, next_port, checked })
+    }
+
+    /// Removes the working directories; what is worth keeping is stored elsewhere.
+    pub(crate) fn clean(&self) {
+        let _ = fs::remove_dir_all(&self.work);
+    }
+
+    fn ports(&mut self) -> Result<(u16, u16), LabError> {
+        let ports = free_ports(2, self.next_port)
+            .map_err(|source| LabError::System { action: "looking for free ports", source })?;
+        // Not the same ports again at once: a connection of the last run may still be in TIME_WAIT.
+        self.next_port = self.next_port.wrapping_add(13);
+        Ok((ports[0], ports[1]))
+    }
+
+    /// The files of a run are written, and its target's settings kept.
+    fn prepare(
+        &self,
+        target: &Target,
+        cell: &Cell,
+        values: &Values,
+        work: &Path,
+    ) -> Result<Option<Prepared>, LabError> {
+        let Some(prepared) = target.prepare(cell.mode, values)? else { return Ok(None) };
+        let mut settings = format!("# {}\n", prepared.command.join(" "));
+        for (name, text) in &prepared.files {
+            let path = work.join(name);
+            fs::write(&path, text).map_err(LabError::file(path, "cannot be written"))?;
+            settings.push_str(&format!("\n# ---- {name} ----\n{text}"));
+        }
+        let name = cell.name.trim_end_matches(crate::experiment::AGAIN);
+        self.store.keep_settings(&format!("{name}.{}.txt", cell.mode), &settings)?;
+        Ok(Some(prepared))
+    }
+
+    /// The target's own check, once for each of its configurations that differ.
+    fn check(&mut self, cell: &Cell, prepared: &Prepared, work: &Path) -> Result<(), String> {
+        let Some(command) = &prepared.check else { return Ok(()) };
+        let group = crate::plan::Group { connections: 0, bytes: 0, ..cell.group() };
+        let key = format!("{} {:?}", cell.name, group);
+        let checked = self.checked.entry(key).or_insert_with(|| run_check(command, work));
+        checked.clone().map_err(|words| format!("target: its own check refuses its configuration: {words}"))
+    }
+
+    fn values(&self, conditions: &Conditions, work: &Path, [origin_port, target_port]: [u16; 2]) -> Values {
+        material::values(&self.places.weir, &conditions.tls)
+            .with("dir", work.display())
+            .with("listen_port", target_port)
+            .with("upstream_port", origin_port)
+            .with("cert", self.places.tls_file("cert.pem"))
+            .with("key", self.places.tls_file("key.pem"))
+            .with("identity", self.places.tls_file("identity.pem"))
+            .with("ca", self.places.tls_file("ca.pem"))
+            .with("cores", list(&conditions.cores.gateway))
+            .with("workers", conditions.cores.gateway.len())
+            .with("connections", conditions.connections)
+    }
+}
+
+impl Executor for ProcessExecutor {
+    fn execute(&mut self, request: &Request<'_>) -> Result<Observation, LabError> {
+        let cell = &request.run.cell;
+        let target =
+            self.targets.present.get(&cell.target).cloned().ok_or_else(|| {
+                LabError::Nothing(format!("target {} is not present any more", cell.target))
+            })?;
+        let mut request = request.clone();
+        request.conditions.cores = Placement::choose(&request.conditions.cores, &self.allowed).cores;
+        let work = self.work.join(&request.run.id);
+        let _ = fs::remove_dir_all(&work);
+        fs::create_dir_all(&work).map_err(LabError::file(&work, "cannot be made"))?;
+        let (origin_port, target_port) = self.ports()?;
+        let values = self.values(&request.conditions, &work, [origin_port, target_port]);
+        let chosen = chosen(&request.conditions, &target);
+        let values = target.with_settings(&values, &chosen)?;
+        let prepared = self.prepare(&target, cell, &values, &work)?;
+        let refused = prepared.as_ref().and_then(|prepared| self.check(cell, prepared, &work).err());
+        let mut running = Running::new(&work, &self.interrupt);
+        let mut observation = Observation { failure: refused, ..Observation::default() };
+        if observation.failure.is_none() {
+            let (places, request, prepared) = (&self.places, &request, prepared.as_ref());
+            let task = Task { places, request, prepared, origin_port, target_port };
+            observation.failure = running.measure(&task, &mut observation).err();
+        }
+        running.stop(&target, &mut observation);
+        if self.interrupt.is_set() {
+            return Err(LabError::Interrupted { directory: self.store.directory().to_owned() });
+        }
+        fs::remove_dir_all(&work).map_err(LabError::file(&work, "cannot be removed"))?;
+        Ok(observation)
+    }
+}
+
+/// The settings that the experiment gives this target.
+fn chosen(conditions: &Conditions, target: &Target) -> BTreeMap<String, toml::Value> {
+    let own = conditions.settings.iter().filter(|(name, _)| target.settings().contains_key(*name));
+    own.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// The program that is running now, which is origin and load engine too.
+pub(crate) fn this_program() -> Result<PathBuf, LabError> {
+    std::env::current_exe()
+        .map_err(|source| LabError::System { action: "finding this program's own file", source })
+}
+
+/// Cores must be known before anything is placed.
+pub(crate) fn allowed_cores() -> Result<Vec<usize>, LabError> {
+    let cores = crate::process::allowed_cores()
+        .map_err(|source| LabError::System { action: "reading the cores that may be used", source })?;
+    if cores.is_empty() {
+        return Err(ConfigError::new("cores", "the system allows none").into());
+    }
+    Ok(cores)
+}

@@ -1,0 +1,175 @@
+//! The processes of one run, from the first one's start to the last one's end.
+
+use super::words::Places;
+use super::{LOAD_GRACE, STOP};
+use crate::busy::{Meter, groups};
+use crate::experiment::{Conditions, CoreSets};
+use crate::interrupt::Interrupt;
+use crate::network::connections_to;
+use crate::process::{Process, Waited};
+use crate::run::{Observation, ProcessReport, Request};
+use crate::target::{Prepared, Target};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use weir_load::result::{LoadResult, Role};
+
+/// How long the origin may take until it accepts a connection.
+const ORIGIN_READY: Duration = Duration::from_secs(5);
+
+/// What a run needs to know.
+pub(super) struct Task<'a> {
+    pub(super) places: &'a Places,
+    pub(super) request: &'a Request<'a>,
+    pub(super) prepared: Option<&'a Prepared>,
+    pub(super) origin_port: u16,
+    pub(super) target_port: u16,
+}
+
+/// The processes of one run.
+pub(super) struct Running<'a> {
+    pub(super) work: &'a Path,
+    pub(super) interrupt: &'a Interrupt,
+    began: Instant,
+    parts: Vec<Part>,
+}
+
+struct Part {
+    role: &'static str,
+    command: Vec<String>,
+    cores: Vec<usize>,
+    process: Process,
+}
+
+impl<'a> Running<'a> {
+    /// None runs yet.
+    pub(super) fn new(work: &'a Path, interrupt: &'a Interrupt) -> Self {
+        Self { work, interrupt, began: Instant::now(), parts: Vec::new() }
+    }
+
+    /// The phases of a run. The text of an error is the reason why the run is invalid.
+    pub(super) fn measure(&mut self, task: &Task<'_>, observation: &mut Observation) -> Result<(), String> {
+        let Task { places, request, prepared, origin_port, target_port } = *task;
+        let conditions = &request.conditions;
+        let cores = &conditions.cores;
+        self.start("origin", places.origin(conditions, origin_port), &cores.origin)?;
+        if let Some(prepared) = prepared {
+            self.start("target", prepared.command.clone(), &cores.gateway)?;
+        }
+        self.ready("origin", &format!("127.0.0.1:{origin_port}"), ORIGIN_READY)?;
+        if let Some(prepared) = prepared {
+            self.ready("target", &prepared.ready, Duration::from_millis(prepared.ready_timeout_ms))?;
+        }
+        let port = if prepared.is_some() { target_port } else { origin_port };
+        if conditions.served_ms > 0 {
+            let command = places.load_before(conditions, port).map_err(|error| error.to_string())?;
+            self.load("served before", command, conditions, conditions.served_ms)?;
+        }
+        let pid = |role| self.parts.iter().find(|part| part.role == role).map(|part| part.process.pid());
+        let roles = [("target", Role::Gateway), ("origin", Role::Origin)];
+        let pids: Vec<(Role, u32)> =
+            roles.into_iter().filter_map(|(part, role)| Some((role, pid(part)?))).collect();
+        let used = used_cores(cores);
+        let meter = Meter::begin(&used, &pids.iter().map(|(_, pid)| *pid).collect::<Vec<_>>());
+        let command = places.load(request, port, &pids).map_err(|error| error.to_string())?;
+        let result = self.load("load", command, conditions, request.warmup_ms + request.window_ms)?;
+        let groups = groups(self.parts.iter().map(|part| &part.process));
+        observation.foreign_cpu = meter.and_then(|meter| meter.foreign_share(&used, &groups));
+        // Before the servers are stopped, and after the window: reading the table costs the machine something.
+        observation.upstream_connections = prepared.and_then(|_| connections_to(origin_port));
+        observation.load = Some(result);
+        for role in ["target", "origin"] {
+            if let Ok(part) = self.part(role)
+                && part.process.wait(Duration::ZERO, self.interrupt) == Waited::Ended
+            {
+                return Err(format!("{role}: it ended by itself: {}", last_line(&part.process.last_words())));
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the load engine to its end, and reads its result.
+    fn load(
+        &mut self,
+        role: &'static str,
+        command: Vec<String>,
+        conditions: &Conditions,
+        phases_ms: u64,
+    ) -> Result<LoadResult, String> {
+        let options = conditions.load_options().map_err(|wrong| wrong.message)?;
+        let grace = LOAD_GRACE + options.phases.settle + options.timeout;
+        let time = Duration::from_millis(phases_ms) + grace;
+        self.start(role, command, &conditions.cores.load)?;
+        let load = self.part(role)?;
+        match load.process.wait(time, self.interrupt) {
+            Waited::Ended => {}
+            Waited::Deadline => return Err(format!("{role}: not done after {} s", time.as_secs())),
+            Waited::Interrupted => return Err("interrupted".into()),
+        }
+        let output =
+            load.process.output().map_err(|error| format!("{role}: its result cannot be read: {error}"))?;
+        parse(&output).map_err(|error| {
+            let words = load.process.last_words();
+            format!("{role}: {error}{}{}", if words.is_empty() { "" } else { ": " }, last_line(&words))
+        })
+    }
+
+    fn start(&mut self, role: &'static str, command: Vec<String>, cores: &[usize]) -> Result<(), String> {
+        let process = Process::start(role, &command, cores, self.work)
+            .map_err(|error| format!("{role}: {} cannot be started: {error}", command[0]))?;
+        self.parts.push(Part { role, command, cores: cores.to_vec(), process });
+        Ok(())
+    }
+
+    fn part(&self, role: &str) -> Result<&Part, String> {
+        self.parts.iter().find(|part| part.role == role).ok_or_else(|| format!("{role}: not started"))
+    }
+
+    fn ready(&self, role: &str, address: &str, timeout: Duration) -> Result<(), String> {
+        let part = self.part(role)?;
+        part.process
+            .wait_ready(address, timeout, self.interrupt)
+            .map_err(|error| format!("{role}: {error}: {}", last_line(&part.process.last_words())))
+    }
+
+    /// Ends all processes and writes down how they ended. Who was asked last is not waited for first.
+    pub(super) fn stop(&mut self, target: &Target, observation: &mut Observation) {
+        let stop = |role: &str| if role == "target" { target.stop() } else { STOP };
+        for part in &self.parts {
+            part.process.signal(stop(part.role).signal);
+        }
+        for part in &mut self.parts {
+            let exit = match part.process.finish(stop(part.role)) {
+                Ok(exit) if exit.killed => {
+                    format!("killed {} ms after it was asked to end", stop(part.role).timeout_ms)
+                }
+                Ok(exit) => exit.status,
+                Err(error) => error.to_string(),
+            };
+            observation.processes.push(ProcessReport {
+                role: part.role.to_owned(),
+                command: part.command.clone(),
+                cores: part.cores.clone(),
+                exit,
+                stderr: part.process.last_words(),
+            });
+        }
+        observation.elapsed_ms = self.began.elapsed().as_millis() as u64;
+    }
+}
+
+fn parse(output: &str) -> Result<LoadResult, String> {
+    if output.trim().is_empty() {
+        return Err("it gave no result".into());
+    }
+    serde_json::from_str(output).map_err(|error| format!("its result cannot be read: {error}"))
+}
+
+fn last_line(words: &str) -> &str {
+    words.lines().next_back().unwrap_or("it said nothing")
+}
+
+fn used_cores(cores: &CoreSets) -> Vec<usize> {
+    let CoreSets { gateway, origin, load } = cores;
+    gateway.iter().chain(origin).chain(load).copied().collect::<BTreeSet<_>>().into_iter().collect()
+}

@@ -1,0 +1,210 @@
+//! What the test server and the load engine are told.
+
+use super::material;
+use crate::error::{ConfigError, LabError};
+use crate::experiment::{Conditions, Framing, Load, RequestKind, Side};
+use crate::placement::list;
+use crate::plan::Stage;
+use crate::run::Request;
+use std::path::{Path, PathBuf};
+use weir_load::result::Role;
+
+/// Where the programs and files of an experiment are.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    /// The program that is test server and load engine.
+    pub(super) weir: PathBuf,
+    /// Certificate, key and authority.
+    pub(super) tls: PathBuf,
+    /// What outlives a run, such as bodies to be echoed.
+    pub(super) shared: PathBuf,
+}
+
+impl Places {
+    pub(super) fn tls_file(&self, name: &str) -> String {
+        self.tls.join(name).display().to_string()
+    }
+
+    /// The test server's words; the conditions' cores are those that there are.
+    pub(super) fn origin(&self, conditions: &Conditions, port: u16) -> Vec<String> {
+        let side = conditions.mode.origin();
+        let mut command = self.weir("origin");
+        command.extend(["--listen".into(), format!("{}://127.0.0.1:{port}", side.scheme())]);
+        if side == Side::H1 {
+            let files = ["--cert", "cert.pem", "--key", "key.pem"];
+            command.extend(files.chunks(2).flat_map(|pair| [pair[0].to_owned(), self.tls_file(pair[1])]));
+        }
+        let cores = &conditions.cores.origin;
+        command.extend(["--workers".into(), cores.len().to_string(), "--cores".into(), list(cores)]);
+        command
+    }
+
+    /// The load engine's words for the measured run.
+    pub(super) fn load(
+        &self,
+        request: &Request<'_>,
+        port: u16,
+        pids: &[(Role, u32)],
+    ) -> Result<Vec<String>, LabError> {
+        let conditions = &request.conditions;
+        let phases = Phases { warmup_ms: request.warmup_ms, window_ms: request.window_ms };
+        let mut command = self.load_but_flags(conditions, port, &phases)?;
+        if let Some(rate) = request.rate {
+            command.extend(["--rate".to_owned(), rate.to_string()]);
+        }
+        for (role, pid) in pids {
+            let role = match role {
+                Role::Gateway => "gateway",
+                Role::Origin => "origin",
+            };
+            command.extend(["--pid".to_owned(), format!("{role}={pid}")]);
+        }
+        command.extend(["--json".into(), "-".into()]);
+        command.extend(flags(conditions, conditions.load_model, request.run.stage)?);
+        Ok(command)
+    }
+
+    /// Those for the load that the processes serve before: as fast as they can.
+    pub(super) fn load_before(&self, conditions: &Conditions, port: u16) -> Result<Vec<String>, LabError> {
+        let phases = Phases { warmup_ms: 0, window_ms: conditions.served_ms };
+        let mut command = self.load_but_flags(conditions, port, &phases)?;
+        command.extend(["--json".into(), "-".into()]);
+        command.extend(flags(conditions, Load::Saturated, Stage::Calibration)?);
+        Ok(command)
+    }
+
+    fn load_but_flags(
+        &self,
+        conditions: &Conditions,
+        port: u16,
+        phases: &Phases,
+    ) -> Result<Vec<String>, LabError> {
+        let mut command = self.weir("load");
+        let mut add = |words: &[&str]| command.extend(words.iter().map(|word| (*word).to_owned()));
+        let cores = &conditions.cores.load;
+        add(&[&conditions.load_url(&format!("127.0.0.1:{port}"))]);
+        add(&["-c", &conditions.connections.to_string()]);
+        add(&["-d", &format!("{}ms", phases.window_ms), "--warmup", &format!("{}ms", phases.warmup_ms)]);
+        add(&["-t", &cores.len().to_string(), "--cores", &list(cores)]);
+        if conditions.request == RequestKind::Echo {
+            let (body, sha256) = material::echo_body(&self.shared, conditions.bytes)?;
+            add(&["--data", &body.display().to_string(), "-H", "Content-Type: application/json"]);
+            add(&["--expect-sha256", &sha256]);
+            if conditions.framing == Framing::Chunked {
+                add(&["--chunked"]);
+            }
+        }
+        if conditions.is_tls() {
+            let tls = &conditions.tls;
+            if conditions.load.get("insecure").and_then(toml::Value::as_bool) != Some(true) {
+                add(&["--cacert", &self.tls_file("ca.pem")]);
+            }
+            add(&["--tls", tls.version.name(), "--suite", tls.suite.name(), "--group", tls.group.name()]);
+        }
+        Ok(command)
+    }
+
+    fn weir(&self, subcommand: &str) -> Vec<String> {
+        vec![self.weir.display().to_string(), subcommand.to_owned()]
+    }
+}
+
+struct Phases {
+    warmup_ms: u64,
+    window_ms: u64,
+}
+
+fn flags(conditions: &Conditions, load: Load, stage: Stage) -> Result<Vec<String>, LabError> {
+    let words = conditions.load_words().map_err(ConfigError::from)?;
+    Ok(words.of(load, stage))
+}
+
+/// The experiment's own path of a file: absolute, since processes run elsewhere.
+pub(super) fn absolute(path: &Path) -> Result<PathBuf, LabError> {
+    std::fs::canonicalize(path).map_err(LabError::file(path, "cannot be found"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::{Experiment, Mode};
+    use crate::testing::{experiment, record};
+
+    fn places() -> (tempfile::TempDir, Places) {
+        let shared = tempfile::tempdir().expect("a directory");
+        let places = Places { weir: "weir".into(), tls: "/tls".into(), shared: shared.path().into() };
+        (shared, places)
+    }
+
+    /// The words that tell the load engine what to do in a run of that mode, after a change of the experiment.
+    fn load_command(mode: Mode, load: Load, change: impl FnOnce(&mut Experiment)) -> String {
+        let mut experiment = experiment();
+        experiment.set_factor("mode", vec![mode.to_string().into()]);
+        change(&mut experiment);
+        let (shared, places) = places();
+        let run = record(mode, load).run;
+        let conditions = experiment.conditions(&run.cell).expect("is a cell of it");
+        let request = Request::new(&run, conditions, (load == Load::EqualRate).then_some(500.0));
+        let pids = [(Role::Gateway, 7), (Role::Origin, 8)];
+        let command = places.load(&request, 4430, &pids).expect("are words").join(" ");
+        command.replace(&shared.path().display().to_string(), "")
+    }
+
+    fn flag(experiment: &mut Experiment, flag: &str, value: impl Into<toml::Value>) {
+        experiment.set_constant(&format!("load.{flag}"), value.into());
+    }
+
+    #[test]
+    fn the_load_engine_is_told_the_experiments_flags_after_the_labs_own() {
+        let flags = |experiment: &mut Experiment| {
+            flag(experiment, "header", "X-Run: 1");
+            flag(experiment, "arrivals", "poisson");
+        };
+        let own = "weir load http://127.0.0.1:4430/bytes/100 -c 8 -d 50ms --warmup 10ms -t 1 --cores 1";
+        let end = "--pid gateway=7 --pid origin=8 --json - --header=X-Run: 1";
+        let closed = load_command(Mode::H1cH1c, Load::Saturated, flags);
+        assert_eq!(closed, format!("{own} {end}"));
+        let open = load_command(Mode::H1cH1c, Load::EqualRate, flags);
+        let arrivals = open.replace(" --arrivals=poisson", "");
+        assert_eq!(arrivals, format!("{own} --rate 500 {end}"));
+        assert_ne!(arrivals, open);
+    }
+
+    #[test]
+    fn the_labs_authority_is_believed_unless_anyone_is() {
+        let verified = load_command(Mode::H1H1c, Load::Saturated, |_| {});
+        let words = "--cacert /tls/ca.pem --tls 1.3 --suite aes128-gcm-sha256 --group x25519";
+        assert!(verified.contains(words), "{verified}");
+        let insecure = load_command(Mode::H1H1c, Load::Saturated, |one| flag(one, "insecure", true));
+        assert!(insecure.ends_with(" --insecure") && !insecure.contains("--cacert"), "{insecure}");
+    }
+
+    #[test]
+    fn a_body_is_echoed_delayed_and_compared() {
+        let command = load_command(Mode::H1cH1c, Load::Saturated, |experiment| {
+            experiment.set_constant("request", "echo".into());
+            experiment.set_constant("framing", "chunked".into());
+            experiment.set_constant("delay_ms", 30.into());
+        });
+        let url = "http://127.0.0.1:4430/echo?delay_ms=30 ";
+        assert!(command.contains(url), "{command}");
+        assert!(command.contains("--data /echo-100.json -H Content-Type: application/json "), "{command}");
+        // printf '{"payload":"%s"}' "$(printf 'abcdefghijklmnopqrstuvwxyz0123456789%.0s' 1 2 3 | head -c 86)" | sha256sum
+        let sha256 =
+            "--expect-sha256 0eeb045405915b8df4051dc0560673ee929ea1f1c7b4254614bbb90765f53447 --chunked";
+        assert!(command.contains(sha256), "{command}");
+    }
+
+    #[test]
+    fn what_is_served_before_is_served_as_fast_as_it_can_be() {
+        let mut experiment = experiment();
+        experiment.set_constant("served_ms", 700.into());
+        flag(&mut experiment, "arrivals", "poisson");
+        let conditions = experiment.conditions(&record(Mode::H1cH1c, Load::EqualRate).run.cell);
+        let (_shared, places) = places();
+        let words =
+            places.load_before(&conditions.expect("is a cell of it"), 80).expect("are words").join(" ");
+        assert!(words.contains(" -d 700ms --warmup 0ms ") && !words.contains("--rate"), "{words}");
+        assert!(!words.contains("poisson"), "{words}");
+    }
+}

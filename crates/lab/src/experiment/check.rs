@@ -1,0 +1,221 @@
+//! What an experiment must keep to, beyond the form of its keys.
+
+use super::factor::{self, OWN};
+use super::load_table::{self, Wrong};
+use super::{AGAIN, Claim, Conditions, Experiment, Level, Selector, Stop};
+use crate::error::ConfigError;
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use toml::{Table, Value};
+
+/// More cells than this are a slip of the pen.
+const MOST_COMBINATIONS: usize = 20_000;
+
+/// Makes an error about a key, wherever it stands.
+pub(super) trait Blame: Fn(&str, String) -> ConfigError {}
+impl<F: Fn(&str, String) -> ConfigError> Blame for F {}
+
+/// Everything.
+pub(super) fn all(experiment: &Experiment, wrong: &impl Blame) -> Result<(), ConfigError> {
+    all_but_claims(experiment, wrong)?;
+    experiment.claims.iter().try_for_each(|claim| check_claim(experiment, claim, wrong))?;
+    for (index, compare) in experiment.compare.iter().enumerate() {
+        let selector = Selector::from([(compare.factor.clone(), compare.baseline.clone())]);
+        let place = format!("compare.{index}");
+        if compare.factor == "target" || factor::is_setting(&compare.factor) {
+            let message = "the targets are compared with `baseline`: allowed is another factor";
+            return Err(wrong(&place, message.into()));
+        }
+        check_selector(experiment, &selector, &place, wrong)?;
+    }
+    Ok(())
+}
+
+/// What `--quick` can change.
+pub(super) fn all_but_claims(experiment: &Experiment, wrong: &impl Blame) -> Result<(), ConfigError> {
+    check_names(experiment, wrong)?;
+    check_numbers(experiment, wrong)?;
+    for key in OWN {
+        if experiment.levels(key).is_empty() {
+            let message = format!("missing: give `{key}` among the factors or the constants");
+            return Err(wrong(key, message));
+        }
+    }
+    for (key, value) in factor::leaves(&experiment.constants) {
+        check_leaf(&key, value, wrong)?;
+    }
+    for factor in &experiment.factors {
+        factor.levels.iter().try_for_each(|level| check_leaf(&factor.key, level, wrong))?;
+    }
+    check_combinations(experiment, wrong)
+}
+
+fn check_names(experiment: &Experiment, wrong: &impl Blame) -> Result<(), ConfigError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let name = &experiment.name;
+    if name.is_empty() || !name.chars().all(plain) {
+        return Err(wrong("name", format!("`{name}`: allowed are letters, digits, `-` and `_`")));
+    }
+    let targets = experiment.targets();
+    for name in &targets {
+        if name.is_empty() || !name.chars().all(plain) || name.ends_with(AGAIN) {
+            let allowed = format!("letters, digits, `-` and `_`, not ending in `{AGAIN}`");
+            return Err(wrong("target", format!("`{name}`: allowed are {allowed}")));
+        }
+    }
+    let unknown =
+        |name: &str| format!("`{name}` is not among the targets: allowed are {}", targets.join(", "));
+    // A baseline may name one setting of a target, as the results do.
+    let is_known = |name: &str| targets.iter().any(|target| name.split('+').next() == Some(target));
+    if let Some(name) = experiment.baseline.iter().find(|name| !is_known(name)) {
+        return Err(wrong("baseline", unknown(name)));
+    }
+    match experiment.aa.as_ref().filter(|name| !targets.contains(name)) {
+        Some(name) => Err(wrong("aa", unknown(name))),
+        None => Ok(()),
+    }
+}
+
+fn check_numbers(experiment: &Experiment, wrong: &impl Blame) -> Result<(), ConfigError> {
+    let Experiment { calibration_runs, rate_share, margin, stop, .. } = *experiment;
+    in_range("calibration_runs", calibration_runs, 1..=100, wrong)?;
+    in_range("rate_share", rate_share, 0.01..=0.95, wrong)?;
+    in_range("margin", margin, 0.001..=0.5, wrong)?;
+    match stop {
+        Stop::Blocks(blocks) => in_range("blocks", blocks, 1..=10_000, wrong),
+        Stop::Minutes(minutes) if minutes > 0.0 && minutes <= 10_000.0 => Ok(()),
+        Stop::Minutes(minutes) => {
+            Err(wrong("minutes", format!("{minutes}: allowed is more than 0, up to 10000")))
+        }
+        Stop::Precision(rule) => {
+            in_range("precision.width", rule.width, 0.001..=1.0, wrong)?;
+            in_range("precision.least", rule.least, 5..=10_000, wrong)?;
+            in_range("precision.most", rule.most, rule.least..=10_000, wrong)
+        }
+    }
+}
+
+fn in_range<T: PartialOrd + Display>(
+    key: &str,
+    value: T,
+    range: RangeInclusive<T>,
+    wrong: &impl Blame,
+) -> Result<(), ConfigError> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    Err(wrong(key, format!("{value}: allowed is {} to {}", range.start(), range.end())))
+}
+
+/// One value by itself, amid others that are right.
+fn check_leaf(key: &str, value: &Value, wrong: &impl Blame) -> Result<(), ConfigError> {
+    if key == "target" {
+        return match value.is_str() {
+            true => Ok(()),
+            false => Err(wrong(key, format!("`{value}`: allowed is a folder's name"))),
+        };
+    }
+    if key == "load" {
+        return Err(wrong(
+            key,
+            "is a table, with flags of `weir load`; whether it is `equal-rate` or `saturated` is said by \
+             `load_model`"
+                .into(),
+        ));
+    }
+    let mut table = Table::from_iter([
+        ("mode".to_owned(), Value::from("h1c")),
+        ("load_model".to_owned(), Value::from("saturated")),
+        ("connections".to_owned(), Value::from(1)),
+        ("bytes".to_owned(), Value::from(0)),
+        ("warmup_ms".to_owned(), Value::from(0)),
+        ("window_ms".to_owned(), Value::from(1000)),
+    ]);
+    factor::insert(&mut table, key, value.clone());
+    let read: Result<Conditions, _> = table.try_into();
+    read.map(drop).map_err(|error| wrong(key, error.message().replace('\n', ": ")))
+}
+
+/// All values together, in every combination of the factors' levels.
+fn check_combinations(experiment: &Experiment, wrong: &impl Blame) -> Result<(), ConfigError> {
+    let levels = experiment.factors.iter().map(|factor| factor.levels.len());
+    let number = levels.fold(1_usize, usize::saturating_mul);
+    if number > MOST_COMBINATIONS {
+        let message = format!("{number} combinations of levels: allowed are {MOST_COMBINATIONS}");
+        return Err(wrong("factors", message));
+    }
+    check_loops(experiment).map_err(|Wrong { key, message }| wrong(&key, message))?;
+    let mut right = 0;
+    let mut refused = None;
+    for combination in experiment.combinations() {
+        let conditions = experiment.with(combination.iter().copied());
+        let conditions =
+            conditions.map_err(|error| wrong("constants", error.message().replace('\n', ": ")))?;
+        match conditions.check() {
+            Ok(()) => right += 1,
+            Err(error) => {
+                refused.get_or_insert((error, combination));
+            }
+        }
+    }
+    let Some((Wrong { key, message }, combination)) = refused else { return Ok(()) };
+    // Where others pass, it is the combination that is impossible.
+    let varied = combination.iter().filter(|(key, _)| experiment.levels(key).len() > 1);
+    let words: Vec<String> = varied.map(|(key, value)| format!("{key}={}", Level::of(value))).collect();
+    let cell = if right > 0 { format!(" (with {})", words.join(", ")) } else { String::new() };
+    Err(wrong(&key, format!("{message}{cell}")))
+}
+
+fn check_loops(experiment: &Experiment) -> Result<(), Wrong> {
+    let constant = experiment.constants.get("load").and_then(Value::as_table);
+    let constant = constant.into_iter().flat_map(Table::keys).map(String::as_str);
+    let varied = experiment.factors.iter().filter_map(|factor| factor.key.strip_prefix("load."));
+    load_table::check_loops(&constant.chain(varied).collect::<Vec<_>>(), &experiment.loads())
+}
+
+fn check_claim(experiment: &Experiment, claim: &Claim, wrong: &impl Blame) -> Result<(), ConfigError> {
+    let place = experiment.claims.iter().position(|other| other.id == claim.id).unwrap_or(0);
+    let place = format!("claims.{place}");
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let id = &claim.id;
+    if id.is_empty() || !id.chars().all(plain) {
+        return Err(wrong(&place, format!("id: `{id}`: allowed are letters, digits and `-`")));
+    }
+    if experiment.claims.iter().filter(|other| other.id == *id).count() > 1 {
+        return Err(wrong(&place, format!("id: `{id}` is given twice")));
+    }
+    let is_tested = claim.metric.is_some() && claim.expect.is_some();
+    if is_tested == claim.not_testable.is_some() {
+        let message = "allowed is `metric` with `expect`, or `not_testable` with the reason";
+        return Err(wrong(&place, message.into()));
+    }
+    check_selector(experiment, &claim.cell, &format!("{place}.cell"), wrong)?;
+    match &claim.against {
+        Some(against) if against.is_empty() => {
+            Err(wrong(&format!("{place}.against"), "empty: at least one level is needed".into()))
+        }
+        Some(against) => check_selector(experiment, against, &format!("{place}.against"), wrong),
+        None => Ok(()),
+    }
+}
+
+/// Each key is a factor or a constant of the experiment, and each level one of its.
+fn check_selector(
+    experiment: &Experiment,
+    selector: &Selector,
+    place: &str,
+    wrong: &impl Blame,
+) -> Result<(), ConfigError> {
+    for (key, level) in selector {
+        let levels = experiment.levels(key);
+        if levels.is_empty() {
+            let known: Vec<&str> = experiment.factors.iter().map(|factor| factor.key.as_str()).collect();
+            return Err(wrong(place, format!("`{key}` is no factor: allowed are {}", known.join(", "))));
+        }
+        if !levels.contains(level) {
+            let levels: Vec<String> = levels.iter().map(Level::to_string).collect();
+            return Err(wrong(place, format!("{key}: `{level}`: allowed are {}", levels.join(", "))));
+        }
+    }
+    Ok(())
+}

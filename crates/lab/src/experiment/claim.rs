@@ -1,0 +1,169 @@
+//! What an experiment sets out to check: statements of a study as predicates on named cells, and comparisons.
+
+use super::Level;
+use crate::metric::Metric;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Levels by their factors: what a cell must have to be meant.
+pub type Selector = BTreeMap<String, Level>;
+
+/// A statement and the predicate that checks it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// A short name: letters, digits, `-`.
+    pub id: String,
+    /// Whose statement it is, such as `S3`.
+    pub source: String,
+    /// The statement, in a sentence.
+    pub says: String,
+    /// The source's figures.
+    #[serde(default)]
+    pub figures: Option<String>,
+    /// The original's figures, where the source is second-hand and they differ.
+    #[serde(default)]
+    pub original: Option<String>,
+    /// What is looked at; left out where it cannot be tested.
+    #[serde(default)]
+    pub metric: Option<Metric>,
+    /// Which cells it is about: all that have these levels.
+    #[serde(default)]
+    pub cell: Selector,
+    /// What each of them is compared with: the cell that has these levels in place of its own. The value is then the
+    /// ratio of the two. Left out, it is the cell's own.
+    #[serde(default)]
+    pub against: Option<Selector>,
+    /// What the value must be.
+    #[serde(default)]
+    pub expect: Option<Predicate>,
+    /// Why it cannot be tested here, whatever is run.
+    #[serde(default)]
+    pub not_testable: Option<String>,
+}
+
+/// A further comparison: cells with each level of a factor, against the same cells with the baseline's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Compare {
+    /// The factor.
+    pub factor: String,
+    /// The level that is the denominator.
+    pub baseline: Level,
+}
+
+/// What a value must be: `< 1`, `<= 1`, `> 1`, `>= 1`, or `0.97 .. 1.03`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Predicate {
+    /// Below the number.
+    Below(f64),
+    /// At most the number.
+    AtMost(f64),
+    /// Above the number.
+    Above(f64),
+    /// At least the number.
+    AtLeast(f64),
+    /// From the first to the second.
+    Within(f64, f64),
+}
+
+impl Predicate {
+    /// Whether a value meets it.
+    pub fn holds(self, value: f64) -> bool {
+        match self {
+            Self::Below(bound) => value < bound,
+            Self::AtMost(bound) => value <= bound,
+            Self::Above(bound) => value > bound,
+            Self::AtLeast(bound) => value >= bound,
+            Self::Within(low, high) => (low..=high).contains(&value),
+        }
+    }
+
+    /// Whether every value of an interval meets it (`Some(true)`), none does (`Some(false)`), or some (`None`).
+    pub fn of_interval(self, low: f64, high: f64) -> Option<bool> {
+        match (self.holds(low), self.holds(high)) {
+            (true, true) => Some(true),
+            // An interval around the bounds' own has values on both sides, and in between.
+            (false, false) => match self {
+                Self::Within(least, most) if low < least && high > most => None,
+                _ => Some(false),
+            },
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Predicate {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Below(bound) => write!(formatter, "< {bound}"),
+            Self::AtMost(bound) => write!(formatter, "<= {bound}"),
+            Self::Above(bound) => write!(formatter, "> {bound}"),
+            Self::AtLeast(bound) => write!(formatter, ">= {bound}"),
+            Self::Within(low, high) => write!(formatter, "{low} .. {high}"),
+        }
+    }
+}
+
+impl From<Predicate> for String {
+    fn from(predicate: Predicate) -> Self {
+        predicate.to_string()
+    }
+}
+
+impl TryFrom<String> for Predicate {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
+        let read = || {
+            if let Some((low, high)) = text.split_once("..") {
+                let (low, high) = (number(low)?, number(high)?);
+                return (low <= high).then_some(Self::Within(low, high));
+            }
+            let (sign, bound) = text.split_at(text.find(|c: char| !matches!(c, '<' | '>' | '='))?);
+            let bound = number(bound)?;
+            match sign {
+                "<" => Some(Self::Below(bound)),
+                "<=" => Some(Self::AtMost(bound)),
+                ">" => Some(Self::Above(bound)),
+                ">=" => Some(Self::AtLeast(bound)),
+                _ => None,
+            }
+        };
+        read().ok_or_else(|| {
+            format!("`{text}`: allowed are such as `< 1`, `<= 1`, `> 1`, `>= 1`, `0.97 .. 1.03`")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn predicates_are_read_and_judge_intervals() {
+        let predicate = |text: &str| Predicate::try_from(text.to_owned()).expect("is read");
+        for (text, low, high, expected) in [
+            ("< 1", 0.8, 0.9, Some(true)),
+            ("< 1", 0.8, 1.0, None),
+            ("<1", 1.0, 1.1, Some(false)),
+            ("<= 1", 0.8, 1.0, Some(true)),
+            ("> 1.05", 1.06, 2.0, Some(true)),
+            (">= 2", 1.0, 1.5, Some(false)),
+            ("0.97 .. 1.03", 0.98, 1.02, Some(true)),
+            ("0.97..1.03", 0.9, 1.0, None),
+            ("0.97 .. 1.03", 0.9, 1.1, None),
+            ("0.97 .. 1.03", 1.04, 1.1, Some(false)),
+            ("0.97 .. 1.03", 0.8, 0.9, Some(false)),
+        ] {
+            assert_eq!(predicate(text).of_interval(low, high), expected, "{text} [{low}, {high}]");
+            assert_eq!(predicate(&predicate(text).to_string()), predicate(text));
+        }
+        for text in ["", "1", "=> 1", "< x", "2 .. 1", "..", "< 1 2"] {
+            assert!(Predicate::try_from(text.to_owned()).is_err(), "{text}");
+        }
+    }
+}

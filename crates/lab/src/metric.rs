@@ -1,0 +1,156 @@
+//! The quantities that are compared and that claims are about, each with what a run says of it.
+
+use crate::comparison::is_lower_bound;
+use crate::experiment::{Case, Load};
+use crate::limit::Limit;
+use crate::run::{Parts, RunRecord};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A quantity of which each run has one value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// CPU of the gateway per request.
+    CpuUsPerRequest,
+    /// CPU of the gateway per handshake.
+    CpuUsPerHandshake,
+    /// 99th percentile of the response time.
+    P99Us,
+    /// Rate.
+    RequestsPerSecond,
+    /// Rate of handshakes.
+    HandshakesPerSecond,
+    /// Mean response time.
+    MeanUs,
+    /// Median response time.
+    P50Us,
+    /// Mean response time, times rate, over connections: 1 in a closed loop without think time (Little's law).
+    LittleRatio,
+    /// Peak resident memory of the gateway.
+    RssKib,
+    /// The share of its cores that the gateway used.
+    Utilisation,
+    /// Errors over all requests.
+    ErrorRatio,
+}
+
+impl Metric {
+    /// The two of which one is what an experiment is about.
+    pub const CPU: [Self; 2] = [Self::CpuUsPerRequest, Self::CpuUsPerHandshake];
+
+    /// What is compared under a load: at one equal rate a rate says nothing, at saturation latency is the queue's.
+    pub fn of_load(load: Load, case: Case) -> [Self; 2] {
+        let (cpu, rate) = match case.is_handshake() {
+            false => (Self::CpuUsPerRequest, Self::RequestsPerSecond),
+            true => (Self::CpuUsPerHandshake, Self::HandshakesPerSecond),
+        };
+        match load {
+            Load::EqualRate => [cpu, Self::P99Us],
+            Load::Saturated => [cpu, rate],
+        }
+    }
+
+    /// Whether it is CPU of the gateway.
+    pub fn is_cpu(self) -> bool {
+        Self::CPU.contains(&self)
+    }
+
+    /// Whether more is better.
+    pub fn is_rate(self) -> bool {
+        matches!(self, Self::RequestsPerSecond | Self::HandshakesPerSecond)
+    }
+
+    /// In words.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::CpuUsPerRequest => "CPU per request",
+            Self::CpuUsPerHandshake => "CPU per handshake",
+            Self::P99Us => "p99 response time",
+            Self::RequestsPerSecond => "requests per second",
+            Self::HandshakesPerSecond => "handshakes per second",
+            Self::MeanUs => "mean response time",
+            Self::P50Us => "median response time",
+            Self::LittleRatio => "mean response time x rate / connections",
+            Self::RssKib => "peak memory",
+            Self::Utilisation => "utilisation",
+            Self::ErrorRatio => "errors / requests",
+        }
+    }
+
+    /// The unit of its value; empty for a ratio.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::CpuUsPerRequest | Self::CpuUsPerHandshake | Self::P99Us | Self::MeanUs | Self::P50Us => {
+                "us"
+            }
+            Self::RequestsPerSecond | Self::HandshakesPerSecond => "/s",
+            Self::RssKib => "KiB",
+            Self::LittleRatio | Self::Utilisation | Self::ErrorRatio => "",
+        }
+    }
+
+    /// A run's value.
+    pub(crate) fn of_run(self, parts: &Parts<'_>) -> Option<f64> {
+        let load = parts.load;
+        match self {
+            Self::CpuUsPerRequest => parts.gateway?.cost.cpu_us_per_request,
+            Self::CpuUsPerHandshake => parts.gateway?.cost.cpu_us_per_handshake,
+            Self::P99Us => load.response.p99_us,
+            Self::RequestsPerSecond => Some(load.requests_per_second),
+            Self::HandshakesPerSecond => Some(load.handshakes.per_second),
+            Self::MeanUs => Some(load.response.mean_us),
+            Self::P50Us => load.response.p50_us,
+            Self::LittleRatio => {
+                let connections = f64::from(load.asked.connections.max(1));
+                Some(load.response.mean_us * load.requests_per_second / (connections * 1e6))
+            }
+            Self::RssKib => parts.gateway?.rss_peak_kib.map(|kib| kib as f64),
+            Self::Utilisation => parts.gateway.map(|gateway| gateway.cost.utilisation),
+            Self::ErrorRatio => {
+                let errors: u64 = load.errors.values().sum();
+                let all = errors + load.requests;
+                (all > 0).then(|| errors as f64 / all as f64)
+            }
+        }
+    }
+
+    /// Why these valid runs of a target have no value that could be compared. To leave out just the runs without one
+    /// would be to leave out the worst.
+    pub(crate) fn has_no_value(self, target: &str, runs: &[&RunRecord]) -> Option<String> {
+        if self != Self::P99Us || runs.is_empty() {
+            return None;
+        }
+        let all = || runs.iter().filter_map(|run| run.observation.load.as_ref()).map(|load| &load.response);
+        let bounds = all().filter(|response| is_lower_bound(response, response.p99_us)).count();
+        let few = all().filter(|response| response.p99_us.is_none()).count();
+        match (bounds, few) {
+            (0, 0) => None,
+            (0, _) => {
+                Some(format!("{few} of {} runs of {target} have too few samples for a p99", runs.len()))
+            }
+            _ => {
+                Some(format!("the p99 of {target} is only a lower bound in {bounds} of {} runs", runs.len()))
+            }
+        }
+    }
+
+    /// Whether runs with such a limit tell something about the target.
+    pub(crate) fn is_supported(self, load: Load, limit: Option<Limit>) -> bool {
+        match (self, load, limit) {
+            // What a run was held down by changes neither an identity nor what it counted or kept in memory.
+            (Self::LittleRatio | Self::RssKib | Self::ErrorRatio | Self::Utilisation, _, limit) => {
+                limit.is_some()
+            }
+            (Self::CpuUsPerRequest | Self::CpuUsPerHandshake, Load::EqualRate, _) => true,
+            (_, _, Some(Limit::Gateway | Limit::Neither)) => true,
+            (_, _, Some(Limit::Origin | Limit::Load | Limit::SharedCores) | None) => false,
+        }
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.title())
+    }
+}

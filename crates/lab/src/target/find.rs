@@ -1,0 +1,160 @@
+//! Which targets are here, and why the others are not.
+
+use super::description::Description;
+use super::{Target, words};
+use crate::error::{ConfigError, LabError};
+use crate::plan::Targets;
+use crate::template::Values;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What a target adds to the values of a run itself.
+const OWN: [&str; 3] = ["client_side", "upstream_side", "installed"];
+
+/// Finds targets by their names. One whose program is missing is absent, and that is no error; a description or a
+/// template that cannot be read is one, whether or not the program is there.
+pub fn find(names: &[String], directory: &Path, values: &Values) -> Result<Targets, LabError> {
+    let mut targets = Targets::default();
+    for name in names {
+        let (target, absent) = look(directory, name, values)?;
+        match absent {
+            None => targets.present.insert(name.clone(), target).map(drop),
+            Some(why) => targets.absent.insert(name.clone(), why).map(drop),
+        };
+    }
+    Ok(targets)
+}
+
+/// Reads one target, renders it for each of its modes, and says why it cannot run here, if so. `values` has every value
+/// of a run.
+pub(super) fn look(
+    directory: &Path,
+    name: &str,
+    values: &Values,
+) -> Result<(Target, Option<String>), LabError> {
+    let description = Description::read(directory, name, |name| OWN.contains(&name) || values.has(name))?;
+    let mut target = Target {
+        name: name.to_owned(),
+        title: description.title.clone(),
+        about: description.about.clone(),
+        modes: description.modes.clone(),
+        version: String::new(),
+        directory: directory.join(name),
+        installed: install_directory(name, |variable| std::env::var_os(variable)),
+        description,
+    };
+    let values = target.with_settings(values, &BTreeMap::new())?;
+    for &mode in &target.modes {
+        target.prepare(mode, &values)?;
+    }
+    target.gc_log(&values)?;
+    match target.read_version(&values)? {
+        Ok(version) => {
+            target.version = version;
+            Ok((target, None))
+        }
+        Err(why) => {
+            let why = match target.how_to_get() {
+                Some(how) => format!("{why}; {how}"),
+                None => why,
+            };
+            Ok((target, Some(why)))
+        }
+    }
+}
+
+impl Target {
+    /// The files that `requires` names: those that are here, and those that are missing.
+    pub(super) fn required(&self, values: &Values) -> Result<(Vec<PathBuf>, Vec<String>), ConfigError> {
+        let path = std::env::var_os("PATH");
+        let (mut here, mut missing) = (Vec::new(), Vec::new());
+        for name in self.with_own(values).render_all(self.file().display(), &self.description.requires.0)? {
+            if name.contains('/') {
+                match Path::new(&name).exists() {
+                    true => here.push(name.into()),
+                    false => missing.push(format!("{name} is not there")),
+                }
+            } else {
+                match on_path(&name, path.as_deref()) {
+                    Some(file) => here.push(file),
+                    None => missing.push(format!("{name} is not on the PATH")),
+                }
+            }
+        }
+        Ok((here, missing))
+    }
+
+    /// The outer error is the description's fault, the inner one says why the target is absent.
+    fn read_version(&self, values: &Values) -> Result<Result<String, String>, ConfigError> {
+        let (_, missing) = self.required(values)?;
+        if !missing.is_empty() {
+            return Ok(Err(words(missing)));
+        }
+        let Some(version) = &self.description.version else { return Ok(Ok(String::new())) };
+        let words = self.with_own(values).render_all(self.file().display(), &version.command)?;
+        let Some((program, arguments)) = words.split_first() else { return Ok(Ok(String::new())) };
+        let output = match Command::new(program).args(arguments).output() {
+            Ok(output) => output,
+            Err(error) => return Ok(Err(format!("{program}: {error}"))),
+        };
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        let words = words.join(" ");
+        if !output.status.success() {
+            return Ok(Err(format!("`{words}` failed: {}", said.trim())));
+        }
+        let found = version.after.0.iter().enumerate().map(|(index, after)| {
+            let word = word_after(&said, after).ok_or_else(|| format!("`{words}` does not say `{after}`"))?;
+            // The first is the target's own; what follows says whose it is.
+            Ok(if index == 0 { word.to_owned() } else { format!("{} {word}", after.trim()) })
+        });
+        Ok(found.collect::<Result<Vec<String>, String>>().map(|words| words.join(", ")))
+    }
+
+    /// What a person can do about its absence.
+    fn how_to_get(&self) -> Option<String> {
+        let install = self.description.install.as_ref();
+        let script = install.map(|_| format!("get it with `weir targets install {}`", self.name));
+        self.description.absent.clone().or(script)
+    }
+}
+
+/// The word that follows a text, without the punctuation that ends it.
+fn word_after<'a>(said: &'a str, after: &str) -> Option<&'a str> {
+    let (_, rest) = said.split_once(after)?;
+    Some(rest.split_whitespace().next()?.trim_end_matches([')', ',', ';']))
+}
+
+fn on_path(program: &str, path: Option<&OsStr>) -> Option<PathBuf> {
+    std::env::split_paths(path?).map(|directory| directory.join(program)).find(|file| file.is_file())
+}
+
+/// Where a target is installed: below `$WEIR_TARGETS`, else the user's cache, so that checkouts share it.
+fn install_directory(name: &str, variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
+    let given = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = || given("HOME").unwrap_or_else(|| PathBuf::from("/")).join(".cache");
+    let cache = || given("XDG_CACHE_HOME").unwrap_or_else(home).join("weir/targets");
+    let directory = given("WEIR_TARGETS").unwrap_or_else(cache).join(name);
+    // A run's working directory is another than ours.
+    std::path::absolute(&directory).unwrap_or(directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_installed_where_checkouts_share_them() {
+        let directory = |set: &[(&str, &str)]| {
+            let find = |name: &str| set.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into());
+            install_directory("fast", find).display().to_string()
+        };
+        assert_eq!(directory(&[("HOME", "/h")]), "/h/.cache/weir/targets/fast");
+        assert_eq!(directory(&[("HOME", "/h"), ("XDG_CACHE_HOME", "/c")]), "/c/weir/targets/fast");
+        assert_eq!(directory(&[("WEIR_TARGETS", "/w"), ("XDG_CACHE_HOME", "/c")]), "/w/fast");
+        assert_eq!(directory(&[("WEIR_TARGETS", ""), ("HOME", "/h")]), "/h/.cache/weir/targets/fast");
+        assert!(directory(&[("WEIR_TARGETS", "w")]).starts_with('/'), "a run has another working directory");
+    }
+}
