@@ -56,13 +56,10 @@ fn says(claim: &Claim) -> String {
 fn found(claim: &Claim) -> String {
     let lines: Vec<String> = claim.evidence.iter().map(|line| escape(line)).collect();
     let small = format!("<small>{}</small>", lines.join("<br>"));
+    let why = format!("<span class=\"cap\">found here: </span>{}", escape(&claim.why));
     match lines.len() {
-        0 => escape(&claim.why),
-        1..=AT_ONCE => format!("{}<br>{small}", escape(&claim.why)),
-        many => format!(
-            "{}{}",
-            escape(&claim.why),
-            details(false, &format!("<small>{many} cells</small>"), &small)
-        ),
+        0 => why,
+        1..=AT_ONCE => format!("{why}<br>{small}"),
+        many => why + &details(false, &format!("<small>{many} cells</small>"), &small),
     }
 }

@@ -10,7 +10,7 @@ pub(crate) fn render(report: &Report) -> String {
     let mut html = String::new();
     for (index, family) in report.families.iter().enumerate() {
         let title = escape(&family.title);
-        let body = format!("<p class=\"note\">{}</p>\n{}{}", note(family), matrix(family), figures(family));
+        let body = format!("<p class=\"note\">{}</p>\n{}{}", note(family), overview(family), figures(family));
         match index {
             0 => {
                 let _ = write!(html, "<h2>Verdicts: {title}</h2>\n{body}");
@@ -18,7 +18,7 @@ pub(crate) fn render(report: &Report) -> String {
             // A rate is the other half of what a saturated experiment is made for.
             _ => html.push_str(&details(
                 !family.is_less_better,
-                &format!("<b>{title}</b> <small>{}</small>", tally(family)),
+                &format!("<b>{title}</b> <small>{}</small>", tally(family.comparisons.iter())),
                 &body,
             )),
         }
@@ -34,15 +34,14 @@ fn note(family: &Family) -> String {
     format!(
         "{better} Ratio of the target to what it is compared with, and its interval. <i>Different</i> only where the interval \
          excludes 1 and the ratio is beyond the noise floor: {}.",
-        tally(family)
+        tally(family.comparisons.iter())
     )
 }
 
 /// How many of the comparisons, but for the A/A pair, say what.
-fn tally(family: &Family) -> String {
-    let count = |outcome: Outcome| {
-        family.comparisons.iter().filter(|one| !one.is_aa && one.outcome == outcome).count()
-    };
+fn tally<'a>(comparisons: impl Iterator<Item = &'a Comparison> + Clone) -> String {
+    let count =
+        |outcome: Outcome| comparisons.clone().filter(|one| !one.is_aa && one.outcome == outcome).count();
     format!(
         "{} better, {} worse, {} equivalent, {} undecided",
         count(Outcome::Better),
@@ -52,9 +51,25 @@ fn tally(family: &Family) -> String {
     )
 }
 
-fn matrix(family: &Family) -> String {
-    let column = |one: &Comparison| (one.is_aa, one.target.clone(), one.baseline.clone(), one.look);
-    let mut columns = in_order(family.comparisons.iter().map(column));
+/// All verdicts at a glance; by mode where there are many.
+fn overview(family: &Family) -> String {
+    let all: Vec<&Comparison> = family.comparisons.iter().collect();
+    if in_order(all.iter().map(|one| one.group.as_str())).len() <= AT_ONCE {
+        return matrix(&all, "");
+    }
+    let mut html = String::new();
+    for (index, mode) in in_order(all.iter().map(|one| one.mode.as_str())).into_iter().enumerate() {
+        let of_mode: Vec<&Comparison> = all.iter().copied().filter(|one| one.mode == mode).collect();
+        let summary = format!("<b>{}</b> <small>{}</small>", escape(mode), tally(of_mode.iter().copied()));
+        html.push_str(&details(index == 0, &summary, &matrix(&of_mode, &format!("{mode}, "))));
+    }
+    format!("<div class=\"unfolded\">\n{html}</div>\n")
+}
+
+/// A row for each group, whose name is shown without `prefix`, and a column for each target.
+fn matrix(comparisons: &[&Comparison], prefix: &str) -> String {
+    let column = |one: &&Comparison| (one.is_aa, one.target.clone(), one.baseline.clone(), one.look);
+    let mut columns = in_order(comparisons.iter().map(column));
     columns.sort_by_key(|(is_aa, ..)| *is_aa);
     let titles = columns.iter().map(|(is_aa, target, baseline, look)| {
         let aa = if *is_aa { "A/A: " } else { "" };
@@ -63,12 +78,12 @@ fn matrix(family: &Family) -> String {
         (Column::Text, title)
     });
     let mut table = Table::new([(Column::Key, String::new())].into_iter().chain(titles));
-    for group in in_order(family.comparisons.iter().map(|one| one.group.as_str())) {
+    for group in in_order(comparisons.iter().map(|one| one.group.as_str())) {
         let cells = columns.iter().map(|of_column| {
-            let one = family.comparisons.iter().find(|one| one.group == group && column(one) == *of_column);
-            one.map_or_else(|| NONE.to_owned(), brief)
+            let one = comparisons.iter().find(|one| one.group == group && column(one) == *of_column);
+            one.map_or_else(|| NONE.to_owned(), |one| brief(one))
         });
-        table.row("", [escape(group)].into_iter().chain(cells));
+        table.row("", [escape(group.strip_prefix(prefix).unwrap_or(group))].into_iter().chain(cells));
     }
     table.finish()
 }
