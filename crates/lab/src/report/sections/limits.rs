@@ -34,7 +34,11 @@ pub(crate) fn render(report: &Report) -> String {
 
 fn limit(cell: &Cell) -> String {
     let Some(limit) = &cell.limit else { return "<span class=\"undecided\">no valid run</span>".into() };
-    let class = if limit == "gateway" { "equivalent" } else { "other" };
+    let class = match limit.as_str() {
+        "gateway" => "equivalent",
+        "neither" => "undecided",
+        _ => "other",
+    };
     let used =
         cell.utilisation.map_or_else(String::new, |share| format!(" <small>{:.0} %</small>", share * 100.0));
     format!("<span class=\"{class}\">{}</span>{used}", escape(limit))

@@ -28,7 +28,7 @@ pub(crate) fn render(report: &Report) -> String {
         match many {
             true => html.push_str(&details(index == 0, &folded(mode, words, groups.len(), "groups"), &body)),
             false => {
-                html.push_str(&format!("<h3>{} <small>{}</small></h3>\n{body}", escape(mode), escape(words)))
+                html.push_str(&format!("<h3>{} <small>{}</small></h3>\n{body}", escape(mode), escape(words)));
             }
         }
     }
