@@ -95,31 +95,20 @@ fn requests() -> String {
 fn experiment(name: &str) -> String {
     format!(
         "name = 'peer'
-description = 'Does it work?'
-targets = ['{name}']
+question = 'Does it work?'
 targets_directory = '{}'
-baseline = ['{name}']
-modes = ['h1-h1', 'h1-h1c', 'h1c-h1', 'h1c-h1c']
-loads = ['saturated']
-connections = [8]
-bytes = [1000]
-warmup_ms = 1000
-window_ms = 500
-calibration_ms = 100
 blocks = 1
 seed = 1
-[tls]
-version = '1.3'
-suite = 'aes128-gcm-sha256'
-group = 'x25519'
-certificate = 'ecdsa-p256'
-tickets = 2
-[cores]
-gateway = [0]
-origin = [1]
-load = [1]
-[load]
-requests = 'requests'
+[factors]
+target = ['{name}']
+mode = ['h1-h1', 'h1-h1c', 'h1c-h1', 'h1c-h1c']
+[constants]
+load_model = 'saturated'
+connections = 8
+bytes = 1000
+warmup_ms = 1000
+window_ms = 500
+load.requests = 'requests'
 ",
         targets()
     )

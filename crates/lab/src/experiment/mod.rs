@@ -174,7 +174,10 @@ impl Experiment {
         match on_loopback.filter(|_| self.levels("net.kind").contains(&Level::new("veth"))) {
             Some(target) => {
                 let message = format!("`veth`: target `{}` listens on loopback alone", target.name);
-                Err(ConfigError::new("net.kind", format!("{message}: allowed is `loopback`, or other targets")))
+                Err(ConfigError::new(
+                    "net.kind",
+                    format!("{message}: allowed is `loopback`, or other targets"),
+                ))
             }
             None => Ok(()),
         }

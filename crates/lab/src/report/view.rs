@@ -11,6 +11,7 @@ use super::model::{
 use super::sections::seconds::LEAST;
 use crate::claims::{ClaimVerdict, Evidence, Finding};
 use crate::comparison::{self, Verdict};
+use crate::doctor;
 use crate::experiment::{AGAIN, Level, Load};
 use crate::metric::Metric;
 use crate::plan::{self, Plan};
@@ -53,9 +54,15 @@ pub(crate) fn report(
         reproductions: runs.iter().map(|(cell, runs)| reproduction(plan, cell, runs)).collect(),
         targets: targets(summary, settings),
         machine: machine(plan, summary),
-        findings: Vec::new(),
+        findings: findings(summary),
         subjects: view.subjects,
     }
+}
+
+/// What the doctor did not find good.
+fn findings(summary: &Summary) -> Vec<String> {
+    let found = summary.machine.doctor.iter().filter(|finding| finding.level != doctor::Level::Good);
+    found.map(|finding| format!("{}: {}. {}", finding.id, finding.value, finding.advice)).collect()
 }
 
 /// What differs between the cells of an experiment.
@@ -202,6 +209,7 @@ impl View<'_> {
             has_gateway: cell.mode.upstream().is_some(),
             per_second: found.per_second(),
             mean_us: found.mean_us,
+            sd_us: found.sd_us,
             p50_us: found.p50_us,
             p99_us: found.p99_us,
             error_ratio: found.error_ratio,
@@ -211,6 +219,10 @@ impl View<'_> {
             load_cpu_us: found.load_cpu_us(),
             utilisation: found.utilisation,
             rss_kib: found.rss_kib,
+            rss_end_kib: found.rss_end_kib,
+            switches_per_request: found.switches_per_request,
+            gc_throughput_percent: found.gc_throughput_percent,
+            after_full_gc_kib: found.after_full_gc_kib,
             limit: found.limit.map(|limit| limit.to_string()),
             valid_runs: found.blocks,
             runs: found.blocks + found.invalid_runs,

@@ -44,6 +44,7 @@ fn table(report: &Report, groups: &[&Group]) -> String {
         (Column::Text, "load".into()),
         (Column::Number, format!("{unit}s/s")),
         (Column::Number, "mean \u{b5}s".into()),
+        (Column::Number, "sd \u{b5}s".into()),
         (Column::Number, "p50 \u{b5}s".into()),
         (Column::Number, "p99 \u{b5}s".into()),
         (Column::Number, "errors %".into()),
@@ -51,7 +52,11 @@ fn table(report: &Report, groups: &[&Group]) -> String {
         (Column::Number, "utili-<br>sation".into()),
         (Column::Number, "origin<br>CPU \u{b5}s".into()),
         (Column::Number, "load<br>CPU \u{b5}s".into()),
-        (Column::Number, "RSS MiB".into()),
+        (Column::Number, "switches,<br>each".into()),
+        (Column::Number, "RSS MiB<br>peak".into()),
+        (Column::Number, "RSS MiB<br>at end".into()),
+        (Column::Number, "GC through-<br>put %".into()),
+        (Column::Number, "MiB after<br>full GC".into()),
         (Column::Text, "limit".into()),
         (Column::Number, "valid<br>runs".into()),
     ]);
@@ -61,6 +66,11 @@ fn table(report: &Report, groups: &[&Group]) -> String {
         }
     }
     table.finish()
+}
+
+/// Empty where there is none: a column without any value is left out.
+fn where_any(value: Option<f64>, digits: usize) -> String {
+    value.map_or_else(String::new, |value| format!("{value:.digits$}"))
 }
 
 fn row(table: &mut Table, report: &Report, group: &Group, cell: &Cell, is_first: bool) {
@@ -85,6 +95,7 @@ fn row(table: &mut Table, report: &Report, group: &Group, cell: &Cell, is_first:
             load,
             number(cell.per_second, 0),
             number(cell.mean_us, 0),
+            number(cell.sd_us, 0),
             number(cell.p50_us, 0),
             number(cell.p99_us, 0),
             number(cell.error_ratio.map(|ratio| ratio * 100.0), 2),
@@ -92,7 +103,11 @@ fn row(table: &mut Table, report: &Report, group: &Group, cell: &Cell, is_first:
             number(cell.utilisation, 2),
             number(cell.origin_cpu_us, 1),
             number(cell.load_cpu_us, 1),
+            number(cell.switches_per_request, 2),
             number(cell.rss_kib.map(|kib| kib / 1024.0), 1),
+            number(cell.rss_end_kib.map(|kib| kib / 1024.0), 1),
+            where_any(cell.gc_throughput_percent, 2),
+            where_any(cell.after_full_gc_kib.map(|kib| kib / 1024.0), 1),
             cell.limit.as_deref().map_or_else(|| "-".into(), escape),
             format!("{}/{}", cell.valid_runs, cell.runs),
         ],
