@@ -5,7 +5,6 @@ mod servers;
 
 use common::load::{OK, TRIAL, load, load_well, url};
 use common::{Certificates, Client, MODES, Message, Upstream, Weir, pattern};
-use servers::Server;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -130,8 +129,10 @@ fn a_chunked_body_comes_back_as_it_was_sent() {
         let answer = Client::connect(address, None).ask(post);
         assert_eq!((answer.text(), answer.fields("transfer-encoding")), ("x", vec!["chunked"]));
     }
-    let others =
-        [Server::nginx_before(origin.address(), &certificates), Server::haproxy_before(origin.address())];
+    let others = [
+        servers::Server::nginx_before(origin.address(), &certificates),
+        servers::Server::haproxy_before(origin.address()),
+    ];
     let others = others.iter().flatten().map(|server| server.address(false));
     for address in [origin.address(), weir.address()].into_iter().chain(others) {
         echoes(address);
