@@ -98,6 +98,9 @@ impl Places {
                 add(&["--chunked"]);
             }
         }
+        if conditions.error_budget > 0.0 {
+            add(&["--error-budget", &conditions.error_budget_percent().to_string()]);
+        }
         if conditions.is_tls() {
             let tls = &conditions.tls;
             if conditions.load.get("insecure").and_then(toml::Value::as_bool) != Some(true) {
@@ -197,6 +200,22 @@ mod tests {
         let sha256 =
             "--expect-sha256 0eeb045405915b8df4051dc0560673ee929ea1f1c7b4254614bbb90765f53447 --chunked";
         assert!(command.contains(sha256), "{command}");
+    }
+
+    #[test]
+    fn the_error_budget_is_told_in_percent() {
+        for (share, words) in [
+            (0.0, ""),
+            (0.007, " --error-budget 0.7 "),
+            (0.5, " --error-budget 50 "),
+            (1e-9, " --error-budget 0.0000001 "),
+        ] {
+            let command = load_command(Mode::H1cH1c, Load::Saturated, |experiment| {
+                experiment.set_constant("error_budget", share.into());
+            });
+            assert_eq!(command.contains("--error-budget"), !words.is_empty(), "{command}");
+            assert!(command.contains(words), "{command}");
+        }
     }
 
     #[test]

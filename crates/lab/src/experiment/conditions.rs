@@ -219,6 +219,12 @@ impl Conditions {
         }
     }
 
+    /// The error budget in percent, as the load engine takes it. The point is moved in the text: 100 times 0.007 is not
+    /// quite 0.7.
+    pub(crate) fn error_budget_percent(&self) -> f64 {
+        format!("{}e2", self.error_budget).parse().unwrap_or(100.0 * self.error_budget)
+    }
+
     /// Whether the client's side is TLS.
     pub(crate) fn is_tls(&self) -> bool {
         self.mode.client() == Side::H1
