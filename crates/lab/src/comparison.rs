@@ -3,7 +3,7 @@
 use crate::experiment::{AGAIN, Case, Compare, Level, Load, Mode, Selector};
 use crate::metric::Metric;
 use crate::pairing::{self, Paired};
-use crate::plan::{Cell, Plan};
+use crate::plan::{Cell, Group, Plan};
 use crate::run::RunRecord;
 use crate::stats::{self, Weight, fdr};
 use serde::{Deserialize, Serialize};
@@ -183,7 +183,7 @@ fn adjust(comparisons: &mut [Comparison]) {
     }
 }
 
-type NoiseKey = (Metric, Load, Mode, u32, u64, BTreeMap<String, Level>);
+type NoiseKey = (Metric, Group);
 
 /// How far the A/A pair's interval reaches from 1, as a logarithm.
 fn noise(comparisons: &[Comparison]) -> BTreeMap<NoiseKey, f64> {
@@ -194,7 +194,7 @@ fn noise(comparisons: &[Comparison]) -> BTreeMap<NoiseKey, f64> {
 
 impl Comparison {
     fn noise_key(&self) -> NoiseKey {
-        (self.metric, self.load, self.mode, self.connections, self.bytes, self.factors.clone())
+        (self.metric, self.group())
     }
 
     fn decide(&mut self, margin: f64, noise: Option<f64>) {
@@ -228,6 +228,12 @@ impl Comparison {
         }
     }
 
+    /// The group that it is of.
+    pub fn group(&self) -> Group {
+        let Self { case, mode, connections, bytes, load, .. } = *self;
+        Group { case, mode, connections, bytes, load, factors: self.factors.clone() }
+    }
+
     /// `0.72 [0.69, 0.76]`.
     pub fn ratio_text(&self) -> String {
         match (self.ratio, self.low, self.high) {
@@ -258,13 +264,6 @@ impl Comparison {
 
     /// The line of this comparison on standard output, under the heading of its metric and load.
     pub fn line(&self, margin: f64) -> String {
-        format!(
-            "{:<7} {} vs {}: {} {}",
-            self.mode,
-            self.target,
-            self.baseline,
-            self.ratio_text(),
-            self.verdict_text(margin)
-        )
+        format!("{} vs {}: {} {}", self.target, self.baseline, self.ratio_text(), self.verdict_text(margin))
     }
 }

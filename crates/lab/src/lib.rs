@@ -44,6 +44,7 @@ mod report;
 pub mod table;
 #[cfg(test)]
 mod testing;
+mod vary;
 
 pub use error::{ConfigError, LabError};
 pub use guard::guard;

@@ -104,7 +104,11 @@ fn in_range<T: PartialOrd + Display>(
     Err(wrong(key, format!("{value}: allowed is {} to {}", range.start(), range.end())))
 }
 
-/// One value by itself, amid others that are right.
+/// Whether a key takes such a value, amid others that are right.
+pub(super) fn takes(key: &str, value: &Value) -> bool {
+    check_leaf(key, value, &|key: &str, message| ConfigError::new(key, message)).is_ok()
+}
+
 fn check_leaf(key: &str, value: &Value, wrong: &impl Blame) -> Result<(), ConfigError> {
     if key == "target" {
         return match value.is_str() {

@@ -194,7 +194,7 @@ fn settings_of_the_command_line_replace_those_of_the_file() {
     let one = parse(TEXT, &set(&[("mode", "h1-h1c"), ("users", "[5]")])).expect("parses");
     assert_eq!((one.modes(), one.levels("connections")), (vec![Mode::H1H1c], vec![Level::new(5)]));
 
-    let old = set(&[("tls.version", "\"1.2\""), ("tls.suite", "ecdhe-ecdsa-aes256-gcm-sha384")]);
+    let old = set(&[("tls.version", "1.2"), ("tls.suite", "ecdhe-ecdsa-aes256-gcm-sha384")]);
     let old = conditions(&parse(TEXT, &old).expect("TLS 1.2 can be set as well")).tls;
     let expected = (TlsVersion::V1_2, "ECDHE-ECDSA-AES256-GCM-SHA384");
     assert_eq!((old.version, old.suite.openssl_12()), expected);

@@ -12,14 +12,15 @@ use super::sections::seconds::LEAST;
 use crate::claims::{ClaimVerdict, Evidence, Finding};
 use crate::comparison::{self, Verdict};
 use crate::doctor;
-use crate::experiment::{AGAIN, Level, Load};
+use crate::experiment::{AGAIN, Load};
 use crate::metric::Metric;
 use crate::plan::{self, Plan};
 use crate::run::RunRecord;
 use crate::stats;
 use crate::summary::{CellSummary, Summary, by_cell, latencies};
 use crate::table::{groups, labels};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::vary::Vary;
+use std::collections::BTreeMap;
 
 const QUICK: &str = "--quick: a subset of the cells, fewer blocks, shorter windows. It shows that the experiment works on this \
                      machine; it does not answer its question.";
@@ -63,64 +64,6 @@ pub(crate) fn report(
 fn findings(summary: &Summary) -> Vec<String> {
     let found = summary.machine.doctor.iter().filter(|finding| finding.level != doctor::Level::Good);
     found.map(|finding| format!("{}: {}. {}", finding.id, finding.value, finding.advice)).collect()
-}
-
-/// What differs between the cells of an experiment.
-struct Vary {
-    users: bool,
-    bytes: bool,
-    case: bool,
-    /// The keys of the further factors that have more than one level.
-    factors: BTreeSet<String>,
-}
-
-impl Vary {
-    fn of(plan: &Plan) -> Self {
-        let vary = |differs: fn(&plan::Cell, &plan::Cell) -> bool| {
-            plan.cells.windows(2).any(|pair| differs(&pair[0], &pair[1]))
-        };
-        let mut levels: BTreeMap<&String, BTreeSet<&Level>> = BTreeMap::new();
-        for (key, level) in plan.cells.iter().flat_map(plan::Cell::conditions) {
-            levels.entry(key).or_default().insert(level);
-        }
-        let several = levels.into_iter().filter(|(_, levels)| levels.len() > 1);
-        Self {
-            users: vary(|left, right| left.connections != right.connections),
-            bytes: vary(|left, right| left.bytes != right.bytes),
-            case: vary(|left, right| left.case != right.case),
-            factors: several.map(|(key, _)| key.clone()).collect(),
-        }
-    }
-
-    /// The factors that all cells share.
-    fn constants(&self, plan: &Plan) -> String {
-        let Some(cell) = plan.cells.first() else { return String::new() };
-        let users = (!self.users).then(|| format!("{} connections", cell.connections));
-        let case = (!self.case && cell.case.is_handshake()).then(|| cell.case.to_string());
-        let bytes = (!self.bytes).then(|| format!("{} bytes", cell.bytes));
-        let same = cell.conditions().filter(|(key, _)| !self.factors.contains(*key));
-        let further = same.map(|(key, level)| format!("{key} {level}"));
-        users.into_iter().chain(case).chain(bytes).chain(further).collect::<Vec<_>>().join(", ")
-    }
-
-    /// The factors of a group that differ from other groups', but for mode, users, load and the one that is compared.
-    fn conditions(&self, group: &plan::Group, compared: Option<&str>) -> String {
-        let case = self.case.then(|| group.case.to_string());
-        let bytes = (self.bytes && compared != Some("bytes")).then(|| format!("{} bytes", group.bytes));
-        let differ = |key: &String| self.factors.contains(key) && compared != Some(key);
-        let further = group.factors.iter().filter(|(key, _)| differ(key));
-        let further = further.map(|(key, level)| format!("{key} {level}"));
-        case.into_iter().chain(bytes).chain(further).collect::<Vec<_>>().join(", ")
-    }
-
-    /// The name of a row: all that differs but the load, and the factor that is compared.
-    fn row(&self, group: &plan::Group, compared: Option<&str>) -> String {
-        let mode = (compared != Some("mode")).then(|| group.mode.to_string());
-        let users = self.users && compared != Some("connections");
-        let users = users.then(|| format!("{} connections", group.connections));
-        let conditions = Some(self.conditions(group, compared)).filter(|words| !words.is_empty());
-        mode.into_iter().chain(users).chain(conditions).collect::<Vec<_>>().join(", ")
-    }
 }
 
 struct View<'a> {
