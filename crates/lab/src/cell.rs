@@ -1,7 +1,7 @@
 //! A cell: one combination of the factors' levels, and the group of those that are compared with each other.
 
 use crate::experiment::{AGAIN, Case, Level, Load, Mode, OWN, Selector, is_setting};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -39,6 +39,14 @@ impl fmt::Display for Cell {
     }
 }
 
+/// Further factors beside the fields of a summary, one of which is the rate.
+pub(crate) fn further<S: Serializer>(
+    factors: &BTreeMap<String, Level>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(factors.iter().filter(|(key, _)| *key != "rate"))
+}
+
 /// A level as a part of a file's name.
 fn file_name(level: &Level) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.,%".contains(c) { c } else { '_' };
@@ -71,9 +79,14 @@ impl Cell {
     /// Whether another cell is this one but for such levels, which it has in place of this one's.
     pub(crate) fn is_but_for(&self, other: &Self, levels: &Selector) -> bool {
         let further = self.factors.keys().chain(other.factors.keys()).map(String::as_str);
+        // Another target has settings of its own.
+        let is_own = |key: &str| {
+            let theirs = self.level(key).is_none() || other.level(key).is_none();
+            levels.get("target").is_some() && is_setting(key) && theirs
+        };
         let same = |key: &str| match levels.get(key) {
             Some(level) => other.level(key).as_ref() == Some(level),
-            None => other.level(key) == self.level(key),
+            None => is_own(key) || other.level(key) == self.level(key),
         };
         !other.is_again() && OWN.into_iter().chain(further).all(same)
     }

@@ -132,7 +132,8 @@ fn find(claim: &Claim, cells: &[(&Cell, Vec<&RunRecord>)]) -> Finding {
         Some(why) => (ClaimVerdict::NotTestable, why.clone()),
         None => together(&evidence),
     };
-    let blocks = evidence.iter().map(|one| one.blocks as usize).min().unwrap_or(0);
+    let bears = evidence.iter().filter(|one| one.verdict == verdict);
+    let blocks = bears.map(|one| one.blocks as usize).min().unwrap_or(0);
     let Claim { id, source, says, figures, original, metric, expect, .. } = claim.clone();
     Finding {
         id,
@@ -173,7 +174,10 @@ fn one(
             match cells.iter().find(|(other, _)| cell.is_but_for(other, levels)) {
                 Some((other, of_other)) => {
                     let (name, of) = (cell.to_string(), other.to_string());
-                    (Some(of.clone()), pairing::pair(metric, cell.load, [(&name, runs), (&of, of_other)]))
+                    (
+                        Some(of.clone()),
+                        pairing::pair(metric, [(&name, cell.load, runs), (&of, other.load, of_other)]),
+                    )
                 }
                 None => {
                     let note = Some("what it is compared with was not run".into());
@@ -206,7 +210,12 @@ fn one(
 
 /// The location of a cell's own values, which may be zero: no logarithms.
 fn by_itself(metric: Metric, cell: &Cell, runs: &[&RunRecord]) -> Paired {
-    let (valid, name) = (pairing::valid(runs), cell.to_string());
+    let name = cell.to_string();
+    // Of valid runs alone there would be no errors to find.
+    let valid = match metric {
+        Metric::ErrorRatio => runs.to_vec(),
+        _ => pairing::valid(runs),
+    };
     let without_value = metric.has_no_value(&name, &valid);
     let note = pairing::unsupported(metric, cell.load, &name, &valid).or_else(|| without_value.clone());
     let values: Vec<f64> = match without_value {

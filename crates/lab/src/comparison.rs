@@ -1,8 +1,8 @@
 //! Comparisons of targets, and the words that may be said about them.
 
-use crate::experiment::{AGAIN, Case, Compare, Level, Load, Mode, Selector};
+use crate::experiment::{AGAIN, Case, Compare, Level, Load, Mode, Selector, is_setting};
 use crate::metric::Metric;
-use crate::pairing::{self, Paired};
+use crate::pairing::{self, Paired, Side};
 use crate::plan::{Cell, Group, Plan};
 use crate::run::RunRecord;
 use crate::stats::{self, Weight, fdr};
@@ -61,7 +61,7 @@ pub struct Comparison {
     /// How requests arrive.
     pub load: Load,
     /// The levels of the experiment's further factors.
-    #[serde(default, flatten)]
+    #[serde(default, flatten, serialize_with = "crate::cell::further")]
     pub factors: BTreeMap<String, Level>,
     /// The factor of which two levels are compared; null where two targets are.
     #[serde(default)]
@@ -103,20 +103,26 @@ pub(crate) fn all(plan: &Plan, cells: &[(&Cell, Vec<&RunRecord>)]) -> Vec<Compar
                 cells.iter().find(|(other, _)| other.name == *baseline && other.group() == cell.group())
         {
             for metric in Metric::of_load(cell.load, cell.case) {
-                found.push(one(metric, cell, None, [(&cell.name, runs), (baseline, of_baseline)]));
+                let sides = [(cell.name.as_str(), cell.load, runs), (baseline, cell.load, of_baseline)];
+                found.push(one(metric, cell, None, sides));
             }
         }
         for compare in plan.experiment.compare.iter().filter(|one| !cell.is_again() && cell.has(&one.cell)) {
             let Compare { factor, baseline, .. } = compare;
             let Some(level) = cell.level(factor).filter(|level| level != baseline) else { continue };
             let wanted = Selector::from_iter([(factor.clone(), baseline.clone())]);
-            let Some((_, of_baseline)) = cells.iter().find(|(other, _)| cell.is_but_for(other, &wanted))
+            let Some((other, of_baseline)) = cells.iter().find(|(other, _)| cell.is_but_for(other, &wanted))
             else {
                 continue;
             };
-            let names = [&level, baseline].map(|level| format!("{} {factor}={level}", cell.name));
+            // A target's name has its settings in it.
+            let names = match factor == "target" || is_setting(factor) {
+                true => [cell.name.clone(), other.name.clone()],
+                false => [&level, baseline].map(|level| format!("{} {factor}={level}", cell.name)),
+            };
             for metric in Metric::of_load(cell.load, cell.case) {
-                let sides = [(names[0].as_str(), runs), (names[1].as_str(), of_baseline)];
+                let sides =
+                    [(names[0].as_str(), cell.load, runs), (names[1].as_str(), other.load, of_baseline)];
                 found.push(one(metric, cell, Some(factor), sides));
             }
         }
@@ -130,14 +136,9 @@ pub(crate) fn all(plan: &Plan, cells: &[(&Cell, Vec<&RunRecord>)]) -> Vec<Compar
     found
 }
 
-fn one(
-    metric: Metric,
-    cell: &Cell,
-    factor: Option<&String>,
-    [(target, runs), (baseline, baseline_runs)]: [(&str, &Vec<&RunRecord>); 2],
-) -> Comparison {
-    let Paired { estimate, blocks, note } =
-        pairing::pair(metric, cell.load, [(target, runs), (baseline, baseline_runs)]);
+fn one(metric: Metric, cell: &Cell, factor: Option<&String>, sides: [Side<'_, '_>; 2]) -> Comparison {
+    let [(target, _, runs), (baseline, ..)] = sides;
+    let Paired { estimate, blocks, note } = pairing::pair(metric, sides);
     let interval = estimate.and_then(|estimate| estimate.interval);
     Comparison {
         metric,

@@ -5,7 +5,7 @@ use crate::error::LabError;
 use crate::experiment::{Load, Precision, Stop};
 use crate::plan::{ASSUMED_OVERHEAD_MS, EqualRate, Group, Plan, PlannedRun, Stage};
 use crate::progress::Progress;
-use crate::run::{Executor, Request, RunRecord};
+use crate::run::{Executor, Observation, Request, RunRecord};
 use crate::store::Store;
 use crate::summary::by_cell;
 use std::collections::BTreeMap;
@@ -74,19 +74,24 @@ fn make(
 ) -> Result<Vec<RunRecord>, LabError> {
     let mut records = Vec::with_capacity(runs.len());
     for run in runs {
-        if let Some(record) = store.run(&run.id)? {
+        // Only a valid calibration tells a rate: another one is made again when the experiment goes on.
+        let is_of_use = |record: &RunRecord| run.stage != Stage::Calibration || record.validity.is_valid();
+        if let Some(record) = store.run(&run.id)?.filter(is_of_use) {
             progress.skipped();
             records.push(record);
             continue;
         }
         let rate = plan.rate(&run.cell);
-        if run.cell.load == Load::EqualRate && rate.is_none() {
-            progress.skipped();
-            continue;
-        }
         let request = Request::new(run, plan.experiment.conditions(&run.cell)?, rate);
         progress.starts(run, plan.blocks.len());
-        let record = RunRecord::new(&request, executor.execute(&request)?);
+        let observation = match run.cell.load == Load::EqualRate && rate.is_none() {
+            true => Observation {
+                failure: Some("calibration: no target gave a valid run, so there is no equal rate".into()),
+                ..Observation::default()
+            },
+            false => executor.execute(&request)?,
+        };
+        let record = RunRecord::new(&request, observation);
         store.write_run(&record)?;
         progress.ended(&record);
         records.push(record);
@@ -97,7 +102,8 @@ fn make(
 /// What a run costs beyond warm-up and window: the slow half of what calibration saw.
 fn overhead_ms(records: &[RunRecord]) -> u64 {
     let spent = |record: &RunRecord| {
-        record.observation.elapsed_ms.saturating_sub(record.warmup_ms + record.window_ms) as f64
+        let phases = record.served_ms + record.warmup_ms + record.window_ms;
+        record.observation.elapsed_ms.saturating_sub(phases) as f64
     };
     let all: Vec<f64> =
         records.iter().filter(|record| record.observation.failure.is_none()).map(spent).collect();
@@ -128,7 +134,8 @@ fn equal_rates(plan: &Plan, records: &[RunRecord]) -> Result<Vec<EqualRate>, Lab
             *entry = (name, maximum);
         }
     }
-    if slowest.is_empty() && !plan.calibration.is_empty() {
+    let is_all = plan.cells.iter().all(|cell| cell.load == Load::EqualRate);
+    if slowest.is_empty() && !plan.calibration.is_empty() && is_all {
         let reasons = records.iter().find(|record| !record.validity.is_valid());
         let reason =
             reasons.map_or_else(String::new, |record| format!("; {}: {}", record.run.id, record.validity));
@@ -364,7 +371,9 @@ mod tests {
     #[test]
     fn with_nothing_but_broken_targets_there_is_no_equal_rate() {
         let bench = bench();
-        let mut plan = plan(&bench, |_| {});
+        let mut plan = plan(&bench, |experiment| {
+            experiment.set_factor("load_model", vec!["equal-rate".into()]);
+        });
         let mut executor = MockExecutor::new(&COSTS);
         executor.broken = Some("request".into());
         let error = conduct(&mut plan, &bench.store, &mut executor, &mut ()).expect_err("cannot").to_string();

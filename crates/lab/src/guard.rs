@@ -3,6 +3,7 @@
 //! A process of ours, outside the lab's group, is told of each group that is started and of each that has ended. When
 //! its standard input ends, the lab is gone, however that came about: what is still listed is killed.
 
+use crate::net::clean_dead;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, Write};
@@ -67,6 +68,8 @@ pub fn guard() -> io::Result<()> {
             let _ = kill_process_group(leader, Signal::KILL);
         }
     }
+    // Nobody who may not make namespaces has left any.
+    let _ = clean_dead();
     read
 }
 

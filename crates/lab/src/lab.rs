@@ -58,6 +58,7 @@ impl Setup {
         experiment.check_settings(&targets)?;
         experiment.check_network(&targets)?;
         let allowed = allowed_cores()?;
+        experiment.check_cores(&allowed)?;
         let placement = Placement::choose(&conditions.cores, &allowed);
         Ok(Self { weir, experiment, text, targets, placement, allowed })
     }
@@ -72,6 +73,7 @@ pub fn run(options: &RunOptions) -> Result<Outcome, LabError> {
     let setup = Setup::new(options)?;
     let fresh = Plan::new(setup.experiment.clone(), &setup.targets, options)?;
     let mut machine = Machine::read(&setup.allowed, &setup.targets, &setup.placement);
+    machine.network = setup.experiment.network();
     let (store, mut plan) = match &options.continue_dir {
         Some(directory) => resume(directory, fresh, &machine)?,
         None => {

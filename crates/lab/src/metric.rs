@@ -4,6 +4,7 @@ use crate::comparison::is_lower_bound;
 use crate::experiment::{Case, Load};
 use crate::limit::Limit;
 use crate::run::{Parts, RunRecord};
+use crate::summary::FOREIGN_MUCH;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -142,6 +143,19 @@ impl Metric {
                 Some(format!("the p99 of {target} is only a lower bound in {bounds} of {} runs", runs.len()))
             }
         }
+    }
+
+    /// Whether it is another one at another offered rate.
+    pub(crate) fn depends_on_rate(self) -> bool {
+        self.is_cpu() || matches!(self, Self::P99Us | Self::MeanUs | Self::P50Us | Self::Utilisation)
+    }
+
+    /// Whether processes outside the run may have held it down, where it is as fast as it can be: a rate or a time of
+    /// such a run is theirs.
+    pub(crate) fn is_starved(self, load: Load, run: &RunRecord) -> bool {
+        let is_of_speed = self.is_rate() || matches!(self, Self::P99Us | Self::MeanUs | Self::P50Us);
+        let foreign = run.observation.foreign_cpu.is_some_and(|share| share > FOREIGN_MUCH);
+        is_of_speed && load == Load::Saturated && foreign && run.limit == Some(Limit::Neither)
     }
 
     /// Whether runs with such a limit tell something about the target.

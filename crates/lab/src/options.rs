@@ -1,7 +1,7 @@
 //! What the command line asks of `run` and `plan`.
 
 use crate::error::ConfigError;
-use crate::experiment::{Level, OWN, canonical, is_setting};
+use crate::experiment::{Experiment, Level, OWN, canonical, is_setting};
 use crate::plan::Cell;
 use std::path::PathBuf;
 
@@ -29,7 +29,18 @@ pub struct RunOptions {
 impl RunOptions {
     /// Reads `k=v,k=v` of `--only`.
     pub fn parse_pairs(option: &str, text: &str) -> Result<Vec<(String, String)>, ConfigError> {
-        text.split(',').map(|pair| Self::parse_pair(option, pair)).collect()
+        let mut pairs: Vec<(String, String)> = Vec::new();
+        for part in text.split(',') {
+            match pairs.last_mut() {
+                // A level that is a list has commas of its own.
+                Some((_, value)) if !part.contains('=') && !value.is_empty() && !part.trim().is_empty() => {
+                    value.push(',');
+                    value.push_str(part.trim());
+                }
+                _ => pairs.push(Self::parse_pair(option, part)?),
+            }
+        }
+        Ok(pairs)
     }
 
     /// Reads `k=v` of `--set`.
@@ -50,11 +61,11 @@ impl RunOptions {
     }
 
     /// Whether `--only` lets the cell pass.
-    pub(crate) fn selects(&self, cell: &Cell) -> Result<bool, ConfigError> {
+    pub(crate) fn selects(&self, cell: &Cell, experiment: &Experiment) -> Result<bool, ConfigError> {
         for (key, _) in &self.only {
             let mut any = false;
             for (_, value) in self.only.iter().filter(|(other, _)| other == key) {
-                any |= matches(cell, key, value)?;
+                any |= matches(cell, experiment, key, value)?;
             }
             if !any {
                 return Ok(false);
@@ -64,24 +75,30 @@ impl RunOptions {
     }
 }
 
-fn matches(cell: &Cell, key: &str, value: &str) -> Result<bool, ConfigError> {
+fn matches(cell: &Cell, experiment: &Experiment, key: &str, value: &str) -> Result<bool, ConfigError> {
     match (key, canonical(key)) {
-        ("case", _) => Ok(cell.case.to_string() == value),
-        ("load", _) => Ok(cell.load.to_string() == value),
-        ("target", _) => Ok(cell.name == value || cell.target == value),
-        (_, key) if OWN.contains(&key) => Ok(cell.level(key) == Some(Level::new(value))),
-        // A setting that a target does not have leaves that target's cells as they are.
-        (_, key) if is_setting(key) => Ok(cell.level(key).is_none_or(|level| level.as_str() == value)),
-        (_, key) => match cell.level(key) {
-            Some(level) => Ok(level.as_str() == value),
-            None => {
-                let further = cell.factors.keys().map(String::as_str);
-                let allowed: Vec<&str> = OWN.into_iter().chain(["case"]).chain(further).collect();
-                let message = format!("unknown key `{key}`: allowed keys are {}", allowed.join(", "));
-                Err(ConfigError::new(format!("--only {key}={value}"), message))
-            }
-        },
+        ("case", _) => return Ok(cell.case.to_string() == value),
+        ("load", _) => return Ok(cell.load.to_string() == value),
+        ("name", _) => return Ok(cell.name == value),
+        ("target", _) => return Ok(cell.name == value || cell.target == value),
+        _ => {}
     }
+    let key = canonical(key);
+    let levels = experiment.levels(key);
+    if levels.is_empty() {
+        let further = experiment.factors.iter().map(|factor| factor.key.as_str());
+        let further = further.filter(|key| !OWN.contains(key));
+        let allowed: Vec<&str> = OWN.into_iter().chain(["name", "case"]).chain(further).collect();
+        let message = format!("unknown key `{key}`: allowed keys are {}", allowed.join(", "));
+        return Err(ConfigError::new(format!("--only {key}={value}"), message));
+    }
+    let wanted = Level::new(value);
+    Ok(match cell.level(key) {
+        Some(level) => level == wanted,
+        // A target without such a setting is what it is.
+        None if is_setting(key) => true,
+        None => levels.contains(&wanted),
+    })
 }
 
 #[cfg(test)]
@@ -105,6 +122,9 @@ mod tests {
             load: Load::Saturated,
             factors: [("delay_ms".to_owned(), Level::new(30))].into(),
         };
+        let mut experiment = crate::testing::experiment();
+        experiment.set_factor("delay_ms", vec![0.into(), 30.into()]);
+        experiment.set_factor("settings.pool", vec![5.into(), 7.into()]);
         for (only, selected) in [
             ("mode=h1-h1c", true),
             ("mode=h1-h1c,target=fast", true),
@@ -117,17 +137,24 @@ mod tests {
             ("size=100,users=8,load_model=saturated,delay_ms=30", true),
             ("delay_ms=0", false),
             ("settings.pool=5", true),
+            ("settings.pool=7,mode=h1-h1c", true),
+            ("warmup_ms=10", true),
+            ("warmup_ms=11", false),
+            ("name=fast", false),
+            ("name=fast-again", true),
         ] {
-            assert_eq!(options(only).selects(&cell).expect("known keys"), selected, "{only}");
+            assert_eq!(options(only).selects(&cell, &experiment).expect("known keys"), selected, "{only}");
         }
-        let error = options("targets=fast").selects(&cell).expect_err("is refused").to_string();
+        let error = options("targets=fast").selects(&cell, &experiment).expect_err("is refused").to_string();
         assert!(error.contains("unknown key `targets`: allowed keys are target, mode"), "{error}");
     }
 
     #[test]
     fn pairs_need_a_key_and_a_value() {
-        let error = RunOptions::parse_pairs("--only", "mode=h1,x").expect_err("is refused");
+        let error = RunOptions::parse_pairs("--only", "x,mode=h1").expect_err("is refused");
         assert_eq!(error.to_string(), "--only x: allowed is key=value");
+        let lists = RunOptions::parse_pairs("--only", "cores.gateway=0,1,mode=h1").expect("is read");
+        assert_eq!(lists[0], ("cores.gateway".to_owned(), "0,1".to_owned()));
         assert!(RunOptions::parse_pair("--set", "=3").is_err());
     }
 }

@@ -19,22 +19,33 @@ pub(crate) struct Paired {
     pub(crate) note: Option<String>,
 }
 
-/// Pairs the valid runs of two cells, each given with its name.
-pub(crate) fn pair(metric: Metric, load: Load, sides: [(&str, &Vec<&RunRecord>); 2]) -> Paired {
-    let sides = sides.map(|(name, runs)| (name, valid(runs)));
-    let unsupported = sides.iter().find_map(|(name, runs)| unsupported(metric, load, name, runs));
-    let without_value = sides.iter().find_map(|(name, runs)| metric.has_no_value(name, runs));
+/// One side of a comparison: the cell's name, how its requests arrive, its runs.
+pub(crate) type Side<'a, 'r> = (&'a str, Load, &'a Vec<&'r RunRecord>);
+
+/// Pairs the valid runs of two cells.
+pub(crate) fn pair(metric: Metric, sides: [Side<'_, '_>; 2]) -> Paired {
+    let offered = sides.map(|(_, _, runs)| runs.iter().find_map(|run| run.rate));
+    let sides = sides.map(|(name, load, runs)| (name, load, valid(runs)));
+    let unsupported = sides.iter().find_map(|(name, load, runs)| unsupported(metric, *load, name, runs));
+    let without_value = sides.iter().find_map(|(name, _, runs)| metric.has_no_value(name, runs));
     let [first, second] = match without_value {
         Some(_) => [BTreeMap::new(), BTreeMap::new()],
-        None => [&sides[0].1, &sides[1].1].map(|runs| values(metric, runs)),
+        None => [&sides[0].2, &sides[1].2].map(|runs| values(metric, runs)),
     };
     let pairs: Vec<(f64, f64)> =
         second.iter().filter_map(|(block, value)| Some((*value, *first.get(block)?))).collect();
     Paired {
         estimate: stats::compare_pairs(&pairs),
         blocks: pairs.len(),
-        note: unsupported.or(without_value),
+        note: unsupported.or(without_value).or_else(|| other_rates(metric, offered)),
     }
+}
+
+/// What depends on the load is compared at one offered rate alone, or between loads on purpose.
+fn other_rates(metric: Metric, offered: [Option<f64>; 2]) -> Option<String> {
+    let [Some(first), Some(second)] = offered else { return None };
+    (metric.depends_on_rate() && first != second)
+        .then(|| format!("offered were {first:.0}/s and {second:.0}/s, not one rate"))
 }
 
 /// Those that may be used.
@@ -47,11 +58,18 @@ pub(crate) fn values(metric: Metric, runs: &[&RunRecord]) -> BTreeMap<Stage, f64
     runs.iter().filter_map(|run| Some((run.run.stage, metric.of_run(&run.parts()?)?))).collect()
 }
 
-/// Why such runs tell nothing about the target.
+/// Why such runs tell nothing about the target: half of them or more were held down by something else.
 pub(crate) fn unsupported(metric: Metric, load: Load, name: &str, runs: &[&RunRecord]) -> Option<String> {
-    let limit = usual_limit(runs);
-    (!metric.is_supported(load, limit)).then(|| match limit {
-        Some(limit) => format!("{name} was limited by {limit}"),
-        None => format!("{name} has no valid run"),
-    })
+    if runs.is_empty() {
+        return Some(format!("{name} has no valid run"));
+    }
+    let (held, free): (Vec<&RunRecord>, Vec<&RunRecord>) =
+        runs.iter().copied().partition(|run| !metric.is_supported(load, run.limit));
+    if held.len() >= free.len() {
+        return usual_limit(&held).map(|limit| format!("{name} was limited by {limit}"));
+    }
+    let is_starved = |run: &&&RunRecord| metric.is_starved(load, run);
+    let starved = free.iter().filter(is_starved).count();
+    (2 * (held.len() + starved) >= runs.len())
+        .then(|| format!("{name} shared its cores with other processes in {starved} of {} runs", runs.len()))
 }

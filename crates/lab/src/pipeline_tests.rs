@@ -236,7 +236,7 @@ fn invalid_runs_are_kept_listed_and_not_averaged() {
     let (found, ratio, note) =
         verdict(&world, "fast", Mode::H1cH1c, Load::EqualRate, Metric::CpuUsPerRequest);
     assert_eq!((found, ratio), (Verdict::Undecided, None));
-    assert_eq!(note.as_deref(), Some("no block has a valid run of both"));
+    assert_eq!(note.as_deref(), Some("slow has no valid run"));
     assert_eq!(report(&world.directory.path().join("results")).expect("reports").invalid_runs, 24);
 }
 
@@ -283,7 +283,7 @@ fn the_report_is_one_file_that_asks_for_nothing_else() {
     ] {
         assert!(world.html.contains(part), "{part}");
     }
-    let command = "weir run experiments/small.toml --only &#39;target=fast,mode=h1-h1c,load=saturated,connections=8,bytes=100&#39; --blocks 1";
+    let command = "weir run experiments/small.toml --only &#39;name=fast,mode=h1-h1c,load=saturated,connections=8,bytes=100&#39; --blocks 1";
     assert!(world.html.contains(command));
     assert!(world.html.contains("a-load &#39;--header=X-Run: 1&#39;"), "words for a shell");
 }

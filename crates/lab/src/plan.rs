@@ -12,7 +12,7 @@ use toml::Value;
 use weir_load::rng::Rng;
 
 /// What one run costs beyond warm-up and window, until it has been measured: starting, connecting, stopping.
-pub const ASSUMED_OVERHEAD_MS: u64 = 300;
+pub const ASSUMED_OVERHEAD_MS: u64 = 700;
 
 /// One process run that is to be made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -88,7 +88,7 @@ impl Plan {
     pub fn new(experiment: Experiment, targets: &Targets, options: &RunOptions) -> Result<Self, LabError> {
         let mut cells = Vec::new();
         for cell in all_cells(&experiment, &targets.present)? {
-            if options.selects(&cell)? {
+            if options.selects(&cell, &experiment)? {
                 cells.push(cell);
             }
         }

@@ -56,6 +56,9 @@ pub struct Observation {
     /// The network between the processes.
     #[serde(default)]
     pub net: Option<NetReport>,
+    /// What is not known of the run, and why; it may be used all the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Garbage collection of a target that is a JVM; `None` for all others, or where it is not known.
     #[serde(default)]
     pub gc: Option<gc::Report>,
@@ -88,6 +91,9 @@ pub struct RunRecord {
     pub run: PlannedRun,
     /// Requests per second that were offered; `None` in a closed loop.
     pub rate: Option<f64>,
+    /// Milliseconds of load that its processes had served before.
+    #[serde(default)]
+    pub served_ms: u64,
     /// Milliseconds of load before the window.
     pub warmup_ms: u64,
     /// Milliseconds of the window.
@@ -107,6 +113,7 @@ impl RunRecord {
             schema: 1,
             run: request.run.clone(),
             rate: request.rate,
+            served_ms: request.conditions.served_ms,
             warmup_ms: request.warmup_ms,
             window_ms: request.window_ms,
             validity: Validity::Valid,

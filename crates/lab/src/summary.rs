@@ -53,7 +53,7 @@ pub struct CellSummary {
     /// How requests arrive.
     pub load: Load,
     /// Its levels of the experiment's further factors, by their names.
-    #[serde(default, flatten)]
+    #[serde(default, flatten, serialize_with = "crate::cell::further")]
     pub factors: BTreeMap<String, Level>,
     /// Requests (or connections without one) per second that were offered; null in a closed loop.
     pub rate: Option<f64>,

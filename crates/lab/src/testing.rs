@@ -189,6 +189,7 @@ pub(crate) fn observation(cell: &Cell, result: LoadResult) -> Observation {
         upstream_connections,
         foreign_cpu: Some(0.01),
         net: None,
+        notes: Vec::new(),
         gc: None,
         elapsed_ms: 300,
     }

@@ -1,7 +1,7 @@
 //! Whether a run may be used. An invalid run is kept and listed, and never averaged: one that only made errors can be
 //! the fastest of all.
 
-use crate::experiment::{Conditions, Side, Tls, TlsVersion};
+use crate::experiment::{Conditions, Level, Side, Tls, TlsVersion};
 use crate::run::RunRecord;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -81,7 +81,7 @@ fn broken_rule(record: &RunRecord, conditions: &Conditions) -> Option<String> {
     errors(load, conditions)
         .or_else(|| engine(load))
         .or_else(|| window(load, record.window_ms))
-        .or_else(|| connections(record, load))
+        .or_else(|| connections(record, load, conditions))
         .or_else(|| negotiation(load, record.run.cell.mode.client(), &conditions.tls))
         .or_else(|| pacer(record, load))
         .or_else(|| accounting(record))
@@ -119,7 +119,7 @@ fn window(load: &LoadResult, asked_ms: u64) -> Option<String> {
 
 /// Connections that are kept all stand before the window, and as many to the origin; of new ones each has taken no more
 /// requests than it was to.
-fn connections(record: &RunRecord, load: &LoadResult) -> Option<String> {
+fn connections(record: &RunRecord, load: &LoadResult, conditions: &Conditions) -> Option<String> {
     let opened = load.connections_opened;
     if let Some(most) = most_on_a_connection(load) {
         let answered = load.answered_in_all;
@@ -129,6 +129,11 @@ fn connections(record: &RunRecord, load: &LoadResult) -> Option<String> {
     let wanted = u64::from(record.run.cell.connections);
     if opened < wanted {
         return Some(format!("connections: {opened} were opened, {wanted} asked for"));
+    }
+    // A smaller pool was asked for: what it closes is opened again.
+    let pool = conditions.settings.get("pool").and_then(|pool| Level::of(pool).number());
+    if pool.is_some_and(|pool| pool < f64::from(record.run.cell.connections)) {
+        return None;
     }
     let upstream = record.observation.upstream_connections?;
     (upstream > opened + UPSTREAM_HANDFUL)

@@ -12,7 +12,8 @@ Examples:
   weir run experiments/quickstart.toml                      five minutes: an indication
   weir run experiments/quickstart.toml --blocks 12          a verdict
   weir run experiments/quickstart.toml --only target=weir,target=nginx,mode=h1-h1
-  weir run experiments/quickstart.toml --set window_ms=2000 --set tls.group=p256
+  weir run experiments/quickstart.toml --set window_ms=2000 --set tls.group=p-256
+  weir run experiments/passthrough.toml --quick --set 'target=["weir","caddy"]'
   weir run --continue out/quickstart-20260101-120000 experiments/quickstart.toml")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
@@ -36,13 +37,13 @@ pub(crate) struct ExperimentArgs {
     /// Number of blocks, whatever the experiment says; ten or more give a verdict
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     blocks: Option<u32>,
-    /// Two blocks with tiny windows: does it work here?
+    /// What the file's [quick] table cuts it down to; without one, two blocks with tiny windows: does it work here?
     #[arg(long)]
     quick: bool,
-    /// Only the cells with these factors, such as mode=h1-h1c,target=weir
+    /// Only the cells with these levels, such as mode=h1-h1c,users=100; of one key several are alternatives
     #[arg(long, value_name = "K=V,K=V")]
     only: Vec<String>,
-    /// Another value for a key of the experiment, such as window_ms=2000; can be given more than once
+    /// Another value for a key of the experiment, such as window_ms=2000 or users=[10,20]; may be repeated
     #[arg(long, value_name = "K=V")]
     set: Vec<String>,
 }

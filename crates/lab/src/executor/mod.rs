@@ -172,7 +172,12 @@ impl Executor for ProcessExecutor {
         let _ = fs::remove_dir_all(&work);
         fs::create_dir_all(&work).map_err(LabError::file(&work, "cannot be made"))?;
         let (origin_port, target_port) = self.ports()?;
-        let net = self.network(&request)?;
+        let net = match self.network(&request) {
+            Ok(net) => net,
+            Err(error) => {
+                return Ok(Observation { failure: Some(error.to_string()), ..Observation::default() });
+            }
+        };
         let values = self.values(&request.conditions, &net, &work, [origin_port, target_port]);
         let chosen = chosen(&request.conditions, &target);
         let values = target.with_settings(&values, &chosen)?;
@@ -195,7 +200,8 @@ impl Executor for ProcessExecutor {
         if self.interrupt.is_set() {
             return Err(LabError::Interrupted { directory: self.store.directory().to_owned() });
         }
-        fs::remove_dir_all(&work).map_err(LabError::file(&work, "cannot be removed"))?;
+        // What is left of it goes with the rest at the end.
+        let _ = fs::remove_dir_all(&work);
         Ok(observation)
     }
 }

@@ -2,8 +2,9 @@
 
 use super::factor::{self, OWN};
 use super::load_table::{self, Wrong};
-use super::{AGAIN, Claim, Conditions, Experiment, Level, Selector, Stop};
+use super::{AGAIN, Case, Claim, Conditions, Experiment, Level, Load, Mode, Selector, Side, Stop};
 use crate::error::ConfigError;
+use crate::metric::Metric;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use toml::{Table, Value};
@@ -15,13 +16,21 @@ const MOST_COMBINATIONS: usize = 20_000;
 pub(super) trait Blame: Fn(&str, String) -> ConfigError {}
 impl<F: Fn(&str, String) -> ConfigError> Blame for F {}
 
-/// Everything.
-pub(super) fn all(experiment: &Experiment, wrong: &impl Blame) -> Result<(), ConfigError> {
-    all_but_claims(experiment, wrong)?;
+/// What claims and comparisons name.
+pub(super) fn claims(experiment: &Experiment, wrong: &impl Blame) -> Result<(), ConfigError> {
     experiment.claims.iter().try_for_each(|claim| check_claim(experiment, claim, wrong))?;
     for (index, compare) in experiment.compare.iter().enumerate() {
         let selector = Selector::from_iter([(compare.factor.clone(), compare.baseline.clone())]);
         let place = format!("compare.{index}");
+        if compare.factor == "load_model" {
+            let message = "`load_model`: what two loads come to is not compared: allowed is another factor";
+            return Err(wrong(&place, message.into()));
+        }
+        if !experiment.factors.iter().any(|factor| factor.key == compare.factor) {
+            let known: Vec<&str> = experiment.factors.iter().map(|factor| factor.key.as_str()).collect();
+            let message = format!("`{}` is no factor: allowed are {}", compare.factor, known.join(", "));
+            return Err(wrong(&place, message));
+        }
         check_selector(experiment, &selector, &place, wrong)?;
         check_selector(experiment, &compare.cell, &format!("{place}.cell"), wrong)?;
     }
@@ -85,6 +94,21 @@ fn check_numbers(experiment: &Experiment, wrong: &impl Blame) -> Result<(), Conf
             Err(wrong("minutes", format!("{minutes}: allowed is more than 0, up to 10000")))
         }
         Stop::Precision(rule) => {
+            let metrics = experiment.loads().into_iter().flat_map(|load| {
+                [Case::Request, Case::HandshakeFull]
+                    .into_iter()
+                    .flat_map(move |case| Metric::of_load(load, case))
+            });
+            if !metrics.into_iter().any(|metric| metric == rule.metric) {
+                let message = format!("`{}` is not compared under this load", rule.metric);
+                return Err(wrong("precision.metric", message));
+            }
+            if experiment.baseline.is_empty() && experiment.compare.is_empty() {
+                return Err(wrong(
+                    "precision",
+                    "nothing is compared: give `baseline` or `[[compare]]`".into(),
+                ));
+            }
             in_range("precision.width", rule.width, 0.001..=1.0, wrong)?;
             in_range("precision.least", rule.least, 5..=10_000, wrong)?;
             in_range("precision.most", rule.most, rule.least..=10_000, wrong)
@@ -145,6 +169,7 @@ fn check_combinations(experiment: &Experiment, wrong: &impl Blame) -> Result<(),
         let message = format!("{number} combinations of levels: allowed are {MOST_COMBINATIONS}");
         return Err(wrong("factors", message));
     }
+    check_effect(experiment, wrong)?;
     check_loops(experiment).map_err(|Wrong { key, message }| wrong(&key, message))?;
     let mut right = 0;
     let mut refused = None;
@@ -165,6 +190,25 @@ fn check_combinations(experiment: &Experiment, wrong: &impl Blame) -> Result<(),
     let words: Vec<String> = varied.map(|(key, value)| format!("{key}={}", Level::of(value))).collect();
     let cell = if right > 0 { format!(" (with {})", words.join(", ")) } else { String::new() };
     Err(wrong(&key, format!("{message}{cell}")))
+}
+
+/// Factors that would change nothing in some of the cells that they make.
+fn check_effect(experiment: &Experiment, wrong: &impl Blame) -> Result<(), ConfigError> {
+    let varied = experiment.factors.iter().filter(|factor| factor.levels.len() > 1);
+    for factor in varied {
+        if factor.key == "rate" && experiment.loads().contains(&Load::Saturated) {
+            let message = "as a factor it is for `equal-rate` alone: leave `saturated` out of `load_model`";
+            return Err(wrong("rate", message.into()));
+        }
+        let is_cleartext = |mode: &Mode| mode.client() == Side::H1c && mode.origin() == Side::H1c;
+        if factor.key.starts_with("tls.")
+            && let Some(mode) = experiment.modes().into_iter().find(is_cleartext)
+        {
+            let message = format!("varies nothing in mode `{mode}`: allowed are modes with TLS");
+            return Err(wrong(&factor.key, message));
+        }
+    }
+    Ok(())
 }
 
 fn check_loops(experiment: &Experiment) -> Result<(), Wrong> {

@@ -23,6 +23,11 @@ impl Selector {
         self.0.iter()
     }
 
+    /// Keeps some of them.
+    pub(super) fn retain(&mut self, keep: impl Fn(&str, &Level) -> bool) {
+        self.0.retain(|key, level| keep(key, level));
+    }
+
     /// Whether it says nothing.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -159,6 +159,10 @@ impl Conditions {
             }
         }
         self.net.check().map_err(|Unfit { key, message }| Wrong::at(&format!("net.{key}"), message))?;
+        if self.delay_ms > 0 && self.load.contains_key("requests") {
+            let message = "cannot be given beside `load.requests`, whose paths say what is asked for";
+            return Err(Wrong::at("delay_ms", message.into()));
+        }
         self.check_request()?;
         self.load_options().map(|_| ())
     }

@@ -112,9 +112,8 @@ fn default_margin() -> f64 {
 /// Reads the file's text and applies the options.
 pub(super) fn parse(file: &Path, text: &str, options: &RunOptions) -> Result<Experiment, ConfigError> {
     let source = file.display();
-    let document: Document =
-        toml::from_str(text).map_err(|error| ConfigError::toml(&source, text, &error))?;
-    let document = if options.set.is_empty() { document } else { with_settings(text, options)? };
+    let of_file: Document = toml::from_str(text).map_err(|error| ConfigError::toml(&source, text, &error))?;
+    let document = if options.set.is_empty() { of_file.clone() } else { with_settings(text, options)? };
     let wrong = |key: &str, message: String| {
         let names = |name: &str| name == key || factor::alias(key) == Some(name);
         match options.set.iter().rev().find(|(set, _)| names(canonical(set))) {
@@ -131,11 +130,20 @@ pub(super) fn parse(file: &Path, text: &str, options: &RunOptions) -> Result<Exp
         .map_err(|error| ConfigError::new(&source, format!("its folder cannot be found: {error}")))?;
     let folder = absolute.parent().unwrap_or(Path::new("/"));
     let mut experiment = document.experiment(options, folder, &wrong)?;
-    check::all(&experiment, &wrong)?;
-    if options.quick {
-        document.quick.cut(&mut experiment, &wrong)?;
+    if options.set.is_empty() {
+        check::all_but_claims(&experiment, &wrong)?;
+        check::claims(&experiment, &wrong)?;
+    } else {
+        // What claims are about is the file's own affair: `--set` may leave no cell of it.
+        check::claims(&of_file.experiment(options, folder, &wrong)?, &wrong)?;
+        experiment.forget_unknown_targets(options);
         check::all_but_claims(&experiment, &wrong)?;
     }
+    if options.quick {
+        document.quick.cut(&mut experiment, options, folder, &wrong)?;
+        check::all_but_claims(&experiment, &wrong)?;
+    }
+    experiment.settle_selectors();
     if let Some(blocks) = options.blocks {
         experiment.stop = Stop::Blocks(blocks);
     }
@@ -212,12 +220,36 @@ impl Document {
     }
 }
 
+impl Experiment {
+    /// With other targets the file's baseline and A/A target may be gone, unless the command line names them.
+    fn forget_unknown_targets(&mut self, options: &RunOptions) {
+        let is_said = |key: &str| options.set.iter().any(|(set, _)| set == key);
+        let targets = self.targets();
+        let is_known = |name: &str| targets.iter().any(|target| name.split('+').next() == Some(target));
+        if !is_said("baseline") {
+            self.baseline.retain(|name| is_known(name));
+        }
+        if !is_said("aa") {
+            self.aa = self.aa.take().filter(|name| is_known(name));
+        }
+    }
+}
+
 impl Quick {
-    fn cut(&self, experiment: &mut Experiment, wrong: &impl Blame) -> Result<(), ConfigError> {
+    fn cut(
+        &self,
+        experiment: &mut Experiment,
+        options: &RunOptions,
+        folder: &Path,
+        wrong: &impl Blame,
+    ) -> Result<(), ConfigError> {
+        // What the command line says goes before what the file makes of `--quick`.
+        let is_said = |key: &str| options.set.iter().any(|(set, _)| canonical(set) == key);
         let is_default = self.blocks.is_none() && self.set.is_empty() && self.only.is_empty();
         experiment.stop = Stop::Blocks(self.blocks.unwrap_or(QUICK_BLOCKS));
         experiment.calibration_runs = 1;
-        for key in ["warmup_ms", "window_ms", "calibration_ms"].into_iter().filter(|_| is_default) {
+        let phases = ["warmup_ms", "window_ms", "calibration_ms"].into_iter();
+        for key in phases.filter(|key| is_default && !is_said(key)) {
             let is_longer = |value: &&Value| value.as_integer().is_some_and(|ms| ms > QUICK_MS);
             if experiment.constants.get(key).filter(is_longer).is_some() {
                 experiment.constants.insert(key.into(), QUICK_MS.into());
@@ -225,11 +257,21 @@ impl Quick {
         }
         for (key, value) in factor::leaves(&self.set) {
             let key = canonical(&key).to_owned();
+            if is_said(&key) {
+                continue;
+            }
+            let mut value = value.clone();
+            if let Some(flag) = key.strip_prefix("load.") {
+                load_table::resolve_file(flag, &mut value, folder);
+            }
             experiment.factors.retain(|factor| factor.key != key);
-            factor::insert(&mut experiment.constants, &key, value.clone());
+            factor::insert(&mut experiment.constants, &key, value);
         }
         for (key, value) in factor::leaves(&self.only) {
             let (key, place) = (canonical(&key), format!("quick.only.{key}"));
+            if is_said(key) {
+                continue;
+            }
             let Some(factor) = experiment.factors.iter_mut().find(|factor| factor.key == key) else {
                 return Err(wrong(&place, "is no factor".into()));
             };

@@ -114,6 +114,21 @@ impl Experiment {
         Ok((experiment, text))
     }
 
+    /// Leaves out of claims and comparisons what is the same in all cells: it names no cell in particular.
+    fn settle_selectors(&mut self) {
+        let Self { factors, constants, .. } = self;
+        let is_varied = |key: &str| OWN.contains(&key) || factors.iter().any(|factor| factor.key == key);
+        let is_same = |key: &str, level: &Level| {
+            !is_varied(key) && factor::get(constants, key).is_some_and(|value| Level::of(value) == *level)
+        };
+        for claim in &mut self.claims {
+            claim.cell.retain(|key, level| !is_same(key, level));
+        }
+        for compare in &mut self.compare {
+            compare.cell.retain(|key, level| !is_same(key, level));
+        }
+    }
+
     /// The names of a factor's levels; a constant has one, what is not given none.
     pub fn levels(&self, key: &str) -> Vec<Level> {
         match self.factors.iter().find(|factor| factor.key == key) {
@@ -166,6 +181,37 @@ impl Experiment {
     /// The conditions with the first level of each factor: what is asked of it must be the same for all.
     pub(crate) fn any_conditions(&self) -> Result<Conditions, ConfigError> {
         self.under(self.combinations().first().map_or(&[], Vec::as_slice))
+    }
+
+    /// What joins the processes, in words.
+    pub(crate) fn network(&self) -> String {
+        let kinds = self.levels("net.kind");
+        let veth = "veth pairs between network namespaces";
+        match (kinds.contains(&Level::new("veth")), kinds.contains(&Level::new("loopback"))) {
+            (true, true) => format!("loopback, and over {veth}"),
+            (true, false) => veth.into(),
+            (false, _) => "loopback".into(),
+        }
+    }
+
+    /// Whether this machine has the cores that are varied: on others the levels would be told apart by their names alone.
+    pub(crate) fn check_cores(&self, allowed: &[usize]) -> Result<(), ConfigError> {
+        let varied = self.factors.iter().filter(|factor| factor.key.starts_with("cores."));
+        for factor in varied.filter(|factor| factor.levels.len() > 1) {
+            for level in &factor.levels {
+                let cores = level.as_array().into_iter().flatten().filter_map(Value::as_integer);
+                let has = |core: i64| usize::try_from(core).is_ok_and(|core| allowed.contains(&core));
+                if let Some(core) = cores.into_iter().find(|core| !has(*core)) {
+                    let message = format!(
+                        "{}: this machine has no core {core}: allowed are {}",
+                        Level::of(level),
+                        crate::placement::list(allowed)
+                    );
+                    return Err(ConfigError::new(&factor.key, message));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Whether each target that is here can be reached through the network.

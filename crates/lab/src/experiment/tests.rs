@@ -78,6 +78,7 @@ fn a_key_may_be_varied_or_kept_and_has_the_studys_name_too() {
     let text = TEXT.replacen("connections = 8\n", "", 1);
     let text = text.replacen("cores = { gateway = [0], origin = [1], load = [1] }\n", "", 1);
     let text = text.replacen("tickets = 2\n", "", 1);
+    let text = text.replacen("\"h1c\", \"h1c-h1c\"", "\"h1\", \"h1-h1\"", 1);
     let text = text.replacen(
         "load_model = [\"equal-rate\", \"saturated\"]",
         "load_model = [\"saturated\"]\nusers = [100, 200]\ntls.tickets = [0, 2]\nload.think = ['1ms', '2ms']\n\
@@ -170,11 +171,48 @@ fn values_out_of_range_name_their_line() {
 #[test]
 fn an_impossible_combination_names_its_levels() {
     let text = TEXT.replacen("version = \"1.3\"\n", "", 1);
+    let text = text.replacen("\"h1c\", \"h1c-h1c\"", "\"h1\", \"h1-h1\"", 1);
     let text = text.replacen("[constants]", "tls.version = [\"1.2\", \"1.3\"]\n[constants]", 1);
     let message = parse(&text, &RunOptions::default()).expect_err("is refused");
     let expected = "e.toml:24: tls.suite: `aes128-gcm-sha256` is of TLS 1.3; allowed are those of TLS 1.2 (with \
-                    load_model=equal-rate, mode=h1c, tls.version=1.2)";
+                    load_model=equal-rate, mode=h1, tls.version=1.2)";
     assert_eq!(message, expected);
+}
+
+#[test]
+fn a_factor_that_would_change_nothing_is_refused() {
+    let tickets = TEXT.replacen("tickets = 2\n", "", 1);
+    let tickets = tickets.replacen("[constants]", "tls.tickets = [0, 2]\n[constants]", 1);
+    let rate = TEXT.replacen("[constants]", "rate = [100, 200]\n[constants]", 1);
+    for (text, message) in [
+        (tickets, "e.toml:14: tls.tickets: varies nothing in mode `h1c-h1c`: allowed are modes with TLS"),
+        (
+            rate,
+            "e.toml:14: rate: as a factor it is for `equal-rate` alone: leave `saturated` out of `load_model`",
+        ),
+    ] {
+        let text = text.replacen("[\"h1c\", ", "[", 1);
+        assert_eq!(parse(&text, &RunOptions::default()).expect_err("is refused"), message);
+    }
+}
+
+/// Not the claims, which are about the file's own cells.
+#[test]
+fn the_command_line_may_leave_no_cell_of_a_claim_and_no_baseline() {
+    let text = format!("{TEXT}{CLAIM}");
+    let experiment =
+        parse(&text, &set(&[("mode", "h1c-h1c"), ("target", "['direct', 'own']")])).expect("is read");
+    assert_eq!((experiment.baseline.len(), experiment.aa.as_ref(), experiment.claims.len()), (0, None, 1));
+    let error = parse(&text, &set(&[("baseline", "['own']")])).expect_err("is refused");
+    assert!(error.starts_with("--set baseline=['own']: `own` is not among the targets"), "{error}");
+}
+
+#[test]
+fn a_constant_in_a_selector_is_left_out() {
+    let text = format!("{TEXT}{}", CLAIM.replacen("mode = 'h1-h1c'", "mode = 'h1-h1c', delay_ms = 0", 1));
+    let text = text.replacen("bytes = 100", "bytes = 100\ndelay_ms = 0", 1);
+    let experiment = parse(&text, &RunOptions::default()).expect("is read");
+    assert_eq!(experiment.claims[0].cell.iter().count(), 1);
 }
 
 #[test]
@@ -206,6 +244,15 @@ fn settings_of_the_command_line_replace_those_of_the_file() {
     assert_eq!(wrong("rate_share", "7"), "--set rate_share=7: 7: allowed is 0.01 to 0.95");
     assert!(wrong("tsl.group", "x").starts_with("--set tsl.group=x: unknown field `tsl.group`"));
     assert!(wrong("blocks", "many").starts_with("--set blocks=many: invalid type"));
+}
+
+#[test]
+fn quick_gives_way_to_the_command_line() {
+    let set = vec![("window_ms".to_owned(), "70".to_owned()), ("mode".to_owned(), "h1c-h1c".to_owned())];
+    let quick = RunOptions { quick: true, set, ..RunOptions::default() };
+    let text = format!("{TEXT}[quick]\nset = {{ window_ms = 30 }}\nonly = {{ mode = ['h1-h1c'] }}\n");
+    let cut = parse(&text, &quick).expect("parses");
+    assert_eq!((conditions(&cut).window_ms, cut.modes()), (70, vec![Mode::H1cH1c]));
 }
 
 #[test]

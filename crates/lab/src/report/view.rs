@@ -322,11 +322,11 @@ fn reproduction(plan: &Plan, cell: &plan::Cell, runs: &[&RunRecord]) -> Reproduc
 fn command(plan: &Plan, cell: &plan::Cell) -> String {
     let mut words = vec!["weir run".to_owned(), plan.file.display().to_string()];
     words.extend(plan.arguments.iter().map(|word| quote(word)));
-    let plan::Cell { target, mode, connections, bytes, load, factors, .. } = cell;
-    let mut only = format!("target={target},mode={mode},load={load},connections={connections},bytes={bytes}");
+    let plan::Cell { name, mode, connections, bytes, load, factors, .. } = cell;
+    let mut only = format!("name={name},mode={mode},load={load},connections={connections},bytes={bytes}");
     only.extend(factors.iter().map(|(key, level)| format!(",{key}={level}")));
     words.extend(["--only".into(), format!("'{}'", only.replace('\'', "'\\''"))]);
-    if let Some(rate) = plan.rate(cell) {
+    if let Some(rate) = plan.rate(cell).filter(|_| !factors.contains_key("rate")) {
         words.push(format!("--set rate={rate:?}"));
     }
     words.push("--blocks 1".into());
@@ -336,7 +336,7 @@ fn command(plan: &Plan, cell: &plan::Cell) -> String {
 fn targets(summary: &Summary, settings: &[(String, String)]) -> Vec<About> {
     let machine = &summary.machine;
     let target = |(name, about): (&String, &String)| {
-        let files = settings.iter().filter(|(file, _)| file.split('.').next() == Some(name));
+        let files = settings.iter().filter(|(file, _)| file.split(['.', '+']).next() == Some(name));
         About {
             title: machine.titles.get(name).unwrap_or(name).clone(),
             version: machine.versions.get(name).cloned().unwrap_or_default(),
