@@ -1,9 +1,10 @@
 //! From a plan to the report with a made-up world: what is put in must come out.
 
 use crate::LabError;
+use crate::claims::ClaimVerdict;
 use crate::comparison::Verdict;
 use crate::conduct::conduct;
-use crate::experiment::{Case, CoreSets, Experiment, Load, Mode, Stop};
+use crate::experiment::{Case, Claim, CoreSets, Experiment, Level, Load, Mode, Precision, Predicate, Stop};
 use crate::lab::report;
 use crate::limit::Limit;
 use crate::machine::Machine;
@@ -305,4 +306,148 @@ fn no_results_are_an_error_with_the_files_name() {
     let directory = tempfile::tempdir().expect("a directory");
     let error = report(directory.path()).expect_err("nothing is there");
     assert!(matches!(&error, LabError::File { path, .. } if path.ends_with("plan.json")), "{error}");
+}
+
+/// Each of these makes a run look faster than it was, or its times shorter.
+#[test]
+fn a_run_that_breaks_a_gate_enters_no_verdict() {
+    let wrong: Spoil = |load| drop(load.errors.insert("digest".into(), 1));
+    let errors: Spoil = |load| drop(load.errors.insert("reset".into(), 5));
+    let late: Spoil = |load| {
+        if let Some(pacer) = &mut load.pacer {
+            pacer.lag_p99_us = 50_000.0;
+        }
+    };
+    for (spoil, load, reason) in [
+        (wrong, Load::Saturated, "invalid: wrong answers: 1 digest"),
+        (errors, Load::Saturated, "invalid: errors: 5 reset"),
+        (late, Load::EqualRate, "invalid: pacer: late by 50000 us"),
+    ] {
+        let executor = MockExecutor { spoil: Some(("b003", spoil)), ..MockExecutor::new(&COSTS) };
+        let world = world_of(executor, |experiment| experiment.stop = Stop::Blocks(12));
+        for one in world.summary.comparisons.iter().filter(|one| one.load == load) {
+            assert_eq!(one.blocks, 11, "{reason}: {one:?}");
+        }
+        let cells = world.summary.cells.iter().filter(|cell| cell.load == load);
+        assert!(cells.clone().count() > 0);
+        for cell in cells {
+            assert_eq!((cell.blocks, cell.invalid_runs), (11, 1), "{reason}");
+        }
+        assert!(world.html.contains(reason), "{reason}");
+    }
+}
+
+#[test]
+fn claims_end_in_each_of_their_ways() {
+    let claim = |id: &str, cell: &[(&str, &str)], against: Option<(&str, &str)>, expect: &str| {
+        let level = |(key, level): &(&str, &str)| ((*key).to_owned(), Level::new(level));
+        Claim {
+            id: id.into(),
+            source: "S3".into(),
+            says: "It is so.".into(),
+            figures: None,
+            original: None,
+            metric: Some(Metric::CpuUsPerRequest),
+            cell: cell.iter().map(level).collect(),
+            against: against.as_ref().map(|one| std::iter::once(one).map(level).collect()),
+            expect: Some(Predicate::try_from(expect.to_owned()).expect("is read")),
+            not_testable: None,
+        }
+    };
+    let tls = [("mode", "h1-h1c"), ("load_model", "saturated")];
+    let fast = [("target", "fast"), ("mode", "h1c-h1c"), ("load_model", "saturated")];
+    let world = world_of(MockExecutor::new(&COSTS), |experiment| {
+        experiment.stop = Stop::Blocks(12);
+        experiment.claims = vec![
+            // TLS costs 1.3 times as much, `fast` 20 us and `slow` 25.
+            claim("tls", &tls, Some(("mode", "h1c-h1c")), "1.2 .. 1.4"),
+            claim("no-tls", &tls, Some(("mode", "h1c-h1c")), "< 1"),
+            claim("target", &fast, Some(("target", "slow")), "0.75 .. 0.85"),
+            claim("value", &fast, None, "15 .. 25"),
+            claim("edge", &fast, None, "< 20"),
+            claim("none", &[("mode", "h1-h1")], None, "< 20"),
+            Claim {
+                metric: None,
+                expect: None,
+                not_testable: Some("no such machine".into()),
+                ..claim("away", &[], None, "< 1")
+            },
+        ];
+    });
+    let found: Vec<(&str, ClaimVerdict, usize)> =
+        world.summary.claims.iter().map(|one| (one.id.as_str(), one.verdict, one.cells.len())).collect();
+    let expected = [
+        ("tls", ClaimVerdict::Confirmed, 2),
+        ("no-tls", ClaimVerdict::Contradicted, 2),
+        ("target", ClaimVerdict::Confirmed, 1),
+        ("value", ClaimVerdict::Confirmed, 1),
+        ("edge", ClaimVerdict::Undecided, 1),
+        ("none", ClaimVerdict::Undecided, 0),
+        ("away", ClaimVerdict::NotTestable, 0),
+    ];
+    assert_eq!(found, expected);
+    for part in ["no cell of it was run", "not testable here", "no such machine", "contradicted"] {
+        assert!(world.text.contains(part) && world.html.contains(part), "{part}");
+    }
+    assert!(
+        world
+            .summary
+            .claims
+            .iter()
+            .filter(|one| one.cells.len() == 2)
+            .all(|one| one.weight == Weight::Verdict)
+    );
+}
+
+#[test]
+fn an_error_ratio_is_of_all_runs_not_of_the_valid_ones() {
+    let errors: Spoil = |load| drop(load.errors.insert("reset".into(), load.requests));
+    let executor = MockExecutor { spoil: Some((".slow", errors)), ..MockExecutor::new(&COSTS) };
+    let world = world_of(executor, |experiment| {
+        experiment.stop = Stop::Blocks(6);
+        experiment.claims = vec![
+            toml::from_str("id='e'\nsource='S3'\nsays='None.'\nmetric='error_ratio'\nexpect='<= 0.001'")
+                .expect("is read"),
+        ];
+    });
+    assert_eq!(world.summary.claims[0].verdict, ClaimVerdict::Contradicted);
+}
+
+#[test]
+fn levels_of_a_factor_are_compared_where_the_experiment_asks() {
+    let world = world_of(MockExecutor::new(&COSTS), |experiment| {
+        experiment.stop = Stop::Blocks(12);
+        experiment.compare = vec![toml::from_str("factor='mode'\nbaseline='h1c-h1c'").expect("is read")];
+    });
+    let found: Vec<_> = world.summary.comparisons.iter().filter(|one| one.factor.is_some()).collect();
+    let cpu = |load| {
+        found.iter().find(|one| {
+            one.target == "slow mode=h1-h1c" && one.load == load && one.metric == Metric::CpuUsPerRequest
+        })
+    };
+    let saturated = cpu(Load::Saturated).expect("is compared");
+    assert!(saturated.ratio.is_some_and(|ratio| (ratio / 1.3 - 1.0).abs() < 0.03), "{saturated:?}");
+    assert_eq!(saturated.verdict, Verdict::Different);
+    assert_eq!(saturated.baseline, "slow mode=h1c-h1c");
+    let equal = cpu(Load::EqualRate).expect("is compared");
+    assert_eq!(equal.verdict, Verdict::Undecided);
+    assert!(equal.note.as_ref().is_some_and(|note| note.contains("not one rate")), "{equal:?}");
+}
+
+/// A rule on the intervals' width alone: the same number of blocks whatever the difference is.
+#[test]
+fn a_precise_experiment_ends_early() {
+    let rule = |width| {
+        move |experiment: &mut Experiment| {
+            let metric = Metric::CpuUsPerRequest;
+            experiment.stop = Stop::Precision(Precision { metric, width, least: 6, most: 14 });
+        }
+    };
+    let blocks = |world: &World| {
+        Store::open(&world.directory.path().join("results")).plan().expect("is read").blocks.len()
+    };
+    let wide = world_of(MockExecutor::new(&COSTS), rule(0.5));
+    assert_eq!(blocks(&wide), 6);
+    let narrow = world_of(MockExecutor::new(&COSTS), rule(0.001));
+    assert_eq!(blocks(&narrow), 14);
 }
