@@ -51,20 +51,25 @@ impl RunOptions {
 
     /// Whether `--only` lets the cell pass.
     pub(crate) fn selects(&self, cell: &Cell) -> Result<bool, ConfigError> {
-        for (key, _) in &self.only {
-            let mut any = false;
-            for (_, value) in self.only.iter().filter(|(other, _)| other == key) {
-                any |= matches(cell, key, value)?;
-            }
-            if !any {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        select("--only", &self.only, cell)
     }
 }
 
-fn matches(cell: &Cell, key: &str, value: &str) -> Result<bool, ConfigError> {
+/// Whether a cell has such factors; values of one key are alternatives. `option` is the one that gave them.
+pub(crate) fn select(option: &str, pairs: &[(String, String)], cell: &Cell) -> Result<bool, ConfigError> {
+    for (key, _) in pairs {
+        let mut any = false;
+        for (_, value) in pairs.iter().filter(|(other, _)| other == key) {
+            any |= matches(option, cell, key, value)?;
+        }
+        if !any {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn matches(option: &str, cell: &Cell, key: &str, value: &str) -> Result<bool, ConfigError> {
     match (key, canonical(key)) {
         ("case", _) => Ok(cell.case.to_string() == value),
         ("load", _) => Ok(cell.load.to_string() == value),
@@ -78,7 +83,7 @@ fn matches(cell: &Cell, key: &str, value: &str) -> Result<bool, ConfigError> {
                 let further = cell.factors.keys().map(String::as_str);
                 let allowed: Vec<&str> = OWN.into_iter().chain(["case"]).chain(further).collect();
                 let message = format!("unknown key `{key}`: allowed keys are {}", allowed.join(", "));
-                Err(ConfigError::new(format!("--only {key}={value}"), message))
+                Err(ConfigError::new(format!("{option} {key}={value}"), message))
             }
         },
     }

@@ -88,19 +88,14 @@ fn noise_floor(summary: &Summary, load: Load, metric: Metric) -> Option<String> 
     let title = metric.title();
     let pairs: Vec<&Comparison> = summary.comparisons.iter().filter(wanted).collect();
     let target = &pairs.first()?.baseline;
-    let low = pairs.iter().filter_map(|pair| pair.low).reduce(f64::min);
-    let high = pairs.iter().filter_map(|pair| pair.high).reduce(f64::max);
     let by_mode: Vec<String> =
         pairs.iter().map(|pair| format!("{} {}", pair.mode, pair.ratio_text())).collect();
-    match (low, high) {
-        (Some(low), Some(high)) => Some(format!(
-            "Noise floor (A/A, {target} against itself, {title}, {load}): {:+.1} % to {:+.1} %; {}.",
-            (low - 1.0) * 100.0,
-            (high - 1.0) * 100.0,
-            by_mode.join(", "),
-        )),
-        _ => Some(format!("A/A ({target} against itself, {title}, {load}): {}.", by_mode.join(", "))),
-    }
+    let floor = pairs.iter().filter_map(|pair| pair.ratio).map(|ratio| ratio.ln().abs()).reduce(f64::max)?;
+    Some(format!(
+        "Noise floor (A/A, {target} against itself, {title}, {load}): {:.1} %; {}.",
+        floor.exp_m1() * 100.0,
+        by_mode.join(", "),
+    ))
 }
 
 /// The groups of a plan without their load, in the experiment's order of modes.
@@ -235,12 +230,21 @@ fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "-".into(), |value| format!("{value:.digits$}"))
 }
 
+/// Three digits or more, whatever the unit.
+pub(crate) fn short(value: f64) -> String {
+    match value.abs() {
+        large if large >= 100.0 => format!("{value:.0}"),
+        middle if middle >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
 fn cut(text: &str, width: usize) -> &str {
     text.char_indices().nth(width).map_or(text, |(end, _)| &text[..end])
 }
 
 /// Breaks a line at spaces; what follows is indented.
-fn wrap(text: &mut String, line: &str) {
+pub(crate) fn wrap(text: &mut String, line: &str) {
     let indent = line.len() - line.trim_start().len();
     let mut width = indent;
     text.push_str(&" ".repeat(indent));

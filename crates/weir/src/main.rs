@@ -2,12 +2,18 @@
 
 #[cfg(feature = "lab")]
 mod calibrate;
+#[cfg(feature = "lab")]
+mod compare;
 mod completions;
+#[cfg(feature = "lab")]
+mod history;
 #[cfg(feature = "lab")]
 mod load;
 mod man;
 #[cfg(feature = "lab")]
 mod origin;
+#[cfg(feature = "lab")]
+mod outputs;
 #[cfg(feature = "lab")]
 mod plan;
 #[cfg(feature = "lab")]
@@ -54,6 +60,10 @@ enum Command {
     Probe(probe::ProbeArgs),
     #[cfg(feature = "lab")]
     Report(report::ReportArgs),
+    #[cfg(feature = "lab")]
+    Compare(compare::CompareArgs),
+    #[cfg(feature = "lab")]
+    History(history::HistoryArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -106,6 +116,10 @@ fn main() -> ExitCode {
         Command::Probe(args) => probe::run(args),
         #[cfg(feature = "lab")]
         Command::Report(args) => report::run(args),
+        #[cfg(feature = "lab")]
+        Command::Compare(args) => compare::run(args),
+        #[cfg(feature = "lab")]
+        Command::History(args) => history::run(args),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),
     };
