@@ -152,12 +152,12 @@ fn adjust(comparisons: &mut [Comparison]) {
 
 type NoiseKey = (Metric, Load, Mode, u32, u64, BTreeMap<String, Level>);
 
-/// How far the A/A pair seems to be from itself, as a logarithm: its estimate, not the end of its interval. Chance is
-/// accounted for by the interval of each comparison; counted here as well, it would hide what is there.
+/// How far the A/A pair seems to be from itself.
 fn noise(comparisons: &[Comparison]) -> BTreeMap<NoiseKey, Noise> {
     let pairs = comparisons.iter().filter(|comparison| comparison.aa);
-    let noise = |ratio: f64| Noise { name: "A/A noise", reach: ratio.ln().abs() };
-    pairs.filter_map(|one| Some((one.noise_key(), noise(one.ratio?)))).collect()
+    pairs
+        .filter_map(|one| Some((one.noise_key(), Noise { name: "A/A noise", reach: one.reach()? })))
+        .collect()
 }
 
 impl Comparison {
@@ -183,6 +183,11 @@ impl Comparison {
         };
         let (value, p_value) = self.ratio.zip(self.p_value)?;
         Some(Estimate { value, interval, p_value, blocks: self.blocks as usize })
+    }
+
+    /// What it shows of the noise if it compares a thing with itself, as a logarithm.
+    pub(crate) fn reach(&self) -> Option<f64> {
+        Some(Noise::reach(self.ratio?, self.low.zip(self.high)))
     }
 
     /// Whether its target is shown to be worse than what it is compared with.

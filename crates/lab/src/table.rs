@@ -90,7 +90,7 @@ fn noise_floor(summary: &Summary, load: Load, metric: Metric) -> Option<String> 
     let target = &pairs.first()?.baseline;
     let by_mode: Vec<String> =
         pairs.iter().map(|pair| format!("{} {}", pair.mode, pair.ratio_text())).collect();
-    let floor = pairs.iter().filter_map(|pair| pair.ratio).map(|ratio| ratio.ln().abs()).reduce(f64::max)?;
+    let floor = pairs.iter().filter_map(|pair| pair.reach()).reduce(f64::max)?;
     Some(format!(
         "Noise floor (A/A, {target} against itself, {title}, {load}): {:.1} %; {}.",
         floor.exp_m1() * 100.0,

@@ -37,6 +37,18 @@ pub(crate) struct Noise {
     pub(crate) reach: f64,
 }
 
+impl Noise {
+    /// What the ratio of a thing to itself shows: as long as its interval holds 1, the estimate. Chance is accounted for by
+    /// the interval of each comparison; counted here once more, it would hide what is there. Where the interval excludes 1,
+    /// something is at work that chance is not, and its farther end counts.
+    pub(crate) fn reach(ratio: f64, interval: Option<(f64, f64)>) -> f64 {
+        match interval.filter(|(low, high)| *low > 1.0 || *high < 1.0) {
+            Some((low, high)) => low.ln().abs().max(high.ln().abs()),
+            None => ratio.ln().abs(),
+        }
+    }
+}
+
 /// The verdict on a ratio, or why it is undecided where the numbers alone do not say it.
 pub(crate) fn decide(
     estimate: Option<Estimate>,
@@ -99,5 +111,50 @@ pub(crate) fn words(
     match weight {
         Weight::Indication if verdict != Verdict::Undecided => format!("{words} (indication)"),
         _ => words,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::Interval;
+
+    fn estimate(value: f64, low: f64, high: f64, blocks: usize) -> Option<Estimate> {
+        let interval = Some(Interval { low, high, coverage: 0.95 });
+        Some(Estimate { value, interval, p_value: 0.01, blocks })
+    }
+
+    fn decided(estimate: Option<Estimate>, p_adjusted: f64, floor: Option<f64>) -> Result<Verdict, String> {
+        let noise = floor.map(|ratio: f64| Noise { name: "A/A noise", reach: ratio.ln() });
+        decide(estimate, Some(p_adjusted), 0.03, noise)
+    }
+
+    #[test]
+    fn the_rule_case_by_case() {
+        for (found, p_adjusted, floor, expected) in [
+            (estimate(1.02, 1.01, 1.029, 12), 0.001, None, Ok(Verdict::Equivalent)),
+            (estimate(1.02, 0.99, 1.05, 12), 0.3, None, Ok(Verdict::Undecided)),
+            (estimate(1.05, 1.02, 1.08, 12), 0.01, None, Ok(Verdict::Different)),
+            (estimate(1.05, 1.02, 1.08, 12), 0.01, Some(1.04), Ok(Verdict::Different)),
+            (estimate(1.05, 1.02, 1.08, 12), 0.01, Some(1.06), Err("within the A/A noise of 6.0 %")),
+            (
+                estimate(0.95, 0.93, 0.98, 12),
+                0.06,
+                None,
+                Err("not after adjustment for the number of comparisons"),
+            ),
+            (estimate(0.95, 0.93, 0.98, 9), 0.06, None, Ok(Verdict::Different)),
+            (None, 1.0, None, Err("no block has a valid run of both")),
+        ] {
+            assert_eq!(decided(found, p_adjusted, floor), expected.map_err(str::to_owned), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn an_interval_that_excludes_one_shows_more_than_chance() {
+        assert_eq!(Noise::reach(1.01, Some((0.98, 1.04))), 1.01_f64.ln());
+        assert_eq!(Noise::reach(1.03, Some((1.01, 1.05))), 1.05_f64.ln());
+        assert_eq!(Noise::reach(0.97, Some((0.95, 0.99))), -0.95_f64.ln());
+        assert_eq!(Noise::reach(0.97, None), -0.97_f64.ln());
     }
 }

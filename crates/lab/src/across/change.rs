@@ -23,7 +23,7 @@ pub struct Change {
     pub mode: Mode,
     /// How requests arrive.
     pub load: Load,
-    /// The other factors, in words.
+    /// All of its factors but the target.
     #[serde(skip)]
     pub(crate) group: Group,
     /// What is compared.
@@ -98,7 +98,7 @@ pub(super) fn all(
     let family = |one: &Change| (one.load, one.metric, one.unchanged);
     fdr::adjust(changes.iter_mut().filter(is_asked), family, |one| (one.p_value, &mut one.p_adjusted));
     judge(&mut changes, margin);
-    changes.sort_by_key(|one| (one.load, one.metric, one.unchanged, one.mode));
+    changes.sort_by(|left, right| left.place().cmp(&right.place()));
     changes
 }
 
@@ -154,7 +154,7 @@ fn judge(changes: &mut [Change], margin: f64) {
     for one in changes.iter().filter(|one| one.unchanged) {
         if let Some(ratio) = one.ratio.filter(|_| one.p_adjusted.is_some()) {
             let reach = drift.entry((one.metric, one.group.clone())).or_default();
-            *reach = reach.max(ratio.ln().abs());
+            *reach = reach.max(Noise::reach(ratio, one.low.zip(one.high)));
         }
         if one.verdict == Verdict::Different {
             let which = format!("{} {} {}", one.target, one.mode, one.ratio_text());
@@ -174,6 +174,11 @@ fn judge(changes: &mut [Change], margin: f64) {
 }
 
 impl Change {
+    /// Where it stands among the others.
+    fn place(&self) -> (Load, Metric, &Group, bool) {
+        (self.load, self.metric, &self.group, self.unchanged)
+    }
+
     fn decide(&mut self, margin: f64, noise: Option<Noise>) {
         if self.note.is_some() {
             return;

@@ -31,7 +31,7 @@ pub struct Across {
     pub b: Side,
     /// What has to be known before any number is read.
     pub labels: Vec<String>,
-    /// Each metric of each cell that both have: the changed targets, then the unchanged.
+    /// Each metric of each cell that both have; in each group the changed targets, then the unchanged.
     pub changes: Vec<Change>,
     /// Cells that the first result alone has.
     pub only_a: Vec<String>,

@@ -54,14 +54,15 @@ pub(super) fn render(across: &Across) -> String {
     }
     for (load, metric) in across.families() {
         let _ = writeln!(text, "\n{metric}, {load}, B/A:");
+        let mut group = None;
         for one in across.changes.iter().filter(|one| (one.load, one.metric) == (load, metric)) {
+            if group.replace(&one.group) != Some(&one.group) {
+                wrap(&mut text, &format!("  {}, {}", one.mode, one.group));
+            }
             let role = if one.unchanged { " (unchanged)" } else { "" };
-            let values = [one.a, one.b].map(|value| value.map_or_else(|| "-".into(), crate::table::short));
-            let [a, b] = values;
+            let [a, b] = [one.a, one.b].map(|value| value.map_or_else(|| "-".into(), crate::table::short));
             let line = format!(
-                "  {} {}, {}{role}: {a} -> {b} {}, {} {}",
-                one.mode,
-                one.group,
+                "    {}{role}: {a} -> {b} {}, {} {}",
                 one.subject(),
                 metric.unit(),
                 one.ratio_text(),
