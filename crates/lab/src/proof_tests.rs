@@ -156,7 +156,7 @@ fn a_family_of_comparisons() {
                     |one: &&Comparison| one.metric == metric && !one.aa && one.verdict == Verdict::Different;
                 let is_planted = |one: &&Comparison| effect > 1.0 && one.factors["delay_ms"].as_str() == "0";
                 let called: Vec<&Comparison> = results.summary.comparisons.iter().filter(is_called).collect();
-                let right = called.iter().copied().filter(|one| is_planted(&one)).count();
+                let right = called.iter().copied().filter(|one| is_planted(one)).count();
                 false_share += (called.len() - right) as f64 / called.len().max(1) as f64;
                 found += right as u32;
             }

@@ -111,7 +111,7 @@ fn what_is_of_another_plan_or_machine_is_refused_and_says_what_differs() {
             delay.expect("is a factor").levels.push(5.into());
         }),
         ("factors: `delay_ms` in A, `` in B", |b| {
-            b.plan.experiment.factors.retain(|one| one.key == "target")
+            b.plan.experiment.factors.retain(|one| one.key == "target");
         }),
         ("processor: `` in A, `Z80` in B", |b| b.machine.cpu = "Z80".into()),
         ("cores: `[]` in A, `[7]` in B", |b| b.machine.cores = vec![7]),
