@@ -36,9 +36,10 @@ fn unknown_flags_and_values() {
         "origin" => vec![command, "--listen", FREE],
         "serve" | "relay" => vec![command, "--listen", FREE, "--to", NOBODY],
         "load" => vec![command, NOBODY],
+        "doctor" => vec![command],
         other => vec![other, "no-such-file"],
     };
-    for command in ["serve", "relay", "origin", "load", "run", "plan", "report"] {
+    for command in ["serve", "relay", "origin", "load", "run", "plan", "report", "doctor"] {
         ends(&[&with(command)[..], &["--no-such-flag"]].concat(), USAGE, &["--no-such-flag", "Usage: weir"]);
     }
     ends(&["no-such-command"], USAGE, &["no-such-command"]);

@@ -71,6 +71,9 @@ fn values_that_cannot_be_followed_name_the_flag_and_what_is_allowed() {
         &["luck", "id", "ticket"],
     );
     ends(&[CLEARTEXT, "--handshake-only"], USAGE, &["--handshake-only", "https"]);
+    ends(&[CLEARTEXT, "--chunked"], USAGE, &["--chunked", "--data"]);
+    ends(&[CLEARTEXT, "--data", "5", "--chunked=0"], USAGE, &["--chunked", "1 to 1GiB"]);
+    ends(&[CLEARTEXT, "--error-budget", "101"], USAGE, &["--error-budget", "0 to 100 percent"]);
     for number in ["0", "5-2", "x", "1-"] {
         ends(
             &[CLEARTEXT, "--requests-per-connection", number],

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::load::{Loaded, OK, TRIAL, load, load_well, served, url};
+use common::load::{Loaded, OK, TRIAL, load, load_well, served, url, valid_or_late};
 use common::{Certificates, DEADLINE, Ending, Peer, Upstream, poll_until};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -199,6 +199,37 @@ fn answers_that_never_come_are_timeouts_and_censored() {
     assert!(p90 >= 0.999 * from && response.max_us >= from, "p90 {p90}, censored from {from}");
     let table = weir_load::table(&result);
     assert!(table.contains(">="), "the table marks lower bounds: {table}");
+}
+
+/// One request in five has no answer; how many of the others end within the window a busy machine tells.
+#[test]
+fn an_error_budget_lets_so_many_requests_go_without_an_answer() {
+    for (budget, within) in [("25", true), ("15", false)] {
+        let server = Faulty::start(None, |_| false);
+        let url = url(false, &server.upstream);
+        let result = load_well(&[&[url.as_str(), "--error-budget", budget], &PACED[..]].concat());
+        assert_eq!(
+            result.errors,
+            counts("closed", PLANNED / 5),
+            "they are counted: {:?}",
+            result.error_examples
+        );
+        assert_eq!(result.asked.error_budget_percent.to_string(), budget);
+        let told = weir_load::table(&result);
+        assert!(told.contains(&format!("up to {budget} % may go without an answer")), "{told}");
+        if within {
+            valid_or_late(&result);
+        } else {
+            let reason = "invalid: errors (20 closed; allowed: 15 % without an answer)";
+            assert!(result.validity.starts_with(reason), "{}", result.validity);
+        }
+    }
+}
+
+#[test]
+fn no_error_budget_covers_a_wrong_answer() {
+    let server = Faulty::start(None, |peer| peer.answer("HTTP/1.1 500 Oh\r\nContent-Length: 4\r\n\r\noops"));
+    server.counted_as("status", &["--error-budget", "100"]);
 }
 
 /// RFC 9112 section 9.5: a server may end a connection that has no request, and that is nobody's error.

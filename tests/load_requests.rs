@@ -1,13 +1,14 @@
 //! What `weir load` sends, to whom and from where, as its server sees it.
 
 mod common;
+mod servers;
 
 use common::load::{OK, TRIAL, load, load_well, url};
-use common::{Certificates, Message, Upstream, Weir};
+use common::{Certificates, Client, MODES, Message, Upstream, Weir, pattern};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::net::UnixListener;
 use std::sync::{Arc, Mutex};
 use weir_load::result::LoadResult;
@@ -84,6 +85,81 @@ fn a_file_of_requests_is_sent_as_it_stands() {
     fs::write(&file, lines.replace("201", "204")).unwrap();
     let wrong = load(&args).result.errors["status"];
     assert!((40..=90).contains(&wrong), "one of three is not what its line says: {wrong}");
+}
+
+#[test]
+fn a_chunked_body_is_sent_in_chunks_of_the_size_asked_for() {
+    let server = answering();
+    let url = url(false, &server);
+    let folder = tempfile::tempdir().unwrap();
+    let (body, lines) = (folder.path().join("body"), folder.path().join("requests.jsonl"));
+    fs::write(&body, "0123456789").unwrap();
+    fs::write(&lines, r#"{"path": "/", "method": "PUT", "body": "0123456789", "chunked": "4"}"#).unwrap();
+    for (method, flags) in [
+        ("POST", &["--data", body.to_str().unwrap(), "--chunked=4"][..]),
+        ("PUT", &["--requests", lines.to_str().unwrap()]),
+    ] {
+        right(&[&[url.as_str()], &PACED[..], flags].concat());
+        let requests = std::mem::take(&mut *server.requests());
+        assert_eq!(requests.len(), PLANNED + 4, "{method}");
+        for request in requests {
+            assert!(request.head.starts_with(&format!("{method} / HTTP/1.1\r\n")), "{}", request.head);
+            assert_eq!(request.fields("transfer-encoding"), ["chunked"]);
+            assert_eq!(request.fields("content-length"), [""; 0]);
+            assert_eq!(request.raw_body, b"4\r\n0123\r\n4\r\n4567\r\n2\r\n89\r\n0\r\n\r\n");
+        }
+    }
+}
+
+/// Lengths of the pattern, and what sha256sum says of them.
+const BODIES: [(usize, &str); 3] = [
+    (0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+    (1, "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d"),
+    (10_000, "e7500aa862801884e10cb106a27902b1c38c24d6a9016d1c9d3090cc9fb0bac5"),
+];
+
+/// From the test server itself, and through gateways of ours and others.
+#[test]
+fn a_chunked_body_comes_back_as_it_was_sent() {
+    let certificates = Certificates::new();
+    let origin = common::origin(false, &certificates);
+    let weir = common::serve(MODES[0], &certificates, origin.address(), &[]);
+    for address in [origin.address(), weir.address()] {
+        let post = "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n";
+        let answer = Client::connect(address, None).ask(post);
+        assert_eq!((answer.text(), answer.fields("transfer-encoding")), ("x", vec!["chunked"]));
+    }
+    let others = [
+        servers::Server::nginx_before(origin.address(), &certificates),
+        servers::Server::haproxy_before(origin.address()),
+    ];
+    let others = others.iter().flatten().map(|server| server.address(false));
+    for address in [origin.address(), weir.address()].into_iter().chain(others) {
+        echoes(address);
+    }
+}
+
+fn echoes(address: SocketAddr) {
+    const EACH: u64 = 60;
+    const SHORT: [&str; 8] = ["-c", "4", "--rate", "200", "-d", "300ms", "--warmup", "0s"];
+    let (url, folder) = (format!("http://{address}/echo"), tempfile::tempdir().unwrap());
+    let file = folder.path().join("body");
+    let echo = [url.as_str(), "--data", file.to_str().unwrap(), "--chunked=4KiB"];
+    for (length, sha256) in BODIES {
+        fs::write(&file, pattern(length)).unwrap();
+        let length = length.to_string();
+        let expected = ["--expect-length", &length, "--expect-sha256", sha256];
+        let result = right(&[&echo[..], &SHORT, &expected].concat());
+        assert_eq!(result.response.count, EACH, "{length} bytes");
+    }
+    // The last of them is still in the file.
+    for (class, flags) in
+        [("length", ["--expect-length", "9999"]), ("digest", ["--expect-sha256", BODIES[1].1])]
+    {
+        let wrong = load(&[&echo[..], &SHORT, &flags].concat()).result;
+        let due = BTreeMap::from([(class.to_owned(), EACH)]);
+        assert_eq!((wrong.errors, wrong.requests), (due, 0), "{:?}", wrong.error_examples);
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Servers that are not ours, as upstreams: what each of them answers is in its own file beside this one.
+//! Servers that are not ours, as upstreams or before one: what each of them answers is in its own file beside this one.
 
 // Each test file is a program of its own and uses its part of this.
 #![allow(dead_code)]
@@ -7,7 +7,7 @@ use crate::common::{Certificates, DEADLINE, peer, poll_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -73,13 +73,36 @@ impl Server {
         Some(Self::nginx_with(&program, tempfile::tempdir().unwrap(), &template, tls))
     }
 
+    /// nginx in cleartext, before an upstream in cleartext.
+    pub(crate) fn nginx_before(upstream: SocketAddr, tls: &Certificates) -> Option<Self> {
+        let program = peer("nginx")?;
+        let template = fs::read_to_string(here("nginx-proxy.conf")).unwrap();
+        let template = template.replace("@TO@", &upstream.to_string());
+        Some(Self::nginx_with(&program, tempfile::tempdir().unwrap(), &template, tls))
+    }
+
+    /// HAProxy in cleartext, before an upstream in cleartext.
+    pub(crate) fn haproxy_before(upstream: SocketAddr) -> Option<Self> {
+        let program = peer("haproxy")?;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().to_owned();
+        let template = fs::read_to_string(here("haproxy-proxy.cfg")).unwrap();
+        let template = template.replace("@TO@", &upstream.to_string());
+        let start = |port: u16, _| {
+            let file = path.join("haproxy.cfg");
+            fs::write(&file, template.replace("@PORT@", &port.to_string())).unwrap();
+            let mut command = Command::new(&program);
+            // In the foreground, as one process.
+            command.arg("-db").arg("-f").arg(file);
+            command
+        };
+        Some(Self::on_free_ports(folder, start, |port| TcpStream::connect(("127.0.0.1", port)).is_ok()))
+    }
+
     /// nginx with a configuration whose places marked @..@ are filled in.
     fn nginx_with(program: &Path, folder: TempDir, template: &str, tls: &Certificates) -> Self {
-        let path = folder.path();
-        // nginx takes no port 0. Whoever takes a free port before it does makes it fail, and it is tried
-        // again.
-        for _ in 0..10 {
-            let (port, tls_port) = (free_port(), free_port());
+        let path = folder.path().to_owned();
+        let start = |port: u16, tls_port: u16| {
             let configuration = template
                 .replace("@FOLDER@", path.to_str().unwrap())
                 .replace("@PORT@", &port.to_string())
@@ -88,18 +111,36 @@ impl Server {
                 .replace("@KEY@", tls.key.to_str().unwrap());
             fs::write(path.join("nginx.conf"), configuration).unwrap();
             let mut command = Command::new(program);
-            command.arg("-p").arg(path).arg("-c").arg(path.join("nginx.conf")).stdin(Stdio::null());
-            let mut child = command.stderr(fs::File::create(path.join("stderr")).unwrap()).spawn().unwrap();
+            command.arg("-p").arg(&path).arg("-c").arg(path.join("nginx.conf"));
+            command
+        };
+        Self::on_free_ports(folder, start, |_| {
+            fs::metadata(path.join("nginx.pid")).is_ok_and(|file| file.len() > 0)
+        })
+    }
+
+    /// A program that takes no port 0. Whoever takes a free port before it does makes it fail, and it is tried again.
+    fn on_free_ports(
+        folder: TempDir,
+        start: impl Fn(u16, u16) -> Command,
+        listens: impl Fn(u16) -> bool,
+    ) -> Self {
+        let stderr = folder.path().join("stderr");
+        for _ in 0..10 {
+            let (port, tls_port) = (free_port(), free_port());
+            let mut command = start(port, tls_port);
+            command.stdin(Stdio::null()).stderr(fs::File::create(&stderr).unwrap());
+            let mut child = command.spawn().unwrap();
             let mut ended = false;
-            poll_until(DEADLINE, "nginx listens or ends", || {
+            poll_until(DEADLINE, "the server listens or ends", || {
                 ended = child.try_wait().unwrap().is_some();
-                ended || fs::metadata(path.join("nginx.pid")).is_ok_and(|file| file.len() > 0)
+                ended || listens(port)
             });
             if !ended {
                 return Self { child, port, tls_port, folder: Some(folder) };
             }
         }
-        panic!("nginx does not start: {}", fs::read_to_string(path.join("stderr")).unwrap());
+        panic!("the server does not start: {}", fs::read_to_string(stderr).unwrap());
     }
 
     /// A program that takes CERT KEY and prints its port.

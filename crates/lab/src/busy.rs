@@ -40,13 +40,14 @@ fn busy_ticks(cores: &[usize]) -> Option<u64> {
     sum_busy(&fs::read_to_string("/proc/stat").ok()?, cores)
 }
 
-fn sum_busy(stat: &str, cores: &[usize]) -> Option<u64> {
+pub(crate) fn sum_busy(stat: &str, cores: &[usize]) -> Option<u64> {
     let mut sum = 0;
     for core in cores {
         let name = format!("cpu{core} ");
         let line = stat.lines().find_map(|line| line.strip_prefix(&name))?;
         let ticks: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
-        sum += [0, 1, 2, 5, 6].iter().filter_map(|field| ticks.get(*field)).sum::<u64>();
+        let busy = [0, 1, 2, 5, 6].iter().filter_map(|field| ticks.get(*field));
+        sum = busy.copied().fold(sum, u64::saturating_add);
     }
     Some(sum)
 }

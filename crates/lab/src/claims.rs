@@ -152,7 +152,7 @@ fn find(claim: &Claim, cells: &[(&Cell, Vec<&RunRecord>)]) -> Finding {
 
 /// Whether a claim is about a cell. One without a gateway must be named.
 fn is_meant(claim: &Claim, cell: &Cell) -> bool {
-    let is_named = cell.mode.upstream().is_some() || claim.cell.contains_key("target");
+    let is_named = cell.mode.upstream().is_some() || claim.cell.get("target").is_some();
     is_named && !cell.is_again() && cell.has(&claim.cell)
 }
 

@@ -3,7 +3,7 @@
 use crate::experiment::{AGAIN, Case, Compare, Level, Load, Mode, Selector};
 use crate::metric::Metric;
 use crate::pairing::{self, Paired};
-use crate::plan::{Cell, Plan};
+use crate::plan::{Cell, Group, Plan};
 use crate::run::RunRecord;
 use crate::stats::{Estimate, Interval, Weight, fdr};
 use crate::verdict::{self, Noise};
@@ -83,10 +83,10 @@ pub(crate) fn all(plan: &Plan, cells: &[(&Cell, Vec<&RunRecord>)]) -> Vec<Compar
                 found.push(one(metric, cell, None, [(&cell.name, runs), (baseline, of_baseline)]));
             }
         }
-        for compare in plan.experiment.compare.iter().filter(|_| !cell.is_again()) {
-            let Compare { factor, baseline } = compare;
+        for compare in plan.experiment.compare.iter().filter(|one| !cell.is_again() && cell.has(&one.cell)) {
+            let Compare { factor, baseline, .. } = compare;
             let Some(level) = cell.level(factor).filter(|level| level != baseline) else { continue };
-            let wanted = Selector::from([(factor.clone(), baseline.clone())]);
+            let wanted = Selector::from_iter([(factor.clone(), baseline.clone())]);
             let Some((_, of_baseline)) = cells.iter().find(|(other, _)| cell.is_but_for(other, &wanted))
             else {
                 continue;
@@ -150,7 +150,7 @@ fn adjust(comparisons: &mut [Comparison]) {
     fdr::adjust(comparisons.iter_mut().filter(is_asked), family, |one| (one.p_value, &mut one.p_adjusted));
 }
 
-type NoiseKey = (Metric, Load, Mode, u32, u64, BTreeMap<String, Level>);
+type NoiseKey = (Metric, Group);
 
 /// How far the A/A pair seems to be from itself.
 fn noise(comparisons: &[Comparison]) -> BTreeMap<NoiseKey, Noise> {
@@ -162,7 +162,7 @@ fn noise(comparisons: &[Comparison]) -> BTreeMap<NoiseKey, Noise> {
 
 impl Comparison {
     fn noise_key(&self) -> NoiseKey {
-        (self.metric, self.load, self.mode, self.connections, self.bytes, self.factors.clone())
+        (self.metric, self.group())
     }
 
     fn decide(&mut self, margin: f64, noise: Option<Noise>) {
@@ -195,6 +195,12 @@ impl Comparison {
         self.verdict == Verdict::Different && self.ratio.is_some_and(|ratio| self.metric.is_worse(ratio))
     }
 
+    /// The group that it is of.
+    pub fn group(&self) -> Group {
+        let Self { case, mode, connections, bytes, load, .. } = *self;
+        Group { case, mode, connections, bytes, load, factors: self.factors.clone() }
+    }
+
     /// `0.72 [0.69, 0.76]`.
     pub fn ratio_text(&self) -> String {
         verdict::ratio_text(self.ratio, self.low.zip(self.high))
@@ -207,13 +213,6 @@ impl Comparison {
 
     /// The line of this comparison on standard output, under the heading of its metric and load.
     pub fn line(&self, margin: f64) -> String {
-        format!(
-            "{:<7} {} vs {}: {} {}",
-            self.mode,
-            self.target,
-            self.baseline,
-            self.ratio_text(),
-            self.verdict_text(margin)
-        )
+        format!("{} vs {}: {} {}", self.target, self.baseline, self.ratio_text(), self.verdict_text(margin))
     }
 }

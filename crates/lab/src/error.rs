@@ -36,6 +36,9 @@ pub enum LabError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The network that was asked for cannot be made, or broke.
+    #[error("network: {0}")]
+    Network(String),
     /// No cell is left to run.
     #[error("nothing to run: {0}")]
     Nothing(String),
@@ -45,6 +48,14 @@ pub enum LabError {
     /// No certificate could be issued.
     #[error("certificate: {0}")]
     Certificate(String),
+    /// An install script did not do its work.
+    #[error("{target}: {message}")]
+    Install {
+        /// The target.
+        target: String,
+        /// What happened.
+        message: String,
+    },
     /// SIGINT or SIGTERM. What was stored stays.
     #[error("interrupted; the runs so far are kept: continue with --continue {}", directory.display())]
     Interrupted {

@@ -1,5 +1,6 @@
 //! The commands of the lab: run, plan, report.
 
+use crate::doctor::{self, Level};
 use crate::error::{ConfigError, LabError};
 use crate::executor::{ProcessExecutor, allowed_cores, sample_values, this_program};
 use crate::experiment::Experiment;
@@ -57,6 +58,7 @@ impl Setup {
         let targets =
             target::find(&experiment.targets(), &directory, &sample_values(&weir, &conditions.tls))?;
         experiment.check_settings(&targets)?;
+        experiment.check_network(&targets)?;
         let allowed = allowed_cores()?;
         let placement = Placement::choose(&conditions.cores, &allowed);
         Ok(Self { weir, experiment, text, targets, placement, allowed })
@@ -71,12 +73,16 @@ impl Setup {
 pub fn run(options: &RunOptions) -> Result<Outcome, LabError> {
     let setup = Setup::new(options)?;
     let fresh = Plan::new(setup.experiment.clone(), &setup.targets, options)?;
-    let machine = Machine::read(&setup.allowed, &setup.targets, &setup.placement);
+    let mut machine = Machine::read(&setup.allowed, &setup.targets, &setup.placement);
     let (store, mut plan) = match &options.continue_dir {
         Some(directory) => resume(directory, fresh, &machine)?,
         None => {
             let directory = options.out.clone().unwrap_or_else(|| default_directory(&setup.experiment.name));
             let store = Store::create(&directory)?;
+            machine.doctor = doctor::examine();
+            for finding in machine.doctor.iter().filter(|finding| finding.level == Level::Bad) {
+                eprintln!("doctor: {}: {}. {}", finding.id, finding.value, finding.advice);
+            }
             store.write("experiment.toml", &setup.text)?;
             store.write_json("machine.json", &machine)?;
             (store, fresh)

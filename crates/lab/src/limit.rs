@@ -37,6 +37,7 @@ mod tests {
             load: &result,
             gateway: Some(&gateway),
             origin: Some(&origin),
+            gc: None,
             gateway_cores: cores[0],
             origin_cores: cores[1],
             load_cores: cores[2],
@@ -78,7 +79,15 @@ mod tests {
             };
             let (gateway_cores, origin_cores, load_cores) = (&[0][..], &[1][..], &[2][..]);
             let gateway = Some(&gateway);
-            of(&Parts { load: &result, gateway, origin: None, gateway_cores, origin_cores, load_cores })
+            of(&Parts {
+                load: &result,
+                gateway,
+                origin: None,
+                gc: None,
+                gateway_cores,
+                origin_cores,
+                load_cores,
+            })
         };
         assert_eq!(limit(0.5, None), Limit::Neither);
         assert_eq!(limit(0.5, Some(0.79)), Limit::Neither);

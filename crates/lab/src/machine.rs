@@ -1,5 +1,6 @@
 //! What the results were measured on.
 
+use crate::doctor::Finding;
 use crate::placement::Placement;
 use crate::plan::Targets;
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,9 @@ pub struct Machine {
     pub placement: Option<Placement>,
     /// The seconds since 1970 at which the experiment began.
     pub started_unix: u64,
+    /// What disturbed, by `weir doctor`, before the first run; empty in older results.
+    #[serde(default)]
+    pub doctor: Vec<Finding>,
 }
 
 /// Vector AES and carry-less multiplication speed up records, IFMA speeds up RSA, SHA-NI the handshake's hashes.
@@ -42,7 +46,7 @@ const FEATURES: [&str; 8] =
     ["aes", "vaes", "pclmulqdq", "vpclmulqdq", "avx2", "avx512f", "avx512ifma", "sha_ni"];
 
 impl Machine {
-    /// Reads this machine.
+    /// Reads this machine, which takes no time: [`crate::doctor::examine`] does, and is left to the caller.
     pub fn read(allowed: &[usize], targets: &Targets, placement: &Placement) -> Self {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let flags: Vec<&str> =
@@ -75,6 +79,7 @@ impl Machine {
             started_unix: std::time::SystemTime::now()
                 .duration_since(std::time::UNIX_EPOCH)
                 .map_or(0, |since| since.as_secs()),
+            doctor: Vec::new(),
         }
     }
 }

@@ -35,6 +35,10 @@ pub enum Metric {
     Utilisation,
     /// Errors over all requests.
     ErrorRatio,
+    /// The share of the window in which a JVM's collector did not stop it, in percent.
+    GcThroughputPercent,
+    /// What a JVM keeps in memory after a full collection.
+    AfterFullGcKib,
 }
 
 impl Metric {
@@ -82,6 +86,8 @@ impl Metric {
             Self::RssKib => "peak memory",
             Self::Utilisation => "utilisation",
             Self::ErrorRatio => "errors / requests",
+            Self::GcThroughputPercent => "GC throughput",
+            Self::AfterFullGcKib => "memory after a full GC",
         }
     }
 
@@ -92,7 +98,8 @@ impl Metric {
                 "us"
             }
             Self::RequestsPerSecond | Self::HandshakesPerSecond => "/s",
-            Self::RssKib => "KiB",
+            Self::RssKib | Self::AfterFullGcKib => "KiB",
+            Self::GcThroughputPercent => "%",
             Self::LittleRatio | Self::Utilisation | Self::ErrorRatio => "",
         }
     }
@@ -114,6 +121,8 @@ impl Metric {
             }
             Self::RssKib => parts.gateway?.rss_peak_kib.map(|kib| kib as f64),
             Self::Utilisation => parts.gateway.map(|gateway| gateway.cost.utilisation),
+            Self::GcThroughputPercent => parts.gc?.throughput_percent,
+            Self::AfterFullGcKib => parts.gc?.after_full_gc_kib.map(|kib| kib as f64),
             Self::ErrorRatio => {
                 let errors: u64 = load.errors.values().sum();
                 let all = errors + load.requests;
@@ -146,9 +155,16 @@ impl Metric {
     pub(crate) fn is_supported(self, load: Load, limit: Option<Limit>) -> bool {
         match (self, load, limit) {
             // What a run was held down by changes neither an identity nor what it counted or kept in memory.
-            (Self::LittleRatio | Self::RssKib | Self::ErrorRatio | Self::Utilisation, _, limit) => {
-                limit.is_some()
-            }
+            (
+                Self::LittleRatio
+                | Self::RssKib
+                | Self::ErrorRatio
+                | Self::Utilisation
+                | Self::GcThroughputPercent
+                | Self::AfterFullGcKib,
+                _,
+                limit,
+            ) => limit.is_some(),
             (Self::CpuUsPerRequest | Self::CpuUsPerHandshake, Load::EqualRate, _) => true,
             (_, _, Some(Limit::Gateway | Limit::Neither)) => true,
             (_, _, Some(Limit::Origin | Limit::Load | Limit::SharedCores) | None) => false,

@@ -34,9 +34,10 @@ fn first_ephemeral() -> u16 {
 }
 
 /// How many connections to `port` the system still knows, closed ones included: a closed connection stays listed for a
-/// minute (TIME_WAIT), longer than a run. `None` when the system does not tell.
+/// minute (TIME_WAIT), longer than a run. `None` when the system does not tell. It looks into the network namespace of the
+/// calling thread (`/proc/net` is that of the process's first thread).
 pub fn connections_to(port: u16) -> Option<u64> {
-    Some(count(&std::fs::read_to_string("/proc/net/tcp").ok()?, port))
+    Some(count(&std::fs::read_to_string("/proc/thread-self/net/tcp").ok()?, port))
 }
 
 fn count(table: &str, port: u16) -> u64 {

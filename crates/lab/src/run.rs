@@ -1,7 +1,9 @@
 //! One process run: what is asked of an executor, what it saw, and what is stored.
 
 use crate::error::LabError;
+use crate::gc;
 use crate::limit::Limit;
+use crate::net::NetReport;
 use crate::plan::PlannedRun;
 use crate::validity::{self, Validity};
 use crate::{experiment::Conditions, limit};
@@ -51,6 +53,12 @@ pub struct Observation {
     /// The share of the run's cores that processes outside it used meanwhile; `None` where the system does not tell.
     #[serde(default)]
     pub foreign_cpu: Option<f64>,
+    /// The network between the processes.
+    #[serde(default)]
+    pub net: Option<NetReport>,
+    /// Garbage collection of a target that is a JVM; `None` for all others, or where it is not known.
+    #[serde(default)]
+    pub gc: Option<gc::Report>,
     /// Milliseconds from the first process's start to the last one's end.
     pub elapsed_ms: u64,
 }
@@ -128,6 +136,7 @@ impl RunRecord {
             load,
             gateway: server(Role::Gateway).filter(|_| with_gateway),
             origin: server(Role::Origin),
+            gc: self.observation.gc.as_ref(),
             gateway_cores: cores("target"),
             origin_cores: cores("origin"),
             load_cores: cores("load"),
@@ -144,6 +153,8 @@ pub struct Parts<'a> {
     pub gateway: Option<&'a ServerCost>,
     /// The test server.
     pub origin: Option<&'a ServerCost>,
+    /// Garbage collection, where the target is a JVM.
+    pub gc: Option<&'a gc::Report>,
     /// Where the target ran.
     pub gateway_cores: &'a [usize],
     /// Where the test server ran.

@@ -97,6 +97,18 @@ pub struct CellSummary {
     pub load_cpu_us_per_handshake: Option<f64>,
     /// Peak resident memory of the gateway, median over blocks.
     pub rss_kib: Option<f64>,
+    /// Resident memory of the gateway at the window's end, median over blocks.
+    #[serde(default)]
+    pub rss_end_kib: Option<f64>,
+    /// Context switches of the gateway per request (or handshake), median over blocks.
+    #[serde(default)]
+    pub switches_per_request: Option<f64>,
+    /// The share of the window in which a JVM's collector did not stop it, in percent, median over blocks.
+    #[serde(default)]
+    pub gc_throughput_percent: Option<f64>,
+    /// What a JVM keeps in memory after a full collection, median over blocks.
+    #[serde(default)]
+    pub after_full_gc_kib: Option<f64>,
     /// The share of its cores that the gateway used, median over blocks.
     pub utilisation: Option<f64>,
     /// The most frequent limit of its valid runs.
@@ -223,6 +235,14 @@ impl CellSummary {
             load_cpu_us_per_request: median(&|parts| request(&parts.load.engine.cost, parts)),
             load_cpu_us_per_handshake: median(&|parts| handshake(&parts.load.engine.cost)),
             rss_kib: median(&|parts| Some(parts.gateway?.rss_peak_kib? as f64)),
+            rss_end_kib: median(&|parts| Some(parts.gateway?.counters.rss_end_kib? as f64)),
+            switches_per_request: median(&|parts| {
+                let counters = &parts.gateway?.counters;
+                let switches = counters.voluntary_switches? + counters.involuntary_switches?;
+                (parts.load.requests > 0).then(|| switches as f64 / parts.load.requests as f64)
+            }),
+            gc_throughput_percent: median(&|parts| parts.gc?.throughput_percent),
+            after_full_gc_kib: median(&|parts| Some(parts.gc?.after_full_gc_kib? as f64)),
             utilisation: median(&|parts| Some(parts.gateway?.cost.utilisation)),
             limit: usual_limit(&valid),
             validity: validity(runs, &valid),

@@ -6,21 +6,28 @@ use crate::metric::Metric;
 use crate::plan::{Group, Plan};
 use crate::stats::Weight;
 use crate::summary::{CellSummary, FOREIGN_MUCH, Foreign, Summary};
+use crate::vary::Vary;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// The widest line.
 pub const WIDTH: usize = 100;
 
+/// With more pairs than this the label would be a paragraph.
+const MOST_RATIOS: usize = 6;
+
 const LEGEND: &str = "
 equal, sat: CPU microseconds of the gateway for each, at the equal rate and at saturation.
-origin: the same of the test server. mean, p99: microseconds, at the equal rate.
+origin: the same of the test server. mean, p99: milliseconds, at the equal rate where there is one.
 Rate, util (share of its core that the gateway used), RSS (MiB) and limit: at saturation.
 ";
 
 /// Labels, one table for each mode, one line for each comparison.
 pub fn render(plan: &Plan, summary: &Summary) -> String {
     let mut text = String::new();
+    if plan.experiment.quick {
+        text.push_str("QUICK: a subset of the cells, fewer blocks, shorter windows (--quick).\n");
+    }
     for label in labels(plan, summary) {
         wrap(&mut text, &label);
     }
@@ -88,14 +95,15 @@ fn noise_floor(summary: &Summary, load: Load, metric: Metric) -> Option<String> 
     let title = metric.title();
     let pairs: Vec<&Comparison> = summary.comparisons.iter().filter(wanted).collect();
     let target = &pairs.first()?.baseline;
-    let by_mode: Vec<String> =
+    let ratios: Vec<String> =
         pairs.iter().map(|pair| format!("{} {}", pair.mode, pair.ratio_text())).collect();
+    let each = match ratios.len() {
+        few if few <= MOST_RATIOS => format!("; {}", ratios.join(", ")),
+        many => format!(" over {many} pairs"),
+    };
+    let what = format!("A/A, {target} against itself, {title}, {load}");
     let floor = pairs.iter().filter_map(|pair| pair.reach()).reduce(f64::max)?;
-    Some(format!(
-        "Noise floor (A/A, {target} against itself, {title}, {load}): {:.1} %; {}.",
-        floor.exp_m1() * 100.0,
-        by_mode.join(", "),
-    ))
+    Some(format!("Noise floor ({what}): {:.1} %{each}.", floor.exp_m1() * 100.0))
 }
 
 /// The groups of a plan without their load, in the experiment's order of modes.
@@ -170,8 +178,8 @@ fn table(text: &mut String, plan: &Plan, summary: &Summary, group: &Group) {
             "{:<11}{:>7}{:>6}{:>7}{:>5}{:>6}{:>6}{:>5}{:>7}{:>6} {:<12} {}",
             cut(name, 10),
             number(saturated.and_then(CellSummary::per_second), 0),
-            number(timed.and_then(|cell| cell.mean_us), 0),
-            number(timed.and_then(|cell| cell.p99_us), 0),
+            milliseconds(timed.and_then(|cell| cell.mean_us)),
+            milliseconds(timed.and_then(|cell| cell.p99_us)),
             number(worst_error(equal, saturated), 2),
             number(equal.and_then(CellSummary::cpu_us), 1),
             number(saturated.and_then(CellSummary::cpu_us), 1),
@@ -201,6 +209,7 @@ fn ratio(plan: &Plan, summary: &Summary, name: &str, group: &Group) -> String {
 }
 
 fn verdicts(text: &mut String, plan: &Plan, summary: &Summary) {
+    let vary = Vary::of(plan);
     let mut heading = None;
     for comparison in &summary.comparisons {
         let this = (comparison.load, comparison.metric);
@@ -208,8 +217,10 @@ fn verdicts(text: &mut String, plan: &Plan, summary: &Summary) {
             heading = Some(this);
             let _ = writeln!(text, "\n{}, {}:", comparison.metric.title(), comparison.load);
         }
-        wrap(text, &format!("  {}", comparison.line(plan.experiment.margin)));
+        let row = vary.row(&comparison.group(), comparison.factor.as_deref());
+        wrap(text, &format!("  {row}: {}", comparison.line(plan.experiment.margin)));
     }
+    claims(text, summary);
     let invalid: u32 = summary.cells.iter().map(|cell| cell.invalid_runs).sum();
     if invalid > 0 {
         let _ = writeln!(text, "\n{invalid} invalid runs, kept and not averaged:");
@@ -226,6 +237,17 @@ fn verdicts(text: &mut String, plan: &Plan, summary: &Summary) {
     }
 }
 
+fn claims(text: &mut String, summary: &Summary) {
+    if summary.claims.is_empty() {
+        return;
+    }
+    text.push_str("\nClaims:\n");
+    for claim in &summary.claims {
+        wrap(text, &format!("  {} ({}): {}", claim.id, claim.source, claim.says));
+        wrap(text, &format!("      {}: {}", claim.verdict_text(), claim.why));
+    }
+}
+
 fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "-".into(), |value| format!("{value:.digits$}"))
 }
@@ -237,6 +259,17 @@ pub(crate) fn short(value: f64) -> String {
         middle if middle >= 10.0 => format!("{value:.1}"),
         _ => format!("{value:.3}"),
     }
+}
+
+/// Three digits.
+fn milliseconds(us: Option<f64>) -> String {
+    let digits = |ms: f64| match ms {
+        short if short < 1.0 => 3,
+        short if short < 10.0 => 2,
+        middle if middle < 100.0 => 1,
+        _ => 0,
+    };
+    number(us.map(|us| us / 1000.0), us.map_or(0, |us| digits(us / 1000.0)))
 }
 
 fn cut(text: &str, width: usize) -> &str {

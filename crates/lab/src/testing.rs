@@ -188,6 +188,8 @@ pub(crate) fn observation(cell: &Cell, result: LoadResult) -> Observation {
         processes,
         upstream_connections,
         foreign_cpu: Some(0.01),
+        net: None,
+        gc: None,
         elapsed_ms: 300,
     }
 }

@@ -6,6 +6,7 @@ use crate::run::RunRecord;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use weir_load::result::{Handshakes, LoadResult, Negotiated, Pacer};
+use weir_load::{ErrorClass, exceeds_budget};
 
 /// `valid`, or `invalid: reason`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,8 +74,11 @@ fn broken_rule(record: &RunRecord, conditions: &Conditions) -> Option<String> {
     if let Some(failure) = &record.observation.failure {
         return Some(failure.clone());
     }
+    if let Some(fault) = record.observation.net.as_ref().and_then(|net| net.fault.as_ref()) {
+        return Some(format!("network: {fault}"));
+    }
     let Some(load) = &record.observation.load else { return Some("no result".into()) };
-    errors(load)
+    errors(load, conditions)
         .or_else(|| engine(load))
         .or_else(|| window(load, record.window_ms))
         .or_else(|| connections(record, load))
@@ -83,20 +87,22 @@ fn broken_rule(record: &RunRecord, conditions: &Conditions) -> Option<String> {
         .or_else(|| accounting(record))
 }
 
-fn errors(load: &LoadResult) -> Option<String> {
-    let listed: Vec<String> = load
-        .errors
-        .iter()
-        .filter(|(_, count)| **count > 0)
-        .map(|(class, count)| format!("{count} {class}"))
-        .collect();
-    if !listed.is_empty() {
-        let is_wrong_answer = |class: &&str| load.errors.get(*class).is_some_and(|count| *count > 0);
-        let wrong = ["status", "length", "malformed"].iter().any(is_wrong_answer);
+/// The budget is the conditions', whatever the engine was told.
+fn errors(load: &LoadResult, conditions: &Conditions) -> Option<String> {
+    if exceeds_budget(load, conditions.error_budget_percent()) {
+        let seen = || load.errors.iter().filter(|(_, count)| **count > 0);
+        let listed: Vec<String> = seen().map(|(class, count)| format!("{count} {class}")).collect();
+        let is_wrong_answer =
+            |class: &str| ErrorClass::of_name(class).is_some_and(ErrorClass::is_wrong_answer);
+        let wrong = seen().any(|(class, _)| is_wrong_answer(class));
+        let allowed = match conditions.error_budget_percent() {
+            0.0 => String::new(),
+            percent => format!("; allowed: {percent} % without an answer"),
+        };
         let example = load.error_examples.values().next();
         let example = example.map_or_else(String::new, |example| format!(" ({example})"));
         let kind = if wrong { "wrong answers" } else { "errors" };
-        return Some(format!("{kind}: {}{example}", listed.join(", ")));
+        return Some(format!("{kind}: {}{allowed}{example}", listed.join(", ")));
     }
     (load.requests == 0).then(|| "no request was answered".into())
 }
@@ -242,7 +248,9 @@ mod tests {
             })
         };
         assert_eq!(with("timeout"), "invalid: errors: 3 timeout");
-        assert_eq!(with("length"), "invalid: wrong answers: 3 length");
+        for class in ["status", "length", "digest", "malformed"] {
+            assert_eq!(with(class), format!("invalid: wrong answers: 3 {class}"));
+        }
         let example = saturated(|load| {
             load.errors.insert("reset".into(), 1);
             load.error_examples.insert("reset".into(), "connection reset by peer".into());
@@ -258,6 +266,31 @@ mod tests {
         let failed =
             reason(Mode::H1c, Load::Saturated, |record| record.observation.failure = Some("gone".into()));
         assert_eq!(failed, "invalid: gone");
+    }
+
+    /// With 1 % of budget: 2000 requests were answered rightly.
+    #[test]
+    fn an_error_budget_covers_requests_without_an_answer_up_to_its_share() {
+        let with = |errors: &[(&str, u64)]| {
+            let mut experiment = experiment();
+            experiment.set_constant("error_budget", 0.01.into());
+            let mut record = record(Mode::H1cH1c, Load::Saturated);
+            let load = record.observation.load.as_mut().expect("a result");
+            load.errors = errors.iter().map(|(class, count)| ((*class).to_owned(), *count)).collect();
+            record.judge(&experiment.conditions(&record.run.cell).expect("is a cell of it"));
+            record.validity.to_string()
+        };
+        assert_eq!(with(&[]), "valid");
+        assert_eq!(with(&[("timeout", 1)]), "valid");
+        assert_eq!(with(&[("timeout", 10), ("reset", 10)]), "valid", "20 of 2020");
+        let above = "invalid: errors: 11 reset, 10 timeout; allowed: 1 % without an answer";
+        assert_eq!(with(&[("timeout", 10), ("reset", 11)]), above, "21 of 2021");
+        for class in ["status", "length", "digest", "malformed"] {
+            let wrong = format!("invalid: wrong answers: 1 {class}; allowed: 1 % without an answer");
+            assert_eq!(with(&[(class, 1)]), wrong);
+        }
+        let missing = "invalid: errors: 1 missing_connections; allowed: 1 % without an answer";
+        assert_eq!(with(&[("missing_connections", 1)]), missing);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use crate::digest::sha256;
 use crate::options::{
-    ArrivalKind, Close, Options, PerConnection, Phases, RateStep, RequestOptions, Resolve, Route, Schedule,
-    Server, Sni, TlsOptions,
+    ArrivalKind, CHUNKS_ALLOWED, Close, DEFAULT_CHUNK, Options, PerConnection, Phases, RateStep,
+    RequestOptions, Resolve, Route, Schedule, Server, Sni, TlsOptions,
 };
 use crate::request::{field, requests_from_file};
 use crate::route::destination::host_port;
@@ -29,8 +29,8 @@ pub struct LoadArgs {
     /// How often each URL comes compared with the others, such as 3,1
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = REQUESTS)]
     weights: Vec<u32>,
-    /// A file of requests, one JSON object a line: method, path, headers, body, weight, expect
-    #[arg(long, value_name = "FILE", help_heading = REQUESTS, conflicts_with_all = ["weights", "method", "data"])]
+    /// A file of requests, one JSON object a line: method, path, headers, body, chunked, weight, expect
+    #[arg(long, value_name = "FILE", help_heading = REQUESTS, conflicts_with_all = ["weights", "method", "data", "chunked"])]
     requests: Option<PathBuf>,
     /// Method [default: GET, with --data POST]
     #[arg(short = 'X', long, value_name = "METHOD", help_heading = REQUESTS)]
@@ -41,6 +41,9 @@ pub struct LoadArgs {
     /// Request body: a file, a size such as 64KiB, or - for standard input
     #[arg(long, value_name = "FILE|SIZE|-", help_heading = REQUESTS)]
     data: Option<String>,
+    /// Send the body in chunks, of SIZE bytes each [default: 16KiB], as if its length were not known
+    #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true, help_heading = REQUESTS)]
+    chunked: Option<Option<String>>,
     /// The only status that is right [default: 200 to 299]
     #[arg(long, value_name = "STATUS", help_heading = REQUESTS)]
     expect_status: Option<u16>,
@@ -53,6 +56,9 @@ pub struct LoadArgs {
     /// How long a request, or the making of a connection, may take
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time, help_heading = REQUESTS)]
     timeout: Duration,
+    /// Share of the requests that may go without an answer before the run is invalid; a wrong answer never may
+    #[arg(long, value_name = "PCT", default_value_t = 0.0, help_heading = REQUESTS)]
+    error_budget: f64,
 
     /// Length of the measured window, such as 500ms, 5s or 2m [default: 10s, or the steps of --rate]
     #[arg(short, long, value_name = "TIME", value_parser = time, help_heading = SCHEDULE)]
@@ -296,6 +302,7 @@ impl LoadArgs {
         options.ceilings = self.ceilings.or_else(|| ceiling::default_file().filter(|file| file.exists()));
         options.timeout = self.timeout;
         options.seed = self.seed;
+        options.error_budget = self.error_budget;
         options.check()?;
         Ok(options)
     }
@@ -324,10 +331,12 @@ impl LoadArgs {
             requests = requests_from_file(file)?;
         }
         let body = self.data.as_deref().map(body).transpose()?;
+        let chunk = self.chunked.as_ref().map(|size| chunk(size.as_deref())).transpose()?;
         for request in &mut requests {
             request.method = request.method.take().or_else(|| self.method.clone());
             request.fields.extend(self.fields.iter().cloned());
             request.body = request.body.take().or_else(|| body.clone());
+            request.chunk = request.chunk.or(chunk);
             let expect = &mut request.expect;
             expect.status = expect.status.or(self.expect_status);
             expect.length = expect.length.or(self.expect_length);
@@ -355,6 +364,11 @@ fn body(data: &str) -> Result<Vec<u8>, Usage> {
         Some(_) => Err(Usage::new("--data", data, allowed)),
         None => fs::read(data).map_err(failed),
     }
+}
+
+fn chunk(text: Option<&str>) -> Result<u64, Usage> {
+    text.map_or(Some(DEFAULT_CHUNK), size)
+        .ok_or_else(|| Usage::new("--chunked", text.unwrap_or_default(), CHUNKS_ALLOWED))
 }
 
 fn rate(text: &str) -> Result<Rate, String> {
@@ -423,6 +437,15 @@ mod tests {
         assert_eq!((o.requests[0].weight, o.requests[1].weight, o.route.sources.len()), (3, 1, 3));
         let o = options("http://a/ --resolve a:80:127.0.0.9 --connect-to b:81").unwrap();
         assert_eq!((o.route.resolve.len(), o.route.connect_to), (1, Some(("b".to_owned(), 81))));
+        let chunk = |words: &str| {
+            let o = options(&format!("http://a/ {words}")).unwrap();
+            (o.requests[0].chunk, o.requests[0].body.as_ref().map(Vec::len))
+        };
+        assert_eq!(chunk("--data 5"), (None, Some(5)));
+        assert_eq!(chunk("--chunked --data 5"), (Some(16 * 1024), Some(5)));
+        assert_eq!(chunk("--data 0 --chunked=4KiB"), (Some(4096), Some(0)));
+        let o = options("http://a/ --error-budget 0.1").unwrap();
+        assert_eq!((o.error_budget, options("http://a/").unwrap().error_budget), (0.1, 0.0));
         assert_eq!(options("http://a/ --pid origin=7").unwrap().servers[0].role, Role::Origin);
     }
 
@@ -447,6 +470,12 @@ mod tests {
             ("https://a/ --signature rsa", "rsa-pss-sha256"),
             ("http://a/ --pid server=5", "origin=PID"),
             ("http://a/ --data /no/such/file", "/no/such/file"),
+            ("http://a/ --chunked", "--chunked: `16384` cannot be used; allowed: beside --data"),
+            ("http://a/ --data 5 --chunked=much", "--chunked: `much` cannot be used; allowed: 1 to 1GiB"),
+            ("http://a/ --data 5 --chunked=0", "--chunked: `0` cannot be used; allowed: 1 to 1GiB"),
+            ("http://a/ --requests f --chunked", "cannot be used with"),
+            ("http://a/ --error-budget 101", "0 to 100 percent"),
+            ("http://a/ --error-budget=-1", "0 to 100 percent"),
             ("http://a/x http://b/y", "http://b"),
             ("http://a/x http://a/y --weights 3", "--weights"),
             ("http://a/ --requests /no/such/file", "/no/such/file"),

@@ -87,6 +87,22 @@ impl ErrorClass {
         Self::Missing,
     ];
 
+    /// Whether there was an answer, and not the right one: the server does something else than what is to be measured.
+    pub fn is_wrong_answer(self) -> bool {
+        matches!(self, Self::Status | Self::Length | Self::Digest | Self::Malformed)
+    }
+
+    /// Whether a budget of errors may cover it: a request, or the connection that it needed, failed. A missing connection is
+    /// none, since fewer connections than asked for are another load.
+    pub fn is_budgeted(self) -> bool {
+        !self.is_wrong_answer() && self != Self::Missing
+    }
+
+    /// The class of that name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|class| class.name() == name)
+    }
+
     /// The name in results.
     pub fn name(self) -> &'static str {
         match self {
@@ -222,6 +238,7 @@ mod tests {
     fn classes_are_numbered_in_their_order() {
         for (number, class) in ErrorClass::ALL.into_iter().enumerate() {
             assert_eq!(class as usize, number);
+            assert_eq!(ErrorClass::of_name(class.name()), Some(class));
         }
     }
 }

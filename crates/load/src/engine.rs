@@ -3,7 +3,7 @@
 use crate::accounting::{Accounts, Edges, Span};
 use crate::conductor::{Conducted, Conductor};
 use crate::connection::Desk;
-use crate::options::{Options, PerConnection, Schedule};
+use crate::options::{Options, Schedule};
 use crate::record::recorder::{Recorder, Window};
 use crate::record::seconds::Outbox;
 use crate::record::sum::{self, Remains};
@@ -126,7 +126,7 @@ pub fn run(
             // Not the schedule's numbers, nor another worker's.
             rng: Rng::new(options.seed ^ (index as u64 + 1) << 32),
         };
-        let keeps = options.policy.per_connection == PerConnection::Unlimited;
+        let keeps = options.policy.per_connection.keeps();
         let waits = options.schedule != (Schedule::Closed { think: Duration::ZERO }) || !keeps;
         let place = index as u64 * PLACES_APART;
         let desk = Desk::new(&mix, place, Recorder::new(waits), Instant::now());

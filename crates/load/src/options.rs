@@ -6,6 +6,7 @@ use crate::target::Target;
 use crate::usage::Usage;
 use std::fmt;
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 use weir_reactor::cores::Cores;
@@ -41,6 +42,9 @@ pub struct Options {
     pub timeout: Duration,
     /// What all random choices are drawn from: arrivals, requests on a connection.
     pub seed: u64,
+    /// The share of the requests that may go without an answer before the run is invalid, 0 to 100 percent. A wrong answer
+    /// is never allowed.
+    pub error_budget: f64,
     /// The calibrated ceilings to compare with; `None` where there are none.
     pub ceilings: Option<PathBuf>,
 }
@@ -82,6 +86,8 @@ pub struct RequestOptions {
     pub fields: Vec<(String, String)>,
     /// The request's body.
     pub body: Option<Vec<u8>>,
+    /// The bytes of a chunk, where the body is framed in chunks; `None` frames it by its length.
+    pub chunk: Option<u64>,
     /// What its answers must be.
     pub expect: Expect,
 }
@@ -234,6 +240,14 @@ pub enum Sni {
     None,
 }
 
+/// The bytes of a chunk: a body is at most as large.
+pub(crate) const CHUNKS: RangeInclusive<u64> = 1..=1 << 30;
+pub(crate) const CHUNKS_ALLOWED: &str = "1 to 1GiB, in bytes or such as 4KiB";
+
+/// The bytes of a chunk where none are told: programs that pass a stream on read 4 to 64 KiB at once, and a TLS record
+/// holds this much (RFC 8446 section 5.1).
+pub(crate) const DEFAULT_CHUNK: u64 = 16 * 1024;
+
 impl Options {
     /// The defaults for a URL: GET, 64 connections that are kept, a window of 10 s after a warm-up of 1 s, 1 worker,
     /// closed loop.
@@ -257,6 +271,7 @@ impl Options {
             servers: Vec::new(),
             timeout: Duration::from_secs(10),
             seed: 1,
+            error_budget: 0.0,
             ceilings: None,
         }
     }
@@ -323,12 +338,18 @@ impl Options {
             range("--handshake-only", &self.url(), !handshakes, cleartext)?;
         }
         if resume > 0.0 {
-            let kept = self.policy.per_connection == PerConnection::Unlimited;
             let allowed = "with --new-connection, --requests-per-connection or --handshake-only: \
                            connections that are kept make no handshakes";
-            range("--resume", &resume, !kept, allowed)?;
+            range("--resume", &resume, !self.policy.per_connection.keeps(), allowed)?;
         }
+        let budget = self.error_budget;
+        range("--error-budget", &budget, (0.0..=100.0).contains(&budget), "0 to 100 percent")?;
         for request in &self.requests {
+            if let Some(chunk) = request.chunk {
+                range("--chunked", &chunk, CHUNKS.contains(&chunk), CHUNKS_ALLOWED)?;
+                let allowed = "beside --data: without a body there is nothing to frame";
+                range("--chunked", &chunk, request.body.is_some(), allowed)?;
+            }
             if let Some(status) = request.expect.status {
                 let allowed = "a final status, 200 to 999";
                 range("--expect-status", &status, (200..=999).contains(&status), allowed)?;
@@ -341,11 +362,24 @@ impl Options {
 impl RequestOptions {
     /// GET, no body, any answer of 200 to 299.
     pub fn new(path: String) -> Self {
-        Self { path, weight: 1, method: None, fields: Vec::new(), body: None, expect: Expect::default() }
+        Self {
+            path,
+            weight: 1,
+            method: None,
+            fields: Vec::new(),
+            body: None,
+            chunk: None,
+            expect: Expect::default(),
+        }
     }
 }
 
 impl PerConnection {
+    /// Whether connections are kept for all requests.
+    pub fn keeps(self) -> bool {
+        self == Self::Unlimited
+    }
+
     /// Whether no connection takes a second request.
     pub fn is_single(self) -> bool {
         matches!(self, Self::Requests { most: 1, .. } | Self::Handshake)
@@ -374,7 +408,7 @@ mod tests {
     #[test]
     fn options_that_cannot_be_followed_name_flag_value_and_what_is_allowed() {
         type Change = fn(&mut Options);
-        let table: [(Change, &str); 8] = [
+        let table: [(Change, &str); 12] = [
             (|o| o.connections = 0, "-c: `0` cannot be used; allowed: 1 to 1000000"),
             (
                 |o| o.workers = 65,
@@ -394,6 +428,19 @@ mod tests {
             (
                 |o| o.requests[0].expect.status = Some(100),
                 "--expect-status: `100` cannot be used; allowed: a final status, 200 to 999",
+            ),
+            (
+                |o| o.requests[0].chunk = Some(9),
+                "--chunked: `9` cannot be used; allowed: beside --data: without a body there is nothing to frame",
+            ),
+            (
+                |o| o.requests[0].chunk = Some(0),
+                "--chunked: `0` cannot be used; allowed: 1 to 1GiB, in bytes or such as 4KiB",
+            ),
+            (|o| o.error_budget = 100.5, "--error-budget: `100.5` cannot be used; allowed: 0 to 100 percent"),
+            (
+                |o| o.error_budget = f64::NAN,
+                "--error-budget: `NaN` cannot be used; allowed: 0 to 100 percent",
             ),
         ];
         for (change, message) in table {

@@ -10,7 +10,8 @@ use crate::check::Expect;
 use crate::options::{Options, PerConnection, RequestOptions};
 use crate::target::known_length;
 use crate::usage::Usage;
-use weir_http1::{FieldName, Method, decimal};
+use std::borrow::Cow;
+use weir_http1::{FieldName, Framing, Method, chunk, framing_field, last_chunk};
 
 /// The bytes of one request, and what its answers must be.
 #[derive(Debug)]
@@ -42,15 +43,18 @@ impl Request {
             closes |= known == FieldName::Connection && value.eq_ignore_ascii_case("close");
             head.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
         }
-        if let Some(body) = &asked.body {
-            head.extend_from_slice(b"Content-Length: ");
-            decimal(body.len() as u64, &mut head);
-            head.extend_from_slice(b"\r\n");
-        }
-        let build = |head: &[u8], close: &[u8]| {
-            let body = asked.body.as_deref().unwrap_or_default();
-            [head, close, b"\r\n", body].concat()
+        let body = match (&asked.body, asked.chunk) {
+            (None, _) => Cow::default(),
+            (Some(body), None) => {
+                framing_field(Framing::Length(body.len() as u64), &mut head);
+                Cow::from(body)
+            }
+            (Some(body), Some(size)) => {
+                framing_field(Framing::Chunked, &mut head);
+                Cow::from(chunks(body, size))
+            }
         };
+        let build = |head: &[u8], close: &[u8]| [head, close, b"\r\n", &body].concat();
         let per_connection = options.policy.per_connection;
         let asks = if closes { &b""[..] } else { b"Connection: close\r\n" };
         // Only what is ever sent is kept: bodies may be large.
@@ -64,6 +68,14 @@ impl Request {
     pub(crate) fn bytes(&self, last: bool) -> &[u8] {
         if last { &self.last } else { &self.keep }
     }
+}
+
+/// A body as a sequence of chunks (RFC 9112 section 7.1), the last of them shorter where it has to be.
+fn chunks(body: &[u8], size: u64) -> Vec<u8> {
+    let mut framed = Vec::with_capacity(body.len());
+    body.chunks(size as usize).for_each(|piece| chunk(piece, &mut framed));
+    last_chunk(&mut framed);
+    framed
 }
 
 /// What is asked for, and the length that the path tells.
@@ -140,6 +152,28 @@ mod tests {
         let head = "POST /x?y HTTP/1.1\r\nHOST: a\r\nX: 1\r\nContent-Length: 5\r\n";
         assert_eq!(text(request.bytes(false)), format!("{head}\r\nhello"));
         assert_eq!(text(request.bytes(true)), format!("{head}Connection: close\r\n\r\nhello"));
+    }
+
+    #[test]
+    fn the_bytes_of_a_chunked_body() {
+        for (body, size, framed) in [
+            ("", 5, "0\r\n\r\n"),
+            ("a", 5, "1\r\na\r\n0\r\n\r\n"),
+            ("hello", 5, "5\r\nhello\r\n0\r\n\r\n"),
+            ("hello!", 5, "5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n"),
+            ("hi!", 1, "1\r\nh\r\n1\r\ni\r\n1\r\n!\r\n0\r\n\r\n"),
+            ("a body of 26 bytes in hex.", 1 << 30, "1a\r\na body of 26 bytes in hex.\r\n0\r\n\r\n"),
+        ] {
+            let request = built(|request, options| {
+                request.body = Some(body.into());
+                request.chunk = Some(size);
+                options.policy.per_connection = PerConnection::Requests { least: 2, most: 2 };
+            })
+            .unwrap();
+            let head = "POST /x?y HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nTransfer-Encoding: chunked\r\n";
+            assert_eq!(text(request.bytes(false)), format!("{head}\r\n{framed}"));
+            assert_eq!(text(request.bytes(true)), format!("{head}Connection: close\r\n\r\n{framed}"));
+        }
     }
 
     /// HEAD has no body, and another status another one.

@@ -104,6 +104,9 @@ pub struct Asked {
     pub think_us: f64,
     /// What random choices were drawn from.
     pub seed: u64,
+    /// Share of the requests that may go without an answer in a valid run, in percent; 0 in older results.
+    #[serde(default)]
+    pub error_budget_percent: f64,
     /// Different requests in the mix.
     pub mix: u32,
     /// `keep-alive`, `handshake-only`, or the requests on a connection, such as `1` or `5-10`.
@@ -575,6 +578,7 @@ pub(crate) mod tests {
         let counters = serde_json::to_value(Counters::default()).unwrap();
         let counters: Vec<&str> = counters.as_object().unwrap().keys().map(String::as_str).collect();
         without("", &["window_boot_s"]);
+        without("/asked", &["error_budget_percent"]);
         without("/servers/0", &counters);
         without("/engine", &counters);
         without("/engine", &["rss_peak_kib"]);

@@ -135,7 +135,7 @@ impl<'a> Worker<'a> {
     /// new connections are to resume, makes those that bring the sessions for it. `waits` is asked every few
     /// milliseconds whether the others are still at it.
     pub(crate) fn open(&mut self, mut waits: impl FnMut(bool) -> bool) -> io::Result<()> {
-        let keeps = self.policy.per_connection == PerConnection::Unlimited;
+        let keeps = self.policy.per_connection.keeps();
         if keeps {
             for _ in 0..self.policy.connections {
                 self.dial_stock(0);
@@ -255,7 +255,6 @@ impl<'a> Worker<'a> {
             self.edges.end();
             self.desk.recorder.window_ends();
             self.see_arrivals(window.to);
-            self.send_waiting();
             for planned in self.arrivals.iter().flat_map(Arrivals::waiting) {
                 self.desk.recorder.unsent(*planned, window.to);
             }
@@ -265,7 +264,6 @@ impl<'a> Worker<'a> {
         if self.stage != Stage::Drain {
             self.end_seconds(now);
             self.see_arrivals(now);
-            self.send_waiting();
             self.wake_users();
         }
         self.set_wake();
@@ -281,8 +279,7 @@ impl<'a> Worker<'a> {
         let recorder = &mut self.desk.recorder;
         recorder.window_begins();
         recorder.backlog = self.arrivals.as_ref().map_or(0, |arrivals| arrivals.waiting().len() as u64);
-        let keeps = self.policy.per_connection == PerConnection::Unlimited;
-        if keeps && self.most_standing < self.policy.connections {
+        if self.policy.per_connection.keeps() && self.most_standing < self.policy.connections {
             let missing = self.policy.connections - self.most_standing;
             recorder.errors(&MISSING, u64::from(missing));
         }
@@ -334,6 +331,8 @@ impl<'a> Worker<'a> {
         }
     }
 
+    /// Sends what waits, as long as a connection is free. Called for every arrival that is seen and every connection that
+    /// becomes free: so nothing waits beside a free connection.
     fn send_waiting(&mut self) {
         while let Some(planned) = self.arrivals.as_mut().and_then(Arrivals::take) {
             if !self.send(planned) {

@@ -6,6 +6,12 @@ mod calibrate;
 mod compare;
 mod completions;
 #[cfg(feature = "lab")]
+mod delay_relay;
+#[cfg(feature = "lab")]
+mod doctor;
+#[cfg(feature = "lab")]
+mod guard;
+#[cfg(feature = "lab")]
 mod history;
 #[cfg(feature = "lab")]
 mod load;
@@ -26,6 +32,8 @@ mod report;
 mod run;
 #[cfg(feature = "gateway")]
 mod serve;
+#[cfg(feature = "lab")]
+mod targets;
 mod words;
 
 use clap::{Parser, Subcommand};
@@ -59,11 +67,22 @@ enum Command {
     #[cfg(feature = "lab")]
     Probe(probe::ProbeArgs),
     #[cfg(feature = "lab")]
+    Doctor(doctor::DoctorArgs),
+    #[cfg(feature = "lab")]
     Report(report::ReportArgs),
     #[cfg(feature = "lab")]
     Compare(compare::CompareArgs),
     #[cfg(feature = "lab")]
     History(history::HistoryArgs),
+    #[cfg(feature = "lab")]
+    #[command(hide = true)]
+    Guard(guard::GuardArgs),
+    #[cfg(feature = "lab")]
+    Targets(targets::TargetsArgs),
+    /// Delay and lose packets for the lab, which starts it (crates/lab/src/net).
+    #[cfg(feature = "lab")]
+    #[command(hide = true)]
+    DelayRelay,
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -115,11 +134,19 @@ fn main() -> ExitCode {
         #[cfg(feature = "lab")]
         Command::Probe(args) => probe::run(args),
         #[cfg(feature = "lab")]
+        Command::Doctor(args) => doctor::run(args),
+        #[cfg(feature = "lab")]
         Command::Report(args) => report::run(args),
         #[cfg(feature = "lab")]
         Command::Compare(args) => compare::run(args),
         #[cfg(feature = "lab")]
         Command::History(args) => history::run(args),
+        #[cfg(feature = "lab")]
+        Command::Guard(args) => guard::run(args),
+        #[cfg(feature = "lab")]
+        Command::Targets(args) => targets::run(args),
+        #[cfg(feature = "lab")]
+        Command::DelayRelay => delay_relay::run(),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),
     };

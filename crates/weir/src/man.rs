@@ -46,7 +46,8 @@ fn write_all(program: &Command, dir: &Path) -> Outcome {
     let failed =
         |error, file: &Path| Failure::run(format!("--dir: cannot write {}: {error}", file.display()));
     fs::create_dir_all(dir).map_err(|error| failed(error, dir))?;
-    for command in std::iter::once(program).chain(program.get_subcommands()) {
+    let shown = program.get_subcommands().filter(|command| !command.is_hide_set());
+    for command in std::iter::once(program).chain(shown) {
         let (name, text) = page(command).map_err(Failure::run)?;
         let file = dir.join(name);
         fs::write(&file, text).map_err(|error| failed(error, &file))?;

@@ -38,10 +38,5 @@ pub(crate) fn run(args: ReportArgs) -> Outcome {
         ("--junit", junit, reported.junit(args.fail_on.is_some())),
     ];
     outputs::tell(outcome.text, &texts)?;
-    let margin = outcome.results.plan.experiment.margin;
-    let regressions: Vec<String> = reported
-        .regressions()
-        .map(|one| format!("{}, {}: {}", one.metric, one.load, one.line(margin)))
-        .collect();
-    outputs::fail_on(&regressions, args.fail_on)
+    outputs::fail_on(&reported.regressions(), args.fail_on)
 }

@@ -2,6 +2,7 @@
 
 use crate::error::LabError;
 use crate::experiment::{CertificateKind, Tls, echo};
+use crate::net::{GATEWAY_ADDRESS, LOOPBACK_ADDRESS, ORIGIN_ADDRESS};
 use crate::template::Values;
 use aws_lc_rs::digest::{SHA256, digest};
 use std::fs;
@@ -10,8 +11,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use weir_tls::issue::{self, KeyKind};
 
-/// The names that the certificate is for: a target may verify either.
-const NAMES: [&str; 2] = ["localhost", "127.0.0.1"];
+/// The names that the certificate is for: a target may verify any.
+const NAMES: [&str; 4] = ["localhost", LOOPBACK_ADDRESS, GATEWAY_ADDRESS, ORIGIN_ADDRESS];
 
 /// `ca.pem`, `cert.pem`, `key.pem`, and the last two in one `identity.pem`, as some targets want them.
 pub(crate) fn issue_certificate(tls: &Tls, directory: &Path) -> Result<(), LabError> {
@@ -46,7 +47,9 @@ pub(super) fn values(weir: &Path, tls: &Tls) -> Values {
 pub(crate) fn sample_values(weir: &Path, tls: &Tls) -> Values {
     let names = [
         "dir",
+        "listen_address",
         "listen_port",
+        "upstream_address",
         "upstream_port",
         "cert",
         "key",

@@ -8,7 +8,9 @@ pub(crate) use material::{issue_certificate, sample_values};
 
 use crate::error::{ConfigError, LabError};
 use crate::experiment::{Conditions, Experiment};
+use crate::guard::Guard;
 use crate::interrupt::Interrupt;
+use crate::net::{Net, RelayPlace};
 use crate::network::free_ports;
 use crate::placement::{Placement, list};
 use crate::plan::{Cell, Targets};
@@ -38,6 +40,9 @@ pub(crate) struct ProcessExecutor {
     targets: Targets,
     allowed: Vec<usize>,
     interrupt: Interrupt,
+    guard: Guard,
+    /// Of what runs draw at random.
+    seed: u64,
     next_port: u16,
     /// What the targets' own checks said of their configurations.
     checked: BTreeMap<String, Result<(), String>>,
@@ -60,10 +65,23 @@ impl ProcessExecutor {
             fs::create_dir_all(path).map_err(LabError::file(path, "cannot be made"))?;
         }
         issue_certificate(&experiment.any_conditions()?.tls, &tls)?;
+        let guard = Guard::start(&weir)
+            .map_err(|source| LabError::System { action: "starting the guard of its processes", source })?;
         let next_port = std::process::id() as u16;
         let places = Places { weir, tls, shared };
         let checked = BTreeMap::new();
-        Ok(Self { places, store, work, targets, allowed, interrupt, next_port, checked })
+        Ok(Self {
+            places,
+            store,
+            work,
+            targets,
+            allowed,
+            interrupt,
+            guard,
+            seed: experiment.seed,
+            next_port,
+            checked,
+        })
     }
 
     /// Removes the working directories; what is worth keeping is stored elsewhere.
@@ -108,10 +126,28 @@ impl ProcessExecutor {
         checked.clone().map_err(|words| format!("target: its own check refuses its configuration: {words}"))
     }
 
-    fn values(&self, conditions: &Conditions, work: &Path, [origin_port, target_port]: [u16; 2]) -> Values {
+    /// The network of a run. A relay in it shares the core of the load engine, never the gateway's.
+    fn network(&self, request: &Request<'_>) -> Result<Net, LabError> {
+        let conditions = &request.conditions;
+        // Another one for each run, the same when the run is made again.
+        let id = request.run.id.bytes().map(u64::from);
+        let seed = id.fold(self.seed, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte));
+        let core = conditions.cores.load.last().copied().unwrap_or_default();
+        Net::set_up(&conditions.net, &RelayPlace { weir: &self.places.weir, core, seed })
+    }
+
+    fn values(
+        &self,
+        conditions: &Conditions,
+        net: &Net,
+        work: &Path,
+        [origin_port, target_port]: [u16; 2],
+    ) -> Values {
         material::values(&self.places.weir, &conditions.tls)
             .with("dir", work.display())
+            .with("listen_address", net.gateway_address())
             .with("listen_port", target_port)
+            .with("upstream_address", net.origin_address())
             .with("upstream_port", origin_port)
             .with("cert", self.places.tls_file("cert.pem"))
             .with("key", self.places.tls_file("key.pem"))
@@ -136,19 +172,26 @@ impl Executor for ProcessExecutor {
         let _ = fs::remove_dir_all(&work);
         fs::create_dir_all(&work).map_err(LabError::file(&work, "cannot be made"))?;
         let (origin_port, target_port) = self.ports()?;
-        let values = self.values(&request.conditions, &work, [origin_port, target_port]);
+        let net = self.network(&request)?;
+        let values = self.values(&request.conditions, &net, &work, [origin_port, target_port]);
         let chosen = chosen(&request.conditions, &target);
         let values = target.with_settings(&values, &chosen)?;
+        let gc_log = target.gc_log(&values)?;
         let prepared = self.prepare(&target, cell, &values, &work)?;
         let refused = prepared.as_ref().and_then(|prepared| self.check(cell, prepared, &work).err());
-        let mut running = Running::new(&work, &self.interrupt);
+        let mut running = Running::new(&work, &self.interrupt, &mut self.guard);
         let mut observation = Observation { failure: refused, ..Observation::default() };
         if observation.failure.is_none() {
             let (places, request, prepared) = (&self.places, &request, prepared.as_ref());
-            let task = Task { places, request, prepared, origin_port, target_port };
+            let (net, gc_log) = (&net, gc_log.as_ref());
+            let task = Task { places, request, prepared, gc_log, net, origin_port, target_port };
             observation.failure = running.measure(&task, &mut observation).err();
         }
         running.stop(&target, &mut observation);
+        match net.finish() {
+            Ok(report) => observation.net = Some(report),
+            Err(error) => drop(observation.failure.get_or_insert(error.to_string())),
+        }
         if self.interrupt.is_set() {
             return Err(LabError::Interrupted { directory: self.store.directory().to_owned() });
         }

@@ -4,13 +4,16 @@ use super::words::Places;
 use super::{LOAD_GRACE, STOP};
 use crate::busy::{Meter, groups};
 use crate::experiment::{Conditions, CoreSets};
+use crate::gc;
+use crate::guard::Guard;
 use crate::interrupt::Interrupt;
+use crate::net::{Net, Place};
 use crate::network::connections_to;
 use crate::process::{Process, Waited};
 use crate::run::{Observation, ProcessReport, Request};
 use crate::target::{Prepared, Target};
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use weir_load::result::{LoadResult, Role};
 
@@ -22,6 +25,9 @@ pub(super) struct Task<'a> {
     pub(super) places: &'a Places,
     pub(super) request: &'a Request<'a>,
     pub(super) prepared: Option<&'a Prepared>,
+    /// Where a JVM writes its collector's log.
+    pub(super) gc_log: Option<&'a PathBuf>,
+    pub(super) net: &'a Net,
     pub(super) origin_port: u16,
     pub(super) target_port: u16,
 }
@@ -30,6 +36,7 @@ pub(super) struct Task<'a> {
 pub(super) struct Running<'a> {
     pub(super) work: &'a Path,
     pub(super) interrupt: &'a Interrupt,
+    guard: &'a mut Guard,
     began: Instant,
     parts: Vec<Part>,
 }
@@ -43,26 +50,34 @@ struct Part {
 
 impl<'a> Running<'a> {
     /// None runs yet.
-    pub(super) fn new(work: &'a Path, interrupt: &'a Interrupt) -> Self {
-        Self { work, interrupt, began: Instant::now(), parts: Vec::new() }
+    pub(super) fn new(work: &'a Path, interrupt: &'a Interrupt, guard: &'a mut Guard) -> Self {
+        Self { work, interrupt, guard, began: Instant::now(), parts: Vec::new() }
     }
 
     /// The phases of a run. The text of an error is the reason why the run is invalid.
     pub(super) fn measure(&mut self, task: &Task<'_>, observation: &mut Observation) -> Result<(), String> {
-        let Task { places, request, prepared, origin_port, target_port } = *task;
+        let Task { places, request, prepared, net, origin_port, target_port, .. } = *task;
         let conditions = &request.conditions;
         let cores = &conditions.cores;
-        self.start("origin", places.origin(conditions, origin_port), &cores.origin)?;
+        let origin = format!("{}:{origin_port}", net.origin_address());
+        let command = [net.origin_prefix(), places.origin(conditions, &origin)].concat();
+        self.start("origin", command, &cores.origin)?;
         if let Some(prepared) = prepared {
-            self.start("target", prepared.command.clone(), &cores.gateway)?;
+            let command = [net.gateway_prefix(), prepared.command.clone()].concat();
+            self.start("target", command, &cores.gateway)?;
         }
-        self.ready("origin", &format!("127.0.0.1:{origin_port}"), ORIGIN_READY)?;
+        self.ready("origin", &origin, ORIGIN_READY, (net, Place::Origin))?;
         if let Some(prepared) = prepared {
-            self.ready("target", &prepared.ready, Duration::from_millis(prepared.ready_timeout_ms))?;
+            let timeout = Duration::from_millis(prepared.ready_timeout_ms);
+            self.ready("target", &prepared.ready, timeout, (net, Place::Gateway))?;
         }
-        let port = if prepared.is_some() { target_port } else { origin_port };
+        let authority = match prepared {
+            Some(_) => format!("{}:{target_port}", net.gateway_address()),
+            None => origin,
+        };
         if conditions.served_ms > 0 {
-            let command = places.load_before(conditions, port).map_err(|error| error.to_string())?;
+            let command = places.load_before(conditions, &authority).map_err(|error| error.to_string())?;
+            let command = [net.load_prefix(), command].concat();
             self.load("served before", command, conditions, conditions.served_ms)?;
         }
         let pid = |role| self.parts.iter().find(|part| part.role == role).map(|part| part.process.pid());
@@ -71,12 +86,17 @@ impl<'a> Running<'a> {
             roles.into_iter().filter_map(|(part, role)| Some((role, pid(part)?))).collect();
         let used = used_cores(cores);
         let meter = Meter::begin(&used, &pids.iter().map(|(_, pid)| *pid).collect::<Vec<_>>());
-        let command = places.load(request, port, &pids).map_err(|error| error.to_string())?;
+        let command = places.load(request, &authority, &pids).map_err(|error| error.to_string())?;
+        let command = [net.load_prefix(), command].concat();
         let result = self.load("load", command, conditions, request.warmup_ms + request.window_ms)?;
         let groups = groups(self.parts.iter().map(|part| &part.process));
         observation.foreign_cpu = meter.and_then(|meter| meter.foreign_share(&used, &groups));
         // Before the servers are stopped, and after the window: reading the table costs the machine something.
-        observation.upstream_connections = prepared.and_then(|_| connections_to(origin_port));
+        if prepared.is_some() {
+            let seen = net.inside(Place::Origin, || connections_to(origin_port));
+            observation.upstream_connections = seen.map_err(|error| error.to_string())?;
+        }
+        observation.gc = self.collected(task, &result)?;
         observation.load = Some(result);
         for role in ["target", "origin"] {
             if let Ok(part) = self.part(role)
@@ -86,6 +106,17 @@ impl<'a> Running<'a> {
             }
         }
         Ok(())
+    }
+
+    /// What a JVM's collector did in the window, and what it leaves in memory.
+    fn collected(&self, task: &Task<'_>, load: &LoadResult) -> Result<Option<gc::Report>, String> {
+        let (Some(log), Ok(target)) = (task.gc_log, self.part("target")) else { return Ok(None) };
+        let Some(begin) = load.window_boot_s.map(Duration::from_secs_f64) else { return Ok(None) };
+        let pid = target.process.pid();
+        let started = gc::process_start(pid)?;
+        gc::full_collection(pid)?;
+        let window = begin..begin + Duration::from_secs_f64(load.window_s);
+        gc::measure(log, started, window).map(Some)
     }
 
     /// Runs the load engine to its end, and reads its result.
@@ -117,6 +148,7 @@ impl<'a> Running<'a> {
     fn start(&mut self, role: &'static str, command: Vec<String>, cores: &[usize]) -> Result<(), String> {
         let process = Process::start(role, &command, cores, self.work)
             .map_err(|error| format!("{role}: {} cannot be started: {error}", command[0]))?;
+        self.guard.watch(process.pid());
         self.parts.push(Part { role, command, cores: cores.to_vec(), process });
         Ok(())
     }
@@ -125,10 +157,17 @@ impl<'a> Running<'a> {
         self.parts.iter().find(|part| part.role == role).ok_or_else(|| format!("{role}: not started"))
     }
 
-    fn ready(&self, role: &str, address: &str, timeout: Duration) -> Result<(), String> {
+    fn ready(
+        &self,
+        role: &str,
+        address: &str,
+        timeout: Duration,
+        (net, place): (&Net, Place),
+    ) -> Result<(), String> {
         let part = self.part(role)?;
-        part.process
-            .wait_ready(address, timeout, self.interrupt)
+        let wait = || part.process.wait_ready(address, timeout, self.interrupt);
+        net.inside(place, wait)
+            .map_err(|error| error.to_string())?
             .map_err(|error| format!("{role}: {error}: {}", last_line(&part.process.last_words())))
     }
 
@@ -139,7 +178,9 @@ impl<'a> Running<'a> {
             part.process.signal(stop(part.role).signal);
         }
         for part in &mut self.parts {
-            let exit = match part.process.finish(stop(part.role)) {
+            let finished = part.process.finish(stop(part.role));
+            self.guard.release(part.process.pid());
+            let exit = match finished {
                 Ok(exit) if exit.killed => {
                     format!("killed {} ms after it was asked to end", stop(part.role).timeout_ms)
                 }

@@ -26,10 +26,10 @@ impl Places {
     }
 
     /// The test server's words; the conditions' cores are those that there are.
-    pub(super) fn origin(&self, conditions: &Conditions, port: u16) -> Vec<String> {
+    pub(super) fn origin(&self, conditions: &Conditions, authority: &str) -> Vec<String> {
         let side = conditions.mode.origin();
         let mut command = self.weir("origin");
-        command.extend(["--listen".into(), format!("{}://127.0.0.1:{port}", side.scheme())]);
+        command.extend(["--listen".into(), format!("{}://{authority}", side.scheme())]);
         if side == Side::H1 {
             let files = ["--cert", "cert.pem", "--key", "key.pem"];
             command.extend(files.chunks(2).flat_map(|pair| [pair[0].to_owned(), self.tls_file(pair[1])]));
@@ -43,12 +43,12 @@ impl Places {
     pub(super) fn load(
         &self,
         request: &Request<'_>,
-        port: u16,
+        authority: &str,
         pids: &[(Role, u32)],
     ) -> Result<Vec<String>, LabError> {
         let conditions = &request.conditions;
         let phases = Phases { warmup_ms: request.warmup_ms, window_ms: request.window_ms };
-        let mut command = self.load_but_flags(conditions, port, &phases)?;
+        let mut command = self.load_but_flags(conditions, authority, &phases)?;
         if let Some(rate) = request.rate {
             command.extend(["--rate".to_owned(), rate.to_string()]);
         }
@@ -65,9 +65,13 @@ impl Places {
     }
 
     /// Those for the load that the processes serve before: as fast as they can.
-    pub(super) fn load_before(&self, conditions: &Conditions, port: u16) -> Result<Vec<String>, LabError> {
+    pub(super) fn load_before(
+        &self,
+        conditions: &Conditions,
+        authority: &str,
+    ) -> Result<Vec<String>, LabError> {
         let phases = Phases { warmup_ms: 0, window_ms: conditions.served_ms };
-        let mut command = self.load_but_flags(conditions, port, &phases)?;
+        let mut command = self.load_but_flags(conditions, authority, &phases)?;
         command.extend(["--json".into(), "-".into()]);
         command.extend(flags(conditions, Load::Saturated, Stage::Calibration)?);
         Ok(command)
@@ -76,13 +80,13 @@ impl Places {
     fn load_but_flags(
         &self,
         conditions: &Conditions,
-        port: u16,
+        authority: &str,
         phases: &Phases,
     ) -> Result<Vec<String>, LabError> {
         let mut command = self.weir("load");
         let mut add = |words: &[&str]| command.extend(words.iter().map(|word| (*word).to_owned()));
         let cores = &conditions.cores.load;
-        add(&[&conditions.load_url(&format!("127.0.0.1:{port}"))]);
+        add(&[&conditions.load_url(authority)]);
         add(&["-c", &conditions.connections.to_string()]);
         add(&["-d", &format!("{}ms", phases.window_ms), "--warmup", &format!("{}ms", phases.warmup_ms)]);
         add(&["-t", &cores.len().to_string(), "--cores", &list(cores)]);
@@ -93,6 +97,9 @@ impl Places {
             if conditions.framing == Framing::Chunked {
                 add(&["--chunked"]);
             }
+        }
+        if conditions.error_budget > 0.0 {
+            add(&["--error-budget", &conditions.error_budget_percent().to_string()]);
         }
         if conditions.is_tls() {
             let tls = &conditions.tls;
@@ -146,7 +153,7 @@ mod tests {
         let conditions = experiment.conditions(&run.cell).expect("is a cell of it");
         let request = Request::new(&run, conditions, (load == Load::EqualRate).then_some(500.0));
         let pids = [(Role::Gateway, 7), (Role::Origin, 8)];
-        let command = places.load(&request, 4430, &pids).expect("are words").join(" ");
+        let command = places.load(&request, "127.0.0.1:4430", &pids).expect("are words").join(" ");
         command.replace(&shared.path().display().to_string(), "")
     }
 
@@ -196,14 +203,32 @@ mod tests {
     }
 
     #[test]
+    fn the_error_budget_is_told_in_percent() {
+        for (share, words) in [
+            (0.0, ""),
+            (0.007, " --error-budget 0.7 "),
+            (0.5, " --error-budget 50 "),
+            (1e-9, " --error-budget 0.0000001 "),
+        ] {
+            let command = load_command(Mode::H1cH1c, Load::Saturated, |experiment| {
+                experiment.set_constant("error_budget", share.into());
+            });
+            assert_eq!(command.contains("--error-budget"), !words.is_empty(), "{command}");
+            assert!(command.contains(words), "{command}");
+        }
+    }
+
+    #[test]
     fn what_is_served_before_is_served_as_fast_as_it_can_be() {
         let mut experiment = experiment();
         experiment.set_constant("served_ms", 700.into());
         flag(&mut experiment, "arrivals", "poisson");
         let conditions = experiment.conditions(&record(Mode::H1cH1c, Load::EqualRate).run.cell);
         let (_shared, places) = places();
-        let words =
-            places.load_before(&conditions.expect("is a cell of it"), 80).expect("are words").join(" ");
+        let words = places
+            .load_before(&conditions.expect("is a cell of it"), "127.0.0.1:80")
+            .expect("are words")
+            .join(" ");
         assert!(words.contains(" -d 700ms --warmup 0ms ") && !words.contains("--rate"), "{words}");
         assert!(!words.contains("poisson"), "{words}");
     }

@@ -20,13 +20,10 @@ pub(super) fn all(experiment: &Experiment, wrong: &impl Blame) -> Result<(), Con
     all_but_claims(experiment, wrong)?;
     experiment.claims.iter().try_for_each(|claim| check_claim(experiment, claim, wrong))?;
     for (index, compare) in experiment.compare.iter().enumerate() {
-        let selector = Selector::from([(compare.factor.clone(), compare.baseline.clone())]);
+        let selector = Selector::from_iter([(compare.factor.clone(), compare.baseline.clone())]);
         let place = format!("compare.{index}");
-        if compare.factor == "target" || factor::is_setting(&compare.factor) {
-            let message = "the targets are compared with `baseline`: allowed is another factor";
-            return Err(wrong(&place, message.into()));
-        }
         check_selector(experiment, &selector, &place, wrong)?;
+        check_selector(experiment, &compare.cell, &format!("{place}.cell"), wrong)?;
     }
     Ok(())
 }
@@ -107,7 +104,11 @@ fn in_range<T: PartialOrd + Display>(
     Err(wrong(key, format!("{value}: allowed is {} to {}", range.start(), range.end())))
 }
 
-/// One value by itself, amid others that are right.
+/// Whether a key takes such a value, amid others that are right.
+pub(super) fn takes(key: &str, value: &Value) -> bool {
+    check_leaf(key, value, &|key: &str, message| ConfigError::new(key, message)).is_ok()
+}
+
 fn check_leaf(key: &str, value: &Value, wrong: &impl Blame) -> Result<(), ConfigError> {
     if key == "target" {
         return match value.is_str() {
@@ -206,7 +207,7 @@ fn check_selector(
     place: &str,
     wrong: &impl Blame,
 ) -> Result<(), ConfigError> {
-    for (key, level) in selector {
+    for (key, level) in selector.iter() {
         let levels = experiment.levels(key);
         if levels.is_empty() {
             let known: Vec<&str> = experiment.factors.iter().map(|factor| factor.key.as_str()).collect();

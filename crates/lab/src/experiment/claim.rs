@@ -1,13 +1,47 @@
 //! What an experiment sets out to check: statements of a study as predicates on named cells, and comparisons.
 
 use super::Level;
+use super::factor::{canonical, leaves};
 use crate::metric::Metric;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use toml::Table;
 
 /// Levels by their factors: what a cell must have to be meant.
-pub type Selector = BTreeMap<String, Level>;
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Selector(BTreeMap<String, Level>);
+
+impl Selector {
+    /// The level of a factor, if it says one.
+    pub fn get(&self, key: &str) -> Option<&Level> {
+        self.0.get(key)
+    }
+
+    /// Each factor with its level.
+    pub fn iter(&self) -> impl Iterator<Item = (&String, &Level)> {
+        self.0.iter()
+    }
+
+    /// Whether it says nothing.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl FromIterator<(String, Level)> for Selector {
+    fn from_iter<I: IntoIterator<Item = (String, Level)>>(levels: I) -> Self {
+        let levels = levels.into_iter().map(|(key, level)| (canonical(&key).to_owned(), level));
+        Self(levels.collect())
+    }
+}
+
+impl<'de> Deserialize<'de> for Selector {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let table = Table::deserialize(deserializer)?;
+        Ok(leaves(&table).into_iter().map(|(key, value)| (key, Level::of(value))).collect())
+    }
+}
 
 /// A statement and the predicate that checks it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,6 +85,9 @@ pub struct Compare {
     pub factor: String,
     /// The level that is the denominator.
     pub baseline: Level,
+    /// Which cells are compared: all that have these levels.
+    #[serde(default)]
+    pub cell: Selector,
 }
 
 /// What a value must be: `< 1`, `<= 1`, `> 1`, `>= 1`, or `0.97 .. 1.03`.

@@ -2,6 +2,7 @@
 
 use super::{Load, Mode, Side, Tls};
 use crate::experiment::load_table::{self, LoadWords, Wrong};
+use crate::net::{Network, Unfit};
 use crate::plan::Stage;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -48,6 +49,9 @@ pub struct Conditions {
     /// Which cores each process may use.
     #[serde(default)]
     pub cores: CoreSets,
+    /// What joins the processes.
+    #[serde(default)]
+    pub net: Network,
     /// Further flags of `weir load`; the paths in it are absolute.
     #[serde(default)]
     pub load: toml::Table,
@@ -154,6 +158,7 @@ impl Conditions {
                 range(key, *core as u64, 0..=1023)?;
             }
         }
+        self.net.check().map_err(|Unfit { key, message }| Wrong::at(&format!("net.{key}"), message))?;
         self.check_request()?;
         self.load_options().map(|_| ())
     }
@@ -212,6 +217,12 @@ impl Conditions {
             Stage::Calibration => self.calibration_ms,
             Stage::Block(_) => self.window_ms,
         }
+    }
+
+    /// The error budget in percent, as the load engine takes it. The point is moved in the text: 100 times 0.007 is not
+    /// quite 0.7.
+    pub(crate) fn error_budget_percent(&self) -> f64 {
+        format!("{}e2", self.error_budget).parse().unwrap_or(100.0 * self.error_budget)
     }
 
     /// Whether the client's side is TLS.

@@ -2,7 +2,7 @@
 
 use super::check::{self, Blame};
 use super::factor::{self, canonical};
-use super::{Claim, Compare, Experiment, Level, Precision, Selector, Stop, load_table};
+use super::{Claim, Compare, Experiment, Level, Precision, Stop, load_table};
 use crate::error::ConfigError;
 use crate::options::RunOptions;
 use serde::{Deserialize, Serialize};
@@ -184,10 +184,11 @@ impl Document {
                 ));
             }
         };
-        let claims = self.claims.iter().cloned().map(canonical_claim).collect();
+        let claims = self.claims.clone();
         let of_compare = |compare: &Compare| Compare {
             factor: canonical(&compare.factor).to_owned(),
             baseline: compare.baseline.clone(),
+            cell: compare.cell.clone(),
         };
         Ok(Experiment {
             name,
@@ -209,13 +210,6 @@ impl Document {
             quick: options.quick,
         })
     }
-}
-
-fn canonical_claim(claim: Claim) -> Claim {
-    let keys = |selector: Selector| -> Selector {
-        selector.into_iter().map(|(key, level)| (canonical(&key).to_owned(), level)).collect()
-    };
-    Claim { cell: keys(claim.cell), against: claim.against.map(keys), ..claim }
 }
 
 impl Quick {
@@ -257,9 +251,9 @@ impl Quick {
 fn with_settings(text: &str, options: &RunOptions) -> Result<Document, ConfigError> {
     let mut table: Table =
         toml::from_str(text).map_err(|error| ConfigError::toml(options.file.display(), text, &error))?;
-    for (key, value) in &options.set {
-        let source = format!("--set {key}={value}");
-        let value = parse_value(value);
+    for (key, words) in &options.set {
+        let source = format!("--set {key}={words}");
+        let value = parse_value(words);
         if SETTABLE.contains(&key.as_str()) {
             // The keys that exclude each other: setting one takes the others' place.
             if STOPS.contains(&key.as_str()) {
@@ -267,7 +261,7 @@ fn with_settings(text: &str, options: &RunOptions) -> Result<Document, ConfigErr
             }
             table.insert(key.clone(), value);
         } else {
-            set_condition(&mut table, key, value);
+            set_condition(&mut table, key, meant(canonical(key), value, words));
         }
         // One at a time, so that a wrong value is blamed on the option that brought it.
         if let Err(error) = table.clone().try_into::<Document>() {
@@ -290,6 +284,15 @@ fn set_condition(table: &mut Table, key: &str, value: Value) {
         if is_here {
             factor::insert(inner, key, value.clone());
         }
+    }
+}
+
+/// `tls.version=1.2` is a number in TOML, but no number is meant.
+fn meant(key: &str, value: Value, text: &str) -> Value {
+    let word = Value::from(text);
+    match !value.is_array() && !check::takes(key, &value) && check::takes(key, &word) {
+        true => word,
+        false => value,
     }
 }
 

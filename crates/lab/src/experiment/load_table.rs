@@ -11,13 +11,15 @@ use toml::{Table, Value};
 use weir_load::{LoadArgs, Options};
 
 /// Flags that the lab sets by itself, and what it takes them from.
-const SET_ELSEWHERE: [(&[&str], &str); 12] = [
+const SET_ELSEWHERE: [(&[&str], &str); 14] = [
     (&["url", "urls"], "`mode`, `request`, `bytes` and the target"),
     (&["weights"], "the file of `requests`, where each has its own"),
     (&["resolve", "connect-to", "unix-socket"], "the target: load goes nowhere else"),
     (&["connections"], "`connections`"),
     (&["duration"], "`window_ms`"),
     (&["warmup"], "`warmup_ms`"),
+    (&["chunked"], "`framing`"),
+    (&["error-budget"], "`error_budget`"),
     (&["workers", "cores"], "`cores.load`"),
     (&["rate"], "`load_model`, with `rate` or `rate_share`"),
     (&["tls", "suite", "group"], "`tls.version`, `tls.suite`, `tls.group`"),
@@ -321,6 +323,9 @@ mod tests {
             ("suite = 'aes128-gcm-sha256'", "`tls.version`, `tls.suite`, `tls.group`"),
             ("group = 'x25519'", "`tls.version`, `tls.suite`, `tls.group`"),
             ("cacert = 'ca.pem'", "`tls.certificate`"),
+            ("chunked = true", "`framing`"),
+            ("error-budget = 0.1", "`error_budget`"),
+            ("error_budget = 0.1", "`error_budget`"),
             ("weights = [1]", "the file of `requests`"),
             ("pid = 1", "the lab"),
             ("json = 'x'", "the lab"),

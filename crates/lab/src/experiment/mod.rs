@@ -168,6 +168,21 @@ impl Experiment {
         self.under(self.combinations().first().map_or(&[], Vec::as_slice))
     }
 
+    /// Whether each target that is here can be reached through the network.
+    pub(crate) fn check_network(&self, targets: &Targets) -> Result<(), ConfigError> {
+        let on_loopback = targets.present.values().find(|target| !target.listens_anywhere());
+        match on_loopback.filter(|_| self.levels("net.kind").contains(&Level::new("veth"))) {
+            Some(target) => {
+                let message = format!("`veth`: target `{}` listens on loopback alone", target.name);
+                Err(ConfigError::new(
+                    "net.kind",
+                    format!("{message}: allowed is `loopback`, or other targets"),
+                ))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Whether each setting is one of some target that is here, and each of its levels allowed there.
     pub(crate) fn check_settings(&self, targets: &Targets) -> Result<(), ConfigError> {
         let constants = self.constants.get("settings").and_then(Value::as_table);

@@ -194,7 +194,7 @@ fn settings_of_the_command_line_replace_those_of_the_file() {
     let one = parse(TEXT, &set(&[("mode", "h1-h1c"), ("users", "[5]")])).expect("parses");
     assert_eq!((one.modes(), one.levels("connections")), (vec![Mode::H1H1c], vec![Level::new(5)]));
 
-    let old = set(&[("tls.version", "\"1.2\""), ("tls.suite", "ecdhe-ecdsa-aes256-gcm-sha384")]);
+    let old = set(&[("tls.version", "1.2"), ("tls.suite", "ecdhe-ecdsa-aes256-gcm-sha384")]);
     let old = conditions(&parse(TEXT, &old).expect("TLS 1.2 can be set as well")).tls;
     let expected = (TlsVersion::V1_2, "ECDHE-ECDSA-AES256-GCM-SHA384");
     assert_eq!((old.version, old.suite.openssl_12()), expected);
@@ -268,6 +268,7 @@ fn comparisons_are_of_factors_that_there_are() {
     assert_eq!(parse("factor = 'mode'\nbaseline = 'h1c-h1c'\n").expect("is read").compare.len(), 1);
     let error = parse("factor = 'mode'\nbaseline = 'h1'\n").expect_err("is refused");
     assert_eq!(error, "e.toml:28: compare.0: mode: `h1`: allowed are h1c, h1c-h1c, h1-h1c");
-    let error = parse("factor = 'target'\nbaseline = 'fast'\n").expect_err("is refused");
-    assert!(error.contains("the targets are compared with `baseline`"), "{error}");
+    let error =
+        parse("factor = 'mode'\nbaseline = 'h1c'\ncell = { target = 'x' }\n").expect_err("is refused");
+    assert_eq!(error, "e.toml:31: compare.0.cell: target: `x`: allowed are direct, fast, slow");
 }

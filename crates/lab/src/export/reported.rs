@@ -140,14 +140,7 @@ impl Reported<'_> {
                 Verdict::Undecided => Outcome::Skipped(words.clone()),
                 Verdict::Different | Verdict::Equivalent => Outcome::Passed,
             };
-            let name = format!(
-                "{} vs {}: {}, {}, {}",
-                one.target,
-                one.baseline,
-                one.metric,
-                one.load,
-                where_it_is(one)
-            );
+            let name = title(one);
             cases.push(Case {
                 class: "comparison",
                 name,
@@ -158,9 +151,12 @@ impl Reported<'_> {
         junit::render(&plan.experiment.name, &cases)
     }
 
-    /// The comparisons with the baseline that are different for the worse.
-    pub fn regressions(&self) -> impl Iterator<Item = &Comparison> {
-        self.with_baseline().filter(|one| one.is_worse())
+    /// The comparisons with the baseline that are different for the worse, a line for each.
+    pub fn regressions(&self) -> Vec<String> {
+        let margin = self.0.plan.experiment.margin;
+        let line =
+            |one: &Comparison| format!("{}: {} {}", title(one), one.ratio_text(), one.verdict_text(margin));
+        self.with_baseline().filter(|one| one.is_worse()).map(line).collect()
     }
 
     fn with_baseline(&self) -> impl Iterator<Item = &Comparison> {
@@ -307,11 +303,12 @@ fn words(factors: &BTreeMap<String, Level>) -> String {
     factors.iter().map(|(key, level)| format!("{key}={level}")).collect::<Vec<_>>().join(";")
 }
 
+/// What is compared, and where.
+fn title(one: &Comparison) -> String {
+    format!("{}, {}, {}: {} vs {}", one.metric, one.load, where_it_is(one), one.target, one.baseline)
+}
+
 /// `h1-h1c, 64 connections, 1000 bytes, delay_ms 30`.
 fn where_it_is(one: &Comparison) -> String {
-    let mut text = format!("{}, {} connections, {} bytes", one.mode, one.connections, one.bytes);
-    for (key, level) in &one.factors {
-        text.push_str(&format!(", {key} {level}"));
-    }
-    text
+    format!("{}, {}", one.mode, one.group())
 }

@@ -1,13 +1,106 @@
 //! A target's own check of its configuration.
 
+use super::find::look;
+use super::list::names;
+use super::{SAMPLE_TLS, Stop, StopSignal, Target, samples};
+use crate::error::LabError;
+use crate::executor::issue_certificate;
 use crate::interrupt::Interrupt;
+use crate::network::free_ports;
 use crate::process::{Process, Waited, allowed_cores};
-use crate::target::{Stop, StopSignal};
+use crate::template::Values;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 /// How long a check may take: a JVM on a busy machine needs some seconds.
 const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Whether a target accepted its configuration; the error is what it said.
+type Accepted = Result<(), String>;
+
+/// What targets said about their configurations.
+#[derive(Clone, Debug, Default)]
+pub struct Checks {
+    /// One line for each mode of each target, or why a target was not asked.
+    pub text: String,
+    /// Configurations that were refused, and targets asked for by name that are absent.
+    pub failed: u32,
+}
+
+/// Renders each mode of the targets named, or of all that are in `directory`, with a certificate of its own and lets the
+/// target's own check judge it.
+///
+/// # Errors
+/// An unknown target, a wrong description or template; a certificate, a port or a directory that is not to be had.
+pub fn check(directory: &Path, wanted: &[String]) -> Result<Checks, LabError> {
+    let all = names(directory)?;
+    let values = samples()?;
+    let mut checks = Checks::default();
+    let chosen = if wanted.is_empty() { &all } else { wanted };
+    let width = chosen.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    for name in chosen {
+        let (target, absent) = look(directory, name, &values)?;
+        let mut say = |words: &str| _ = writeln!(checks.text, "{name:width$}  {words}");
+        match absent {
+            Some(why) => {
+                say(&format!("absent: {why}"));
+                checks.failed += u32::from(!wanted.is_empty());
+            }
+            None if target.description.check.is_none() => say("has no check of its own"),
+            None => {
+                for (mode, outcome) in each_mode(&target, &values)? {
+                    match outcome {
+                        Ok(()) => say(&format!("{mode:7}  accepted")),
+                        Err(words) => {
+                            say(&format!("{mode:7}  refused: {words}"));
+                            checks.failed += 1;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    Ok(checks)
+}
+
+/// What the target says to each of its modes.
+fn each_mode(target: &Target, values: &Values) -> Result<Vec<(String, Accepted)>, LabError> {
+    let system = |action| move |source| LabError::System { action, source };
+    let place = tempfile::tempdir().map_err(system("making a temporary directory"))?;
+    issue_certificate(&SAMPLE_TLS, place.path())?;
+    let pem = |name: &str| place.path().join(name).display().to_string();
+    let mut outcomes = Vec::new();
+    for &mode in &target.modes {
+        let work = place.path().join(mode.to_string());
+        fs::create_dir(&work).map_err(LabError::file(&work, "cannot be made"))?;
+        // A check may bind its listener, so the ports are real.
+        let ports = free_ports(2, std::process::id() as u16).map_err(system("looking for free ports"))?;
+        let values = values
+            .clone()
+            .with("dir", work.display())
+            .with("listen_port", ports[0])
+            .with("upstream_port", ports[1])
+            .with("cert", pem("cert.pem"))
+            .with("key", pem("key.pem"))
+            .with("identity", pem("identity.pem"))
+            .with("ca", pem("ca.pem"))
+            .with("workers", 1)
+            .with("connections", 64);
+        let values = target.with_settings(&values, &BTreeMap::new())?;
+        let Some(prepared) = target.prepare(mode, &values)? else { continue };
+        for (name, text) in &prepared.files {
+            let path = work.join(name);
+            fs::write(&path, text).map_err(LabError::file(path, "cannot be written"))?;
+        }
+        if let Some(command) = &prepared.check {
+            outcomes.push((mode.to_string(), run_check(command, &work)));
+        }
+    }
+    Ok(outcomes)
+}
 
 /// Runs a target's check in the directory that holds its rendered files. The error is what it said last.
 pub fn run_check(command: &[String], directory: &Path) -> Result<(), String> {

@@ -3,20 +3,25 @@
 mod check;
 mod description;
 mod find;
+mod install;
+mod list;
 mod setting;
 
-pub use check::run_check;
+pub use check::{Checks, check, run_check};
 pub use find::find;
+pub use install::install;
+pub use list::{List, list};
 pub use setting::Setting;
 
 use crate::error::{ConfigError, LabError};
-use crate::experiment::Mode;
+use crate::executor::{sample_values, this_program};
+use crate::experiment::{CertificateKind, Group, Mode, Suite, Tls, TlsVersion};
 use crate::template::Values;
 use description::{Description, FILE};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use toml::Value;
 
 /// How a target is ended.
@@ -128,6 +133,11 @@ impl Target {
         Ok(values)
     }
 
+    /// Whether it can be told on which address to listen, as a network of its own needs.
+    pub fn listens_anywhere(&self) -> bool {
+        self.description.ready.as_ref().is_none_or(|ready| ready.connect.contains("{{listen_address}}"))
+    }
+
     /// Renders what a run in `mode` needs; `None` when the target is no process. A setting without a value has its default.
     pub fn prepare(&self, mode: Mode, values: &Values) -> Result<Option<Prepared>, LabError> {
         let description = &self.description;
@@ -185,6 +195,20 @@ impl Target {
     fn with_own(&self, values: &Values) -> Values {
         values.clone().with("installed", self.installed.display())
     }
+}
+
+/// The TLS of a target that is looked at outside an experiment.
+const SAMPLE_TLS: Tls = Tls {
+    version: TlsVersion::V1_3,
+    suite: Suite::Aes128GcmSha256,
+    group: Group::X25519,
+    certificate: CertificateKind::EcdsaP256,
+    tickets: 2,
+};
+
+/// A value of every name, outside an experiment.
+fn samples() -> Result<Values, LabError> {
+    Ok(sample_values(&this_program()?, &SAMPLE_TLS))
 }
 
 /// A list for a message.

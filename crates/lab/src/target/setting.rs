@@ -21,7 +21,8 @@ impl Setting {
     /// Whether an experiment may give this value. The error names it and what is allowed.
     pub fn check(&self, value: &Value) -> Result<(), String> {
         let fits = match self.values.as_slice() {
-            [] => value.same_type(&self.default),
+            // A number may be given where the default is words about the run, such as "{{connections}}".
+            [] => value.same_type(&self.default) || (value.is_integer() && self.default.is_str()),
             allowed => allowed.contains(value),
         };
         if fits { Ok(()) } else { Err(format!("`{value}`: allowed {}", self.allowed())) }
@@ -30,6 +31,7 @@ impl Setting {
     /// What is allowed, in words: "are 50, 100" or "is any integer".
     pub fn allowed(&self) -> String {
         match self.values.as_slice() {
+            [] if self.default.is_str() => "is any string or integer".into(),
             [] => format!("is any {}", self.default.type_str()),
             values => format!("are {}", words(values)),
         }
@@ -82,7 +84,8 @@ mod tests {
     fn without_a_list_the_type_counts() {
         let heap = setting("default = '1g'");
         assert_eq!(heap.check(&"512m".into()), Ok(()));
-        assert_eq!(heap.check(&512.into()), Err("`512`: allowed is any string".into()));
+        assert_eq!(heap.check(&512.into()), Ok(()));
+        assert_eq!(heap.check(&true.into()), Err("`true`: allowed is any string or integer".into()));
         assert_eq!(setting("default = 1").check(&1.5.into()), Err("`1.5`: allowed is any integer".into()));
     }
 

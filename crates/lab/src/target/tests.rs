@@ -5,6 +5,7 @@ use crate::experiment::Experiment;
 use crate::plan::Targets;
 use crate::testing::experiment;
 use std::fs;
+use std::path::Path;
 
 /// The second form's keys, before the tables of [`GATEWAY`].
 const SETTINGS: &str = "[settings.pool]
@@ -97,9 +98,8 @@ fn what_cannot_run_here_is_absent_and_says_why() {
         why("files", "requires = ['sh', 'no-such', '/no/such']\nabsent = 'ask Bob'\nfiles"),
         "no-such is not on the PATH, /no/such is not there; ask Bob"
     );
-    let scripted =
-        format!("requires = '{{{{installed}}}}/no'\ninstall = {{ script = 'i.sh', takes = '1 s' }}\nfiles");
-    let scripted = why("files", &scripted);
+    let scripted = "requires = '{{installed}}/no'\ninstall = { script = 'i.sh', takes = '1 s' }\nfiles";
+    let scripted = why("files", scripted);
     assert!(
         scripted.ends_with("/fast/no is not there; get it with `weir targets install fast`"),
         "{scripted}"
@@ -247,6 +247,12 @@ fn the_experiments_and_targets_of_this_repository_are_right() {
         let targets =
             find(&names, &experiment.targets_directory(&file), &values).expect("the targets are right");
         assert_eq!(targets.present.len() + targets.absent.len(), names.len());
-        assert!(targets.present.contains_key("direct") && targets.absent.contains_key("weir"));
+        for name in names {
+            match name.as_str() {
+                "direct" => assert!(targets.present.contains_key(&name)),
+                "weir" | "floor" => assert!(targets.absent.contains_key(&name)),
+                _ => {}
+            }
+        }
     }
 }

@@ -89,11 +89,15 @@ impl Page {
 
     fn errors(&mut self, result: &LoadResult) {
         let total: u64 = result.errors.values().sum();
-        if total == 0 {
-            self.row("errors", "none");
-        } else {
-            self.row("errors", &format!("{}, {} of what ended", count(total), percent(result.error_ratio)));
-        }
+        let seen = match total {
+            0 => "none".to_string(),
+            total => format!("{}, {} of what ended", count(total), percent(result.error_ratio)),
+        };
+        let allowed = match result.asked.error_budget_percent {
+            0.0 => String::new(),
+            budget => format!("; up to {budget} % may go without an answer"),
+        };
+        self.row("errors", &format!("{seen}{allowed}"));
         let example = |class: &String| {
             result.error_examples.get(class).map_or(String::new(), |text| format!(": {text}"))
         };

@@ -161,6 +161,7 @@ fn asked(options: &Options) -> Asked {
         cores: options.cores.as_ref().map_or(Vec::new(), |cores| cores.0.clone()),
         rate: options.schedule.rate(),
         seed: options.seed,
+        error_budget_percent: options.error_budget,
         mix: options.requests.len() as u32,
         requests_per_connection: match options.policy.per_connection {
             PerConnection::Unlimited => "keep-alive".into(),

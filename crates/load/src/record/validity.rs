@@ -1,15 +1,20 @@
 //! Whether a run may stand beside others.
 
+use crate::check::ErrorClass;
 use crate::options::Options;
 use crate::result::{LoadResult, Negotiated, Pacer};
 
 /// `valid`, or `invalid: ` and the reasons. `lost` says what of the servers could not be accounted.
 pub(crate) fn of(result: &LoadResult, options: &Options, lost: &[String]) -> String {
     let mut reasons = Vec::new();
-    if !result.errors.is_empty() {
+    if exceeds_budget(result, options.error_budget) {
         let errors: Vec<String> =
             result.errors.iter().map(|(class, count)| format!("{count} {class}")).collect();
-        reasons.push(format!("errors ({})", errors.join(", ")));
+        let allowed = match options.error_budget {
+            0.0 => String::new(),
+            percent => format!("; allowed: {percent} % without an answer"),
+        };
+        reasons.push(format!("errors ({}{allowed})", errors.join(", ")));
     }
     if result.requests == 0 {
         reasons.push("no request was answered rightly within the window".to_string());
@@ -18,6 +23,18 @@ pub(crate) fn of(result: &LoadResult, options: &Options, lost: &[String]) -> Str
     reasons.extend(negotiation(result, options).map(|reason| format!("negotiated ({reason})")));
     reasons.extend(lost.iter().cloned());
     if reasons.is_empty() { "valid".to_string() } else { format!("invalid: {}", reasons.join("; ")) }
+}
+
+/// Whether a run has more errors than a budget allows: the share of all requests that ended, in percent, that may have
+/// gone without an answer. It covers neither wrong answers nor missing connections ([`ErrorClass::is_budgeted`]).
+pub fn exceeds_budget(result: &LoadResult, percent: f64) -> bool {
+    let covered = |class: &str| ErrorClass::of_name(class).is_some_and(ErrorClass::is_budgeted);
+    let errors: u64 = result.errors.values().sum();
+    let allowed = percent / 100.0 * (result.requests + errors) as f64;
+    // 7 of 1000 are within 0.7 %, which no binary fraction is.
+    let rounding = 1e-9 * allowed;
+    errors as f64 > allowed + rounding
+        || result.errors.iter().any(|(class, count)| *count > 0 && !covered(class))
 }
 
 fn pacing(pacer: &Pacer, result: &LoadResult) -> Vec<String> {
@@ -88,8 +105,37 @@ mod tests {
         let errors = [("reset".to_string(), 2), ("status".to_string(), 1)];
         assert_eq!(judged(|r, _| r.errors = errors.into()), "invalid: errors (2 reset, 1 status)");
         assert!(judged(|r, _| r.requests = 0).contains("no request"));
+        let budgeted = judged(|r, o| {
+            (r.requests, o.error_budget) = (999, 0.05);
+            r.errors = [("reset".to_string(), 1)].into();
+        });
+        assert_eq!(budgeted, "invalid: errors (1 reset; allowed: 0.05 % without an answer)");
         let options = Options::new("http://127.0.0.1/".parse().unwrap());
         assert!(of(&sample(), &options, &["process 7 ended".into()]).contains("process 7 ended"));
+    }
+
+    #[test]
+    fn a_budget_covers_a_share_of_requests_without_an_answer_alone() {
+        for (errors, requests, percent, exceeds) in [
+            (&[][..], 1000, 0.0, false),
+            (&[("timeout", 1)], 999_999, 0.0, true),
+            (&[("timeout", 7)], 993, 0.7, false),
+            (&[("timeout", 3), ("reset", 4)], 993, 0.7, false),
+            (&[("timeout", 8)], 992, 0.7, true),
+            (&[("timeout", 7)], 992, 0.7, true),
+            (&[("timeout", 5), ("connect", 5)], 0, 100.0, false),
+            (&[("status", 1)], 999_999, 50.0, true),
+            (&[("length", 1)], 999_999, 50.0, true),
+            (&[("digest", 1)], 999_999, 50.0, true),
+            (&[("malformed", 1)], 999_999, 50.0, true),
+            (&[("missing_connections", 1)], 999_999, 50.0, true),
+            (&[("no such class", 1)], 999_999, 50.0, true),
+            (&[("status", 0), ("reset", 1)], 999_999, 50.0, false),
+        ] {
+            let errors = errors.iter().map(|(class, count)| ((*class).to_string(), *count)).collect();
+            let result = LoadResult { requests, errors, ..LoadResult::default() };
+            assert_eq!(exceeds_budget(&result, percent), exceeds, "{:?} {percent} %", result.errors);
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::{check_field, check_method};
 use crate::check::Expect;
 use crate::digest::sha256;
-use crate::options::RequestOptions;
+use crate::options::{CHUNKS, DEFAULT_CHUNK, RequestOptions};
 use crate::target::{WEIGHTS, misplaced};
 use crate::usage::{Usage, size};
 use base64::Engine as _;
@@ -31,6 +31,7 @@ const MOST_REQUESTS: usize = 100_000;
 /// | `body` | the body, as a string | no body |
 /// | `body_base64` | the body, as base64 (RFC 4648 section 4) | no body |
 /// | `body_size` | the body's length, in bytes or such as `"64KiB"`; what it holds is of no matter | no body |
+/// | `chunked` | `true` or the size of a chunk: the body is sent in chunks, of 16 KiB or of that size | by length |
 /// | `weight` | how often it comes compared with the others, 1 to 1000000 | 1 |
 /// | `expect` | object: `status` (200 to 999), `length` (bytes of the body), `sha256` (64 digits) | any 2xx |
 ///
@@ -113,6 +114,12 @@ impl Reader<'_> {
                     return refused(self, "one of body, body_base64 and body_size");
                 }
                 ("body" | "body_base64" | "body_size", _) => request.body = Some(self.body(&key, &value)?),
+                ("chunked", Json::Flag(false)) => {}
+                ("chunked", Json::Flag(true)) => request.chunk = Some(DEFAULT_CHUNK),
+                ("chunked", size) => match size.size().filter(|size| CHUNKS.contains(size)) {
+                    None => return refused(self, "true, false or the size of a chunk: 1 to 1GiB"),
+                    size => request.chunk = size,
+                },
                 ("weight", Json::Number(weight)) if within_weights(*weight) => {
                     request.weight = *weight as u32;
                 }
@@ -124,6 +131,9 @@ impl Reader<'_> {
         }
         if request.path.is_empty() {
             return Err(self.wrong(Some("path"), &"", "a path from `/` on"));
+        }
+        if request.chunk.is_some() && request.body.is_none() {
+            return Err(self.wrong(None, &"chunked", "beside a body alone"));
         }
         Ok(request)
     }
@@ -219,7 +229,7 @@ impl Reader<'_> {
     }
 }
 
-const KEYS: &str = "path, method, headers, body, body_base64, body_size, weight, expect";
+const KEYS: &str = "path, method, headers, body, body_base64, body_size, chunked, weight, expect";
 
 fn within_weights(weight: u64) -> bool {
     u32::try_from(weight).is_ok_and(|weight| WEIGHTS.contains(&weight))
@@ -245,6 +255,7 @@ fn reason(error: &serde_json::Error) -> String {
 enum Json {
     Text(String),
     Number(u64),
+    Flag(bool),
     List(Vec<Json>),
     Object(Vec<(String, Json)>),
     /// Nothing that any key takes, as it is shown in a message.
@@ -266,6 +277,7 @@ impl fmt::Display for Json {
         match self {
             Self::Text(text) | Self::Other(text) => f.write_str(text),
             Self::Number(number) => number.fmt(f),
+            Self::Flag(flag) => flag.fmt(f),
             Self::List(values) => {
                 f.write_str("[")?;
                 for (n, value) in values.iter().enumerate() {
@@ -310,7 +322,7 @@ impl<'de> Deserialize<'de> for Json {
             }
 
             fn visit_bool<E>(self, value: bool) -> Result<Json, E> {
-                Ok(Json::Other(value.to_string()))
+                Ok(Json::Flag(value))
             }
 
             fn visit_unit<E>(self) -> Result<Json, E> {
@@ -363,7 +375,10 @@ mod tests {
             + "\r\n"
             + r#"{"path": "/c", "body_size": "2KiB"}"#
             + "\n"
-            + r#"{"path": "/d", "body_size": 0}"#;
+            + r#"{"path": "/d", "body_size": 0}
+{"path": "/e", "chunked": true, "body": "x"}
+{"path": "/f", "chunked": "4KiB", "body_size": "1MiB"}
+{"path": "/g", "chunked": false}"#;
         let requests = read(text.as_bytes()).unwrap();
         let plain = RequestOptions::new("/".into());
         assert_eq!(requests[0], plain);
@@ -383,7 +398,9 @@ mod tests {
         let expect = Expect { status: Some(404), length: Some(5), sha256: Some(crate::digest::tests::ABC) };
         assert_eq!(requests[2].expect, expect);
         assert_eq!(requests[3].body.as_ref().map(Vec::len), Some(2048));
-        assert_eq!((requests[4].body.as_deref(), requests.len()), (Some(&[][..]), 5));
+        assert_eq!(requests[4].body.as_deref(), Some(&[][..]));
+        let chunks: Vec<_> = requests.iter().map(|request| request.chunk).collect();
+        assert_eq!(chunks, [None, None, None, None, None, Some(16 * 1024), Some(4096), None]);
     }
 
     #[test]
@@ -427,6 +444,13 @@ mod tests {
                 r#"{"path": "/", "body_size": "2GiB"}"#,
                 "line 3, body_size: `2GiB` cannot be used; allowed: at most 1 GiB",
             ),
+            (r#"{"path": "/", "chunked": true}"#, "line 3: `chunked` cannot be used; allowed: beside a body"),
+            (
+                r#"{"path": "/", "body": "x", "chunked": 0}"#,
+                "line 3, chunked: `0` cannot be used; allowed: true, false or the size of a chunk",
+            ),
+            (r#"{"path": "/", "body": "x", "chunked": "yes"}"#, "line 3, chunked: `yes`"),
+            (r#"{"path": "/", "body": "x", "chunked": "2GiB"}"#, "line 3, chunked: `2GiB`"),
             (r#"{"path": "/", "weight": 0}"#, "line 3, weight: `0` cannot be used; allowed: 1 to 1000000"),
             (r#"{"path": "/", "weight": 1000001}"#, "line 3, weight: `1000001`"),
             (r#"{"path": "/", "weight": 4294967297}"#, "line 3, weight: `4294967297`"),

@@ -390,7 +390,7 @@ impl Worker<'_> {
 
     /// A place is empty: a connection that is kept is made anew, any other when it is needed.
     fn vacate(&mut self) {
-        let keeps = self.policy.per_connection == PerConnection::Unlimited;
+        let keeps = self.policy.per_connection.keeps();
         match self.stage {
             Stage::Drain => {}
             Stage::Opening if keeps => self.dial_stock(0),

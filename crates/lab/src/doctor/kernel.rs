@@ -1,0 +1,62 @@
+//! Settings of the kernel.
+
+use super::system::{System, chosen};
+use super::{Check, Finding, Subject};
+
+pub(super) const CHECKS: &[Check] = &[huge_pages, aslr, perf];
+
+/// CAP_SYS_ADMIN and CAP_PERFMON of capabilities(7).
+const TO_PROFILE: [u32; 2] = [21, 38];
+
+fn huge_pages(system: &System) -> Finding {
+    let subject = Subject::new(
+        "huge-pages",
+        "With `always` the kernel puts large pages together when it likes: memory grows, and some requests wait for it.",
+    );
+    let text = system.read("sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
+    match chosen(&text) {
+        Some(value @ ("madvise" | "never")) => subject.good(value),
+        Some("always") => subject
+            .note("always", "Let programs ask for them instead.")
+            .mend("echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"),
+        _ => subject.unknown(),
+    }
+}
+
+fn aslr(system: &System) -> Finding {
+    let subject = Subject::new(
+        "aslr",
+        "Where code and data lie moves a result by some percent; only when each process lies elsewhere is that noise, and \
+         not a bias.",
+    );
+    match system.read("proc/sys/kernel/randomize_va_space").as_deref() {
+        Some("2") => subject.good("on"),
+        Some(value @ ("0" | "1")) => subject
+            .note(
+                if value == "0" { "off" } else { "in part" },
+                "Turn it on: wall time and CPU are compared over layouts.",
+            )
+            .mend("sudo sysctl -w kernel.randomize_va_space=2"),
+        _ => subject.unknown(),
+    }
+}
+
+fn perf(system: &System) -> Finding {
+    let subject = Subject::new(
+        "perf",
+        "Half of a gateway's time is the kernel's: a profile without it shows the smaller half.",
+    );
+    let Some(level) = system.number::<i32>("proc/sys/kernel/perf_event_paranoid") else {
+        return subject.unknown();
+    };
+    let value = format!("perf_event_paranoid {level}");
+    if TO_PROFILE.iter().any(|number| system.capability(*number) == Some(true)) {
+        return subject.good(format!("{value}, and the right to profile all the same"));
+    }
+    match level {
+        ..=1 => subject.good(value),
+        _ => subject
+            .note(value, "Measurements are not touched, but a profile will lack the kernel.")
+            .mend("sudo sysctl -w kernel.perf_event_paranoid=1"),
+    }
+}

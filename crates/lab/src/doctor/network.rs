@@ -1,0 +1,105 @@
+//! Ports, queues and the loopback.
+
+use super::system::System;
+use super::{Check, Finding, Subject};
+
+pub(super) const CHECKS: &[Check] = &[ports, time_wait, backlog, loopback, ipv6];
+
+/// How long the kernel holds a port that was closed, in seconds.
+const TIME_WAIT_S: u64 = 60;
+
+fn range(system: &System) -> Option<(u64, u64)> {
+    let text = system.read("proc/sys/net/ipv4/ip_local_port_range")?;
+    let mut numbers = text.split_whitespace().map(|word| word.parse::<u64>().ok());
+    let (first, last) = (numbers.next()??, numbers.next()??);
+    (first <= last && last <= 65_535).then_some((first, last))
+}
+
+fn ports(system: &System) -> Finding {
+    let subject = Subject::new(
+        "ports",
+        "Each connection takes a local port, and one that this side closed holds it for a minute; a run that has none left \
+         fails.",
+    );
+    let Some((first, last)) = range(system) else { return subject.unknown() };
+    let count = last - first + 1;
+    let value = format!(
+        "{first} to {last}: {} new connections/s for each pair of addresses, if none is used again",
+        count / TIME_WAIT_S
+    );
+    let advice = "Widen the range, or give the load engine more local addresses with --source.";
+    let mend = "sudo sysctl -w net.ipv4.ip_local_port_range='10240 65535'";
+    match count {
+        ..10_000 => subject.bad(value, advice).mend(mend),
+        10_000..25_000 => subject.note(value, advice).mend(mend),
+        25_000.. => subject.good(value),
+    }
+}
+
+fn time_wait(system: &System) -> Finding {
+    let subject = Subject::new(
+        "time-wait",
+        "With tcp_tw_reuse a port in TIME_WAIT serves a new connection after a second, so new connections do not run out of \
+         ports.",
+    );
+    match system.read("proc/sys/net/ipv4/tcp_tw_reuse").as_deref() {
+        Some("1") => subject.good("used again"),
+        Some("2") => subject.good("used again on loopback"),
+        Some("0") => subject
+            .note("not used again", "Turn it on for experiments with new connections.")
+            .mend("sudo sysctl -w net.ipv4.tcp_tw_reuse=2"),
+        _ => subject.unknown(),
+    }
+}
+
+fn backlog(system: &System) -> Finding {
+    let subject = Subject::new(
+        "backlog",
+        "Connections beyond a listener's queue are dropped and tried again after a second, which looks like a slow gateway.",
+    );
+    let Some(most) = system.number::<u64>("proc/sys/net/core/somaxconn") else { return subject.unknown() };
+    let value = format!("somaxconn {most}");
+    let advice = "Raise it, so that many users can begin at once.";
+    let mend = "sudo sysctl -w net.core.somaxconn=4096";
+    match most {
+        ..256 => subject.bad(value, advice).mend(mend),
+        256..1024 => subject.note(value, advice).mend(mend),
+        1024.. => subject.good(value),
+    }
+}
+
+fn loopback(system: &System) -> Finding {
+    let subject = Subject::new(
+        "loopback",
+        "Segments of 64 KiB make bytes look cheaper than they are in a network, where there are 44 for each of them.",
+    );
+    let Some(mtu) = system.number::<u64>("sys/class/net/lo/mtu") else { return subject.unknown() };
+    let value = format!("MTU {mtu}");
+    match mtu {
+        ..1280 => subject.bad(value, "IPv6 needs at least 1280.").mend("sudo ip link set lo mtu 65536"),
+        1280..=9000 => subject.good(value),
+        _ => subject
+            .note(
+                value,
+                "For costs per byte as in a network, make it smaller for the time of the experiment.",
+            )
+            .mend("sudo ip link set lo mtu 1500"),
+    }
+}
+
+fn ipv6(system: &System) -> Finding {
+    let subject =
+        Subject::new("ipv6", "Experiments and targets with the address ::1 need it; all others do not.");
+    let off = system.read("proc/sys/net/ipv6/conf/lo/disable_ipv6");
+    let address = system
+        .read("proc/net/if_inet6")
+        .map(|text| text.lines().any(|line| line.starts_with("00000000000000000000000000000001 ")));
+    match (off.as_deref(), address) {
+        (Some("0"), Some(true)) => subject.good("::1 can be used"),
+        (Some("0"), None) | (None, Some(true)) => subject.unknown(),
+        (None, None) => subject.note("not in this kernel", "Use addresses of IPv4."),
+        _ => subject
+            .note("::1 cannot be used", "Use addresses of IPv4, or turn it on.")
+            .mend("sudo sysctl -w net.ipv6.conf.lo.disable_ipv6=0"),
+    }
+}

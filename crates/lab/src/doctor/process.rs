@@ -1,0 +1,56 @@
+//! What this process, and those that it starts, may do.
+
+use super::system::System;
+use super::{Check, Finding, Subject};
+
+pub(super) const CHECKS: &[Check] = &[open_files, priority];
+
+/// CAP_SYS_NICE of capabilities(7).
+const SYS_NICE: u32 = 23;
+
+/// 2000 users have as many connections at the gateway, as many behind it, and as many in the load engine.
+const ENOUGH_FILES: u64 = 16_384;
+/// 500 users and their upstream connections.
+const FEW_FILES: u64 = 1100;
+
+fn open_files(system: &System) -> Finding {
+    let subject = Subject::new(
+        "open-files",
+        "A gateway needs two for each user; one that runs out refuses connections, and the run is invalid.",
+    );
+    let Some((soft, hard)) = system.limit("Max open files") else { return subject.unknown() };
+    let text = |limit: Option<u64>| limit.map_or("unlimited".to_owned(), |limit| limit.to_string());
+    let value = format!("{} (at most {})", text(soft), text(hard));
+    let (soft, hard) = (soft.unwrap_or(u64::MAX), hard.unwrap_or(u64::MAX));
+    let advice = "Raise the limit in the shell that starts the experiment.";
+    let finding = match soft {
+        ..FEW_FILES => subject.bad(value, advice),
+        FEW_FILES..ENOUGH_FILES => subject.note(value, advice),
+        ENOUGH_FILES.. => return subject.good(value),
+    };
+    match hard {
+        ENOUGH_FILES.. => finding.mend(&format!("ulimit -n {}", hard.min(1 << 20))),
+        _ => finding.mend(&format!("sudo prlimit --pid $$ --nofile={}:{}", 1 << 16, 1 << 16)),
+    }
+}
+
+fn priority(system: &System) -> Finding {
+    let subject = Subject::new(
+        "priority",
+        "In an open loop the engine asks for the highest priority: on a core that it shares it was 5 to 12 ms late without, \
+         and 0.05 to 0.2 ms with it.",
+    );
+    // A limit of 40 is a nice value of -20.
+    let by_limit = system.limit("Max nice priority").map(|(soft, _)| soft.is_none_or(|soft| soft >= 40));
+    match (system.capability(SYS_NICE), by_limit) {
+        (None, None) => subject.unknown(),
+        (Some(true), _) => subject.good("may be raised (CAP_SYS_NICE)"),
+        (_, Some(true)) => subject.good("may be raised (RLIMIT_NICE)"),
+        _ => subject
+            .note(
+                "may not be raised",
+                "Give the program the right, or the pacer of an open loop may be late.",
+            )
+            .mend("sudo setcap cap_sys_nice+ep \"$(command -v weir)\""),
+    }
+}

@@ -1,0 +1,226 @@
+//! The processor and its cores.
+
+use super::system::{System, cores};
+use super::{Check, Finding, Subject};
+use std::collections::BTreeSet;
+
+pub(super) const CHECKS: &[Check] = &[
+    cores_allowed,
+    governor,
+    frequency,
+    turbo,
+    throttled,
+    smt,
+    isolated,
+    virtual_machine,
+    clocksource,
+    mitigations,
+];
+
+const CPU: &str = "sys/devices/system/cpu";
+
+fn cores_allowed(system: &System) -> Finding {
+    let subject = Subject::new(
+        "cores",
+        "Gateway, load and origin take the time of one another on a core that they share; only with a core for each does \
+         the gateway's maximum show.",
+    );
+    let Some(allowed) = system.allowed() else { return subject.unknown() };
+    let online = system.read(&format!("{CPU}/online")).and_then(|text| cores(&text));
+    let present = online.map_or("an unknown number".to_owned(), |cores| cores.len().to_string());
+    let value = format!("{} allowed of {present} online", allowed.len());
+    match allowed.len() {
+        ..2 => subject.bad(value, "Allow this process at least two cores: everything shares the one."),
+        2 => {
+            subject.note(value, "Load and origin share a core, so the gateway's maximum may not be reached.")
+        }
+        3.. => subject.good(value),
+    }
+}
+
+fn governor(system: &System) -> Finding {
+    let subject = Subject::new(
+        "governor",
+        "A governor that follows the load gives a slow core to whoever works little, so CPU per request depends on the \
+         rate.",
+    );
+    let governors: BTreeSet<String> = system.of_cores("cpufreq/scaling_governor").into_iter().collect();
+    let value = governors.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    match value.as_str() {
+        "" => subject.unknown(),
+        "performance" => subject.good(value),
+        _ => subject
+            .bad(value, "Set all cores to the governor that holds the frequency.")
+            .mend("sudo cpupower frequency-set -g performance"),
+    }
+}
+
+fn frequency(system: &System) -> Finding {
+    let subject =
+        Subject::new("frequency", "Cores of different frequency make a result depend on where a part ran.");
+    let mut mhz: Vec<f64> = system
+        .of_cores("cpufreq/scaling_cur_freq")
+        .iter()
+        .filter_map(|khz| khz.parse::<f64>().ok())
+        .map(|khz| khz / 1e3)
+        .collect();
+    if mhz.is_empty() {
+        let text = system.read("proc/cpuinfo").unwrap_or_default();
+        let of_line =
+            |line: &str| line.strip_prefix("cpu MHz")?.trim_start().strip_prefix(':')?.trim().parse().ok();
+        mhz = text.lines().filter_map(of_line).collect();
+    }
+    mhz.retain(|mhz| mhz.is_finite() && *mhz > 0.0);
+    let Some(least) = mhz.iter().copied().reduce(f64::min) else { return subject.unknown() };
+    let most = mhz.iter().copied().fold(least, f64::max);
+    if most > least * 1.05 {
+        subject.note(
+            format!("{least:.0} to {most:.0} MHz"),
+            "Cores differ just now: look at the governor and at turbo.",
+        )
+    } else {
+        subject.good(format!("{most:.0} MHz"))
+    }
+}
+
+fn turbo(system: &System) -> Finding {
+    let subject = Subject::new(
+        "turbo",
+        "Turbo goes as far as temperature and the other cores let it, so the first runs are faster than the last.",
+    );
+    let intel = system.read(&format!("{CPU}/intel_pstate/no_turbo"));
+    let others = system.read(&format!("{CPU}/cpufreq/boost"));
+    let advice = "Turn it off for comparisons, and say so with the figures.";
+    match (intel.as_deref(), others.as_deref()) {
+        (Some("1"), _) | (None, Some("0")) => subject.good("off"),
+        (Some("0"), _) => {
+            subject.note("on", advice).mend("echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo")
+        }
+        (None, Some("1")) => {
+            subject.note("on", advice).mend("echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost")
+        }
+        _ => subject.unknown(),
+    }
+}
+
+fn throttled(system: &System) -> Finding {
+    let subject = Subject::new("thermal", "A processor that is too hot slows down by itself.");
+    let counts: Vec<u64> = system
+        .of_cores("thermal_throttle/core_throttle_count")
+        .iter()
+        .filter_map(|count| count.parse().ok())
+        .collect();
+    match counts.iter().copied().reduce(u64::saturating_add) {
+        None => subject.unknown(),
+        Some(0) => subject.good("never throttled"),
+        Some(count) => subject.note(
+            format!("throttled {count} times since boot"),
+            "Cool it better, or lower its frequency to one that it can hold.",
+        ),
+    }
+}
+
+fn smt(system: &System) -> Finding {
+    let subject = Subject::new(
+        "smt",
+        "Two threads of one core share its units: what runs on the one slows the other by a third or more.",
+    );
+    let siblings: Vec<Vec<usize>> =
+        system.of_cores("topology/thread_siblings_list").iter().filter_map(|text| cores(text)).collect();
+    let allowed = system.allowed().unwrap_or_default();
+    let shared = siblings.iter().any(|pair| pair.iter().filter(|core| allowed.contains(core)).count() > 1);
+    let off = "echo off | sudo tee /sys/devices/system/cpu/smt/control";
+    match system.read(&format!("{CPU}/smt/active")).as_deref() {
+        Some("0") => subject.good("off"),
+        Some("1") if shared => subject
+            .bad(
+                "on, and siblings are among the allowed cores",
+                "Turn it off, or allow one thread of each core.",
+            )
+            .mend(off),
+        Some("1") => subject.note("on", "Others may run on the siblings of the allowed cores.").mend(off),
+        _ => subject.unknown(),
+    }
+}
+
+fn isolated(system: &System) -> Finding {
+    let subject = Subject::new(
+        "isolated",
+        "On a core that the scheduler leaves alone nothing else is run, so latencies have a shorter tail.",
+    );
+    match system.read(&format!("{CPU}/isolated")).as_deref() {
+        None => subject.unknown(),
+        Some("" | "(null)") => subject.note(
+            "none",
+            "For figures to be published, keep the measured cores free by the kernel's isolcpus= and nohz_full=.",
+        ),
+        Some(list) => subject.good(format!("cores {list}")),
+    }
+}
+
+fn virtual_machine(system: &System) -> Finding {
+    let subject = Subject::new(
+        "virtual",
+        "Other guests, a hypervisor's exits and cores that are threads of somebody else's core are not seen from here.",
+    );
+    let Some(cpuinfo) = system.read("proc/cpuinfo") else { return subject.unknown() };
+    let flag = cpuinfo
+        .lines()
+        .any(|line| line.starts_with("flags") && line.split(' ').any(|flag| flag == "hypervisor"));
+    let kind = system.read("sys/hypervisor/type").filter(|text| !text.is_empty());
+    let product = system.read("sys/class/dmi/id/product_name").filter(|text| !text.is_empty());
+    let container = ["run/.containerenv", ".dockerenv"].iter().any(|file| system.has(file));
+    let within = if container { ", in a container" } else { "" };
+    if flag || kind.is_some() {
+        let name = kind.or(product).map_or(String::new(), |name| format!(" ({name})"));
+        let advice =
+            "Say so with the figures, and trust ratios within one experiment rather than absolute values.";
+        subject.note(format!("a virtual machine{name}{within}"), advice)
+    } else {
+        subject.good(format!("no{within}"))
+    }
+}
+
+fn clocksource(system: &System) -> Finding {
+    let subject = Subject::new(
+        "clocksource",
+        "The engine reads the clock at every event: from user space that takes 20 to 50 ns, by a system call ten times as \
+         long.",
+    );
+    const DIRECTORY: &str = "sys/devices/system/clocksource/clocksource0";
+    let fast = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter"];
+    let Some(current) = system.read(&format!("{DIRECTORY}/current_clocksource")) else {
+        return subject.unknown();
+    };
+    if fast.contains(&current.as_str()) {
+        return subject.good(current);
+    }
+    let slow = subject.bad(current, "Use a clock that is read without a system call.");
+    let available = system.read(&format!("{DIRECTORY}/available_clocksource")).unwrap_or_default();
+    match available.split(' ').find(|name| fast.contains(name)) {
+        Some(name) => slow.mend(&format!("echo {name} | sudo tee /{DIRECTORY}/current_clocksource")),
+        None => slow,
+    }
+}
+
+fn mitigations(system: &System) -> Finding {
+    let subject = Subject::new(
+        "mitigations",
+        "They make each system call dearer, so figures of a machine with them and of one without do not compare.",
+    );
+    let states: Vec<String> = system
+        .list(&format!("{CPU}/vulnerabilities"))
+        .iter()
+        .filter_map(|name| system.read(&format!("{CPU}/vulnerabilities/{name}")))
+        .collect();
+    let off =
+        system.read("proc/cmdline").is_some_and(|line| line.split(' ').any(|word| word == "mitigations=off"));
+    let count = |start: &str| states.iter().filter(|state| state.starts_with(start)).count();
+    let value = format!("{} in force, {} vulnerable", count("Mitigation"), count("Vulnerable"));
+    let advice = "They are off: say so with the figures.";
+    match states.len() {
+        _ if off => subject.note(format!("off (mitigations=off), {value}"), advice),
+        0 => subject.unknown(),
+        _ => subject.good(value),
+    }
+}

@@ -1,0 +1,96 @@
+//! What ends the processes of a run when the lab itself is killed and can end nothing any more.
+//!
+//! A process of ours, outside the lab's group, is told of each group that is started and of each that has ended. When
+//! its standard input ends, the lab is gone, however that came about: what is still listed is killed.
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::collections::BTreeSet;
+use std::io::{self, BufRead, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+/// The lab's end: dropped, it lets the guard go.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    child: Child,
+    words: Option<ChildStdin>,
+}
+
+impl Guard {
+    /// Starts the guard: `weir` is this program.
+    pub(crate) fn start(weir: &Path) -> io::Result<Self> {
+        let mut command = Command::new(weir);
+        // A group of its own: what a terminal sends to the lab's must not reach it.
+        command.arg("guard").process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn()?;
+        let words = child.stdin.take();
+        Ok(Self { child, words })
+    }
+
+    /// A group leader was started.
+    pub(crate) fn watch(&mut self, leader: u32) {
+        self.say(format!("+{leader}\n"));
+    }
+
+    /// Its group has ended.
+    pub(crate) fn release(&mut self, leader: u32) {
+        self.say(format!("-{leader}\n"));
+    }
+
+    fn say(&mut self, line: String) {
+        if let Some(words) = &mut self.words {
+            // One that is gone can guard nothing; the lab ends what it has started by itself all the same.
+            let _ = words.write_all(line.as_bytes());
+        }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.words = None;
+        let _ = self.child.wait();
+    }
+}
+
+/// The guard's own part: returns when the lab is gone and nothing of it is left.
+///
+/// # Errors
+/// When standard input cannot be read; what was listed until then is killed.
+pub fn guard() -> io::Result<()> {
+    let mut leaders = BTreeSet::new();
+    let read = follow(io::stdin().lock(), &mut leaders);
+    for leader in &leaders {
+        if let Some(leader) = Pid::from_raw(*leader) {
+            // It may have ended by itself.
+            let _ = kill_process_group(leader, Signal::KILL);
+        }
+    }
+    read
+}
+
+fn follow(words: impl BufRead, leaders: &mut BTreeSet<i32>) -> io::Result<()> {
+    for line in words.lines() {
+        let line = line?;
+        let leader = line.get(1..).and_then(|number| number.parse().ok()).filter(|leader| *leader > 1);
+        match (line.as_bytes().first(), leader) {
+            (Some(b'+'), Some(leader)) => leaders.insert(leader),
+            (Some(b'-'), Some(leader)) => leaders.remove(&leader),
+            _ => false,
+        };
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_started_and_has_not_ended_is_listed() {
+        let mut leaders = BTreeSet::new();
+        follow(&b"+20\n+21\n-20\n+x\n+1\n+0\n-99\n\n+22\n"[..], &mut leaders).expect("is read");
+        assert_eq!(leaders, BTreeSet::from([21, 22]));
+    }
+}

@@ -1,0 +1,161 @@
+//! One direction of a delayed way: a packet comes and is lost, or waits its time and goes. It has no clock of its own.
+
+use std::collections::VecDeque;
+use weir_load::rng::Rng;
+
+/// A packet in a buffer that may be longer than it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Packet {
+    pub(super) buffer: Box<[u8]>,
+    pub(super) length: usize,
+}
+
+impl Packet {
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.buffer[..self.length]
+    }
+}
+
+/// What came and what became of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) packets_in: u64,
+    pub(super) bytes_in: u64,
+    pub(super) packets_out: u64,
+    pub(super) lost: u64,
+    pub(super) overflow: u64,
+    pub(super) late: u64,
+    pub(super) largest: usize,
+    pub(super) queued_most: usize,
+}
+
+/// Times are nanoseconds since any one instant.
+#[derive(Debug)]
+pub(super) struct Line {
+    delay: u64,
+    /// Released by more than this behind its due time, a packet is late.
+    tolerance: u64,
+    /// Of 1.
+    loss: f64,
+    limit: usize,
+    rng: Rng,
+    /// The delay is the same for all, so who came first goes first.
+    waiting: VecDeque<(u64, Packet)>,
+    pub(super) counts: Counts,
+}
+
+impl Line {
+    /// Delays by `delay` ns, loses the share `loss` of 1, and holds at most `limit` packets.
+    pub(super) fn new(delay: u64, tolerance: u64, loss: f64, limit: usize, seed: u64) -> Self {
+        let (rng, waiting) = (Rng::new(seed), VecDeque::new());
+        Self { delay, tolerance, loss, limit, rng, waiting, counts: Counts::default() }
+    }
+
+    /// A packet has come; it is given back if it goes no further.
+    pub(super) fn arrive(&mut self, now: u64, packet: Packet) -> Option<Packet> {
+        let counts = &mut self.counts;
+        counts.packets_in += 1;
+        counts.bytes_in += packet.length as u64;
+        counts.largest = counts.largest.max(packet.length);
+        // `unit` is never 0, so that a loss of 0 loses none; drawn also for what overflows, so that the share does not
+        // depend on it.
+        if self.rng.unit() <= self.loss {
+            counts.lost += 1;
+            return Some(packet);
+        }
+        if self.waiting.len() >= self.limit {
+            counts.overflow += 1;
+            return Some(packet);
+        }
+        self.waiting.push_back((now + self.delay, packet));
+        counts.queued_most = counts.queued_most.max(self.waiting.len());
+        None
+    }
+
+    /// When the next packet is to go.
+    pub(super) fn due(&self) -> Option<u64> {
+        self.waiting.front().map(|(due, _)| *due)
+    }
+
+    /// The next packet whose time has come, and by how much it is behind.
+    pub(super) fn release(&mut self, now: u64) -> Option<(Packet, u64)> {
+        let (due, packet) = self.waiting.pop_front_if(|(due, _)| *due <= now)?;
+        let behind = now - due;
+        self.counts.packets_out += 1;
+        self.counts.late += u64::from(behind > self.tolerance);
+        Some((packet, behind))
+    }
+
+    /// How many wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(mark: u8) -> Packet {
+        Packet { buffer: Box::new([mark; 4]), length: 3 }
+    }
+
+    #[test]
+    fn a_packet_waits_its_time_and_order_is_kept() {
+        let mut line = Line::new(100, 10, 0.0, 8, 1);
+        assert_eq!(line.due(), None);
+        assert_eq!(line.arrive(1_000, packet(1)), None);
+        assert_eq!(line.arrive(1_050, packet(2)), None);
+        assert_eq!(line.due(), Some(1_100));
+        assert_eq!(line.release(1_099), None);
+        assert_eq!(line.release(1_100), Some((packet(1), 0)));
+        assert_eq!(line.release(1_149), None);
+        assert_eq!(line.release(1_161), Some((packet(2), 11)));
+        assert_eq!((line.due(), line.waiting()), (None, 0));
+        let expected = Counts {
+            packets_in: 2,
+            bytes_in: 6,
+            packets_out: 2,
+            late: 1,
+            largest: 3,
+            queued_most: 2,
+            ..Counts::default()
+        };
+        assert_eq!(line.counts, expected);
+    }
+
+    #[test]
+    fn what_finds_the_queue_full_is_given_back_and_counted_apart() {
+        let mut line = Line::new(100, 0, 0.0, 2, 1);
+        for mark in 1..=2 {
+            assert_eq!(line.arrive(0, packet(mark)), None);
+        }
+        assert_eq!(line.arrive(0, packet(3)), Some(packet(3)));
+        assert_eq!((line.counts.overflow, line.counts.lost), (1, 0));
+        assert!(line.release(100).is_some());
+        assert_eq!(line.arrive(100, packet(4)), None, "there is room again");
+    }
+
+    /// Which of a thousand packets are lost.
+    fn losses(share: f64, seed: u64) -> Vec<u32> {
+        let mut line = Line::new(0, 0, share, 1, seed);
+        (0..1_000)
+            .filter(|_| {
+                let lost = line.arrive(0, packet(0)).is_some();
+                line.release(0);
+                lost
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_seed_says_which_packets_are_lost_and_the_share_how_many() {
+        assert_eq!(losses(0.1, 7), losses(0.1, 7));
+        assert_ne!(losses(0.1, 7), losses(0.1, 8));
+        assert!(losses(0.0, 7).is_empty());
+        // Of 200 seeds the mean is within four standard errors: sqrt(1000 x 0.1 x 0.9 / 200) is 0.67.
+        let total: usize = (0..200).map(|seed| losses(0.1, seed).len()).sum();
+        let mean = total as f64 / 200.0;
+        assert!((mean - 100.0).abs() < 2.7, "{mean}");
+    }
+}

@@ -1,0 +1,207 @@
+//! Network namespaces: made and removed by `ip` (iproute2), entered by a thread of ours.
+//!
+//! Their names tell who made them (`weir-PID-N-load`), so that what a killed lab has left can be removed.
+
+use crate::error::LabError;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Where iproute2 keeps named namespaces.
+const DIRECTORY: &str = "/run/netns";
+const PREFIX: &str = "weir-";
+
+/// A namespace begins with the kernel's defaults. What an administrator has set for the machine is to hold in it too.
+const INHERITED: [&str; 10] = [
+    "net/core/somaxconn",
+    "net/ipv4/ip_local_port_range",
+    "net/ipv4/tcp_congestion_control",
+    "net/ipv4/tcp_fin_timeout",
+    "net/ipv4/tcp_max_syn_backlog",
+    "net/ipv4/tcp_max_tw_buckets",
+    "net/ipv4/tcp_rmem",
+    "net/ipv4/tcp_slow_start_after_idle",
+    "net/ipv4/tcp_tw_reuse",
+    "net/ipv4/tcp_wmem",
+];
+
+/// A named network namespace of ours. Dropped, its name is removed; it is gone when its last process is.
+#[derive(Debug)]
+pub(super) struct Namespace {
+    name: String,
+}
+
+impl Namespace {
+    /// Makes `weir-PID-NUMBER-PART`, with a loopback interface that is up and the machine's TCP settings.
+    pub(super) fn make(number: u32, part: &str) -> Result<Self, LabError> {
+        let name = format!("{PREFIX}{}-{number}-{part}", std::process::id());
+        if Path::new(DIRECTORY).join(&name).exists() {
+            // Left by a killed lab whose pid was ours.
+            ip(&["netns", "del", &name])?;
+        }
+        ip(&["netns", "add", &name])?;
+        let made = Self { name };
+        let inherited: Vec<_> =
+            INHERITED.iter().filter_map(|key| Some((*key, fs::read(sysctl(key)).ok()?))).collect();
+        made.inside(|| {
+            for (key, value) in inherited {
+                // Not every kernel has every key in every namespace.
+                let _ = fs::write(sysctl(key), value);
+            }
+            // No packets of its own between ours; a kernel without IPv6 has no such key.
+            let _ = fs::write(sysctl("net/ipv6/conf/all/disable_ipv6"), "1");
+            let _ = fs::write(sysctl("net/ipv6/conf/default/disable_ipv6"), "1");
+        })?;
+        made.ip(&["link", "set", "lo", "up"])?;
+        Ok(made)
+    }
+
+    /// Its name.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// `ip` within it.
+    pub(super) fn ip(&self, words: &[&str]) -> Result<(), LabError> {
+        ip(&[&["-n", self.name.as_str()], words].concat())
+    }
+
+    /// The words before a command that is to run in it.
+    ///
+    /// Not `ip netns exec`: that gives the program a file system of its own, in which `/sys` lacks the cgroups.
+    /// `nsenter` changes the network alone and becomes the program, whose pid, group and cores are thus those of the start.
+    pub(super) fn prefix(&self) -> Vec<String> {
+        vec!["nsenter".into(), format!("--net={}", path(&self.name).display()), "--".into()]
+    }
+
+    /// Calls `work` on a thread that is in the namespace; sockets that it opens stay there.
+    pub(super) fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, LabError> {
+        inside(&self.name, work).map_err(|error| {
+            LabError::Network(format!("the namespace {} cannot be entered: {error}", self.name))
+        })
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        // What cannot be removed is found by the next lab.
+        let _ = ip(&["netns", "del", &self.name]);
+    }
+}
+
+/// The next number for this process: it may have several networks at a time.
+pub(super) fn next_number() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Calls `work` on a thread that is in the namespace of this name.
+pub(super) fn inside<T: Send>(name: &str, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    let namespace = File::open(path(name))?;
+    let called = std::thread::scope(|scope| {
+        let enter_and_work = || {
+            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
+            Ok(work())
+        };
+        scope.spawn(enter_and_work).join()
+    });
+    called.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Removes the namespaces of labs that are no more (killed, for instance), and says which.
+///
+/// # Errors
+/// As `ip netns del`, for the first that could not be removed.
+pub fn clean_dead() -> Result<Vec<String>, LabError> {
+    let Ok(entries) = fs::read_dir(DIRECTORY) else { return Ok(Vec::new()) };
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut removed = Vec::new();
+    for name in names {
+        let dead = owner(&name).is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists());
+        if !dead {
+            continue;
+        }
+        match ip(&["netns", "del", &name]) {
+            Ok(()) => removed.push(name),
+            // Another lab was faster.
+            Err(_) if !path(&name).exists() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    removed.sort();
+    Ok(removed)
+}
+
+/// The pid of the lab that made the namespace of this name, if one did.
+fn owner(name: &str) -> Option<u32> {
+    let mut words = name.strip_prefix(PREFIX)?.split('-');
+    let pid = words.next()?.parse().ok()?;
+    let _number: u32 = words.next()?.parse().ok()?;
+    (matches!(words.next(), Some("load" | "gateway" | "origin")) && words.next().is_none()).then_some(pid)
+}
+
+fn path(name: &str) -> PathBuf {
+    Path::new(DIRECTORY).join(name)
+}
+
+fn sysctl(key: &str) -> PathBuf {
+    Path::new("/proc/sys").join(key)
+}
+
+/// Runs `ip` with these words.
+pub(super) fn ip(words: &[&str]) -> Result<(), LabError> {
+    run("ip", "iproute2", words)
+}
+
+/// Runs a program to its end; `package` is what a distribution calls its source.
+pub(super) fn run(program: &str, package: &str, words: &[&str]) -> Result<(), LabError> {
+    let said = |message: String| LabError::Network(format!("{program} {}: {message}", words.join(" ")));
+    match Command::new(program).args(words).output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(said(String::from_utf8_lossy(&output.stderr).trim().replace('\n', ": "))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(LabError::Network(format!(
+            "net.kind = \"veth\" needs the program `{program}` (package {package}) on the PATH"
+        ))),
+        Err(error) => Err(said(error.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_that_a_lab_gives_have_an_owner() {
+        assert_eq!(owner("weir-12-0-load"), Some(12));
+        assert_eq!(owner("weir-4194304-17-gateway"), Some(4_194_304));
+        for other in [
+            "weir",
+            "weir-12",
+            "weir-12-load",
+            "weir-12-0-vpn",
+            "weir-x-0-load",
+            "weir-12-0-load-a",
+            "a-weir-1-0-load",
+        ] {
+            assert_eq!(owner(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_missing_program_and_its_package_are_named() {
+        let error = run("weir-has-no-such-program", "some-package", &["x"]).expect_err("there is none");
+        let expected = "network: net.kind = \"veth\" needs the program `weir-has-no-such-program` (package some-package) \
+                        on the PATH";
+        assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn a_failed_command_is_told_with_its_words() {
+        let error = run("sh", "dash", &["-c", "echo no such thing >&2; exit 1"]).expect_err("it fails");
+        assert_eq!(error.to_string(), "network: sh -c echo no such thing >&2; exit 1: no such thing");
+    }
+}

@@ -1,0 +1,191 @@
+//! What the network was, and whether it was what it should be.
+
+use super::description::Network;
+use serde::{Deserialize, Serialize};
+
+/// Above this share of its core in a second, the relay is what holds the packets up. The kernel leaves a process with a
+/// real-time priority at most 0.95.
+const FULL_CORE: f64 = 0.9;
+
+/// The network of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NetReport {
+    /// As asked for.
+    #[serde(flatten)]
+    pub network: Network,
+    /// What made the round-trip time and the loss.
+    pub emulation: Emulation,
+    /// TCP's congestion control in the namespaces, or on the machine.
+    pub congestion_control: Option<String>,
+    /// What the relay counted, over its life.
+    pub relay: Option<RelayReport>,
+    /// Why the network was another one than was asked for; such a run supports no verdict on rate or latency.
+    pub fault: Option<String>,
+}
+
+/// What made the round-trip time and the loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Emulation {
+    /// Nothing: there is neither.
+    #[serde(rename = "none")]
+    None,
+    /// The kernel's netem.
+    #[serde(rename = "netem")]
+    Netem,
+    /// The lab's delay relay.
+    #[serde(rename = "weir relay")]
+    Relay,
+}
+
+/// What the relay counted, over its life.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RelayReport {
+    /// Two for each delayed side.
+    pub directions: Vec<DirectionReport>,
+    /// By how much packets were released behind their due time, in microseconds.
+    pub late_us: Spread,
+    /// Above how much a packet counts as late, in microseconds: 5 % of its delay, at least 100 us.
+    pub tolerance_us: f64,
+    /// How long one turn of the relay's loop took, in microseconds: a packet may have waited so long before it was seen,
+    /// which its lateness does not show.
+    pub turn_us: Spread,
+    /// The relay's own time on a core, the receivers' TCP work included: a packet that is handed over is received at once.
+    pub cpu_seconds: f64,
+    /// How long it lived.
+    pub wall_seconds: f64,
+    /// The largest share of a core that it used in any second.
+    pub busiest_second: f64,
+    /// Whether it had a real-time priority; without, it is late on a core that others use.
+    pub real_time: bool,
+}
+
+/// One direction of the delayed way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirectionReport {
+    /// `load to gateway`, for instance.
+    pub way: String,
+    /// Packets that came to the relay.
+    pub packets_in: u64,
+    /// Their bytes, IP headers included.
+    pub bytes_in: u64,
+    /// Packets that were handed on.
+    pub packets_out: u64,
+    /// Lost on purpose.
+    pub lost: u64,
+    /// Dropped because the relay's queue was full.
+    pub overflow: u64,
+    /// Dropped by the kernel because the relay did not come to take them.
+    pub unread: u64,
+    /// Not taken by the kernel when handed on.
+    pub refused: u64,
+    /// Still waiting when the relay was told to end.
+    pub left: u64,
+    /// Handed on later than the tolerance.
+    pub late: u64,
+    /// The largest packet in bytes.
+    pub largest: usize,
+    /// The most packets that waited at a time.
+    pub queued_most: usize,
+}
+
+/// Of many durations, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// The median.
+    pub p50: f64,
+    /// The 99th percentile.
+    pub p99: f64,
+    /// The longest.
+    pub max: f64,
+}
+
+impl RelayReport {
+    /// Why the relay was the limit, in words.
+    pub fn fault(&self) -> Option<String> {
+        let dropped: u64 = self.directions.iter().map(|way| way.overflow + way.unread + way.refused).sum();
+        let mut reasons = Vec::new();
+        if dropped > 0 {
+            reasons.push(format!("{dropped} packets were dropped that were not to be lost"));
+        }
+        if self.late_us.p99 > self.tolerance_us {
+            let (late, allowed) = (self.late_us.p99, self.tolerance_us);
+            reasons
+                .push(format!("1 of 100 packets was late by {late:.0} us or more (allowed: {allowed:.0})"));
+        }
+        if self.busiest_second >= FULL_CORE {
+            let share = self.busiest_second * 100.0;
+            reasons.push(format!("it used {share:.0} % of a core in its busiest second"));
+        }
+        (!reasons.is_empty()).then(|| format!("the delay relay was the limit: {}", reasons.join("; ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn calm() -> RelayReport {
+        let way = DirectionReport {
+            way: "load to gateway".into(),
+            packets_in: 10,
+            bytes_in: 1000,
+            packets_out: 9,
+            lost: 1,
+            overflow: 0,
+            unread: 0,
+            refused: 0,
+            left: 0,
+            late: 0,
+            largest: 100,
+            queued_most: 3,
+        };
+        RelayReport {
+            directions: vec![way],
+            late_us: Spread { p50: 10.0, p99: 90.0, max: 5_000.0 },
+            tolerance_us: 100.0,
+            turn_us: Spread::default(),
+            cpu_seconds: 0.1,
+            wall_seconds: 1.0,
+            busiest_second: 0.5,
+            real_time: true,
+        }
+    }
+
+    #[test]
+    fn a_relay_that_lost_what_it_should_and_was_in_time_is_no_limit() {
+        assert_eq!(calm().fault(), None);
+    }
+
+    #[test]
+    fn drops_lateness_and_a_full_core_are_each_told() {
+        let mut report = calm();
+        report.directions[0].unread = 2;
+        report.directions[0].overflow = 1;
+        let words = report.fault().expect("it dropped");
+        assert_eq!(words, "the delay relay was the limit: 3 packets were dropped that were not to be lost");
+        let mut report = calm();
+        report.late_us.p99 = 101.0;
+        report.busiest_second = 0.94;
+        let words = report.fault().expect("late and full");
+        assert!(words.ends_with(
+            "1 of 100 packets was late by 101 us or more (allowed: 100); \
+             it used 94 % of a core in its busiest second"
+        ));
+    }
+
+    #[test]
+    fn it_is_read_as_it_was_written() {
+        let network = Network { kind: super::super::Kind::Veth, rtt_ms: 20.0, ..Network::default() };
+        let report = NetReport {
+            network,
+            emulation: Emulation::Relay,
+            congestion_control: Some("cubic".into()),
+            relay: Some(calm()),
+            fault: None,
+        };
+        let text = serde_json::to_string(&report).expect("JSON");
+        assert!(text.starts_with(r#"{"kind":"veth","rtt_ms":20.0,"#), "{text}");
+        assert!(text.contains(r#""emulation":"weir relay""#), "{text}");
+        assert_eq!(serde_json::from_str::<NetReport>(&text).expect("the same"), report);
+    }
+}

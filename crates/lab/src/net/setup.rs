@@ -1,0 +1,336 @@
+//! A network as described, made and taken away again.
+
+use super::description::{Kind, Network};
+use super::namespaces::{Namespace, clean_dead, ip, next_number, run};
+use super::relay::{Leg, Settings};
+use super::relay_process::RelayProcess;
+use super::report::{Emulation, NetReport, RelayReport};
+use crate::error::LabError;
+use std::fs;
+use std::path::Path;
+
+/// Where everything listens on loopback.
+pub const LOOPBACK_ADDRESS: &str = "127.0.0.1";
+/// Where the gateway listens in its namespace. The range is the one for measurements (RFC 2544).
+pub const GATEWAY_ADDRESS: &str = "198.18.0.2";
+/// Where the origin listens in its namespace.
+pub const ORIGIN_ADDRESS: &str = "198.18.1.2";
+/// Addresses that the load engine may connect from besides its own, where one has too few ports (`--source`).
+pub const LOAD_SOURCES: &str = "198.18.2.0/24";
+const LOAD_ADDRESS: &str = "198.18.0.1";
+const UPSTREAM_ADDRESS: &str = "198.18.1.1";
+
+/// `CAP_NET_ADMIN` and `CAP_SYS_ADMIN`.
+const CAPABILITIES: u64 = 1 << 12 | 1 << 21;
+/// What netem holds at most; as much as our relay.
+const NETEM_LIMIT: &str = "16384";
+
+/// A process's place in the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Where the load engine runs.
+    Load,
+    /// Where the gateway runs.
+    Gateway,
+    /// Where the origin runs.
+    Origin,
+}
+
+/// What the delay relay needs if there is to be one.
+#[derive(Clone, Copy, Debug)]
+pub struct RelayPlace<'a> {
+    /// The `weir` program.
+    pub weir: &'a Path,
+    /// Where it runs: best alone, or with the load engine, never with the gateway.
+    pub core: usize,
+    /// Which packets are lost is drawn from it.
+    pub seed: u64,
+}
+
+/// A network that is there. Dropped, it is gone, with the relay; what runs in it is for others to end before.
+#[derive(Debug)]
+pub struct Net {
+    network: Network,
+    emulation: Emulation,
+    congestion_control: Option<String>,
+    // Before the namespaces, which it uses.
+    relay: Option<RelayProcess>,
+    spaces: Option<Spaces>,
+}
+
+#[derive(Debug)]
+struct Spaces {
+    load: Namespace,
+    gateway: Namespace,
+    origin: Namespace,
+}
+
+/// One side: two namespaces, the address in each, and the name of the device in both.
+struct Side<'a> {
+    device: &'static str,
+    ends: [(&'a Namespace, &'static str); 2],
+    parts: [&'static str; 2],
+    emulated: bool,
+}
+
+impl Net {
+    /// Makes the network; removes first what dead labs have left. Loopback is there already.
+    ///
+    /// # Errors
+    /// The description is wrong; rights, `ip`, `nsenter` or `/dev/net/tun` are missing; a command failed.
+    pub fn set_up(network: &Network, relay: &RelayPlace<'_>) -> Result<Self, LabError> {
+        network.check().map_err(|unfit| LabError::Network(unfit.to_string()))?;
+        if network.kind == Kind::Loopback {
+            let control = congestion_control();
+            return Ok(Self {
+                network: *network,
+                emulation: Emulation::None,
+                congestion_control: control,
+                relay: None,
+                spaces: None,
+            });
+        }
+        require_rights()?;
+        run("nsenter", "util-linux", &["--version"])?;
+        clean_dead()?;
+        let number = next_number();
+        let make = |part| Namespace::make(number, part);
+        let spaces = Spaces { load: make("load")?, gateway: make("gateway")?, origin: make("origin")? };
+        let (emulation, relay) = join(network, &spaces, relay)?;
+        let congestion_control = spaces.gateway.inside(congestion_control)?;
+        Ok(Self { network: *network, emulation, congestion_control, relay, spaces: Some(spaces) })
+    }
+
+    /// The words before the load engine's command.
+    pub fn load_prefix(&self) -> Vec<String> {
+        self.prefix(Place::Load)
+    }
+
+    /// The words before the gateway's command.
+    pub fn gateway_prefix(&self) -> Vec<String> {
+        self.prefix(Place::Gateway)
+    }
+
+    /// The words before the origin's command.
+    pub fn origin_prefix(&self) -> Vec<String> {
+        self.prefix(Place::Origin)
+    }
+
+    /// Where the gateway is to listen, and the load engine to connect to.
+    pub fn gateway_address(&self) -> &'static str {
+        if self.spaces.is_some() { GATEWAY_ADDRESS } else { LOOPBACK_ADDRESS }
+    }
+
+    /// Where the origin is to listen, and the gateway to connect to (or the load engine, where there is no gateway).
+    pub fn origin_address(&self) -> &'static str {
+        if self.spaces.is_some() { ORIGIN_ADDRESS } else { LOOPBACK_ADDRESS }
+    }
+
+    /// Calls `work` on a thread that has its network there: a ready check, or a look at `/proc/thread-self/net`.
+    ///
+    /// # Errors
+    /// The namespace cannot be entered.
+    pub fn inside<T: Send>(&self, place: Place, work: impl FnOnce() -> T + Send) -> Result<T, LabError> {
+        match self.space(place) {
+            Some(space) => space.inside(work),
+            None => Ok(work()),
+        }
+    }
+
+    /// The relay's process, where there is one: its time on a core is the network's, not that of a part under test.
+    pub fn relay_pid(&self) -> Option<u32> {
+        self.relay.as_ref().map(RelayProcess::pid)
+    }
+
+    /// Ends the relay, takes the network away, and says what it was.
+    ///
+    /// # Errors
+    /// The relay ended before it was told to, and why.
+    pub fn finish(mut self) -> Result<NetReport, LabError> {
+        let relay = self.relay.take().map(RelayProcess::finish).transpose()?;
+        Ok(NetReport {
+            network: self.network,
+            emulation: self.emulation,
+            congestion_control: self.congestion_control.take(),
+            fault: relay.as_ref().and_then(RelayReport::fault),
+            relay,
+        })
+    }
+
+    fn prefix(&self, place: Place) -> Vec<String> {
+        self.space(place).map(Namespace::prefix).unwrap_or_default()
+    }
+
+    fn space(&self, place: Place) -> Option<&Namespace> {
+        let spaces = self.spaces.as_ref()?;
+        Some(match place {
+            Place::Load => &spaces.load,
+            Place::Gateway => &spaces.gateway,
+            Place::Origin => &spaces.origin,
+        })
+    }
+}
+
+/// Joins the namespaces: a veth pair on each side, or the relay's devices where there is delay or loss and no netem.
+fn join(
+    network: &Network,
+    spaces: &Spaces,
+    place: &RelayPlace<'_>,
+) -> Result<(Emulation, Option<RelayProcess>), LabError> {
+    let Spaces { load, gateway, origin } = spaces;
+    let emulated = network.is_emulated();
+    let sides = [
+        Side {
+            device: "client",
+            ends: [(load, LOAD_ADDRESS), (gateway, GATEWAY_ADDRESS)],
+            parts: ["load", "gateway"],
+            emulated: emulated && network.between.client(),
+        },
+        Side {
+            device: "upstream",
+            ends: [(gateway, UPSTREAM_ADDRESS), (origin, ORIGIN_ADDRESS)],
+            parts: ["gateway", "origin"],
+            emulated: emulated && network.between.upstream(),
+        },
+    ];
+    let mut relayed = Vec::new();
+    for side in &sides {
+        side.add_veth()?;
+        if side.emulated && !side.add_netem(network)? {
+            side.ends[0].0.ip(&["link", "del", side.device])?;
+            relayed.push(side.leg());
+        }
+    }
+    let emulation = match (emulated, relayed.is_empty()) {
+        (false, _) => Emulation::None,
+        (true, true) => Emulation::Netem,
+        (true, false) => Emulation::Relay,
+    };
+    let relay = if relayed.is_empty() { None } else { Some(start_relay(network, relayed, place)?) };
+    let mtu = network.mtu_bytes().to_string();
+    for side in &sides {
+        for (space, address) in &side.ends {
+            space.ip(&["addr", "add", &format!("{address}/30"), "dev", side.device])?;
+            space.ip(&["link", "set", side.device, "mtu", &mtu, "up"])?;
+        }
+    }
+    load.ip(&["route", "add", "local", LOAD_SOURCES, "dev", "lo"])?;
+    gateway.ip(&["route", "add", LOAD_SOURCES, "via", LOAD_ADDRESS])?;
+    // A load engine that asks the origin itself goes through the gateway's namespace.
+    load.ip(&["route", "add", "default", "via", GATEWAY_ADDRESS])?;
+    origin.ip(&["route", "add", "default", "via", UPSTREAM_ADDRESS])?;
+    let forward = gateway.inside(|| fs::write("/proc/sys/net/ipv4/ip_forward", "1"))?;
+    forward.map_err(|source| LabError::System { action: "cannot forward between namespaces", source })?;
+    Ok((emulation, relay))
+}
+
+fn start_relay(network: &Network, legs: Vec<Leg>, place: &RelayPlace<'_>) -> Result<RelayProcess, LabError> {
+    if !Path::new("/dev/net/tun").exists() {
+        let words =
+            "net.rtt_ms and net.loss_percent need /dev/net/tun (kernel module `tun`), or netem (`sch_netem`)";
+        return Err(LabError::Network(words.into()));
+    }
+    let settings = Settings {
+        legs,
+        rtt_ms: network.rtt_ms,
+        loss_percent: network.loss_percent,
+        mtu: network.mtu_bytes(),
+        seed: place.seed,
+        core: place.core,
+    };
+    RelayProcess::start(place.weir, &settings)
+}
+
+impl Side<'_> {
+    fn add_veth(&self) -> Result<(), LabError> {
+        let [near, far] = self.ends.map(|(space, _)| space.name());
+        let name = self.device;
+        ip(&["link", "add", name, "netns", near, "type", "veth", "peer", "name", name, "netns", far])
+    }
+
+    /// Lets netem delay what leaves either end; false if the kernel (or `tc`) cannot.
+    fn add_netem(&self, network: &Network) -> Result<bool, LabError> {
+        let delay = format!("{}us", (network.rtt_ms * 500.0).round());
+        let loss = format!("{}%", network.loss_percent);
+        for (space, _) in &self.ends {
+            let netem = ["netem", "delay", &delay, "loss", &loss, "limit", NETEM_LIMIT];
+            let words =
+                [&["-n", space.name(), "qdisc", "add", "dev", self.device, "root"][..], &netem].concat();
+            if run("tc", "iproute2", &words).is_err() {
+                return Ok(false);
+            }
+            // Else 64 KiB would be delayed or lost as one packet.
+            space.ip(&["link", "set", self.device, "gso_max_segs", "1"])?;
+        }
+        Ok(true)
+    }
+
+    fn leg(&self) -> Leg {
+        Leg {
+            device: self.device.into(),
+            namespaces: self.ends.map(|(space, _)| space.name().to_owned()),
+            parts: self.parts.map(str::to_owned),
+        }
+    }
+}
+
+/// Of the thread's network.
+fn congestion_control() -> Option<String> {
+    let text = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").ok()?;
+    Some(text.trim().to_owned())
+}
+
+fn require_rights() -> Result<(), LabError> {
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    if may(&status) {
+        return Ok(());
+    }
+    Err(LabError::Network(
+        "net.kind = \"veth\" needs root, or the capabilities CAP_NET_ADMIN and CAP_SYS_ADMIN; \
+         net.kind = \"loopback\" needs neither"
+            .into(),
+    ))
+}
+
+fn may(status: &str) -> bool {
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let held = effective.and_then(|value| u64::from_str_radix(value.trim(), 16).ok()).unwrap_or(0);
+    held & CAPABILITIES == CAPABILITIES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nowhere() -> RelayPlace<'static> {
+        RelayPlace { weir: Path::new("/nowhere"), core: 0, seed: 1 }
+    }
+
+    #[test]
+    fn loopback_needs_nothing_and_leaves_nothing() {
+        let net = Net::set_up(&Network::default(), &nowhere()).expect("it is there");
+        assert!(
+            net.load_prefix().is_empty() && net.gateway_prefix().is_empty() && net.origin_prefix().is_empty()
+        );
+        assert_eq!((net.gateway_address(), net.origin_address()), ("127.0.0.1", "127.0.0.1"));
+        assert_eq!(net.inside(Place::Load, || 7).expect("here"), 7);
+        assert_eq!(net.relay_pid(), None);
+        let report = net.finish().expect("a report");
+        assert_eq!((report.emulation, report.relay, report.fault), (Emulation::None, None, None));
+    }
+
+    #[test]
+    fn a_wrong_description_makes_nothing() {
+        let network = Network { rtt_ms: 1.0, ..Network::default() };
+        let error = Net::set_up(&network, &nowhere()).expect_err("loopback has no delay");
+        assert!(error.to_string().starts_with("network: net.rtt_ms: 1: loopback takes none"), "{error}");
+    }
+
+    #[test]
+    fn both_capabilities_are_needed() {
+        assert!(may("Name:\tweir\nCapEff:\t000001ffffffffff\n"));
+        assert!(!may("CapEff:\t0000000000001000\n"), "CAP_NET_ADMIN alone");
+        assert!(!may("CapEff:\t0000000000000000\n"));
+        assert!(!may(""));
+    }
+}

@@ -1,0 +1,36 @@
+//! The page: its shell, and its sections in the order in which they are to be read.
+
+use super::markup::escape;
+use super::model::Report;
+use super::sections::{
+    claims, costs, header, latency, limits, numbers, origins, seconds, throughput, verdicts,
+};
+
+const STYLE: &str = include_str!("style.css");
+
+/// The whole file. It asks for nothing else and needs no script.
+pub(crate) fn render(report: &Report) -> String {
+    let parts = [
+        header::render,
+        verdicts::render,
+        claims::render,
+        header::analysis,
+        throughput::render,
+        limits::render,
+        costs::render,
+        latency::render,
+        seconds::render,
+        numbers::render,
+        origins::invalid,
+        origins::reproduce,
+        origins::targets,
+        origins::machine,
+    ];
+    let body: String = parts.iter().map(|part| part(report)).collect();
+    let name = escape(&report.name);
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/><meta name=\"viewport\" \
+         content=\"width=device-width, initial-scale=1\"/><meta name=\"color-scheme\" content=\"light dark\"/>\
+         <title>{name} - Weir</title><style>\n{STYLE}</style></head>\n<body><main>\n{body}</main></body></html>\n"
+    )
+}

@@ -1,0 +1,170 @@
+//! `weir targets install`: runs a target's script and looks whether it did its work.
+
+use super::find::look;
+use super::{Target, samples};
+use crate::error::{ConfigError, LabError};
+use crate::interrupt::Interrupt;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+/// How often a running script is looked at. It runs for seconds or minutes.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// Installs a target of `directory` with its own script, which may use `jobs` cores and whose words go to standard error.
+/// Returns one line for people: what is there. A target that is there already is left as it is if it has no script;
+/// a script is run again, and is quick where there is nothing to do.
+///
+/// # Errors
+/// An unknown target, a wrong description, a target without a script that is not there (with what its description says
+/// about getting it), a script that fails, and one after which the target is still absent.
+pub fn install(directory: &Path, name: &str, jobs: usize) -> Result<String, LabError> {
+    let values = samples()?;
+    let (target, absent) = look(directory, name, &values)?;
+    let Some(install) = &target.description.install else {
+        return match absent {
+            None => Ok(format!("{}; it has no install script and needs none", present(&target))),
+            Some(why) => Err(ConfigError::new(name, format!("no script installs it: {why}")).into()),
+        };
+    };
+    let script = target.directory.join(&install.script);
+    if !script.is_file() {
+        let message = format!("install.script: {} is not there", script.display());
+        return Err(ConfigError::new(target.file().display(), message).into());
+    }
+    let _lock = lock(&target)?;
+    eprintln!("{name}: into {} (takes {})", target.installed.display(), install.takes);
+    let interrupt = Interrupt::on_signals()
+        .map_err(|source| LabError::System { action: "asking to be told of signals", source })?;
+    let status = run(&target, &install.script, jobs, &interrupt)
+        .map_err(|source| LabError::System { action: "running an install script with bash", source })?;
+    let failed = |message: String| LabError::Install { target: name.to_owned(), message };
+    if interrupt.is_set() {
+        return Err(failed("interrupted; a second call goes on".into()));
+    }
+    if !status.success() {
+        return Err(failed(format!("{} failed: {status}; its last words are above", script.display())));
+    }
+    match look(directory, name, &values)? {
+        (target, None) => Ok(present(&target)),
+        (_, Some(why)) => Err(failed(format!("{} ended well, but {why}", script.display()))),
+    }
+}
+
+fn present(target: &Target) -> String {
+    match target.version.as_str() {
+        "" => format!("{}: present", target.name),
+        version => format!("{}: present, version {version}", target.name),
+    }
+}
+
+/// Checkouts share what is installed, so two installs of one target take turns.
+fn lock(target: &Target) -> Result<File, LabError> {
+    let directory = &target.installed;
+    fs::create_dir_all(directory).map_err(LabError::file(directory, "cannot be made"))?;
+    let path: PathBuf = directory.with_extension("lock");
+    let file = File::create(&path).map_err(LabError::file(&path, "cannot be made"))?;
+    let locked = match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => {
+            eprintln!("{}: waiting for another install of it", target.name);
+            file.lock()
+        }
+        Err(TryLockError::Error(error)) => Err(error),
+    };
+    locked.map_err(LabError::file(&path, "cannot be locked"))?;
+    Ok(file)
+}
+
+/// Runs the script in a process group of its own, so that an interrupt ends its compilers, too.
+fn run(target: &Target, script: &Path, jobs: usize, interrupt: &Interrupt) -> io::Result<ExitStatus> {
+    let mut child = Command::new("bash")
+        .arg(script)
+        .current_dir(&target.directory)
+        .env("WEIR_INSTALL", &target.installed)
+        .env("WEIR_JOBS", jobs.to_string())
+        .stdin(Stdio::null())
+        // Standard output is for what this program says itself.
+        .stdout(io::stderr())
+        .process_group(0)
+        .spawn()?;
+    let group = Pid::from_child(&child);
+    let mut asked = false;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if interrupt.is_set() && !asked {
+            asked = true;
+            // It may have ended just before.
+            let _ = kill_process_group(group, Signal::TERM);
+        }
+        std::thread::sleep(INTERVAL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A directory with a target `fast` that a script installs, and this script.
+    fn installable(script: &str, more: &str) -> (tempfile::TempDir, Target) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let folder = directory.path().join("fast");
+        fs::create_dir(&folder).expect("is made");
+        let description = format!(
+            "title = 'T'\nabout = 'A'\nmodes = ['h1c']\nrequires = '{{{{installed}}}}/fast'\n{more}\n\
+            version = {{ command = ['{{{{installed}}}}/fast'], after = 'fast ' }}\n\
+            [install]\nscript = 'install.sh'\ntakes = 'no time'\n"
+        );
+        fs::write(folder.join("target.toml"), description).expect("is written");
+        fs::write(folder.join("install.sh"), script).expect("is written");
+        let (mut target, _) = look(directory.path(), "fast", &samples().expect("values")).expect("is read");
+        target.installed = directory.path().join("installed/fast");
+        fs::create_dir_all(&target.installed).expect("is made");
+        (directory, target)
+    }
+
+    #[test]
+    fn a_script_is_told_where_and_with_how_many_cores() {
+        let script = "echo \"$PWD $WEIR_JOBS\" >\"$WEIR_INSTALL/told\"";
+        let (directory, target) = installable(script, "");
+        let status = run(&target, Path::new("install.sh"), 3, &Interrupt::default()).expect("runs");
+        assert!(status.success());
+        let told = fs::read_to_string(target.installed.join("told")).expect("is written");
+        assert_eq!(told.trim(), format!("{} 3", directory.path().join("fast").display()));
+    }
+
+    #[test]
+    fn an_interrupt_ends_the_script_and_what_it_started() {
+        let (_directory, target) = installable("sleep 1000 & echo $! >\"$WEIR_INSTALL/pid\"; wait", "");
+        let interrupt = Interrupt::default();
+        let status = std::thread::scope(|scope| {
+            let running = scope.spawn(|| run(&target, Path::new("install.sh"), 1, &interrupt));
+            let deadline = std::time::Instant::now() + Duration::from_secs(20);
+            let pid = target.installed.join("pid");
+            while !fs::read_to_string(&pid).is_ok_and(|pid| pid.ends_with('\n')) {
+                assert!(std::time::Instant::now() < deadline, "the script did not begin");
+                std::thread::yield_now();
+            }
+            interrupt.set();
+            running.join().expect("no panic").expect("runs")
+        });
+        assert!(!status.success());
+    }
+
+    #[test]
+    fn two_installs_take_turns() {
+        let (_directory, target) = installable("", "");
+        let first = lock(&target).expect("locks");
+        let path = target.installed.with_extension("lock");
+        let second = File::open(&path).expect("opens");
+        assert!(matches!(second.try_lock(), Err(TryLockError::WouldBlock)));
+        drop(first);
+        assert!(second.try_lock().is_ok());
+    }
+}

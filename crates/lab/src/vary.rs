@@ -1,0 +1,62 @@
+//! What differs between the cells of an experiment: only that need be said of each.
+
+use crate::experiment::Level;
+use crate::plan::{Cell, Group, Plan};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What differs between the cells of an experiment.
+pub(crate) struct Vary {
+    pub(crate) users: bool,
+    pub(crate) bytes: bool,
+    pub(crate) case: bool,
+    /// The keys of the further factors that have more than one level.
+    pub(crate) factors: BTreeSet<String>,
+}
+
+impl Vary {
+    pub(crate) fn of(plan: &Plan) -> Self {
+        let vary =
+            |differs: fn(&Cell, &Cell) -> bool| plan.cells.windows(2).any(|pair| differs(&pair[0], &pair[1]));
+        let mut levels: BTreeMap<&String, BTreeSet<&Level>> = BTreeMap::new();
+        for (key, level) in plan.cells.iter().flat_map(Cell::conditions) {
+            levels.entry(key).or_default().insert(level);
+        }
+        let several = levels.into_iter().filter(|(_, levels)| levels.len() > 1);
+        Self {
+            users: vary(|left, right| left.connections != right.connections),
+            bytes: vary(|left, right| left.bytes != right.bytes),
+            case: vary(|left, right| left.case != right.case),
+            factors: several.map(|(key, _)| key.clone()).collect(),
+        }
+    }
+
+    /// The factors that all cells share.
+    pub(crate) fn constants(&self, plan: &Plan) -> String {
+        let Some(cell) = plan.cells.first() else { return String::new() };
+        let users = (!self.users).then(|| format!("{} connections", cell.connections));
+        let case = (!self.case && cell.case.is_handshake()).then(|| cell.case.to_string());
+        let bytes = (!self.bytes).then(|| format!("{} bytes", cell.bytes));
+        let same = cell.conditions().filter(|(key, _)| !self.factors.contains(*key));
+        let further = same.map(|(key, level)| format!("{key} {level}"));
+        users.into_iter().chain(case).chain(bytes).chain(further).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The factors of a group that differ from other groups', but for mode, users, load and the one that is compared.
+    pub(crate) fn conditions(&self, group: &Group, compared: Option<&str>) -> String {
+        let case = self.case.then(|| group.case.to_string());
+        let bytes = (self.bytes && compared != Some("bytes")).then(|| format!("{} bytes", group.bytes));
+        let differ = |key: &String| self.factors.contains(key) && compared != Some(key);
+        let further = group.factors.iter().filter(|(key, _)| differ(key));
+        let further = further.map(|(key, level)| format!("{key} {level}"));
+        case.into_iter().chain(bytes).chain(further).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The name of a row: all that differs but the load, and the factor that is compared.
+    pub(crate) fn row(&self, group: &Group, compared: Option<&str>) -> String {
+        let mode = (compared != Some("mode")).then(|| group.mode.to_string());
+        let users = self.users && compared != Some("connections");
+        let users = users.then(|| format!("{} connections", group.connections));
+        let conditions = Some(self.conditions(group, compared)).filter(|words| !words.is_empty());
+        mode.into_iter().chain(users).chain(conditions).collect::<Vec<_>>().join(", ")
+    }
+}

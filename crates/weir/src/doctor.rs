@@ -1,0 +1,49 @@
+//! `weir doctor`: what disturbs a measurement on this machine.
+
+use crate::words::say;
+use crate::{Failure, Outcome};
+use clap::Args;
+use std::fs;
+use std::path::{Path, PathBuf};
+use weir_lab::doctor::{Level, examine, table};
+
+/// What disturbs a measurement on this machine, and what to do about it.
+///
+/// Reads the system for a second and changes nothing. `weir run` does the same before its first run, and stores it with
+/// the result.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct DoctorArgs {
+    /// Write the findings as JSON to a file; without one, or with -, to standard output, and nothing else there
+    #[arg(long, value_name = "FILE|-", num_args = 0..=1, default_missing_value = "-")]
+    json: Option<PathBuf>,
+    /// End with exit code 4 if a finding is bad
+    #[arg(long)]
+    strict: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  weir doctor
+  weir doctor --strict && weir run experiments/quickstart.toml      only on a quiet machine
+  weir doctor --json | jq '.[] | select(.level == \"bad\")'";
+
+pub(crate) fn run(args: DoctorArgs) -> Outcome {
+    let findings = examine();
+    let json = serde_json::to_string_pretty(&findings).map_err(Failure::run)? + "\n";
+    match args.json.as_deref() {
+        Some(file) if file == Path::new("-") => say(json)?,
+        Some(file) => {
+            let failed = |error| Failure::run(format!("--json: cannot write {}: {error}", file.display()));
+            fs::write(file, json).map_err(failed)?;
+            say(table(&findings))?;
+        }
+        None => say(table(&findings))?,
+    }
+    let bad = findings.iter().filter(|finding| finding.level == Level::Bad);
+    let bad: Vec<&str> = bad.map(|finding| finding.id.as_str()).collect();
+    if args.strict && !bad.is_empty() {
+        return Err(Failure::condition(format!("--strict: bad: {}", bad.join(", "))));
+    }
+    Ok(())
+}

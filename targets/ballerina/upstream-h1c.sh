@@ -1,0 +1,2 @@
+upstream_tls=false
+scheme=http

@@ -1,0 +1,98 @@
+# What install scripts share; they source it. None of this needs root, and nothing outside WEIR_INSTALL is written but
+# the package tools' own caches.
+
+: "${WEIR_INSTALL:?the directory to fill; weir targets install sets it}"
+jobs=${WEIR_JOBS:-$(nproc)}
+
+step() {
+    printf '%s\n' "$*"
+}
+
+fail() {
+    printf 'failed: %s\n' "$*" >&2
+    exit 1
+}
+
+# need PROGRAM..: all of them must be here.
+need() {
+    local program missing=()
+    for program in "$@"; do
+        command -v "$program" >/dev/null || missing+=("$program")
+    done
+    ((${#missing[@]} == 0)) || fail "not on the PATH: ${missing[*]}"
+}
+
+# quietly LOG COMMAND..: a build's words go to a file; where it fails, the last of them are said.
+quietly() {
+    local log=$1
+    shift
+    "$@" >"$log" 2>&1 || { tail -n 20 "$log" >&2 && fail "$1 (all of its words: $log)"; }
+}
+
+# crate NAME REQUIREMENT: the source of a crate, with the checksum of its registry verified by cargo. Sets
+# crate_directory and crate_version.
+crate() {
+    local name=$1 requirement=$2 place=$WEIR_INSTALL/build/crate-$1 manifest
+    rm -rf "$place" && mkdir -p "$place/src" && : >"$place/src/lib.rs"
+    # A workspace of its own: WEIR_INSTALL may lie below somebody else's.
+    printf '[package]\nname = "source"\nversion = "0.0.0"\nedition = "2021"\n[workspace]\n[dependencies]\n%s = "%s"\n' \
+        "$name" "$requirement" >"$place/Cargo.toml"
+    (cd "$place" && quietly "$place/log" cargo vendor --versioned-dirs vendor)
+    crate_directory=$(echo "$place/vendor/$name"-[0-9]*)
+    crate_version=${crate_directory##*/"$name"-}
+}
+
+# aws_lc REQUIREMENT: builds libssl and libcrypto, static and optimised, from the source that the crate aws-lc-sys
+# carries, into WEIR_INSTALL/aws-lc. What an earlier, interrupted install has built of the same version is kept. Sets
+# aws_lc_directory.
+aws_lc() {
+    local build=$WEIR_INSTALL/build/aws-lc
+    aws_lc_directory=$WEIR_INSTALL/aws-lc
+    crate aws-lc-sys "$1"
+    if [[ $(cat "$aws_lc_directory/crate" 2>/dev/null) == "$crate_version" ]]; then
+        step "AWS-LC of aws-lc-sys $crate_version is built"
+        return
+    fi
+    step "building AWS-LC of aws-lc-sys $crate_version"
+    rm -rf "$aws_lc_directory" "$build"
+    # The crate carries the assembly that Perl and Go would generate.
+    quietly "$WEIR_INSTALL/build/aws-lc-configure.log" cmake -S "$crate_directory/aws-lc" -B "$build" \
+        -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF -DBUILD_TESTING=OFF -DBUILD_TOOL=OFF \
+        -DDISABLE_PERL=ON -DDISABLE_GO=ON -DCMAKE_INSTALL_PREFIX="$aws_lc_directory" -DCMAKE_INSTALL_LIBDIR=lib
+    quietly "$WEIR_INSTALL/build/aws-lc-build.log" cmake --build "$build" --parallel "$jobs" --target install
+    printf '%s\n' "$crate_version" >"$aws_lc_directory/crate"
+}
+
+# debian_source PACKAGE PATTERN SUITE..: the newest source package of these suites whose version matches the pattern (a
+# regular expression) and that the mirror still has. apt verifies it: the archive's signature on the index, the index's
+# hash on every file. Its configuration and lists are private; the mirror and the keys are this machine's. Sets
+# source_directory and source_version; false where there is none.
+debian_source() {
+    local package=$1 pattern=$2 place=$WEIR_INSTALL/build/apt mirror version options
+    local keys=/usr/share/keyrings/debian-archive-keyring.gpg
+    shift 2
+    need apt-get apt-cache dpkg-source
+    # shellcheck disable=SC2016  # $(..) is apt's here
+    mirror=$(apt-get indextargets --format '$(REPO_URI)' | grep -Em1 '/debian/?$') ||
+        fail "no mirror of Debian among this machine's apt sources"
+    rm -rf "$place" && mkdir -p "$place"/{parts,lists/partial,cache/archives/partial,sources}
+    printf 'Types: deb-src\nURIs: %s\nSuites: %s\nComponents: main\n' "$mirror" "$*" >"$place/parts/source.sources"
+    [[ ! -e $keys ]] || printf 'Signed-By: %s\n' "$keys" >>"$place/parts/source.sources"
+    options=(-o "Dir::Etc::SourceList=/dev/null" -o "Dir::Etc::SourceParts=$place/parts"
+        -o "Dir::State::Lists=$place/lists" -o "Dir::Cache=$place/cache" -o "APT::Sandbox::User=$(id -un)")
+    step "reading the index of Debian's $*"
+    quietly "$place/update.log" apt-get "${options[@]}" update
+    for version in $(apt-cache "${options[@]}" madison "$package" | awk '$NF == "Sources" { print $3 }' |
+        grep -E "$pattern" | sort -rVu); do
+        if (cd "$place/sources" && apt-get "${options[@]}" source --only-source "$package=$version") \
+            >"$place/source.log" 2>&1; then
+            source_directory=$(find "$place/sources" -mindepth 1 -maxdepth 1 -type d)
+            source_version=$version
+            step "unpacked Debian's $package $version"
+            return 0
+        fi
+        step "the mirror does not have $package $version any more"
+        rm -rf "$place/sources" && mkdir "$place/sources"
+    done
+    return 1
+}

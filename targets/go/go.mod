@@ -1,0 +1,3 @@
+module weir/targets/go
+
+go 1.24

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Builds main.go into WEIR_INSTALL with the Go on the PATH, whose version is the target's.
+set -euo pipefail
+
+command -v go >/dev/null || { echo "go: Go is not on the PATH" >&2; exit 1; }
+
+# The standard library is all it needs, so nothing is fetched. Symbols and paths of this machine are left out. What was
+# built before is in Go's cache.
+echo "go: building with $(go env GOVERSION)"
+GOFLAGS= GOPROXY=off go build -p "${WEIR_JOBS:-$(nproc)}" -trimpath -ldflags '-s -w' -o "$WEIR_INSTALL/proxy.new" .
+# Only a whole program gets the name that is asked for.
+mv "$WEIR_INSTALL/proxy.new" "$WEIR_INSTALL/proxy"
+echo "go: $("$WEIR_INSTALL/proxy" -version) is installed"

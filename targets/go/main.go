@@ -1,0 +1,230 @@
+// A pass-through on the standard library's httputil.ReverseProxy, set up to win: each setting carries its reason.
+// Usage: proxy [-check] SETTINGS.json, or proxy -version.
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"sync"
+)
+
+func main() {
+	version := flag.Bool("version", false, "print Go's version and end")
+	check := flag.Bool("check", false, "check the settings and end")
+	flag.Parse()
+	if *version {
+		fmt.Println(runtime.Version())
+		return
+	}
+	settings, err := read(flag.Arg(0))
+	if err != nil {
+		log.Fatal(err)
+	}
+	server, err := newServer(settings)
+	if err != nil {
+		log.Fatalf("%s: %v", flag.Arg(0), err)
+	}
+	if *check {
+		return
+	}
+	// One running thread of Go code for each core given. The lab has placed the process on these cores.
+	runtime.GOMAXPROCS(settings.Workers)
+	debug.SetGCPercent(settings.GOGC)
+	// It ends with the process: TERM is the end of it.
+	if server.TLSConfig != nil {
+		log.Fatal(server.ListenAndServeTLS("", ""))
+	}
+	log.Fatal(server.ListenAndServe())
+}
+
+// settings are the values of a run.
+type settings struct {
+	Listen       string
+	Upstream     string
+	ClientSide   string `json:"client_side"`
+	UpstreamSide string `json:"upstream_side"`
+	Workers      int
+	Connections  int
+	Pool         int
+	GOGC         int
+	Cert         string
+	Key          string
+	CA           string
+	TLSVersion   string `json:"tls_version"`
+	Suite        string
+	Group        string
+	Tickets      int
+}
+
+func read(path string) (*settings, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	decoder := json.NewDecoder(file)
+	decoder.DisallowUnknownFields()
+	var s settings
+	if err := decoder.Decode(&s); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return &s, nil
+}
+
+func newServer(s *settings) (*http.Server, error) {
+	transport, err := newTransport(s)
+	if err != nil {
+		return nil, err
+	}
+	server := &http.Server{
+		Addr:    s.Listen,
+		Handler: fullDuplex(newProxy(s, transport)),
+		// HTTP/1.1 on both sides, as in every target; TLS would bring HTTP/2 by default.
+		Protocols: http1(),
+		// No time limits, which are the default: connections outlive the run, and no timer is set for a request.
+	}
+	if s.ClientSide == "h1" {
+		server.TLSConfig, err = pinned(s)
+		if err != nil {
+			return nil, err
+		}
+		certificate, err := tls.LoadX509KeyPair(s.Cert, s.Key)
+		if err != nil {
+			return nil, err
+		}
+		server.TLSConfig.Certificates = []tls.Certificate{certificate}
+		server.TLSConfig.NextProtos = []string{"http/1.1"}
+		// Go sends one ticket in TLS 1.3, whatever the experiment's number is, or none.
+		server.TLSConfig.SessionTicketsDisabled = s.Tickets == 0
+	}
+	return server, nil
+}
+
+func newProxy(s *settings, transport http.RoundTripper) *httputil.ReverseProxy {
+	upstream := &url.URL{Scheme: "http", Host: s.Upstream}
+	if s.UpstreamSide == "h1" {
+		upstream.Scheme = "https"
+	}
+	return &httputil.ReverseProxy{
+		Transport: transport,
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(upstream)
+			// The client's own authority, as Weir passes it on; SetURL takes the upstream's.
+			r.Out.Host = r.In.Host
+			// The headers that Weir adds, so that all targets do the same work.
+			r.SetXForwarded()
+			r.Out.Header.Add("Via", "1.1 go")
+		},
+		ModifyResponse: func(r *http.Response) error {
+			r.Header.Add("Via", "1.1 go")
+			return nil
+		},
+		// Without a pool each answer allocates a buffer of 32 KiB, which is most of the garbage.
+		BufferPool: &buffers{},
+	}
+}
+
+func newTransport(s *settings) (*http.Transport, error) {
+	transport := &http.Transport{
+		Protocols: http1(),
+		// The default of 2 would open and close an upstream connection for almost each request.
+		MaxIdleConnsPerHost: s.Pool,
+		// No limit over all hosts ...
+		MaxIdleConns: 0,
+		// ... and none for their age.
+		IdleConnTimeout: 0,
+		// Without this limit a request that finds no idle connection dials one even when another gets free meanwhile,
+		// and in the end there would be more of them than clients.
+		MaxConnsPerHost: s.Connections,
+		// By default the transport asks for gzip where the client did not, and unpacks the answer.
+		DisableCompression: true,
+		// A head and a small body leave in one write and come in one read. The default is 4 KiB.
+		WriteBufferSize: 16 << 10,
+		ReadBufferSize:  16 << 10,
+	}
+	if s.UpstreamSide == "h1" {
+		client, err := pinned(s)
+		if err != nil {
+			return nil, err
+		}
+		pem, err := os.ReadFile(s.CA)
+		if err != nil {
+			return nil, err
+		}
+		client.RootCAs = x509.NewCertPool()
+		if !client.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s: no certificate", s.CA)
+		}
+		// The name in the certificate, which other targets send and verify too.
+		client.ServerName = "localhost"
+		// Without a cache no session is resumed.
+		client.ClientSessionCache = tls.NewLRUClientSessionCache(s.Connections)
+		transport.TLSClientConfig = client
+	}
+	return transport, nil
+}
+
+// pinned has what both sides pin. Go lets nobody choose the suite of TLS 1.3: its server takes what the client offers,
+// and its client offers AES-128-GCM first where the processor has AES.
+func pinned(s *settings) (*tls.Config, error) {
+	version, suite, group := versions[s.TLSVersion], suites12[s.Suite], groups[s.Group]
+	if version == 0 || group == 0 || (version == tls.VersionTLS12 && suite == 0) {
+		return nil, fmt.Errorf("TLS %q with %q and %q: not known here", s.TLSVersion, s.Suite, s.Group)
+	}
+	config := &tls.Config{MinVersion: version, MaxVersion: version, CurvePreferences: []tls.CurveID{group}}
+	if suite != 0 {
+		config.CipherSuites = []uint16{suite}
+	}
+	return config, nil
+}
+
+var versions = map[string]uint16{"1.2": tls.VersionTLS12, "1.3": tls.VersionTLS13}
+
+var groups = map[string]tls.CurveID{"x25519": tls.X25519, "p-256": tls.CurveP256, "p-384": tls.CurveP384}
+
+var suites12 = map[string]uint16{
+	"ecdhe-ecdsa-aes128-gcm-sha256": tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+	"ecdhe-ecdsa-aes256-gcm-sha384": tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+	"ecdhe-ecdsa-chacha20-poly1305": tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+}
+
+// fullDuplex lets an answer begin while its request is still coming. Otherwise the server first reads what is left of
+// the request, which the upstream waits for in vain when the body is large.
+func fullDuplex(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
+			log.Print(err)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func http1() *http.Protocols {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	return &protocols
+}
+
+// buffers lends the buffers that bodies are copied with.
+type buffers struct{ pool sync.Pool }
+
+type buffer [32 << 10]byte
+
+func (b *buffers) Get() []byte {
+	if buffer, ok := b.pool.Get().(*buffer); ok {
+		return buffer[:]
+	}
+	return new(buffer)[:]
+}
+
+func (b *buffers) Put(lent []byte) { b.pool.Put((*buffer)(lent)) }

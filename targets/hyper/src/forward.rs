@@ -1,0 +1,88 @@
+//! Passes a request to the origin and its answer back; both bodies go through frame by frame, as they come.
+
+use bytes::Bytes;
+use http_body_util::{Either, Empty};
+use hyper::body::Incoming;
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Request, Response, StatusCode, Uri, http};
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use std::net::IpAddr;
+
+/// A worker's client, with its pool of upstream connections.
+pub type Origin = Client<HttpsConnector<HttpConnector>, Incoming>;
+
+/// Either the origin's body or none.
+pub type Body = Either<Incoming, Empty<Bytes>>;
+
+const VIA: HeaderValue = HeaderValue::from_static("1.1 hyper");
+
+/// What is the same for all requests of a client connection.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// Scheme and authority of the origin.
+    pub origin: Uri,
+    /// The client's address.
+    pub client: HeaderValue,
+    /// `http` or `https`, as the client came.
+    pub scheme: HeaderValue,
+}
+
+impl Connection {
+    /// For a client with that address.
+    pub fn new(origin: &Uri, client: IpAddr, tls: bool) -> Self {
+        let client = HeaderValue::from_str(&client.to_string()).expect("an address is a header value");
+        let scheme = HeaderValue::from_static(if tls { "https" } else { "http" });
+        Self { origin: origin.clone(), client, scheme }
+    }
+}
+
+/// The origin's answer, or 502.
+pub async fn forward(origin: &Origin, connection: &Connection, mut request: Request<Incoming>) -> Response<Body> {
+    prepare(connection, &mut request);
+    match origin.request(request).await {
+        Ok(mut answer) => {
+            remove_hop_by_hop(answer.headers_mut());
+            answer.headers_mut().insert(header::VIA, VIA);
+            answer.map(Either::Left)
+        }
+        Err(fault) => {
+            eprintln!("upstream: {fault}: {:?}", std::error::Error::source(&fault));
+            let mut answer = Response::new(Either::Right(Empty::new()));
+            *answer.status_mut() = StatusCode::BAD_GATEWAY;
+            answer
+        }
+    }
+}
+
+fn prepare(connection: &Connection, request: &mut Request<Incoming>) {
+    let mut parts = connection.origin.clone().into_parts();
+    parts.path_and_query = request.uri().path_and_query().cloned();
+    if let Ok(uri) = Uri::from_parts(parts) {
+        *request.uri_mut() = uri;
+    }
+    *request.version_mut() = http::Version::HTTP_11;
+    let headers = request.headers_mut();
+    remove_hop_by_hop(headers);
+    // The headers that Weir adds, so that all targets do the same work. Host is passed on as it is.
+    headers.insert(HeaderName::from_static("x-forwarded-for"), connection.client.clone());
+    headers.insert(HeaderName::from_static("x-forwarded-proto"), connection.scheme.clone());
+    if let Some(host) = headers.get(header::HOST).cloned() {
+        headers.insert(HeaderName::from_static("x-forwarded-host"), host);
+    }
+    headers.insert(header::VIA, VIA);
+}
+
+/// Removes what speaks of one connection (RFC 9110, section 7.6.1); hyper frames the body anew.
+fn remove_hop_by_hop(headers: &mut HeaderMap) {
+    if let Some(named) = headers.remove(header::CONNECTION) {
+        for name in named.to_str().unwrap_or_default().split(',') {
+            headers.remove(name.trim());
+        }
+    }
+    for name in [header::TE, header::TRAILER, header::TRANSFER_ENCODING, header::UPGRADE, header::PROXY_AUTHORIZATION] {
+        headers.remove(name);
+    }
+    headers.remove("keep-alive");
+}

@@ -1,0 +1,98 @@
+package weir;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.handler.codec.http.DefaultHttpResponse;
+import io.netty.handler.codec.http.DefaultLastHttpContent;
+import io.netty.handler.codec.http.HttpResponseStatus;
+import io.netty.handler.codec.http.HttpVersion;
+import io.netty.handler.codec.http.LastHttpContent;
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
+import org.wso2.transport.http.netty.contract.HttpClientConnector;
+import org.wso2.transport.http.netty.contract.HttpConnectorListener;
+import org.wso2.transport.http.netty.message.HttpCarbonMessage;
+
+/**
+ * Passes each request to the origin and its answer back. The answer's body goes through piece by piece, as it comes.
+ *
+ * <p>A request is sent when all of it is there. The transport stops sending a request when its answer begins, and then
+ * waits for ever. With the test server, which echoes as it reads, 8 of 300 chunked requests of 10 kB ended so, and most
+ * of those whose pieces came 2 ms apart, in both releases. It also makes chunks of a length when a body has pieces.
+ */
+final class Forward implements HttpConnectorListener {
+    private final HttpClientConnector origin;
+    private final int port;
+    private final String scheme;
+
+    Forward(HttpClientConnector origin, int port, boolean clientSideTls) {
+        this.origin = origin;
+        this.port = port;
+        this.scheme = clientSideTls ? "https" : "http";
+    }
+
+    @Override
+    public void onMessage(HttpCarbonMessage request) {
+        Channel client = request.getSourceContext().channel();
+        // The headers that Weir adds, so that all targets do the same work. Host is passed on as it is.
+        String host = request.getHeader("Host");
+        request.setHeader("X-Forwarded-For", ((InetSocketAddress) client.remoteAddress()).getAddress().getHostAddress());
+        request.setHeader("X-Forwarded-Proto", scheme);
+        if (host != null) {
+            request.setHeader("X-Forwarded-Host", host);
+        }
+        request.setHeader("Via", "1.1 wso2");
+        // The certificate carries this name beside the address.
+        request.setProperty("host", "localhost");
+        request.setProperty("port", port);
+        List<ByteBuf> body = new ArrayList<>();
+        request.getHttpContentAsync().setMessageListener(piece -> {
+            body.add(piece.content());
+            if (piece instanceof LastHttpContent) {
+                request.removeMessageFuture();
+                request.addHttpContent(new DefaultLastHttpContent(Unpooled.wrappedBuffer(body.toArray(new ByteBuf[0]))));
+                send(request);
+            }
+        });
+    }
+
+    private void send(HttpCarbonMessage request) {
+        origin.send(request).setHttpConnectorListener(new HttpConnectorListener() {
+            @Override
+            public void onMessage(HttpCarbonMessage answer) {
+                answer.setHeader("Via", "1.1 wso2");
+                respond(request, answer);
+            }
+
+            @Override
+            public void onError(Throwable fault) {
+                System.err.println("upstream: " + fault);
+                respond(request, badGateway());
+            }
+        });
+    }
+
+    @Override
+    public void onError(Throwable fault) {
+        System.err.println("client: " + fault);
+    }
+
+    private static void respond(HttpCarbonMessage request, HttpCarbonMessage answer) {
+        try {
+            request.respond(answer);
+        } catch (Exception fault) {
+            System.err.println("answer: " + fault);
+            request.getSourceContext().close();
+        }
+    }
+
+    private static HttpCarbonMessage badGateway() {
+        HttpResponseStatus status = HttpResponseStatus.BAD_GATEWAY;
+        HttpCarbonMessage answer = new HttpCarbonMessage(new DefaultHttpResponse(HttpVersion.HTTP_1_1, status));
+        Release.setStatus(answer, status.code());
+        answer.addHttpContent(new DefaultLastHttpContent());
+        return answer;
+    }
+}

@@ -1,0 +1,181 @@
+//! `weir targets`: what is listed, installed and checked, with targets of the test's own.
+
+mod common;
+
+use common::{Ended, Weir};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use tempfile::TempDir;
+
+/// A gateway that there is none of: a script puts it there, and its check wants a readable certificate.
+const FAST: &str = "title = 'Fast'
+about = 'A gateway of this test.'
+modes = ['h1c-h1c', 'h1-h1']
+requires = '{{installed}}/bin/fast'
+version = { command = ['{{installed}}/bin/fast', '-v'], after = ['fast/', 'TLS '] }
+files = ['fast.conf']
+start = ['{{installed}}/bin/fast']
+[ready]
+connect = '127.0.0.1:{{listen_port}}'
+timeout_ms = 1000
+[install]
+script = 'install.sh'
+takes = 'no time'
+[check]
+command = ['sh', '-c', 'grep -q \"CERTIFICATE\" {{cert}} && grep -qx \"port {{listen_port}} pool 100\" fast.conf']
+[settings.pool]
+default = 100
+about = 'idle connections'
+";
+
+const SCRIPT: &str = "set -euo pipefail
+mkdir -p \"$WEIR_INSTALL/bin\"
+echo \"building with $WEIR_JOBS\"
+printf '#!/bin/sh\\necho fast/1.2.3 on \\\"TLS 4.5\\\", built\\n' >\"$WEIR_INSTALL/bin/fast\"
+chmod +x \"$WEIR_INSTALL/bin/fast\"
+";
+
+/// Targets, and beside them the place where they are installed.
+struct Targets(TempDir);
+
+impl Targets {
+    fn new() -> Self {
+        let targets = Self(tempfile::tempdir().unwrap());
+        targets.write("fast/target.toml", FAST);
+        targets.write("fast/install.sh", SCRIPT);
+        targets.write("fast/fast.conf", "port {{listen_port}} pool {{pool}}\n");
+        let absent = "requires = 'no-such-program'\nabsent = 'ask its makers'\n";
+        targets
+            .write("gone/target.toml", &format!("title = 'Gone'\nabout = 'G.'\nmodes = ['h1c']\n{absent}"));
+        targets
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.0.path().join("targets").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn installed(&self, name: &str) -> bool {
+        self.0.path().join("installed").join(name).exists()
+    }
+
+    /// Runs `weir targets ARGS` on these.
+    fn weir(&self, args: &[&str]) -> Ended {
+        let directory = self.0.path().join("targets");
+        let args = [&["targets"], args, &["--directory", directory.to_str().unwrap()]].concat();
+        let mut weir = Command::new(env!("CARGO_BIN_EXE_weir"));
+        let ended = weir.args(&args).env("WEIR_TARGETS", self.0.path().join("installed")).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Ended { code: ended.status.code(), stdout: text(ended.stdout), stderr: text(ended.stderr) }
+    }
+
+    #[track_caller]
+    fn good(&self, args: &[&str]) -> String {
+        let Ended { code, stdout, stderr } = self.weir(args);
+        assert_eq!(code, Some(0), "{args:?}: {stdout}{stderr}");
+        stdout
+    }
+
+    #[track_caller]
+    fn bad(&self, args: &[&str], code: i32, parts: &[&str]) {
+        let ended = self.weir(args);
+        assert_eq!(ended.code, Some(code), "{args:?}: {}{}", ended.stdout, ended.stderr);
+        for part in parts {
+            assert!(ended.stderr.contains(part), "{args:?}: `{part}` is not in: {}", ended.stderr);
+        }
+        assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn what_is_here_is_listed_with_its_version_and_the_rest_with_how_to_get_it() {
+    let targets = Targets::new();
+    let before = targets.good(&[]);
+    assert!(before.contains("fast  absent\n    A gateway of this test.\n"), "{before}");
+    // A temporary directory's path may fill a line.
+    let flowing = before.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flowing.contains("bin/fast is not there; get it with `weir targets install fast`"), "{before}");
+    assert!(
+        flowing.contains("gone absent G. no-such-program is not on the PATH; ask its makers"),
+        "{before}"
+    );
+    assert_eq!(targets.good(&["list"]), before);
+    let told = targets.weir(&["install", "fast", "--jobs", "3"]);
+    assert_eq!((told.code, told.stdout.as_str()), (Some(0), "fast: present, version 1.2.3, TLS 4.5\n"));
+    assert!(
+        told.stderr.contains("takes no time") && told.stderr.contains("building with 3"),
+        "{}",
+        told.stderr
+    );
+    let after = targets.good(&[]);
+    assert!(after.contains("fast  present  1.2.3, TLS 4.5\n"), "{after}");
+    assert_eq!(targets.good(&["install", "fast"]), "fast: present, version 1.2.3, TLS 4.5\n");
+}
+
+#[test]
+fn a_check_says_which_mode_the_target_refuses() {
+    let targets = Targets::new();
+    targets.bad(&["check", "fast"], 1, &["1 check failed"]);
+    assert!(targets.good(&["check"]).contains("fast  absent: "));
+    targets.good(&["install", "fast"]);
+    assert_eq!(targets.good(&["check", "fast"]), "fast  h1c-h1c  accepted\nfast  h1-h1    accepted\n");
+    let refusing = FAST.replace("'sh', '-c', '", "'sh', '-c', 'echo {{client_side}} is bad >&2; false; ");
+    let refusing = refusing.replace("false; grep", "false && grep");
+    targets.write("fast/target.toml", &refusing);
+    let ended = targets.weir(&["check"]);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(ended.stdout.contains("fast  h1-h1    refused: h1 is bad\n"), "{}", ended.stdout);
+    assert!(ended.stderr.contains("2 checks failed"), "{}", ended.stderr);
+}
+
+#[test]
+fn an_install_that_fails_says_why() {
+    let targets = Targets::new();
+    targets.bad(&["install", "fats"], 2, &["target `fats`", "targets here are: fast, gone"]);
+    targets.bad(&["install", "gone"], 2, &["gone: no script installs it", "ask its makers"]);
+    targets.bad(&["install"], 2, &["<NAME>"]);
+    targets.bad(&["install", "fast", "--jobs", "0"], 2, &["--jobs"]);
+    targets.write("fast/install.sh", "echo no compiler is here >&2; exit 7");
+    targets.bad(&["install", "fast"], 1, &["no compiler is here", "install.sh failed: exit status: 7"]);
+    targets.write("fast/install.sh", "true");
+    targets.bad(&["install", "fast"], 1, &["ended well, but ", "bin/fast is not there"]);
+    assert!(!targets.installed("fast/bin"));
+    targets.write("fast/target.toml", &FAST.replace("install.sh", "no.sh"));
+    targets.bad(&["install", "fast"], 2, &["fast/target.toml: install.script: ", "no.sh is not there"]);
+}
+
+#[test]
+fn a_wrong_description_is_a_row_and_an_exit_code() {
+    let targets = Targets::new();
+    targets.write("fast/target.toml", &FAST.replace("default = 100", "default = 1.5"));
+    let ended = targets.weir(&[]);
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    assert!(ended.stderr.contains("the description is wrong of: fast"), "{}", ended.stderr);
+    assert!(
+        ended.stdout.contains("fast  wrong\n") && ended.stdout.contains("gone  absent\n"),
+        "{}",
+        ended.stdout
+    );
+    let flowing = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let message = ":17: settings.pool.default: `1.5` is a float: allowed is an integer or a string";
+    assert!(flowing.contains(message), "{}", ended.stdout);
+    let nowhere = Weir::run(&["targets", "--directory", "/no/such"]);
+    assert_eq!(nowhere.code, Some(2));
+    assert!(nowhere.stderr.contains("/no/such: no target is there: allowed is "), "{}", nowhere.stderr);
+}
+
+/// The targets of this repository: all descriptions are right, and what is here accepts what it is given.
+#[test]
+fn the_targets_of_this_repository_accept_their_configurations() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../targets");
+    let directory = directory.to_str().unwrap();
+    let list = Weir::run(&["targets", "--directory", directory]);
+    assert_eq!(list.code, Some(0), "{}{}", list.stdout, list.stderr);
+    assert!(list.stdout.contains("weir ") && list.stdout.contains("nginx-current"), "{}", list.stdout);
+    let wide = |line: &&str| line.chars().count() > 100 && line.split_whitespace().count() > 1;
+    assert_eq!(list.stdout.lines().find(wide), None, "{}", list.stdout);
+    let checked = Weir::run(&["targets", "check", "--directory", directory]);
+    assert_eq!(checked.code, Some(0), "{}{}", checked.stdout, checked.stderr);
+}

@@ -1,0 +1,133 @@
+//! Gateways that are not ours, as targets of the lab: each accepts the configuration that is rendered for it, and a small
+//! experiment with it gives valid runs whose answers are right.
+
+mod common;
+
+use common::peer;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+
+const MODES: [&str; 4] = ["h1-h1", "h1-h1c", "h1c-h1", "h1c-h1c"];
+
+/// SHA-256 of what the origin answers to `/bytes/1000`, which is `0123456789ab..` (`curl .. | sha256sum`).
+const BYTES_1000: &str = "51b7afcd604d94ccdb168fefa73ed9287cfc466ede9a4d44fc401efe1e65f315";
+
+/// SHA-256 of 2000 times `Weir `: more than one read of most gateways (`yes 'Weir ' | tr -d '\n' | head -c 10000 |
+/// sha256sum`).
+const BODY_10000: &str = "67ca52e5850000b074eb067135815405684334f3f2f7ab96ca4341b64e6166f6";
+
+#[test]
+fn nginx() {
+    as_a_target("nginx", "nginx");
+}
+
+#[test]
+fn haproxy() {
+    as_a_target("haproxy", "haproxy");
+}
+
+/// Its install script builds it, in seconds.
+#[test]
+fn go() {
+    if peer("go").is_some() {
+        weir(&["targets", "install", "go", "--directory", &targets()]);
+    }
+    as_a_target("go", "go");
+}
+
+#[test]
+fn node() {
+    as_a_target("node", "node");
+}
+
+/// All that is asked of a target; `program` is what it needs of this machine.
+#[track_caller]
+fn as_a_target(name: &str, program: &str) {
+    if peer(program).is_none() {
+        return;
+    }
+    // One at a time: each of them is given the same core.
+    static CORE: Mutex<()> = Mutex::new(());
+    let _core = CORE.lock().unwrap_or_else(PoisonError::into_inner);
+    let checked = weir(&["targets", "check", name, "--directory", &targets()]);
+    assert_eq!(checked.matches("accepted").count(), MODES.len(), "{checked}");
+    runs_are_valid(name);
+}
+
+/// One run in each mode: every answer is the one expected, and upstream connections are kept (more of them than the
+/// clients' would make a run invalid).
+#[track_caller]
+fn runs_are_valid(name: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(file("requests"), requests()).unwrap();
+    fs::write(file("experiment.toml"), experiment(name)).unwrap();
+    weir(&["run", &file("experiment.toml"), "--out", &file("out")]);
+    let mut modes = BTreeSet::new();
+    for entry in fs::read_dir(file("out/runs")).unwrap() {
+        let text = fs::read_to_string(entry.unwrap().path()).unwrap();
+        let run: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(run["validity"], "valid", "{}", run["observation"]);
+        let load = &run["observation"]["load"];
+        assert!(load["requests"].as_u64() > Some(0) && load["errors"] == serde_json::json!({}), "{load}");
+        modes.insert(run["cell"]["mode"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(Vec::from_iter(modes), MODES);
+}
+
+/// Answers with a length and in chunks, and bodies that must come back as they were sent.
+fn requests() -> String {
+    let body = "Weir ".repeat(2000);
+    format!(
+        r#"
+{{"path": "/bytes/1000", "expect": {{"status": 200, "sha256": "{BYTES_1000}"}}}}
+{{"path": "/bytes/1000?chunked=1", "expect": {{"status": 200, "sha256": "{BYTES_1000}"}}}}
+{{"path": "/echo", "body": "{body}", "expect": {{"status": 200, "sha256": "{BODY_10000}"}}}}
+"#
+    )
+}
+
+/// A warm-up that holds all handshakes even where the machine is busy.
+fn experiment(name: &str) -> String {
+    format!(
+        "name = 'peer'
+question = 'Does it work?'
+targets_directory = '{}'
+blocks = 1
+seed = 1
+[factors]
+target = ['{name}']
+mode = ['h1-h1', 'h1-h1c', 'h1c-h1', 'h1c-h1c']
+[constants]
+load_model = 'saturated'
+connections = 8
+bytes = 1000
+warmup_ms = 1000
+window_ms = 500
+load.requests = 'requests'
+",
+        targets()
+    )
+}
+
+/// The targets of this repository.
+fn targets() -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../targets");
+    folder.canonicalize().unwrap().to_str().unwrap().to_owned()
+}
+
+/// Runs `weir ARGS` to its good end and returns what it said. What it installs stays beside the tests' programs.
+#[track_caller]
+fn weir(args: &[&str]) -> String {
+    let mut weir = Command::new(env!("CARGO_BIN_EXE_weir"));
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("targets");
+    let ended = weir.args(args).env("WEIR_TARGETS", place).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (stdout, stderr) = (text(&ended.stdout), text(&ended.stderr));
+    assert!(ended.status.success(), "weir {args:?}: {}\n{stdout}{stderr}", ended.status);
+    stdout
+}
