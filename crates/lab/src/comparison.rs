@@ -5,40 +5,17 @@ use crate::metric::Metric;
 use crate::pairing::{self, Paired, Side};
 use crate::plan::{Cell, Group, Plan};
 use crate::run::RunRecord;
-use crate::stats::{self, Weight, fdr};
+use crate::stats::{Estimate, Interval, Weight, fdr};
+use crate::verdict::{self, Noise};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt;
 use weir_load::result::Latency;
 
-/// The false-discovery rate that a verdict allows.
-const ALPHA: f64 = 0.05;
+pub use crate::verdict::Verdict;
 
 /// Whether a percentile falls among samples that took longer than it was waited for: time-outs, arrivals never sent.
 pub(crate) fn is_lower_bound(latency: &Latency, percentile: Option<f64>) -> bool {
     latency.censored_from_us.zip(percentile).is_some_and(|(from, percentile)| from <= percentile)
-}
-
-/// What a comparison came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// The interval excludes 1, after adjustment for the number of comparisons, and the ratio is beyond the A/A noise.
-    Different,
-    /// The whole interval lies within the margin.
-    Equivalent,
-    /// Neither could be shown.
-    Undecided,
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(match self {
-            Self::Different => "different",
-            Self::Equivalent => "equivalent",
-            Self::Undecided => "undecided",
-        })
-    }
 }
 
 /// A target against a baseline in one mode and under one load.
@@ -169,28 +146,19 @@ fn one(metric: Metric, cell: &Cell, factor: Option<&String>, sides: [Side<'_, '_
 /// Adjusts the p-values within each family: one metric under one load. The A/A pair asks nothing and is in no family;
 /// neither is a comparison that its runs cannot support.
 fn adjust(comparisons: &mut [Comparison]) {
-    let mut families: BTreeMap<(Load, Metric), Vec<usize>> = BTreeMap::new();
-    for (index, comparison) in comparisons.iter().enumerate() {
-        if comparison.weight != Weight::None && comparison.note.is_none() && !comparison.aa {
-            families.entry((comparison.load, comparison.metric)).or_default().push(index);
-        }
-    }
-    for family in families.into_values() {
-        let p_values: Vec<f64> =
-            family.iter().map(|index| comparisons[*index].p_value.unwrap_or(1.0)).collect();
-        for (index, adjusted) in family.into_iter().zip(fdr::benjamini_hochberg(&p_values)) {
-            comparisons[index].p_adjusted = Some(adjusted);
-        }
-    }
+    let is_asked = |one: &&mut Comparison| one.weight != Weight::None && one.note.is_none() && !one.aa;
+    let family = |one: &Comparison| (one.load, one.metric);
+    fdr::adjust(comparisons.iter_mut().filter(is_asked), family, |one| (one.p_value, &mut one.p_adjusted));
 }
 
 type NoiseKey = (Metric, Group);
 
-/// How far the A/A pair's interval reaches from 1, as a logarithm.
-fn noise(comparisons: &[Comparison]) -> BTreeMap<NoiseKey, f64> {
-    let reach = |comparison: &Comparison| Some(comparison.low?.ln().abs().max(comparison.high?.ln().abs()));
+/// How far the A/A pair seems to be from itself.
+fn noise(comparisons: &[Comparison]) -> BTreeMap<NoiseKey, Noise> {
     let pairs = comparisons.iter().filter(|comparison| comparison.aa);
-    pairs.filter_map(|comparison| Some((comparison.noise_key(), reach(comparison)?))).collect()
+    pairs
+        .filter_map(|one| Some((one.noise_key(), Noise { name: "A/A noise", reach: one.reach()? })))
+        .collect()
 }
 
 impl Comparison {
@@ -198,35 +166,34 @@ impl Comparison {
         (self.metric, self.group())
     }
 
-    fn decide(&mut self, margin: f64, noise: Option<f64>) {
+    fn decide(&mut self, margin: f64, noise: Option<Noise>) {
         if self.note.is_some() {
             return;
         }
-        let (Some(ratio), Some(low), Some(high)) = (self.ratio, self.low, self.high) else {
-            self.note = Some(match self.blocks {
-                0 => "no block has a valid run of both".into(),
-                blocks => format!("{blocks} blocks: no interval below {}", stats::BLOCKS_FOR_INTERVAL),
-            });
-            return;
-        };
-        // So few blocks as an indication has cannot pass an adjustment: the least p of five is 0.0625. What it says rests
-        // on the interval and the noise floor alone, and is said to be no more than an indication.
-        let adjusted = self.p_adjusted.filter(|_| self.weight == Weight::Verdict);
-        let is_adjusted_away = adjusted.is_some_and(|p_value| p_value > ALPHA);
-        let within_margin = low >= 1.0 / (1.0 + margin) && high <= 1.0 + margin;
-        let excludes_one = low > 1.0 || high < 1.0;
-        if within_margin {
-            self.verdict = Verdict::Equivalent;
-        } else if excludes_one && is_adjusted_away {
-            self.note = Some("not after adjustment for the number of comparisons".into());
-        } else if excludes_one {
-            match noise.filter(|noise| !self.aa && ratio.ln().abs() <= *noise) {
-                Some(noise) => {
-                    self.note = Some(format!("within the A/A noise of {:.1} %", noise.exp_m1() * 100.0));
-                }
-                None => self.verdict = Verdict::Different,
-            }
+        let noise = noise.filter(|_| !self.aa);
+        match verdict::decide(self.estimate(), self.p_adjusted, margin, noise) {
+            Ok(verdict) => self.verdict = verdict,
+            Err(why) => self.note = Some(why),
         }
+    }
+
+    fn estimate(&self) -> Option<Estimate> {
+        let interval = match (self.low, self.high, self.coverage) {
+            (Some(low), Some(high), Some(coverage)) => Some(Interval { low, high, coverage }),
+            _ => None,
+        };
+        let (value, p_value) = self.ratio.zip(self.p_value)?;
+        Some(Estimate { value, interval, p_value, blocks: self.blocks as usize })
+    }
+
+    /// What it shows of the noise if it compares a thing with itself, as a logarithm.
+    pub(crate) fn reach(&self) -> Option<f64> {
+        Some(Noise::reach(self.ratio?, self.low.zip(self.high)))
+    }
+
+    /// Whether its target is shown to be worse than what it is compared with.
+    pub fn is_worse(&self) -> bool {
+        self.verdict == Verdict::Different && self.ratio.is_some_and(|ratio| self.metric.is_worse(ratio))
     }
 
     /// The group that it is of.
@@ -237,30 +204,12 @@ impl Comparison {
 
     /// `0.72 [0.69, 0.76]`.
     pub fn ratio_text(&self) -> String {
-        match (self.ratio, self.low, self.high) {
-            (Some(ratio), Some(low), Some(high)) => format!("{ratio:.2} [{low:.2}, {high:.2}]"),
-            (Some(ratio), _, _) => format!("{ratio:.2}"),
-            _ => "-".into(),
-        }
+        verdict::ratio_text(self.ratio, self.low.zip(self.high))
     }
 
     /// `different: 28 % lower`.
     pub fn verdict_text(&self, margin: f64) -> String {
-        let words = match (self.verdict, self.ratio) {
-            (Verdict::Different, Some(ratio)) if ratio < 1.0 => {
-                format!("different: {:.0} % lower", (1.0 - ratio) * 100.0)
-            }
-            (Verdict::Different, Some(ratio)) => format!("different: {:.0} % higher", (ratio - 1.0) * 100.0),
-            (Verdict::Equivalent, _) => format!("equivalent within {:.0} %", margin * 100.0),
-            _ => match &self.note {
-                Some(note) => format!("undecided: {note}"),
-                None => "undecided".into(),
-            },
-        };
-        match self.weight {
-            Weight::Indication if self.verdict != Verdict::Undecided => format!("{words} (indication)"),
-            _ => words,
-        }
+        verdict::words(self.verdict, self.ratio, self.note.as_deref(), self.weight, margin)
     }
 
     /// The line of this comparison on standard output, under the heading of its metric and load.

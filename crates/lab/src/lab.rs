@@ -11,8 +11,8 @@ use crate::placement::Placement;
 use crate::plan::{Plan, Targets};
 use crate::progress::Bar;
 use crate::report::render;
+use crate::results::Results;
 use crate::store::{Store, default_directory};
-use crate::summary::Summary;
 use crate::{conduct, describe, table, target};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -28,6 +28,8 @@ pub struct Outcome {
     pub invalid_runs: u32,
     /// Whether an invalid run is a failure.
     pub strict: bool,
+    /// What the text was made from.
+    pub results: Results,
 }
 
 impl Outcome {
@@ -118,19 +120,15 @@ pub fn plan(options: &RunOptions) -> Result<String, LabError> {
 
 /// Rebuilds `summary.json` and `report.html` from the stored runs.
 pub fn report(directory: &Path) -> Result<Outcome, LabError> {
+    let results = Results::read(directory)?;
+    let Results { plan, records, summary, .. } = &results;
     let store = Store::open(directory);
-    let (plan, machine) = (store.plan()?, store.machine()?);
-    let mut records = store.runs()?;
-    for record in &mut records {
-        record.judge(&plan.experiment.conditions(&record.run.cell)?);
-    }
-    let summary = Summary::of(&plan, &machine, &records);
-    store.write_json("summary.json", &summary)?;
-    store.write("report.html", &render(&plan, &summary, &records, &store.settings()?))?;
-    let mut text = table::render(&plan, &summary);
+    store.write_json("summary.json", summary)?;
+    store.write("report.html", &render(plan, summary, records, &store.settings()?))?;
+    let mut text = table::render(plan, summary);
     let _ = writeln!(text, "\nReport: {}", directory.join("report.html").display());
     let invalid_runs = summary.cells.iter().map(|cell| cell.invalid_runs).sum();
-    Ok(Outcome { directory: directory.to_owned(), text, invalid_runs, strict: false })
+    Ok(Outcome { directory: directory.to_owned(), text, invalid_runs, strict: false, results })
 }
 
 /// The stored plan of an interrupted experiment, if it is the same experiment on the same programs.

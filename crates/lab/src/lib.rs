@@ -4,14 +4,17 @@
 //! is stored as it ends; validity and limit are judged per run; statistics, `summary.json`, table and report are pure
 //! functions of what is stored.
 
+pub mod across;
 pub mod cell;
 pub mod claims;
 pub mod comparison;
 pub mod doctor;
 pub mod error;
 pub mod experiment;
+pub mod export;
 pub mod gc;
 pub mod histogram;
+pub mod history;
 pub mod limit;
 pub mod machine;
 pub mod metric;
@@ -21,6 +24,7 @@ pub mod options;
 pub mod placement;
 pub mod plan;
 pub mod process;
+pub mod results;
 pub mod run;
 pub mod stats;
 pub mod store;
@@ -28,6 +32,7 @@ pub mod summary;
 pub mod target;
 pub mod template;
 pub mod validity;
+pub mod verdict;
 
 mod busy;
 mod conduct;
@@ -40,7 +45,11 @@ mod pairing;
 #[cfg(test)]
 mod pipeline_tests;
 mod progress;
+#[cfg(test)]
+mod proof_tests;
 mod report;
+#[cfg(test)]
+mod synthetic;
 pub mod table;
 #[cfg(test)]
 mod testing;

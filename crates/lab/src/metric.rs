@@ -5,8 +5,10 @@ use crate::experiment::{Case, Load};
 use crate::limit::Limit;
 use crate::run::{Parts, RunRecord};
 use crate::summary::FOREIGN_MUCH;
+use serde::de::IntoDeserializer as _;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::str::FromStr;
 
 /// A quantity of which each run has one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -64,6 +66,11 @@ impl Metric {
     /// Whether more is better.
     pub fn is_rate(self) -> bool {
         matches!(self, Self::RequestsPerSecond | Self::HandshakesPerSecond)
+    }
+
+    /// Whether such a ratio of its values is a change for the worse.
+    pub fn is_worse(self, ratio: f64) -> bool {
+        if self.is_rate() { ratio < 1.0 } else { ratio > 1.0 }
     }
 
     /// In words.
@@ -176,6 +183,16 @@ impl Metric {
             (_, _, Some(Limit::Gateway | Limit::Neither)) => true,
             (_, _, Some(Limit::Origin | Limit::Load | Limit::SharedCores) | None) => false,
         }
+    }
+}
+
+impl FromStr for Metric {
+    type Err = String;
+
+    /// Reads the name that it has in JSON, such as `p99_us`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let read: Result<Self, serde::de::value::Error> = Self::deserialize(text.into_deserializer());
+        read.map_err(|error| error.to_string())
     }
 }
 

@@ -62,20 +62,36 @@ impl RunOptions {
 
     /// Whether `--only` lets the cell pass.
     pub(crate) fn selects(&self, cell: &Cell, experiment: &Experiment) -> Result<bool, ConfigError> {
-        for (key, _) in &self.only {
-            let mut any = false;
-            for (_, value) in self.only.iter().filter(|(other, _)| other == key) {
-                any |= matches(cell, experiment, key, value)?;
-            }
-            if !any {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        select("--only", &self.only, cell, experiment)
     }
 }
 
-fn matches(cell: &Cell, experiment: &Experiment, key: &str, value: &str) -> Result<bool, ConfigError> {
+/// Whether a cell has such levels; values of one key are alternatives. `option` is the one that gave them.
+pub(crate) fn select(
+    option: &str,
+    pairs: &[(String, String)],
+    cell: &Cell,
+    experiment: &Experiment,
+) -> Result<bool, ConfigError> {
+    for (key, _) in pairs {
+        let mut any = false;
+        for (_, value) in pairs.iter().filter(|(other, _)| other == key) {
+            any |= matches(option, cell, experiment, key, value)?;
+        }
+        if !any {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn matches(
+    option: &str,
+    cell: &Cell,
+    experiment: &Experiment,
+    key: &str,
+    value: &str,
+) -> Result<bool, ConfigError> {
     match (key, canonical(key)) {
         ("case", _) => return Ok(cell.case.to_string() == value),
         ("load", _) => return Ok(cell.load.to_string() == value),
@@ -90,7 +106,7 @@ fn matches(cell: &Cell, experiment: &Experiment, key: &str, value: &str) -> Resu
         let further = further.filter(|key| !OWN.contains(key));
         let allowed: Vec<&str> = OWN.into_iter().chain(["name", "case"]).chain(further).collect();
         let message = format!("unknown key `{key}`: allowed keys are {}", allowed.join(", "));
-        return Err(ConfigError::new(format!("--only {key}={value}"), message));
+        return Err(ConfigError::new(format!("{option} {key}={value}"), message));
     }
     let wanted = Level::new(value);
     Ok(match cell.level(key) {

@@ -129,7 +129,7 @@ pub fn default_directory(name: &str) -> PathBuf {
 }
 
 /// `YYYYMMDD-HHMMSS` of a UNIX time.
-fn stamp(seconds: u64) -> String {
+pub(crate) fn stamp(seconds: u64) -> String {
     let (year, month, day) = civil((seconds / 86_400) as i64);
     let rest = seconds % 86_400;
     format!("{year:04}{month:02}{day:02}-{:02}{:02}{:02}", rest / 3600, rest / 60 % 60, rest % 60)

@@ -95,8 +95,6 @@ fn noise_floor(summary: &Summary, load: Load, metric: Metric) -> Option<String> 
     let title = metric.title();
     let pairs: Vec<&Comparison> = summary.comparisons.iter().filter(wanted).collect();
     let target = &pairs.first()?.baseline;
-    let low = pairs.iter().filter_map(|pair| pair.low).reduce(f64::min);
-    let high = pairs.iter().filter_map(|pair| pair.high).reduce(f64::max);
     let ratios: Vec<String> =
         pairs.iter().map(|pair| format!("{} {}", pair.mode, pair.ratio_text())).collect();
     let each = match ratios.len() {
@@ -104,14 +102,8 @@ fn noise_floor(summary: &Summary, load: Load, metric: Metric) -> Option<String> 
         many => format!(" over {many} pairs"),
     };
     let what = format!("A/A, {target} against itself, {title}, {load}");
-    match (low, high) {
-        (Some(low), Some(high)) => Some(format!(
-            "Noise floor ({what}): {:+.1} % to {:+.1} %{each}.",
-            (low - 1.0) * 100.0,
-            (high - 1.0) * 100.0,
-        )),
-        _ => Some(format!("{what}{each}.")),
-    }
+    let floor = pairs.iter().filter_map(|pair| pair.reach()).reduce(f64::max)?;
+    Some(format!("Noise floor ({what}): {:.1} %{each}.", floor.exp_m1() * 100.0))
 }
 
 /// The groups of a plan without their load, in the experiment's order of modes.
@@ -260,6 +252,15 @@ fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "-".into(), |value| format!("{value:.digits$}"))
 }
 
+/// Three digits or more, whatever the unit.
+pub(crate) fn short(value: f64) -> String {
+    match value.abs() {
+        large if large >= 100.0 => format!("{value:.0}"),
+        middle if middle >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
 /// Three digits.
 fn milliseconds(us: Option<f64>) -> String {
     let digits = |ms: f64| match ms {
@@ -276,7 +277,7 @@ fn cut(text: &str, width: usize) -> &str {
 }
 
 /// Breaks a line at spaces; what follows is indented.
-fn wrap(text: &mut String, line: &str) {
+pub(crate) fn wrap(text: &mut String, line: &str) {
     let indent = line.len() - line.trim_start().len();
     let mut width = indent;
     text.push_str(&" ".repeat(indent));

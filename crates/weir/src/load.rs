@@ -1,10 +1,8 @@
 //! `weir load`.
 
-use crate::words::{blame, say};
-use crate::{Failure, Outcome};
+use crate::words::blame;
+use crate::{Failure, Outcome, outputs};
 use clap::Args;
-use std::fs::{self, OpenOptions};
-use std::io;
 use std::path::{Path, PathBuf};
 use weir_load::live::View;
 use weir_load::result::LoadResult;
@@ -39,16 +37,8 @@ Examples:
 pub(crate) fn run(arguments: Arguments) -> Outcome {
     limits::raise_open_files().map_err(Failure::run)?;
     let Arguments { load, json, csv, assertions } = arguments;
-    if is_standard(json.as_deref()) && is_standard(csv.as_deref()) {
-        return Err(Failure::usage("--csv: `-` cannot be used beside --json -; allowed: a file"));
-    }
-    for (flag, file) in [("--json", &json), ("--csv", &csv)] {
-        // Better now than after the run.
-        if let Some(file) = file.as_deref().filter(|file| !is_standard(Some(file))) {
-            let failed = |error| unwritable(flag, file, &error);
-            OpenOptions::new().append(true).create(true).open(file).map_err(failed)?;
-        }
-    }
+    // Better now than after the run.
+    outputs::check(&[("--json", json.as_deref()), ("--csv", csv.as_deref())])?;
     let files = load.files();
     let files: Vec<(&str, Option<&Path>)> =
         files.iter().map(|(flag, file)| (*flag, Some(file.as_path()))).collect();
@@ -72,25 +62,8 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     if broken.is_empty() { Ok(()) } else { Err(Failure::condition(broken.join("\nweir: "))) }
 }
 
-/// Writes the result where it is wanted; to standard output as a table, unless that is taken. What can be written is,
-/// whatever cannot.
+/// Writes the result where it is wanted; to standard output as a table, unless that is taken.
 fn tell(result: &LoadResult, json: Option<&Path>, csv: Option<&Path>) -> Outcome {
     let text = serde_json::to_string_pretty(result).map_err(Failure::run)? + "\n";
-    let mut told = if is_standard(json) || is_standard(csv) { Ok(()) } else { say(table(result)) };
-    for (flag, file, text) in [("--json", json, text), ("--csv", csv, csv::seconds(result))] {
-        told = told.and(match file {
-            None => Ok(()),
-            Some(_) if is_standard(file) => say(text),
-            Some(file) => fs::write(file, text).map_err(|error| unwritable(flag, file, &error)),
-        });
-    }
-    told
-}
-
-fn unwritable(flag: &str, file: &Path, error: &io::Error) -> Failure {
-    Failure::run(format!("{flag}: cannot write {}: {error}", file.display()))
-}
-
-fn is_standard(file: Option<&Path>) -> bool {
-    file == Some(Path::new("-"))
+    outputs::tell(table(result), &[("--json", json, text), ("--csv", csv, csv::seconds(result))])
 }

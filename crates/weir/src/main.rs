@@ -2,6 +2,8 @@
 
 #[cfg(feature = "lab")]
 mod calibrate;
+#[cfg(feature = "lab")]
+mod compare;
 mod completions;
 #[cfg(feature = "lab")]
 mod delay_relay;
@@ -10,10 +12,14 @@ mod doctor;
 #[cfg(feature = "lab")]
 mod guard;
 #[cfg(feature = "lab")]
+mod history;
+#[cfg(feature = "lab")]
 mod load;
 mod man;
 #[cfg(feature = "lab")]
 mod origin;
+#[cfg(feature = "lab")]
+mod outputs;
 #[cfg(feature = "lab")]
 mod plan;
 #[cfg(feature = "lab")]
@@ -64,6 +70,10 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     #[cfg(feature = "lab")]
     Report(report::ReportArgs),
+    #[cfg(feature = "lab")]
+    Compare(compare::CompareArgs),
+    #[cfg(feature = "lab")]
+    History(history::HistoryArgs),
     #[cfg(feature = "lab")]
     #[command(hide = true)]
     Guard(guard::GuardArgs),
@@ -127,6 +137,10 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(args),
         #[cfg(feature = "lab")]
         Command::Report(args) => report::run(args),
+        #[cfg(feature = "lab")]
+        Command::Compare(args) => compare::run(args),
+        #[cfg(feature = "lab")]
+        Command::History(args) => history::run(args),
         #[cfg(feature = "lab")]
         Command::Guard(args) => guard::run(args),
         #[cfg(feature = "lab")]

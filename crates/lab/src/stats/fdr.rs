@@ -1,5 +1,7 @@
 //! The false-discovery rate of a family of comparisons (Benjamini and Hochberg 1995).
 
+use std::collections::BTreeMap;
+
 /// The adjusted p-values, in the order given: comparing each with q keeps the expected share of false alarms among the
 /// differences found at or below q.
 pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
@@ -13,6 +15,24 @@ pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
         adjusted[index] = smallest;
     }
     adjusted
+}
+
+/// Adjusts the p-values of `items` within each family; one without a p-value counts as 1.
+pub fn adjust<'a, T: 'a, K: Ord>(
+    items: impl Iterator<Item = &'a mut T>,
+    family: impl Fn(&T) -> K,
+    values: impl Fn(&mut T) -> (Option<f64>, &mut Option<f64>),
+) {
+    let mut families: BTreeMap<K, Vec<&mut T>> = BTreeMap::new();
+    for item in items {
+        families.entry(family(item)).or_default().push(item);
+    }
+    for mut members in families.into_values() {
+        let p_values: Vec<f64> = members.iter_mut().map(|member| values(member).0.unwrap_or(1.0)).collect();
+        for (member, adjusted) in members.iter_mut().zip(benjamini_hochberg(&p_values)) {
+            *values(member).1 = Some(adjusted);
+        }
+    }
 }
 
 #[cfg(test)]

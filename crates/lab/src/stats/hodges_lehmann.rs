@@ -1,7 +1,10 @@
-//! The Hodges-Lehmann estimate of a location, with its interval from the signed-rank distribution.
+//! The Hodges-Lehmann estimates of a location and of a shift, with intervals from the signed-rank and the rank-sum
+//! distribution.
 
 use super::BLOCKS_FOR_INTERVAL;
-use super::wilcoxon::{SignedRank, p_value};
+use super::exact::Distribution;
+use super::mann_whitney::{self, rank_sum};
+use super::wilcoxon::{self, signed_rank};
 
 /// The coverage that is aimed at. What is attainable depends on the number of blocks and is stated with the interval.
 pub const COVERAGE: f64 = 0.95;
@@ -9,13 +12,13 @@ pub const COVERAGE: f64 = 0.95;
 /// An estimated location.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The median of the Walsh averages.
+    /// The median of the Walsh averages, or of the differences between two samples.
     pub value: f64,
     /// Its interval; `None` below [`BLOCKS_FOR_INTERVAL`] values.
     pub interval: Option<Interval>,
     /// Two-sided exact p-value of the hypothesis that the location is 0 (of a ratio: 1).
     pub p_value: f64,
-    /// How many values it rests on.
+    /// How many values it rests on; between two samples, those of the smaller.
     pub blocks: usize,
 }
 
@@ -45,13 +48,22 @@ impl Estimate {
 /// Estimates the centre of `values`; `None` when there is no value.
 pub fn estimate(values: &[f64]) -> Option<Estimate> {
     let walsh = walsh_averages(values);
+    let blocks = values.len();
     let value = super::median(&walsh)?;
-    Some(Estimate {
-        value,
-        interval: interval(values.len(), &walsh),
-        p_value: p_value(values),
-        blocks: values.len(),
-    })
+    let interval = (blocks >= BLOCKS_FOR_INTERVAL).then(|| interval(&walsh, &signed_rank(blocks)));
+    Some(Estimate { value, interval, p_value: wilcoxon::p_value(values), blocks })
+}
+
+/// Estimates by how much `second` lies above `first`, two samples that share no blocks; `None` when one is empty.
+pub fn shift(first: &[f64], second: &[f64]) -> Option<Estimate> {
+    let mut differences: Vec<f64> =
+        second.iter().flat_map(|above| first.iter().map(move |below| above - below)).collect();
+    differences.sort_by(f64::total_cmp);
+    let blocks = first.len().min(second.len());
+    let value = super::median(&differences)?;
+    let interval =
+        (blocks >= BLOCKS_FOR_INTERVAL).then(|| interval(&differences, &rank_sum(first.len(), second.len())));
+    Some(Estimate { value, interval, p_value: mann_whitney::p_value(first, second), blocks })
 }
 
 /// The means of all pairs of `values`, each value with itself included, in rising order.
@@ -64,15 +76,12 @@ fn walsh_averages(values: &[f64]) -> Vec<f64> {
     averages
 }
 
-fn interval(n: usize, walsh: &[f64]) -> Option<Interval> {
-    if n < BLOCKS_FOR_INTERVAL {
-        return None;
-    }
-    let distribution = SignedRank::new(n);
-    // The k-th smallest and k-th largest Walsh averages; k = 1 is the widest that there is.
+/// From the k-th smallest to the k-th largest, where k is what the statistic that counts those above zero (or, between
+/// two samples, the pairs) falls short of in one of forty cases. k = 1 is the widest that there is.
+fn interval(sorted: &[f64], distribution: &Distribution) -> Interval {
     let k = distribution.quantile((1.0 - COVERAGE) / 2.0).max(1);
     let coverage = 1.0 - 2.0 * distribution.cumulative(k - 1);
-    Some(Interval { low: walsh[k - 1], high: walsh[walsh.len() - k], coverage })
+    Interval { low: sorted[k - 1], high: sorted[sorted.len() - k], coverage }
 }
 
 #[cfg(test)]
@@ -117,7 +126,21 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_shift_and_its_interval() {
+        // R: wilcox.test(c(11, 12.5, 14, 17, 20.5), c(1, 2.2, 3.1, 4.7, 6), conf.int = TRUE): all 25 differences lie
+        // above zero, so p = 2 / 252; qwilcox(0.025, 5, 5) is 3, and the interval runs from the third difference to the
+        // third but last.
+        let found = shift(&[1.0, 2.2, 3.1, 4.7, 6.0], &[11.0, 12.5, 14.0, 17.0, 20.5]).expect("values");
+        close(found.p_value, 2.0 / 252.0);
+        close(found.value, 11.0);
+        let interval = found.interval.expect("five values in each");
+        close(interval.low, 6.5);
+        close(interval.high, 17.4);
+        close(interval.coverage, 1.0 - 8.0 / 252.0);
+    }
+
+    #[test]
     fn nothing_gives_nothing() {
-        assert_eq!(estimate(&[]), None);
+        assert_eq!((estimate(&[]), shift(&[], &[1.0]), shift(&[1.0], &[])), (None, None, None));
     }
 }

@@ -3,10 +3,13 @@
 //! The unit of evidence is the process run. Two targets are compared within each block, so what is tested is the
 //! per-block log ratio; its location is the Hodges-Lehmann estimate, its interval and its p-value come from the exact
 //! distribution of the Wilcoxon signed-rank statistic, and the p-values of one family of comparisons are adjusted by
-//! the procedure of Benjamini and Hochberg.
+//! the procedure of Benjamini and Hochberg. Two results share no blocks: there it is the shift of the logarithms, and the
+//! rank-sum statistic.
 
+pub mod exact;
 pub mod fdr;
 pub mod hodges_lehmann;
+pub mod mann_whitney;
 pub mod wilcoxon;
 
 use serde::{Deserialize, Serialize};
@@ -48,9 +51,17 @@ pub fn compare_pairs(pairs: &[(f64, f64)]) -> Option<Estimate> {
 
 /// The location of one cell's values over its blocks, with its interval: Hodges-Lehmann on the logarithms.
 pub fn location(values: &[f64]) -> Option<Estimate> {
-    let logs: Vec<f64> =
-        values.iter().filter(|value| **value > 0.0 && value.is_finite()).map(|value| value.ln()).collect();
-    hodges_lehmann::estimate(&logs).map(Estimate::exp)
+    hodges_lehmann::estimate(&logarithms(values)).map(Estimate::exp)
+}
+
+/// Compares the values of one cell in two results, which share no blocks: the ratio second / first. `None` when one has no
+/// positive value.
+pub fn compare_samples(first: &[f64], second: &[f64]) -> Option<Estimate> {
+    hodges_lehmann::shift(&logarithms(first), &logarithms(second)).map(Estimate::exp)
+}
+
+fn logarithms(values: &[f64]) -> Vec<f64> {
+    values.iter().filter(|value| **value > 0.0 && value.is_finite()).map(|value| value.ln()).collect()
 }
 
 /// How sure a comparison is, by its number of blocks.

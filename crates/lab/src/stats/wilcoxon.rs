@@ -1,51 +1,26 @@
 //! The Wilcoxon signed-rank statistic and its exact distribution.
 
-/// The distribution of the signed-rank statistic for `n` differences without ties: `counts[v]` is the number of the
-/// 2^n sign patterns whose positive ranks add up to `v`.
-#[derive(Clone, Debug)]
-pub struct SignedRank {
-    counts: Vec<f64>,
-    total: f64,
+use super::exact::{Distribution, doubled_ranks};
+
+/// The distribution of the signed-rank statistic for `n` differences without ties. Exact in `f64` up to n = 53, and to
+/// rounding beyond.
+pub fn signed_rank(n: usize) -> Distribution {
+    of_ranks(&(1..=n).collect::<Vec<_>>())
 }
 
-impl SignedRank {
-    /// The distribution for the ranks 1 to `n`. Exact in `f64` up to n = 53, and to rounding beyond.
-    pub fn new(n: usize) -> Self {
-        Self::of_ranks(&(1..=n).collect::<Vec<_>>())
-    }
-
-    /// The distribution for any ranks, given as whole numbers.
-    fn of_ranks(ranks: &[usize]) -> Self {
-        let mut counts = vec![0.0; ranks.iter().sum::<usize>() + 1];
-        counts[0] = 1.0;
-        let mut reach = 0;
-        for &rank in ranks {
-            reach += rank;
-            for value in (rank..=reach).rev() {
-                counts[value] += counts[value - rank];
-            }
+/// The distribution for any ranks, given as whole numbers: the number of the 2^n sign patterns whose positive ranks add
+/// up to each sum.
+fn of_ranks(ranks: &[usize]) -> Distribution {
+    let mut counts = vec![0.0; ranks.iter().sum::<usize>() + 1];
+    counts[0] = 1.0;
+    let mut reach = 0;
+    for &rank in ranks {
+        reach += rank;
+        for value in (rank..=reach).rev() {
+            counts[value] += counts[value - rank];
         }
-        let total = counts.iter().sum();
-        Self { counts, total }
     }
-
-    /// P(V <= value).
-    pub fn cumulative(&self, value: usize) -> f64 {
-        let end = value.saturating_add(1).min(self.counts.len());
-        self.counts[..end].iter().sum::<f64>() / self.total
-    }
-
-    /// The smallest value whose cumulative probability reaches `probability`.
-    pub fn quantile(&self, probability: f64) -> usize {
-        let mut sum = 0.0;
-        for (value, count) in self.counts.iter().enumerate() {
-            sum += count;
-            if sum / self.total >= probability {
-                return value;
-            }
-        }
-        self.counts.len() - 1
-    }
+    Distribution::new(counts)
 }
 
 /// The two-sided p-value of the hypothesis that `differences` are symmetric about zero.
@@ -55,7 +30,7 @@ impl SignedRank {
 pub fn p_value(differences: &[f64]) -> f64 {
     let mut sorted: Vec<f64> = differences.iter().copied().filter(|value| *value != 0.0).collect();
     sorted.sort_by(|left, right| left.abs().total_cmp(&right.abs()));
-    let doubled = doubled_ranks(&sorted);
+    let doubled = doubled_ranks(&sorted, |left, right| left.abs() == right.abs());
     if doubled.is_empty() {
         return 1.0;
     }
@@ -63,17 +38,7 @@ pub fn p_value(differences: &[f64]) -> f64 {
         sorted.iter().zip(&doubled).filter(|(value, _)| **value > 0.0).map(|(_, rank)| rank).sum();
     let largest: usize = doubled.iter().sum();
     let tail = positive.min(largest - positive);
-    (2.0 * SignedRank::of_ranks(&doubled).cumulative(tail)).min(1.0)
-}
-
-/// Twice the mean rank of each magnitude, so that the mean of two neighbours is whole.
-fn doubled_ranks(sorted: &[f64]) -> Vec<usize> {
-    let mut ranks = Vec::with_capacity(sorted.len());
-    for group in sorted.chunk_by(|left, right| left.abs() == right.abs()) {
-        let first = ranks.len() + 1;
-        ranks.extend(vec![2 * first + group.len() - 1; group.len()]);
-    }
-    ranks
+    (2.0 * of_ranks(&doubled).cumulative(tail)).min(1.0)
 }
 
 #[cfg(test)]
@@ -90,7 +55,7 @@ mod tests {
         let expected =
             [(5, 0), (6, 1), (7, 3), (8, 4), (9, 6), (10, 9), (11, 11), (12, 14), (15, 26), (20, 53)];
         for (n, quantile) in expected {
-            assert_eq!(SignedRank::new(n).quantile(0.025), quantile, "n = {n}");
+            assert_eq!(signed_rank(n).quantile(0.025), quantile, "n = {n}");
         }
     }
 
@@ -101,7 +66,7 @@ mod tests {
             for pattern in 0..1_usize << n {
                 counts[(1..=n).filter(|rank| pattern >> (rank - 1) & 1 == 1).sum::<usize>()] += 1;
             }
-            let (distribution, mut sum) = (SignedRank::new(n), 0);
+            let (distribution, mut sum) = (signed_rank(n), 0);
             for (value, count) in counts.iter().enumerate() {
                 sum += count;
                 close(distribution.cumulative(value), f64::from(sum) / f64::from(1_u32 << n));

@@ -1,0 +1,118 @@
+//! Two results of one plan.
+
+use super::junit::{Case, Outcome};
+use super::reported::name;
+use super::{Table, csv, junit, markdown, number};
+use crate::across::Across;
+use crate::table;
+use crate::verdict::Verdict;
+
+/// Two results as other programs read them.
+#[derive(Clone, Copy, Debug)]
+pub struct Compared<'a>(pub &'a Across);
+
+const COLUMNS: [&str; 24] = [
+    "cell",
+    "target",
+    "mode",
+    "load",
+    "metric",
+    "unit",
+    "version_a",
+    "version_b",
+    "unchanged",
+    "rate_a",
+    "rate_b",
+    "a",
+    "b",
+    "ratio",
+    "low",
+    "high",
+    "coverage",
+    "p_value",
+    "p_adjusted",
+    "blocks_a",
+    "blocks_b",
+    "weight",
+    "verdict",
+    "note",
+];
+
+impl Compared<'_> {
+    /// One row for each change.
+    pub fn csv(&self) -> String {
+        let rows = self.0.changes.iter().map(|one| {
+            let weight = serde_json::to_value(one.weight).unwrap_or_default();
+            vec![
+                one.cell.clone(),
+                one.target.clone(),
+                one.mode.to_string(),
+                one.load.to_string(),
+                name(one.metric),
+                one.metric.unit().into(),
+                one.version_a.clone(),
+                one.version_b.clone(),
+                one.unchanged.to_string(),
+                number(one.rate_a),
+                number(one.rate_b),
+                number(one.a),
+                number(one.b),
+                number(one.ratio),
+                number(one.low),
+                number(one.high),
+                number(one.coverage),
+                number(one.p_value),
+                number(one.p_adjusted),
+                one.blocks_a.to_string(),
+                one.blocks_b.to_string(),
+                weight.as_str().unwrap_or_default().into(),
+                one.verdict.to_string(),
+                number(one.note.as_ref()),
+            ]
+        });
+        csv::render(&Table { title: String::new(), columns: COLUMNS.to_vec(), rows: rows.collect() })
+    }
+
+    /// Labels and tables: what has changed, and what has not.
+    pub fn markdown(&self) -> String {
+        let value = |value: Option<f64>| value.map_or_else(|| "-".into(), table::short);
+        let of = |unchanged: bool, title: &str| {
+            let rows = self.0.changes.iter().filter(|one| one.unchanged == unchanged).map(|one| {
+                vec![
+                    format!("{}, {}", one.metric, one.load),
+                    format!("{}, {}", one.mode, one.group),
+                    one.subject(),
+                    format!("{} -> {} {}", value(one.a), value(one.b), one.metric.unit()),
+                    one.ratio_text(),
+                    one.verdict_text(self.0.margin),
+                ]
+            });
+            let columns = vec!["metric", "where", "target", "A -> B", "B/A", "verdict"];
+            Table { title: title.into(), columns, rows: rows.collect() }
+        };
+        let tables = [of(false, "Changed targets"), of(true, "Unchanged targets: the drift")];
+        let only =
+            [("A", &self.0.only_a), ("B", &self.0.only_b)].into_iter().filter(|(_, cells)| !cells.is_empty());
+        let only = only.map(|(side, cells)| format!("Only in {side}: {}.", cells.join(", ")));
+        let labels: Vec<String> = self.0.labels.iter().cloned().chain(only).collect();
+        markdown::render(&format!("{}: two results", self.0.experiment), &labels, &tables)
+    }
+
+    /// A test case for each change; what is not decided is skipped, and a regression is a failure if it is to be one.
+    pub fn junit(&self, fail_on_regression: bool) -> String {
+        let case = |one: &crate::across::Change| {
+            let words = one.verdict_text(self.0.margin);
+            let outcome = match one.verdict {
+                Verdict::Different if fail_on_regression && one.is_regression() => {
+                    Outcome::Failed(words.clone())
+                }
+                Verdict::Undecided => Outcome::Skipped(words.clone()),
+                Verdict::Different | Verdict::Equivalent => Outcome::Passed,
+            };
+            let class = if one.unchanged { "unchanged" } else { "changed" };
+            let says = format!("{}: {} {words}", one.subject(), one.ratio_text());
+            Case { class, name: format!("{}: {}", one.cell, one.metric), outcome, says }
+        };
+        junit::render(&self.0.experiment, &self.0.changes.iter().map(case).collect::<Vec<_>>())
+    }
+}

@@ -1,0 +1,61 @@
+//! `weir compare`: two results of one plan.
+
+use crate::outputs::{self, Exports, FailOn};
+use crate::run::failure;
+use crate::{Failure, Outcome};
+use clap::Args;
+use std::path::PathBuf;
+use weir_lab::across::compare;
+use weir_lab::export::Compared;
+
+/// Compare two results of one plan, cell by cell: a release with the one before.
+///
+/// Targets whose version is the same in both show how much the sessions differ. If they moved, nothing is said of the others.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct CompareArgs {
+    /// The results before
+    a: PathBuf,
+    /// The results after
+    b: PathBuf,
+    /// A target that is another program though its version says nothing of it; can be given more than once
+    #[arg(long, value_name = "TARGET")]
+    changed: Vec<String>,
+    /// Write the comparison as JSON to a file; with - to standard output, and nothing else there
+    #[arg(long, value_name = "FILE|-", help_heading = "Output")]
+    json: Option<PathBuf>,
+    #[command(flatten)]
+    exports: Exports,
+    /// End with code 4 when a changed target is different, for the worse
+    #[arg(long, value_name = "WHAT", help_heading = "Output")]
+    fail_on: Option<FailOn>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  weir compare out/release-1 out/release-2
+  weir compare out/main out/branch --changed weir          a build with the same version
+  weir compare out/release-1 out/release-2 --json - --fail-on regression
+  weir compare out/release-1 out/release-2 --junit junit.xml --markdown summary.md";
+
+pub(crate) fn run(args: CompareArgs) -> Outcome {
+    let CompareArgs { a, b, changed, json, exports: Exports { csv, markdown, junit }, fail_on } = &args;
+    let [json, csv, markdown, junit] = [json, csv, markdown, junit].map(Option::as_deref);
+    outputs::check(&[("--json", json), ("--csv", csv), ("--markdown", markdown), ("--junit", junit)])?;
+    let across = compare(a, b, changed).map_err(|error| failure(&error))?;
+    let compared = Compared(&across);
+    let texts = [
+        ("--json", json, serde_json::to_string_pretty(&across).map_err(Failure::run)? + "\n"),
+        ("--csv", csv, compared.csv()),
+        ("--markdown", markdown, compared.markdown()),
+        ("--junit", junit, compared.junit(fail_on.is_some())),
+    ];
+    outputs::tell(across.text(), &texts)?;
+    let regressions: Vec<String> = across
+        .regressions()
+        .map(|one| {
+            format!("{}: {} {} {}", one.cell, one.metric, one.ratio_text(), one.verdict_text(across.margin))
+        })
+        .collect();
+    outputs::fail_on(&regressions, *fail_on)
+}

@@ -1,0 +1,64 @@
+//! `weir history`: cells over many results.
+
+use crate::outputs::{self, FailOn};
+use crate::run::failure;
+use crate::{Failure, Outcome};
+use clap::Args;
+use std::path::PathBuf;
+use weir_lab::export::Past;
+use weir_lab::history::{HistoryOptions, history, parse_cells};
+use weir_lab::metric::Metric;
+
+/// Follow cells through many results of one plan, oldest first, and tell whether the last change is a regression.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct HistoryArgs {
+    /// The results, in any order
+    #[arg(required = true, value_name = "DIR")]
+    directories: Vec<PathBuf>,
+    /// Only the cells with these factors, such as target=weir,mode=h1-h1c
+    #[arg(long, value_name = "K=V,K=V")]
+    cell: Vec<String>,
+    /// What is followed, by its name in summary.json, such as p99_us [default: CPU per request or per handshake]
+    #[arg(long, value_name = "METRIC")]
+    metric: Option<Metric>,
+    /// Report changes beyond so many per cent, whatever the past says [default: learnt from ten results or more, else 30]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    threshold: Option<f64>,
+    /// Write one row for each cell and result as CSV to a file, or with - to standard output
+    #[arg(long, value_name = "FILE|-", help_heading = "Output")]
+    csv: Option<PathBuf>,
+    /// End with code 4 when the last change of a cell is a regression
+    #[arg(long, value_name = "WHAT", help_heading = "Output")]
+    fail_on: Option<FailOn>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  weir history out/nightly-*
+  weir history out/nightly-* --cell target=weir,mode=h1-h1c --metric p99_us
+  weir history out/nightly-* --csv history.csv --fail-on regression";
+
+pub(crate) fn run(args: HistoryArgs) -> Outcome {
+    let cells = args.cell.iter().map(|text| parse_cells(text)).collect::<Result<Vec<_>, _>>();
+    let options = HistoryOptions {
+        directories: args.directories,
+        cells: cells.map_err(Failure::usage)?.concat(),
+        metric: args.metric,
+        threshold: args.threshold,
+    };
+    let csv = args.csv.as_deref();
+    outputs::check(&[("--csv", csv)])?;
+    let history = history(&options).map_err(|error| failure(&error))?;
+    outputs::tell(history.text(), &[("--csv", csv, Past(&history).csv())])?;
+    let regressions: Vec<String> =
+        history.regressions().map(|series| format!("{}: {}", series.cell, series.metric)).collect();
+    outputs::fail_on(&regressions, args.fail_on)
+}
+
+/// A share, given in per cent.
+fn percent(text: &str) -> Result<f64, String> {
+    let percent = text.trim_end_matches('%').trim().parse::<f64>().ok();
+    let allowed = percent.filter(|percent| (0.1..=1000.0).contains(percent));
+    allowed.map(|percent| percent / 100.0).ok_or_else(|| "allowed is a number from 0.1 to 1000".into())
+}

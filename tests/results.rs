@@ -1,0 +1,401 @@
+//! `weir report`, `weir compare` and `weir history` on stored results: what they write can be read, what does not fit is
+//! refused with the reason, and exit codes say what happened.
+//!
+//! One tiny experiment is run for the form of its files; what its runs saw is then written anew, so that nothing here
+//! depends on how busy the machine is.
+
+mod common;
+
+use common::{Ended, Weir};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use tempfile::TempDir;
+
+const EXPERIMENT: &str = r#"name = "tiny"
+question = "Which of two?"
+baseline = ["floor"]
+blocks = 6
+seed = 1
+[factors]
+target = ["weir", "floor"]
+[constants]
+mode = "h1c-h1c"
+load_model = "saturated"
+connections = 2
+bytes = 100
+warmup_ms = 20
+window_ms = 30
+[[claims]]
+id = "cheap"
+source = "the test"
+says = "weir costs at most twice as much as the floor"
+cell = { target = "weir" }
+against = { target = "floor" }
+metric = "cpu_us_per_request"
+expect = "<= 2"
+"#;
+
+/// The results of the tiny experiment.
+fn tiny() -> &'static Path {
+    static TINY: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
+    let (_, results) = TINY.get_or_init(|| {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("tiny.toml");
+        let targets = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../targets");
+        fs::write(&file, format!("targets_directory = {targets:?}\n{EXPERIMENT}")).unwrap();
+        let results = directory.path().join("tiny");
+        let Ended { code, stderr, .. } = Weir::run(&["run", text(&file), "--out", text(&results)]);
+        assert_eq!(code, Some(0), "{stderr}");
+        (directory, results)
+    });
+    results
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// What a stored result is to say.
+struct Stored<'a> {
+    started: u64,
+    /// Versions and CPU microseconds of the targets.
+    targets: [(&'a str, &'a str, f64); 2],
+}
+
+const BEFORE: Stored<'static> =
+    Stored { started: 1_000_000, targets: [("weir", "1", 20.0), ("floor", "5", 10.0)] };
+
+/// A copy of the tiny results that says so.
+fn store(directory: &TempDir, name: &str, stored: &Stored<'_>) -> PathBuf {
+    let results = directory.path().join(name);
+    fs::create_dir_all(results.join("runs")).unwrap();
+    fs::copy(tiny().join("plan.json"), results.join("plan.json")).unwrap();
+    let mut runs: Vec<Value> = Vec::new();
+    for entry in fs::read_dir(tiny().join("runs")).unwrap() {
+        runs.push(read(&entry.unwrap().path()));
+    }
+    // A busy machine can spoil a run, hardly all six of a target.
+    let load_of = |target: &str| {
+        let of_target = runs.iter().filter(|run| run["cell"]["name"] == target);
+        of_target.map(|run| &run["observation"]["load"]).find(|load| load.is_object()).unwrap().clone()
+    };
+    let loads: BTreeMap<&str, Value> =
+        stored.targets.iter().map(|(target, ..)| (*target, load_of(target))).collect();
+    for mut run in runs.clone() {
+        let target = run["cell"]["name"].as_str().unwrap().to_owned();
+        let (_, _, cost) = stored.targets.iter().find(|(name, ..)| *name == target).unwrap();
+        let block = run["stage"]["block"].as_u64().unwrap();
+        // A per cent either way, in another order for each target.
+        let wobble = 1.0 + 0.002 * ((block * (3 + cost.to_bits() % 5)) % 7) as f64;
+        let mut load = loads[target.as_str()].clone();
+        load["window_s"] = json!(run["window_ms"].as_f64().unwrap() / 1000.0);
+        load["errors"] = json!({});
+        load["validity"] = json!("valid");
+        load["requests_per_second"] = json!(1e6 / (cost * wobble));
+        for server in load["servers"].as_array_mut().unwrap() {
+            if server["role"] == "gateway" {
+                server["cpu_us_per_request"] = json!(cost * wobble);
+                server["utilisation"] = json!(0.99);
+            }
+        }
+        run["observation"]["load"] = load;
+        run["observation"]["failure"] = Value::Null;
+        run["observation"]["upstream_connections"] = json!(2);
+        write(&results.join(format!("runs/{}.json", run["id"].as_str().unwrap())), &run);
+    }
+    let versions: BTreeMap<&str, &str> =
+        stored.targets.iter().map(|(target, version, _)| (*target, *version)).collect();
+    edit(&tiny().join("machine.json"), &results.join("machine.json"), |machine| {
+        machine["started_unix"] = json!(stored.started);
+        machine["versions"] = json!(versions);
+    });
+    results
+}
+
+fn read(path: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn write(path: &Path, value: &Value) {
+    fs::write(path, value.to_string()).unwrap();
+}
+
+fn edit(from: &Path, to: &Path, change: impl FnOnce(&mut Value)) {
+    let mut value = read(from);
+    change(&mut value);
+    write(to, &value);
+}
+
+#[track_caller]
+fn ends(args: &[&str], code: i32, parts: &[&str]) -> String {
+    let ended = Weir::run(args);
+    let said = format!("{}{}", ended.stdout, ended.stderr);
+    assert_eq!(ended.code, Some(code), "{args:?}: {said}");
+    assert!(!said.contains("panicked"), "{args:?}: {said}");
+    // Long lines are broken at spaces.
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in parts {
+        assert!(words.contains(part), "{args:?}: no `{part}` in {said}");
+    }
+    ended.stdout
+}
+
+/// Comma-separated values by RFC 4180: each row by the names of its columns.
+fn csv(text: &str) -> Vec<BTreeMap<String, String>> {
+    let mut rows: Vec<Vec<String>> = vec![vec![String::new()]];
+    let mut quoted = false;
+    let mut chars = text.trim_end_matches('\n').chars().peekable();
+    while let Some(c) = chars.next() {
+        let row = rows.last_mut().unwrap();
+        match c {
+            '"' if quoted && chars.peek() == Some(&'"') => row.last_mut().unwrap().extend(chars.next()),
+            '"' => quoted = !quoted,
+            ',' if !quoted => row.push(String::new()),
+            '\n' if !quoted => rows.push(vec![String::new()]),
+            c => row.last_mut().unwrap().push(c),
+        }
+    }
+    assert!(!quoted, "{text}");
+    let header = rows.remove(0);
+    for row in &rows {
+        assert_eq!(row.len(), header.len(), "{row:?}");
+    }
+    rows.into_iter().map(|row| header.iter().cloned().zip(row).collect()).collect()
+}
+
+/// The elements of a well-formed document, each with its attributes' text: every tag is closed by its own.
+fn xml(text: &str) -> Vec<(String, String)> {
+    let mut rest = text.strip_prefix("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n").unwrap();
+    let (mut open, mut elements) = (Vec::new(), Vec::new());
+    while let Some((before, tag)) = rest.split_once('<') {
+        assert!(!before.contains('>'), "{before}");
+        for entity in before.split('&').skip(1) {
+            assert!(
+                ["amp;", "lt;", "gt;", "quot;", "#"].iter().any(|known| entity.starts_with(known)),
+                "{entity}"
+            );
+        }
+        let (tag, after) = tag.split_once('>').unwrap();
+        assert!(!tag.contains('<') && tag.matches('"').count() % 2 == 0, "{tag}");
+        rest = after;
+        match tag.strip_prefix('/') {
+            Some(name) => assert_eq!(open.pop().as_deref(), Some(name)),
+            None => {
+                let is_empty = tag.ends_with('/');
+                let (name, attributes) = tag.trim_end_matches('/').split_once(' ').unwrap_or((tag, ""));
+                elements.push((name.to_owned(), attributes.to_owned()));
+                if !is_empty {
+                    open.push(name.to_owned());
+                }
+            }
+        }
+    }
+    assert!(open.is_empty() && rest.trim().is_empty(), "{open:?} {rest}");
+    elements
+}
+
+#[test]
+fn a_report_is_exported_and_fails_on_a_regression_against_the_baseline() {
+    let directory = tempfile::tempdir().unwrap();
+    let results = store(&directory, "before", &BEFORE);
+    let [table, page, tests] = ["t.csv", "p.md", "j.xml"].map(|name| directory.path().join(name));
+    let outputs = ["--csv", text(&table), "--markdown", text(&page), "--junit", text(&tests)];
+    let said = ends(&[&["report", text(&results)][..], &outputs].concat(), 0, &["Report: "]);
+    assert!(said.contains("weir vs floor"), "{said}");
+
+    let rows = csv(&fs::read_to_string(&table).unwrap());
+    let of = |kind: &str| rows.iter().filter(|row| row["kind"] == kind).collect::<Vec<_>>();
+    let cost =
+        of("cell").into_iter().find(|row| row["target"] == "weir" && row["metric"] == "cpu_us_per_request");
+    let cost = cost.unwrap();
+    assert!((20.0..20.4).contains(&cost["value"].parse::<f64>().unwrap()), "{cost:?}");
+    assert_eq!(
+        (cost["blocks"].as_str(), cost["verdict"].as_str(), cost["version"].as_str()),
+        ("6", "valid", "1")
+    );
+    let compared = of("comparison");
+    assert_eq!(compared.len(), 2, "CPU and rate");
+    assert!(
+        compared.iter().all(|row| row["verdict"] == "different" && row["against"] == "floor"),
+        "{compared:?}"
+    );
+    assert_eq!(of("claim").len(), 1);
+
+    let elements = xml(&fs::read_to_string(&tests).unwrap());
+    let count = |name: &str| elements.iter().filter(|(element, _)| element == name).count();
+    assert_eq!((count("testcase"), count("failure")), (5, 0), "{elements:?}");
+    let page = fs::read_to_string(&page).unwrap();
+    for part in ["# tiny", "## Cells", "## Comparisons", "## Claims", "| --- |"] {
+        assert!(page.contains(part), "no `{part}` in {page}");
+    }
+
+    let failing = [&["report", text(&results), "--fail-on", "regression"][..], &outputs].concat();
+    ends(&failing, 4, &["regression: CPU per request", "weir vs floor"]);
+    let elements = xml(&fs::read_to_string(&tests).unwrap());
+    assert_eq!(elements.iter().filter(|(element, _)| element == "failure").count(), 2, "{elements:?}");
+    let better = Stored { targets: [("weir", "1", 8.0), ("floor", "5", 10.0)], ..BEFORE };
+    let better = store(&directory, "better", &better);
+    ends(&["report", text(&better), "--fail-on", "regression"], 0, &["different"]);
+    ends(&["report", text(&results), "--fail-on", "rain"], 2, &["rain", "regression"]);
+    ends(&["report", text(&results), "--csv", "-", "--junit", "-"], 2, &["--junit", "--csv -"]);
+    ends(&["report", text(&results), "--csv", "/no/such/folder/x"], 1, &["--csv", "/no/such/folder/x"]);
+    let alone = ends(&["report", text(&results), "--csv", "-"], 0, &[]);
+    assert_eq!(csv(&alone).len(), rows.len());
+}
+
+#[test]
+fn an_invalid_cell_is_a_failed_test_case() {
+    let directory = tempfile::tempdir().unwrap();
+    let results = store(&directory, "before", &BEFORE);
+    for entry in fs::read_dir(results.join("runs")).unwrap() {
+        let path = entry.unwrap().path();
+        if text(&path).contains(".weir.json") {
+            edit(&path, &path, |run| run["observation"]["failure"] = json!("target: it <ended> & \"died\""));
+        }
+    }
+    let said = ends(&["report", text(&results), "--junit", "-"], 0, &[]);
+    let elements = xml(&said);
+    let failures: Vec<_> = elements.iter().filter(|(element, _)| element == "failure").collect();
+    assert_eq!(failures.len(), 1, "{elements:?}");
+    assert!(failures[0].1.contains("it &lt;ended&gt; &amp; &quot;died&quot;"), "{failures:?}");
+    assert_eq!(
+        elements.iter().filter(|(element, _)| element == "skipped").count(),
+        3,
+        "claim and comparisons"
+    );
+}
+
+#[test]
+fn a_release_is_compared_with_the_one_before() {
+    let directory = tempfile::tempdir().unwrap();
+    let a = store(&directory, "a", &BEFORE);
+    let slower = Stored { started: 2_000_000, targets: [("weir", "2", 23.0), ("floor", "5", 10.0)] };
+    let b = store(&directory, "b", &slower);
+    let [a, b] = [text(&a), text(&b)];
+    let said = ends(&["compare", a, b], 0, &["weir 1 -> 2", "floor 5 (unchanged)", "% higher (indication)"]);
+    assert!(
+        said.lines().filter(|line| !line.contains("/tmp")).all(|line| line.chars().count() <= 100),
+        "{said}"
+    );
+    ends(&["compare", a, b, "--fail-on", "regression"], 4, &["regression: request.h1c-h1c"]);
+    ends(&["compare", b, a, "--fail-on", "regression"], 0, &["weir 2 -> 1", "% lower (indication)"]);
+
+    let json = ends(&["compare", a, b, "--json", "-"], 0, &[]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json["schema"], &json["experiment"]), (&json!(1), &json!("tiny")));
+    let changes = json["changes"].as_array().unwrap();
+    assert_eq!(changes.len(), 4);
+    let weir =
+        changes.iter().find(|one| one["target"] == "weir" && one["metric"] == "cpu_us_per_request").unwrap();
+    assert!((weir["ratio"].as_f64().unwrap() - 1.15).abs() < 0.02, "{weir}");
+    assert_eq!((&weir["verdict"], &weir["weight"]), (&json!("different"), &json!("indication")));
+    let rows = csv(&ends(&["compare", a, b, "--csv", "-"], 0, &[]));
+    assert_eq!(rows.len(), 4);
+    assert!(rows.iter().filter(|row| row["unchanged"] == "true").all(|row| row["target"] == "floor"));
+    let elements = xml(&ends(&["compare", a, b, "--junit", "-", "--fail-on", "regression"], 4, &[]));
+    assert_eq!(elements.iter().filter(|(element, _)| element == "failure").count(), 2);
+    ends(
+        &["compare", a, b, "--markdown", "-"],
+        0,
+        &["## Changed targets", "## Unchanged targets: the drift"],
+    );
+}
+
+#[test]
+fn drift_that_touches_the_unchanged_is_no_regression() {
+    let directory = tempfile::tempdir().unwrap();
+    let a = store(&directory, "a", &BEFORE);
+    let drifted = Stored { started: 2_000_000, targets: [("weir", "2", 26.0), ("floor", "5", 12.0)] };
+    let b = store(&directory, "b", &drifted);
+    let args = ["compare", text(&a), text(&b), "--fail-on", "regression"];
+    ends(&args, 0, &["undecided: the unchanged targets moved as well", "(floor h1c-h1c 1."]);
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_with_the_reason() {
+    let directory = tempfile::tempdir().unwrap();
+    let a = store(&directory, "a", &BEFORE);
+    let change_of = |name: &str, file: &str, change: fn(&mut Value)| {
+        let results = store(&directory, name, &BEFORE);
+        edit(&results.join(file), &results.join(file), change);
+        results
+    };
+    for (results, part) in [
+        (
+            change_of("name", "plan.json", |plan| plan["experiment"]["name"] = json!("other")),
+            "experiment: `tiny` in A",
+        ),
+        (
+            change_of("window", "plan.json", |plan| plan["experiment"]["constants"]["window_ms"] = json!(60)),
+            "window_ms: `30` in A, `60` in B",
+        ),
+        (change_of("cpu", "machine.json", |machine| machine["cpu"] = json!("Z80")), "processor: "),
+    ] {
+        ends(&["compare", text(&a), text(&results)], 2, &[part]);
+        ends(&["history", text(&a), text(&results)], 2, &[part.split(" in A").next().unwrap()]);
+    }
+    let kernel = change_of("kernel", "machine.json", |machine| machine["kernel"] = json!("Linux 99"));
+    ends(&["compare", text(&a), text(&kernel)], 0, &["Differs: kernel: ", "Linux 99 in B"]);
+    ends(&["compare", text(&a), text(&a)], 2, &["given twice"]);
+    ends(&["history", text(&a), text(&a)], 2, &["given twice"]);
+    ends(&["compare", text(&a), "/no/such/folder"], 1, &["/no/such/folder/plan.json", "No such file"]);
+    ends(&["compare", text(&a), text(directory.path())], 1, &["plan.json"]);
+    ends(&["compare", text(&a)], 2, &["Usage: weir compare"]);
+    ends(
+        &["compare", text(&a), text(&kernel), "--changed", "apache"],
+        2,
+        &["--changed apache", "floor, weir"],
+    );
+    let spoilt = store(&directory, "spoilt", &BEFORE);
+    fs::write(spoilt.join("machine.json"), "{").unwrap();
+    ends(&["compare", text(&a), text(&spoilt)], 1, &["machine.json: not a result of this program"]);
+}
+
+#[test]
+fn a_history_learns_from_ten_results_what_is_usual() {
+    let directory = tempfile::tempdir().unwrap();
+    let nightly = |day: u64, cost: f64| {
+        let targets = [("weir", "1", cost), ("floor", "5", 10.0)];
+        store(&directory, &format!("day{day:02}"), &Stored { started: day * 86_400, targets })
+    };
+    let quiet = [20.0, 20.2, 20.0, 20.4, 20.2, 20.0, 20.4, 20.0, 20.2, 20.0];
+    let mut nights: Vec<PathBuf> = (1..).zip(quiet).map(|(day, cost)| nightly(day, cost)).collect();
+    nights.push(nightly(11, 22.0));
+    // Given in another order: the stored time counts.
+    let newest_first: Vec<&str> = nights.iter().rev().map(|path| text(path)).collect();
+    let with = |more: &[&'static str]| [&["history"][..], &newest_first, more].concat();
+    let weir = ["--cell", "target=weir"];
+    let said = ends(&with(&weir), 0, &["Q3 + 3 IQR of 9 past changes", "regression", "19700112-000000"]);
+    assert!(said.contains('█') && !said.contains(".floor"), "{said}");
+    assert!(said.lines().all(|line| line.chars().count() <= 100), "{said}");
+    let failing = [&weir[..], &["--fail-on", "regression"]].concat();
+    ends(&with(&failing), 4, &["regression: request.h1c-h1c.c2.b100.saturated.weir: CPU per request"]);
+    ends(
+        &with(&["--cell", "target=floor", "--fail-on", "regression"]),
+        0,
+        &["usual", "the least that is reported"],
+    );
+    let rate = ["--cell", "target=weir", "--metric", "requests_per_second", "--fail-on", "regression"];
+    ends(&with(&rate), 4, &["requests per second"]);
+
+    let rows = csv(&ends(&with(&["--csv", "-"]), 0, &[]));
+    assert_eq!(rows.len(), 22);
+    let of_weir: Vec<_> = rows.iter().filter(|row| row["target"] == "weir").collect();
+    assert_eq!((of_weir[0]["started"].as_str(), of_weir[0]["change"].as_str()), ("19700102-000000", ""));
+    assert_eq!(of_weir[10]["verdict"], "regression");
+    assert!((of_weir[10]["change"].parse::<f64>().unwrap() - 1.1).abs() < 0.01);
+
+    let few = ["history", newest_first[0], newest_first[1], newest_first[2]];
+    ends(&few, 0, &["the default, below 10 past results", "usual"]);
+    let strict = [&few[..], &["--threshold", "5", "--fail-on", "regression"]].concat();
+    ends(&strict, 4, &["--threshold"]);
+    ends(&with(&["--cell", "target=apache"]), 2, &["--cell"]);
+    ends(&with(&["--cell", "colour=red"]), 2, &["--cell colour=red", "target, mode"]);
+    ends(&with(&["--metric", "speed"]), 2, &["speed", "cpu_us_per_request"]);
+    ends(&with(&["--threshold=-3"]), 2, &["--threshold"]);
+    ends(&["history"], 2, &["Usage: weir history"]);
+    ends(&["history", "/no/such/folder"], 1, &["/no/such/folder/plan.json"]);
+}
