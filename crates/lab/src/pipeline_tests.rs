@@ -311,8 +311,12 @@ fn no_results_are_an_error_with_the_files_name() {
 /// Each of these makes a run look faster than it was, or its times shorter.
 #[test]
 fn a_run_that_breaks_a_gate_enters_no_verdict() {
-    let wrong: Spoil = |load| drop(load.errors.insert("digest".into(), 1));
-    let errors: Spoil = |load| drop(load.errors.insert("reset".into(), 5));
+    let wrong: Spoil = |load| {
+        let _ = load.errors.insert("digest".into(), 1);
+    };
+    let errors: Spoil = |load| {
+        let _ = load.errors.insert("reset".into(), 5);
+    };
     let late: Spoil = |load| {
         if let Some(pacer) = &mut load.pacer {
             pacer.lag_p99_us = 50_000.0;
@@ -401,7 +405,9 @@ fn claims_end_in_each_of_their_ways() {
 
 #[test]
 fn an_error_ratio_is_of_all_runs_not_of_the_valid_ones() {
-    let errors: Spoil = |load| drop(load.errors.insert("reset".into(), load.requests));
+    let errors: Spoil = |load| {
+        let _ = load.errors.insert("reset".into(), load.requests);
+    };
     let executor = MockExecutor { spoil: Some((".slow", errors)), ..MockExecutor::new(&COSTS) };
     let world = world_of(executor, |experiment| {
         experiment.stop = Stop::Blocks(6);
