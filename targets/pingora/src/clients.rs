@@ -1,5 +1,5 @@
-//! The client side. Pingora's own TLS listener fixes the number of tickets and holds sessions in a small store behind a
-//! lock; with an acceptor of our own settings the handshake is this file's to call.
+//! The client side. Pingora's TLS listener fixes the number of tickets and holds sessions in a small store behind a
+//! lock. So its TCP listener accepts here, and the handshake is called with an acceptor of the experiment's settings.
 
 use async_trait::async_trait;
 use pingora::apps::ServerApp;

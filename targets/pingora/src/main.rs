@@ -32,16 +32,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let settings = Settings::read(std::env::args().skip(1))?;
     faults::to_stderr()?;
-    // Pingora takes rustls' default provider, and installs ring's only where there is none. The suite, which belongs to
-    // one version of TLS, and the group are chosen with it.
+    // Pingora takes rustls' default provider, and installs ring's only where there is none. With it the suite, which
+    // belongs to one version of TLS, and the group are chosen.
     let upstream = tls::client(&settings)?;
-    CryptoProvider::clone(upstream.crypto_provider()).install_default().map_err(|_| "there is a provider already")?;
+    CryptoProvider::clone(upstream.crypto_provider())
+        .install_default()
+        .map_err(|_| "there is a provider already")?;
 
     let acceptor = match settings.tls("client-side")? {
         true => Some(Acceptor::from_server_config(Arc::new(tls::server(&settings)?))),
         false => None,
     };
-    let forward = Forward::new(settings.number("upstream-port")?, settings.tls("upstream-side")?, acceptor.is_some());
+    let forward =
+        Forward::new(settings.number("upstream-port")?, settings.tls("upstream-side")?, acceptor.is_some());
     let mut server = Server::new_with_opt_and_conf(None, configuration(&settings)?);
     server.bootstrap();
     let proxy = Arc::new(http_proxy(&server.configuration, forward));
