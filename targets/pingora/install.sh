@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the pass-through into $WEIR_INSTALL/bin. Needs cargo, a C compiler and cmake (aws-lc, zlib-ng). Versions are Cargo.lock's.
+# Builds the pass-through into $WEIR_INSTALL/bin. Needs cargo, a C compiler and cmake (aws-lc, zlib-ng).
+# Versions are Cargo.lock's.
 set -euo pipefail
 : "${WEIR_INSTALL:?the directory to fill}"
 for tool in cargo cmake; do

@@ -1,5 +1,5 @@
-//! A plain pass-through on hyper, hyper-util's client and rustls: what a user who wants speed would write. Each worker
-//! is a thread with a runtime, a listener and upstream connections of its own.
+//! A plain pass-through on hyper, hyper-util's client and rustls: what a user who wants speed would write.
+//! Each worker is a thread with a runtime, a listener and upstream connections of its own.
 
 mod forward;
 mod settings;

@@ -1,5 +1,6 @@
-//! The client side. Pingora's TLS listener fixes the number of tickets and holds sessions in a small store behind a
-//! lock. So its TCP listener accepts here, and the handshake is called with an acceptor of the experiment's settings.
+//! The client side. Pingora's TLS listener fixes the number of tickets and holds sessions in a small store
+//! behind a lock. So its TCP listener accepts here, and the handshake is called with an acceptor of the
+//! experiment's settings.
 
 use async_trait::async_trait;
 use pingora::apps::ServerApp;

@@ -35,7 +35,7 @@ impl ProxyHttp for Forward {
     fn init_downstream_modules(&self, _: &mut HttpModules) {}
 
     async fn early_request_filter(&self, session: &mut Session, _: &mut ()) -> Result<()> {
-        // A client's connection is kept without limit (the default is a minute), which saves the timer as well.
+        // A client's connection is kept without limit (the default is a minute), which saves the timer too.
         session.set_keepalive(Some(0));
         Ok(())
     }

@@ -32,8 +32,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let settings = Settings::read(std::env::args().skip(1))?;
     faults::to_stderr()?;
-    // Pingora takes rustls' default provider, and installs ring's only where there is none. With it the suite, which
-    // belongs to one version of TLS, and the group are chosen.
+    // Pingora takes rustls' default provider, and installs ring's only where there is none. With it the
+    // suite, which belongs to one version of TLS, and the group are chosen.
     let upstream = tls::client(&settings)?;
     CryptoProvider::clone(upstream.crypto_provider())
         .install_default()
