@@ -11,6 +11,12 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
+/// Holds all handshakes even where the machine is busy.
+const WARMUP_MS: u32 = 1000;
+
+/// The same for a JVM, which interprets its code at first.
+const JVM_WARMUP_MS: u32 = 8000;
+
 const MODES: [&str; 4] = ["h1-h1", "h1-h1c", "h1c-h1", "h1c-h1c"];
 
 /// SHA-256 of what the origin answers to `/bytes/1000`, which is `0123456789ab..` (`curl .. | sha256sum`).
@@ -22,50 +28,58 @@ const BODY_10000: &str = "67ca52e5850000b074eb067135815405684334f3f2f7ab96ca4341
 
 #[test]
 fn nginx() {
-    as_a_target("nginx", "nginx");
+    as_a_target("nginx", "nginx", WARMUP_MS);
 }
 
 #[test]
 fn haproxy() {
-    as_a_target("haproxy", "haproxy");
+    as_a_target("haproxy", "haproxy", WARMUP_MS);
 }
 
 /// Its install script builds it, in seconds.
 #[test]
 fn go() {
-    if peer("go").is_some() {
-        weir(&["targets", "install", "go", "--directory", &targets()]);
-    }
-    as_a_target("go", "go");
+    as_a_target("go", "go", WARMUP_MS);
 }
 
 #[test]
 fn node() {
-    as_a_target("node", "node");
+    as_a_target("node", "node", WARMUP_MS);
 }
 
-/// All that is asked of a target; `program` is what it needs of this machine.
+/// The JVM target. Its install script builds it with Maven, in a minute or two the first time.
+#[test]
+fn wso2_transport() {
+    as_a_target("wso2-transport", "mvn", JVM_WARMUP_MS);
+}
+
+/// All that is asked of a target; `program` is what it needs of this machine. A target with an install script is
+/// installed first.
 #[track_caller]
-fn as_a_target(name: &str, program: &str) {
+fn as_a_target(name: &str, program: &str, warmup_ms: u32) {
     if peer(program).is_none() {
         return;
     }
-    // One at a time: each of them is given the same core.
+    // One at a time: each of them is given the same core, and a build takes all of them.
     static CORE: Mutex<()> = Mutex::new(());
     let _core = CORE.lock().unwrap_or_else(PoisonError::into_inner);
+    let description = fs::read_to_string(Path::new(&targets()).join(name).join("target.toml")).unwrap();
+    if description.contains("\n[install]\n") {
+        weir(&["targets", "install", name, "--directory", &targets()]);
+    }
     let checked = weir(&["targets", "check", name, "--directory", &targets()]);
     assert_eq!(checked.matches("accepted").count(), MODES.len(), "{checked}");
-    runs_are_valid(name);
+    runs_are_valid(name, warmup_ms);
 }
 
 /// One run in each mode: every answer is the one expected, and upstream connections are kept (more of them than the
 /// clients' would make a run invalid).
 #[track_caller]
-fn runs_are_valid(name: &str) {
+fn runs_are_valid(name: &str, warmup_ms: u32) {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     fs::write(file("requests"), requests()).unwrap();
-    fs::write(file("experiment.toml"), experiment(name)).unwrap();
+    fs::write(file("experiment.toml"), experiment(name, warmup_ms)).unwrap();
     weir(&["run", &file("experiment.toml"), "--out", &file("out")]);
     let mut modes = BTreeSet::new();
     for entry in fs::read_dir(file("out/runs")).unwrap() {
@@ -91,8 +105,7 @@ fn requests() -> String {
     )
 }
 
-/// A warm-up that holds all handshakes even where the machine is busy.
-fn experiment(name: &str) -> String {
+fn experiment(name: &str, warmup_ms: u32) -> String {
     format!(
         "name = 'peer'
 question = 'Does it work?'
@@ -106,7 +119,7 @@ mode = ['h1-h1', 'h1-h1c', 'h1c-h1', 'h1c-h1c']
 load_model = 'saturated'
 connections = 8
 bytes = 1000
-warmup_ms = 1000
+warmup_ms = {warmup_ms}
 window_ms = 500
 load.requests = 'requests'
 ",

@@ -39,7 +39,11 @@ impl Connection {
 }
 
 /// The origin's answer, or 502.
-pub async fn forward(origin: &Origin, connection: &Connection, mut request: Request<Incoming>) -> Response<Body> {
+pub async fn forward(
+    origin: &Origin,
+    connection: &Connection,
+    mut request: Request<Incoming>,
+) -> Response<Body> {
     prepare(connection, &mut request);
     match origin.request(request).await {
         Ok(mut answer) => {
@@ -81,7 +85,9 @@ fn remove_hop_by_hop(headers: &mut HeaderMap) {
             headers.remove(name.trim());
         }
     }
-    for name in [header::TE, header::TRAILER, header::TRANSFER_ENCODING, header::UPGRADE, header::PROXY_AUTHORIZATION] {
+    for name in
+        [header::TE, header::TRAILER, header::TRANSFER_ENCODING, header::UPGRADE, header::PROXY_AUTHORIZATION]
+    {
         headers.remove(name);
     }
     headers.remove("keep-alive");

@@ -1,5 +1,5 @@
-//! A plain pass-through on hyper, hyper-util's client and rustls: what a user who wants speed would write. Each worker
-//! is a thread with a runtime, a listener and upstream connections of its own.
+//! A plain pass-through on hyper, hyper-util's client and rustls: what a user who wants speed would write.
+//! Each worker is a thread with a runtime, a listener and upstream connections of its own.
 
 mod forward;
 mod settings;
@@ -109,7 +109,8 @@ impl Worker {
 }
 
 async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, origin: Origin, connection: Connection) {
-    let service = service_fn(|request| async { Ok::<_, Infallible>(forward(&origin, &connection, request).await) });
+    let service =
+        service_fn(|request| async { Ok::<_, Infallible>(forward(&origin, &connection, request).await) });
     // A client that goes away in the middle is no fault of the gateway's.
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }

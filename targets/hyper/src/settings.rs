@@ -4,8 +4,19 @@ use std::collections::HashMap;
 
 /// Every flag there is.
 const NAMES: [&str; 13] = [
-    "listen-port", "upstream-port", "client-side", "upstream-side", "workers", "pool", "cert", "key", "ca", "tickets",
-    "tls-version", "suite", "group",
+    "listen-port",
+    "upstream-port",
+    "client-side",
+    "upstream-side",
+    "workers",
+    "pool",
+    "cert",
+    "key",
+    "ca",
+    "tickets",
+    "tls-version",
+    "suite",
+    "group",
 ];
 
 /// The flags' values.
@@ -22,8 +33,10 @@ impl Settings {
         let mut values = HashMap::new();
         while let Some(flag) = flags.next() {
             let name = flag.strip_prefix("--").filter(|name| NAMES.contains(name));
-            let name = name.ok_or_else(|| format!("{flag}: not a flag; there are --{}", NAMES.join(", --")))?;
-            values.insert(name.to_owned(), flags.next().ok_or_else(|| format!("{flag}: a value is missing"))?);
+            let name =
+                name.ok_or_else(|| format!("{flag}: not a flag; there are --{}", NAMES.join(", --")))?;
+            values
+                .insert(name.to_owned(), flags.next().ok_or_else(|| format!("{flag}: a value is missing"))?);
         }
         match NAMES.iter().find(|name| !values.contains_key(**name)) {
             Some(missing) => Err(format!("--{missing} is missing")),

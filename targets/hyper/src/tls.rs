@@ -1,8 +1,8 @@
 //! rustls with what the experiment pins: version, suite, group, tickets, certificate and authority.
 
 use crate::settings::Settings;
-use rustls::crypto::aws_lc_rs::{self, cipher_suite as suite, kx_group};
 use rustls::crypto::CryptoProvider;
+use rustls::crypto::aws_lc_rs::{self, cipher_suite as suite, kx_group};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore, ServerConfig, SupportedProtocolVersion, version};

@@ -1,0 +1,39 @@
+//! The client side. Pingora's TLS listener fixes the number of tickets and holds sessions in a small store
+//! behind a lock. So its TCP listener accepts here, and the handshake is called with an acceptor of the
+//! experiment's settings.
+
+use async_trait::async_trait;
+use pingora::apps::ServerApp;
+use pingora::listeners::tls::Acceptor;
+use pingora::protocols::{Stream, l4};
+use pingora::server::ShutdownWatch;
+use std::sync::Arc;
+
+/// What becomes of a connection that pingora's listener has accepted.
+pub struct Clients<P> {
+    /// Where the client side speaks TLS.
+    pub acceptor: Option<Acceptor>,
+    /// Serves the requests of a connection.
+    pub proxy: Arc<P>,
+}
+
+#[async_trait]
+impl<P: ServerApp + Send + Sync + 'static> ServerApp for Clients<P> {
+    async fn process_new(self: &Arc<Self>, stream: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
+        let Some(acceptor) = &self.acceptor else {
+            return self.proxy.process_new(stream, shutdown).await;
+        };
+        let stream: Box<l4::stream::Stream> = stream.into_any().downcast().ok()?;
+        match acceptor.tls_handshake(*stream).await {
+            Ok(stream) => self.proxy.process_new(Box::new(stream), shutdown).await,
+            Err(fault) => {
+                eprintln!("client: {fault}");
+                None
+            }
+        }
+    }
+
+    async fn cleanup(&self) {
+        self.proxy.cleanup().await;
+    }
+}

@@ -1,0 +1,28 @@
+//! Pingora tells of faults through `log`; they go to stderr, which the lab keeps. Nothing else is logged.
+
+use log::{LevelFilter, Log, Metadata, Record, SetLoggerError};
+
+struct Stderr;
+
+/// From here on, errors are written to stderr.
+///
+/// # Errors
+///
+/// There is a logger already.
+pub fn to_stderr() -> Result<(), SetLoggerError> {
+    log::set_logger(&Stderr)?;
+    log::set_max_level(LevelFilter::Error);
+    Ok(())
+}
+
+impl Log for Stderr {
+    fn enabled(&self, _: &Metadata) -> bool {
+        true
+    }
+
+    fn log(&self, record: &Record) {
+        eprintln!("{}: {}", record.target(), record.args());
+    }
+
+    fn flush(&self) {}
+}

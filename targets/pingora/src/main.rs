@@ -1,0 +1,69 @@
+//! A plain pass-through on pingora: its listener, its proxy and its upstream pool, with rustls on both sides.
+
+mod clients;
+mod faults;
+mod forward;
+// Flags and TLS settings are those of the target hyper, so that the two cannot differ in them.
+#[path = "../../hyper/src/settings.rs"]
+mod settings;
+#[path = "../../hyper/src/tls.rs"]
+mod tls;
+
+use clients::Clients;
+use forward::Forward;
+use pingora::listeners::tls::Acceptor;
+use pingora::proxy::http_proxy;
+use pingora::server::Server;
+use pingora::server::configuration::ServerConf;
+use pingora::services::listening::Service;
+use rustls::crypto::CryptoProvider;
+use settings::Settings;
+use std::error::Error;
+use std::sync::Arc;
+
+/// The allocator that those who want speed take: it is the difference of one line.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    if std::env::args().nth(1).as_deref() == Some("--version") {
+        println!("pingora {}", env!("PINGORA_VERSION"));
+        return Ok(());
+    }
+    let settings = Settings::read(std::env::args().skip(1))?;
+    faults::to_stderr()?;
+    // Pingora takes rustls' default provider, and installs ring's only where there is none. With it the
+    // suite, which belongs to one version of TLS, and the group are chosen.
+    let upstream = tls::client(&settings)?;
+    CryptoProvider::clone(upstream.crypto_provider())
+        .install_default()
+        .map_err(|_| "there is a provider already")?;
+
+    let acceptor = match settings.tls("client-side")? {
+        true => Some(Acceptor::from_server_config(Arc::new(tls::server(&settings)?))),
+        false => None,
+    };
+    let forward =
+        Forward::new(settings.number("upstream-port")?, settings.tls("upstream-side")?, acceptor.is_some());
+    let mut server = Server::new_with_opt_and_conf(None, configuration(&settings)?);
+    server.bootstrap();
+    let proxy = Arc::new(http_proxy(&server.configuration, forward));
+    let mut service = Service::new("clients".to_owned(), Clients { acceptor, proxy });
+    service.add_tcp(&format!("127.0.0.1:{}", settings.number::<u16>("listen-port")?));
+    server.add_service(service);
+    server.run_forever()
+}
+
+fn configuration(settings: &Settings) -> Result<ServerConf, String> {
+    Ok(ServerConf {
+        threads: settings.number("workers")?,
+        // A runtime of one thread per worker: nothing is moved, and nobody else is woken.
+        work_stealing: false,
+        ca_file: Some(settings.text("ca").to_owned()),
+        upstream_keepalive_pool_size: settings.number("pool")?,
+        // TERM ends it at once; the window is over by then.
+        grace_period_seconds: Some(0),
+        graceful_shutdown_timeout_seconds: Some(0),
+        ..ServerConf::default()
+    })
+}
