@@ -18,7 +18,7 @@ fn good(args: &[&str]) -> String {
 /// The long flags that `--help` lists.
 fn long_flags(help: &str) -> BTreeSet<&str> {
     let named = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
-    named.filter_map(|line| line.split([' ', ',']).find(|word| word.starts_with("--"))).collect()
+    named.filter_map(|line| line.split([' ', ',', '[']).find(|word| word.starts_with("--"))).collect()
 }
 
 #[test]

@@ -50,8 +50,11 @@ impl From<String> for Validity {
     }
 }
 
-/// Connections to the origin beyond those of the clients: ready checks, and a gateway's race between two dials.
-const UPSTREAM_HANDFUL: u64 = 8;
+/// Connections to the origin beyond those of the clients: ready checks, and a gateway's races between two dials, of
+/// which more clients have more.
+fn upstream_handful(clients: u64) -> u64 {
+    (clients / 50).max(8)
+}
 
 /// What a result calls a handshake that resumes nothing.
 const FULL: &str = "full";
@@ -136,7 +139,7 @@ fn connections(record: &RunRecord, load: &LoadResult, conditions: &Conditions) -
         return None;
     }
     let upstream = record.observation.upstream_connections?;
-    (upstream > opened + UPSTREAM_HANDFUL)
+    (upstream > opened + upstream_handful(opened))
         .then(|| format!("upstream connections: {upstream} to the origin for {opened} of the clients"))
 }
 

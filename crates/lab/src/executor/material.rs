@@ -47,9 +47,7 @@ pub(super) fn values(weir: &Path, tls: &Tls) -> Values {
 pub(crate) fn sample_values(weir: &Path, tls: &Tls) -> Values {
     let names = [
         "dir",
-        "listen_address",
         "listen_port",
-        "upstream_address",
         "upstream_port",
         "cert",
         "key",
@@ -59,7 +57,9 @@ pub(crate) fn sample_values(weir: &Path, tls: &Tls) -> Values {
         "workers",
         "connections",
     ];
-    names.into_iter().fold(values(weir, tls), |values, name| values.with(name, "0"))
+    let values =
+        values(weir, tls).with("listen_address", LOOPBACK_ADDRESS).with("upstream_address", LOOPBACK_ADDRESS);
+    names.into_iter().fold(values, |values, name| values.with(name, "0"))
 }
 
 /// The file with a JSON body of so many bytes, made where it is not there yet, and its SHA-256 in hexadecimal digits.
