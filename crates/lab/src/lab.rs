@@ -13,7 +13,8 @@ use crate::progress::Bar;
 use crate::report::render;
 use crate::results::Results;
 use crate::store::{Store, default_directory};
-use crate::{conduct, describe, table, target};
+use crate::{conduct, describe, hash, table, target};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -76,6 +77,7 @@ pub fn run(options: &RunOptions) -> Result<Outcome, LabError> {
     let fresh = Plan::new(setup.experiment.clone(), &setup.targets, options)?;
     let mut machine = Machine::read(&setup.allowed, &setup.targets, &setup.placement);
     machine.network = setup.experiment.network();
+    machine.sources = sources(&setup.weir, &setup.targets)?;
     let (store, mut plan) = match &options.continue_dir {
         Some(directory) => resume(directory, fresh, &machine)?,
         None => {
@@ -131,6 +133,17 @@ pub fn report(directory: &Path) -> Result<Outcome, LabError> {
     Ok(Outcome { directory: directory.to_owned(), text, invalid_runs, strict: false, results })
 }
 
+/// What the runs are made of beside the targets' programs: another build of this one, or another template, makes other
+/// runs though every version is the same.
+fn sources(weir: &Path, targets: &Targets) -> Result<BTreeMap<String, String>, LabError> {
+    let mut sources = BTreeMap::new();
+    for (name, target) in &targets.present {
+        sources.insert(name.clone(), hash::files(&target.sources())?);
+    }
+    sources.insert("this program".to_owned(), hash::files(&[weir.to_owned()])?);
+    Ok(sources)
+}
+
 /// The stored plan of an interrupted experiment, if it is the same experiment on the same programs.
 fn resume(directory: &Path, fresh: Plan, machine: &Machine) -> Result<(Store, Plan), LabError> {
     let store = Store::open(directory);
@@ -147,6 +160,11 @@ fn resume(directory: &Path, fresh: Plan, machine: &Machine) -> Result<(Store, Pl
     }
     if (&before.versions, &before.cpu) != (&machine.versions, &machine.cpu) {
         return refuse("it was begun with other versions of the targets, or on another processor");
+    }
+    let is_other =
+        |(name, hash): (&String, &String)| machine.sources.get(name).is_some_and(|now| now != hash);
+    if let Some((name, _)) = before.sources.iter().find(|one| is_other(*one)) {
+        return refuse(&format!("it was begun with another build or description of `{name}`"));
     }
     if before.placement != machine.placement {
         return refuse("it was begun on other cores");

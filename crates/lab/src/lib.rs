@@ -39,6 +39,7 @@ mod conduct;
 mod describe;
 mod executor;
 mod guard;
+mod hash;
 mod interrupt;
 mod lab;
 mod pairing;

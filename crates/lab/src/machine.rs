@@ -36,6 +36,9 @@ pub struct Machine {
     pub placement: Option<Placement>,
     /// The seconds since 1970 at which the experiment began.
     pub started_unix: u64,
+    /// SHA-256 of this program, and of each target's description and templates, by name; empty in older results.
+    #[serde(default)]
+    pub sources: BTreeMap<String, String>,
     /// What disturbed, by `weir doctor`, before the first run; empty in older results.
     #[serde(default)]
     pub doctor: Vec<Finding>,
@@ -79,6 +82,7 @@ impl Machine {
             started_unix: std::time::SystemTime::now()
                 .duration_since(std::time::UNIX_EPOCH)
                 .map_or(0, |since| since.as_secs()),
+            sources: BTreeMap::new(),
             doctor: Vec::new(),
         }
     }

@@ -2,9 +2,9 @@
 
 use crate::error::LabError;
 use crate::experiment::{CertificateKind, Tls, echo};
+use crate::hash;
 use crate::net::{GATEWAY_ADDRESS, LOOPBACK_ADDRESS, ORIGIN_ADDRESS};
 use crate::template::Values;
-use aws_lc_rs::digest::{SHA256, digest};
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -67,9 +67,5 @@ pub(super) fn echo_body(directory: &Path, bytes: u64) -> Result<(PathBuf, String
     let path = directory.join(format!("echo-{bytes}.json"));
     let body = echo::body(bytes);
     fs::write(&path, &body).map_err(LabError::file(&path, "cannot be written"))?;
-    Ok((path, hexadecimal(digest(&SHA256, body.as_bytes()).as_ref())))
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    Ok((path, hash::bytes(body.as_bytes())))
 }

@@ -22,8 +22,8 @@ use crate::table::{groups, labels};
 use crate::vary::Vary;
 use std::collections::BTreeMap;
 
-const QUICK: &str = "--quick: a subset of the cells, fewer blocks, shorter windows. It shows that the experiment works on this \
-                     machine; it does not answer its question.";
+const QUICK: &str =
+    "--quick: a subset of the cells, fewer blocks and shorter windows than the experiment's own.";
 
 /// Points of a course at most; longer windows have several seconds in each.
 const COURSE: usize = 120;

@@ -182,6 +182,17 @@ impl Target {
         self.directory.join(FILE)
     }
 
+    /// Its description, its templates and what else lies beside them, in a fixed order.
+    pub(crate) fn sources(&self) -> Vec<PathBuf> {
+        let shared = self.description.templates.as_ref().map(|shared| self.directory.join(shared));
+        let folders = [Some(self.directory.clone()), shared];
+        let entries = folders.into_iter().flatten().filter_map(|folder| std::fs::read_dir(folder).ok());
+        let paths = entries.flatten().flatten().map(|entry| entry.path());
+        let mut files: Vec<PathBuf> = paths.filter(|path| path.is_file()).collect();
+        files.sort();
+        files
+    }
+
     /// A template of its own, or else the one of this name in the folder that it shares.
     fn template(&self, name: &str) -> PathBuf {
         let own = self.directory.join(name);
