@@ -44,10 +44,10 @@ mod tests {
             path
         };
         let (one, other) = (file("a", "abc"), file("b", "abc"));
-        let of = |paths: &[PathBuf]| files(paths).expect("are read");
-        assert_eq!(of(&[one.clone()]), of(&[one.clone()]));
-        assert_ne!(of(&[one.clone()]), of(&[other.clone()]));
-        assert_ne!(of(&[one.clone(), other.clone()]), of(&[other, one]));
+        let of = |paths: [&PathBuf; 2]| files(&paths.map(PathBuf::clone)).expect("are read");
+        assert_eq!(of([&one, &other]), of([&one, &other]));
+        assert_ne!(of([&one, &one]), of([&one, &other]));
+        assert_ne!(of([&one, &other]), of([&other, &one]));
         assert!(files(&["/no/such/file".into()]).is_err());
     }
 }
