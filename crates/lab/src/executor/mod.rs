@@ -11,7 +11,7 @@ use crate::experiment::{Conditions, Experiment};
 use crate::guard::Guard;
 use crate::interrupt::Interrupt;
 use crate::net::{Net, RelayPlace};
-use crate::network::free_ports;
+use crate::network::{connections_to, free_ports};
 use crate::placement::{Placement, list};
 use crate::plan::{Cell, Targets};
 use crate::run::{Executor, Observation, Request};
@@ -27,6 +27,9 @@ use words::Places;
 
 /// How long the load engine may take beyond its phases and the time-out of a request before it is given up.
 const LOAD_GRACE: Duration = Duration::from_secs(5);
+
+/// How often other ports are looked for where connections of somebody else still stand.
+const MOST_TRIES: u32 = 50;
 
 /// How our own processes are ended.
 const STOP: Stop = Stop { signal: StopSignal::Term, timeout_ms: 2000 };
@@ -90,11 +93,18 @@ impl ProcessExecutor {
     }
 
     fn ports(&mut self) -> Result<(u16, u16), LabError> {
-        let ports = free_ports(2, self.next_port)
-            .map_err(|source| LabError::System { action: "looking for free ports", source })?;
-        // Not the same ports again at once: a connection of the last run may still be in TIME_WAIT.
-        self.next_port = self.next_port.wrapping_add(13);
-        Ok((ports[0], ports[1]))
+        let mut tries = 0;
+        loop {
+            let ports = free_ports(2, self.next_port)
+                .map_err(|source| LabError::System { action: "looking for free ports", source })?;
+            // Not the same ports again at once: a connection of the last run may still be in TIME_WAIT.
+            self.next_port = self.next_port.wrapping_add(13);
+            tries += 1;
+            // Nor those of another lab's run, whose connections would be counted as this one's.
+            if tries == MOST_TRIES || connections_to(ports[0]).is_none_or(|others| others == 0) {
+                return Ok((ports[0], ports[1]));
+            }
+        }
     }
 
     /// The files of a run are written, and its target's settings kept.
