@@ -44,7 +44,7 @@ impl Conductor<'_> {
         };
         let begun = Instant::now();
         tell(&mut seconds, Phase::Opening, Duration::ZERO);
-        let patience = begun + options.timeout + OPENING_MARGIN;
+        let patience = begun + 2 * options.timeout + OPENING_MARGIN;
         let mut told = begun;
         while shared.opened.load(Ordering::Acquire) < options.workers && Instant::now() < patience {
             if finished() || self.stopped(POLL) {
@@ -138,7 +138,7 @@ impl Conductor<'_> {
     }
 }
 
-/// How long the making of connections may take beyond the time-out of a single one.
+/// How long the opening may take beyond the time-outs of a connection and of its first request.
 const OPENING_MARGIN: Duration = Duration::from_secs(1);
 
 /// How often the conductor looks while it waits for the workers.

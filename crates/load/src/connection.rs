@@ -28,6 +28,8 @@ pub(crate) struct Connection {
     pub(crate) connected: Instant,
     /// Whether it offered a session because it is to resume.
     pub(crate) offered: bool,
+    /// Its one request is sent for the session that comes with the answer.
+    pub(crate) primes: bool,
     /// A partial head.
     kept: Vec<u8>,
     /// The head has been read.
@@ -160,6 +162,7 @@ impl Connection {
             begun: now,
             connected: now,
             offered: false,
+            primes: false,
             kept: Vec::new(),
             body: None,
             given: 0,

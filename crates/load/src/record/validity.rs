@@ -1,7 +1,7 @@
 //! Whether a run may stand beside others.
 
 use crate::check::ErrorClass;
-use crate::options::Options;
+use crate::options::{Options, PerConnection};
 use crate::result::{LoadResult, Negotiated, Pacer};
 
 /// `valid`, or `invalid: ` and the reasons. `lost` says what of the servers could not be accounted.
@@ -57,7 +57,15 @@ fn negotiation(result: &LoadResult, options: &Options) -> Option<String> {
         return Some(format!("{} HelloRetryRequests", handshakes.hello_retry));
     }
     if handshakes.had_nothing > 0 {
-        return Some(format!("{} connections were to resume and had no session", handshakes.had_nothing));
+        let reason = format!("{} connections were to resume and had no session", handshakes.had_nothing);
+        // BoringSSL and AWS-LC do.
+        let hint = match options.policy.per_connection {
+            PerConnection::Handshake => {
+                ": a server may send its tickets with the first answer (--new-connection)"
+            }
+            _ => "",
+        };
+        return Some(reason + hint);
     }
     if handshakes.declined > 0 {
         return Some(format!("{} resumptions were declined by the server", handshakes.declined));
@@ -141,9 +149,16 @@ mod tests {
     #[test]
     fn what_was_negotiated_is_what_was_asked_for() {
         type Change = fn(&mut LoadResult, &mut Options);
-        let table: [(Change, &str); 11] = [
+        let table: [(Change, &str); 12] = [
             (|r, _| r.handshakes.hello_retry = 3, "3 HelloRetryRequests"),
             (|r, _| r.handshakes.had_nothing = 2, "2 connections were to resume and had no session"),
+            (
+                |r, o| {
+                    r.handshakes.had_nothing = 2;
+                    o.policy.per_connection = PerConnection::Handshake;
+                },
+                "2 connections were to resume and had no session: a server may send its tickets with",
+            ),
             (|r, _| r.handshakes.declined = 5, "5 resumptions were declined"),
             (
                 |r, _| r.handshakes.resumed = [("resume-1.3-psk".to_string(), 4)].into(),

@@ -256,6 +256,7 @@ impl Worker<'_> {
         self.standing += 1;
         self.most_standing = self.most_standing.max(self.standing);
         let Phase::Opening(purpose) = connection.phase else { return };
+        let handshakes_only = self.policy.per_connection == PerConnection::Handshake;
         match purpose {
             Purpose::Request(planned) => self.begin(key, planned),
             Purpose::Stock => {
@@ -270,6 +271,11 @@ impl Worker<'_> {
                 let course = Course { planned, written, first: None, end };
                 self.desk.recorder.answer(course);
                 self.await_ticket(key, purpose);
+            }
+            // Some servers (BoringSSL, AWS-LC) send their tickets with the first answer.
+            Purpose::Session if !handshakes_only => {
+                connection.primes = true;
+                self.begin(key, self.desk.now);
             }
             Purpose::Session => self.await_ticket(key, purpose),
         }
@@ -326,6 +332,9 @@ impl Worker<'_> {
         if let Some(wrong) = wrong {
             self.desk.recorder.error(wrong);
         }
+        if self.connections.get(key).is_some_and(|connection| connection.primes) {
+            return self.await_ticket(key, Purpose::Session);
+        }
         if then == Then::Reuse {
             return self.free(User::Kept(key));
         }
@@ -370,6 +379,7 @@ impl Worker<'_> {
         match connection.phase {
             Phase::Opening(purpose) => self.failed(purpose, connection.failures + 1),
             Phase::AwaitingTicket(Purpose::Session) => self.priming -= 1,
+            Phase::Busy { .. } if connection.primes => self.priming -= 1,
             // The user of an idle connection thinks, and will find that it is gone.
             _ if idle && self.stage != Stage::Opening && self.arrivals.is_none() => {}
             _ if useless => self.failed(Purpose::Stock, connection.failures + 1),
