@@ -37,7 +37,7 @@ use tempfile::TempDir;
 use weir_reactor::mailbox::{Mailbox, Sender, mailbox};
 use weir_reactor::stop::{Stop, forward_signals};
 use weir_reactor::{Listener, cores, run_workers};
-use weir_tls::{Server, ServerSettings};
+use weir_tls::Server;
 use weir_transport::Endpoint;
 use worker::{Gate, Worker};
 
@@ -83,11 +83,7 @@ impl Origin {
         let (mut server, mut ca) = (None, None);
         if settings.listen.iter().any(|endpoint| endpoint.tls) {
             let (identity, made) = settings.identity()?;
-            let mut tls = ServerSettings::new(identity);
-            if let Some(tickets) = settings.tickets {
-                tls.tickets = tickets;
-            }
-            server = Some(Server::new(&tls)?);
+            server = Some(Server::new(&settings.tls(identity))?);
             ca = made;
         } else if settings.identity.is_some() {
             return Err(OriginError::UnusedCertificate);

@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use weir_reactor::cores::Cores;
 use weir_reactor::listener::BindError;
 use weir_tls::issue::{IssueError, KeyKind, issue};
-use weir_tls::{Identity, SettingsError};
+use weir_tls::{Group, Identity, ServerSettings, SettingsError, Suite, Version};
 use weir_transport::Endpoint;
 
 /// What the origin is told.
@@ -22,6 +22,12 @@ pub struct Settings {
     pub cores: Option<Cores>,
     /// Tickets after each TLS 1.3 handshake; `None` is the default of [`weir_tls::ServerSettings`].
     pub tickets: Option<u32>,
+    /// The TLS versions accepted; empty is the default of [`weir_tls::ServerSettings`].
+    pub versions: Vec<Version>,
+    /// The suites accepted; empty is the default of [`weir_tls::ServerSettings`].
+    pub suites: Vec<Suite>,
+    /// The groups accepted, most preferred first; empty is the default of [`weir_tls::ServerSettings`].
+    pub groups: Vec<Group>,
     /// Be the null server: answer every read with one and the same answer, a body of so many bytes, at most
     /// [`Settings::MOST_NULL`], and look at nothing. For measuring clients alone.
     pub null: Option<u64>,
@@ -77,6 +83,24 @@ impl OriginError {
 impl Settings {
     /// The longest body of the null server: each connection that does not read may wait for all of it.
     pub const MOST_NULL: u64 = 16 << 20;
+
+    /// What the TLS listeners present and accept.
+    pub(crate) fn tls(&self, identity: Identity) -> ServerSettings {
+        let mut tls = ServerSettings::new(identity);
+        if let Some(tickets) = self.tickets {
+            tls.tickets = tickets;
+        }
+        if !self.versions.is_empty() {
+            tls.versions.clone_from(&self.versions);
+        }
+        if !self.suites.is_empty() {
+            tls.suites.clone_from(&self.suites);
+        }
+        if !self.groups.is_empty() {
+            tls.groups.clone_from(&self.groups);
+        }
+        tls
+    }
 
     /// The identity to present; a directory that holds its authority when it was made here.
     pub(crate) fn identity(&self) -> Result<(Identity, Option<TempDir>), OriginError> {

@@ -20,6 +20,8 @@ mod man;
 mod origin;
 #[cfg(feature = "lab")]
 mod outputs;
+#[cfg(any(feature = "gateway", feature = "lab"))]
+mod parameters;
 #[cfg(feature = "lab")]
 mod plan;
 #[cfg(feature = "lab")]

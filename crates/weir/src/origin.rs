@@ -1,5 +1,6 @@
 //! `weir origin`: the test server.
 
+use crate::parameters::Parameters;
 use crate::words::{blame, say};
 use crate::{Failure, Outcome};
 use clap::Args;
@@ -33,6 +34,8 @@ pub(crate) struct OriginArgs {
     /// Tickets sent after each TLS 1.3 handshake
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=16))]
     tickets: Option<u32>,
+    #[command(flatten)]
+    parameters: Parameters,
     /// Answer whatever comes with the same 200 and this many bytes, unread: the null server of weir calibrate
     #[arg(long, value_name = "BYTES")]
     null: Option<u64>,
@@ -42,15 +45,20 @@ const EXAMPLES: &str = "\
 Examples:
   weir origin --listen http://127.0.0.1:8080
   weir origin --listen http://127.0.0.1:0 --listen https://127.0.0.1:8443 --workers 1 --cores 0
+  weir origin --listen https://127.0.0.1:8443 --tls 1.2 --group p-256   accepts nothing else
   curl 'http://127.0.0.1:8080/bytes/1000?delay_ms=20'";
 
 pub(crate) fn run(args: OriginArgs) -> Outcome {
+    let (versions, suites, groups) = args.parameters.complete();
     let settings = Settings {
         listen: args.listen,
         identity: args.cert.zip(args.key),
         workers: args.workers,
         cores: args.cores,
         tickets: args.tickets,
+        versions,
+        suites,
+        groups,
         null: args.null,
     };
     let (cert, key) = settings.identity.as_ref().map(|(cert, key)| (&**cert, &**key)).unzip();

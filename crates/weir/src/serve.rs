@@ -1,5 +1,6 @@
 //! `weir serve`: the gateway.
 
+use crate::parameters::Parameters;
 use crate::{Failure, Outcome};
 use clap::Args;
 use std::path::PathBuf;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use weir_gateway::{GatewayError, Settings, Timeouts, UpstreamTls};
 use weir_http1::Limits;
 use weir_reactor::cores::Cores;
-use weir_tls::{ClientSettings, Group, Identity, Roots, ServerSettings, Suite, Version};
+use weir_tls::{ClientSettings, Identity, Roots, ServerSettings};
 use weir_transport::Endpoint;
 
 /// Pass HTTP through, with TLS ended and begun anew as the two URLs say.
@@ -79,15 +80,8 @@ pub(crate) struct GatewayArgs {
     /// Name to verify the upstream by and to send as SNI [default: the host of --to]
     #[arg(long, value_name = "NAME")]
     upstream_name: Option<String>,
-    /// TLS version, on both sides: 1.2 or 1.3; can be given more than once [default: both]
-    #[arg(long = "tls", value_name = "VERSION")]
-    versions: Vec<Version>,
-    /// TLS suite, on both sides; can be given more than once, most preferred first [default: all]
-    #[arg(long = "suite", value_name = "SUITE")]
-    suites: Vec<Suite>,
-    /// Key exchange group, on both sides; can be given more than once, most preferred first
-    #[arg(long = "group", value_name = "GROUP")]
-    groups: Vec<Group>,
+    #[command(flatten)]
+    parameters: Parameters,
     /// Worker threads [default: one for each core that this process may use]
     #[arg(long, value_name = "N")]
     workers: Option<usize>,
@@ -116,7 +110,7 @@ pub(crate) fn run(args: ServeArgs) -> Outcome {
 
 impl GatewayArgs {
     pub(crate) fn settings(self) -> Settings {
-        let (versions, suites, groups) = self.parameters();
+        let (versions, suites, groups) = self.parameters.complete();
         let server_tls = self.cert.zip(self.key).map(|(cert, key)| ServerSettings {
             versions: versions.clone(),
             suites: suites.clone(),
@@ -145,27 +139,6 @@ impl GatewayArgs {
             max_body: None,
             timeouts: Timeouts::default(),
         }
-    }
-
-    /// What is given, and for the rest all that fits to it: a suite belongs to one version.
-    fn parameters(&self) -> (Vec<Version>, Vec<Suite>, Vec<Group>) {
-        let versions = match (self.versions.is_empty(), self.suites.is_empty()) {
-            (false, _) => self.versions.clone(),
-            (true, true) => Version::ALL.to_vec(),
-            (true, false) => self.suites.iter().map(|suite| suite.version()).collect(),
-        };
-        let suites = match self.suites.is_empty() {
-            true => Suite::ALL.into_iter().filter(|suite| versions.contains(&suite.version())).collect(),
-            false => self.suites.clone(),
-        };
-        let groups = match self.groups.is_empty() {
-            true => {
-                let fits = |group: &Group| versions.iter().any(|version| group.fits(*version));
-                Group::DEFAULT.into_iter().filter(fits).collect()
-            }
-            false => self.groups.clone(),
-        };
-        (versions, suites, groups)
     }
 }
 
