@@ -3,15 +3,19 @@ import ballerina/http;
 import ballerina/log;
 
 configurable int listenPort = ?;
-configurable string origin = ?;
-configurable boolean clientSideTls = ?;
-configurable boolean upstreamSideTls = ?;
+configurable int upstreamPort = ?;
+configurable string clientSide = ?;
+configurable string upstreamSide = ?;
 configurable int pool = ?;
 configurable string cert = ?;
 configurable string key = ?;
 configurable string ca = ?;
 configurable string protocolVersion = ?;
 configurable string suite = ?;
+
+final boolean clientSideTls = clientSide == "h1";
+final boolean upstreamSideTls = upstreamSide == "h1";
+final string origin = string `${upstreamSideTls ? "https" : "http"}://localhost:${upstreamPort}`;
 
 // Both sides are pinned to HTTP/1.1: since 2201 the default is HTTP/2.
 listener http:Listener entry = new (listenPort,

@@ -10,4 +10,5 @@ echo "go: building with $(go env GOVERSION)"
 GOFLAGS= GOPROXY=off go build -p "${WEIR_JOBS:-$(nproc)}" -trimpath -ldflags '-s -w' -o "$WEIR_INSTALL/proxy.new" .
 # Only a whole program gets the name that is asked for.
 mv "$WEIR_INSTALL/proxy.new" "$WEIR_INSTALL/proxy"
+sha256sum go.mod *.go >"$WEIR_INSTALL/sources"
 echo "go: $("$WEIR_INSTALL/proxy" -version) is installed"

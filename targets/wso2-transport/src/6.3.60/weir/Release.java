@@ -12,6 +12,8 @@ final class Release {
 
     /** A client, with one TLS context for all of its connections if it speaks TLS. */
     static HttpClientConnector client(HttpWsConnectorFactory factory, SenderConfiguration upstream) throws Exception {
+        // The pieces of an answer's body, each of which is written by itself. The default is 8 KiB; 6.0 has no setting.
+        upstream.getMsgSizeValidationConfig().setMaxChunkSize(64 * 1024);
         return upstream.getScheme().equals("https")
                 ? factory.createHttpsClientConnector(Map.of(), upstream)
                 : factory.createHttpClientConnector(Map.of(), upstream);

@@ -1,0 +1,26 @@
+# Builds the pass-through with both of the study's releases into WEIR_INSTALL/RELEASE. Ballerina must be on the PATH; the
+# releases are fetched by its own tool. Written from its documentation, and not run by the project.
+set -euo pipefail
+. ../common/install.sh
+
+releases=(2201.11.0 2201.12.4)
+
+need bal java
+# What is there already was built of these sources, or is built again.
+sources=$(sha256sum install.sh passthrough.bal | sha256sum)
+for release in "${releases[@]}"; do
+    home=$WEIR_INSTALL/$release
+    if [[ $(cat "$home/sources" 2>/dev/null) == "$sources" ]]; then
+        step "ballerina $release: is there"
+        continue
+    fi
+    step "ballerina $release: building"
+    rm -rf "$home" && mkdir -p "$home"
+    # To pull one makes it the one in use.
+    bal dist use "$release" || bal dist pull "$release"
+    cp passthrough.bal "$home/"
+    (cd "$home" && bal build passthrough.bal)
+    bal version >"$home/version"
+    echo "$sources" >"$home/sources"
+done
+step "ballerina: installed"

@@ -1,2 +1,0 @@
-upstream_tls=false
-scheme=http
