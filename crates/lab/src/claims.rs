@@ -1,11 +1,13 @@
 //! Claims: what was found of each statement that an experiment sets out to check.
 
+use crate::comparison::Floors;
 use crate::experiment::{Claim, Predicate};
 use crate::metric::Metric;
 use crate::pairing::{self, Paired};
 use crate::plan::{Cell, Plan};
 use crate::run::RunRecord;
-use crate::stats::{self, Weight, hodges_lehmann};
+use crate::stats::{BLOCKS_FOR_INTERVAL, Estimate, Interval, Weight, hodges_lehmann};
+use crate::verdict::Noise;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -45,9 +47,9 @@ pub struct Evidence {
     pub cell: String,
     /// What it is compared with; null where its own value counts.
     pub against: Option<String>,
-    /// The value, or the ratio.
+    /// The value, or the ratio; of errors, that of the worst run.
     pub value: Option<f64>,
-    /// Lower end of its interval; null below five blocks.
+    /// Lower end of its interval, of errors the best run's; null below five blocks.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
@@ -57,6 +59,9 @@ pub struct Evidence {
     pub verdict: ClaimVerdict,
     /// Why it says nothing.
     pub note: Option<String>,
+    /// What is to be known of its runs beside what it says.
+    #[serde(default)]
+    pub remark: Option<String>,
 }
 
 /// What became of a claim.
@@ -88,8 +93,8 @@ impl fmt::Display for ClaimVerdict {
 }
 
 /// Checks every claim of a plan.
-pub(crate) fn all(plan: &Plan, cells: &[(&Cell, Vec<&RunRecord>)]) -> Vec<Finding> {
-    plan.experiment.claims.iter().map(|claim| find(claim, cells)).collect()
+pub(crate) fn all(plan: &Plan, cells: &[(&Cell, Vec<&RunRecord>)], floors: &Floors) -> Vec<Finding> {
+    plan.experiment.claims.iter().map(|claim| find(claim, cells, floors)).collect()
 }
 
 impl Finding {
@@ -121,11 +126,11 @@ impl Evidence {
     }
 }
 
-fn find(claim: &Claim, cells: &[(&Cell, Vec<&RunRecord>)]) -> Finding {
+fn find(claim: &Claim, cells: &[(&Cell, Vec<&RunRecord>)], floors: &Floors) -> Finding {
     let mut evidence = Vec::new();
     if let (Some(metric), Some(expect)) = (claim.metric, claim.expect) {
         for (cell, runs) in cells.iter().filter(|(cell, _)| is_meant(claim, cell)) {
-            evidence.extend(one(claim, metric, expect, (cell, runs), cells));
+            evidence.extend(one(claim, metric, expect, (cell, runs), cells, floors));
         }
     }
     let (verdict, why) = match &claim.not_testable {
@@ -164,40 +169,39 @@ fn one(
     expect: Predicate,
     (cell, runs): (&Cell, &Vec<&RunRecord>),
     cells: &[(&Cell, Vec<&RunRecord>)],
+    floors: &Floors,
 ) -> Option<Evidence> {
-    let (against, paired) = match &claim.against {
-        None => (None, by_itself(metric, cell, runs)),
-        Some(levels) => {
-            if cell.has(levels) {
-                return None;
-            }
-            match cells.iter().find(|(other, _)| cell.is_but_for(other, levels)) {
-                Some((other, of_other)) => {
-                    let (name, of) = (cell.to_string(), other.to_string());
-                    (
-                        Some(of.clone()),
-                        pairing::pair(metric, [(&name, cell.load, runs), (&of, other.load, of_other)]),
-                    )
-                }
-                None => {
-                    let note = Some("what it is compared with was not run".into());
-                    (None, Paired { estimate: None, blocks: 0, note })
-                }
-            }
+    let name = cell.to_string();
+    let (against, paired, found) = match &claim.against {
+        None if metric == Metric::ErrorRatio => {
+            let paired = of_errors(&name, runs);
+            let found = judge_errors(expect, &paired);
+            (None, paired, found)
         }
+        None => {
+            let paired = by_itself(metric, cell, runs);
+            let found = judge(expect, &paired, Ok(None));
+            (None, paired, found)
+        }
+        Some(levels) if cell.has(levels) => return None,
+        Some(levels) => match cells.iter().find(|(other, _)| cell.is_but_for(other, levels)) {
+            Some((other, of_other)) => {
+                let of = other.to_string();
+                let paired = pairing::pair(metric, [(&name, cell.load, runs), (&of, other.load, of_other)]);
+                let found = judge(expect, &paired, floors.get(metric, cell.group()));
+                (Some(of), paired, found)
+            }
+            None => (None, Paired::default(), Err("what it is compared with was not run".into())),
+        },
     };
-    let Paired { estimate, blocks, note } = paired;
+    let (verdict, note) = match found {
+        Ok(verdict) => (verdict, None),
+        Err(why) => (ClaimVerdict::Undecided, Some(why)),
+    };
+    let Paired { estimate, blocks, remark, .. } = paired;
     let interval = estimate.and_then(|estimate| estimate.interval);
-    let few = || format!("{blocks} blocks: no interval below {}", stats::BLOCKS_FOR_INTERVAL);
-    let note = note.or_else(|| interval.is_none().then(few));
-    let decided = interval.filter(|_| note.is_none());
-    let verdict = match decided.and_then(|interval| expect.of_interval(interval.low, interval.high)) {
-        Some(true) => ClaimVerdict::Confirmed,
-        Some(false) => ClaimVerdict::Contradicted,
-        None => ClaimVerdict::Undecided,
-    };
     Some(Evidence {
-        cell: cell.to_string(),
+        cell: name,
         against,
         value: estimate.map(|estimate| estimate.value),
         low: interval.map(|interval| interval.low),
@@ -205,24 +209,79 @@ fn one(
         blocks: blocks as u32,
         verdict,
         note,
+        remark,
     })
+}
+
+/// What an interval makes of a claim, or why nothing. As the A/A pair is from itself, so far may the ratio be from the
+/// truth: the answer must be the same on both sides of it.
+fn judge(
+    expect: Predicate,
+    paired: &Paired,
+    floor: Result<Option<Noise>, &'static str>,
+) -> Result<ClaimVerdict, String> {
+    if let Some(note) = &paired.note {
+        return Err(note.clone());
+    }
+    let (value, Interval { low, high, .. }) = with_interval(paired)?;
+    let Some(is_met) = expect.of_interval(low, high) else { return Ok(ClaimVerdict::Undecided) };
+    let moved = |noise: &Noise| [-noise.reach, noise.reach].map(|reach| value * reach.exp());
+    let is_within = |noise: &Noise| moved(noise).iter().any(|value| expect.holds(*value) != is_met);
+    match floor?.filter(is_within) {
+        Some(noise) => Err(format!("its bound is within the {noise}")),
+        None if is_met => Ok(ClaimVerdict::Confirmed),
+        None => Ok(ClaimVerdict::Contradicted),
+    }
+}
+
+/// Errors are counted, not estimated: one run that does not meet the claim is against it, and for it all must be.
+fn judge_errors(expect: Predicate, paired: &Paired) -> Result<ClaimVerdict, String> {
+    let without_result = || paired.note.clone().map_or(Ok(ClaimVerdict::Confirmed), Err);
+    match with_interval(paired) {
+        Ok((_, all)) if expect.of_interval(all.low, all.high) == Some(true) => without_result(),
+        Ok(_) => Ok(ClaimVerdict::Contradicted),
+        Err(few) => Err(paired.note.clone().unwrap_or(few)),
+    }
+}
+
+fn with_interval(paired: &Paired) -> Result<(f64, Interval), String> {
+    let found = paired.estimate.and_then(|estimate| Some((estimate.value, estimate.interval?)));
+    found.ok_or_else(|| format!("{} blocks: no interval below {BLOCKS_FOR_INTERVAL}", paired.blocks))
 }
 
 /// The location of a cell's own values, which may be zero: no logarithms.
 fn by_itself(metric: Metric, cell: &Cell, runs: &[&RunRecord]) -> Paired {
     let name = cell.to_string();
-    // Of valid runs alone there would be no errors to find.
-    let valid = match metric {
-        Metric::ErrorRatio => runs.to_vec(),
-        _ => pairing::valid(runs),
-    };
+    let valid = pairing::valid(runs);
     let without_value = metric.has_no_value(&name, &valid);
     let note = pairing::unsupported(metric, cell.load, &name, &valid).or_else(|| without_value.clone());
     let values: Vec<f64> = match without_value {
         Some(_) => Vec::new(),
         None => pairing::values(metric, &valid).into_values().collect(),
     };
-    Paired { estimate: hodges_lehmann::estimate(&values), blocks: values.len(), note }
+    Paired {
+        estimate: hodges_lehmann::estimate(&values),
+        blocks: values.len(),
+        note,
+        remark: pairing::remark(metric, cell.load, &name, &valid),
+    }
+}
+
+/// The worst of all runs, and from the best to the worst: of valid runs alone there would be no errors to find.
+fn of_errors(name: &str, runs: &[&RunRecord]) -> Paired {
+    let values = pairing::values(Metric::ErrorRatio, runs);
+    let (blocks, all) = (values.len(), runs.len());
+    let least = values.values().copied().fold(f64::INFINITY, f64::min);
+    let worst = values.values().copied().fold(0.0, f64::max);
+    let interval = Interval { low: least, high: worst, coverage: 1.0 };
+    let interval = Some(interval).filter(|_| blocks >= BLOCKS_FOR_INTERVAL);
+    let estimate = Estimate { value: worst, interval, p_value: 1.0, blocks };
+    Paired {
+        estimate: Some(estimate).filter(|_| blocks > 0),
+        blocks,
+        note: (blocks < all).then(|| format!("{name} has no result in {} of {all} runs", all - blocks)),
+        remark: None,
+    }
 }
 
 /// One cell against it is enough; for it all must be.

@@ -1,6 +1,6 @@
 //! Comparisons of targets, and the words that may be said about them.
 
-use crate::experiment::{AGAIN, Case, Compare, Level, Load, Mode, Selector, is_setting};
+use crate::experiment::{Case, Compare, Level, Load, Mode, Selector, is_setting};
 use crate::metric::Metric;
 use crate::pairing::{self, Paired, Side};
 use crate::plan::{Cell, Group, Plan};
@@ -27,6 +27,9 @@ pub struct Comparison {
     pub baseline: String,
     /// The numerator.
     pub target: String,
+    /// The folder that describes it.
+    #[serde(default)]
+    pub folder: String,
     /// Client side, upstream side.
     pub mode: Mode,
     /// What a client does.
@@ -57,7 +60,7 @@ pub struct Comparison {
     pub p_value: Option<f64>,
     /// The same, adjusted for the comparisons of this metric under this load (Benjamini and Hochberg).
     pub p_adjusted: Option<f64>,
-    /// Blocks in which both were valid.
+    /// Blocks in which both were valid and had a value.
     pub blocks: u32,
     /// How sure it is, by its blocks.
     pub weight: Weight,
@@ -65,6 +68,9 @@ pub struct Comparison {
     pub verdict: Verdict,
     /// Why it is undecided, where the numbers alone do not say it.
     pub note: Option<String>,
+    /// What is to be known of its runs beside the verdict: some were limited, or a target was saturated at the equal rate.
+    #[serde(default)]
+    pub remark: Option<String>,
     /// Whether it compares a target with itself.
     pub aa: bool,
 }
@@ -74,7 +80,7 @@ pub struct Comparison {
 pub(crate) fn all(plan: &Plan, cells: &[(&Cell, Vec<&RunRecord>)]) -> Vec<Comparison> {
     let mut found = Vec::new();
     for (cell, runs) in cells.iter().filter(|(cell, _)| cell.mode.upstream().is_some()) {
-        let own = if cell.is_again() { cell.name.strip_suffix(AGAIN) } else { plan.baseline.as_deref() };
+        let own = if cell.is_again() { Some(cell.subject()) } else { plan.baseline.as_deref() };
         if let Some(baseline) = own.filter(|baseline| *baseline != cell.name)
             && let Some((_, of_baseline)) =
                 cells.iter().find(|(other, _)| other.name == *baseline && other.group() == cell.group())
@@ -105,9 +111,9 @@ pub(crate) fn all(plan: &Plan, cells: &[(&Cell, Vec<&RunRecord>)]) -> Vec<Compar
         }
     }
     adjust(&mut found);
-    let noise = noise(&found);
+    let floors = Floors::of(&found);
     for comparison in &mut found {
-        comparison.decide(plan.experiment.margin, noise.get(&comparison.noise_key()).copied());
+        comparison.decide(plan.experiment.margin, &floors);
     }
     found.sort_by_key(|one| (one.load, one.metric, one.factor.is_some(), one.mode, one.aa));
     found
@@ -115,12 +121,13 @@ pub(crate) fn all(plan: &Plan, cells: &[(&Cell, Vec<&RunRecord>)]) -> Vec<Compar
 
 fn one(metric: Metric, cell: &Cell, factor: Option<&String>, sides: [Side<'_, '_>; 2]) -> Comparison {
     let [(target, _, runs), (baseline, ..)] = sides;
-    let Paired { estimate, blocks, note } = pairing::pair(metric, sides);
+    let Paired { estimate, blocks, note, remark } = pairing::pair(metric, sides);
     let interval = estimate.and_then(|estimate| estimate.interval);
     Comparison {
         metric,
         baseline: baseline.to_owned(),
         target: target.to_owned(),
+        folder: cell.target.clone(),
         mode: cell.mode,
         case: cell.case,
         connections: cell.connections,
@@ -139,6 +146,7 @@ fn one(metric: Metric, cell: &Cell, factor: Option<&String>, sides: [Side<'_, '_
         weight: Weight::of(blocks),
         verdict: Verdict::Undecided,
         note,
+        remark,
         aa: cell.is_again(),
     }
 }
@@ -151,29 +159,41 @@ fn adjust(comparisons: &mut [Comparison]) {
     fdr::adjust(comparisons.iter_mut().filter(is_asked), family, |one| (one.p_value, &mut one.p_adjusted));
 }
 
-type NoiseKey = (Metric, Group);
+/// How far the A/A pairs seem to be from themselves, by metric and group.
+#[derive(Clone, Debug)]
+pub(crate) struct Floors(BTreeMap<(Metric, Group), Option<Noise>>);
 
-/// How far the A/A pair seems to be from itself.
-fn noise(comparisons: &[Comparison]) -> BTreeMap<NoiseKey, Noise> {
-    let pairs = comparisons.iter().filter(|comparison| comparison.aa);
-    pairs
-        .filter_map(|one| Some((one.noise_key(), Noise { name: "A/A noise", reach: one.reach()? })))
-        .collect()
+impl Floors {
+    pub(crate) fn of(comparisons: &[Comparison]) -> Self {
+        let pairs = comparisons.iter().filter(|comparison| comparison.aa);
+        let noise = |reach| Noise { name: "A/A noise", reach };
+        Self(pairs.map(|one| ((one.metric, one.group()), one.reach().map(noise))).collect())
+    }
+
+    /// What a difference has to exceed: nothing where no A/A pair was planned.
+    ///
+    /// # Errors
+    /// One was planned, and has too few valid runs: what was asked for as a proof is not there.
+    pub(crate) fn get(&self, metric: Metric, group: Group) -> Result<Option<Noise>, &'static str> {
+        match self.0.get(&(metric, group)) {
+            Some(Some(noise)) => Ok(Some(*noise)),
+            Some(None) => Err("the A/A pair has no value, so the noise floor is not known"),
+            None => Ok(None),
+        }
+    }
 }
 
 impl Comparison {
-    fn noise_key(&self) -> NoiseKey {
-        (self.metric, self.group())
-    }
-
-    fn decide(&mut self, margin: f64, noise: Option<Noise>) {
+    fn decide(&mut self, margin: f64, floors: &Floors) {
         if self.note.is_some() {
             return;
         }
-        let noise = noise.filter(|_| !self.aa);
-        match verdict::decide(self.estimate(), self.p_adjusted, margin, noise) {
-            Ok(verdict) => self.verdict = verdict,
-            Err(why) => self.note = Some(why),
+        let floor = if self.aa { Ok(None) } else { floors.get(self.metric, self.group()) };
+        let verdict = verdict::decide(self.estimate(), self.p_adjusted, margin, floor.unwrap_or_default());
+        match (verdict, floor) {
+            (Ok(Verdict::Different), Err(why)) => self.note = Some(why.into()),
+            (Ok(verdict), _) => self.verdict = verdict,
+            (Err(why), _) => self.note = Some(why),
         }
     }
 
@@ -186,9 +206,10 @@ impl Comparison {
         Some(Estimate { value, interval, p_value, blocks: self.blocks as usize })
     }
 
-    /// What it shows of the noise if it compares a thing with itself, as a logarithm.
+    /// What it shows of the noise if it compares a thing with itself, as a logarithm; `None` without an interval.
     pub(crate) fn reach(&self) -> Option<f64> {
-        Some(Noise::reach(self.ratio?, self.low.zip(self.high)))
+        let interval = self.low.zip(self.high)?;
+        Some(Noise::reach(self.ratio?, Some(interval)))
     }
 
     /// Whether its target is shown to be worse than what it is compared with.
@@ -207,9 +228,13 @@ impl Comparison {
         verdict::ratio_text(self.ratio, self.low.zip(self.high))
     }
 
-    /// `different: 28 % lower`.
+    /// `different: 28 % lower`, and the remark.
     pub fn verdict_text(&self, margin: f64) -> String {
-        verdict::words(self.verdict, self.ratio, self.note.as_deref(), self.weight, margin)
+        let words = verdict::words(self.verdict, self.ratio, self.note.as_deref(), self.weight, margin);
+        match &self.remark {
+            Some(remark) => format!("{words}; {remark}"),
+            None => words,
+        }
     }
 
     /// The line of this comparison on standard output, under the heading of its metric and load.

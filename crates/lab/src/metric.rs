@@ -5,10 +5,12 @@ use crate::experiment::{Case, Load};
 use crate::limit::Limit;
 use crate::run::{Parts, RunRecord};
 use crate::summary::FOREIGN_MUCH;
+use crate::validity::HANDSHAKE_ONLY;
 use serde::de::IntoDeserializer as _;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
+use weir_load::result::{Latency, LoadResult};
 
 /// A quantity of which each run has one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -42,6 +44,17 @@ pub enum Metric {
     AfterFullGcKib,
 }
 
+/// Which way a metric is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// More is.
+    More,
+    /// Less is.
+    Less,
+    /// It says how something was used, not how good it is.
+    Neither,
+}
+
 impl Metric {
     /// The two of which one is what an experiment is about.
     pub const CPU: [Self; 2] = [Self::CpuUsPerRequest, Self::CpuUsPerHandshake];
@@ -68,9 +81,29 @@ impl Metric {
         matches!(self, Self::RequestsPerSecond | Self::HandshakesPerSecond)
     }
 
+    /// Which way is better.
+    pub fn better(self) -> Better {
+        match self {
+            Self::RequestsPerSecond | Self::HandshakesPerSecond | Self::GcThroughputPercent => Better::More,
+            Self::CpuUsPerRequest
+            | Self::CpuUsPerHandshake
+            | Self::P99Us
+            | Self::MeanUs
+            | Self::P50Us
+            | Self::RssKib
+            | Self::ErrorRatio
+            | Self::AfterFullGcKib => Better::Less,
+            Self::LittleRatio | Self::Utilisation => Better::Neither,
+        }
+    }
+
     /// Whether such a ratio of its values is a change for the worse.
     pub fn is_worse(self, ratio: f64) -> bool {
-        if self.is_rate() { ratio < 1.0 } else { ratio > 1.0 }
+        match self.better() {
+            Better::More => ratio < 1.0,
+            Better::Less => ratio > 1.0,
+            Better::Neither => false,
+        }
     }
 
     /// In words.
@@ -109,10 +142,10 @@ impl Metric {
     pub(crate) fn of_run(self, parts: &Parts<'_>) -> Option<f64> {
         let load = parts.load;
         match self {
-            Self::CpuUsPerRequest => parts.gateway?.cost.cpu_us_per_request,
+            Self::CpuUsPerRequest => parts.gateway?.cost.cpu_us_per_request.filter(|_| has_requests(load)),
             Self::CpuUsPerHandshake => parts.gateway?.cost.cpu_us_per_handshake,
             Self::P99Us => load.response.p99_us,
-            Self::RequestsPerSecond => Some(load.requests_per_second),
+            Self::RequestsPerSecond => has_requests(load).then_some(load.requests_per_second),
             Self::HandshakesPerSecond => Some(load.handshakes.per_second),
             Self::MeanUs => Some(load.response.mean_us),
             Self::P50Us => load.response.p50_us,
@@ -135,20 +168,29 @@ impl Metric {
     /// Why these valid runs of a target have no value that could be compared. To leave out just the runs without one
     /// would be to leave out the worst.
     pub(crate) fn has_no_value(self, target: &str, runs: &[&RunRecord]) -> Option<String> {
-        if self != Self::P99Us || runs.is_empty() {
-            return None;
-        }
-        let all = || runs.iter().filter_map(|run| run.observation.load.as_ref()).map(|load| &load.response);
-        let bounds = all().filter(|response| is_lower_bound(response, response.p99_us)).count();
-        let few = all().filter(|response| response.p99_us.is_none()).count();
-        match (bounds, few) {
-            (0, 0) => None,
-            (0, _) => {
-                Some(format!("{few} of {} runs of {target} have too few samples for a p99", runs.len()))
+        let results: Vec<&LoadResult> = runs.iter().filter_map(|run| run.observation.load.as_ref()).collect();
+        let count = |is_such: &dyn Fn(&Latency) -> bool| {
+            Some(results.iter().filter(|load| is_such(&load.response)).count()).filter(|count| *count > 0)
+        };
+        let all = runs.len();
+        let bound =
+            |what, bounds| format!("the {what} of {target} is only a lower bound in {bounds} of {all} runs");
+        let percentile = |name, of: &dyn Fn(&Latency) -> Option<f64>| {
+            let few = |few| format!("{few} of {all} runs of {target} have too few samples for a {name}");
+            let bounds = count(&|response| is_lower_bound(response, of(response)));
+            bounds
+                .map(|bounds| bound(name, bounds))
+                .or_else(|| count(&|response| of(response).is_none()).map(few))
+        };
+        match self {
+            Self::P99Us => percentile("p99", &|response| response.p99_us),
+            Self::P50Us => percentile("p50", &|response| response.p50_us),
+            Self::MeanUs | Self::LittleRatio => count(&has_censored).map(|bounds| bound("mean", bounds)),
+            Self::RequestsPerSecond | Self::CpuUsPerRequest => {
+                let is_without = results.iter().any(|load| !has_requests(load));
+                is_without.then(|| format!("the connections to {target} carry no request"))
             }
-            _ => {
-                Some(format!("the p99 of {target} is only a lower bound in {bounds} of {} runs", runs.len()))
-            }
+            _ => None,
         }
     }
 
@@ -184,6 +226,16 @@ impl Metric {
             (_, _, Some(Limit::Origin | Limit::Load | Limit::SharedCores) | None) => false,
         }
     }
+}
+
+/// Whether connections carry requests; else what stands as the rate and cost of these are those of handshakes.
+pub(crate) fn has_requests(load: &LoadResult) -> bool {
+    load.asked.requests_per_connection != HANDSHAKE_ONLY
+}
+
+/// Whether some samples are known only to be at least as long as they stand there: their mean is a lower bound.
+pub(crate) fn has_censored(latency: &Latency) -> bool {
+    latency.censored_from_us.is_some()
 }
 
 impl FromStr for Metric {

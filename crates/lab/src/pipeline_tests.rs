@@ -15,6 +15,7 @@ use crate::plan::{Plan, Targets};
 use crate::stats::Weight;
 use crate::store::Store;
 use crate::summary::{CellSummary, Summary};
+use crate::table::{QUICK, WIDTH};
 use crate::testing::{MockExecutor, Spoil, experiment, targets};
 
 struct World {
@@ -89,7 +90,7 @@ fn five_blocks_are_an_indication_and_four_are_nothing() {
     let five = world(5, &COSTS, None);
     assert_eq!(five.summary.weight, Weight::Indication);
     assert!(
-        five.text.starts_with("Indication: 5 blocks, not adjusted for the number of comparisons."),
+        five.text.starts_with("Indication: 5 valid of 5 planned blocks, not adjusted for the number of"),
         "{}",
         five.text
     );
@@ -130,7 +131,7 @@ fn a_run_that_load_limited_supports_no_verdict_on_rate_but_one_on_cpu_at_equal_r
             assert_eq!(one.verdict, Verdict::Different);
         } else {
             assert_eq!(one.verdict, Verdict::Undecided);
-            assert_eq!(one.note.as_deref(), Some("fast was limited by shared cores"));
+            assert_eq!(one.note.as_deref(), Some("fast was limited by shared cores in 6 of 6 runs"));
             assert_eq!(one.p_adjusted, None, "it is in no family");
         }
     }
@@ -246,9 +247,23 @@ fn the_text_fits_a_hundred_columns() {
     for blocks in [1, 5, 12] {
         let world = world(blocks, &COSTS, Some("b001-003"));
         for line in world.text.lines().filter(|line| !line.starts_with("Report: ")) {
-            assert!(line.chars().count() <= crate::table::WIDTH, "{line}");
+            assert!(line.chars().count() <= WIDTH, "{line}");
         }
     }
+}
+
+#[test]
+fn a_quick_run_is_called_so_first_and_in_one_wording() {
+    let world = world_of(MockExecutor::new(&COSTS), |experiment| {
+        experiment.stop = Stop::Blocks(2);
+        experiment.quick = true;
+    });
+    assert!(
+        QUICK.chars().count() <= WIDTH && world.text.starts_with(&format!("{QUICK}\n")),
+        "{}",
+        world.text
+    );
+    assert!(world.html.contains(&format!("<p class=\"quick\">{}</p>", QUICK.replace('\'', "&#39;"))));
 }
 
 #[test]

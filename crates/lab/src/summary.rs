@@ -1,17 +1,20 @@
 //! `summary.json`: what each cell came to over its blocks, and what the comparisons say.
 
 use crate::claims::{self, Finding};
-use crate::comparison::{self, Comparison, is_lower_bound};
+use crate::comparison::{self, Comparison, Floors, is_lower_bound};
 use crate::experiment::{Case, Level, Load, Mode};
 use crate::histogram::Latencies;
 use crate::limit::Limit;
 use crate::machine::Machine;
+use crate::metric::{has_censored, has_requests};
+use crate::pairing;
 use crate::plan::{Cell, Plan, Stage};
 use crate::run::{Parts, RunRecord};
 use crate::stats::{self, Estimate, Weight};
-use crate::validity::{HANDSHAKE_ONLY, Validity};
+use crate::validity::Validity;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use weir_load::result::Cost;
 
 /// The whole of an experiment's findings.
@@ -21,7 +24,8 @@ pub struct Summary {
     pub schema: u32,
     /// The experiment's name.
     pub experiment: String,
-    /// `verdict` from 10 blocks on, `indication` from 5 on, otherwise `none`.
+    /// `verdict` if a comparison rests on 10 blocks, `indication` if one does on 5, otherwise `none`. Where nothing is
+    /// compared the cells count.
     pub weight: Weight,
     /// How busy other processes kept the cores.
     pub foreign: Foreign,
@@ -65,11 +69,11 @@ pub struct CellSummary {
     pub requests_per_second: Option<f64>,
     /// Median over blocks; null but in a case of handshakes.
     pub handshakes_per_second: Option<f64>,
-    /// Mean response time of all requests of all valid runs.
+    /// Mean response time of all requests of all valid runs; null where it would be a lower bound alone.
     pub mean_us: Option<f64>,
-    /// Their standard deviation.
+    /// Their standard deviation; null where the mean is.
     pub sd_us: Option<f64>,
-    /// Median of the merged histograms.
+    /// Median of the merged histograms; null where it would be a lower bound alone.
     pub p50_us: Option<f64>,
     /// 99th percentile of the merged histograms; null where it would be a lower bound alone.
     pub p99_us: Option<f64>,
@@ -153,17 +157,25 @@ impl Summary {
     /// Sums up the stored runs of a plan.
     pub fn of(plan: &Plan, machine: &Machine, records: &[RunRecord]) -> Self {
         let cells = by_cell(plan, records);
-        let blocks = cells.iter().map(|(_, runs)| runs.iter().filter(|run| run.validity.is_valid()).count());
+        let comparisons = comparison::all(plan, &cells);
+        let claims = claims::all(plan, &cells, &Floors::of(&comparisons));
+        let cells: Vec<CellSummary> =
+            cells.iter().map(|(cell, runs)| CellSummary::of(cell, runs, machine)).collect();
         Self {
             schema: 1,
             experiment: plan.experiment.name.clone(),
-            weight: Weight::of(blocks.max().unwrap_or(0)),
+            weight: Weight::of(*compared_blocks(&comparisons, &cells).end() as usize),
             foreign: Foreign::of(records),
             machine: machine.clone(),
-            comparisons: comparison::all(plan, &cells),
-            cells: cells.iter().map(|(cell, runs)| CellSummary::of(cell, runs, machine)).collect(),
-            claims: claims::all(plan, &cells),
+            comparisons,
+            cells,
+            claims,
         }
+    }
+
+    /// The fewest and the most blocks that a comparison rests on; where nothing is compared, a cell.
+    pub fn blocks(&self) -> RangeInclusive<u32> {
+        compared_blocks(&self.comparisons, &self.cells)
     }
 
     /// What a cell came to, under another load perhaps.
@@ -175,17 +187,26 @@ impl Summary {
     }
 }
 
+/// Each pair of cells is compared in its CPU, whatever else it is compared in, and an A/A pair is not what was asked for.
+fn compared_blocks(comparisons: &[Comparison], cells: &[CellSummary]) -> RangeInclusive<u32> {
+    let compared = comparisons.iter().filter(|one| one.metric.is_cpu() && !one.aa);
+    let mut blocks: Vec<u32> = compared.map(|one| one.blocks).collect();
+    if blocks.is_empty() {
+        blocks = cells.iter().map(|cell| cell.blocks).collect();
+    }
+    let least = blocks.iter().copied().min().unwrap_or(0);
+    least..=blocks.into_iter().max().unwrap_or(0)
+}
+
 impl CellSummary {
     fn of(cell: &Cell, runs: &[&RunRecord], machine: &Machine) -> Self {
-        let valid: Vec<&RunRecord> = runs.iter().copied().filter(|run| run.validity.is_valid()).collect();
+        let valid = pairing::valid(runs);
         let values = |metric: &dyn Fn(&Parts<'_>) -> Option<f64>| -> Vec<f64> {
             valid.iter().filter_map(|run| run.parts().as_ref().and_then(metric)).collect()
         };
         let median = |metric: &dyn Fn(&Parts<'_>) -> Option<f64>| stats::median(&values(metric));
-        let request = |cost: &Cost, parts: &Parts<'_>| {
-            let has_requests = parts.load.asked.requests_per_connection != HANDSHAKE_ONLY;
-            cost.cpu_us_per_request.filter(|_| has_requests)
-        };
+        let request =
+            |cost: &Cost, parts: &Parts<'_>| cost.cpu_us_per_request.filter(|_| has_requests(parts.load));
         let handshake = |cost: &Cost| cost.cpu_us_per_handshake.filter(|_| cell.case.is_handshake());
         let cpu_request = |parts: &Parts<'_>| request(&parts.gateway?.cost, parts);
         let cpu_handshake = |parts: &Parts<'_>| handshake(&parts.gateway?.cost);
@@ -195,11 +216,12 @@ impl CellSummary {
         let (per_request, per_handshake) = (interval(&cpu_request), interval(&cpu_handshake));
         let latencies = latencies(&valid);
         let of_latencies = |metric: &dyn Fn(&Latencies) -> Option<f64>| latencies.as_ref().and_then(metric);
+        let results = || valid.iter().filter_map(|run| run.observation.load.as_ref());
         let percentile = |quantile| {
             let value = of_latencies(&|all| all.quantile_us(quantile));
-            let mut results = valid.iter().filter_map(|run| run.observation.load.as_ref());
-            value.filter(|_| !results.any(|load| is_lower_bound(&load.response, value)))
+            value.filter(|_| !results().any(|load| is_lower_bound(&load.response, value)))
         };
+        let is_known = !results().any(|load| has_censored(&load.response));
         Self {
             case: cell.case,
             target: cell.name.clone(),
@@ -213,14 +235,13 @@ impl CellSummary {
             blocks: valid.len() as u32,
             invalid_runs: (runs.len() - valid.len()) as u32,
             requests_per_second: median(&|parts| {
-                let requests = parts.load.asked.requests_per_connection != HANDSHAKE_ONLY;
-                requests.then_some(parts.load.requests_per_second)
+                has_requests(parts.load).then_some(parts.load.requests_per_second)
             }),
             handshakes_per_second: median(&|parts| {
                 cell.case.is_handshake().then_some(parts.load.handshakes.per_second)
             }),
-            mean_us: of_latencies(&|all| Some(all.mean_us())),
-            sd_us: of_latencies(&|all| Some(all.sd_us())),
+            mean_us: of_latencies(&|all| is_known.then(|| all.mean_us())),
+            sd_us: of_latencies(&|all| is_known.then(|| all.sd_us())),
             p50_us: percentile(0.5),
             p99_us: percentile(0.99),
             error_ratio: error_ratio(runs),

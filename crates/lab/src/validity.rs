@@ -110,8 +110,11 @@ fn errors(load: &LoadResult, conditions: &Conditions) -> Option<String> {
     (load.requests == 0).then(|| "no request was answered".into())
 }
 
+/// Whatever is not `valid` is invalid.
 fn engine(load: &LoadResult) -> Option<String> {
-    load.validity.strip_prefix("invalid: ").map(|reason| format!("load engine: {reason}"))
+    let said = load.validity.as_str();
+    let reason = said.strip_prefix("invalid: ").map_or_else(|| format!("`{said}`"), str::to_owned);
+    (said != "valid").then(|| format!("load engine: {reason}"))
 }
 
 fn window(load: &LoadResult, asked_ms: u64) -> Option<String> {
@@ -364,6 +367,21 @@ mod tests {
             load.validity = "invalid: negotiated (5 resumptions were declined by the server)".into();
         });
         assert!(declined.starts_with("invalid: load engine: negotiated (5 resumptions"), "{declined}");
+    }
+
+    /// What the engine had judged otherwise than with the exact word `invalid: ` passed as valid.
+    #[test]
+    fn what_the_engine_does_not_call_valid_is_invalid() {
+        for (said, why) in [
+            ("", "``"),
+            ("Invalid", "`Invalid`"),
+            ("valid ", "`valid `"),
+            ("invalid:x", "`invalid:x`"),
+            ("invalid: x", "x"),
+        ] {
+            let found = saturated(|load| load.validity = said.into());
+            assert_eq!(found, format!("invalid: load engine: {why}"));
+        }
     }
 
     #[test]

@@ -37,6 +37,12 @@ pub(crate) struct Noise {
     pub(crate) reach: f64,
 }
 
+impl fmt::Display for Noise {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} of {:.1} %", self.name, self.reach.exp_m1() * 100.0)
+    }
+}
+
 impl Noise {
     /// What the ratio of a thing to itself shows: as long as its interval holds 1, the estimate. Chance is accounted for by
     /// the interval of each comparison; counted here once more, it would hide what is there. Where the interval excludes 1,
@@ -75,9 +81,7 @@ pub(crate) fn decide(
         Err("not after adjustment for the number of comparisons".into())
     } else {
         match noise.filter(|noise| estimate.value.ln().abs() <= noise.reach) {
-            Some(Noise { name, reach }) => {
-                Err(format!("within the {name} of {:.1} %", reach.exp_m1() * 100.0))
-            }
+            Some(noise) => Err(format!("within the {noise}")),
             None => Ok(Verdict::Different),
         }
     }
@@ -101,17 +105,28 @@ pub(crate) fn words(
     margin: f64,
 ) -> String {
     let words = match (verdict, ratio) {
-        (Verdict::Different, Some(ratio)) if ratio < 1.0 => {
-            format!("different: {:.0} % lower", (1.0 - ratio) * 100.0)
-        }
-        (Verdict::Different, Some(ratio)) => format!("different: {:.0} % higher", (ratio - 1.0) * 100.0),
-        (Verdict::Equivalent, _) => format!("equivalent within {:.0} %", margin * 100.0),
+        (Verdict::Different, Some(ratio)) => format!("different: {}", difference(ratio, margin)),
+        (Verdict::Equivalent, _) => format!("equivalent within {}", percent(margin, margin)),
         _ => note.map_or_else(|| "undecided".into(), |note| format!("undecided: {note}")),
     };
     match weight {
         Weight::Indication if verdict != Verdict::Undecided => format!("{words} (indication)"),
         _ => words,
     }
+}
+
+/// `28 % lower`.
+pub(crate) fn difference(ratio: f64, margin: f64) -> String {
+    let word = if ratio < 1.0 { "lower" } else { "higher" };
+    format!("{} {word}", percent((ratio - 1.0).abs(), margin))
+}
+
+/// A share in percent, with as many digits as the margin has: of 1.5 % as of 0.1 % one.
+fn percent(share: f64, margin: f64) -> String {
+    // To a millionth: 0.07 * 100 is not 7.
+    let shown = ((margin * 1e6).round() / 1e4).to_string();
+    let digits = shown.split_once('.').map_or(0, |(_, digits)| digits.len());
+    format!("{:.digits$} %", share * 100.0)
 }
 
 #[cfg(test)]
@@ -147,6 +162,23 @@ mod tests {
             (None, 1.0, None, Err("no block has a valid run of both")),
         ] {
             assert_eq!(decided(found, p_adjusted, floor), expected.map_err(str::to_owned), "{found:?}");
+        }
+    }
+
+    /// A margin of 1.5 % was printed as one of 2 %, and one of 0.1 % as none.
+    #[test]
+    fn a_margin_is_printed_with_the_digits_that_it_has() {
+        for (margin, equivalent, different) in [
+            (0.03, "equivalent within 3 %", "different: 2 % lower"),
+            (0.07, "equivalent within 7 %", "different: 2 % lower"),
+            (0.5, "equivalent within 50 %", "different: 2 % lower"),
+            (0.015, "equivalent within 1.5 %", "different: 1.7 % lower"),
+            (0.001, "equivalent within 0.1 %", "different: 1.7 % lower"),
+            (0.0025, "equivalent within 0.25 %", "different: 1.70 % lower"),
+        ] {
+            let said = |verdict| words(verdict, Some(0.983), None, Weight::Verdict, margin);
+            assert_eq!(said(Verdict::Equivalent), equivalent);
+            assert_eq!(said(Verdict::Different), different);
         }
     }
 

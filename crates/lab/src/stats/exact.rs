@@ -14,6 +14,14 @@ impl Distribution {
         Self { counts, total }
     }
 
+    /// The normal curve with this variance, in place of a distribution of 0 to `most` that is symmetric: what is too many
+    /// ways to count, or too many for an `f64`.
+    pub(super) fn normal(most: usize, variance: f64) -> Self {
+        let (centre, variance) = (most as f64 / 2.0, variance.max(f64::MIN_POSITIVE));
+        let height = |value: usize| (-(value as f64 - centre).powi(2) / (2.0 * variance)).exp();
+        Self::new((0..=most).map(height).collect())
+    }
+
     /// P(V <= value).
     pub fn cumulative(&self, value: usize) -> f64 {
         let end = value.saturating_add(1).min(self.counts.len());

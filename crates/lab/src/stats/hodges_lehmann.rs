@@ -117,6 +117,17 @@ pub(crate) mod tests {
         }
     }
 
+    /// 2000 blocks of a difference of 5 %: from 1024 on the interval began above its end, and lay within any margin.
+    #[test]
+    fn the_interval_of_thousands_of_blocks_is_around_the_estimate() {
+        let values: Vec<f64> = (0..2000).map(|n| 1.05_f64.ln() + (f64::from(n) - 999.5) / 20_000.0).collect();
+        let found = estimate(&values).expect("values");
+        close(found.value, 1.05_f64.ln());
+        let Interval { low, high, coverage } = found.interval.expect("five or more");
+        assert!(low < found.value && found.value < high && low > 0.045 && high < 0.053, "{low} {high}");
+        assert!((0.95..0.951).contains(&coverage), "{coverage}");
+    }
+
     #[test]
     fn five_values_span_the_whole_range() {
         let found = estimate(&[3.0, 1.0, 2.0, 10.0, 4.0]).expect("five values");

@@ -52,15 +52,13 @@ fn of_ranks(ranks: &[usize], m: usize) -> Distribution {
     Distribution::new(ways.swap_remove(m).split_off(least))
 }
 
-/// The normal curve on the same values, with the variance of a sum of `m` drawn without replacement.
+/// The normal curve with the variance of a sum of `m` drawn without replacement.
 fn normal(ranks: &[usize], m: usize, most: usize) -> Distribution {
     let all = ranks.len() as f64;
     let mean = ranks.iter().sum::<usize>() as f64 / all;
     let spread: f64 = ranks.iter().map(|rank| (*rank as f64 - mean).powi(2)).sum();
-    let (m, centre) = (m as f64, most as f64 / 2.0);
-    let variance = (m * (all - m) * spread / (all * (all - 1.0))).max(f64::MIN_POSITIVE);
-    let height = |value: usize| (-(value as f64 - centre).powi(2) / (2.0 * variance)).exp();
-    Distribution::new((0..=most).map(height).collect())
+    let m = m as f64;
+    Distribution::normal(most, m * (all - m) * spread / (all * (all - 1.0)))
 }
 
 #[cfg(test)]

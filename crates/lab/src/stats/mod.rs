@@ -22,6 +22,9 @@ pub const BLOCKS_FOR_INTERVAL: usize = 5;
 /// Fewer blocks than this give an indication, not a verdict.
 pub const BLOCKS_FOR_VERDICT: usize = 10;
 
+/// More blocks than this are not planned: the estimate sorts the means of all their pairs, two million with 2000.
+pub const MOST_BLOCKS: u32 = 2000;
+
 /// The middle of `values`; the mean of the two middle ones when their number is even. `None` when there is none.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();

@@ -2,8 +2,12 @@
 
 use super::exact::{Distribution, doubled_ranks};
 
-/// The distribution of the signed-rank statistic for `n` differences without ties. Exact in `f64` up to n = 53, and to
-/// rounding beyond.
+/// Beyond so many differences the distribution is taken from the normal curve with the same mean and variance: the number
+/// of sign patterns is too large for an `f64` from 1024 on, and the two differ in the fourth digit by then.
+const EXACT_UP_TO: usize = 200;
+
+/// The distribution of the signed-rank statistic for `n` differences without ties. Exact in `f64` up to n = 53, to
+/// rounding up to 200, and the normal curve's beyond.
 pub fn signed_rank(n: usize) -> Distribution {
     of_ranks(&(1..=n).collect::<Vec<_>>())
 }
@@ -11,6 +15,9 @@ pub fn signed_rank(n: usize) -> Distribution {
 /// The distribution for any ranks, given as whole numbers: the number of the 2^n sign patterns whose positive ranks add
 /// up to each sum.
 fn of_ranks(ranks: &[usize]) -> Distribution {
+    if ranks.len() > EXACT_UP_TO {
+        return normal(ranks);
+    }
     let mut counts = vec![0.0; ranks.iter().sum::<usize>() + 1];
     counts[0] = 1.0;
     let mut reach = 0;
@@ -21,6 +28,12 @@ fn of_ranks(ranks: &[usize]) -> Distribution {
         }
     }
     Distribution::new(counts)
+}
+
+/// The normal curve with the variance of a sum to which each rank belongs or not.
+fn normal(ranks: &[usize]) -> Distribution {
+    let variance = ranks.iter().map(|rank| (*rank as f64).powi(2)).sum::<f64>() / 4.0;
+    Distribution::normal(ranks.iter().sum(), variance)
 }
 
 /// The two-sided p-value of the hypothesis that `differences` are symmetric about zero.
@@ -72,6 +85,28 @@ mod tests {
                 close(distribution.cumulative(value), f64::from(sum) / f64::from(1_u32 << n));
             }
         }
+    }
+
+    #[test]
+    fn the_normal_curve_takes_over_where_it_is_as_good() {
+        let ranks: Vec<usize> = (1..=EXACT_UP_TO).collect();
+        let (exact, curve) = (of_ranks(&ranks), normal(&ranks));
+        for value in [7000, 8443, 9000, 10_050, 12_000] {
+            assert!((exact.cumulative(value) - curve.cumulative(value)).abs() < 5e-4, "{value}");
+        }
+        assert!(exact.quantile(0.025).abs_diff(curve.quantile(0.025)) <= 10);
+    }
+
+    /// From 1024 differences on the number of sign patterns was infinite, and so every share of them nothing.
+    #[test]
+    fn thousands_of_differences_have_a_distribution() {
+        let found = signed_rank(2000);
+        // Mean 1000500, standard deviation 25829.57: 1.959964 of these below.
+        assert!(found.quantile(0.025).abs_diff(949_875) <= 2, "{}", found.quantile(0.025));
+        let alternating: Vec<f64> = (1..=2000).map(|n| f64::from(n) * f64::from(1 - 2 * (n % 2))).collect();
+        assert!(p_value(&alternating) > 0.9, "{}", p_value(&alternating));
+        let positive: Vec<f64> = (1..=2000).map(f64::from).collect();
+        assert!(p_value(&positive) < 1e-9);
     }
 
     #[test]
