@@ -1,5 +1,10 @@
 //! A cell over many results, oldest first, and whether its last change is a regression.
 
+mod text;
+mod trend;
+
+pub use trend::{DEFAULT_THRESHOLD, LEAST_CHANGES, Last, Latest, Rule, Trend};
+
 use crate::across::matching::{Between, Matched, check_different, rates_differ};
 use crate::error::{ConfigError, LabError};
 use crate::experiment::Load;
@@ -9,18 +14,9 @@ use crate::pairing;
 use crate::plan::Cell;
 use crate::results::Results;
 use crate::stats;
-use crate::store::stamp;
 use crate::summary::by_cell;
-use crate::table::{short, wrap};
 use std::collections::BTreeSet;
-use std::fmt::{self, Write as _};
 use std::path::PathBuf;
-
-/// Results before the last one from which a threshold is learnt: fewer have no quartiles to speak of.
-pub const LEAST_RESULTS: usize = 10;
-
-/// Where there are fewer: nightly runs of one program on changing hosts differ by less in nine of ten.
-pub const DEFAULT_THRESHOLD: f64 = 0.3;
 
 /// What is asked of a history.
 #[derive(Clone, Debug, Default)]
@@ -31,7 +27,7 @@ pub struct HistoryOptions {
     pub cells: Vec<(String, String)>,
     /// What is looked at; by default CPU per request or per handshake.
     pub metric: Option<Metric>,
-    /// A change for the worse beyond this share is a regression, whatever the past says.
+    /// A change for the worse beyond this share is a regression, whatever the past and the experiment's margin say.
     pub threshold: Option<f64>,
 }
 
@@ -42,7 +38,7 @@ pub struct History {
     pub results: Vec<Entry>,
     /// One for each cell.
     pub series: Vec<Series>,
-    /// Changes of so much or less are never reported.
+    /// Changes of so much or less are never reported: the threshold that was given, or else the experiment's margin.
     pub minimum: f64,
     labels: Vec<String>,
 }
@@ -67,8 +63,8 @@ pub struct Series {
     pub metric: Metric,
     /// Oldest first.
     pub points: Vec<Point>,
-    /// What the last change comes to; `None` where the last two have no values that can be compared.
-    pub last: Option<Last>,
+    /// What the newest of all results says of it.
+    pub latest: Latest,
 }
 
 /// A cell in one result.
@@ -88,75 +84,31 @@ pub struct Point {
     pub high: Option<f64>,
     /// Blocks with a valid run.
     pub blocks: u32,
-    /// The ratio to the value before.
-    pub change: Option<f64>,
-    /// Why there is no value, or no change.
+    /// How far it is from an earlier value.
+    pub change: Option<Step>,
+    /// Why the value says nothing of the target, or why there is no change.
     pub note: Option<String>,
+    is_usable: bool,
 }
 
-/// The last change, and the rule that it is measured by.
+/// From an earlier value to this one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Last {
-    /// The newest value over the one before.
+pub struct Step {
+    /// This one over the earlier.
     pub ratio: f64,
-    /// A change beyond this share is reported.
-    pub threshold: f64,
-    /// Where the threshold is from.
-    pub rule: Rule,
-    /// What it comes to.
-    pub verdict: Trend,
+    /// Which of [`History::results`] the earlier is in: the newest that has a usable value at this rate.
+    pub since: usize,
 }
 
-/// Where a threshold is from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
-    /// From so many past changes: the third quartile and three interquartile ranges.
-    Learnt(usize),
-    /// The default, since the past has too few results.
-    Default,
-    /// It was given.
-    Given,
-    /// The minimum, which the others fell below.
-    Minimum,
-}
-
-/// What a change comes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trend {
-    /// For the worse, beyond the threshold.
-    Regression,
-    /// For the better, beyond the threshold.
-    Improvement,
-    /// Within the threshold.
-    Usual,
-}
-
-impl fmt::Display for Rule {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Learnt(changes) => write!(formatter, "Q3 + 3 IQR of {changes} past changes"),
-            Self::Default => write!(formatter, "the default, below {LEAST_RESULTS} past results"),
-            Self::Given => formatter.write_str("--threshold"),
-            Self::Minimum => formatter.write_str("the least that is reported"),
-        }
-    }
-}
-
-impl fmt::Display for Trend {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(match self {
-            Self::Regression => "regression",
-            Self::Improvement => "improvement",
-            Self::Usual => "usual",
-        })
-    }
-}
+/// What may be followed. Only valid runs are, so there are hardly any errors to count.
+const FOLLOWED: &str = "cpu_us_per_request, cpu_us_per_handshake, requests_per_second, handshakes_per_second, mean_us, \
+    p50_us, p99_us, rss_kib, utilisation, little_ratio, gc_throughput_percent, after_full_gc_kib";
 
 /// Reads results of one plan and follows its cells through them.
 ///
 /// # Errors
 /// What is no result of this program; results that are not of one plan on one machine, with what differs; a directory that
-/// is given twice; no cell that was asked for.
+/// is given twice; no cell that was asked for; a metric that cannot be followed.
 pub fn history(options: &HistoryOptions) -> Result<History, LabError> {
     let directories: Vec<_> = options.directories.iter().map(PathBuf::as_path).collect();
     check_different(&directories)?;
@@ -169,17 +121,22 @@ pub fn history(options: &HistoryOptions) -> Result<History, LabError> {
 }
 
 fn of(all: &[Results], options: &HistoryOptions) -> Result<History, ConfigError> {
-    let mut labels = Vec::new();
     let Some((oldest, newest)) = all.first().zip(all.last()) else {
         return Err(ConfigError::new("history", "no result is given: at least one is needed"));
     };
+    if options.metric == Some(Metric::ErrorRatio) {
+        let message =
+            format!("only valid runs are followed, which hardly have errors: allowed are {FOLLOWED}");
+        return Err(ConfigError::new("--metric error_ratio", message));
+    }
+    let mut labels = BTreeSet::new();
     for results in &all[1..] {
         let names = [&oldest.directory, &results.directory].map(|directory| directory.display().to_string());
         let names = names.each_ref().map(String::as_str);
         let between = Between { names, results: [oldest, results] };
         between.check_plan()?;
         between.check_cells(&Matched::new(oldest, results))?;
-        labels.extend(between.differences());
+        labels.extend(between.differences().iter().map(|difference| format!("Differs: {difference}.")));
     }
     let mut cells: Vec<&Cell> = Vec::new();
     let mut seen = BTreeSet::new();
@@ -190,19 +147,23 @@ fn of(all: &[Results], options: &HistoryOptions) -> Result<History, ConfigError>
             }
         }
     }
-    let minimum = newest.plan.experiment.margin;
+    if options.metric.is_some_and(Metric::is_rate) && cells.iter().any(|cell| cell.load == Load::EqualRate) {
+        cells.retain(|cell| cell.load != Load::EqualRate);
+        labels.insert("Cells at equal-rate are left out: their rate is the one that was offered.".into());
+    }
+    let minimum = options.threshold.unwrap_or(newest.plan.experiment.margin);
     let series: Vec<Series> =
         cells.into_iter().filter_map(|cell| Series::of(cell, all, options, minimum)).collect();
     if series.is_empty() {
-        return Err(ConfigError::new(
-            "--cell",
-            "no cell of the results is meant, or none has a value of this metric",
-        ));
+        let message = "no cell of the results is meant, or none has a value of this metric; a rate is followed at \
+             saturation alone";
+        return Err(ConfigError::new("--cell", message));
     }
     let entry = |results: &Results| Entry {
         directory: results.directory.clone(),
         started_unix: results.machine.started_unix,
     };
+    let labels = labels.into_iter().collect();
     Ok(History { results: all.iter().map(entry).collect(), series, minimum, labels })
 }
 
@@ -221,172 +182,66 @@ impl Series {
             let valid = pairing::valid(&runs);
             let values: Vec<f64> = pairing::values(metric, &valid).into_values().collect();
             let interval = stats::location(&values).and_then(|estimate| estimate.interval);
+            let value = stats::median(&values);
+            let note = pairing::unsupported(metric, cell.load, &cell.name, &valid)
+                .or_else(|| metric.has_no_value(&cell.name, &valid));
             let mut point = Point {
                 result: index,
                 version: results.machine.versions.get(&cell.target).cloned().unwrap_or_default(),
                 rate: runs.iter().find_map(|run| run.rate),
-                value: stats::median(&values),
+                value,
                 low: interval.map(|interval| interval.low),
                 high: interval.map(|interval| interval.high),
-                blocks: values.len() as u32,
+                blocks: valid.len() as u32,
                 change: None,
-                note: pairing::unsupported(metric, cell.load, &cell.name, &valid)
-                    .or_else(|| metric.has_no_value(&cell.name, &valid)),
+                is_usable: note.is_none() && value.is_some_and(|value| value > 0.0),
+                note,
             };
-            point.follow(points.last(), cell.load);
+            point.follow(&points, cell.load);
             points.push(point);
         }
         points.iter().any(|point| point.value.is_some()).then(|| {
-            let last = Last::of(metric, &points, options.threshold, minimum);
-            Self { cell: name, target: cell.name.clone(), metric, points, last }
+            let latest = Latest::of(metric, &points, all.len() - 1, options.threshold, minimum);
+            Self { cell: name, target: cell.name.clone(), metric, points, latest }
         })
     }
 }
 
 impl Point {
-    /// Its change from the one before, if both can be compared.
-    fn follow(&mut self, before: Option<&Self>, load: Load) {
-        let Some(before) = before.filter(|before| before.note.is_none() && self.note.is_none()) else {
-            return;
-        };
-        self.note = rates_differ(load, ["the one before", "this one"], [before.rate, self.rate]);
-        let values = before.value.zip(self.value).filter(|(old, new)| *old > 0.0 && *new > 0.0);
-        self.change = values.filter(|_| self.note.is_none()).map(|(old, new)| new / old);
-    }
-}
-
-impl Last {
-    fn of(metric: Metric, points: &[Point], given: Option<f64>, minimum: f64) -> Option<Self> {
-        let (newest, past) = points.split_last()?;
-        let ratio = newest.change?;
-        let past_changes: Vec<f64> = past.iter().filter_map(|point| point.change).collect();
-        let (threshold, rule) = match given {
-            Some(threshold) => (threshold, Rule::Given),
-            None => threshold(past.len(), &past_changes, minimum),
-        };
-        // As far up as down: half as much is as large a change as twice as much.
-        let verdict = match ratio.ln().abs() > threshold.ln_1p() {
-            false => Trend::Usual,
-            true if metric.is_worse(ratio) => Trend::Regression,
-            true => Trend::Improvement,
-        };
-        Some(Self { ratio, threshold, rule, verdict })
-    }
-}
-
-/// The third quartile of the sizes of past changes and three interquartile ranges, from [`LEAST_RESULTS`] past results on;
-/// the default below; never less than `minimum`.
-fn threshold(results: usize, past_changes: &[f64], minimum: f64) -> (f64, Rule) {
-    let mut sizes: Vec<f64> = past_changes.iter().map(|ratio| ratio.ln().abs()).collect();
-    sizes.sort_by(f64::total_cmp);
-    let (threshold, rule) = match (quantile(&sizes, 0.25), quantile(&sizes, 0.75)) {
-        (Some(first), Some(third)) if results >= LEAST_RESULTS => {
-            ((third + 3.0 * (third - first)).exp_m1(), Rule::Learnt(sizes.len()))
+    /// Its change from the newest earlier one that it can be compared with: a night that says nothing hides nothing.
+    fn follow(&mut self, earlier: &[Self], load: Load) {
+        let usable = earlier.iter().rev().filter(|before| before.is_usable && self.is_usable);
+        let mut apart = None;
+        for before in usable {
+            let names = ["the one before", "this one"];
+            match rates_differ(load, names, [before.rate, self.rate]) {
+                Some(why) => apart = apart.or(Some(why)),
+                None => {
+                    let values = before.value.zip(self.value);
+                    self.change = values.map(|(old, new)| Step { ratio: new / old, since: before.result });
+                    return;
+                }
+            }
         }
-        _ => (DEFAULT_THRESHOLD, Rule::Default),
-    };
-    if threshold < minimum { (minimum, Rule::Minimum) } else { (threshold, rule) }
-}
-
-/// A quantile of sorted values, between two of them in proportion (as R's default does).
-fn quantile(sorted: &[f64], quantile: f64) -> Option<f64> {
-    let at = (sorted.len().checked_sub(1)?) as f64 * quantile;
-    let below = sorted[at.floor() as usize];
-    Some(below + at.fract() * (sorted[at.ceil() as usize] - below))
+        self.note = self.note.take().or(apart);
+    }
 }
 
 impl History {
-    /// The cells whose last change is for the worse, beyond the threshold.
+    /// The cells whose last change is for the worse, beyond the threshold, and those that work no more.
     pub fn regressions(&self) -> impl Iterator<Item = &Series> {
-        let is_regression = |last: &Last| last.verdict == Trend::Regression;
-        self.series.iter().filter(move |series| series.last.as_ref().is_some_and(is_regression))
+        self.series.iter().filter(|series| series.latest.is_regression())
     }
 
     /// A table for each cell, at most 100 columns wide.
     pub fn text(&self) -> String {
-        let mut text = String::new();
-        wrap(
-            &mut text,
-            &format!(
-                "{} results, oldest first. Figures of different days share no block: a change has the sessions' drift in it. \
-                 Changes of {:.0} % or less are not reported.",
-                self.results.len(),
-                self.minimum * 100.0
-            ),
-        );
-        for label in &self.labels {
-            wrap(&mut text, &format!("Differs: {label}."));
-        }
-        for series in &self.series {
-            text.push('\n');
-            self.series_text(&mut text, series);
-        }
-        text
+        text::render(self)
     }
 
-    fn series_text(&self, text: &mut String, series: &Series) {
-        let Series { cell, metric, points, last, .. } = series;
-        wrap(text, cell);
-        let unit = if metric.unit().is_empty() { String::new() } else { format!(", {}", metric.unit()) };
-        let values: Vec<Option<f64>> = points.iter().map(|point| point.value).collect();
-        let _ = writeln!(text, "  {metric}{unit}  {}", sparkline(&values));
-        for point in points {
-            let began = stamp(self.results[point.result].started_unix);
-            let value = match (point.value, point.low, point.high) {
-                (Some(value), Some(low), Some(high)) => {
-                    format!("{} [{}, {}]", short(value), short(low), short(high))
-                }
-                (Some(value), ..) => short(value),
-                _ => "-".into(),
-            };
-            let change = point.change.map_or_else(String::new, percent);
-            let rate = point.rate.map_or_else(String::new, |rate| format!(" at {rate:.0}/s"));
-            let note = point.note.as_ref().map_or_else(String::new, |note| format!(" ({note})"));
-            let line = format!(
-                "  {began}  {value:<28} {change:>8}  {} blocks{rate} {}{note}",
-                point.blocks, point.version
-            );
-            // Columns stay where they are; what is too long is told on the next line.
-            match line.trim_end() {
-                line if line.chars().count() <= crate::table::WIDTH => text.push_str(line),
-                _ => {
-                    let _ = write!(text, "  {began}  {value:<28} {change:>8}  {} blocks{rate}", point.blocks);
-                    text.push('\n');
-                    wrap(text, &format!("      {}{note}", point.version));
-                    continue;
-                }
-            }
-            text.push('\n');
-        }
-        let said = match last {
-            Some(Last { ratio, threshold, rule, verdict }) => format!(
-                "last change {}: {verdict} (threshold {:.1} %: {rule})",
-                percent(*ratio),
-                threshold * 100.0
-            ),
-            None => "last change: none, as the last two have no values that can be compared".into(),
-        };
-        wrap(text, &format!("  {said}"));
+    /// What the newest result says of one of its cells, in words.
+    pub fn latest_text(&self, series: &Series) -> String {
+        text::latest(self, series)
     }
-}
-
-/// `+2.3 %`.
-fn percent(ratio: f64) -> String {
-    format!("{:+.1} %", (ratio - 1.0) * 100.0)
-}
-
-/// The newest values that fit, each as a bar between the least and the largest; a gap where there is none.
-fn sparkline(values: &[Option<f64>]) -> String {
-    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    const MOST: usize = 50;
-    let values = &values[values.len().saturating_sub(MOST)..];
-    let known = || values.iter().flatten().copied();
-    let (low, high) = (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
-    let bar = |value: f64| match high > low {
-        true => BARS[((value - low) / (high - low) * (BARS.len() - 1) as f64).round() as usize],
-        false => BARS[3],
-    };
-    values.iter().map(|value| value.map_or(' ', bar)).collect()
 }
 
 /// Reads `k=v,k=v` of `--cell`.

@@ -10,7 +10,8 @@ use weir_lab::export::Compared;
 
 /// Compare two results of one plan, cell by cell: a release with the one before.
 ///
-/// Targets whose version is the same in both show how much the sessions differ. If they moved, nothing is said of the others.
+/// Targets whose version and templates are the same in both, and cells without a gateway, show how much the sessions differ.
+/// If they moved, nothing is said of the others.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompareArgs {
@@ -18,7 +19,7 @@ pub(crate) struct CompareArgs {
     a: PathBuf,
     /// The results after
     b: PathBuf,
-    /// A target that is another program though its version says nothing of it; can be given more than once
+    /// A target that is another program though nothing stored says so; can be given more than once
     #[arg(long, value_name = "TARGET")]
     changed: Vec<String>,
     /// Write the comparison as JSON to a file; with - to standard output, and nothing else there
@@ -26,7 +27,7 @@ pub(crate) struct CompareArgs {
     json: Option<PathBuf>,
     #[command(flatten)]
     exports: Exports,
-    /// End with code 4 when a changed target is different, for the worse
+    /// End with code 4 when a changed target is different, for the worse, or has no valid run any more
     #[arg(long, value_name = "WHAT", help_heading = "Output")]
     fail_on: Option<FailOn>,
 }
@@ -34,7 +35,7 @@ pub(crate) struct CompareArgs {
 const EXAMPLES: &str = "\
 Examples:
   weir compare out/release-1 out/release-2
-  weir compare out/main out/branch --changed weir          a build with the same version
+  weir compare out/main out/branch --changed nginx         a rival's build with the same version
   weir compare out/release-1 out/release-2 --json - --fail-on regression
   weir compare out/release-1 out/release-2 --junit junit.xml --markdown summary.md";
 

@@ -6,7 +6,7 @@ use crate::{Failure, Outcome};
 use clap::Args;
 use std::path::PathBuf;
 use weir_lab::export::Past;
-use weir_lab::history::{HistoryOptions, history, parse_cells};
+use weir_lab::history::{HistoryOptions, Series, history, parse_cells};
 use weir_lab::metric::Metric;
 
 /// Follow cells through many results of one plan, oldest first, and tell whether the last change is a regression.
@@ -19,16 +19,18 @@ pub(crate) struct HistoryArgs {
     /// Only the cells with these factors, such as target=weir,mode=h1-h1c
     #[arg(long, value_name = "K=V,K=V")]
     cell: Vec<String>,
-    /// What is followed, by its name in summary.json, such as p99_us [default: CPU per request or per handshake]
+    /// What is followed, by its name in summary.json, such as p99_us; a rate at saturation alone [default: CPU per request or
+    /// per handshake]
     #[arg(long, value_name = "METRIC")]
     metric: Option<Metric>,
-    /// Report changes beyond so many per cent, whatever the past says [default: learnt from ten results or more, else 30]
+    /// Report changes beyond so many per cent, whatever the past says [default: learnt from nine past changes or more, else
+    /// 30; never within the experiment's margin]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     threshold: Option<f64>,
     /// Write one row for each cell and result as CSV to a file, or with - to standard output
     #[arg(long, value_name = "FILE|-", help_heading = "Output")]
     csv: Option<PathBuf>,
-    /// End with code 4 when the last change of a cell is a regression
+    /// End with code 4 when the last change of a cell is a regression, or when it has no valid run any more
     #[arg(long, value_name = "WHAT", help_heading = "Output")]
     fail_on: Option<FailOn>,
 }
@@ -51,8 +53,9 @@ pub(crate) fn run(args: HistoryArgs) -> Outcome {
     outputs::check(&[("--csv", csv)])?;
     let history = history(&options).map_err(|error| failure(&error))?;
     outputs::tell(history.text(), &[("--csv", csv, Past(&history).csv())])?;
-    let regressions: Vec<String> =
-        history.regressions().map(|series| format!("{}: {}", series.cell, series.metric)).collect();
+    let line =
+        |series: &Series| format!("{}: {}: {}", series.cell, series.metric, history.latest_text(series));
+    let regressions: Vec<String> = history.regressions().map(line).collect();
     outputs::fail_on(&regressions, args.fail_on)
 }
 

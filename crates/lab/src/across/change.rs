@@ -7,10 +7,11 @@ use crate::metric::Metric;
 use crate::pairing;
 use crate::plan::Cell;
 use crate::results::Results;
+use crate::run::RunRecord;
 use crate::stats::{self, Estimate, Weight, fdr};
 use crate::verdict::{self, Noise, Verdict};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One metric of one cell in two results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -34,6 +35,8 @@ pub struct Change {
     pub version_b: String,
     /// Whether the target is the same program in both: what moved there is drift.
     pub unchanged: bool,
+    /// Whether a changed target has valid runs in A and none in B.
+    pub broken: bool,
     /// Requests per second that were offered in A; null in a closed loop.
     pub rate_a: Option<f64>,
     /// And in B.
@@ -68,29 +71,26 @@ pub struct Change {
     estimate: Option<Estimate>,
 }
 
-/// Every metric of every cell that both have. Where no target is known to have changed, none is taken for unchanged.
+/// Every metric of every cell that both have. Where no gateway is known to have changed, none is taken for unchanged.
 pub(super) fn all(
     a: &Results,
     b: &Results,
     matched: &Matched<'_>,
-    changed: &[String],
+    changed: &BTreeSet<&str>,
     margin: f64,
 ) -> Vec<Change> {
     let versions = |cell: &Cell| {
         [a, b].map(|results| results.machine.versions.get(&cell.target).cloned().unwrap_or_default())
     };
-    let is_same = |cell: &Cell| {
-        let [before, after] = versions(cell);
-        let is_same_program = !before.is_empty() && before == after && !changed.contains(&cell.target);
-        cell.mode.upstream().is_none() || is_same_program
+    let is_unchanged = |cell: &Cell| {
+        let is_known_same = !changed.is_empty() && !changed.contains(cell.target.as_str());
+        cell.mode.upstream().is_none() || is_known_same
     };
-    let any_changed = matched.both.iter().any(|pair| !is_same(pair.cell));
     let mut changes = Vec::new();
     for pair in &matched.both {
         for metric in Metric::of_load(pair.cell.load, pair.cell.case) {
             if pair.cell.mode.upstream().is_some() || !metric.is_cpu() {
-                let unchanged = any_changed && is_same(pair.cell);
-                changes.push(one(metric, pair, versions(pair.cell), unchanged));
+                changes.push(one(metric, pair, versions(pair.cell), is_unchanged(pair.cell)));
             }
         }
     }
@@ -110,7 +110,9 @@ fn one(metric: Metric, pair: &Pair<'_>, [version_a, version_b]: [String; 2], unc
         let name = format!("{} in {side}", cell.name);
         pairing::unsupported(metric, cell.load, &name, valid).or_else(|| metric.has_no_value(&name, valid))
     });
-    let note = notes.next().or_else(|| rates_differ(cell.load, ["A", "B"], rates));
+    let broken = if unchanged { None } else { broken(pair, &valid) };
+    let is_broken = broken.is_some();
+    let note = broken.or_else(|| notes.next()).or_else(|| rates_differ(cell.load, ["A", "B"], rates));
     let [of_a, of_b] =
         valid.each_ref().map(|valid| pairing::values(metric, valid).into_values().collect::<Vec<f64>>());
     let estimate = stats::compare_samples(&of_a, &of_b);
@@ -125,6 +127,7 @@ fn one(metric: Metric, pair: &Pair<'_>, [version_a, version_b]: [String; 2], unc
         version_a,
         version_b,
         unchanged,
+        broken: is_broken,
         rate_a: rates[0],
         rate_b: rates[1],
         a: stats::median(&of_a),
@@ -142,6 +145,15 @@ fn one(metric: Metric, pair: &Pair<'_>, [version_a, version_b]: [String; 2], unc
         note,
         estimate,
     }
+}
+
+/// How a cell works no more in B, if it does not.
+fn broken(pair: &Pair<'_>, valid: &[Vec<&RunRecord>; 2]) -> Option<String> {
+    let [of_a, of_b] = valid.each_ref().map(Vec::len);
+    let after = &pair.runs[1];
+    let why = after.first().map_or_else(String::new, |run| format!(" ({})", run.validity));
+    (of_a > 0 && of_b == 0)
+        .then(|| format!("broken: {of_a} valid runs in A, none of {} in B{why}", after.len()))
 }
 
 /// The unchanged first, since what they show is what the others have to exceed.
@@ -193,10 +205,10 @@ impl Change {
         }
     }
 
-    /// Whether a target that has changed is shown to be worse.
+    /// Whether a target that has changed is shown to be worse, or works no more.
     pub fn is_regression(&self) -> bool {
         let is_worse = self.ratio.is_some_and(|ratio| self.metric.is_worse(ratio));
-        !self.unchanged && self.verdict == Verdict::Different && is_worse
+        self.broken || (!self.unchanged && self.verdict == Verdict::Different && is_worse)
     }
 
     /// `0.72 [0.69, 0.76]`.
@@ -206,6 +218,9 @@ impl Change {
 
     /// `different: 28 % lower`.
     pub fn verdict_text(&self, margin: f64) -> String {
+        if let Some(note) = self.note.as_ref().filter(|_| self.broken) {
+            return note.clone();
+        }
         verdict::words(self.verdict, self.ratio, self.note.as_deref(), self.weight, margin)
     }
 

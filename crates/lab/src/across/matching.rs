@@ -1,5 +1,6 @@
 //! Which cells of two results may be put beside each other, and why others may not.
 
+use super::program;
 use crate::error::ConfigError;
 use crate::experiment::{Level, Load};
 use crate::machine::Machine;
@@ -100,15 +101,14 @@ impl Between<'_> {
             };
             let [a, b] = [of(self.results[0])?, of(self.results[1])?];
             for key in a.keys().chain(b.keys()) {
-                let [left, right] =
-                    [&a, &b].map(|leaves| leaves.get(key).map_or("not given", String::as_str));
-                self.same(key, left, right)?;
+                let values = [&a, &b].map(|leaves| leaves.get(key).map_or("not given", String::as_str));
+                self.same_value(key, values)?;
             }
         }
         Ok(())
     }
 
-    /// What differs between the machines and does not forbid a comparison.
+    /// What differs between the machines and their programs and does not forbid a comparison.
     pub(crate) fn differences(&self) -> Vec<String> {
         let [a, b] = self.results.map(|results| &results.machine);
         let governor = |machine: &Machine| machine.governor.clone().unwrap_or_else(|| "not told".into());
@@ -119,7 +119,32 @@ impl Between<'_> {
         ];
         let [first, second] = self.names;
         let differ = pairs.into_iter().filter(|(_, left, right)| left != right);
-        differ.map(|(what, left, right)| format!("{what}: {left} in {first}, {right} in {second}")).collect()
+        let differ =
+            differ.map(|(what, left, right)| format!("{what}: {left} in {first}, {right} in {second}"));
+        differ.chain(program::differences(*self)).collect()
+    }
+
+    /// Whether both tell the hash of such a source, and it is another one.
+    pub(super) fn is_other_source(&self, name: &str) -> bool {
+        self.hashes([name.to_owned(), name.to_owned()]).is_some_and(|[before, after]| before != after)
+    }
+
+    /// A file is what is in it, wherever it lies; where a result does not tell that, it is its path.
+    fn same_value(&self, key: &str, [left, right]: [&str; 2]) -> Result<(), ConfigError> {
+        let [first, second] = self.names;
+        match self.hashes([left, right].map(|value| format!("{key}={value}"))) {
+            Some([before, after]) if before == after => Ok(()),
+            Some(_) => Err(self.refuse(&format!(
+                "{key}: the contents of `{left}` in {first} and of `{right}` in {second} differ; allowed is one plan"
+            ))),
+            None => self.same(key, left, right),
+        }
+    }
+
+    /// The hashes of a source of each, where both tell one.
+    fn hashes(&self, names: [String; 2]) -> Option<[&String; 2]> {
+        let [a, b] = self.results.map(|results| &results.machine.sources);
+        Some([a.get(&names[0])?, b.get(&names[1])?])
     }
 
     fn same(&self, what: &str, left: &str, right: &str) -> Result<(), ConfigError> {

@@ -2,6 +2,7 @@
 
 pub(crate) mod change;
 pub(crate) mod matching;
+mod program;
 mod text;
 
 pub use change::Change;
@@ -11,6 +12,7 @@ use crate::experiment::Load;
 use crate::machine::Machine;
 use crate::metric::Metric;
 use crate::results::Results;
+use crate::store::stamp;
 use matching::Matched;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -84,14 +86,15 @@ fn of(a: &Results, b: &Results, changed: &[String]) -> Result<Across, ConfigErro
         ));
     }
     let margin = b.plan.experiment.margin;
-    let changes = change::all(a, b, &matched, changed, margin);
+    let changed = program::changed(between, &matched, changed);
+    let changes = change::all(a, b, &matched, &changed, margin);
     Ok(Across {
         schema: 1,
         experiment: b.plan.experiment.name.clone(),
         margin,
         a: Side::of(a),
         b: Side::of(b),
-        labels: text::labels(between, &changes),
+        labels: text::labels(between, &changes, !changed.is_empty()),
         changes,
         only_a: matched.only_a,
         only_b: matched.only_b,
@@ -104,9 +107,17 @@ impl Across {
         text::render(self)
     }
 
-    /// The changes that are shown to be for the worse. What moved though nothing changed is no regression.
+    /// The changes that are shown to be for the worse, and what works no more. What moved though nothing changed is no
+    /// regression.
     pub fn regressions(&self) -> impl Iterator<Item = &Change> {
         self.changes.iter().filter(|change| change.is_regression())
+    }
+
+    /// Which results these are: the first is A, the second B.
+    pub(crate) fn sides(&self) -> [String; 2] {
+        [("A", &self.a), ("B", &self.b)].map(|(name, Side { directory, started_unix, .. })| {
+            format!("{name}: {}, begun {}", directory.display(), stamp(*started_unix))
+        })
     }
 
     fn families(&self) -> BTreeSet<(Load, Metric)> {

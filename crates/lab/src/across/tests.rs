@@ -1,9 +1,11 @@
 //! Pairs of made-up results with a known truth.
 
 use super::*;
+use crate::experiment::Mode;
 use crate::export::Compared;
 use crate::stats::Weight;
 use crate::synthetic::{Host, Shape, Synthetic, Truth};
+use crate::validity::Validity;
 use crate::verdict::Verdict;
 
 const BEFORE: [(&str, &str); 2] = [("fast", "1.0"), ("slow", "7")];
@@ -65,13 +67,151 @@ fn nothing_is_said_of_a_release_when_the_unchanged_moved_as_well() {
 fn without_a_new_version_all_are_taken_for_changed_unless_one_is_named() {
     let (across, [a, b]) = pair(12, &BEFORE, Truth { effects: &[("fast", 1.2)], ..Truth::NOTHING });
     assert!(across.changes.iter().all(|one| !one.unchanged));
-    assert!(across.labels[1].starts_with("No target's version differs"), "{:?}", across.labels);
+    assert!(across.labels[1].starts_with("No target is known to differ"), "{:?}", across.labels);
     assert_eq!(across.regressions().count(), 2);
     let named = of(&a, &b, &["fast".to_owned()]).expect("are of one plan");
     assert!(change(&named, "slow", Metric::CpuUsPerRequest).unchanged);
     assert_eq!(change(&named, "fast", Metric::CpuUsPerRequest).verdict, Verdict::Different);
     let error = of(&a, &b, &["fats".to_owned()]).expect_err("is refused").to_string();
     assert_eq!(error, "--changed fats: no such target in both results: allowed are fast, slow");
+}
+
+/// Two results of one version each, in which `fast` is this program; their hashes are `[this program, slow's template]`.
+fn built(hashes: [[&str; 2]; 2], truth: Truth<'_>) -> [Results; 2] {
+    let told = |seed: u64, truth: Truth<'_>, [program, template]: [&str; 2]| {
+        let mut results = Synthetic::new(shape(12, &BEFORE), seed).experiment(truth);
+        let sources = [(Machine::THIS_PROGRAM, program), ("fast", "f"), ("slow", template)];
+        results.machine.sources = sources.map(|(name, hash)| (name.to_owned(), hash.to_owned())).into();
+        for record in &mut results.records {
+            let target = if record.run.cell.name == "fast" { "nsenter -- /w/weir serve" } else { "slowd /w" };
+            for process in &mut record.observation.processes {
+                let words = match process.role.as_str() {
+                    "load" => "nsenter -- /w/weir load http://x",
+                    "target" => target,
+                    _ => "/w/weir origin",
+                };
+                process.command = words.split(' ').map(str::to_owned).collect();
+            }
+        }
+        results
+    };
+    [told(1, Truth::NOTHING, hashes[0]), told(2, truth, hashes[1])]
+}
+
+/// A release under the version of the one before was its own control: what it cost more was called drift.
+#[test]
+fn another_build_or_template_is_no_control_though_the_version_is_the_same() {
+    let slower = Truth { effects: &[("fast", 1.2)], ..Truth::NOTHING };
+    let [a, b] = built([["x", "s"], ["y", "s"]], slower);
+    let across = of(&a, &b, &[]).expect("are of one plan");
+    assert!(!change(&across, "fast", Metric::CpuUsPerRequest).unchanged);
+    assert!(change(&across, "slow", Metric::CpuUsPerRequest).unchanged, "a rival is the same");
+    assert_eq!(across.regressions().count(), 2);
+    let label = "Differs: another build of this program: load engine and origin differ.";
+    assert!(across.labels.iter().any(|one| one == label), "{:?}", across.labels);
+
+    let [a, b] = built([["x", "s"], ["x", "t"]], Truth::NOTHING);
+    let across = of(&a, &b, &[]).expect("are of one plan");
+    assert!(!change(&across, "slow", Metric::CpuUsPerRequest).unchanged);
+    assert!(change(&across, "fast", Metric::CpuUsPerRequest).unchanged);
+    let label = "Differs: another build, description or template of slow.";
+    assert!(across.labels.iter().any(|one| one == label), "{:?}", across.labels);
+}
+
+#[test]
+fn where_no_hashes_are_stored_versions_alone_tell_and_that_is_said() {
+    let [mut a, b] = built([["x", "s"], ["y", "t"]], Truth::NOTHING);
+    a.machine.sources.clear();
+    let across = of(&a, &b, &["fast".to_owned()]).expect("are of one plan");
+    assert!(change(&across, "slow", Metric::CpuUsPerRequest).unchanged);
+    let label = "Versions alone tell what is unchanged: no hashes of builds and templates are stored in A.";
+    assert!(across.labels.iter().any(|one| one == label), "{:?}", across.labels);
+}
+
+/// Without a version that differs, cells without a gateway were taken for changed, and what the session did to them was
+/// a regression.
+#[test]
+fn cells_without_a_gateway_are_a_control_whatever_is_known_of_the_others() {
+    let drift = Truth { drift: 1.3, ..Truth::NOTHING };
+    let [a, b] = [(1, Truth::NOTHING), (2, drift)].map(|(seed, truth)| {
+        let mut results = Synthetic::new(shape(12, &BEFORE), seed).experiment(truth);
+        let of_runs = results.records.iter_mut().map(|record| &mut record.run.cell);
+        for cell in results.plan.cells.iter_mut().chain(of_runs).filter(|cell| cell.name == "slow") {
+            (cell.name, cell.target, cell.mode) = ("direct".into(), "direct".into(), Mode::H1c);
+        }
+        results
+    });
+    let across = of(&a, &b, &[]).expect("are of one plan");
+    let direct = change(&across, "direct", Metric::RequestsPerSecond);
+    assert_eq!((direct.unchanged, direct.verdict), (true, Verdict::Different));
+    let rate = change(&across, "fast", Metric::RequestsPerSecond);
+    let note = rate.note.as_deref().unwrap_or_default();
+    assert!(
+        !rate.unchanged && note.starts_with("the unchanged targets moved as well (direct h1c 0."),
+        "{note}"
+    );
+    assert!(across.labels[1].ends_with("Unchanged, they show the drift: direct."), "{:?}", across.labels);
+}
+
+/// A release that answered every request wrongly had no valid run to compare, and passed every gate.
+#[test]
+fn a_release_that_does_not_work_is_a_failure() {
+    let (_, [a, mut b]) = pair(12, &AFTER, Truth::NOTHING);
+    let spoil = |results: &mut Results, name: &str| {
+        for record in results.records.iter_mut().filter(|record| record.run.cell.name == name) {
+            record.validity = Validity::Invalid("2000 wrong answers".into());
+        }
+    };
+    spoil(&mut b, "fast");
+    let across = of(&a, &b, &[]).expect("are of one plan");
+    let cost = change(&across, "fast", Metric::CpuUsPerRequest);
+    assert_eq!((cost.broken, cost.verdict), (true, Verdict::Undecided));
+    let words = "broken: 12 valid runs in A, none of 12 in B (invalid: 2000 wrong answers)";
+    assert_eq!(cost.verdict_text(across.margin), words);
+    assert_eq!(across.regressions().count(), 2);
+    let failing = Compared(&across).junit(true);
+    assert!(failing.contains("failures=\"2\"") && failing.contains(words), "{failing}");
+    assert!(Compared(&across).junit(false).contains("failures=\"0\""));
+    let back = of(&b, &a, &[]).expect("are of one plan");
+    assert_eq!(back.regressions().count(), 0, "what did not work before is none");
+
+    let mut idle = a.clone();
+    spoil(&mut idle, "slow");
+    let across = of(&a, &idle, &["fast".to_owned()]).expect("are of one plan");
+    assert_eq!(across.regressions().count(), 0, "nor is what did not change");
+}
+
+/// The same body in another checkout was another plan, and another body at the same path was the same plan.
+#[test]
+fn a_file_is_what_is_in_it() {
+    let with_file = |path: &str, hash: Option<&str>| {
+        let mut results = Synthetic::new(shape(5, &BEFORE), 1).experiment(Truth::NOTHING);
+        let load = toml::Table::from_iter([("data".to_owned(), path.into())]);
+        results.plan.experiment.constants.insert("load".into(), load.into());
+        let hash = hash.map(|hash| (format!("load.data={path}"), hash.to_owned()));
+        results.machine.sources.extend(hash);
+        results
+    };
+    let here = with_file("/ci/101/body", Some("x"));
+    of(&here, &with_file("/ci/102/body", Some("x")), &[]).expect("are of one plan");
+    for (other, message) in [
+        (
+            with_file("/ci/101/body", Some("y")),
+            "load.data: the contents of `/ci/101/body` in A and of `/ci/101/body` in B differ; allowed is one plan",
+        ),
+        (with_file("/ci/102/body", None), "load.data: `/ci/101/body` in A, `/ci/102/body` in B"),
+    ] {
+        let found = of(&here, &other, &[]).expect_err("is refused").message;
+        assert!(found.contains(message), "{found}");
+    }
+}
+
+#[test]
+fn a_page_says_which_results_it_is_about() {
+    let (across, [a, _]) = pair(5, &AFTER, Truth::NOTHING);
+    let page = Compared(&across).markdown();
+    let first = format!("begun {}", stamp(a.machine.started_unix));
+    assert!(page.contains("\n- A: ") && page.contains("\n- B: ") && page.contains(&first), "{page}");
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! What a comparison of two results says on standard output.
 
 use super::matching::Between;
-use super::{Across, Change};
-use crate::store::stamp;
+use super::{Across, Change, program};
 use crate::table::wrap;
 use std::fmt::Write as _;
 
-pub(super) fn labels(between: Between<'_>, changes: &[Change]) -> Vec<String> {
+/// `is_told`: the results, or the command line, tell which target has changed.
+pub(super) fn labels(between: Between<'_>, changes: &[Change], is_told: bool) -> Vec<String> {
     let mut labels = vec![
         "The two results share no block: each ratio B/A has in it whatever else changed between the sessions. Nightly runs \
          of one program differ by 5 % from one day to the next, and by 28 % in one of ten."
@@ -22,15 +22,25 @@ pub(super) fn labels(between: Between<'_>, changes: &[Change]) -> Vec<String> {
         }
         names.join(", ")
     };
-    labels.push(match (changes.iter().any(|one| one.unchanged), of(false)) {
-        (true, changed) => format!("Changed: {changed}. Unchanged, they show the drift: {}.", of(true)),
-        (false, _) if changes.iter().all(|one| one.version_a == one.version_b) => {
-            "No target's version differs: all are taken for changed, and nothing shows the drift. --changed TARGET tells \
-             which did."
-                .into()
+    let changed = match is_told {
+        true => format!("Changed: {}.", of(false)),
+        false => "No target is known to differ: each gateway is taken for changed. --changed TARGET tells which did."
+            .into(),
+    };
+    let drift = match of(true) {
+        none if none.is_empty() => {
+            "No unchanged target was measured in both: nothing shows the drift.".into()
         }
-        (false, _) => "No unchanged target was measured in both: nothing shows the drift.".into(),
-    });
+        unchanged => format!("Unchanged, they show the drift: {unchanged}."),
+    };
+    labels.push(format!("{changed} {drift}"));
+    let untold = program::untold(between);
+    if !untold.is_empty() {
+        labels.push(format!(
+            "Versions alone tell what is unchanged: no hashes of builds and templates are stored in {}.",
+            untold.join(" and ")
+        ));
+    }
     labels.extend(between.differences().into_iter().map(|difference| format!("Differs: {difference}.")));
     let weakest = changes.iter().map(|one| one.blocks_a.min(one.blocks_b)).max().unwrap_or(0);
     match crate::stats::Weight::of(weakest as usize) {
@@ -46,8 +56,8 @@ pub(super) fn labels(between: Between<'_>, changes: &[Change]) -> Vec<String> {
 
 pub(super) fn render(across: &Across) -> String {
     let mut text = String::new();
-    for (name, side) in [("A", &across.a), ("B", &across.b)] {
-        wrap(&mut text, &format!("{name}: {}, begun {}", side.directory.display(), stamp(side.started_unix)));
+    for side in across.sides() {
+        wrap(&mut text, &side);
     }
     for label in &across.labels {
         wrap(&mut text, label);

@@ -11,7 +11,7 @@ use crate::verdict::Verdict;
 #[derive(Clone, Copy, Debug)]
 pub struct Compared<'a>(pub &'a Across);
 
-const COLUMNS: [&str; 24] = [
+const COLUMNS: [&str; 25] = [
     "cell",
     "target",
     "mode",
@@ -21,6 +21,7 @@ const COLUMNS: [&str; 24] = [
     "version_a",
     "version_b",
     "unchanged",
+    "broken",
     "rate_a",
     "rate_b",
     "a",
@@ -53,6 +54,7 @@ impl Compared<'_> {
                 one.version_a.clone(),
                 one.version_b.clone(),
                 one.unchanged.to_string(),
+                one.broken.to_string(),
                 number(one.rate_a),
                 number(one.rate_b),
                 number(one.a),
@@ -73,7 +75,7 @@ impl Compared<'_> {
         csv::render(&Table { title: String::new(), columns: COLUMNS.to_vec(), rows: rows.collect() })
     }
 
-    /// Labels and tables: what has changed, and what has not.
+    /// Which results they are, labels and tables: what has changed, and what has not.
     pub fn markdown(&self) -> String {
         let value = |value: Option<f64>| value.map_or_else(|| "-".into(), table::short);
         let of = |unchanged: bool, title: &str| {
@@ -94,18 +96,18 @@ impl Compared<'_> {
         let only =
             [("A", &self.0.only_a), ("B", &self.0.only_b)].into_iter().filter(|(_, cells)| !cells.is_empty());
         let only = only.map(|(side, cells)| format!("Only in {side}: {}.", cells.join(", ")));
-        let labels: Vec<String> = self.0.labels.iter().cloned().chain(only).collect();
+        let labels: Vec<String> =
+            self.0.sides().into_iter().chain(self.0.labels.iter().cloned()).chain(only).collect();
         markdown::render(&format!("{}: two results", self.0.experiment), &labels, &tables)
     }
 
-    /// A test case for each change; what is not decided is skipped, and a regression is a failure if it is to be one.
+    /// A test case for each change; what is not decided is skipped, and a regression, or what works no more, is a failure if
+    /// it is to be one.
     pub fn junit(&self, fail_on_regression: bool) -> String {
         let case = |one: &crate::across::Change| {
             let words = one.verdict_text(self.0.margin);
             let outcome = match one.verdict {
-                Verdict::Different if fail_on_regression && one.is_regression() => {
-                    Outcome::Failed(words.clone())
-                }
+                _ if fail_on_regression && one.is_regression() => Outcome::Failed(words.clone()),
                 Verdict::Undecided => Outcome::Skipped(words.clone()),
                 Verdict::Different | Verdict::Equivalent => Outcome::Passed,
             };

@@ -2,14 +2,14 @@
 
 use super::reported::name;
 use super::{Table, csv, number};
-use crate::history::{History, Series};
+use crate::history::{History, Latest, Series};
 use crate::store::stamp;
 
 /// Many results as other programs read them.
 #[derive(Clone, Copy, Debug)]
 pub struct Past<'a>(pub &'a History);
 
-const COLUMNS: [&str; 17] = [
+const COLUMNS: [&str; 18] = [
     "cell",
     "target",
     "metric",
@@ -23,6 +23,7 @@ const COLUMNS: [&str; 17] = [
     "high",
     "blocks",
     "change",
+    "since",
     "threshold",
     "rule",
     "verdict",
@@ -30,31 +31,39 @@ const COLUMNS: [&str; 17] = [
 ];
 
 impl Past<'_> {
-    /// One row for each result of each cell; threshold, rule and verdict are those of the last change.
+    /// One row for each result of each cell; threshold, rule and verdict are those of the newest result's change, and
+    /// `broken` is the verdict where it has no valid run and an earlier one had. `since` is the result from which on a
+    /// change is.
     pub fn csv(&self) -> String {
         let mut rows = Vec::new();
+        let directory = |result: usize| self.0.results[result].directory.display().to_string();
         for series in &self.0.series {
-            let Series { cell, target, metric, points, last } = series;
+            let Series { cell, target, metric, points, latest } = series;
             for (index, point) in points.iter().enumerate() {
-                let last = last.as_ref().filter(|_| index + 1 == points.len());
-                let entry = &self.0.results[point.result];
+                let latest = Some(latest).filter(|_| index + 1 == points.len());
+                let last = latest.and_then(Latest::change);
+                let verdict = match latest {
+                    Some(Latest::Broken(_)) => "broken".into(),
+                    _ => number(last.map(|last| last.verdict)),
+                };
                 rows.push(vec![
                     cell.clone(),
                     target.clone(),
                     name(*metric),
                     metric.unit().into(),
-                    entry.directory.display().to_string(),
-                    stamp(entry.started_unix),
+                    directory(point.result),
+                    stamp(self.0.results[point.result].started_unix),
                     point.version.clone(),
                     number(point.rate),
                     number(point.value),
                     number(point.low),
                     number(point.high),
                     point.blocks.to_string(),
-                    number(point.change),
+                    number(point.change.map(|step| step.ratio)),
+                    number(point.change.map(|step| directory(step.since))),
                     number(last.map(|last| last.threshold)),
                     number(last.map(|last| last.rule)),
-                    number(last.map(|last| last.verdict)),
+                    verdict,
                     number(point.note.as_ref()),
                 ]);
             }

@@ -8,16 +8,19 @@ use crate::comparison::{Comparison, Verdict};
 use crate::experiment::Level;
 use crate::metric::Metric;
 use crate::results::Results;
+use crate::stats::Weight;
 use crate::summary::CellSummary;
 use crate::table;
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// One result as other programs read it.
 #[derive(Clone, Copy, Debug)]
 pub struct Reported<'a>(pub &'a Results);
 
-/// In the form of one value on each row: a cell has a row for each metric, a claim one for each cell that it is about.
-const COLUMNS: [&str; 22] = [
+/// In the form of one value on each row: a cell has a row for each metric, a claim one for the whole (`claim`) and one
+/// for each cell that it is about (`claim-cell`).
+const COLUMNS: [&str; 23] = [
     "kind",
     "name",
     "case",
@@ -38,12 +41,13 @@ const COLUMNS: [&str; 22] = [
     "blocks",
     "p_value",
     "p_adjusted",
+    "weight",
     "verdict",
     "note",
 ];
 
 impl Reported<'_> {
-    /// One row for each value of a cell, for each comparison, and for each cell of a claim.
+    /// One row for each value of a cell, for each comparison, for each claim, and for each cell of a claim.
     pub fn csv(&self) -> String {
         let rows = [self.cells(), self.comparisons(), self.claims()].concat();
         csv::render(&Table { title: String::new(), columns: COLUMNS.to_vec(), rows })
@@ -173,20 +177,33 @@ impl Reported<'_> {
         for (cell, found) in self.pairs() {
             let per_request = found.cpu_us_per_request_low.zip(found.cpu_us_per_request_high);
             let per_handshake = found.cpu_us_per_handshake_low.zip(found.cpu_us_per_handshake_high);
-            for (metric, value, interval) in [
-                (Metric::CpuUsPerRequest, found.cpu_us_per_request, per_request),
-                (Metric::CpuUsPerHandshake, found.cpu_us_per_handshake, per_handshake),
-                (Metric::RequestsPerSecond, found.requests_per_second, None),
-                (Metric::HandshakesPerSecond, found.handshakes_per_second, None),
-                (Metric::MeanUs, found.mean_us, None),
-                (Metric::P50Us, found.p50_us, None),
-                (Metric::P99Us, found.p99_us, None),
-                (Metric::RssKib, found.rss_kib, None),
-                (Metric::Utilisation, found.utilisation, None),
-                (Metric::ErrorRatio, found.error_ratio, None),
+            let of = |metric: Metric, value, interval| (name(metric), metric.unit(), value, interval);
+            // What is neither compared nor claimed is no `Metric`, and has the name that it has in the summary.
+            let beside = |key: &str, unit, value| (key.to_owned(), unit, value, None);
+            let error_ratio = name(Metric::ErrorRatio);
+            for (metric, unit, value, interval) in [
+                of(Metric::CpuUsPerRequest, found.cpu_us_per_request, per_request),
+                of(Metric::CpuUsPerHandshake, found.cpu_us_per_handshake, per_handshake),
+                beside("origin_cpu_us_per_request", "us", found.origin_cpu_us_per_request),
+                beside("origin_cpu_us_per_handshake", "us", found.origin_cpu_us_per_handshake),
+                beside("load_cpu_us_per_request", "us", found.load_cpu_us_per_request),
+                beside("load_cpu_us_per_handshake", "us", found.load_cpu_us_per_handshake),
+                beside("switches_per_request", "", found.switches_per_request),
+                of(Metric::RequestsPerSecond, found.requests_per_second, None),
+                of(Metric::HandshakesPerSecond, found.handshakes_per_second, None),
+                of(Metric::MeanUs, found.mean_us, None),
+                beside("sd_us", "us", found.sd_us),
+                of(Metric::P50Us, found.p50_us, None),
+                of(Metric::P99Us, found.p99_us, None),
+                of(Metric::RssKib, found.rss_kib, None),
+                beside("rss_end_kib", "KiB", found.rss_end_kib),
+                of(Metric::GcThroughputPercent, found.gc_throughput_percent, None),
+                of(Metric::AfterFullGcKib, found.after_full_gc_kib, None),
+                of(Metric::Utilisation, found.utilisation, None),
+                of(Metric::ErrorRatio, found.error_ratio, None),
             ] {
                 // A cell without any value is a row with its reason all the same.
-                let is_bare = metric == Metric::ErrorRatio && found.blocks == 0;
+                let is_bare = metric == error_ratio && found.blocks == 0;
                 if value.is_none() && !is_bare {
                     continue;
                 }
@@ -201,14 +218,15 @@ impl Reported<'_> {
                     found.bytes.to_string(),
                     found.load.to_string(),
                     words(&found.factors),
-                    name(metric),
-                    metric.unit().into(),
+                    metric,
+                    unit.into(),
                     String::new(),
                     number(value),
                     number(interval.map(|interval| interval.0)),
                     number(interval.map(|interval| interval.1)),
                     String::new(),
                     found.blocks.to_string(),
+                    String::new(),
                     String::new(),
                     String::new(),
                     found.validity.to_string(),
@@ -227,7 +245,7 @@ impl Reported<'_> {
                 number(one.factor.as_ref()),
                 one.case.to_string(),
                 one.target.clone(),
-                number(versions.get(&one.target)),
+                number(versions.get(&one.folder)),
                 one.mode.to_string(),
                 one.connections.to_string(),
                 one.bytes.to_string(),
@@ -243,8 +261,9 @@ impl Reported<'_> {
                 one.blocks.to_string(),
                 number(one.p_value),
                 number(one.p_adjusted),
+                name(one.weight),
                 one.verdict.to_string(),
-                number(one.note.as_ref()),
+                number(one.note.as_ref().or(one.remark.as_ref())),
             ]
         };
         self.0.summary.comparisons.iter().map(row).collect()
@@ -253,49 +272,45 @@ impl Reported<'_> {
     fn claims(&self) -> Vec<Vec<String>> {
         let mut rows = Vec::new();
         for claim in &self.0.summary.claims {
-            let row = |name_of: &str,
-                       metric: Option<Metric>,
-                       rest: [String; 6],
-                       verdict: ClaimVerdict,
-                       note: String| {
-                let [cell, against, value, low, high, blocks] = rest;
-                let mut row = vec![String::new(); COLUMNS.len()];
-                let at = |column: &str| COLUMNS.iter().position(|known| *known == column).unwrap_or_default();
-                row[at("kind")] = "claim".into();
-                row[at("name")] = name_of.into();
-                row[at("target")] = cell;
-                row[at("metric")] = metric.map_or_else(String::new, name);
-                row[at("against")] = against;
-                row[at("value")] = value;
-                row[at("low")] = low;
-                row[at("high")] = high;
-                row[at("blocks")] = blocks;
-                row[at("verdict")] = verdict.to_string();
-                row[at("note")] = note;
-                row
-            };
-            if claim.cells.is_empty() {
-                rows.push(row(&claim.id, claim.metric, Default::default(), claim.verdict, claim.why.clone()));
-            }
-            for one in &claim.cells {
-                let rest = [
-                    one.cell.clone(),
-                    number(one.against.as_ref()),
-                    number(one.value),
-                    number(one.low),
-                    number(one.high),
-                    one.blocks.to_string(),
-                ];
-                rows.push(row(&claim.id, claim.metric, rest, one.verdict, number(one.note.as_ref())));
-            }
+            let metric = claim.metric.map_or_else(String::new, name);
+            rows.push(row(&[
+                ("kind", "claim".into()),
+                ("name", claim.id.clone()),
+                ("metric", metric.clone()),
+                ("weight", name(claim.weight)),
+                ("verdict", claim.verdict.to_string()),
+                ("note", claim.why.clone()),
+            ]));
+            rows.extend(claim.cells.iter().map(|one| {
+                row(&[
+                    ("kind", "claim-cell".into()),
+                    ("name", claim.id.clone()),
+                    ("target", one.cell.clone()),
+                    ("metric", metric.clone()),
+                    ("against", number(one.against.as_ref())),
+                    ("value", number(one.value)),
+                    ("low", number(one.low)),
+                    ("high", number(one.high)),
+                    ("blocks", one.blocks.to_string()),
+                    ("weight", name(Weight::of(one.blocks as usize))),
+                    ("verdict", one.verdict.to_string()),
+                    ("note", number(one.note.as_ref().or(one.remark.as_ref()))),
+                ])
+            }));
         }
         rows
     }
 }
 
-/// The name that a metric has in JSON.
-pub(super) fn name(metric: Metric) -> String {
-    let value = serde_json::to_value(metric).unwrap_or_default();
+/// A row with such fields; the others are empty.
+fn row(fields: &[(&str, String)]) -> Vec<String> {
+    let field = |column: &&str| fields.iter().find(|(known, _)| known == column);
+    COLUMNS.iter().map(|column| field(column).map_or_else(String::new, |(_, text)| text.clone())).collect()
+}
+
+/// The name that a metric or a weight has in JSON.
+pub(super) fn name(of: impl Serialize) -> String {
+    let value = serde_json::to_value(of).unwrap_or_default();
     value.as_str().unwrap_or_default().to_owned()
 }
 
@@ -312,3 +327,6 @@ fn title(one: &Comparison) -> String {
 fn where_it_is(one: &Comparison) -> String {
     format!("{}, {}", one.mode, one.group())
 }
+
+#[cfg(test)]
+mod tests;

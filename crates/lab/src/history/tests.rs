@@ -1,27 +1,43 @@
+use super::text::sparkline;
+use super::trend::quantile;
 use super::*;
+use crate::export::Past;
+use crate::limit::Limit;
+use crate::synthetic::{Shape, Synthetic, Truth};
+use crate::validity::Validity;
 
-fn points(values: &[f64]) -> Vec<Point> {
+/// One point a night; `None` where it says nothing of the target.
+fn nights(values: &[Option<f64>]) -> Vec<Point> {
     let mut points: Vec<Point> = Vec::new();
     for (result, value) in values.iter().enumerate() {
         let mut point = Point {
             result,
             version: "1".into(),
             rate: None,
-            value: Some(*value),
+            value: *value,
             low: None,
             high: None,
             blocks: 12,
             change: None,
             note: None,
+            is_usable: value.is_some(),
         };
-        point.follow(points.last(), Load::Saturated);
+        point.follow(&points, Load::Saturated);
         points.push(point);
     }
     points
 }
 
+fn points(values: &[f64]) -> Vec<Point> {
+    nights(&values.iter().copied().map(Some).collect::<Vec<_>>())
+}
+
+fn latest(metric: Metric, points: &[Point], given: Option<f64>) -> Latest {
+    Latest::of(metric, points, points.len() - 1, given, 0.03)
+}
+
 fn last(metric: Metric, values: &[f64]) -> Last {
-    Last::of(metric, &points(values), None, 0.03).expect("two values")
+    *latest(metric, &points(values), None).change().expect("two values")
 }
 
 #[test]
@@ -36,7 +52,7 @@ fn quantiles_are_those_of_r() {
 const QUIET: [f64; 10] = [100.0, 101.0, 100.0, 102.0, 101.0, 100.0, 102.0, 100.0, 101.0, 100.0];
 
 #[test]
-fn from_ten_past_results_on_the_threshold_is_learnt() {
+fn from_nine_past_changes_on_the_threshold_is_learnt() {
     let with = |value| last(Metric::CpuUsPerRequest, &[&QUIET[..], &[value]].concat());
     // Nine changes: ln 1.01 five times, ln 1.02 three times, ln (102/101) once; Q1 = ln (102/101), Q3 = ln 1.02.
     let expected = {
@@ -52,16 +68,46 @@ fn from_ten_past_results_on_the_threshold_is_learnt() {
 }
 
 #[test]
-fn less_than_ten_past_results_have_the_default() {
+fn less_than_nine_past_changes_have_the_default() {
     let found = last(Metric::CpuUsPerRequest, &[&QUIET[..9], &[120.0]].concat());
     assert_eq!(
         (found.rule, found.threshold, found.verdict),
-        (Rule::Default, DEFAULT_THRESHOLD, Trend::Usual)
+        (Rule::Default(8), DEFAULT_THRESHOLD, Trend::Usual)
     );
     assert_eq!(last(Metric::CpuUsPerRequest, &[100.0, 140.0]).verdict, Trend::Regression);
     assert_eq!(last(Metric::RequestsPerSecond, &[100.0, 140.0]).verdict, Trend::Improvement);
     assert_eq!(last(Metric::RequestsPerSecond, &[140.0, 100.0]).verdict, Trend::Regression);
-    assert!(Last::of(Metric::P99Us, &points(&[100.0]), None, 0.03).is_none());
+    assert_eq!(latest(Metric::P99Us, &points(&[100.0]), None), Latest::Alone);
+}
+
+/// Ten results, most of which the load engine held down, were ten results: from their one change a threshold was learnt.
+#[test]
+fn a_threshold_is_learnt_from_changes_and_not_from_results() {
+    let held_down = [None; 8];
+    let points = nights(&[&[Some(100.0)], &held_down[..], &[Some(100.5), Some(110.0)]].concat());
+    let found = *latest(Metric::CpuUsPerRequest, &points, None).change().expect("three values");
+    assert_eq!(
+        (found.rule, found.threshold, found.verdict),
+        (Rule::Default(1), DEFAULT_THRESHOLD, Trend::Usual)
+    );
+    assert_eq!(found.rule.to_string(), "the default: 1 past changes, fewer than 9");
+}
+
+/// Only rates were taken for better when there is more of them, and what has no better side had one.
+#[test]
+fn each_metric_has_its_own_better_side() {
+    let half = [100.0, 50.0];
+    for (metric, verdict) in [
+        (Metric::GcThroughputPercent, Trend::Regression),
+        (Metric::HandshakesPerSecond, Trend::Regression),
+        (Metric::AfterFullGcKib, Trend::Improvement),
+        (Metric::MeanUs, Trend::Improvement),
+        (Metric::Utilisation, Trend::Moved),
+        (Metric::LittleRatio, Trend::Moved),
+    ] {
+        assert_eq!(last(metric, &half).verdict, verdict, "{metric}");
+        assert!(verdict != Trend::Moved || !metric.is_worse(0.5) && !metric.is_worse(2.0), "{metric}");
+    }
 }
 
 #[test]
@@ -74,18 +120,26 @@ fn nothing_below_the_minimum_is_reported() {
 
 #[test]
 fn a_threshold_that_is_given_counts() {
-    let found = Last::of(Metric::CpuUsPerRequest, &points(&[100.0, 111.0]), Some(0.1), 0.03).expect("two");
+    let points = points(&[100.0, 111.0]);
+    let found = *latest(Metric::CpuUsPerRequest, &points, Some(0.1)).change().expect("two");
     assert_eq!((found.rule, found.verdict), (Rule::Given, Trend::Regression));
 }
 
 #[test]
-fn a_change_between_two_rates_is_none() {
-    let mut two = points(&[100.0, 100.0]);
-    let (first, second) = two.split_at_mut(1);
-    (first[0].rate, second[0].rate, second[0].change) = (Some(1000.0), Some(1100.0), None);
-    second[0].follow(first.first(), Load::EqualRate);
-    assert_eq!(second[0].change, None);
-    assert!(second[0].note.as_ref().is_some_and(|note| note.contains("1000/s")), "{:?}", second[0].note);
+fn a_change_is_from_the_newest_value_at_the_same_rate() {
+    let at = |rates: &[f64]| {
+        let mut all = points(&vec![100.0; rates.len()]);
+        all.iter_mut().zip(rates).for_each(|(point, rate)| point.rate = Some(*rate));
+        let mut newest = all.pop().expect("a point");
+        newest.change = None;
+        newest.follow(&all, Load::EqualRate);
+        newest
+    };
+    let newest = at(&[1000.0, 1100.0]);
+    assert_eq!(newest.change, None);
+    assert!(newest.note.as_ref().is_some_and(|note| note.contains("1000/s")), "{:?}", newest.note);
+    let newest = at(&[900.0, 1000.0, 1100.0, 1010.0]);
+    assert_eq!((newest.change, newest.note), (Some(Step { ratio: 1.0, since: 1 }), None));
 }
 
 #[test]
@@ -93,4 +147,123 @@ fn a_sparkline_runs_from_the_least_to_the_largest() {
     assert_eq!(sparkline(&[Some(1.0), None, Some(8.0), Some(4.5)]), "▁ █▅");
     assert_eq!(sparkline(&[Some(2.0), Some(2.0)]), "▄▄");
     assert_eq!(sparkline(&vec![Some(1.0); 80]).chars().count(), 50);
+}
+
+/// Stored nights of targets `fast` and `slow`, in each of which `fast` costs so much more than in the first.
+fn stored(costs: &[f64]) -> Vec<Results> {
+    let shape = Shape { aa: false, blocks: 6, groups: 1, versions: &[("fast", "1"), ("slow", "7")] };
+    let mut synthetic = Synthetic::new(shape, 1);
+    let night = |cost: &f64| synthetic.experiment(Truth { effects: &[("fast", *cost)], ..Truth::NOTHING });
+    let mut all: Vec<Results> = costs.iter().map(night).collect();
+    for (day, results) in (0..).zip(&mut all) {
+        results.machine.started_unix = day * 86_400;
+        results.directory = format!("night{day}").into();
+    }
+    all
+}
+
+fn spoil(results: &mut Results, change: impl Fn(&mut crate::run::RunRecord)) {
+    results.records.iter_mut().filter(|record| record.run.cell.name == "fast").for_each(change);
+}
+
+fn followed(all: &[Results], options: &HistoryOptions) -> (History, Latest) {
+    let history = of(all, options).expect("are of one plan");
+    let fast = history.series.iter().find(|series| series.target == "fast").expect("is followed").latest;
+    (history, fast)
+}
+
+/// A regression was told again each night, for as long as the cell was not measured any more.
+#[test]
+fn what_the_newest_result_does_not_have_is_no_change() {
+    let mut all = stored(&[1.0, 1.5, 1.0]);
+    all[2].plan.cells.retain(|cell| cell.name != "fast");
+    let (history, fast) = followed(&all, &HistoryOptions::default());
+    assert_eq!((fast, history.regressions().count()), (Latest::Absent, 0));
+    assert!(history.text().contains("the cell is not in the newest result"), "{}", history.text());
+    assert_eq!(followed(&all[..2], &HistoryOptions::default()).0.regressions().count(), 1);
+}
+
+/// The night after one in which the load engine held the target down had nothing before it, and so no regression.
+#[test]
+fn a_night_that_says_nothing_hides_no_regression() {
+    let mut all = stored(&[1.0, 1.0, 1.5]);
+    spoil(&mut all[1], |record| record.limit = Some(Limit::Load));
+    let (history, fast) = followed(&all, &HistoryOptions::default());
+    let found = fast.change().expect("two nights can be compared");
+    assert_eq!((found.step.since, found.verdict), (0, Trend::Regression));
+    let text = history.text();
+    for part in ["1 (since 19700101-000000)\n", " since 19700101-000000: regression "] {
+        assert!(text.contains(part), "no `{part}` in {text}");
+    }
+    let csv = Past(&history).csv();
+    let newest = csv.lines().find(|row| row.contains(".fast,") && row.contains(",night2,"));
+    assert!(newest.is_some_and(|row| row.contains(",night0,")), "{csv}");
+}
+
+/// A release that answered every request wrongly was a night without a value.
+#[test]
+fn what_works_no_more_is_a_regression_until_it_works() {
+    let mut all = stored(&[1.0, 1.0, 1.0, 1.0]);
+    for night in [1, 2] {
+        spoil(&mut all[night], |record| record.validity = Validity::Invalid("wrong answers".into()));
+    }
+    for newest in [1, 2] {
+        let (history, fast) = followed(&all[..=newest], &HistoryOptions::default());
+        assert_eq!((fast, history.regressions().count()), (Latest::Broken(0), 1));
+        let text = history.text();
+        let said = "broken: valid runs in 19700101-000000, none in the newest result\n";
+        assert!(text.contains(said), "{text}");
+        assert!(Past(&history).csv().contains(",broken,fast has no valid run\n"));
+    }
+    assert_eq!(followed(&all, &HistoryOptions::default()).0.regressions().count(), 0);
+}
+
+/// With a threshold below the margin the page said that what it reported is not reported.
+#[test]
+fn the_page_says_from_where_on_changes_are_reported() {
+    let all = stored(&[1.0, 1.0]);
+    let text = |threshold| followed(&all, &HistoryOptions { threshold, ..Default::default() }).0.text();
+    assert!(text(None).contains("Changes of 3.0 % or less are"), "{}", text(None));
+    assert!(text(Some(0.01)).contains("Changes of 1.0 % or less are"), "{}", text(Some(0.01)));
+}
+
+/// What the load engine offered was followed as if it were the target's rate.
+#[test]
+fn a_rate_that_was_offered_is_not_followed() {
+    let mut all = stored(&[1.0, 1.0]);
+    let rate = HistoryOptions { metric: Some(Metric::RequestsPerSecond), ..Default::default() };
+    let at_one_rate = |all: &mut [Results], name: &str| {
+        for Results { plan, records, .. } in all {
+            let cells = plan.cells.iter_mut().chain(records.iter_mut().map(|record| &mut record.run.cell));
+            cells.filter(|cell| cell.name == name).for_each(|cell| cell.load = Load::EqualRate);
+        }
+    };
+    at_one_rate(&mut all, "slow");
+    let (history, _) = followed(&all, &rate);
+    assert_eq!(history.series.len(), 1);
+    assert!(history.text().contains("Cells at equal-rate are left out"), "{}", history.text());
+    at_one_rate(&mut all, "fast");
+    let error = of(&all, &rate).expect_err("nothing is left").to_string();
+    assert!(error.contains("a rate is followed at saturation alone"), "{error}");
+}
+
+#[test]
+fn errors_are_refused_with_what_can_be_followed() {
+    let options = HistoryOptions { metric: Some(Metric::ErrorRatio), ..Default::default() };
+    let error = of(&stored(&[1.0]), &options).expect_err("is refused").to_string();
+    assert!(error.starts_with("--metric error_ratio: ") && error.contains("cpu_us_per_request, "), "{error}");
+    let metrics: Result<BTreeSet<Metric>, String> = FOLLOWED.split(", ").map(str::parse).collect();
+    let metrics = metrics.expect("are metrics");
+    assert!(metrics.len() == 12 && !metrics.contains(&Metric::ErrorRatio), "{metrics:?}");
+}
+
+#[test]
+fn another_build_is_told_once_for_all_nights() {
+    let mut all = stored(&[1.0, 1.0, 1.0]);
+    for (results, build) in all.iter_mut().zip(["x", "y", "z"]) {
+        results.machine.sources.insert("this program".into(), build.into());
+    }
+    let text = followed(&all, &HistoryOptions::default()).0.text();
+    let said = "Differs: another build of this program: load engine and origin differ.";
+    assert_eq!(text.matches(said).count(), 1, "{text}");
 }
