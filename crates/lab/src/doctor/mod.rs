@@ -4,6 +4,7 @@
 //! no frequency governor to be asked for.
 
 mod activity;
+mod hypervisor;
 mod kernel;
 mod network;
 mod process;
@@ -57,6 +58,11 @@ pub fn examine() -> Vec<Finding> {
     let before = Sample::take(&system);
     std::thread::sleep(WATCHED);
     findings(&system, &before, &Sample::take(&system))
+}
+
+/// Whether a hypervisor is below this machine; `None` where the system does not tell.
+pub fn is_virtual() -> Option<bool> {
+    hypervisor::is_below(&System::new(Path::new("/")))
 }
 
 /// All findings: what was seen between two samples, and what stands in files.

@@ -2,6 +2,7 @@
 
 use super::system::System;
 use super::{Check, Finding, Subject};
+use crate::network::ROOM_BELOW;
 
 pub(super) const CHECKS: &[Check] = &[ports, time_wait, backlog, loopback, ipv6];
 
@@ -28,12 +29,15 @@ fn ports(system: &System) -> Finding {
         count / TIME_WAIT_S
     );
     let advice = "Widen the range, or give the load engine more local addresses with --source.";
-    let mend = "sudo sysctl -w net.ipv4.ip_local_port_range='10240 65535'";
-    match count {
-        ..10_000 => subject.bad(value, advice).mend(mend),
-        10_000..25_000 => subject.note(value, advice).mend(mend),
-        25_000.. => subject.good(value),
-    }
+    let among = "The lab's listeners lie among these ports, and one may be taken before it is listened on: begin higher.";
+    let finding = match count {
+        ..10_000 => subject.bad(value, advice),
+        10_000..25_000 => subject.note(value, advice),
+        25_000.. if first <= u64::from(ROOM_BELOW) => subject.note(value, among),
+        25_000.. => return subject.good(value),
+    };
+    // What more connections need is more addresses.
+    finding.mend("sudo sysctl -w net.ipv4.ip_local_port_range='32768 65535'")
 }
 
 fn time_wait(system: &System) -> Finding {

@@ -1,7 +1,8 @@
 //! The processor and its cores.
 
-use super::system::{System, cores};
-use super::{Check, Finding, Subject};
+use super::system::{CPU, System, cores};
+use super::{Check, Finding, Subject, hypervisor};
+use crate::placement::list;
 use std::collections::BTreeSet;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -17,8 +18,6 @@ pub(super) const CHECKS: &[Check] = &[
     mitigations,
 ];
 
-const CPU: &str = "sys/devices/system/cpu";
-
 fn cores_allowed(system: &System) -> Finding {
     let subject = Subject::new(
         "cores",
@@ -26,7 +25,7 @@ fn cores_allowed(system: &System) -> Finding {
          the gateway's maximum show.",
     );
     let Some(allowed) = system.allowed() else { return subject.unknown() };
-    let online = system.read(&format!("{CPU}/online")).and_then(|text| cores(&text));
+    let online = system.cores("online");
     let present = online.map_or("an unknown number".to_owned(), |cores| cores.len().to_string());
     let value = format!("{} allowed of {present} online", allowed.len());
     match allowed.len() {
@@ -143,18 +142,37 @@ fn smt(system: &System) -> Finding {
     }
 }
 
+/// A core for each of gateway, origin and load; with more, a gateway may be given several.
+const ONE_EACH: usize = 3;
+
 fn isolated(system: &System) -> Finding {
     let subject = Subject::new(
         "isolated",
-        "On a core that the scheduler leaves alone nothing else is run, so latencies have a shorter tail.",
+        "On a core that the scheduler leaves alone nothing else is run, so latencies have a shorter tail. But it \
+         balances nothing between such cores either: a gateway that does not pin its threads has them all on one.",
     );
-    match system.read(&format!("{CPU}/isolated")).as_deref() {
-        None => subject.unknown(),
-        Some("" | "(null)") => subject.note(
+    let (Some(text), Some(allowed)) = (system.read(&format!("{CPU}/isolated")), system.allowed()) else {
+        return subject.unknown();
+    };
+    if matches!(text.as_str(), "" | "(null)") {
+        return subject.note(
             "none",
             "For figures to be published, keep the measured cores free by the kernel's isolcpus= and nohz_full=.",
-        ),
-        Some(list) => subject.good(format!("cores {list}")),
+        );
+    }
+    let Some(isolated) = cores(&text) else { return subject.unknown() };
+    let value = format!("cores {text}");
+    if !allowed.iter().all(|core| isolated.contains(core)) {
+        let (isolated, allowed) = (list(&isolated), list(&allowed));
+        return subject
+            .note(format!("{value}, and the allowed are {allowed}"), "Run experiments on the isolated cores.")
+            .mend(&format!("taskset -c {isolated} weir run FILE"));
+    }
+    match allowed.len() {
+        ..=ONE_EACH => subject.good(value),
+        _ => {
+            subject.note(value, "Give each gateway one core: one with several may use a single one of them.")
+        }
     }
 }
 
@@ -163,21 +181,16 @@ fn virtual_machine(system: &System) -> Finding {
         "virtual",
         "Other guests, a hypervisor's exits and cores that are threads of somebody else's core are not seen from here.",
     );
-    let Some(cpuinfo) = system.read("proc/cpuinfo") else { return subject.unknown() };
-    let flag = cpuinfo
-        .lines()
-        .any(|line| line.starts_with("flags") && line.split(' ').any(|flag| flag == "hypervisor"));
-    let kind = system.read("sys/hypervisor/type").filter(|text| !text.is_empty());
-    let product = system.read("sys/class/dmi/id/product_name").filter(|text| !text.is_empty());
     let container = ["run/.containerenv", ".dockerenv"].iter().any(|file| system.has(file));
     let within = if container { ", in a container" } else { "" };
-    if flag || kind.is_some() {
-        let name = kind.or(product).map_or(String::new(), |name| format!(" ({name})"));
-        let advice =
-            "Say so with the figures, and trust ratios within one experiment rather than absolute values.";
-        subject.note(format!("a virtual machine{name}{within}"), advice)
-    } else {
-        subject.good(format!("no{within}"))
+    match hypervisor::is_below(system) {
+        None => subject.unknown(),
+        Some(false) => subject.good(format!("no{within}")),
+        Some(true) => {
+            let name = hypervisor::name(system).map_or(String::new(), |name| format!(" ({name})"));
+            let advice = "Say so with the figures, and trust ratios within one experiment rather than absolute values.";
+            subject.note(format!("a virtual machine{name}{within}"), advice)
+        }
     }
 }
 

@@ -1,7 +1,11 @@
 //! Files of the system, below a root that tests make up.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// What the system tells of its processors.
+pub(super) const CPU: &str = "sys/devices/system/cpu";
 
 /// Where the system's files are.
 #[derive(Debug)]
@@ -50,18 +54,25 @@ impl System {
         self.root.join(path).exists()
     }
 
-    /// The cores that this process may use.
+    /// The cores that this process may use. The kernel's list may name cores that could be plugged in.
     pub(super) fn allowed(&self) -> Option<Vec<usize>> {
-        cores(&self.field("proc/self/status", "Cpus_allowed_list")?)
+        let mut allowed = cores(&self.field("proc/self/status", "Cpus_allowed_list")?)?;
+        if let Some(online) = self.cores("online") {
+            let online: BTreeSet<usize> = online.into_iter().collect();
+            allowed.retain(|core| online.contains(core));
+        }
+        Some(allowed)
+    }
+
+    /// A list of cores among the files of all processors.
+    pub(super) fn cores(&self, file: &str) -> Option<Vec<usize>> {
+        cores(&self.read(&format!("{CPU}/{file}"))?)
     }
 
     /// The text of a file of each allowed core, for those that have it.
     pub(super) fn of_cores(&self, file: &str) -> Vec<String> {
         let cores = self.allowed().unwrap_or_default();
-        cores
-            .iter()
-            .filter_map(|core| self.read(&format!("sys/devices/system/cpu/cpu{core}/{file}")))
-            .collect()
+        cores.iter().filter_map(|core| self.read(&format!("{CPU}/cpu{core}/{file}"))).collect()
     }
 
     /// Whether this process has a capability, by its number in capabilities(7).

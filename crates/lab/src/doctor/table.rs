@@ -1,10 +1,9 @@
 //! Findings for people: a screen of 100 columns.
 
 use super::{Finding, Level};
+use crate::table::WIDTH;
 use std::fmt::Write as _;
 
-/// The width of the screen.
-const WIDTH: usize = 100;
 /// The width of levels, and of names.
 const LEVEL: usize = 6;
 const NAME: usize = 13;

@@ -56,7 +56,7 @@ const STAT: &str = "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 100 0 100 800 0 0 0 0 0 0\ncp
 
 /// A machine of one's own, made ready; version 2 of cgroups.
 const QUIET: &[(&str, &str)] = &[
-    ("proc/self/status", "Name:\tweir\nCapEff:\t000001ffffffffff\nCpus_allowed_list:\t0-1,4-5\n"),
+    ("proc/self/status", "Name:\tweir\nCapEff:\t000001ffffffffff\nCpus_allowed_list:\t0-1,4\n"),
     (
         "proc/self/limits",
         "Limit   Soft Limit   Hard Limit   Units\nMax open files            1048576              1048576   files\n\
@@ -69,11 +69,11 @@ const QUIET: &[(&str, &str)] = &[
     ("proc/loadavg", "0.08 0.03 0.05 1/200 4711\n"),
     ("proc/meminfo", "MemTotal: 32000000 kB\nSwapTotal:       0 kB\nSwapFree:        0 kB\n"),
     ("proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu aes avx2\ncpu MHz\t\t: 3000.000\n"),
-    ("proc/cmdline", "root=/dev/sda1 isolcpus=4-5"),
+    ("proc/cmdline", "root=/dev/sda1 isolcpus=0-1,4"),
     ("proc/self/cgroup", "0::/user.slice/weir\n"),
     ("sys/fs/cgroup/user.slice/weir/cpu.max", "max 100000\n"),
     ("sys/devices/system/cpu/online", "0-7\n"),
-    ("sys/devices/system/cpu/isolated", "4-5\n"),
+    ("sys/devices/system/cpu/isolated", "0-1,4\n"),
     ("sys/devices/system/cpu/smt/active", "0\n"),
     ("sys/devices/system/cpu/intel_pstate/no_turbo", "1\n"),
     ("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n"),
@@ -87,7 +87,7 @@ const QUIET: &[(&str, &str)] = &[
     ("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
     ("proc/sys/kernel/randomize_va_space", "2\n"),
     ("proc/sys/kernel/perf_event_paranoid", "1\n"),
-    ("proc/sys/net/ipv4/ip_local_port_range", "10240\t65535\n"),
+    ("proc/sys/net/ipv4/ip_local_port_range", "32768\t65535\n"),
     ("proc/sys/net/ipv4/tcp_tw_reuse", "1\n"),
     ("proc/sys/net/core/somaxconn", "4096\n"),
     ("sys/class/net/lo/mtu", "1500\n"),
@@ -101,11 +101,11 @@ fn a_machine_that_was_made_ready_is_good() {
     for finding in found.values() {
         assert_eq!((finding.level, finding.advice.as_str()), (Level::Good, ""), "{finding:?}");
     }
-    expect(&found, "cores", Level::Good, "4 allowed of 8 online");
+    expect(&found, "cores", Level::Good, "3 allowed of 8 online");
     expect(&found, "cgroup", Level::Good, "no CPU quota (version 2)");
     expect(&found, "frequency", Level::Good, "3010 MHz");
     expect(&found, "mitigations", Level::Good, "1 in force, 0 vulnerable");
-    expect(&found, "isolated", Level::Good, "cores 4-5");
+    expect(&found, "isolated", Level::Good, "cores 0-1,4");
 }
 
 #[test]
@@ -325,6 +325,13 @@ fn each_disturbance_is_found() {
             Level::Note,
             "350 new connections/s",
         ),
+        (
+            "ports",
+            "proc/sys/net/ipv4/ip_local_port_range",
+            "10240 65535".into(),
+            Level::Note,
+            "921 new connections/s",
+        ),
         ("time-wait", "proc/sys/net/ipv4/tcp_tw_reuse", "0".into(), Level::Note, "not used again"),
         ("backlog", "proc/sys/net/core/somaxconn", "128".into(), Level::Bad, "somaxconn 128"),
         ("loopback", "sys/class/net/lo/mtu", "65536".into(), Level::Note, "MTU 65536"),
@@ -379,6 +386,66 @@ fn the_table_has_the_worst_first_and_commands_in_one_piece() {
     );
     assert!(text.contains("\n  $ sudo sysctl -w net.core.somaxconn=4096\n"), "{text}");
     assert!(!text.contains("\naslr:"), "what is good needs no advice: {text}");
+}
+
+/// A virtual machine that more cores could be plugged into lists them all as allowed: nothing was known of the cores,
+/// and a quota of all that are there was bad.
+#[test]
+fn a_core_that_is_not_online_is_not_allowed() {
+    let tree = Tree::new(QUIET);
+    tree.write("proc/self/status", b"Cpus_allowed_list:\t0-127\n");
+    tree.write("sys/devices/system/cpu/online", b"0-1,4-5\n");
+    tree.write("proc/loadavg", b"1.60 0.5 0.1 1/1 1");
+    tree.write("sys/fs/cgroup/user.slice/weir/cpu.max", b"400000 100000\n");
+    let found = tree.examined(&[]);
+    expect(&found, "cores", Level::Good, "4 allowed of 4 online");
+    expect(&found, "others", Level::Good, "of 4 cores");
+    expect(&found, "steal", Level::Good, "0.0 % just now");
+    expect(&found, "load", Level::Note, "1.60 over the last minute, on 4 cores");
+    expect(&found, "cgroup", Level::Note, "4.00 cores");
+}
+
+/// Any isolated core was good, though the lab may use none of them, and though a gateway with several is worse off.
+#[test]
+fn isolated_cores_are_good_when_they_are_those_that_are_used() {
+    let found = |allowed: &str, isolated: &str| {
+        let tree = Tree::new(QUIET);
+        tree.write("proc/self/status", format!("Cpus_allowed_list:\t{allowed}\n").as_bytes());
+        tree.write("sys/devices/system/cpu/isolated", isolated.as_bytes());
+        tree.examined(&[])
+    };
+    expect(&found("2-3", "1-4"), "isolated", Level::Good, "cores 1-4");
+    for allowed in ["0-1", "1-3", "0-7"] {
+        let found = found(allowed, "2-3");
+        expect(&found, "isolated", Level::Note, "cores 2-3, and the allowed are ");
+        assert_eq!(found["isolated"].mend.as_deref(), Some("taskset -c 2,3 weir run FILE"));
+    }
+    let several = found("2-5", "2-5");
+    expect(&several, "isolated", Level::Note, "cores 2-5");
+    assert!(several["isolated"].advice.starts_with("Give each gateway one core"), "{several:?}");
+    expect(&found("0-1", "nonsense"), "isolated", Level::Note, "unknown");
+}
+
+/// On ARM, whose processors have `Features` in place of x86's `flags`, every virtual machine was called none.
+#[test]
+fn a_virtual_machine_without_a_flag_is_known_by_its_names() {
+    const DMI: &str = "sys/class/dmi/id";
+    let found = |files: &[(&str, &str)]| {
+        let tree = Tree::new(QUIET);
+        tree.write("proc/cpuinfo", b"processor\t: 0\nFeatures\t: fp asimd aes\n");
+        files.iter().for_each(|(path, text)| tree.write(path, text.as_bytes()));
+        assert_eq!(hypervisor::is_below(&tree.system()), (!files.is_empty()).then_some(true));
+        tree.examined(&[])
+    };
+    expect(&found(&[]), "virtual", Level::Note, UNKNOWN);
+    expect(&found(&[("proc/device-tree/hypervisor/compatible", "kvm")]), "virtual", Level::Note, "a virtual");
+    let product = format!("{DMI}/product_name");
+    expect(&found(&[(&product, "KVM Virtual Machine\n")]), "virtual", Level::Note, "(KVM Virtual Machine)");
+    let vendor = format!("{DMI}/sys_vendor");
+    let amazon = found(&[(&vendor, "Amazon EC2\n"), (&product, "m7g.large\n")]);
+    expect(&amazon, "virtual", Level::Note, "a virtual machine (m7g.large)");
+    let metal = Tree::new(&[(&vendor, "Amazon EC2\n"), (&product, "m7g.metal\n")]);
+    assert_eq!(hypervisor::is_below(&metal.system()), None);
 }
 
 #[test]

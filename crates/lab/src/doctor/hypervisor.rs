@@ -1,0 +1,54 @@
+//! Whether a hypervisor is below.
+
+use super::system::System;
+
+/// What the firmware of virtual machines calls itself or its maker, at the beginning.
+const NAMES: [&str; 15] = [
+    "Amazon EC2",
+    "Apple Virtualization",
+    "BHYVE",
+    "Bochs",
+    "Google Compute Engine",
+    "Hyper-V",
+    "KVM",
+    "OpenStack",
+    "Parallels",
+    "QEMU",
+    "Virtual Machine",
+    "VirtualBox",
+    "VMware",
+    "Xen",
+    "innotek GmbH",
+];
+
+/// `None` where the system does not tell. An x86 has a flag for it; elsewhere there are names, and that none of them is
+/// known says nothing.
+pub(super) fn is_below(system: &System) -> Option<bool> {
+    if system.has("proc/device-tree/hypervisor") || kind(system).is_some() {
+        return Some(true);
+    }
+    match system.field("proc/cpuinfo", "flags") {
+        Some(flags) => Some(flags.split(' ').any(|flag| flag == "hypervisor")),
+        None => {
+            let product = dmi(system, "product_name");
+            // Amazon's machines without one have its name, too.
+            let is_metal = product.as_ref().is_some_and(|name| name.ends_with(".metal"));
+            let mut names = [product, dmi(system, "sys_vendor")].into_iter().flatten();
+            let is_known = names.any(|name| NAMES.iter().any(|known| name.starts_with(known)));
+            (is_known && !is_metal).then_some(true)
+        }
+    }
+}
+
+/// What the hypervisor, or else the machine, calls itself.
+pub(super) fn name(system: &System) -> Option<String> {
+    kind(system).or_else(|| dmi(system, "product_name"))
+}
+
+fn kind(system: &System) -> Option<String> {
+    system.read("sys/hypervisor/type").filter(|text| !text.is_empty())
+}
+
+fn dmi(system: &System, file: &str) -> Option<String> {
+    system.read(&format!("sys/class/dmi/id/{file}")).filter(|text| !text.is_empty())
+}
