@@ -4,9 +4,10 @@ use super::find::look;
 use super::list::names;
 use super::{SAMPLE_TLS, Stop, StopSignal, Target, samples};
 use crate::error::LabError;
-use crate::executor::issue_certificate;
+use crate::executor::{issue_certificate, this_program};
+use crate::guard::Guard;
 use crate::interrupt::Interrupt;
-use crate::network::free_ports;
+use crate::network::{first_look, free_ports};
 use crate::process::{Process, Waited, allowed_cores};
 use crate::template::Values;
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ use std::time::Duration;
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Whether a target accepted its configuration; the error is what it said.
-type Accepted = Result<(), String>;
+pub(crate) type Accepted = Result<(), String>;
 
 /// What targets said about their configurations.
 #[derive(Clone, Debug, Default)]
@@ -38,10 +39,12 @@ pub struct Checks {
 pub fn check(directory: &Path, wanted: &[String]) -> Result<Checks, LabError> {
     let all = names(directory)?;
     let values = samples()?;
+    let interrupt = Interrupt::on_signals()?;
+    let mut guard = Guard::start(&this_program()?)?;
     let mut checks = Checks::default();
     let chosen = if wanted.is_empty() { &all } else { wanted };
     let width = chosen.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-    for name in chosen {
+    for name in chosen.iter().take_while(|_| !interrupt.is_set()) {
         let (target, absent) = look(directory, name, &values)?;
         let mut say = |words: &str| _ = writeln!(checks.text, "{name:width$}  {words}");
         match absent {
@@ -51,7 +54,7 @@ pub fn check(directory: &Path, wanted: &[String]) -> Result<Checks, LabError> {
             }
             None if target.description.check.is_none() => say("has no check of its own"),
             None => {
-                for (mode, outcome) in each_mode(&target, &values)? {
+                for (mode, outcome) in each_mode(&target, &values, &interrupt, &mut guard)? {
                     match outcome {
                         Ok(()) => say(&format!("{mode:7}  accepted")),
                         Err(words) => {
@@ -67,7 +70,12 @@ pub fn check(directory: &Path, wanted: &[String]) -> Result<Checks, LabError> {
 }
 
 /// What the target says to each of its modes.
-fn each_mode(target: &Target, values: &Values) -> Result<Vec<(String, Accepted)>, LabError> {
+fn each_mode(
+    target: &Target,
+    values: &Values,
+    interrupt: &Interrupt,
+    guard: &mut Guard,
+) -> Result<Vec<(String, Accepted)>, LabError> {
     let system = |action| move |source| LabError::System { action, source };
     let place = tempfile::tempdir().map_err(system("making a temporary directory"))?;
     issue_certificate(&SAMPLE_TLS, place.path())?;
@@ -77,18 +85,16 @@ fn each_mode(target: &Target, values: &Values) -> Result<Vec<(String, Accepted)>
         let work = place.path().join(mode.to_string());
         fs::create_dir(&work).map_err(LabError::file(&work, "cannot be made"))?;
         // A check may bind its listener, so the ports are real.
-        let ports = free_ports(2, std::process::id() as u16).map_err(system("looking for free ports"))?;
+        let [listen, upstream] = free_ports(first_look()).map_err(system("looking for free ports"))?;
         let values = values
             .clone()
             .with("dir", work.display())
-            .with("listen_port", ports[0])
-            .with("upstream_port", ports[1])
+            .with("listen_port", listen)
+            .with("upstream_port", upstream)
             .with("cert", pem("cert.pem"))
             .with("key", pem("key.pem"))
             .with("identity", pem("identity.pem"))
-            .with("ca", pem("ca.pem"))
-            .with("workers", 1)
-            .with("connections", 64);
+            .with("ca", pem("ca.pem"));
         let values = target.with_settings(&values, &BTreeMap::new())?;
         let Some(prepared) = target.prepare(mode, &values)? else { continue };
         for (name, text) in &prepared.files {
@@ -96,37 +102,58 @@ fn each_mode(target: &Target, values: &Values) -> Result<Vec<(String, Accepted)>
             fs::write(&path, text).map_err(LabError::file(path, "cannot be written"))?;
         }
         if let Some(command) = &prepared.check {
-            outcomes.push((mode.to_string(), run_check(command, &work)));
+            outcomes.push((mode.to_string(), run_check(command, &work, interrupt, guard).flatten()));
         }
     }
     Ok(outcomes)
 }
 
-/// Runs a target's check in the directory that holds its rendered files. The error is what it said last.
-pub fn run_check(command: &[String], directory: &Path) -> Result<(), String> {
+/// Runs a target's check in the directory that holds its rendered files, and tells its judgement, which is its exit code.
+/// The error says why there is none: it could not be started, or did not come to its end.
+pub(crate) fn run_check(
+    command: &[String],
+    directory: &Path,
+    interrupt: &Interrupt,
+    guard: &mut Guard,
+) -> Result<Accepted, String> {
     let program = command.first().map_or("", String::as_str);
     let failed = |error: std::io::Error| format!("{program}: {error}");
     let cores = allowed_cores().map_err(failed)?;
     let mut process = Process::start("check", command, &cores, directory).map_err(failed)?;
-    if process.wait(TIMEOUT, &Interrupt::default()) != Waited::Ended {
-        return Err(format!("{program}: not done after {} s", TIMEOUT.as_secs()));
+    guard.watch(process.pid());
+    let waited = process.wait(TIMEOUT, interrupt);
+    let exit = process.finish(Stop { signal: StopSignal::Term, timeout_ms: 0 });
+    guard.release(process.pid());
+    let exit = exit.map_err(failed)?;
+    match (waited, exit.code) {
+        (Waited::Deadline, _) => Err(format!("{program}: not done after {} s", TIMEOUT.as_secs())),
+        (Waited::Interrupted, _) => Err(format!("{program}: interrupted")),
+        (Waited::Ended, None) => Err(format!("{program}: {}", exit.status)),
+        (Waited::Ended, Some(0)) => Ok(Ok(())),
+        (Waited::Ended, Some(_)) => {
+            let words = process.last_words();
+            Ok(Err(if words.is_empty() { format!("{program}: {}", exit.status) } else { words }))
+        }
     }
-    let exit = process.finish(Stop { signal: StopSignal::Term, timeout_ms: 0 }).map_err(failed)?;
-    if exit.success {
-        return Ok(());
-    }
-    let words = process.last_words();
-    Err(if words.is_empty() { format!("{program}: {}", exit.status) } else { words })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{no_guard, told_to_guard};
 
-    fn checked(script: &str) -> Result<(), String> {
+    fn words(command: &[&str]) -> Vec<String> {
+        command.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    fn run(command: &[&str], interrupt: &Interrupt) -> Result<Accepted, String> {
         let directory = tempfile::tempdir().expect("a directory");
         std::fs::write(directory.path().join("fast.conf"), "port 8080").expect("is written");
-        run_check(&["sh", "-c", script].map(str::to_owned), directory.path())
+        run_check(&words(command), directory.path(), interrupt, &mut no_guard())
+    }
+
+    fn checked(script: &str) -> Accepted {
+        run(&["sh", "-c", script], &Interrupt::default()).expect("a judgement")
     }
 
     #[test]
@@ -139,7 +166,34 @@ mod tests {
         assert_eq!(checked("echo 'line 3: no such key' >&2; exit 1"), Err("line 3: no such key".into()));
         assert_eq!(checked("echo told; exit 1"), Err("told".into()));
         assert_eq!(checked("exit 4"), Err("sh: exit status: 4".into()));
-        let missing = run_check(&["/no/such/program".to_owned()], Path::new("/tmp"));
-        assert!(missing.expect_err("fails").starts_with("/no/such/program: "));
+    }
+
+    #[test]
+    fn what_came_to_no_end_is_no_judgement() {
+        let missing = run(&["/no/such/program"], &Interrupt::default());
+        assert!(missing.expect_err("cannot start").starts_with("/no/such/program: "));
+        let killed = run(&["sh", "-c", "kill -KILL $$"], &Interrupt::default());
+        assert!(killed.expect_err("has no exit code").starts_with("sh: signal: 9"));
+    }
+
+    /// A check may take a minute; a lab that is told to end is not to wait for that.
+    #[test]
+    fn an_interrupt_ends_a_check() {
+        let interrupt = Interrupt::default();
+        interrupt.set();
+        assert_eq!(run(&["sleep", "1000"], &interrupt), Err("sleep: interrupted".into()));
+    }
+
+    /// A check that nobody knew of outlived a lab that was killed.
+    #[test]
+    fn the_guard_knows_of_a_check() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let command = words(&["sh", "-c", "printf $$ >pid"]);
+        let told = told_to_guard(|guard| {
+            let accepted = run_check(&command, directory.path(), &Interrupt::default(), guard);
+            assert_eq!(accepted, Ok(Ok(())));
+        });
+        let pid = fs::read_to_string(directory.path().join("pid")).expect("is written");
+        assert_eq!(told, format!("+{pid}\n-{pid}\n"));
     }
 }

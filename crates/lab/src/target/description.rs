@@ -20,6 +20,8 @@ pub(super) struct Description {
     pub(super) title: String,
     pub(super) about: String,
     pub(super) modes: Vec<Mode>,
+    /// How many session tickets it can send; any number where it is not given.
+    pub(super) tickets: Option<Vec<u8>>,
     #[serde(default)]
     pub(super) requires: OneOrMore,
     pub(super) absent: Option<String>,
@@ -75,6 +77,7 @@ impl BySide {
 pub(super) struct Ready {
     pub(super) connect: String,
     pub(super) timeout_ms: u64,
+    pub(super) overhead_ms: Option<u32>,
 }
 
 /// The script that builds or fetches what `requires` names.
@@ -158,6 +161,9 @@ impl Description {
         let fault = |key: &str, message: String| Some((key.to_owned(), message));
         if self.modes.is_empty() {
             return fault("modes", "empty: at least one is needed".into());
+        }
+        if self.tickets.as_ref().is_some_and(Vec::is_empty) {
+            return fault("tickets", "empty: at least one number is needed".into());
         }
         let process = !self.start.is_empty();
         if process != self.ready.is_some() {

@@ -3,7 +3,7 @@
 use super::description::Description;
 use super::{Target, words};
 use crate::error::{ConfigError, LabError};
-use crate::plan::Targets;
+use crate::plan::{Absent, Targets};
 use crate::template::Values;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -21,7 +21,7 @@ pub fn find(names: &[String], directory: &Path, values: &Values) -> Result<Targe
         let (target, absent) = look(directory, name, values)?;
         match absent {
             None => targets.present.insert(name.clone(), target).map(drop),
-            Some(why) => targets.absent.insert(name.clone(), why).map(drop),
+            Some(why) => targets.absent.insert(name.clone(), Absent { target, why }).map(drop),
         };
     }
     Ok(targets)
@@ -43,6 +43,7 @@ pub(super) fn look(
         version: String::new(),
         directory: directory.join(name),
         installed: install_directory(name, |variable| std::env::var_os(variable)),
+        built: Vec::new(),
         description,
     };
     let values = target.with_settings(values, &BTreeMap::new())?;
@@ -50,7 +51,15 @@ pub(super) fn look(
         target.prepare(mode, &values)?;
     }
     target.gc_log(&values)?;
-    match target.read_version(&values)? {
+    let (required, missing) = target.required(&values)?;
+    let is_built = |file: &PathBuf| file.starts_with(&target.installed) && file.is_file();
+    target.built = required.into_iter().filter(is_built).collect();
+    let version = match missing.is_empty() {
+        false => Err(words(missing)),
+        true if target.is_stale() => Err("was built of other sources".to_owned()),
+        true => target.read_version(&values)?,
+    };
+    match version {
         Ok(version) => {
             target.version = version;
             Ok((target, None))
@@ -88,10 +97,6 @@ impl Target {
 
     /// The outer error is the description's fault, the inner one says why the target is absent.
     fn read_version(&self, values: &Values) -> Result<Result<String, String>, ConfigError> {
-        let (_, missing) = self.required(values)?;
-        if !missing.is_empty() {
-            return Ok(Err(words(missing)));
-        }
         let Some(version) = &self.description.version else { return Ok(Ok(String::new())) };
         let words = self.with_own(values).render_all(self.file().display(), &version.command)?;
         let Some((program, arguments)) = words.split_first() else { return Ok(Ok(String::new())) };

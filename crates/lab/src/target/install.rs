@@ -3,6 +3,8 @@
 use super::find::look;
 use super::{Target, samples};
 use crate::error::{ConfigError, LabError};
+use crate::executor::this_program;
+use crate::guard::Guard;
 use crate::interrupt::Interrupt;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::{self, File, TryLockError};
@@ -38,9 +40,9 @@ pub fn install(directory: &Path, name: &str, jobs: usize) -> Result<String, LabE
     }
     let _lock = lock(&target)?;
     eprintln!("{name}: into {} (takes {})", target.installed.display(), install.takes);
-    let interrupt = Interrupt::on_signals()
-        .map_err(|source| LabError::System { action: "asking to be told of signals", source })?;
-    let status = run(&target, &install.script, jobs, &interrupt)
+    let interrupt = Interrupt::on_signals()?;
+    let mut guard = Guard::start(&this_program()?)?;
+    let status = run(&target, &install.script, jobs, &interrupt, &mut guard)
         .map_err(|source| LabError::System { action: "running an install script with bash", source })?;
     let failed = |message: String| LabError::Install { target: name.to_owned(), message };
     if interrupt.is_set() {
@@ -80,8 +82,15 @@ fn lock(target: &Target) -> Result<File, LabError> {
     Ok(file)
 }
 
-/// Runs the script in a process group of its own, so that an interrupt ends its compilers, too.
-fn run(target: &Target, script: &Path, jobs: usize, interrupt: &Interrupt) -> io::Result<ExitStatus> {
+/// Runs the script in a process group of its own, so that an interrupt ends its compilers, too, and the guard does when
+/// this process is killed or its terminal closed.
+fn run(
+    target: &Target,
+    script: &Path,
+    jobs: usize,
+    interrupt: &Interrupt,
+    guard: &mut Guard,
+) -> io::Result<ExitStatus> {
     let mut child = Command::new("bash")
         .arg(script)
         .current_dir(&target.directory)
@@ -92,10 +101,12 @@ fn run(target: &Target, script: &Path, jobs: usize, interrupt: &Interrupt) -> io
         .stdout(io::stderr())
         .process_group(0)
         .spawn()?;
+    guard.watch(child.id());
     let group = Pid::from_child(&child);
     let mut asked = false;
     loop {
         if let Some(status) = child.try_wait()? {
+            guard.release(child.id());
             return Ok(status);
         }
         if interrupt.is_set() && !asked {
@@ -110,6 +121,7 @@ fn run(target: &Target, script: &Path, jobs: usize, interrupt: &Interrupt) -> io
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{no_guard, told_to_guard};
 
     /// A directory with a target `fast` that a script installs, and this script.
     fn installable(script: &str, more: &str) -> (tempfile::TempDir, Target) {
@@ -133,8 +145,8 @@ mod tests {
     fn a_script_is_told_where_and_with_how_many_cores() {
         let script = "echo \"$PWD $WEIR_JOBS\" >\"$WEIR_INSTALL/told\"";
         let (directory, target) = installable(script, "");
-        let status = run(&target, Path::new("install.sh"), 3, &Interrupt::default()).expect("runs");
-        assert!(status.success());
+        let status = run(&target, Path::new("install.sh"), 3, &Interrupt::default(), &mut no_guard());
+        assert!(status.expect("runs").success());
         let told = fs::read_to_string(target.installed.join("told")).expect("is written");
         assert_eq!(told.trim(), format!("{} 3", directory.path().join("fast").display()));
     }
@@ -144,7 +156,8 @@ mod tests {
         let (_directory, target) = installable("sleep 1000 & echo $! >\"$WEIR_INSTALL/pid\"; wait", "");
         let interrupt = Interrupt::default();
         let status = std::thread::scope(|scope| {
-            let running = scope.spawn(|| run(&target, Path::new("install.sh"), 1, &interrupt));
+            let running =
+                scope.spawn(|| run(&target, Path::new("install.sh"), 1, &interrupt, &mut no_guard()));
             let deadline = std::time::Instant::now() + Duration::from_secs(20);
             let pid = target.installed.join("pid");
             while !fs::read_to_string(&pid).is_ok_and(|pid| pid.ends_with('\n')) {
@@ -155,6 +168,17 @@ mod tests {
             running.join().expect("no panic").expect("runs")
         });
         assert!(!status.success());
+    }
+
+    /// A closed terminal kills this process, and is not told to a script in a group of its own, whose compilers went on.
+    #[test]
+    fn the_guard_knows_of_a_script() {
+        let (_directory, target) = installable("printf $$ >\"$WEIR_INSTALL/pid\"", "");
+        let told = told_to_guard(|guard| {
+            run(&target, Path::new("install.sh"), 1, &Interrupt::default(), guard).expect("runs");
+        });
+        let pid = fs::read_to_string(target.installed.join("pid")).expect("is written");
+        assert_eq!(told, format!("+{pid}\n-{pid}\n"));
     }
 
     #[test]

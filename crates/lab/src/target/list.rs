@@ -4,7 +4,7 @@ use super::description::folders;
 use super::find::look;
 use super::samples;
 use crate::error::{ConfigError, LabError};
-use crate::table::WIDTH;
+use crate::table::flow;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -45,7 +45,7 @@ pub fn list(directory: &Path) -> Result<List, LabError> {
         };
         let row = format!("{name:width$}  {state:7}  {version}");
         let _ = writeln!(list.text, "{}", row.trim_end());
-        lines.iter().for_each(|line: &String| indented(&mut list.text, line));
+        lines.iter().for_each(|line: &String| flow(&mut list.text, line, INDENT, INDENT));
     }
     Ok(list)
 }
@@ -60,30 +60,10 @@ pub(super) fn names(directory: &Path) -> Result<Vec<String>, ConfigError> {
     Ok(names)
 }
 
-/// Appends a text as lines that fit; a word that does not fit has a line of its own.
-fn indented(text: &mut String, words: &str) {
-    let mut width = WIDTH;
-    for word in words.split_whitespace() {
-        let length = word.chars().count();
-        if width + 1 + length > WIDTH {
-            if width > INDENT && !text.ends_with('\n') {
-                text.push('\n');
-            }
-            text.push_str(&" ".repeat(INDENT));
-            width = INDENT;
-        } else {
-            text.push(' ');
-            width += 1;
-        }
-        text.push_str(word);
-        width += length;
-    }
-    text.push('\n');
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::WIDTH;
     use std::fs;
 
     fn targets(descriptions: &[(&str, &str)]) -> tempfile::TempDir {

@@ -5,13 +5,19 @@ mod description;
 mod find;
 mod install;
 mod list;
+mod scale;
 mod setting;
+mod sources;
+mod tickets;
 
-pub use check::{Checks, check, run_check};
+pub(crate) use check::{Accepted, run_check};
+pub use check::{Checks, check};
 pub use find::find;
 pub use install::install;
 pub use list::{List, list};
+pub(crate) use scale::Scale;
 pub use setting::Setting;
+pub(crate) use tickets::check_tickets;
 
 use crate::error::{ConfigError, LabError};
 use crate::executor::{sample_values, this_program};
@@ -65,6 +71,8 @@ pub struct Target {
     directory: PathBuf,
     /// What its install script fills.
     installed: PathBuf,
+    /// The files in there that it requires.
+    built: Vec<PathBuf>,
     description: Description,
 }
 
@@ -79,7 +87,7 @@ pub struct Prepared {
     pub ready: String,
     /// Milliseconds that this may take.
     pub ready_timeout_ms: u64,
-    /// The target's own check of its files, for [`run_check`]; `None` when it has none.
+    /// The target's own check of its files, program and arguments; `None` when it has none.
     pub check: Option<Vec<String>>,
 }
 
@@ -133,6 +141,11 @@ impl Target {
         Ok(values)
     }
 
+    /// Milliseconds that a run of it takes beyond its phases, where its description says so.
+    pub fn overhead_ms(&self) -> Option<u64> {
+        self.description.ready.as_ref()?.overhead_ms.map(u64::from)
+    }
+
     /// Whether it can be told on which address to listen, as a network of its own needs.
     pub fn listens_anywhere(&self) -> bool {
         self.description.ready.as_ref().is_none_or(|ready| ready.connect.contains("{{listen_address}}"))
@@ -180,17 +193,6 @@ impl Target {
 
     fn file(&self) -> PathBuf {
         self.directory.join(FILE)
-    }
-
-    /// Its description, its templates and what else lies beside them, in a fixed order.
-    pub(crate) fn sources(&self) -> Vec<PathBuf> {
-        let shared = self.description.templates.as_ref().map(|shared| self.directory.join(shared));
-        let folders = [Some(self.directory.clone()), shared];
-        let entries = folders.into_iter().flatten().filter_map(|folder| std::fs::read_dir(folder).ok());
-        let paths = entries.flatten().flatten().map(|entry| entry.path());
-        let mut files: Vec<PathBuf> = paths.filter(|path| path.is_file()).collect();
-        files.sort();
-        files
     }
 
     /// A template of its own, or else the one of this name in the folder that it shares.

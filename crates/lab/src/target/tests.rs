@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::experiment::Experiment;
-use crate::plan::Targets;
+use crate::plan::{Plan, Targets};
 use crate::testing::experiment;
 use std::fs;
 use std::path::Path;
@@ -91,7 +91,7 @@ fn a_target_is_rendered_for_its_mode() {
 fn what_cannot_run_here_is_absent_and_says_why() {
     let why = |from: &str, to: &str| {
         let targets = found(&GATEWAY.replacen(from, to, 1), "port {{listen_port}}").expect("are read");
-        targets.absent["fast"].clone()
+        targets.absent["fast"].why.clone()
     };
     assert_eq!(why("files", "requires = 'no-such-program'\nfiles"), "no-such-program is not on the PATH");
     assert_eq!(
@@ -176,6 +176,22 @@ fn a_wrong_setting_names_file_line_key_and_what_is_allowed() {
     );
 }
 
+/// The time of a plan was wrong where a target takes seconds to start and to end.
+#[test]
+fn a_target_may_say_what_its_runs_take_beyond_their_phases() {
+    let slow = format!("{GATEWAY}overhead_ms = 6000\n");
+    let targets = found(&slow, "port {{listen_port}}").expect("are read");
+    assert_eq!(targets.present["fast"].overhead_ms(), Some(6000));
+    assert_eq!(targets.present["direct"].overhead_ms(), None);
+    let mut experiment = experiment();
+    experiment.set_factor("mode", vec!["h1c".into(), "h1c-h1c".into()]);
+    let plan = Plan::new(experiment, &targets, &crate::RunOptions::default()).expect("plans");
+    assert_eq!(plan.overheads_ms, [("fast".to_owned(), 6000)].into());
+    let wrong = found(&format!("{GATEWAY}overhead_ms = -1\n"), "port {{listen_port}}");
+    let wrong = wrong.expect_err("is refused");
+    assert!(wrong.starts_with("/fast/target.toml:14: invalid value: integer `-1`, expected u32"), "{wrong}");
+}
+
 #[test]
 fn one_template_folder_may_serve_two_targets() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -253,6 +269,80 @@ fn the_experiments_and_targets_of_this_repository_are_right() {
                 "weir" | "floor" => assert!(targets.absent.contains_key(&name)),
                 _ => {}
             }
+        }
+    }
+}
+
+/// What each target of this repository is given in each of its modes, with a run's directory whose name has a space.
+fn prepared_in_this_repository() -> Vec<(String, Prepared)> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../targets");
+    let mut values = crate::executor::sample_values(Path::new("no-such-program"), &SAMPLE_TLS);
+    for name in ["dir", "cert", "key", "identity", "ca"] {
+        values = values.with(name, format!("/my results/{name}"));
+    }
+    let names = description::folders(&directory);
+    let targets = names.iter().map(|name| find::look(&directory, name, &values).expect("is right").0);
+    let prepared = |target: Target| {
+        let prepare = |mode: &Mode| target.prepare(*mode, &values).expect("renders");
+        let prepared: Vec<Prepared> = target.modes.iter().filter_map(prepare).collect();
+        prepared.into_iter().map(move |prepared| (target.name.clone(), prepared))
+    };
+    targets.flat_map(prepared).collect()
+}
+
+/// With `--out 'my results'` nginx, HAProxy and Caddy took the first half of each path for all of it, and every run of
+/// theirs was invalid.
+#[test]
+fn a_path_may_have_a_space_in_it() {
+    for (name, prepared) in prepared_in_this_repository() {
+        for (file, text) in &prepared.files {
+            let before = text.match_indices("/my results/").map(|(at, _)| &text[..at]);
+            for before in before {
+                assert!(before.ends_with('"'), "{name}: {file}: {before}");
+            }
+        }
+    }
+}
+
+/// A shell that built the program first had begun minutes before the JVM, so that the collector's log was read at the
+/// wrong place; and of a long log only the newest part was left.
+#[test]
+fn a_collectors_log_is_whole_and_counts_from_the_start_of_the_process() {
+    let logs = |word: &&String| word.starts_with("-Xlog:gc");
+    let mut found = 0;
+    for (name, prepared) in prepared_in_this_repository() {
+        if let Some(log) = prepared.command.iter().find(logs) {
+            assert_eq!(prepared.command[0], "java", "{name}");
+            assert!(log.ends_with(":uptime:filecount=0"), "{name}: {log}");
+            found += 1;
+        }
+    }
+    assert_eq!(found, 8, "two targets in four modes");
+}
+
+/// nginx on several cores had one socket, whose backlog the first worker to wake took whole, and no worker had a core of
+/// its own; more users than 4096 for each worker had no connection, and bodies went through files.
+#[test]
+fn nginx_and_haproxy_are_given_what_the_run_needs() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../targets");
+    let scale = Scale { connections: 9000, bytes: 100_000, cores: &[1, 3] };
+    let values = crate::executor::sample_values(Path::new("no-such-program"), &SAMPLE_TLS);
+    let values = scale.values(values);
+    let text = |name: &str| {
+        let target = find::look(&directory, name, &values).expect("is right").0;
+        let prepared = target.prepare(Mode::H1H1c, &values).expect("renders").expect("a process");
+        prepared.files.into_iter().map(|(_, text)| text).collect::<String>()
+    };
+    for (names, words) in [
+        (
+            ["nginx", "nginx-current"],
+            ["auto 1010;", "worker_connections 18512;", "client_body_buffer_size 112500;", " reuseport;"]
+                .as_slice(),
+        ),
+        (["haproxy", "haproxy-current"], &["cpu-map auto:1/1-2 1 3\n", "maxconn 9256\n"]),
+    ] {
+        for (name, word) in names.into_iter().flat_map(|name| words.iter().map(move |word| (name, word))) {
+            assert!(text(name).contains(word), "{name}: {word}");
         }
     }
 }
