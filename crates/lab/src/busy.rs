@@ -1,6 +1,5 @@
 //! How much of a run's cores went to processes that have nothing to do with it.
 
-use crate::process::Process;
 use rustix::param::clock_ticks_per_second;
 use std::fs;
 use std::time::Instant;
@@ -14,7 +13,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// Begins. `None` where the system does not tell.
+    /// Begins; `groups` are the process groups of the run so far. `None` where the system does not tell.
     pub(crate) fn begin(cores: &[usize], groups: &[u32]) -> Option<Self> {
         Some(Self { began: Instant::now(), busy: busy_ticks(cores)?, own: group_ticks(groups) })
     }
@@ -28,11 +27,6 @@ impl Meter {
             self.began.elapsed().as_secs_f64() * clock_ticks_per_second() as f64 * cores.len() as f64;
         Some((busy.saturating_sub(own) as f64 / available.max(1.0)).min(1.0))
     }
-}
-
-/// The group that each process leads.
-pub(crate) fn groups<'a>(processes: impl Iterator<Item = &'a Process>) -> Vec<u32> {
-    processes.map(Process::pid).collect()
 }
 
 /// What the cores have worked since the machine started: user, nice, system, irq and softirq.

@@ -48,7 +48,7 @@ pub(crate) fn further<S: Serializer>(
 }
 
 /// A level as a part of a file's name.
-fn file_name(level: &Level) -> String {
+pub(crate) fn file_name(level: &Level) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.,%".contains(c) { c } else { '_' };
     level.as_str().chars().map(plain).collect()
 }
@@ -69,6 +69,11 @@ impl Cell {
     /// Whether it is of the second in the A/A pair.
     pub fn is_again(&self) -> bool {
         self.name.ends_with(AGAIN)
+    }
+
+    /// Its name, or for the second in the A/A pair that of the first.
+    pub fn subject(&self) -> &str {
+        self.name.strip_suffix(AGAIN).unwrap_or(&self.name)
     }
 
     /// Whether it has such levels.

@@ -3,7 +3,7 @@
 use crate::comparison;
 use crate::error::LabError;
 use crate::experiment::{Load, Precision, Stop};
-use crate::plan::{ASSUMED_OVERHEAD_MS, EqualRate, Group, Plan, PlannedRun, Stage};
+use crate::plan::{EqualRate, Group, Plan, PlannedRun, Stage};
 use crate::progress::Progress;
 use crate::run::{Executor, Observation, Request, RunRecord};
 use crate::store::Store;
@@ -22,29 +22,26 @@ pub(crate) fn conduct(
 ) -> Result<(), LabError> {
     store.write_json("plan.json", plan)?;
     let calibration = plan.calibration.clone();
-    progress.begin(calibration.len() as u64, plan.calibration_total_ms(ASSUMED_OVERHEAD_MS));
+    progress.begin(calibration.len() as u64, plan.calibration_total_ms());
     let records = make(plan, &calibration, store, executor, progress)?;
+    plan.overheads_ms.extend(overheads_ms(&records));
     if plan.rates.is_empty() {
         plan.rates = equal_rates(plan, &records)?;
     }
     if let (true, Stop::Minutes(minutes)) = (plan.blocks.is_empty(), plan.experiment.stop) {
         let spent = records.iter().map(|record| record.observation.elapsed_ms).sum();
-        plan.fix_blocks(plan.blocks_that_fit(minutes, spent, overhead_ms(&records)));
+        plan.fix_blocks(plan.blocks_that_fit(minutes, spent));
     }
     store.write_json("plan.json", plan)?;
-    let block_ms =
-        plan.block_ms(if records.is_empty() { ASSUMED_OVERHEAD_MS } else { overhead_ms(&records) });
     let runs = plan.blocks.iter().map(Vec::len).sum::<usize>() as u64;
-    progress.begin(runs, block_ms * plan.blocks.len() as u64);
+    progress.begin(runs, plan.block_ms() * plan.blocks.len() as u64);
     let mut all = Vec::new();
-    for (index, block) in plan.blocks.clone().into_iter().enumerate() {
-        all.extend(make(plan, &block, store, executor, progress)?);
-        if let Stop::Precision(rule) = plan.experiment.stop
-            && index + 1 < plan.blocks.len()
-            && index + 1 >= rule.least as usize
-            && is_precise(plan, &all, rule)
-        {
-            plan.blocks.truncate(index + 1);
+    for (block, done) in plan.blocks.clone().iter().zip(1..) {
+        let records = make(plan, block, store, executor, progress)?;
+        let Stop::Precision(rule) = plan.experiment.stop else { continue };
+        all.extend(records);
+        if done < plan.blocks.len() && done >= rule.least as usize && is_precise(plan, &all, rule) {
+            plan.blocks.truncate(done);
             plan.is_precise = true;
             store.write_json("plan.json", plan)?;
             break;
@@ -99,18 +96,21 @@ fn make(
     Ok(records)
 }
 
-/// What a run costs beyond warm-up and window: the slow half of what calibration saw.
-fn overhead_ms(records: &[RunRecord]) -> u64 {
-    let spent = |record: &RunRecord| {
+/// What a run of each target costs beyond its phases: the slow half of what calibration saw.
+fn overheads_ms(records: &[RunRecord]) -> BTreeMap<String, u64> {
+    let mut by_target: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for record in records.iter().filter(|record| record.observation.failure.is_none()) {
         let phases = record.served_ms + record.warmup_ms + record.window_ms;
-        record.observation.elapsed_ms.saturating_sub(phases) as f64
+        let spent = record.observation.elapsed_ms.saturating_sub(phases) as f64;
+        by_target.entry(&record.run.cell.target).or_default().push(spent);
+    }
+    let slow_half = |(target, all): (&str, Vec<f64>)| {
+        let median = crate::stats::median(&all)?;
+        let slow: Vec<f64> = all.into_iter().filter(|value| *value >= median).collect();
+        // Some milliseconds more for writing the result and the lab's own turn.
+        Some((target.to_owned(), crate::stats::median(&slow).unwrap_or(median) as u64 + 5))
     };
-    let all: Vec<f64> =
-        records.iter().filter(|record| record.observation.failure.is_none()).map(spent).collect();
-    let median = crate::stats::median(&all).unwrap_or(ASSUMED_OVERHEAD_MS as f64);
-    let slow: Vec<f64> = all.iter().copied().filter(|value| *value >= median).collect();
-    // Some milliseconds more for writing the result and the lab's own turn.
-    crate::stats::median(&slow).unwrap_or(median) as u64 + 5
+    by_target.into_iter().filter_map(slow_half).collect()
 }
 
 /// The equal rate of each mode: a share of the slowest target's maximum, in two significant digits.
@@ -334,6 +334,30 @@ mod tests {
         conduct(&mut plan, &bench.store, &mut MockExecutor::new(&COSTS), &mut ()).expect("runs");
         // The mock says 300 ms for each run, of which 270 are overhead: 14 runs of 10 + 50 + 275 ms in 58.5 s.
         assert_eq!(plan.blocks.len(), 12);
+        assert_eq!(plan.blocks_that_fit(10_000.0, 0), crate::stats::MOST_BLOCKS, "a week is too long");
+    }
+
+    /// What one target takes to start and to end was taken for what all take.
+    #[test]
+    fn what_a_run_costs_is_each_targets_own() {
+        let bench = bench();
+        let mut plan = plan(&bench, |_| {});
+        let (calibration, block) = (plan.calibration_total_ms(), plan.block_ms());
+        plan.overheads_ms.insert("slow".into(), 6000);
+        // Two of five calibration runs are of `slow`, and four of 14 in a block.
+        assert_eq!(plan.calibration_total_ms() - calibration, 2 * 5300);
+        assert_eq!(plan.block_ms() - block, 4 * 5300);
+        conduct(&mut plan, &bench.store, &mut MockExecutor::new(&COSTS), &mut ()).expect("runs");
+        // 300 ms, of which 30 are phases; and 5 for the lab itself.
+        let measured = ["direct", "fast", "slow"].map(|name| (name.to_owned(), 275));
+        assert_eq!(plan.overheads_ms, BTreeMap::from(measured));
+        let mut records = bench.store.runs().expect("reads");
+        records.retain(|record| record.run.stage == Stage::Calibration);
+        for record in records.iter_mut().filter(|record| record.run.cell.target == "slow") {
+            record.observation.elapsed_ms = 7030;
+        }
+        assert_eq!(overheads_ms(&records)["slow"], 7005);
+        assert_eq!(overheads_ms(&records)["fast"], 275);
     }
 
     #[test]

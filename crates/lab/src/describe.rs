@@ -2,8 +2,9 @@
 
 use crate::experiment::{Order, Stop};
 use crate::placement::Placement;
-use crate::plan::{ASSUMED_OVERHEAD_MS, Cell, Plan, Targets};
+use crate::plan::{Cell, Plan, Targets};
 use crate::progress::duration;
+use crate::table::{QUICK, WIDTH};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
@@ -11,15 +12,12 @@ use std::time::Duration;
 /// Blocks whose order is written out.
 const BLOCKS_SHOWN: usize = 4;
 
-/// The widest line.
-const WIDTH: usize = 100;
-
 /// A plan in words.
 pub(crate) fn plan(plan: &Plan, placement: &Placement, targets: &Targets) -> String {
     let experiment = &plan.experiment;
     let mut text = format!("{}: {}\n", experiment.name, experiment.question.trim());
     if experiment.quick {
-        text.insert_str(0, "QUICK: a subset of the cells, fewer blocks, shorter windows.\n");
+        text.insert_str(0, &format!("{QUICK}\n"));
     }
     if let Some(note) = &placement.note {
         let _ = writeln!(text, "CORES: {note}");
@@ -73,13 +71,13 @@ fn order(text: &mut String, plan: &Plan) {
 }
 
 fn time(text: &mut String, plan: &Plan) {
-    let calibration = plan.calibration_total_ms(ASSUMED_OVERHEAD_MS);
+    let calibration = plan.calibration_total_ms();
     let _ = writeln!(text, "\ncalibration: {} runs, about {}", plan.calibration.len(), about(calibration));
-    let block = plan.block_ms(ASSUMED_OVERHEAD_MS);
+    let block = plan.block_ms();
     let (blocks, note) = match plan.experiment.stop {
         Stop::Blocks(blocks) => (blocks, String::new()),
         Stop::Minutes(minutes) => {
-            let blocks = plan.blocks_that_fit(minutes, calibration, ASSUMED_OVERHEAD_MS);
+            let blocks = plan.blocks_that_fit(minutes, calibration);
             (blocks, "; the number is fixed after calibration".to_owned())
         }
         Stop::Precision(rule) => {

@@ -1,9 +1,11 @@
 //! What ends the processes of a run when the lab itself is killed and can end nothing any more.
 //!
 //! A process of ours, outside the lab's group, is told of each group that is started and of each that has ended. When
-//! its standard input ends, the lab is gone, however that came about: what is still listed is killed.
+//! its standard input ends, the lab is gone, however that came about: what is still listed is killed, and its network
+//! namespaces are removed.
 
-use crate::net::clean_dead;
+use crate::error::LabError;
+use crate::net::clean_of;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, Write};
@@ -20,12 +22,14 @@ pub(crate) struct Guard {
 
 impl Guard {
     /// Starts the guard: `weir` is this program.
-    pub(crate) fn start(weir: &Path) -> io::Result<Self> {
+    pub(crate) fn start(weir: &Path) -> Result<Self, LabError> {
         let mut command = Command::new(weir);
         // A group of its own: what a terminal sends to the lab's must not reach it.
-        command.arg("guard").process_group(0);
+        command.args(["guard", "--lab", &std::process::id().to_string()]).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        let mut child = command.spawn()?;
+        let mut child = command
+            .spawn()
+            .map_err(|source| LabError::System { action: "starting the guard of its processes", source })?;
         let words = child.stdin.take();
         Ok(Self { child, words })
     }
@@ -55,11 +59,11 @@ impl Drop for Guard {
     }
 }
 
-/// The guard's own part: returns when the lab is gone and nothing of it is left.
+/// The guard's own part: returns when the lab with this pid is gone and nothing of it is left.
 ///
 /// # Errors
 /// When standard input cannot be read; what was listed until then is killed.
-pub fn guard() -> io::Result<()> {
+pub fn guard(lab: u32) -> io::Result<()> {
     let mut leaders = BTreeSet::new();
     let read = follow(io::stdin().lock(), &mut leaders);
     for leader in &leaders {
@@ -68,8 +72,9 @@ pub fn guard() -> io::Result<()> {
             let _ = kill_process_group(leader, Signal::KILL);
         }
     }
-    // Nobody who may not make namespaces has left any.
-    let _ = clean_dead();
+    // By its pid: the lab's pipe closes before the lab itself is gone from the system's list. Who may not make namespaces
+    // has left none.
+    let _ = clean_of(lab);
     read
 }
 

@@ -3,11 +3,19 @@
 use crate::error::LabError;
 use aws_lc_rs::digest::{Context, SHA256, digest};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Of these bytes, in hexadecimal digits.
 pub(crate) fn bytes(bytes: &[u8]) -> String {
     hexadecimal(digest(&SHA256, bytes).as_ref())
+}
+
+/// Of this file's contents, whatever its name is.
+///
+/// # Errors
+/// When it cannot be read.
+pub(crate) fn contents(path: &Path) -> Result<String, LabError> {
+    fs::read(path).map(|contents| bytes(&contents)).map_err(LabError::file(path, "cannot be read"))
 }
 
 /// Of these files' contents together with their names.

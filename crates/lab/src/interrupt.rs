@@ -1,7 +1,7 @@
 //! SIGINT and SIGTERM to the lab itself: a flag that every wait looks at, so that no process is left behind.
 
+use crate::error::LabError;
 use signal_hook::consts::{SIGINT, SIGTERM};
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,10 +11,11 @@ pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
     /// From now on SIGINT and SIGTERM set the flag.
-    pub fn on_signals() -> io::Result<Self> {
+    pub fn on_signals() -> Result<Self, LabError> {
         let interrupt = Self::default();
         for signal in [SIGINT, SIGTERM] {
-            signal_hook::flag::register(signal, Arc::clone(&interrupt.0))?;
+            signal_hook::flag::register(signal, Arc::clone(&interrupt.0))
+                .map_err(|source| LabError::System { action: "asking to be told of signals", source })?;
         }
         Ok(interrupt)
     }

@@ -3,7 +3,7 @@
 use crate::doctor::{self, Level};
 use crate::error::{ConfigError, LabError};
 use crate::executor::{ProcessExecutor, allowed_cores, sample_values, this_program};
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, blame};
 use crate::interrupt::Interrupt;
 use crate::machine::Machine;
 use crate::options::RunOptions;
@@ -56,12 +56,11 @@ impl Setup {
         let (experiment, text) = Experiment::load(options)?;
         let directory = experiment.targets_directory(&options.file);
         let conditions = experiment.any_conditions()?;
-        let targets =
+        let mut targets =
             target::find(&experiment.targets(), &directory, &sample_values(&weir, &conditions.tls))?;
-        experiment.check_settings(&targets)?;
-        experiment.check_network(&targets)?;
+        target::check_tickets(&experiment, &mut targets)?;
         let allowed = allowed_cores()?;
-        experiment.check_cores(&allowed)?;
+        experiment.check_here(&targets, &allowed, &blame(&options.file, &text, options))?;
         let placement = Placement::choose(&conditions.cores, &allowed);
         Ok(Self { weir, experiment, text, targets, placement, allowed })
     }
@@ -77,7 +76,7 @@ pub fn run(options: &RunOptions) -> Result<Outcome, LabError> {
     let fresh = Plan::new(setup.experiment.clone(), &setup.targets, options)?;
     let mut machine = Machine::read(&setup.allowed, &setup.targets, &setup.placement);
     machine.network = setup.experiment.network();
-    machine.sources = sources(&setup.weir, &setup.targets)?;
+    machine.sources = sources(&setup)?;
     let (store, mut plan) = match &options.continue_dir {
         Some(directory) => resume(directory, fresh, &machine)?,
         None => {
@@ -95,8 +94,7 @@ pub fn run(options: &RunOptions) -> Result<Outcome, LabError> {
     for (name, why) in &plan.absent {
         eprintln!("{name}: {why}");
     }
-    let interrupt = Interrupt::on_signals()
-        .map_err(|source| LabError::System { action: "asking to be told of signals", source })?;
+    let interrupt = Interrupt::on_signals()?;
     let mut executor = ProcessExecutor::new(
         setup.weir,
         store.clone(),
@@ -133,14 +131,14 @@ pub fn report(directory: &Path) -> Result<Outcome, LabError> {
     Ok(Outcome { directory: directory.to_owned(), text, invalid_runs, strict: false, results })
 }
 
-/// What the runs are made of beside the targets' programs: another build of this one, or another template, makes other
-/// runs though every version is the same.
-fn sources(weir: &Path, targets: &Targets) -> Result<BTreeMap<String, String>, LabError> {
-    let mut sources = BTreeMap::new();
-    for (name, target) in &targets.present {
+/// What the runs are made of beside the targets' programs: another build of this one, another template or another body
+/// makes other runs though every version and every path is the same.
+fn sources(setup: &Setup) -> Result<BTreeMap<String, String>, LabError> {
+    let mut sources = setup.experiment.load_files()?;
+    for (name, target) in &setup.targets.present {
         sources.insert(name.clone(), hash::files(&target.sources())?);
     }
-    sources.insert("this program".to_owned(), hash::files(&[weir.to_owned()])?);
+    sources.insert(Machine::THIS_PROGRAM.to_owned(), hash::files(std::slice::from_ref(&setup.weir))?);
     Ok(sources)
 }
 
@@ -164,7 +162,7 @@ fn resume(directory: &Path, fresh: Plan, machine: &Machine) -> Result<(Store, Pl
     let is_other =
         |(name, hash): (&String, &String)| machine.sources.get(name).is_some_and(|now| now != hash);
     if let Some((name, _)) = before.sources.iter().find(|one| is_other(*one)) {
-        return refuse(&format!("it was begun with another build or description of `{name}`"));
+        return refuse(&format!("it was begun with another build, description or content of `{name}`"));
     }
     if before.placement != machine.placement {
         return refuse("it was begun on other cores");

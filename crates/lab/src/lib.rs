@@ -55,6 +55,8 @@ pub mod table;
 #[cfg(test)]
 mod testing;
 mod vary;
+#[cfg(test)]
+mod verdict_tests;
 
 pub use error::{ConfigError, LabError};
 pub use guard::guard;

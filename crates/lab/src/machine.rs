@@ -1,6 +1,6 @@
 //! What the results were measured on.
 
-use crate::doctor::Finding;
+use crate::doctor::{self, Finding};
 use crate::placement::Placement;
 use crate::plan::Targets;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ pub struct Machine {
     pub memory_kib: u64,
     /// The frequency governor, where the system tells.
     pub governor: Option<String>,
-    /// Whether a hypervisor is below.
+    /// Whether a hypervisor is known to be below.
     pub is_virtual: bool,
     /// What the network was.
     pub network: String,
@@ -36,7 +36,8 @@ pub struct Machine {
     pub placement: Option<Placement>,
     /// The seconds since 1970 at which the experiment began.
     pub started_unix: u64,
-    /// SHA-256 of this program, and of each target's description and templates, by name; empty in older results.
+    /// SHA-256 of this program ([`Self::THIS_PROGRAM`]), of each target's folder and what it has installed, by its name,
+    /// and of each file that the load engine is given, by `load.FLAG=PATH`. Empty in older results.
     #[serde(default)]
     pub sources: BTreeMap<String, String>,
     /// What disturbed, by `weir doctor`, before the first run; empty in older results.
@@ -49,6 +50,9 @@ const FEATURES: [&str; 8] =
     ["aes", "vaes", "pclmulqdq", "vpclmulqdq", "avx2", "avx512f", "avx512ifma", "sha_ni"];
 
 impl Machine {
+    /// What this program is called among the sources.
+    pub const THIS_PROGRAM: &str = "this program";
+
     /// Reads this machine, which takes no time: [`crate::doctor::examine`] does, and is left to the caller.
     pub fn read(allowed: &[usize], targets: &Targets, placement: &Placement) -> Self {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -73,7 +77,7 @@ impl Machine {
             kernel,
             memory_kib: memory.unwrap_or(0),
             governor: governor.map(|text| text.trim().to_owned()),
-            is_virtual: flags.contains(&"hypervisor"),
+            is_virtual: doctor::is_virtual() == Some(true),
             network: "loopback".into(),
             versions: of_targets(|target| &target.version),
             titles: of_targets(|target| &target.title),

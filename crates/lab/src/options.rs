@@ -60,6 +60,22 @@ impl RunOptions {
         quick.into_iter().chain(set).collect()
     }
 
+    /// Whether each level that `--only` names is one of the experiment's, whose cells these are.
+    pub(crate) fn check_only(&self, cells: &[Cell], experiment: &Experiment) -> Result<(), ConfigError> {
+        for (key, value) in &self.only {
+            let known = known_levels(key, cells, experiment);
+            if known.is_empty() {
+                return Err(unknown_key("--only", experiment, key, value));
+            }
+            if !known.contains(&Level::new(value)) {
+                let known = known.iter().map(Level::as_str).collect::<Vec<_>>().join(", ");
+                let message = format!("`{value}`: allowed are {known}");
+                return Err(ConfigError::new(format!("--only {key}={value}"), message));
+            }
+        }
+        Ok(())
+    }
+
     /// Whether `--only` lets the cell pass.
     pub(crate) fn selects(&self, cell: &Cell, experiment: &Experiment) -> Result<bool, ConfigError> {
         select("--only", &self.only, cell, experiment)
@@ -102,11 +118,7 @@ fn matches(
     let key = canonical(key);
     let levels = experiment.levels(key);
     if levels.is_empty() {
-        let further = experiment.factors.iter().map(|factor| factor.key.as_str());
-        let further = further.filter(|key| !OWN.contains(key));
-        let allowed: Vec<&str> = OWN.into_iter().chain(["name", "case"]).chain(further).collect();
-        let message = format!("unknown key `{key}`: allowed keys are {}", allowed.join(", "));
-        return Err(ConfigError::new(format!("{option} {key}={value}"), message));
+        return Err(unknown_key(option, experiment, key, value));
     }
     let wanted = Level::new(value);
     Ok(match cell.level(key) {
@@ -117,10 +129,34 @@ fn matches(
     })
 }
 
+/// The levels that a key can have in such cells.
+fn known_levels(key: &str, cells: &[Cell], experiment: &Experiment) -> Vec<Level> {
+    let names = || cells.iter().map(|cell| Level::new(&cell.name));
+    let mut known = match key {
+        "case" => cells.iter().map(|cell| Level::new(cell.case)).collect(),
+        "name" => names().collect(),
+        "target" => experiment.levels(key).into_iter().chain(names()).collect(),
+        "load" => experiment.levels("load_model"),
+        key => experiment.levels(canonical(key)),
+    };
+    known.sort();
+    known.dedup();
+    known
+}
+
+fn unknown_key(option: &str, experiment: &Experiment, key: &str, value: &str) -> ConfigError {
+    let further = experiment.factors.iter().map(|factor| factor.key.as_str());
+    let further = further.filter(|key| !OWN.contains(key));
+    let allowed: Vec<&str> = OWN.into_iter().chain(["name", "case"]).chain(further).collect();
+    let message = format!("unknown key `{key}`: allowed keys are {}", allowed.join(", "));
+    ConfigError::new(format!("{option} {key}={value}"), message)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::experiment::{Case, Load, Mode};
+    use crate::plan::{Absent, Plan};
 
     fn options(only: &str) -> RunOptions {
         RunOptions { only: RunOptions::parse_pairs("--only", only).expect("parses"), ..RunOptions::default() }
@@ -163,6 +199,35 @@ mod tests {
         }
         let error = options("targets=fast").selects(&cell, &experiment).expect_err("is refused").to_string();
         assert!(error.contains("unknown key `targets`: allowed keys are target, mode"), "{error}");
+    }
+
+    /// A slip in a level ended as if there were nothing to run, without the level or what there is.
+    #[test]
+    fn a_level_that_there_is_not_names_those_that_there_are() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut targets = crate::testing::targets(directory.path());
+        let slow = targets.present.remove("slow").expect("is here");
+        let why = "no-such-program is not on the PATH".to_owned();
+        targets.absent.insert("slow".into(), Absent { target: slow, why });
+        let said = |only: &str| {
+            let mut experiment = crate::testing::experiment();
+            experiment.set_factor("connections", vec![8.into(), 64.into()]);
+            let planned = Plan::new(experiment, &targets, &options(only));
+            planned.map(|plan| plan.cells.len()).map_err(|error| (error.exit_code(), error.to_string()))
+        };
+        for (only, message) in [
+            ("users=77", "--only users=77: `77`: allowed are 8, 64"),
+            ("target=fst", "--only target=fst: `fst`: allowed are direct, fast, fast-again, slow"),
+            ("name=direct,name=fst", "--only name=fst: `fst`: allowed are direct, fast, fast-again, slow"),
+            ("case=handshake", "--only case=handshake: `handshake`: allowed are request"),
+            ("load=full", "--only load=full: `full`: allowed are equal-rate, saturated"),
+            ("mode=h1c,warmup_ms=11", "--only warmup_ms=11: `11`: allowed are 10"),
+        ] {
+            assert_eq!(said(only), Err((2, message.to_owned())), "{only}");
+        }
+        assert_eq!(said("target=direct,users=8,target=slow"), Ok(2));
+        let nothing = "nothing to run: --only leaves no cell of a present target".to_owned();
+        assert_eq!(said("target=slow"), Err((1, nothing)));
     }
 
     #[test]

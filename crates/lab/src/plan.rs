@@ -2,8 +2,9 @@
 
 pub use crate::cell::{Cell, Group};
 use crate::error::{ConfigError, LabError};
-use crate::experiment::{AGAIN, Case, Experiment, Level, Load, Mode, OWN, Order, Stop};
+use crate::experiment::{AGAIN, Case, Conditions, Experiment, Level, Load, Mode, OWN, Order, Stop};
 use crate::options::RunOptions;
+use crate::stats::MOST_BLOCKS;
 use crate::target::Target;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -11,7 +12,8 @@ use std::path::PathBuf;
 use toml::Value;
 use weir_load::rng::Rng;
 
-/// What one run costs beyond warm-up and window, until it has been measured: starting, connecting, stopping.
+/// What a run costs beyond its phases, until it has been measured and where the target's description does not say:
+/// starting, connecting, stopping.
 pub const ASSUMED_OVERHEAD_MS: u64 = 700;
 
 /// One process run that is to be made.
@@ -38,7 +40,7 @@ pub enum Stage {
 /// The plan of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Version of this layout.
+    /// Version of this layout: [`Self::SCHEMA`].
     pub schema: u32,
     /// The experiment's file, as it was given.
     pub file: PathBuf,
@@ -58,6 +60,10 @@ pub struct Plan {
     pub blocks: Vec<Vec<PlannedRun>>,
     /// The equal rates in requests per second, once calibration has found them.
     pub rates: Vec<EqualRate>,
+    /// Milliseconds that a run takes beyond its phases, by target: as its description says, and after calibration as it
+    /// was. Where there is none it is [`ASSUMED_OVERHEAD_MS`].
+    #[serde(default)]
+    pub overheads_ms: BTreeMap<String, u64>,
     /// Whether the blocks ended early because the intervals were narrow enough.
     #[serde(default)]
     pub is_precise: bool,
@@ -84,19 +90,26 @@ pub struct EqualRate {
 }
 
 impl Plan {
+    /// The layout's version.
+    pub const SCHEMA: u32 = 1;
+
     /// Plans everything but the number of blocks that `minutes` asks for, which calibration has to find.
     pub fn new(experiment: Experiment, targets: &Targets, options: &RunOptions) -> Result<Self, LabError> {
+        let all = all_cells(&experiment, targets)?;
+        let is_present = |cell: &Cell| targets.present.contains_key(&cell.target);
+        let nothing = |why: &str| Err(LabError::Nothing(why.to_owned()));
+        if !all.iter().any(is_present) {
+            return nothing("no present target supports any of the experiment's modes");
+        }
+        options.check_only(&all, &experiment)?;
         let mut cells = Vec::new();
-        for cell in all_cells(&experiment, &targets.present)? {
+        for cell in all.into_iter().filter(is_present) {
             if options.selects(&cell, &experiment)? {
                 cells.push(cell);
             }
         }
         if cells.is_empty() {
-            return Err(LabError::Nothing(match options.only.is_empty() {
-                true => "no present target supports any of the experiment's modes".to_owned(),
-                false => "--only leaves no cell of a present target".to_owned(),
-            }));
+            return nothing("--only leaves no cell of a present target");
         }
         let baseline = experiment.baseline.iter().find_map(|name| subject(&cells, name));
         let calibration = calibration_runs(&experiment, &cells)?;
@@ -105,10 +118,12 @@ impl Plan {
             Stop::Precision(rule) => Some(rule.most),
             Stop::Minutes(_) => None,
         };
-        let absent = targets.absent.clone();
+        let absent = targets.absent.iter().map(|(name, absent)| (name.clone(), absent.why.clone())).collect();
+        let overhead_ms = |(name, target): (&String, &Target)| Some((name.clone(), target.overhead_ms()?));
+        let overheads_ms = targets.present.iter().filter_map(overhead_ms).collect();
         let (rates, no_blocks) = (Vec::new(), Vec::new());
         let mut plan = Self {
-            schema: 1,
+            schema: Self::SCHEMA,
             file: options.file.clone(),
             arguments: options.arguments(),
             experiment,
@@ -118,6 +133,7 @@ impl Plan {
             calibration,
             blocks: no_blocks,
             rates,
+            overheads_ms,
             is_precise: false,
         };
         if let Some(blocks) = blocks {
@@ -157,29 +173,36 @@ impl Plan {
         groups.into_iter().flatten().collect()
     }
 
-    /// The number of whole blocks that fit into what is left of `minutes`, at least one.
-    pub fn blocks_that_fit(&self, minutes: f64, spent_ms: u64, overhead_ms: u64) -> u32 {
+    /// The number of whole blocks that fit into what is left of `minutes`, from one to [`MOST_BLOCKS`].
+    pub fn blocks_that_fit(&self, minutes: f64, spent_ms: u64) -> u32 {
         let left = (minutes * 60_000.0 - spent_ms as f64).max(0.0);
-        ((left / self.block_ms(overhead_ms) as f64).floor() as u32).max(1)
+        ((left / self.block_ms() as f64).floor() as u32).clamp(1, MOST_BLOCKS)
     }
 
-    /// How long a block takes when each run costs `overhead_ms` beyond its phases.
-    pub fn block_ms(&self, overhead_ms: u64) -> u64 {
-        self.cells.iter().map(|cell| self.run_ms(cell, Stage::Block(1)) + overhead_ms).sum()
+    /// How long a block takes, in milliseconds.
+    pub fn block_ms(&self) -> u64 {
+        self.cells.iter().map(|cell| self.run_ms(cell, Stage::Block(1))).sum()
     }
 
-    /// How long the calibration takes.
-    pub fn calibration_total_ms(&self, overhead_ms: u64) -> u64 {
-        let run = |run: &PlannedRun| self.run_ms(&run.cell, Stage::Calibration) + overhead_ms;
-        self.calibration.iter().map(run).sum()
+    /// How long the calibration takes, in milliseconds.
+    pub fn calibration_total_ms(&self) -> u64 {
+        self.calibration.iter().map(|run| self.run_ms(&run.cell, Stage::Calibration)).sum()
     }
 
+    /// A run's phases, and what it costs beyond them.
     fn run_ms(&self, cell: &Cell, stage: Stage) -> u64 {
         let conditions = self.experiment.conditions(cell);
-        conditions.map_or(0, |conditions| {
+        let phases_ms = conditions.map_or(0, |conditions| {
             let window_ms = conditions.window_ms(stage);
             conditions.served_ms + conditions.warmup_ms + window_ms
-        })
+        });
+        phases_ms + self.overheads_ms.get(&cell.target).copied().unwrap_or(ASSUMED_OVERHEAD_MS)
+    }
+
+    /// Whether calibration finds a cell's rate; else it is given, or there is none.
+    pub fn is_calibrated(&self, cell: &Cell) -> bool {
+        let is_given = |conditions: Conditions| conditions.rate.is_some();
+        cell.load == Load::EqualRate && !self.experiment.conditions(cell).is_ok_and(is_given)
     }
 
     /// The equal rate of a group; `None` in a closed loop or before calibration.
@@ -204,8 +227,24 @@ impl Plan {
 pub struct Targets {
     /// Those that can run.
     pub present: BTreeMap<String, Target>,
-    /// Those that cannot, and why.
-    pub absent: BTreeMap<String, String>,
+    /// Those that cannot.
+    pub absent: BTreeMap<String, Absent>,
+}
+
+/// A target that cannot run here.
+#[derive(Clone, Debug)]
+pub struct Absent {
+    /// As it is described.
+    pub target: Target,
+    /// Why it cannot run.
+    pub why: String,
+}
+
+impl Targets {
+    /// Each of them, whether or not it can run here.
+    pub fn all(&self) -> impl Iterator<Item = &Target> {
+        self.present.values().chain(self.absent.values().map(|absent| &absent.target))
+    }
 }
 
 /// The subject that a candidate for the baseline names: a target with its first settings, or those that it names.
@@ -224,9 +263,10 @@ fn numbered(block: u32, order: &[&Cell]) -> Vec<PlannedRun> {
     order.iter().enumerate().map(run).collect()
 }
 
-fn all_cells(experiment: &Experiment, present: &BTreeMap<String, Target>) -> Result<Vec<Cell>, ConfigError> {
+/// Those of the absent targets, too.
+fn all_cells(experiment: &Experiment, targets: &Targets) -> Result<Vec<Cell>, ConfigError> {
     let mut cells = Vec::new();
-    for subject in subjects(experiment, present) {
+    for subject in subjects(experiment, targets) {
         for combination in experiment.combinations() {
             let cell = subject.cell(experiment, &combination)?;
             cells.extend(Some(cell).filter(|cell| subject.modes.contains(&cell.mode)));
@@ -262,12 +302,13 @@ impl Subject<'_> {
     }
 }
 
-/// The present targets in the experiment's order, each with each of its settings; the A/A target a second time right
-/// after itself.
-fn subjects<'a>(experiment: &Experiment, present: &'a BTreeMap<String, Target>) -> Vec<Subject<'a>> {
+/// The targets in the experiment's order, each with each of its settings; the A/A target a second time right after
+/// itself.
+fn subjects<'a>(experiment: &Experiment, targets: &'a Targets) -> Vec<Subject<'a>> {
     let mut subjects = Vec::new();
     for name in experiment.targets() {
-        let Some((target, found)) = present.get_key_value(&name) else { continue };
+        let Some(found) = targets.all().find(|target| target.name == name) else { continue };
+        let target = &found.name;
         for (index, settings) in
             experiment.settings_of(|key| found.settings().contains_key(key)).iter().enumerate()
         {
@@ -292,7 +333,7 @@ fn calibration_runs(experiment: &Experiment, cells: &[Cell]) -> Result<Vec<Plann
     let mut wanted = Vec::new();
     for cell in cells.iter().filter(|cell| cell.load == Load::EqualRate) {
         if experiment.conditions(cell)?.rate.is_none() {
-            let name = cell.name.trim_end_matches(AGAIN).to_owned();
+            let name = cell.subject().to_owned();
             wanted.push(Cell { name, load: Load::Saturated, ..cell.clone() });
         }
     }

@@ -149,7 +149,7 @@ impl Process {
     pub fn finish(&mut self, stop: Stop) -> io::Result<Exit> {
         let killed = !self.ends_by(Instant::now() + Duration::from_millis(stop.timeout_ms));
         let status = self.reap()?;
-        Ok(Exit { status: status.to_string(), success: status.success(), killed })
+        Ok(Exit { status: status.to_string(), code: status.code(), killed })
     }
 
     fn ends_by(&self, deadline: Instant) -> bool {
@@ -198,8 +198,8 @@ impl Drop for Process {
 pub struct Exit {
     /// In the system's words.
     pub status: String,
-    /// With code 0.
-    pub success: bool,
+    /// With which code; `None` when a signal ended it.
+    pub code: Option<i32>,
     /// It did not end when asked, and was killed.
     pub killed: bool,
 }
@@ -243,7 +243,7 @@ mod tests {
         let (_directory, mut process) = shell("echo out; echo err >&2; exit 3");
         assert_eq!(process.wait(LONG, &Interrupt::default()), Waited::Ended);
         let exit = process.finish(STOP).expect("ends");
-        assert_eq!((exit.success, exit.killed, exit.status.as_str()), (false, false, "exit status: 3"));
+        assert_eq!((exit.code, exit.killed, exit.status.as_str()), (Some(3), false, "exit status: 3"));
         assert_eq!((process.output().expect("output").trim(), process.last_words().as_str()), ("out", "err"));
     }
 

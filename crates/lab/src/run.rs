@@ -48,7 +48,7 @@ pub struct Observation {
     pub failure: Option<String>,
     /// The processes, in the order in which they were started.
     pub processes: Vec<ProcessReport>,
-    /// Connections that the origin has seen; `None` without a gateway or where the system does not tell.
+    /// Connections that the origin accepted while the load engine ran, by its own count; `None` without a gateway.
     pub upstream_connections: Option<u64>,
     /// The share of the run's cores that processes outside it used meanwhile; `None` where the system does not tell.
     #[serde(default)]
@@ -84,7 +84,7 @@ pub struct ProcessReport {
 /// A run as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
-    /// Version of this layout.
+    /// Version of this layout: [`Self::SCHEMA`].
     pub schema: u32,
     /// What was planned.
     #[serde(flatten)]
@@ -107,10 +107,13 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
+    /// The layout's version.
+    pub const SCHEMA: u32 = 1;
+
     /// Judges an observation.
     pub fn new(request: &Request<'_>, observation: Observation) -> Self {
         let mut record = Self {
-            schema: 1,
+            schema: Self::SCHEMA,
             run: request.run.clone(),
             rate: request.rate,
             served_ms: request.conditions.served_ms,

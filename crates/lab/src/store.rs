@@ -4,11 +4,12 @@ use crate::error::LabError;
 use crate::machine::Machine;
 use crate::plan::Plan;
 use crate::run::RunRecord;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
+use weir_load::result::SCHEMA as LOAD_SCHEMA;
 
 /// A results directory.
 #[derive(Clone, Debug)]
@@ -65,12 +66,23 @@ impl Store {
     }
 
     /// A run that is stored already.
+    ///
+    /// # Errors
+    /// As [`Self::runs`].
     pub fn run(&self, id: &str) -> Result<Option<RunRecord>, LabError> {
-        let path = self.directory.join(format!("runs/{id}.json"));
-        if path.exists() { read_json(&path).map(Some) } else { Ok(None) }
+        let path = self.run_path(id);
+        if path.exists() { read_run(&path).map(Some) } else { Ok(None) }
+    }
+
+    /// Where a run of such an id is stored.
+    pub(crate) fn run_path(&self, id: &str) -> PathBuf {
+        self.directory.join(format!("runs/{id}.json"))
     }
 
     /// All stored runs in the order of their names: calibration's after the blocks'.
+    ///
+    /// # Errors
+    /// Files that cannot be read, of another form or layout, or under another name than their run's.
     pub fn runs(&self) -> Result<Vec<RunRecord>, LabError> {
         let directory = self.directory.join("runs");
         let entries = fs::read_dir(&directory).map_err(LabError::file(&directory, "cannot be read"))?;
@@ -82,17 +94,24 @@ impl Store {
             }
         }
         paths.sort();
-        paths.iter().map(|path| read_json(path)).collect()
+        paths.iter().map(|path| read_run(path)).collect()
     }
 
     /// The plan.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or of another form or layout.
     pub fn plan(&self) -> Result<Plan, LabError> {
-        read_json(&self.directory.join("plan.json"))
+        let path = self.directory.join("plan.json");
+        let text = read(&path)?;
+        check_layout(&path, "schema", &parse(&path, &text)?, Plan::SCHEMA)?;
+        parse(&path, &text)
     }
 
     /// The machine that it was run on.
     pub fn machine(&self) -> Result<Machine, LabError> {
-        read_json(&self.directory.join("machine.json"))
+        let path = self.directory.join("machine.json");
+        parse(&path, &read(&path)?)
     }
 
     /// Keeps the files that a target was given, the first time that it runs in a mode.
@@ -116,9 +135,53 @@ impl Store {
     }
 }
 
-fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, LabError> {
-    let text = fs::read_to_string(path).map_err(LabError::file(path, "cannot be read"))?;
-    serde_json::from_str(&text)
+fn read_run(path: &Path) -> Result<RunRecord, LabError> {
+    let text = read(path)?;
+    check_layout(path, "schema", &parse(path, &text)?, RunRecord::SCHEMA)?;
+    let WithLoad { observation } = parse(path, &text)?;
+    if let Some(load) = observation.load {
+        check_layout(path, "observation.load.schema", &load, LOAD_SCHEMA)?;
+    }
+    let record: RunRecord = parse(path, &text)?;
+    let id = &record.run.id;
+    if path.file_stem().is_some_and(|name| name != id.as_str()) {
+        let message = format!("id: `{id}`: allowed is the file's own name");
+        return Err(LabError::Stored { path: path.to_owned(), message });
+    }
+    Ok(record)
+}
+
+/// What is read of a file before all else: in another layout the other fields may have any form.
+#[derive(Deserialize)]
+struct Layout {
+    schema: u32,
+}
+
+/// The same of the load engine's result in a run.
+#[derive(Deserialize)]
+struct WithLoad {
+    observation: WithLoadLayout,
+}
+
+#[derive(Deserialize)]
+struct WithLoadLayout {
+    load: Option<Layout>,
+}
+
+fn check_layout(path: &Path, key: &str, layout: &Layout, known: u32) -> Result<(), LabError> {
+    if layout.schema == known {
+        return Ok(());
+    }
+    let message = format!("{key}: layout {}, this program reads {known}", layout.schema);
+    Err(LabError::Stored { path: path.to_owned(), message })
+}
+
+fn read(path: &Path) -> Result<String, LabError> {
+    fs::read_to_string(path).map_err(LabError::file(path, "cannot be read"))
+}
+
+fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, LabError> {
+    serde_json::from_str(text)
         .map_err(|error| LabError::Stored { path: path.to_owned(), message: error.to_string() })
 }
 
@@ -186,5 +249,48 @@ mod tests {
         store.write("plan.json", "{\"schema\": 1").expect("is written");
         let error = store.plan().expect_err("is refused").to_string();
         assert!(error.contains("plan.json: not a result of this program"), "{error}");
+    }
+
+    /// A file of another layout was read by the names that both have, whatever they mean there.
+    #[test]
+    fn another_layout_is_refused_with_its_file() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let store = Store::create(directory.path()).expect("is made");
+        store.write("plan.json", "{\"schema\": 3, \"cells\": 7}").expect("is written");
+        let error = store.plan().expect_err("is refused").to_string();
+        assert!(
+            error
+                .ends_with("plan.json: not a result of this program: schema: layout 3, this program reads 1")
+        );
+
+        let good = record(Mode::H1H1, Load::EqualRate);
+        let name = format!("runs/{}.json", good.run.id);
+        let mut other = RunRecord { schema: 2, ..good.clone() };
+        store.write_run(&other).expect("is written");
+        let error = store.runs().expect_err("is refused").to_string();
+        assert!(
+            error.contains(&name) && error.ends_with("schema: layout 2, this program reads 1"),
+            "{error}"
+        );
+
+        other = good;
+        other.observation.load.as_mut().expect("a result").schema = 3;
+        store.write_run(&other).expect("is written");
+        for error in [store.runs().map(drop), store.run(&other.run.id).map(drop)] {
+            let error = error.expect_err("is refused").to_string();
+            let why = "observation.load.schema: layout 3, this program reads 2";
+            assert!(error.contains(&name) && error.ends_with(why), "{error}");
+        }
+    }
+
+    /// The copy of a run counted as one more block.
+    #[test]
+    fn a_run_under_another_name_is_refused() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let store = Store::create(directory.path()).expect("is made");
+        let record = record(Mode::H1H1, Load::EqualRate);
+        store.write_json("runs/copy.json", &record).expect("is written");
+        let error = store.runs().expect_err("is refused").to_string();
+        assert!(error.contains("runs/copy.json") && error.contains(&record.run.id), "{error}");
     }
 }

@@ -2,9 +2,8 @@
 
 use crate::comparison::Comparison;
 use crate::experiment::Load;
-use crate::metric::Metric;
 use crate::plan::{Group, Plan};
-use crate::stats::Weight;
+use crate::stats::{BLOCKS_FOR_INTERVAL, BLOCKS_FOR_VERDICT, Weight};
 use crate::summary::{CellSummary, FOREIGN_MUCH, Foreign, Summary};
 use crate::vary::Vary;
 use std::collections::BTreeSet;
@@ -16,6 +15,10 @@ pub const WIDTH: usize = 100;
 /// With more pairs than this the label would be a paragraph.
 const MOST_RATIOS: usize = 6;
 
+/// The first line of whatever comes from a quick run.
+pub(crate) const QUICK: &str =
+    "QUICK (--quick): a subset of the cells, fewer blocks and shorter windows than the experiment's own.";
+
 const LEGEND: &str = "
 equal, sat: CPU microseconds of the gateway for each, at the equal rate and at saturation.
 origin: the same of the test server. mean, p99: milliseconds, at the equal rate where there is one.
@@ -26,7 +29,7 @@ Rate, util (share of its core that the gateway used), RSS (MiB) and limit: at sa
 pub fn render(plan: &Plan, summary: &Summary) -> String {
     let mut text = String::new();
     if plan.experiment.quick {
-        text.push_str("QUICK: a subset of the cells, fewer blocks, shorter windows (--quick).\n");
+        wrap(&mut text, QUICK);
     }
     for label in labels(plan, summary) {
         wrap(&mut text, &label);
@@ -47,17 +50,7 @@ pub fn labels(plan: &Plan, summary: &Summary) -> Vec<String> {
     if let Some(note) = placement.and_then(|placement| placement.note.as_ref()) {
         labels.push(format!("CORES: {note}."));
     }
-    let blocks = plan.blocks.len();
-    labels.push(match summary.weight {
-        Weight::Verdict => format!("Verdict: {blocks} blocks."),
-        Weight::Indication => {
-            format!(
-            "Indication: {blocks} blocks, not adjusted for the number of comparisons. A verdict needs 10 or more \
-             (--blocks 12)."
-        )
-        }
-        Weight::None => format!("{blocks} blocks: no interval and no verdict below 5 (--blocks 12)."),
-    });
+    labels.push(weight(plan, summary));
     if let Foreign { median: Some(median), much, runs } = summary.foreign
         && much * 10 > runs
     {
@@ -74,9 +67,11 @@ pub fn labels(plan: &Plan, summary: &Summary) -> Vec<String> {
         summary.machine.network,
         sharing.map_or_else(String::new, |sharing| format!("; {sharing}")),
     ));
-    for load in plan.experiment.loads() {
-        labels.extend(Metric::CPU.into_iter().filter_map(|metric| noise_floor(summary, load, metric)));
-    }
+    // Sorted by load and metric.
+    let pairs: Vec<&Comparison> = summary.comparisons.iter().filter(|one| one.aa).collect();
+    let same =
+        |left: &&Comparison, right: &&Comparison| (left.load, left.metric) == (right.load, right.metric);
+    labels.extend(pairs.chunk_by(same).filter_map(noise_floor));
     match &plan.baseline {
         Some(_) => {}
         None => {
@@ -89,21 +84,46 @@ pub fn labels(plan: &Plan, summary: &Summary) -> Vec<String> {
     labels
 }
 
-fn noise_floor(summary: &Summary, load: Load, metric: Metric) -> Option<String> {
-    let wanted =
-        |comparison: &&Comparison| comparison.aa && comparison.load == load && comparison.metric == metric;
-    let title = metric.title();
-    let pairs: Vec<&Comparison> = summary.comparisons.iter().filter(wanted).collect();
-    let target = &pairs.first()?.baseline;
+/// How much the comparisons weigh, by the blocks that they rest on.
+fn weight(plan: &Plan, summary: &Summary) -> String {
+    let (valid, planned) = (summary.blocks(), plan.blocks.len());
+    let (least, most) = (*valid.start(), *valid.end());
+    let valid = if least == most { most.to_string() } else { format!("{least} to {most}") };
+    let blocks = format!("{valid} valid of {planned} planned blocks");
+    // Where enough were planned, more of them are not what is missing.
+    let more = if planned < BLOCKS_FOR_VERDICT { " (--blocks 12)" } else { "" };
+    match summary.weight {
+        Weight::Verdict if (least as usize) < BLOCKS_FOR_VERDICT => {
+            format!("Verdict: {blocks}; what rests on fewer than {BLOCKS_FOR_VERDICT} says so.")
+        }
+        Weight::Verdict => format!("Verdict: {blocks}."),
+        Weight::Indication => format!(
+            "Indication: {blocks}, not adjusted for the number of comparisons. A verdict needs {BLOCKS_FOR_VERDICT} or \
+             more{more}."
+        ),
+        Weight::None => format!("{blocks}: no interval and no verdict below {BLOCKS_FOR_INTERVAL}{more}."),
+    }
+}
+
+/// What the A/A pairs of one metric and load show.
+fn noise_floor(pairs: &[&Comparison]) -> Option<String> {
+    let Comparison { metric, load, baseline, .. } = pairs.first()?;
     let ratios: Vec<String> =
         pairs.iter().map(|pair| format!("{} {}", pair.mode, pair.ratio_text())).collect();
     let each = match ratios.len() {
         few if few <= MOST_RATIOS => format!("; {}", ratios.join(", ")),
         many => format!(" over {many} pairs"),
     };
-    let what = format!("A/A, {target} against itself, {title}, {load}");
-    let floor = pairs.iter().filter_map(|pair| pair.reach()).reduce(f64::max)?;
-    Some(format!("Noise floor ({what}): {:.1} %{each}.", floor.exp_m1() * 100.0))
+    let known: Vec<f64> = pairs.iter().filter_map(|pair| pair.reach()).collect();
+    let floor = match known.iter().copied().reduce(f64::max) {
+        Some(floor) => format!("{:.1} %", floor.exp_m1() * 100.0),
+        None => "not known".into(),
+    };
+    let missing = match pairs.len() - known.len() {
+        0 => String::new(),
+        some => format!(" Nothing is called different where it has no value: {some} of {}.", pairs.len()),
+    };
+    Some(format!("Noise floor (A/A, {baseline} against itself, {metric}, {load}): {floor}{each}.{missing}"))
 }
 
 /// The groups of a plan without their load, in the experiment's order of modes.
@@ -279,14 +299,21 @@ fn cut(text: &str, width: usize) -> &str {
 /// Breaks a line at spaces; what follows is indented.
 pub(crate) fn wrap(text: &mut String, line: &str) {
     let indent = line.len() - line.trim_start().len();
-    let mut width = indent;
-    text.push_str(&" ".repeat(indent));
-    for (index, word) in line.split_whitespace().enumerate() {
+    flow(text, line, indent, indent + 4);
+}
+
+/// Appends words as lines that fit, the first of them with an indent of its own; a word that does not fit has a line to
+/// itself.
+pub(crate) fn flow(text: &mut String, words: &str, first: usize, further: usize) {
+    let mut width = first;
+    for (index, word) in words.split_whitespace().enumerate() {
         let length = word.chars().count();
-        if index > 0 && width + 1 + length > WIDTH {
-            let _ = write!(text, "\n{}", " ".repeat(indent + 4));
-            width = indent + 4;
-        } else if index > 0 {
+        if index == 0 {
+            text.push_str(&" ".repeat(first));
+        } else if width + 1 + length > WIDTH {
+            let _ = write!(text, "\n{}", " ".repeat(further));
+            width = further;
+        } else {
             text.push(' ');
             width += 1;
         }

@@ -1,6 +1,7 @@
-//! Made-up results for the tests of this crate.
+//! Made-up results, programs and guards for the tests of this crate.
 
 use crate::experiment::{Case, Experiment, Load, Mode, Side};
+use crate::guard::Guard;
 use crate::options::RunOptions;
 use crate::plan::{Cell, PlannedRun, Stage};
 use crate::run::{Executor, Observation, ProcessReport, Request, RunRecord};
@@ -9,6 +10,8 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use weir_load::result::{
     Asked, Cost, EngineCost, Handshakes, Latency, LoadResult, Negotiated, Pacer, Role, SCHEMA, ServerCost,
 };
@@ -274,4 +277,29 @@ pub(crate) fn targets(directory: &std::path::Path) -> crate::plan::Targets {
     }
     let values = crate::template::Values::default().with("listen_port", 1);
     crate::target::find(&experiment().targets(), directory, &values).expect("are read")
+}
+
+/// A program that is a shell script. Another process writes it: a file that this one has open for writing, or a child that
+/// another test is just starting, cannot be started.
+pub(crate) fn program(directory: &Path, script: &str) -> PathBuf {
+    let path = directory.join("program");
+    let write = "printf '#!/bin/sh\n%s\n' \"$1\" >\"$0\" && chmod +x \"$0\"";
+    let written = Command::new("sh").args(["-c", write]).arg(&path).arg(script).status();
+    assert!(written.expect("runs").success());
+    path
+}
+
+/// A guard that is told and does nothing.
+pub(crate) fn no_guard() -> Guard {
+    Guard::start(Path::new("true")).expect("starts")
+}
+
+/// What a guard is told by `work`.
+pub(crate) fn told_to_guard(work: impl FnOnce(&mut Guard)) -> String {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut guard = Guard::start(&program(directory.path(), "exec cat >\"$0.told\"")).expect("starts");
+    work(&mut guard);
+    // It has written all when it has ended.
+    drop(guard);
+    std::fs::read_to_string(directory.path().join("program.told")).expect("is written")
 }

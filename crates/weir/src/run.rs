@@ -4,6 +4,7 @@ use crate::{Failure, Outcome};
 use clap::Args;
 use std::path::PathBuf;
 use weir_lab::{LabError, RunOptions};
+use weir_reactor::limits;
 
 /// Run an experiment: fresh processes for each run, statistics over blocks, one report.
 #[derive(Args, Debug)]
@@ -70,6 +71,8 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         strict: args.strict,
         ..args.experiment.options()?
     };
+    // Of what it starts: a rival that runs out of files where Weir raises its own limit would be no fair one.
+    limits::raise_open_files().map_err(Failure::run)?;
     let outcome = weir_lab::run(&options).map_err(|error| failure(&error))?;
     print!("{}", outcome.text);
     match outcome.exit_code() {

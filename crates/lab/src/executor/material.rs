@@ -4,6 +4,7 @@ use crate::error::LabError;
 use crate::experiment::{CertificateKind, Tls, echo};
 use crate::hash;
 use crate::net::{GATEWAY_ADDRESS, LOOPBACK_ADDRESS, ORIGIN_ADDRESS};
+use crate::target::Scale;
 use crate::template::Values;
 use std::fs;
 use std::io::Write;
@@ -45,20 +46,12 @@ pub(super) fn values(weir: &Path, tls: &Tls) -> Values {
 
 /// Values of every name, for reading the targets' descriptions and templates before anything runs.
 pub(crate) fn sample_values(weir: &Path, tls: &Tls) -> Values {
-    let names = [
-        "dir",
-        "listen_port",
-        "upstream_port",
-        "cert",
-        "key",
-        "identity",
-        "ca",
-        "cores",
-        "workers",
-        "connections",
-    ];
-    let values =
-        values(weir, tls).with("listen_address", LOOPBACK_ADDRESS).with("upstream_address", LOOPBACK_ADDRESS);
+    let names = ["dir", "listen_port", "upstream_port", "cert", "key", "identity", "ca"];
+    let scale = Scale { connections: 64, bytes: 1000, cores: &[0] };
+    let values = scale
+        .values(values(weir, tls))
+        .with("listen_address", LOOPBACK_ADDRESS)
+        .with("upstream_address", LOOPBACK_ADDRESS);
     names.into_iter().fold(values, |values, name| values.with(name, "0"))
 }
 

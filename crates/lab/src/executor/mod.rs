@@ -1,22 +1,24 @@
 //! Runs with real processes: origin, target and load engine, fresh for each.
 
+mod counts;
 mod material;
 mod running;
 mod words;
 
 pub(crate) use material::{issue_certificate, sample_values};
 
+use crate::cell::file_name;
 use crate::error::{ConfigError, LabError};
 use crate::experiment::{Conditions, Experiment};
 use crate::guard::Guard;
 use crate::interrupt::Interrupt;
 use crate::net::{Net, RelayPlace};
-use crate::network::{connections_to, free_ports};
-use crate::placement::{Placement, list};
+use crate::network::{first_look, free_ports};
+use crate::placement::Placement;
 use crate::plan::{Cell, Targets};
 use crate::run::{Executor, Observation, Request};
 use crate::store::Store;
-use crate::target::{Prepared, Stop, StopSignal, Target, run_check};
+use crate::target::{Accepted, Prepared, Scale, Stop, StopSignal, Target, run_check};
 use crate::template::Values;
 use running::{Running, Task};
 use std::collections::BTreeMap;
@@ -27,9 +29,6 @@ use words::Places;
 
 /// How long the load engine may take beyond its phases and the time-out of a request before it is given up.
 const LOAD_GRACE: Duration = Duration::from_secs(5);
-
-/// How often other ports are looked for where connections of somebody else still stand.
-const MOST_TRIES: u32 = 50;
 
 /// How our own processes are ended.
 const STOP: Stop = Stop { signal: StopSignal::Term, timeout_ms: 2000 };
@@ -47,8 +46,8 @@ pub(crate) struct ProcessExecutor {
     /// Of what runs draw at random.
     seed: u64,
     next_port: u16,
-    /// What the targets' own checks said of their configurations.
-    checked: BTreeMap<String, Result<(), String>>,
+    /// What the targets' own checks said of their configurations, by [`configuration`].
+    checked: BTreeMap<String, Accepted>,
 }
 
 impl ProcessExecutor {
@@ -61,16 +60,17 @@ impl ProcessExecutor {
         allowed: Vec<usize>,
         interrupt: Interrupt,
     ) -> Result<Self, LabError> {
-        let absolute = words::absolute(store.directory())?;
+        let directory = store.directory();
+        // Processes run elsewhere.
+        let absolute = fs::canonicalize(directory).map_err(LabError::file(directory, "cannot be found"))?;
         let (work, tls) = (absolute.join("work"), absolute.join("tls"));
         let shared = work.join("shared");
         for path in [&work, &tls, &shared] {
             fs::create_dir_all(path).map_err(LabError::file(path, "cannot be made"))?;
         }
         issue_certificate(&experiment.any_conditions()?.tls, &tls)?;
-        let guard = Guard::start(&weir)
-            .map_err(|source| LabError::System { action: "starting the guard of its processes", source })?;
-        let next_port = std::process::id() as u16;
+        let guard = Guard::start(&weir)?;
+        let next_port = first_look();
         let places = Places { weir, tls, shared };
         let checked = BTreeMap::new();
         Ok(Self {
@@ -92,19 +92,12 @@ impl ProcessExecutor {
         let _ = fs::remove_dir_all(&self.work);
     }
 
-    fn ports(&mut self) -> Result<(u16, u16), LabError> {
-        let mut tries = 0;
-        loop {
-            let ports = free_ports(2, self.next_port)
-                .map_err(|source| LabError::System { action: "looking for free ports", source })?;
-            // Not the same ports again at once: a connection of the last run may still be in TIME_WAIT.
-            self.next_port = self.next_port.wrapping_add(13);
-            tries += 1;
-            // Nor those of another lab's run, whose connections would be counted as this one's.
-            if tries == MOST_TRIES || connections_to(ports[0]).is_none_or(|others| others == 0) {
-                return Ok((ports[0], ports[1]));
-            }
-        }
+    fn ports(&mut self) -> Result<[u16; 3], LabError> {
+        let ports = free_ports(self.next_port)
+            .map_err(|source| LabError::System { action: "looking for free ports", source })?;
+        // Not the same ports again at once: a connection of the last run may still be in TIME_WAIT.
+        self.next_port = self.next_port.wrapping_add(13);
+        Ok(ports)
     }
 
     /// The files of a run are written, and its target's settings kept.
@@ -122,18 +115,26 @@ impl ProcessExecutor {
             fs::write(&path, text).map_err(LabError::file(path, "cannot be written"))?;
             settings.push_str(&format!("\n# ---- {name} ----\n{text}"));
         }
-        let name = cell.name.trim_end_matches(crate::experiment::AGAIN);
-        self.store.keep_settings(&format!("{name}.{}.txt", cell.mode), &settings)?;
+        self.store.keep_settings(&format!("{}.txt", configuration(cell)), &settings)?;
         Ok(Some(prepared))
     }
 
-    /// The target's own check, once for each of its configurations that differ.
-    fn check(&mut self, cell: &Cell, prepared: &Prepared, work: &Path) -> Result<(), String> {
+    /// The target's own check, once for each of its configurations that differ; one that came to no judgement is made
+    /// again. It is made where the target will listen, since a check may bind.
+    fn check(&mut self, cell: &Cell, prepared: &Prepared, net: &Net, work: &Path) -> Accepted {
         let Some(command) = &prepared.check else { return Ok(()) };
-        let group = crate::plan::Group { connections: 0, bytes: 0, ..cell.group() };
-        let key = format!("{} {:?}", cell.name, group);
-        let checked = self.checked.entry(key).or_insert_with(|| run_check(command, work));
-        checked.clone().map_err(|words| format!("target: its own check refuses its configuration: {words}"))
+        let configuration = configuration(cell);
+        let accepted = match self.checked.get(&configuration) {
+            Some(accepted) => accepted.clone(),
+            None => {
+                let command = [net.gateway_prefix(), command.clone()].concat();
+                let accepted = run_check(&command, work, &self.interrupt, &mut self.guard)
+                    .map_err(|why| format!("target: its own check: {why}"))?;
+                self.checked.insert(configuration, accepted.clone());
+                accepted
+            }
+        };
+        accepted.map_err(|words| format!("target: its own check refuses its configuration: {words}"))
     }
 
     /// The network of a run. A relay in it shares the core of the load engine, never the gateway's.
@@ -151,9 +152,12 @@ impl ProcessExecutor {
         conditions: &Conditions,
         net: &Net,
         work: &Path,
-        [origin_port, target_port]: [u16; 2],
+        (origin_port, target_port): (u16, u16),
     ) -> Values {
-        material::values(&self.places.weir, &conditions.tls)
+        let cores = &conditions.cores.gateway;
+        let scale = Scale { connections: conditions.connections, bytes: conditions.bytes, cores };
+        scale
+            .values(material::values(&self.places.weir, &conditions.tls))
             .with("dir", work.display())
             .with("listen_address", net.gateway_address())
             .with("listen_port", target_port)
@@ -163,9 +167,6 @@ impl ProcessExecutor {
             .with("key", self.places.tls_file("key.pem"))
             .with("identity", self.places.tls_file("identity.pem"))
             .with("ca", self.places.tls_file("ca.pem"))
-            .with("cores", list(&conditions.cores.gateway))
-            .with("workers", conditions.cores.gateway.len())
-            .with("connections", conditions.connections)
     }
 }
 
@@ -181,25 +182,25 @@ impl Executor for ProcessExecutor {
         let work = self.work.join(&request.run.id);
         let _ = fs::remove_dir_all(&work);
         fs::create_dir_all(&work).map_err(LabError::file(&work, "cannot be made"))?;
-        let (origin_port, target_port) = self.ports()?;
+        let [origin_port, target_port, counts_port] = self.ports()?;
         let net = match self.network(&request) {
             Ok(net) => net,
             Err(error) => {
                 return Ok(Observation { failure: Some(error.to_string()), ..Observation::default() });
             }
         };
-        let values = self.values(&request.conditions, &net, &work, [origin_port, target_port]);
+        let values = self.values(&request.conditions, &net, &work, (origin_port, target_port));
         let chosen = chosen(&request.conditions, &target);
         let values = target.with_settings(&values, &chosen)?;
         let gc_log = target.gc_log(&values)?;
         let prepared = self.prepare(&target, cell, &values, &work)?;
-        let refused = prepared.as_ref().and_then(|prepared| self.check(cell, prepared, &work).err());
+        let refused = prepared.as_ref().and_then(|prepared| self.check(cell, prepared, &net, &work).err());
         let mut running = Running::new(&work, &self.interrupt, &mut self.guard);
         let mut observation = Observation { failure: refused, ..Observation::default() };
         if observation.failure.is_none() {
             let (places, request, prepared) = (&self.places, &request, prepared.as_ref());
             let (net, gc_log) = (&net, gc_log.as_ref());
-            let task = Task { places, request, prepared, gc_log, net, origin_port, target_port };
+            let task = Task { places, request, prepared, gc_log, net, origin_port, target_port, counts_port };
             observation.failure = running.measure(&task, &mut observation).err();
         }
         running.stop(&target, &mut observation);
@@ -214,6 +215,18 @@ impl Executor for ProcessExecutor {
         let _ = fs::remove_dir_all(&work);
         Ok(observation)
     }
+}
+
+/// The tables of an experiment, beside the number of connections, that [`ProcessExecutor::values`] hands to a target.
+const TOLD: [&str; 3] = ["tls.", "cores.", "net."];
+
+/// Names what a target is told: two cells with the same name differ in nothing that it could be configured by.
+fn configuration(cell: &Cell) -> String {
+    let mut name = format!("{}.{}.c{}", cell.subject(), cell.mode, cell.connections);
+    for (key, level) in cell.conditions().filter(|(key, _)| TOLD.iter().any(|table| key.starts_with(table))) {
+        name.push_str(&format!(".{key}={}", file_name(level)));
+    }
+    name
 }
 
 /// The settings that the experiment gives this target.
@@ -236,4 +249,30 @@ pub(crate) fn allowed_cores() -> Result<Vec<usize>, LabError> {
         return Err(ConfigError::new("cores", "the system allows none").into());
     }
     Ok(cores)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::{Level, Load, Mode};
+    use crate::testing::record;
+
+    /// The pool of a target is as large as the number of connections: what it was given with 8 is not shown for 1000.
+    #[test]
+    fn cells_whose_target_is_told_something_else_have_settings_of_their_own() {
+        let cell = record(Mode::H1H1c, Load::Saturated).run.cell;
+        let name = |change: &dyn Fn(&mut Cell)| {
+            let mut cell = cell.clone();
+            change(&mut cell);
+            configuration(&cell)
+        };
+        let with = |key: &str, level: &str| {
+            name(&|cell| drop(cell.factors.insert(key.to_owned(), Level::new(level))))
+        };
+        assert_eq!(configuration(&cell), "fast.h1-h1c.c8");
+        assert_eq!(name(&|cell| cell.connections = 1000), "fast.h1-h1c.c1000");
+        assert_eq!(with("tls.version", "1.2"), "fast.h1-h1c.c8.tls.version=1.2");
+        assert_eq!(with("delay_ms", "30"), configuration(&cell), "the origin alone is told");
+        assert_eq!(name(&|cell| cell.load = Load::EqualRate), configuration(&cell));
+    }
 }

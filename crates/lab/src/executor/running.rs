@@ -1,14 +1,13 @@
 //! The processes of one run, from the first one's start to the last one's end.
 
 use super::words::Places;
-use super::{LOAD_GRACE, STOP};
-use crate::busy::{Meter, groups};
+use super::{LOAD_GRACE, STOP, counts};
+use crate::busy::Meter;
 use crate::experiment::{Conditions, CoreSets};
 use crate::gc;
 use crate::guard::Guard;
 use crate::interrupt::Interrupt;
 use crate::net::{Net, Place};
-use crate::network::connections_to;
 use crate::process::{Process, Waited};
 use crate::run::{Observation, ProcessReport, Request};
 use crate::target::{Prepared, Target};
@@ -30,6 +29,8 @@ pub(super) struct Task<'a> {
     pub(super) net: &'a Net,
     pub(super) origin_port: u16,
     pub(super) target_port: u16,
+    /// Where the origin tells what it has counted.
+    pub(super) counts_port: u16,
 }
 
 /// The processes of one run.
@@ -56,11 +57,12 @@ impl<'a> Running<'a> {
 
     /// The phases of a run. The text of an error is the reason why the run is invalid.
     pub(super) fn measure(&mut self, task: &Task<'_>, observation: &mut Observation) -> Result<(), String> {
-        let Task { places, request, prepared, net, origin_port, target_port, .. } = *task;
+        let Task { places, request, prepared, net, origin_port, target_port, counts_port, .. } = *task;
         let conditions = &request.conditions;
         let cores = &conditions.cores;
         let origin = format!("{}:{origin_port}", net.origin_address());
-        let command = [net.origin_prefix(), places.origin(conditions, &origin)].concat();
+        let counts = format!("{}:{counts_port}", net.origin_address());
+        let command = [net.origin_prefix(), places.origin(conditions, &origin, &counts)].concat();
         self.start("origin", command, &cores.origin)?;
         if let Some(prepared) = prepared {
             let command = [net.gateway_prefix(), prepared.command.clone()].concat();
@@ -87,18 +89,14 @@ impl<'a> Running<'a> {
         let roles = [("target", Role::Gateway), ("origin", Role::Origin)];
         let pids: Vec<(Role, u32)> =
             roles.into_iter().filter_map(|(part, role)| Some((role, pid(part)?))).collect();
+        let accepted = || self.accepted(net, &counts);
+        let accepted_before = prepared.is_some().then(accepted).transpose()?;
         let used = used_cores(cores);
-        let meter = Meter::begin(&used, &pids.iter().map(|(_, pid)| *pid).collect::<Vec<_>>());
+        let meter = Meter::begin(&used, &self.groups(net));
         let command = places.load(request, &authority, &pids).map_err(|error| error.to_string())?;
         let command = [net.load_prefix(), command].concat();
         let result = self.load("load", command, conditions, request.warmup_ms + request.window_ms)?;
-        let groups = groups(self.parts.iter().map(|part| &part.process));
-        observation.foreign_cpu = meter.and_then(|meter| meter.foreign_share(&used, &groups));
-        // Before the servers are stopped, and after the window: reading the table costs the machine something.
-        if prepared.is_some() {
-            let seen = net.inside(Place::Origin, || connections_to(origin_port));
-            observation.upstream_connections = seen.map_err(|error| error.to_string())?;
-        }
+        observation.foreign_cpu = meter.and_then(|meter| meter.foreign_share(&used, &self.groups(net)));
         match self.collected(task, &result) {
             Ok(collected) => observation.gc = collected,
             Err(why) => observation.notes.push(why),
@@ -111,7 +109,24 @@ impl<'a> Running<'a> {
                 return Err(format!("{role}: it ended by itself: {}", last_line(&part.process.last_words())));
             }
         }
+        if let Some(before) = accepted_before {
+            // Less the look itself. Connections of ready checks and of what was served before came before.
+            let opened = self.accepted(net, &counts)?.saturating_sub(before + 1);
+            observation.upstream_connections = Some(opened);
+        }
         Ok(())
+    }
+
+    /// How many connections the origin has accepted so far.
+    fn accepted(&self, net: &Net, counts: &str) -> Result<u64, String> {
+        net.inside(Place::Origin, || counts::accepted(counts))
+            .map_err(|error| error.to_string())?
+            .map_err(|error| format!("origin: its counts cannot be read: {error}"))
+    }
+
+    /// The groups whose work is the run's own: those of its processes, and of the network's relay.
+    fn groups(&self, net: &Net) -> Vec<u32> {
+        self.parts.iter().map(|part| part.process.pid()).chain(net.relay_pid()).collect()
     }
 
     /// What a JVM's collector did in the window, and what it leaves in memory.
@@ -220,4 +235,23 @@ fn last_line(words: &str) -> &str {
 fn used_cores(cores: &CoreSets) -> Vec<usize> {
     let CoreSets { gateway, origin, load } = cores;
     gateway.iter().chain(origin).chain(load).copied().collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{no_guard, program};
+
+    /// The delay relay works for the run: counted as somebody else's, it made every saturated run one on shared cores.
+    #[test]
+    fn the_relays_work_is_the_runs_own() {
+        let work = tempfile::tempdir().expect("a directory");
+        let relay = program(work.path(), "read settings; echo ready; cat");
+        let net = Net::with_relay(&relay).expect("a relay");
+        let (interrupt, mut guard) = (Interrupt::default(), no_guard());
+        let mut running = Running::new(work.path(), &interrupt, &mut guard);
+        running.start("origin", ["sleep", "1000"].map(str::to_owned).to_vec(), &[0]).expect("starts");
+        let relay = net.relay_pid().expect("there is one");
+        assert_eq!(running.groups(&net), [running.parts[0].process.pid(), relay]);
+    }
 }

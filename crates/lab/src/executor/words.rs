@@ -2,11 +2,11 @@
 
 use super::material;
 use crate::error::{ConfigError, LabError};
-use crate::experiment::{Conditions, Framing, Load, RequestKind, Side};
+use crate::experiment::{Conditions, Framing, Load, RequestKind, Side, Tls};
 use crate::placement::list;
 use crate::plan::Stage;
 use crate::run::Request;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use weir_load::result::Role;
 
 /// Where the programs and files of an experiment are.
@@ -25,14 +25,18 @@ impl Places {
         self.tls.join(name).display().to_string()
     }
 
-    /// The test server's words; the conditions' cores are those that there are.
-    pub(super) fn origin(&self, conditions: &Conditions, authority: &str) -> Vec<String> {
+    /// The test server's words; the conditions' cores are those that there are. At `counts` it tells what it has counted:
+    /// bound first, so that it is there when the other is.
+    pub(super) fn origin(&self, conditions: &Conditions, authority: &str, counts: &str) -> Vec<String> {
         let side = conditions.mode.origin();
         let mut command = self.weir("origin");
+        command.extend(["--listen".into(), format!("http://{counts}")]);
         command.extend(["--listen".into(), format!("{}://{authority}", side.scheme())]);
         if side == Side::H1 {
             let files = ["--cert", "cert.pem", "--key", "key.pem"];
             command.extend(files.chunks(2).flat_map(|pair| [pair[0].to_owned(), self.tls_file(pair[1])]));
+            // Whatever the target offers: nothing else is accepted.
+            command.extend(negotiated(&conditions.tls).map(str::to_owned));
         }
         let cores = &conditions.cores.origin;
         command.extend(["--workers".into(), cores.len().to_string(), "--cores".into(), list(cores)]);
@@ -106,7 +110,11 @@ impl Places {
             if conditions.load.get("insecure").and_then(toml::Value::as_bool) != Some(true) {
                 add(&["--cacert", &self.tls_file("ca.pem")]);
             }
-            add(&["--tls", tls.version.name(), "--suite", tls.suite.name(), "--group", tls.group.name()]);
+            add(&negotiated(tls));
+            // In TLS 1.2 a scheme names no curve, and servers choose among several by an order of their own.
+            if !conditions.load.contains_key("signature") {
+                add(&["--signature", tls.certificate.signature()]);
+            }
         }
         Ok(command)
     }
@@ -114,6 +122,11 @@ impl Places {
     fn weir(&self, subcommand: &str) -> Vec<String> {
         vec![self.weir.display().to_string(), subcommand.to_owned()]
     }
+}
+
+/// The flags by which either end negotiates that and nothing else.
+fn negotiated(tls: &Tls) -> [&str; 6] {
+    ["--tls", tls.version.name(), "--suite", tls.suite.name(), "--group", tls.group.name()]
 }
 
 struct Phases {
@@ -124,11 +137,6 @@ struct Phases {
 fn flags(conditions: &Conditions, load: Load, stage: Stage) -> Result<Vec<String>, LabError> {
     let words = conditions.load_words().map_err(ConfigError::from)?;
     Ok(words.of(load, stage))
-}
-
-/// The experiment's own path of a file: absolute, since processes run elsewhere.
-pub(super) fn absolute(path: &Path) -> Result<PathBuf, LabError> {
-    std::fs::canonicalize(path).map_err(LabError::file(path, "cannot be found"))
 }
 
 #[cfg(test)]
@@ -177,11 +185,35 @@ mod tests {
         assert_ne!(arrivals, open);
     }
 
+    /// A target that cannot be told what to negotiate with its upstream is held to it by the test server.
+    #[test]
+    fn the_test_server_accepts_what_is_asked_for_and_no_more() {
+        let origin = |mode: Mode| {
+            let mut experiment = experiment();
+            experiment.set_factor("mode", vec![mode.to_string().into()]);
+            experiment.set_constant("tls.suite", "chacha20-poly1305-sha256".into());
+            let conditions = experiment.conditions(&record(mode, Load::Saturated).run.cell);
+            let (_shared, places) = places();
+            places.origin(&conditions.expect("is a cell of it"), "127.0.0.1:1", "127.0.0.1:2").join(" ")
+        };
+        let cores = "--workers 1 --cores 1";
+        let clear = format!("weir origin --listen http://127.0.0.1:2 --listen http://127.0.0.1:1 {cores}");
+        assert_eq!(origin(Mode::H1H1c), clear);
+        let parameters = "--tls 1.3 --suite chacha20-poly1305-sha256 --group x25519";
+        let tls =
+            format!("--listen https://127.0.0.1:1 --cert /tls/cert.pem --key /tls/key.pem {parameters}");
+        assert_eq!(origin(Mode::H1cH1), format!("weir origin --listen http://127.0.0.1:2 {tls} {cores}"));
+    }
+
     #[test]
     fn the_labs_authority_is_believed_unless_anyone_is() {
         let verified = load_command(Mode::H1H1c, Load::Saturated, |_| {});
         let words = "--cacert /tls/ca.pem --tls 1.3 --suite aes128-gcm-sha256 --group x25519";
         assert!(verified.contains(words), "{verified}");
+        // Servers on OpenSSL signed with the client's first scheme of TLS 1.2, and the run was not what was asked for.
+        assert!(verified.contains(" --signature ecdsa-p256-sha256 "), "{verified}");
+        let own = load_command(Mode::H1H1c, Load::Saturated, |one| flag(one, "signature", "ed25519"));
+        assert!(own.contains(" --signature=ed25519") && !own.contains("ecdsa"), "{own}");
         let insecure = load_command(Mode::H1H1c, Load::Saturated, |one| flag(one, "insecure", true));
         assert!(insecure.ends_with(" --insecure") && !insecure.contains("--cacert"), "{insecure}");
     }

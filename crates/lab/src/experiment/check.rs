@@ -5,6 +5,7 @@ use super::load_table::{self, Wrong};
 use super::{AGAIN, Case, Claim, Conditions, Experiment, Level, Load, Mode, Selector, Side, Stop};
 use crate::error::ConfigError;
 use crate::metric::Metric;
+use crate::stats::MOST_BLOCKS;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use toml::{Table, Value};
@@ -13,7 +14,7 @@ use toml::{Table, Value};
 const MOST_COMBINATIONS: usize = 20_000;
 
 /// Makes an error about a key, wherever it stands.
-pub(super) trait Blame: Fn(&str, String) -> ConfigError {}
+pub(crate) trait Blame: Fn(&str, String) -> ConfigError {}
 impl<F: Fn(&str, String) -> ConfigError> Blame for F {}
 
 /// What claims and comparisons name.
@@ -71,9 +72,7 @@ fn check_names(experiment: &Experiment, wrong: &impl Blame) -> Result<(), Config
     }
     let unknown =
         |name: &str| format!("`{name}` is not among the targets: allowed are {}", targets.join(", "));
-    // A baseline may name one setting of a target, as the results do.
-    let is_known = |name: &str| targets.iter().any(|target| name.split('+').next() == Some(target));
-    if let Some(name) = experiment.baseline.iter().find(|name| !is_known(name)) {
+    if let Some(name) = experiment.baseline.iter().find(|name| !experiment.has_target(name)) {
         return Err(wrong("baseline", unknown(name)));
     }
     match experiment.aa.as_ref().filter(|name| !targets.contains(name)) {
@@ -88,7 +87,7 @@ fn check_numbers(experiment: &Experiment, wrong: &impl Blame) -> Result<(), Conf
     in_range("rate_share", rate_share, 0.01..=0.95, wrong)?;
     in_range("margin", margin, 0.001..=0.5, wrong)?;
     match stop {
-        Stop::Blocks(blocks) => in_range("blocks", blocks, 1..=10_000, wrong),
+        Stop::Blocks(blocks) => in_range("blocks", blocks, 1..=MOST_BLOCKS, wrong),
         Stop::Minutes(minutes) if minutes > 0.0 && minutes <= 10_000.0 => Ok(()),
         Stop::Minutes(minutes) => {
             Err(wrong("minutes", format!("{minutes}: allowed is more than 0, up to 10000")))
@@ -110,8 +109,8 @@ fn check_numbers(experiment: &Experiment, wrong: &impl Blame) -> Result<(), Conf
                 ));
             }
             in_range("precision.width", rule.width, 0.001..=1.0, wrong)?;
-            in_range("precision.least", rule.least, 5..=10_000, wrong)?;
-            in_range("precision.most", rule.most, rule.least..=10_000, wrong)
+            in_range("precision.least", rule.least, 5..=MOST_BLOCKS, wrong)?;
+            in_range("precision.most", rule.most, rule.least..=MOST_BLOCKS, wrong)
         }
     }
 }
@@ -235,6 +234,11 @@ fn check_claim(experiment: &Experiment, claim: &Claim, wrong: &impl Blame) -> Re
         return Err(wrong(&place, message.into()));
     }
     check_selector(experiment, &claim.cell, &format!("{place}.cell"), wrong)?;
+    if claim.metric == Some(Metric::ErrorRatio) && claim.against.is_some() {
+        let message =
+            "`error_ratio` is 0 in a good cell, and has no ratio: allowed is a claim without `against`";
+        return Err(wrong(&format!("{place}.against"), message.into()));
+    }
     match &claim.against {
         Some(against) if against.is_empty() => {
             Err(wrong(&format!("{place}.against"), "empty: at least one level is needed".into()))

@@ -2,7 +2,7 @@
 
 use super::check::{self, Blame};
 use super::factor::{self, canonical};
-use super::{Claim, Compare, Experiment, Level, Precision, Stop, load_table};
+use super::{Claim, Compare, Experiment, Factor, Level, Precision, Stop, load_table};
 use crate::error::ConfigError;
 use crate::options::RunOptions;
 use serde::{Deserialize, Serialize};
@@ -113,19 +113,9 @@ fn default_margin() -> f64 {
 pub(super) fn parse(file: &Path, text: &str, options: &RunOptions) -> Result<Experiment, ConfigError> {
     let source = file.display();
     let of_file: Document = toml::from_str(text).map_err(|error| ConfigError::toml(&source, text, &error))?;
-    let document = if options.set.is_empty() { of_file.clone() } else { with_settings(text, options)? };
-    let wrong = |key: &str, message: String| {
-        let names = |name: &str| name == key || factor::alias(key) == Some(name);
-        match options.set.iter().rev().find(|(set, _)| names(canonical(set))) {
-            Some((set, value)) => ConfigError::new(format!("--set {set}={value}"), message),
-            None => {
-                let alias = factor::alias(key).unwrap_or(key);
-                let places = ["factors.", "constants.", ""].into_iter();
-                let places = places.flat_map(|place| [key, alias].map(|key| format!("{place}{key}")));
-                ConfigError::one_of_keys(&source, text, &places.collect::<Vec<_>>(), key, message)
-            }
-        }
-    };
+    let changed = (!options.set.is_empty()).then(|| with_settings(text, options)).transpose()?;
+    let document = changed.as_ref().unwrap_or(&of_file);
+    let wrong = blame(file, text, options);
     let absolute = std::path::absolute(file)
         .map_err(|error| ConfigError::new(&source, format!("its folder cannot be found: {error}")))?;
     let folder = absolute.parent().unwrap_or(Path::new("/"));
@@ -150,6 +140,26 @@ pub(super) fn parse(file: &Path, text: &str, options: &RunOptions) -> Result<Exp
     Ok(experiment)
 }
 
+/// Blames a key on the option of `--set` that gave it, or else on its line in the file.
+pub(crate) fn blame<'a>(
+    file: &'a Path,
+    text: &'a str,
+    options: &'a RunOptions,
+) -> impl Fn(&str, String) -> ConfigError + 'a {
+    move |key: &str, message: String| {
+        let names = |name: &str| name == key || factor::alias(key) == Some(name);
+        match options.set.iter().rev().find(|(set, _)| names(canonical(set))) {
+            Some((set, value)) => ConfigError::new(format!("--set {set}={value}"), message),
+            None => {
+                let alias = factor::alias(key).unwrap_or(key);
+                let places = ["factors.", "constants.", ""].into_iter();
+                let places = places.flat_map(|place| [key, alias].map(|key| format!("{place}{key}")));
+                ConfigError::one_of_keys(file.display(), text, &places.collect::<Vec<_>>(), key, message)
+            }
+        }
+    }
+}
+
 impl Document {
     fn experiment(
         &self,
@@ -166,15 +176,10 @@ impl Document {
             if factors.iter().any(|factor| factor.key == known) {
                 return Err(wrong(known, "is a factor and a constant: allowed is one of them".into()));
             }
-            factor::insert(&mut constants, known, value.clone());
+            factor::insert(&mut constants, known, placed(known, value, folder));
         }
-        for factor in &mut factors {
-            if let Some(flag) = factor.key.strip_prefix("load.") {
-                factor.levels.iter_mut().for_each(|level| load_table::resolve_file(flag, level, folder));
-            }
-        }
-        if let Some(Value::Table(load)) = constants.get_mut("load") {
-            load.iter_mut().for_each(|(flag, value)| load_table::resolve_file(flag, value, folder));
+        for Factor { key, levels } in &mut factors {
+            levels.iter_mut().for_each(|level| *level = placed(key, level, folder));
         }
         let stop = match (self.blocks, self.minutes, self.precision) {
             (Some(blocks), None, None) => Stop::Blocks(blocks),
@@ -224,13 +229,12 @@ impl Experiment {
     /// With other targets the file's baseline and A/A target may be gone, unless the command line names them.
     fn forget_unknown_targets(&mut self, options: &RunOptions) {
         let is_said = |key: &str| options.set.iter().any(|(set, _)| set == key);
-        let targets = self.targets();
-        let is_known = |name: &str| targets.iter().any(|target| name.split('+').next() == Some(target));
         if !is_said("baseline") {
-            self.baseline.retain(|name| is_known(name));
+            let known = self.baseline.iter().filter(|name| self.has_target(name)).cloned();
+            self.baseline = known.collect();
         }
         if !is_said("aa") {
-            self.aa = self.aa.take().filter(|name| is_known(name));
+            self.aa = self.aa.take().filter(|name| self.has_target(name));
         }
     }
 }
@@ -246,7 +250,9 @@ impl Quick {
         // What the command line says goes before what the file makes of `--quick`.
         let is_said = |key: &str| options.set.iter().any(|(set, _)| canonical(set) == key);
         let is_default = self.blocks.is_none() && self.set.is_empty() && self.only.is_empty();
-        experiment.stop = Stop::Blocks(self.blocks.unwrap_or(QUICK_BLOCKS));
+        if !STOPS.into_iter().any(is_said) {
+            experiment.stop = Stop::Blocks(self.blocks.unwrap_or(QUICK_BLOCKS));
+        }
         experiment.calibration_runs = 1;
         let phases = ["warmup_ms", "window_ms", "calibration_ms"].into_iter();
         for key in phases.filter(|key| is_default && !is_said(key)) {
@@ -260,12 +266,8 @@ impl Quick {
             if is_said(&key) {
                 continue;
             }
-            let mut value = value.clone();
-            if let Some(flag) = key.strip_prefix("load.") {
-                load_table::resolve_file(flag, &mut value, folder);
-            }
             experiment.factors.retain(|factor| factor.key != key);
-            factor::insert(&mut experiment.constants, &key, value);
+            factor::insert(&mut experiment.constants, &key, placed(&key, value, folder));
         }
         for (key, value) in factor::leaves(&self.only) {
             let (key, place) = (canonical(&key), format!("quick.only.{key}"));
@@ -287,6 +289,15 @@ impl Quick {
         }
         Ok(())
     }
+}
+
+/// A value, in which a file that a flag of `weir load` names is looked for beside the experiment.
+fn placed(key: &str, value: &Value, folder: &Path) -> Value {
+    let mut value = value.clone();
+    if let Some(flag) = key.strip_prefix("load.") {
+        load_table::resolve_file(flag, &mut value, folder);
+    }
+    value
 }
 
 /// The file read again with the values of `--set` in place of its own.
@@ -356,6 +367,6 @@ impl Experiment {
 
     pub(crate) fn set_factor(&mut self, key: &str, levels: Vec<Value>) {
         self.factors.retain(|factor| factor.key != key);
-        self.factors.push(super::Factor { key: key.to_owned(), levels });
+        self.factors.push(Factor { key: key.to_owned(), levels });
     }
 }

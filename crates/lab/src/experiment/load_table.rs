@@ -2,10 +2,12 @@
 //! names of `weir load`'s flags (with `_` for `-` too), and are looked up in the definition of those flags, so that
 //! what `weir load` can do an experiment can.
 
-use super::Load;
-use crate::error::ConfigError;
+use super::{Experiment, Load, factor};
+use crate::error::{ConfigError, LabError};
+use crate::hash;
 use crate::plan::Stage;
 use clap::{Arg, ArgAction, Args as _, Command};
+use std::collections::BTreeMap;
 use std::path::Path;
 use toml::{Table, Value};
 use weir_load::{LoadArgs, Options};
@@ -31,6 +33,9 @@ const SET_ELSEWHERE: [(&[&str], &str); 14] = [
 /// Flags that mean something in one kind of loop: they are left out of the runs of the other, and of calibration, which
 /// looks for a target's maximum.
 const ONE_LOOP: [(&str, Load); 2] = [("arrivals", Load::EqualRate), ("think", Load::Saturated)];
+
+/// The flag whose file is not read, but written.
+const WRITTEN: &str = "key-log";
 
 /// A key of the table that cannot be followed.
 #[derive(Debug)]
@@ -86,10 +91,29 @@ impl LoadWords {
 
 /// Makes the path that is a flag's value absolute: a file is looked for beside the experiment.
 pub(crate) fn resolve_file(key: &str, value: &mut Value, folder: &Path) {
-    if let (Some(flag), Value::String(text)) = (flag(&flags(), key), value)
-        && is_file(flag, text)
-    {
-        *text = folder.join(&*text).display().to_string();
+    if let Some(path) = file(key, value).map(|file| folder.join(file)) {
+        *value = path.display().to_string().into();
+    }
+}
+
+impl Experiment {
+    /// SHA-256 of each file that the load engine reads, by `load.FLAG=PATH`: in another checkout the same file has another
+    /// path, and at the same path there may be another one.
+    ///
+    /// # Errors
+    /// When one cannot be read.
+    pub(crate) fn load_files(&self) -> Result<BTreeMap<String, String>, LabError> {
+        let constants = factor::leaves(&self.constants).into_iter();
+        let levels =
+            self.factors.iter().flat_map(|one| one.levels.iter().map(|level| (one.key.clone(), level)));
+        let mut hashes = BTreeMap::new();
+        for (key, value) in constants.chain(levels) {
+            let flag = key.strip_prefix("load.").filter(|flag| flag_name(flag) != WRITTEN);
+            if let Some(path) = flag.and_then(|flag| file(flag, value)) {
+                hashes.insert(format!("{key}={path}"), hash::contents(Path::new(path))?);
+            }
+        }
+        Ok(hashes)
     }
 }
 
@@ -203,9 +227,12 @@ fn is_named(flag: &Arg, name: &str) -> bool {
     flag.get_value_names().unwrap_or_default().iter().any(|names| names.split('|').any(|one| one == name))
 }
 
-fn is_file(flag: &Arg, text: &str) -> bool {
+/// The file that a flag's value names, if it names one.
+fn file<'a>(key: &str, value: &'a Value) -> Option<&'a str> {
+    let flags = flags();
+    let (flag, text) = flag(&flags, key).zip(value.as_str())?;
     let is_size = is_named(flag, "SIZE") && weir_load::size(text).is_some();
-    is_named(flag, "FILE") && text != "-" && !is_size
+    (is_named(flag, "FILE") && text != "-" && !is_size).then_some(text)
 }
 
 /// What clap says, without its heading, its usage and its advice.
@@ -223,8 +250,8 @@ fn mentions(message: &str, flag: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::Case;
     use crate::experiment::tests::{TEXT, parse};
-    use crate::experiment::{Case, Experiment};
     use crate::options::RunOptions;
 
     /// The experiment of the tests in TLS modes alone, with such a `load` table at its end: its keys are on the lines
@@ -405,5 +432,25 @@ mod tests {
         assert_eq!(options.requests[0].body.as_deref(), Some(&b"{}"[..]));
         let stored = serde_json::to_string(&experiment).expect("is written");
         assert_eq!(serde_json::from_str::<Experiment>(&stored).expect("is read"), experiment);
+    }
+
+    /// What a result keeps of a file is its hash: by its path alone it would be another in each checkout. A size is no
+    /// file, and what the engine writes is not there yet.
+    #[test]
+    fn files_that_are_read_have_hashes() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let [file, body] = ["e.toml", "abc"].map(|name| directory.path().join(name));
+        std::fs::write(&body, "abc").expect("is written");
+        let load = |text: String| {
+            std::fs::write(&file, text).expect("is written");
+            let options = RunOptions { file: file.clone(), ..RunOptions::default() };
+            Experiment::load(&options).expect("is followed").0.load_files().expect("are read")
+        };
+        let constants = |lines: &str| load(format!("{TEXT}[constants.load]\n{lines}\n"));
+        let found = constants("data = 'abc'\nkey-log = 'secrets'");
+        assert_eq!(found, [(format!("load.data={}", body.display()), hash::bytes(b"abc"))].into());
+        let levels = TEXT.replacen("[factors]", "[factors]\nload.data = ['abc', '1KiB']", 1);
+        assert_eq!(load(levels), found);
+        assert!(constants("data = '1KiB'").is_empty());
     }
 }

@@ -8,6 +8,7 @@ mod conditions;
 mod document;
 mod factor;
 mod factors;
+mod here;
 mod level;
 mod load_table;
 #[cfg(test)]
@@ -18,6 +19,7 @@ pub use claim::{Claim, Compare, Predicate, Selector};
 pub(crate) use conditions::echo;
 pub use conditions::{Conditions, CoreSets, Framing, RequestKind};
 pub use document::Order;
+pub(crate) use document::blame;
 pub use factor::{Factor, OWN, canonical, is_setting};
 pub use factors::{CertificateKind, Group, Load, Mode, Side, Suite, Tls, TlsVersion};
 pub use level::Level;
@@ -25,9 +27,8 @@ pub use level::Level;
 use crate::error::{ConfigError, LabError};
 use crate::metric::Metric;
 use crate::options::RunOptions;
-use crate::plan::{Cell, Targets};
+use crate::plan::Cell;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
@@ -142,6 +143,11 @@ impl Experiment {
         self.levels("target").into_iter().map(|level| level.as_str().to_owned()).collect()
     }
 
+    /// Whether a name is a target's, or that of one with such settings, as the results have it: `nginx+pool=50`.
+    fn has_target(&self, name: &str) -> bool {
+        self.targets().iter().any(|target| name.split('+').next() == Some(target))
+    }
+
     /// The modes, in the file's order.
     pub fn modes(&self) -> Vec<Mode> {
         self.typed("mode")
@@ -170,7 +176,9 @@ impl Experiment {
             let value =
                 found.and_then(|factor| factor.levels.iter().find(|value| Level::of(value) == *level));
             let Some(value) = value else {
-                return Err(ConfigError::new(cell, format!("`{key}={level}` is none of the experiment's")));
+                let allowed = self.levels(key).iter().map(Level::as_str).collect::<Vec<_>>().join(", ");
+                let message = format!("`{key}={level}` is none of the experiment's: allowed are {allowed}");
+                return Err(ConfigError::new(cell, message));
             };
             further.push((key.as_str(), value));
         }
@@ -192,74 +200,6 @@ impl Experiment {
             (true, false) => veth.into(),
             (false, _) => "loopback".into(),
         }
-    }
-
-    /// Whether this machine has the cores that are varied: on others the levels would be told apart by their names alone.
-    pub(crate) fn check_cores(&self, allowed: &[usize]) -> Result<(), ConfigError> {
-        let varied = self.factors.iter().filter(|factor| factor.key.starts_with("cores."));
-        for factor in varied.filter(|factor| factor.levels.len() > 1) {
-            for level in &factor.levels {
-                let cores = level.as_array().into_iter().flatten().filter_map(Value::as_integer);
-                let has = |core: i64| usize::try_from(core).is_ok_and(|core| allowed.contains(&core));
-                if let Some(core) = cores.into_iter().find(|core| !has(*core)) {
-                    let message = format!(
-                        "{}: this machine has no core {core}: allowed are {}",
-                        Level::of(level),
-                        crate::placement::list(allowed)
-                    );
-                    return Err(ConfigError::new(&factor.key, message));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether each target that is here can be reached through the network.
-    pub(crate) fn check_network(&self, targets: &Targets) -> Result<(), ConfigError> {
-        let on_loopback = targets.present.values().find(|target| !target.listens_anywhere());
-        match on_loopback.filter(|_| self.levels("net.kind").contains(&Level::new("veth"))) {
-            Some(target) => {
-                let message = format!("`veth`: target `{}` listens on loopback alone", target.name);
-                Err(ConfigError::new(
-                    "net.kind",
-                    format!("{message}: allowed is `loopback`, or other targets"),
-                ))
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// Whether each setting is one of some target that is here, and each of its levels allowed there.
-    pub(crate) fn check_settings(&self, targets: &Targets) -> Result<(), ConfigError> {
-        let constants = self.constants.get("settings").and_then(Value::as_table);
-        let constants = constants.into_iter().flatten().map(|(name, value)| (name.as_str(), value));
-        let varied = self.factors.iter().filter_map(|factor| {
-            let name = factor.key.strip_prefix("settings.")?;
-            Some(factor.levels.iter().map(move |level| (name, level)))
-        });
-        for (name, value) in constants.chain(varied.flatten()) {
-            let mut refused = None;
-            let mut knows = false;
-            for target in targets.present.values().filter(|target| target.settings().contains_key(name)) {
-                knows = true;
-                refused = refused.or(target.check_setting(name, value).err().map(|why| (&target.name, why)));
-            }
-            if let Some((target, why)) = refused {
-                return Err(ConfigError::new(format!("settings.{name}"), format!("{target}: {why}")));
-            }
-            if !knows && targets.absent.is_empty() {
-                let known: BTreeSet<&str> = targets
-                    .present
-                    .values()
-                    .flat_map(|one| one.settings().keys())
-                    .map(String::as_str)
-                    .collect();
-                let known = known.into_iter().collect::<Vec<_>>().join(", ");
-                let message = format!("none of the targets has such a setting: they have {known}");
-                return Err(ConfigError::new(format!("settings.{name}"), message));
-            }
-        }
-        Ok(())
     }
 
     /// What is run under such a combination of levels.

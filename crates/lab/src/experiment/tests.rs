@@ -123,7 +123,7 @@ fn an_unknown_value_names_what_is_allowed() {
 fn values_out_of_range_name_their_line() {
     for (from, to, message) in [
         ("window_ms = 50", "window_ms = 5", "e.toml:18: window_ms: 5: allowed is 20 to 3600000"),
-        ("blocks = 6", "blocks = 0", "e.toml:6: blocks: 0: allowed is 1 to 10000"),
+        ("blocks = 6", "blocks = 0", "e.toml:6: blocks: 0: allowed is 1 to 2000"),
         (
             "baseline = [\"slow\"]",
             "baseline = [\"slaw\"]",
@@ -248,11 +248,14 @@ fn settings_of_the_command_line_replace_those_of_the_file() {
 
 #[test]
 fn quick_gives_way_to_the_command_line() {
-    let set = vec![("window_ms".to_owned(), "70".to_owned()), ("mode".to_owned(), "h1c-h1c".to_owned())];
+    let set = [("window_ms", "70"), ("mode", "h1c-h1c"), ("blocks", "4")];
+    let set = set.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
     let quick = RunOptions { quick: true, set, ..RunOptions::default() };
-    let text = format!("{TEXT}[quick]\nset = {{ window_ms = 30 }}\nonly = {{ mode = ['h1-h1c'] }}\n");
+    let text =
+        format!("{TEXT}[quick]\nblocks = 5\nset = {{ window_ms = 30 }}\nonly = {{ mode = ['h1-h1c'] }}\n");
     let cut = parse(&text, &quick).expect("parses");
     assert_eq!((conditions(&cut).window_ms, cut.modes()), (70, vec![Mode::H1cH1c]));
+    assert_eq!(cut.stop, Stop::Blocks(4));
 }
 
 #[test]
@@ -298,6 +301,11 @@ fn claims_are_about_cells_that_there_are() {
             "'requests_per_second'",
             "'speed'",
             "e.toml:32: unknown variant `speed`, expected one of `cpu_us_per_request`",
+        ),
+        (
+            "'requests_per_second'",
+            "'error_ratio'",
+            "e.toml:34: claims.0.against: `error_ratio` is 0 in a good cell, and has no ratio",
         ),
         ("expect = '< 1'\n", "", "e.toml:28: claims.0: allowed is `metric` with `expect`, or `not_testable`"),
         ("id = 'a'", "id = 'a b'", "e.toml:28: claims.0: id: `a b`: allowed are letters, digits and `-`"),

@@ -14,5 +14,6 @@ mod setup;
 
 pub use description::{Between, Kind, Network, Unfit};
 pub use namespaces::clean_dead;
+pub(crate) use namespaces::clean_of;
 pub use report::{DirectionReport, Emulation, NetReport, RelayReport, Spread};
 pub use setup::{GATEWAY_ADDRESS, LOAD_SOURCES, LOOPBACK_ADDRESS, Net, ORIGIN_ADDRESS, Place, RelayPlace};

@@ -117,17 +117,28 @@ pub(super) fn inside<T: Send>(name: &str, work: impl FnOnce() -> T + Send) -> io
 /// # Errors
 /// As `ip netns del`, for the first that could not be removed.
 pub fn clean_dead() -> Result<Vec<String>, LabError> {
+    clean(|lab| !Path::new("/proc").join(lab.to_string()).exists())
+}
+
+/// Removes the namespaces of one lab, and says which.
+///
+/// # Errors
+/// As [`clean_dead`].
+pub(crate) fn clean_of(lab: u32) -> Result<Vec<String>, LabError> {
+    clean(|other| other == lab)
+}
+
+fn clean(is_gone: impl Fn(u32) -> bool) -> Result<Vec<String>, LabError> {
     let Ok(entries) = fs::read_dir(DIRECTORY) else { return Ok(Vec::new()) };
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let mut removed = Vec::new();
     for name in names {
-        let dead = owner(&name).is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists());
-        if !dead {
+        if !owner(&name).is_some_and(&is_gone) {
             continue;
         }
         match ip(&["netns", "del", &name]) {
             Ok(()) => removed.push(name),
-            // Another lab was faster.
+            // Another lab, or the guard, was faster.
             Err(_) if !path(&name).exists() => {}
             Err(error) => return Err(error),
         }

@@ -142,6 +142,14 @@ impl Net {
         self.relay.as_ref().map(RelayProcess::pid)
     }
 
+    /// Loopback with a relay beside it that delays nothing, which is this program.
+    #[cfg(test)]
+    pub(crate) fn with_relay(weir: &Path) -> Result<Self, LabError> {
+        let place = RelayPlace { weir, core: 0, seed: 1 };
+        let relay = start_relay(&Network::default(), Vec::new(), &place)?;
+        Ok(Self { relay: Some(relay), ..Self::set_up(&Network::default(), &place)? })
+    }
+
     /// Ends the relay, takes the network away, and says what it was.
     ///
     /// # Errors

@@ -57,6 +57,8 @@ pub(crate) struct Group {
     pub(crate) is_saturated: bool,
     /// The rate of an open loop.
     pub(crate) rate: Option<f64>,
+    /// Whether calibration found it, as a share of the slowest target's maximum.
+    pub(crate) is_calibrated: bool,
     /// What is counted: `request` or `handshake`.
     pub(crate) unit: &'static str,
     pub(crate) cells: Vec<Cell>,
@@ -110,6 +112,8 @@ pub(crate) struct Family {
     /// The metric and the load in words.
     pub(crate) title: String,
     pub(crate) is_less_better: bool,
+    /// Whether an A/A pair shows how far a thing is from itself.
+    pub(crate) has_floor: bool,
     pub(crate) comparisons: Vec<Comparison>,
 }
 
@@ -126,9 +130,11 @@ pub(crate) struct Comparison {
     pub(crate) ratio: Option<f64>,
     pub(crate) interval: Option<(f64, f64)>,
     pub(crate) coverage: Option<f64>,
-    pub(crate) p_value: Option<f64>,
+    pub(crate) p_adjusted: Option<f64>,
     pub(crate) blocks: u32,
     pub(crate) outcome: Outcome,
+    /// By how much the ratio differs from 1, in words.
+    pub(crate) difference: String,
     /// The verdict in words.
     pub(crate) words: String,
 }

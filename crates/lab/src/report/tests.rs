@@ -8,6 +8,10 @@ use super::model::{
     Standing, Subject,
 };
 use super::{check, page};
+use crate::experiment::Experiment;
+use crate::limit::Limit;
+use crate::run::RunRecord;
+use crate::verdict_tests::judged;
 
 const NAMES: [&str; 6] = ["weir", "weir-again", "nginx", "haproxy", "envoy", "wso2-transport"];
 const MODES: [(&str, &str); 3] = [
@@ -36,8 +40,12 @@ fn grid(modes: usize, users: &[u32], sizes: &[u32], delays: &[u32], names: &[&st
     let comparisons =
         groups.iter().flat_map(|group| group.cells.iter().map(|cell| compare(&subjects, group, cell)));
     let comparisons: Vec<Comparison> = comparisons.collect();
-    let family =
-        |title: &str| Family { title: title.into(), is_less_better: true, comparisons: comparisons.clone() };
+    let family = |title: &str| Family {
+        title: title.into(),
+        is_less_better: true,
+        has_floor: true,
+        comparisons: comparisons.clone(),
+    };
     let claim = |standing, verdict: &str| Claim {
         id: "flat".into(),
         source: "S3".into(),
@@ -140,6 +148,7 @@ fn group(
         users_vary: true,
         is_saturated: true,
         rate: None,
+        is_calibrated: false,
         unit: "request",
         cells: subjects.iter().enumerate().map(cell).collect(),
         curves: subjects.iter().enumerate().map(curve).collect(),
@@ -161,9 +170,10 @@ fn compare(subjects: &[Subject], group: &Group, cell: &Cell) -> Comparison {
         ratio: Some(0.8 + 0.1 * cell.subject as f64),
         interval: Some((0.78, 1.3)),
         coverage: Some(0.958),
-        p_value: Some(0.01),
+        p_adjusted: Some(0.01),
         blocks: 12,
         outcome,
+        difference: "20 % lower".into(),
         words: "undecided: within the A/A noise of 2.0 %".into(),
     }
 }
@@ -272,7 +282,7 @@ fn without_any_valid_run_there_is_a_page_that_says_why() {
         }
     }
     for one in report.families.iter_mut().flat_map(|family| &mut family.comparisons) {
-        (one.ratio, one.interval, one.p_value, one.coverage) = (None, None, None, None);
+        (one.ratio, one.interval, one.p_adjusted, one.coverage) = (None, None, None, None);
         one.outcome = Outcome::Undecided;
         one.words = "undecided: no block has a valid run of both".into();
     }
@@ -323,6 +333,45 @@ fn twenty_targets_have_a_line_a_bar_and_a_name_each() {
         html.split("<h2>Throughput").nth(1).and_then(|rest| rest.split("<h2>").next()).unwrap_or_default();
     assert_eq!(throughput.matches("<polyline").count(), 20);
     assert!(names.iter().all(|name| throughput.contains(&format!("class=\"name\">{name}<"))));
+}
+
+/// The column is headed "p, adjusted", and had the raw p of whatever is in no family.
+#[test]
+fn only_an_adjusted_p_is_shown_as_one() {
+    let limit = |run: &mut RunRecord, _| {
+        if run.run.cell.name == "fast" {
+            run.limit = Some(Limit::Load);
+        }
+    };
+    let (plan, summary) = judged(|_| {}, limit);
+    assert!(summary.comparisons.iter().all(|one| one.p_value.is_some()));
+    let families = super::view::report(&plan, &summary, &[], &[]).families;
+    let all: Vec<&Comparison> = families.iter().flat_map(|family| &family.comparisons).collect();
+    // CPU at the equal rate alone is not held down with the rate.
+    let shown: Vec<&&Comparison> = all.iter().filter(|one| one.p_adjusted.is_some()).collect();
+    assert_eq!((shown.len(), shown[0].is_aa, all.len()), (1, false, 8));
+}
+
+/// The equal rate of an experiment that gives it may be any: the page said that it is below every target's maximum.
+#[test]
+fn a_rate_is_below_the_maximum_where_calibration_found_it() {
+    for (is_calibrated, words) in [(true, "below every target"), (false, "which the experiment gives")] {
+        let mut report = small();
+        for group in &mut report.groups {
+            (group.is_saturated, group.is_calibrated) = (false, is_calibrated);
+        }
+        let html = page::render(&report);
+        assert!(html.contains(words) && html.contains("below every target") == is_calibrated);
+    }
+    let given = |rate: Option<i64>| {
+        let set = |experiment: &mut Experiment| {
+            rate.into_iter().for_each(|rate| experiment.set_constant("rate", rate.into()));
+        };
+        let (plan, summary) = judged(set, |_, _| {});
+        let groups = super::view::report(&plan, &summary, &[], &[]).groups;
+        groups.iter().filter(|group| !group.is_saturated).all(|group| group.is_calibrated)
+    };
+    assert!(given(None) && !given(Some(20_000)));
 }
 
 #[test]

@@ -12,18 +12,17 @@ use super::sections::seconds::LEAST;
 use crate::claims::{ClaimVerdict, Evidence, Finding};
 use crate::comparison::{self, Verdict};
 use crate::doctor;
-use crate::experiment::{AGAIN, Load};
+use crate::experiment::Load;
 use crate::metric::Metric;
+use crate::pairing::valid;
 use crate::plan::{self, Plan};
 use crate::run::RunRecord;
 use crate::stats;
 use crate::summary::{CellSummary, Summary, by_cell, latencies};
-use crate::table::{groups, labels};
+use crate::table::{QUICK, groups, labels};
 use crate::vary::Vary;
+use crate::verdict;
 use std::collections::BTreeMap;
-
-const QUICK: &str =
-    "--quick: a subset of the cells, fewer blocks and shorter windows than the experiment's own.";
 
 /// Points of a course at most; longer windows have several seconds in each.
 const COURSE: usize = 120;
@@ -84,8 +83,8 @@ fn subjects(plan: &Plan, summary: &Summary) -> Vec<Subject> {
     let mut subjects: Vec<Subject> = Vec::new();
     let mut next = 0;
     for cell in names {
-        let of = cell.name.strip_suffix(AGAIN).filter(|_| cell.is_again());
-        let pair = of.and_then(|name| subjects.iter().find(|subject| subject.name == name));
+        let of_pair = |subject: &&Subject| cell.is_again() && subject.name == cell.subject();
+        let pair = subjects.iter().find(of_pair);
         let look = match pair {
             Some(subject) => Look { is_again: true, ..subject.look },
             None => {
@@ -135,6 +134,7 @@ impl View<'_> {
                     users_vary: self.vary.users,
                     is_saturated: load == Load::Saturated,
                     rate: own.iter().find_map(|(cell, _)| self.plan.rate(cell)),
+                    is_calibrated: own.iter().all(|(cell, _)| self.plan.is_calibrated(cell)),
                     unit: group.case.unit(),
                     cells,
                     curves: if has_curves { self.curves(&group, runs) } else { Vec::new() },
@@ -236,7 +236,11 @@ impl View<'_> {
             let whose = if metric.is_cpu() { " (the gateway's)" } else { "" };
             let by = factor.map_or_else(String::new, |factor| format!(", by {factor}"));
             let title = format!("{}{whose}, {at}{by}", metric.title());
-            Family { title, is_less_better: !metric.is_rate(), comparisons }
+            let is_floor = |one: &comparison::Comparison| {
+                one.aa && (one.load, one.metric) == (load, metric) && one.reach().is_some()
+            };
+            let has_floor = self.summary.comparisons.iter().any(is_floor);
+            Family { title, is_less_better: !metric.is_rate(), has_floor, comparisons }
         };
         families.into_iter().map(family).collect()
     }
@@ -244,6 +248,7 @@ impl View<'_> {
     fn comparison(&self, one: &comparison::Comparison) -> Comparison {
         let comparison::Comparison { case, mode, connections, bytes, load, .. } = *one;
         let group = plan::Group { case, mode, connections, bytes, load, factors: one.factors.clone() };
+        let margin = self.plan.experiment.margin;
         let outcome = match (one.verdict, one.ratio) {
             (Verdict::Different, Some(ratio)) if (ratio < 1.0) != one.metric.is_rate() => Outcome::Better,
             (Verdict::Different, _) => Outcome::Worse,
@@ -262,10 +267,11 @@ impl View<'_> {
             ratio: one.ratio,
             interval: one.low.zip(one.high),
             coverage: one.coverage,
-            p_value: one.p_adjusted.or(one.p_value).filter(|_| one.low.is_some()),
+            p_adjusted: one.p_adjusted,
             blocks: one.blocks,
             outcome,
-            words: one.verdict_text(self.plan.experiment.margin),
+            difference: one.ratio.map_or_else(String::new, |ratio| verdict::difference(ratio, margin)),
+            words: one.verdict_text(margin),
         }
     }
 }
@@ -297,12 +303,9 @@ fn claim(finding: &Finding) -> Claim {
 /// `request.h1-h1c.c100.b1000.saturated.weir against ..nginx: 0.93 [0.90, 0.97], 12 blocks: confirmed`.
 fn evidence(one: &Evidence) -> String {
     let against = one.against.as_ref().map_or_else(String::new, |other| format!(" against {other}"));
-    let note = one.note.as_ref().map_or_else(String::new, |note| format!(" ({note})"));
+    let notes: Vec<&str> = one.note.iter().chain(&one.remark).map(String::as_str).collect();
+    let note = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
     format!("{}{against}: {}, {} blocks: {}{note}", one.cell, one.value_text(), one.blocks, one.verdict)
-}
-
-fn valid<'a>(runs: &[&'a RunRecord]) -> Vec<&'a RunRecord> {
-    runs.iter().copied().filter(|run| run.validity.is_valid()).collect()
 }
 
 fn invalid(run: &RunRecord) -> InvalidRun {

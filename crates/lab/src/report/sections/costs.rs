@@ -4,21 +4,28 @@ use super::{Panel, heading, in_order, panels};
 use crate::report::chart::bars::{self, Bar};
 use crate::report::model::{Cell, Group, Report};
 
-const EQUAL: &str = "Shorter is better. All targets of a mode are offered the same rate, below every target's maximum. Bars are \
+/// Of a rate that was given nobody knows where it lies.
+const CALIBRATED: &str = "Shorter is better. All targets of a mode are offered the same rate, below every target's maximum in \
+                          calibration. Bars are medians over blocks, whiskers the interval of the location over blocks.";
+const GIVEN: &str = "Shorter is better. All targets of a mode are offered the same rate, which the experiment gives. Bars are \
                      medians over blocks, whiskers the interval of the location over blocks.";
 const SATURATED: &str = "Shorter is better. Each target runs as fast as the closed loop lets it, so the rates differ; the \
                          percentage is how much of its cores the target used. Not to be compared with the equal rate.";
 
 pub(crate) fn render(report: &Report) -> String {
     let mut html = String::new();
-    for (is_saturated, at, note) in [(false, "at one equal rate", EQUAL), (true, "at saturation", SATURATED)]
-    {
+    for (is_saturated, at) in [(false, "at one equal rate"), (true, "at saturation")] {
         let has_gateway = |group: &&Group| group.cells.iter().any(|cell| cell.has_gateway);
         let of_load =
             report.groups.iter().filter(|group| group.is_saturated == is_saturated).filter(has_gateway);
         let groups: Vec<&Group> = of_load.collect();
         for unit in in_order(groups.iter().map(|group| group.unit)) {
             let of_unit: Vec<&Group> = groups.iter().copied().filter(|group| group.unit == unit).collect();
+            let note = match is_saturated {
+                true => SATURATED,
+                false if of_unit.iter().all(|group| group.is_calibrated) => CALIBRATED,
+                false => GIVEN,
+            };
             html.push_str(&heading(&format!("CPU per {unit} {at}"), note));
             html.push_str(&panels(&charts(report, unit, &of_unit)));
         }

@@ -5,7 +5,8 @@ use crate::report::markup::{Column, Table, details, escape, number};
 use crate::report::model::{Cell, Group, Report};
 
 const NOTE: &str = "One row for each cell. Rate, CPU, memory and utilisation are medians over blocks, times those of all requests of \
-                    all valid runs. CPU is microseconds per request, or per handshake where connections are made for one request \
+                    all valid runs; a time that would only be a lower bound is left out (requests timed out, or were never \
+                    sent). CPU is microseconds per request, or per handshake where connections are made for one request \
                     or none: the gateway's own, and beside it the test server's and the load engine's.";
 
 pub(crate) fn render(report: &Report) -> String {

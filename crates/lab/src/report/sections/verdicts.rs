@@ -31,9 +31,12 @@ pub(crate) fn render(report: &Report) -> String {
 
 fn note(family: &Family) -> String {
     let better = if family.is_less_better { "Less is better." } else { "More is better." };
+    let floor = match family.has_floor {
+        true => "the interval excludes 1 and the ratio is beyond the noise floor",
+        false => "the interval excludes 1; no A/A pair shows a noise floor",
+    };
     format!(
-        "{better} Ratio of the target to what it is compared with, and its interval. <i>Different</i> only where the interval \
-         excludes 1 and the ratio is beyond the noise floor: {}.",
+        "{better} Ratio of the target to what it is compared with, and its interval. <i>Different</i> only where {floor}: {}.",
         tally(family.comparisons.iter())
     )
 }
@@ -91,11 +94,8 @@ fn matrix(comparisons: &[&Comparison], prefix: &str) -> String {
 /// A verdict in a narrow cell: the word or the size of the difference, and the ratio below it.
 fn brief(one: &Comparison) -> String {
     let words = match (one.outcome, one.ratio) {
-        (Outcome::Better | Outcome::Worse, Some(ratio)) if ratio < 1.0 => {
-            format!("\u{25bc} {:.0} % lower", (1.0 - ratio) * 100.0)
-        }
         (Outcome::Better | Outcome::Worse, Some(ratio)) => {
-            format!("\u{25b2} {:.0} % higher", (ratio - 1.0) * 100.0)
+            format!("{} {}", if ratio < 1.0 { '\u{25bc}' } else { '\u{25b2}' }, one.difference)
         }
         (Outcome::Equivalent, _) => "= equivalent".into(),
         _ => "undecided".into(),
@@ -152,7 +152,7 @@ fn table(comparisons: &[&Comparison]) -> String {
                 number(one.ratio, 3),
                 interval,
                 coverage,
-                number(one.p_value, 4),
+                number(one.p_adjusted, 4),
                 one.blocks.to_string(),
                 format!("<span class=\"verdict {}\">{}</span>", class(one.outcome), escape(&one.words)),
             ],
