@@ -185,7 +185,8 @@ fn an_experiment_file_that_is_wrong() {
         ends(&[command, "/no/such/file.toml"], USAGE, &["/no/such/file.toml", "No such file"]);
         ends(&[command, name, "--set", "windwo_ms=3"], USAGE, &["--set windwo_ms=3", "`window_ms`"]);
         ends(&[command, name, "--only", "colour=red"], USAGE, &["colour", "target, mode, load_model"]);
-        ends(&[command, name, "--only", "target=apache"], FAILED, &["--only leaves no cell"]);
+        let apache = ["--only target=apache: `apache`: allowed are ", "weir"];
+        ends(&[command, name, "--only", "target=apache"], USAGE, &apache);
         ends(&[command, name, "--blocks", "0"], USAGE, &["--blocks"]);
     }
     ends(&["report", "/no/such/folder"], FAILED, &["/no/such/folder"]);

@@ -3,49 +3,20 @@
 
 mod common;
 
-use common::peer;
+use common::namespaces::{namespaces_of, possible, relay_place, veth};
 use socket2::{Domain, Socket, Type};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use weir_lab::net::{
-    Between, DirectionReport, Emulation, Kind, Net, NetReport, Network, Place, RelayPlace, clean_dead,
+    Between, DirectionReport, Emulation, Net, NetReport, Network, Place, RelayPlace, clean_dead,
 };
-use weir_lab::process::allowed_cores;
 use weir_load::result::LoadResult;
 
 const PORT: u16 = 8080;
-
-/// Whether this machine lets us; else it is said why not.
-fn possible() -> bool {
-    static MISSING: OnceLock<Option<String>> = OnceLock::new();
-    let missing = MISSING.get_or_init(|| {
-        if peer("ip").is_none() {
-            return Some("ip (iproute2) is missing".into());
-        }
-        if !Path::new("/dev/net/tun").exists() {
-            return Some("/dev/net/tun is missing".into());
-        }
-        let refused = Net::set_up(&veth(), &relay_place()).err()?.to_string();
-        refused.contains("needs root").then_some(refused)
-    });
-    if let Some(missing) = missing {
-        println!("skipped: {missing}");
-    }
-    missing.is_none()
-}
-
-fn relay_place() -> RelayPlace<'static> {
-    RelayPlace { weir: Path::new(env!("CARGO_BIN_EXE_weir")), core: allowed_cores().unwrap()[0], seed: 1 }
-}
-
-fn veth() -> Network {
-    Network { kind: Kind::Veth, ..Network::default() }
-}
 
 fn set_up(network: Network) -> Net {
     Net::set_up(&network, &relay_place()).unwrap()
@@ -100,8 +71,6 @@ fn veth_pairs_join_the_three_and_let_the_load_engine_reach_the_origin() {
         .unwrap()
     };
     assert_eq!([Place::Load, Place::Gateway, Place::Origin].map(mtu), [1, 2, 1]);
-    let listed = |place| net.inside(place, || weir_lab::network::connections_to(PORT)).unwrap();
-    assert_eq!((listed(Place::Load), listed(Place::Gateway)), (Some(4), Some(3)));
     let report = net.finish().unwrap();
     assert_eq!((report.emulation, report.relay, report.fault), (Emulation::None, None, None));
     let machine = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap();
@@ -277,14 +246,6 @@ fn requests_go_from_the_load_engine_through_the_gateway_to_the_origin_and_back()
         result.response.mean_us
     );
     assert!(result.servers[0].cost.cpu_us > 0.0, "the gateway is accounted by its pid");
-}
-
-/// What is there of a lab with this pid.
-fn namespaces_of(pid: u32) -> Vec<String> {
-    let prefix = format!("weir-{pid}-");
-    let Ok(entries) = std::fs::read_dir("/run/netns") else { return Vec::new() };
-    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    names.filter(|name| name.starts_with(&prefix)).collect()
 }
 
 fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {

@@ -305,6 +305,28 @@ fn a_release_is_compared_with_the_one_before() {
 }
 
 #[test]
+fn a_release_that_does_not_work_fails_both_gates() {
+    let directory = tempfile::tempdir().unwrap();
+    let a = store(&directory, "a", &BEFORE);
+    let b = store(
+        &directory,
+        "b",
+        &Stored { started: 2_000_000, targets: [("weir", "2", 20.0), BEFORE.targets[1]] },
+    );
+    for entry in fs::read_dir(b.join("runs")).unwrap() {
+        let path = entry.unwrap().path();
+        if text(&path).contains(".weir.json") {
+            edit(&path, &path, |run| run["observation"]["failure"] = json!("target: it ended"));
+        }
+    }
+    let fails = ["--fail-on", "regression"];
+    let compare = [&["compare", text(&a), text(&b)][..], &fails].concat();
+    ends(&compare, 4, &["- broken: 6 valid runs in A, none of 6 in B (invalid: target: it ended"]);
+    let history = [&["history", text(&a), text(&b)][..], &fails].concat();
+    ends(&history, 4, &["CPU per request: broken: valid runs in 19700112-134640, none in the newest result"]);
+}
+
+#[test]
 fn drift_that_touches_the_unchanged_is_no_regression() {
     let directory = tempfile::tempdir().unwrap();
     let a = store(&directory, "a", &BEFORE);
@@ -339,6 +361,9 @@ fn what_cannot_be_compared_is_refused_with_the_reason() {
     }
     let kernel = change_of("kernel", "machine.json", |machine| machine["kernel"] = json!("Linux 99"));
     ends(&["compare", text(&a), text(&kernel)], 0, &["Differs: kernel: ", "Linux 99 in B"]);
+    let build = change_of("build", "machine.json", |machine| machine["sources"]["this program"] = json!("x"));
+    let parts = ["Changed: weir 1, floor 5. No unchanged target", "Differs: another build of this program: "];
+    ends(&["compare", text(&a), text(&build)], 0, &parts);
     ends(&["compare", text(&a), text(&a)], 2, &["given twice"]);
     ends(&["history", text(&a), text(&a)], 2, &["given twice"]);
     ends(&["compare", text(&a), "/no/such/folder"], 1, &["/no/such/folder/plan.json", "No such file"]);
@@ -389,12 +414,13 @@ fn a_history_learns_from_ten_results_what_is_usual() {
     assert!((of_weir[10]["change"].parse::<f64>().unwrap() - 1.1).abs() < 0.01);
 
     let few = ["history", newest_first[0], newest_first[1], newest_first[2]];
-    ends(&few, 0, &["the default, below 10 past results", "usual"]);
+    ends(&few, 0, &["the default: 1 past changes, fewer than 9", "usual"]);
     let strict = [&few[..], &["--threshold", "5", "--fail-on", "regression"]].concat();
     ends(&strict, 4, &["--threshold"]);
     ends(&with(&["--cell", "target=apache"]), 2, &["--cell"]);
     ends(&with(&["--cell", "colour=red"]), 2, &["--cell colour=red", "target, mode"]);
     ends(&with(&["--metric", "speed"]), 2, &["speed", "cpu_us_per_request"]);
+    ends(&with(&["--metric", "error_ratio"]), 2, &["--metric error_ratio", "cpu_us_per_request"]);
     ends(&with(&["--threshold=-3"]), 2, &["--threshold"]);
     ends(&["history"], 2, &["Usage: weir history"]);
     ends(&["history", "/no/such/folder"], 1, &["/no/such/folder/plan.json"]);

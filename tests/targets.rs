@@ -114,6 +114,23 @@ fn what_is_here_is_listed_with_its_version_and_the_rest_with_how_to_get_it() {
     assert_eq!(targets.good(&["install", "fast"]), "fast: present, version 1.2.3, TLS 4.5\n");
 }
 
+/// After new sources had come the program that was built of the old ones was measured without a word.
+#[test]
+fn a_target_that_was_built_of_other_sources_is_absent() {
+    let targets = Targets::new();
+    targets.write("fast/install.sh", &format!("{SCRIPT}sha256sum fast.c >\"$WEIR_INSTALL/sources\"\n"));
+    targets.write("fast/fast.c", "int main;");
+    let installed = targets.good(&["install", "fast"]);
+    assert_eq!(installed, "fast: present, version 1.2.3, TLS 4.5\n");
+    targets.write("fast/fast.conf", "port {{listen_port}}\n");
+    assert!(targets.good(&[]).contains("fast  present"), "no part of what was built");
+    targets.write("fast/fast.c", "int main(void);");
+    let flowing = targets.good(&[]).split_whitespace().collect::<Vec<_>>().join(" ");
+    let why = "was built of other sources; get it with `weir targets install fast`";
+    assert!(flowing.contains("fast absent") && flowing.contains(why), "{flowing}");
+    assert_eq!(targets.good(&["install", "fast"]), installed);
+}
+
 #[test]
 fn a_check_says_which_mode_the_target_refuses() {
     let targets = Targets::new();

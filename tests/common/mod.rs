@@ -5,15 +5,21 @@
 #![allow(dead_code, unused_imports, unreachable_pub)]
 
 mod client;
+#[cfg(feature = "lab")]
+mod experiment;
 mod fixture;
 #[cfg(feature = "lab")]
 pub mod load;
+#[cfg(feature = "lab")]
+pub mod namespaces;
 mod signals;
 mod stream;
 mod upstream;
 mod weir;
 
 pub use client::{Answer, Client};
+#[cfg(feature = "lab")]
+pub use experiment::{Experiment, is_gone, pid_in};
 pub use fixture::{Case, Certificates, MODES, Mode, origin, serve};
 pub use signals::{Switch, until_still};
 pub use stream::{Ending, Stream};

@@ -1,0 +1,106 @@
+//! A small experiment of one's own: its file, its targets and its results in a temporary directory.
+
+use super::Weir;
+use rustix::process::Pid;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What `weir run --set` does not change.
+const TEXT: &str = "name = 'small'
+question = 'Does it work?'
+blocks = 1
+seed = 1
+[factors]
+target = ['floor']
+[constants]
+mode = 'h1c-h1c'
+load_model = 'saturated'
+connections = 4
+bytes = 10
+warmup_ms = 100
+window_ms = 200
+";
+
+pub struct Experiment {
+    folder: tempfile::TempDir,
+    set: Vec<String>,
+}
+
+impl Experiment {
+    /// Of this repository's targets; each of `set` is a `KEY=VALUE`.
+    pub fn of_the_house(set: &[&str]) -> Self {
+        let targets = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../targets");
+        Self::new(&targets.canonicalize().unwrap(), tempfile::tempdir().unwrap(), set)
+    }
+
+    /// Of targets of its own; `files` are paths in the targets' folder, and texts in which `FOLDER` stands for the
+    /// experiment's own.
+    pub fn of(files: &[(&str, &str)], set: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let targets = folder.path().join("targets");
+        for (name, text) in files {
+            let path = targets.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text.replace("FOLDER", folder.path().to_str().unwrap())).unwrap();
+        }
+        Self::new(&targets, folder, set)
+    }
+
+    fn new(targets: &Path, folder: tempfile::TempDir, set: &[&str]) -> Self {
+        let text = format!("targets_directory = {targets:?}\n{TEXT}");
+        fs::write(folder.path().join("experiment.toml"), text).unwrap();
+        Self { folder, set: set.iter().map(|pair| (*pair).to_owned()).collect() }
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The text of a file; none while it is not there.
+    pub fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.file(name)).unwrap_or_default()
+    }
+
+    /// The words that run it, behind the program's name; `--out` or `--continue`.
+    pub fn words(&self, results: &str) -> Vec<String> {
+        let path = |name| self.file(name).to_str().unwrap().to_owned();
+        let set = self.set.iter().flat_map(|pair| ["--set".to_owned(), pair.clone()]);
+        ["run".into(), path("experiment.toml"), results.into(), path("out")].into_iter().chain(set).collect()
+    }
+
+    /// Starts it, or lets it go on with `--continue`.
+    pub fn start(&self, results: &str) -> Weir {
+        let words = self.words(results);
+        Weir::spawn(&words.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// Runs it to its good end and returns its runs.
+    #[track_caller]
+    pub fn run(&self) -> Vec<Value> {
+        let ended = self.start("--out").wait();
+        assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+        self.runs()
+    }
+
+    /// The runs that are stored, by their names.
+    pub fn runs(&self) -> Vec<Value> {
+        let Ok(entries) = fs::read_dir(self.file("out/runs")) else { return Vec::new() };
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+        // Not one that is being written.
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+        paths.sort();
+        paths.iter().map(|path| serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()).collect()
+    }
+}
+
+/// Whether a process has ended, taken note of or not.
+pub fn is_gone(pid: Pid) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
+    stat.is_empty() || stat.contains(") Z ")
+}
+
+/// The process whose id stands in a file, once the line is complete.
+pub fn pid_in(text: &str) -> Option<Pid> {
+    Pid::from_raw(text.strip_suffix('\n')?.parse().ok()?)
+}

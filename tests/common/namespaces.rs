@@ -1,0 +1,42 @@
+//! Networks of namespaces. They need root, /dev/net/tun and `ip`; what needs them is skipped without.
+
+use super::peer;
+use std::path::Path;
+use std::sync::OnceLock;
+use weir_lab::net::{Kind, Net, Network, RelayPlace};
+use weir_lab::process::allowed_cores;
+
+/// Whether this machine lets us; else it is said why not.
+pub fn possible() -> bool {
+    static MISSING: OnceLock<Option<String>> = OnceLock::new();
+    let missing = MISSING.get_or_init(|| {
+        if peer("ip").is_none() {
+            return Some("ip (iproute2) is missing".into());
+        }
+        if !Path::new("/dev/net/tun").exists() {
+            return Some("/dev/net/tun is missing".into());
+        }
+        let refused = Net::set_up(&veth(), &relay_place()).err()?.to_string();
+        refused.contains("needs root").then_some(refused)
+    });
+    if let Some(missing) = missing {
+        println!("skipped: {missing}");
+    }
+    missing.is_none()
+}
+
+pub fn relay_place() -> RelayPlace<'static> {
+    RelayPlace { weir: Path::new(env!("CARGO_BIN_EXE_weir")), core: allowed_cores().unwrap()[0], seed: 1 }
+}
+
+pub fn veth() -> Network {
+    Network { kind: Kind::Veth, ..Network::default() }
+}
+
+/// What is there of a lab with this pid.
+pub fn namespaces_of(pid: u32) -> Vec<String> {
+    let prefix = format!("weir-{pid}-");
+    let Ok(entries) = std::fs::read_dir("/run/netns") else { return Vec::new() };
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.starts_with(&prefix)).collect()
+}

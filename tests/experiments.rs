@@ -1,0 +1,119 @@
+//! What the lab gives to each target of an experiment alike, and what it keeps of it.
+
+mod common;
+
+use common::{Experiment, Weir};
+use serde_json::Value;
+use std::process::{Command, Stdio};
+
+/// A relay that a shell starts, and what the shell does before.
+fn relay_after(script: &str, more: &str) -> String {
+    format!(
+        "title = 'Relay'
+about = 'A relay of this test.'
+modes = ['h1c-h1c']
+start = ['sh', '-c', '''{script}
+exec {{{{weir}}}} relay --workers 1 --listen http://{{{{listen_address}}}}:{{{{listen_port}}}} \
+--to http://{{{{upstream_address}}}}:{{{{upstream_port}}}}''']
+ready = {{ connect = '{{{{listen_address}}}}:{{{{listen_port}}}}', timeout_ms = 20000 }}
+{more}"
+    )
+}
+
+/// Weir raises its own limit; a rival with the shell's usual 1024 files ran out of them at 500 users.
+#[test]
+fn every_target_may_open_as_many_files_as_weir() {
+    let relay = relay_after("ulimit -Sn >FOLDER/limit", "");
+    let small = Experiment::of(&[("relay/target.toml", &relay)], &["target=[\"relay\"]"]);
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -Sn 256; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_weir")]);
+    limited.args(small.words("--out")).stdout(Stdio::null()).stderr(Stdio::null());
+    assert!(limited.status().unwrap().success());
+    let hard = Command::new("sh").args(["-c", "ulimit -Hn"]).output().unwrap();
+    assert_eq!(small.text("limit"), String::from_utf8(hard.stdout).unwrap());
+    assert_eq!(small.runs()[0]["validity"], "valid");
+}
+
+/// A check that was killed on a busy machine says nothing of the configuration: the next run asks again.
+#[test]
+fn a_check_that_came_to_no_end_spoils_its_run_alone_and_a_refusal_all() {
+    let check = |script: &str| {
+        let script = format!("check = {{ command = ['sh', '-c', 'echo once >>FOLDER/checks; {script}'] }}");
+        let relay = relay_after("", &script);
+        let small = Experiment::of(&[("relay/target.toml", &relay)], &["target=[\"relay\"]", "blocks=3"]);
+        let validity = small.run().into_iter().map(|run| run["validity"].as_str().unwrap().to_owned());
+        (validity.collect::<Vec<_>>(), small.text("checks").lines().count())
+    };
+    let (killed, asked) = check("test -e FOLDER/again || { : >FOLDER/again; kill -KILL $$; }");
+    assert!(killed[0].starts_with("invalid: target: its own check: sh: signal: 9"), "{killed:?}");
+    assert_eq!((&killed[1..], asked), (&["valid".to_owned(), "valid".to_owned()][..], 2));
+    let (refused, asked) = check("echo no such key; exit 1");
+    let why = "invalid: target: its own check refuses its configuration: no such key";
+    assert_eq!((refused, asked), (vec![why.to_owned(); 3], 1));
+}
+
+/// The report shows what a target was given with 2 connections and what with 4, not one of them for both.
+#[test]
+fn settings_that_differ_are_each_kept_and_shown() {
+    let relay = relay_after("", "files = ['pool.conf']");
+    let files = [("relay/target.toml", relay.as_str()), ("relay/pool.conf", "keep {{connections}}\n")];
+    let small = Experiment::of(&files, &["target=[\"relay\"]", "connections=[2,4]", "bytes=[10,20]"]);
+    assert_eq!(small.run().len(), 4);
+    let report = small.text("out/report.html");
+    for connections in [2, 4] {
+        let name = format!("relay.h1c-h1c.c{connections}");
+        let kept = small.text(&format!("out/settings/{name}.txt"));
+        assert!(kept.contains(&format!("# ---- pool.conf ----\nkeep {connections}\n")), "{name}: {kept}");
+        assert!(report.contains(&format!("<code>{name}</code>")), "{name}");
+    }
+}
+
+/// What was asked for holds on both sides of every target, whatever that would choose itself.
+#[test]
+fn tls_is_the_experiments_upstream_too() {
+    for (version, suite, group) in
+        [("1.3", "chacha20-poly1305-sha256", "p-256"), ("1.2", "ecdhe-ecdsa-aes256-gcm-sha384", "x25519")]
+    {
+        let tls = [("version", version), ("suite", suite), ("group", group)];
+        let set = tls.map(|(key, value)| format!("tls.{key}={value}"));
+        let set = ["mode=h1-h1", "target=[\"weir\",\"floor\"]", &set[0], &set[1], &set[2]];
+        let runs = Experiment::of_the_house(&set).run();
+        assert_eq!(runs.len(), 2);
+        let words = format!("--tls {version} --suite {suite} --group {group}");
+        for run in runs {
+            assert_eq!(run["validity"], "valid", "{}", run["id"]);
+            let processes = run["observation"]["processes"].as_array().unwrap();
+            for process in processes {
+                let command = process["command"].as_array().unwrap().iter();
+                let command = command.map(|word| word.as_str().unwrap()).collect::<Vec<_>>().join(" ");
+                assert!(command.contains(&words), "{}: {command}", process["role"]);
+            }
+        }
+    }
+}
+
+/// A client that offers everything gets what the test server was told, and one that offers something else gets nothing.
+#[test]
+fn the_test_server_accepts_what_it_is_told_alone() {
+    let words = ["--tls", "1.2", "--suite", "ecdhe-ecdsa-chacha20-poly1305", "--group", "p-256"];
+    let origin =
+        Weir::start(&[&["origin", "--listen", "https://127.0.0.1:0", "--workers", "1"][..], &words].concat());
+    let load = |more: &[&str]| {
+        let all = ["load", &origin.urls[0], "-k", "-c", "1", "-d", "50ms", "--json", "-"];
+        Weir::run(&[&all[..], more].concat())
+    };
+    let result: Value = serde_json::from_str(&load(&[]).stdout).unwrap();
+    let negotiated = &result["handshakes"]["negotiated"][0];
+    let facts = [&negotiated["version"], &negotiated["suite"], &negotiated["group"]];
+    assert_eq!(facts, ["1.2", "ecdhe-ecdsa-chacha20-poly1305", "p-256"]);
+    assert_eq!(load(&["--tls", "1.3"]).code, Some(1));
+}
+
+/// What the processes served before the run, and the ready checks, were counted as connections of the run.
+#[test]
+fn connections_to_the_origin_are_those_of_the_run_alone() {
+    let runs = Experiment::of_the_house(&["served_ms=50"]).run();
+    assert_eq!(runs[0]["validity"], "valid");
+    // The relay has one for each of the clients' 4, and for the load engine's trial.
+    assert_eq!(runs[0]["observation"]["upstream_connections"], 5);
+}

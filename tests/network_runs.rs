@@ -1,0 +1,63 @@
+//! Experiments whose processes have network namespaces of their own. They need what `network.rs` needs, and are skipped
+//! without.
+
+mod common;
+
+use common::namespaces::{namespaces_of, possible};
+use common::{DEADLINE, Experiment, peer, poll_until};
+use rustix::process::Signal;
+use std::time::Duration;
+
+/// Three namespaces are made and joined, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+const VETH: &str = "net.kind=veth";
+
+/// nginx binds its listener when it checks its configuration, and the gateway's address is in the gateway's namespace
+/// alone: no run of it could be valid.
+#[test]
+fn a_targets_own_check_may_bind_where_the_target_will() {
+    if !possible() || peer("nginx").is_none() {
+        return;
+    }
+    let runs = Experiment::of_the_house(&[VETH, "target=[\"nginx\"]"]).run();
+    assert_eq!(runs[0]["validity"], "valid");
+}
+
+/// A connection that the gateway closed leaves no trace where the origin is: only the origin's own count has it.
+#[test]
+fn a_gateway_that_dials_for_each_request_is_found_out_in_its_own_namespace() {
+    if !possible() {
+        return;
+    }
+    let dialling = "title = 'Dialling'
+about = 'Keeps no upstream connection for longer than a moment.'
+modes = ['h1c-h1c']
+start = [
+    '{{weir}}', 'serve', '--workers', '1', '--pool-timeout', '0.001',
+    '--listen', 'http://{{listen_address}}:{{listen_port}}', '--to', 'http://{{upstream_address}}:{{upstream_port}}',
+]
+ready = { connect = '{{listen_address}}:{{listen_port}}', timeout_ms = 20000 }
+";
+    let set = [VETH, "target=[\"dialling\"]", "load.think=20ms", "window_ms=1000"];
+    let runs = Experiment::of(&[("dialling/target.toml", dialling)], &set).run();
+    let opened = runs[0]["observation"]["upstream_connections"].as_u64().unwrap();
+    assert!(opened > 20, "{opened}");
+    let why = format!("invalid: upstream connections: {opened} to the origin for 4 of the clients");
+    assert_eq!(runs[0]["validity"], why);
+}
+
+/// The guard wakes when the lab's pipe closes, which is before the lab is gone from the system's list; here it stays
+/// there until its end is taken note of.
+#[test]
+fn the_guard_removes_a_killed_labs_namespaces() {
+    if !possible() {
+        return;
+    }
+    let small = Experiment::of_the_house(&[VETH, "window_ms=60000"]);
+    let lab = small.start("--out");
+    poll_until(PATIENCE, "namespaces", || namespaces_of(lab.pid()).len() == 3);
+    lab.signal(Signal::KILL);
+    poll_until(DEADLINE, "the namespaces are gone", || namespaces_of(lab.pid()).is_empty());
+    assert_eq!(lab.wait().code, None);
+}
