@@ -117,7 +117,7 @@ target = ['{name}']
 mode = ['h1-h1', 'h1-h1c', 'h1c-h1', 'h1c-h1c']
 [constants]
 load_model = 'saturated'
-connections = 8
+connections = 100
 bytes = 1000
 warmup_ms = {warmup_ms}
 window_ms = 500
