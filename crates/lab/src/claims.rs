@@ -133,6 +133,11 @@ fn find(claim: &Claim, cells: &[(&Cell, Vec<&RunRecord>)], floors: &Floors) -> F
             evidence.extend(one(claim, metric, expect, (cell, runs), cells, floors));
         }
     }
+    finding(claim, evidence)
+}
+
+/// What the cells that a claim is about make of it together.
+pub(crate) fn finding(claim: &Claim, evidence: Vec<Evidence>) -> Finding {
     let (verdict, why) = match &claim.not_testable {
         Some(why) => (ClaimVerdict::NotTestable, why.clone()),
         None => together(&evidence),
@@ -156,6 +161,18 @@ fn find(claim: &Claim, cells: &[(&Cell, Vec<&RunRecord>)], floors: &Floors) -> F
     }
 }
 
+/// What a cell's own value, or its ratio to another cell, makes of a claim.
+pub(crate) fn evidence(
+    cell: String,
+    against: Option<String>,
+    expect: Predicate,
+    paired: Paired,
+    floor: Result<Option<Noise>, &'static str>,
+) -> Evidence {
+    let found = judge(expect, &paired, floor);
+    with_verdict(cell, against, paired, found)
+}
+
 /// Whether a claim is about a cell. One without a gateway must be named.
 fn is_meant(claim: &Claim, cell: &Cell) -> bool {
     let is_named = cell.mode.upstream().is_some() || claim.cell.get("target").is_some();
@@ -172,36 +189,42 @@ fn one(
     floors: &Floors,
 ) -> Option<Evidence> {
     let name = cell.to_string();
-    let (against, paired, found) = match &claim.against {
+    match &claim.against {
         None if metric == Metric::ErrorRatio => {
             let paired = of_errors(&name, runs);
             let found = judge_errors(expect, &paired);
-            (None, paired, found)
+            Some(with_verdict(name, None, paired, found))
         }
-        None => {
-            let paired = by_itself(metric, cell, runs);
-            let found = judge(expect, &paired, Ok(None));
-            (None, paired, found)
-        }
-        Some(levels) if cell.has(levels) => return None,
-        Some(levels) => match cells.iter().find(|(other, _)| cell.is_but_for(other, levels)) {
+        None => Some(evidence(name, None, expect, by_itself(metric, cell, runs), Ok(None))),
+        Some(levels) if cell.has(levels) => None,
+        Some(levels) => Some(match cells.iter().find(|(other, _)| cell.is_but_for(other, levels)) {
             Some((other, of_other)) => {
                 let of = other.to_string();
                 let paired = pairing::pair(metric, [(&name, cell.load, runs), (&of, other.load, of_other)]);
-                let found = judge(expect, &paired, floors.get(metric, cell.group()));
-                (Some(of), paired, found)
+                evidence(name, Some(of), expect, paired, floors.get(metric, cell.group()))
             }
-            None => (None, Paired::default(), Err("what it is compared with was not run".into())),
-        },
-    };
+            None => {
+                let why = Err("what it is compared with was not run".into());
+                with_verdict(name, None, Paired::default(), why)
+            }
+        }),
+    }
+}
+
+fn with_verdict(
+    cell: String,
+    against: Option<String>,
+    paired: Paired,
+    found: Result<ClaimVerdict, String>,
+) -> Evidence {
     let (verdict, note) = match found {
         Ok(verdict) => (verdict, None),
         Err(why) => (ClaimVerdict::Undecided, Some(why)),
     };
     let Paired { estimate, blocks, remark, .. } = paired;
     let interval = estimate.and_then(|estimate| estimate.interval);
-    Some(Evidence {
-        cell: name,
+    Evidence {
+        cell,
         against,
         value: estimate.map(|estimate| estimate.value),
         low: interval.map(|interval| interval.low),
@@ -210,7 +233,7 @@ fn one(
         verdict,
         note,
         remark,
-    })
+    }
 }
 
 /// What an interval makes of a claim, or why nothing. As the A/A pair is from itself, so far may the ratio be from the

@@ -26,6 +26,7 @@ pub mod plan;
 pub mod process;
 pub mod results;
 pub mod run;
+pub mod stacks;
 pub mod stats;
 pub mod store;
 pub mod summary;
@@ -35,6 +36,7 @@ pub mod validity;
 pub mod verdict;
 
 mod busy;
+mod cache;
 mod conduct;
 mod describe;
 mod executor;
@@ -54,6 +56,7 @@ mod synthetic;
 pub mod table;
 #[cfg(test)]
 mod testing;
+mod tool;
 mod vary;
 #[cfg(test)]
 mod verdict_tests;

@@ -42,6 +42,22 @@ pub enum Metric {
     GcThroughputPercent,
     /// What a JVM keeps in memory after a full collection.
     AfterFullGcKib,
+    /// Of a TLS stack in memory: the server's own time for a handshake.
+    ServerUsPerHandshake,
+    /// The client's.
+    ClientUsPerHandshake,
+    /// Megabytes per second of the sender's own time.
+    SendMbPerSecond,
+    /// The same of the receiver.
+    ReceiveMbPerSecond,
+    /// Resident memory for each end of a session.
+    KibPerSession,
+    /// The time of a cryptographic operation.
+    OperationUs,
+    /// The time inside the server's shared state for a handshake.
+    LockNsPerHandshake,
+    /// How often a thread waited for another in a handshake.
+    WaitsPerHandshake,
 }
 
 /// Which way a metric is better.
@@ -71,6 +87,24 @@ impl Metric {
         }
     }
 
+    /// What is measured of TLS stacks in memory.
+    pub const OF_STACKS: [Self; 9] = [
+        Self::ServerUsPerHandshake,
+        Self::ClientUsPerHandshake,
+        Self::HandshakesPerSecond,
+        Self::SendMbPerSecond,
+        Self::ReceiveMbPerSecond,
+        Self::KibPerSession,
+        Self::OperationUs,
+        Self::LockNsPerHandshake,
+        Self::WaitsPerHandshake,
+    ];
+
+    /// Whether it is measured of gateways.
+    pub fn is_of_gateways(self) -> bool {
+        self == Self::HandshakesPerSecond || !Self::OF_STACKS.contains(&self)
+    }
+
     /// Whether it is CPU of the gateway.
     pub fn is_cpu(self) -> bool {
         Self::CPU.contains(&self)
@@ -84,7 +118,11 @@ impl Metric {
     /// Which way is better.
     pub fn better(self) -> Better {
         match self {
-            Self::RequestsPerSecond | Self::HandshakesPerSecond | Self::GcThroughputPercent => Better::More,
+            Self::RequestsPerSecond
+            | Self::HandshakesPerSecond
+            | Self::GcThroughputPercent
+            | Self::SendMbPerSecond
+            | Self::ReceiveMbPerSecond => Better::More,
             Self::CpuUsPerRequest
             | Self::CpuUsPerHandshake
             | Self::P99Us
@@ -92,7 +130,13 @@ impl Metric {
             | Self::P50Us
             | Self::RssKib
             | Self::ErrorRatio
-            | Self::AfterFullGcKib => Better::Less,
+            | Self::AfterFullGcKib
+            | Self::ServerUsPerHandshake
+            | Self::ClientUsPerHandshake
+            | Self::KibPerSession
+            | Self::OperationUs
+            | Self::LockNsPerHandshake
+            | Self::WaitsPerHandshake => Better::Less,
             Self::LittleRatio | Self::Utilisation => Better::Neither,
         }
     }
@@ -122,19 +166,34 @@ impl Metric {
             Self::ErrorRatio => "errors / requests",
             Self::GcThroughputPercent => "GC throughput",
             Self::AfterFullGcKib => "memory after a full GC",
+            Self::ServerUsPerHandshake => "server's time per handshake",
+            Self::ClientUsPerHandshake => "client's time per handshake",
+            Self::SendMbPerSecond => "sending",
+            Self::ReceiveMbPerSecond => "receiving",
+            Self::KibPerSession => "memory per session",
+            Self::OperationUs => "time per operation",
+            Self::LockNsPerHandshake => "time in locks per handshake",
+            Self::WaitsPerHandshake => "waits per handshake",
         }
     }
 
     /// The unit of its value; empty for a ratio.
     pub fn unit(self) -> &'static str {
         match self {
-            Self::CpuUsPerRequest | Self::CpuUsPerHandshake | Self::P99Us | Self::MeanUs | Self::P50Us => {
-                "us"
-            }
+            Self::CpuUsPerRequest
+            | Self::CpuUsPerHandshake
+            | Self::P99Us
+            | Self::MeanUs
+            | Self::P50Us
+            | Self::ServerUsPerHandshake
+            | Self::ClientUsPerHandshake
+            | Self::OperationUs => "us",
             Self::RequestsPerSecond | Self::HandshakesPerSecond => "/s",
-            Self::RssKib | Self::AfterFullGcKib => "KiB",
+            Self::SendMbPerSecond | Self::ReceiveMbPerSecond => "MB/s",
+            Self::RssKib | Self::AfterFullGcKib | Self::KibPerSession => "KiB",
             Self::GcThroughputPercent => "%",
-            Self::LittleRatio | Self::Utilisation | Self::ErrorRatio => "",
+            Self::LockNsPerHandshake => "ns",
+            Self::LittleRatio | Self::Utilisation | Self::ErrorRatio | Self::WaitsPerHandshake => "",
         }
     }
 
@@ -162,7 +221,21 @@ impl Metric {
                 let all = errors + load.requests;
                 (all > 0).then(|| errors as f64 / all as f64)
             }
+            // No gateway has it.
+            Self::ServerUsPerHandshake
+            | Self::ClientUsPerHandshake
+            | Self::SendMbPerSecond
+            | Self::ReceiveMbPerSecond
+            | Self::KibPerSession
+            | Self::OperationUs
+            | Self::LockNsPerHandshake
+            | Self::WaitsPerHandshake => None,
         }
+    }
+
+    /// The name that it has in files, such as `p99_us`.
+    pub fn key(self) -> String {
+        serde_json::to_value(self).ok().and_then(|name| Some(name.as_str()?.to_owned())).unwrap_or_default()
     }
 
     /// Why these valid runs of a target have no value that could be compared. To leave out just the runs without one

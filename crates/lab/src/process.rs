@@ -58,12 +58,23 @@ impl Process {
     /// The affinity is set on a thread of ours, from which the child inherits it: so every program is placed alike,
     /// whether or not it can place itself.
     pub fn start(name: &str, command: &[String], cores: &[usize], directory: &Path) -> io::Result<Self> {
+        Self::start_reading(name, command, cores, directory, Stdio::null())
+    }
+
+    /// The same with `input` as its standard input.
+    pub fn start_reading(
+        name: &str,
+        command: &[String],
+        cores: &[usize],
+        directory: &Path,
+        input: impl Into<Stdio>,
+    ) -> io::Result<Self> {
         let (program, arguments) = command
             .split_first()
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "empty command"))?;
         let (output, errors) = (directory.join(format!("{name}.out")), directory.join(format!("{name}.err")));
         let mut starting = Command::new(program);
-        starting.args(arguments).current_dir(directory).stdin(Stdio::null()).process_group(0);
+        starting.args(arguments).current_dir(directory).stdin(input).process_group(0);
         starting.stdout(File::create(&output)?).stderr(File::create(&errors)?);
         let mut set = CpuSet::new();
         for core in cores {

@@ -100,11 +100,19 @@ impl Store {
     /// The plan.
     ///
     /// # Errors
-    /// A file that cannot be read, or of another form or layout.
+    /// As [`Self::read_json`].
     pub fn plan(&self) -> Result<Plan, LabError> {
-        let path = self.directory.join("plan.json");
+        self.read_json("plan.json", Plan::SCHEMA)
+    }
+
+    /// A stored value whose layout has a version.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or of another form or layout.
+    pub(crate) fn read_json<T: DeserializeOwned>(&self, name: &str, schema: u32) -> Result<T, LabError> {
+        let path = self.directory.join(name);
         let text = read(&path)?;
-        check_layout(&path, "schema", &parse(&path, &text)?, Plan::SCHEMA)?;
+        check_layout(&path, "schema", &parse(&path, &text)?, schema)?;
         parse(&path, &text)
     }
 

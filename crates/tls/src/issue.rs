@@ -26,6 +26,16 @@ pub enum KeyKind {
     Rsa2048,
 }
 
+impl KeyKind {
+    fn generate(self) -> Result<KeyPair, rcgen::Error> {
+        match self {
+            Self::EcdsaP256 => KeyPair::generate(),
+            Self::EcdsaP384 => KeyPair::generate_for(&rcgen::PKCS_ECDSA_P384_SHA384),
+            Self::Rsa2048 => KeyPair::generate_rsa_for(&rcgen::PKCS_RSA_SHA256, RsaKeySize::_2048),
+        }
+    }
+}
+
 /// Why no certificate was issued.
 #[derive(Debug, thiserror::Error)]
 pub enum IssueError {
@@ -55,15 +65,22 @@ pub struct Authority {
     root: String,
     /// The certificates from this authority up to the root, without that: empty if this is the root.
     between: String,
+    /// Of the keys of authorities.
+    kind: KeyKind,
 }
 
 impl Authority {
     /// Makes an authority with a random ECDSA P-256 key.
     pub fn new() -> Result<Self, IssueError> {
+        Self::with_keys(KeyKind::default())
+    }
+
+    /// Makes an authority with a random key of a kind, which its intermediates' keys have, too.
+    pub fn with_keys(kind: KeyKind) -> Result<Self, IssueError> {
         let made = || {
-            let (params, key) = authority(1)?;
+            let (params, key) = authority(1, kind)?;
             let root = params.self_signed(&key)?.pem();
-            Ok(Self { issuer: Issuer::new(params, key), root, between: String::new() })
+            Ok(Self { issuer: Issuer::new(params, key), root, between: String::new(), kind })
         };
         made().map_err(|error| refused(&["an authority"], &error))
     }
@@ -76,10 +93,10 @@ impl Authority {
             return Err(IssueError::Refused { names: "an intermediate authority".to_owned(), detail });
         }
         let made = || {
-            let (mut params, key) = authority(0)?;
+            let (mut params, key) = authority(0, self.kind)?;
             params.use_authority_key_identifier_extension = true;
             let between = params.signed_by(&key, &self.issuer)?.pem();
-            Ok(Self { issuer: Issuer::new(params, key), root: self.root.clone(), between })
+            Ok(Self { issuer: Issuer::new(params, key), root: self.root.clone(), between, kind: self.kind })
         };
         made().map_err(|error| refused(&["an intermediate authority"], &error))
     }
@@ -105,11 +122,7 @@ impl Authority {
             vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         params.use_authority_key_identifier_extension = true;
         valid(&mut params);
-        let key = match kind {
-            KeyKind::EcdsaP256 => KeyPair::generate()?,
-            KeyKind::EcdsaP384 => KeyPair::generate_for(&rcgen::PKCS_ECDSA_P384_SHA384)?,
-            KeyKind::Rsa2048 => KeyPair::generate_rsa_for(&rcgen::PKCS_RSA_SHA256, RsaKeySize::_2048)?,
-        };
+        let key = kind.generate()?;
         let certificates = params.signed_by(&key, &self.issuer)?.pem() + &self.between;
         Ok(Issued { ca: self.root.clone(), certificates, key: key.serialize_pem() })
     }
@@ -168,11 +181,11 @@ pub fn issue(names: &[&str], kind: KeyKind) -> Result<Issued, IssueError> {
 }
 
 /// What an authority needs that may have `below` authorities between itself and what is issued.
-fn authority(below: u8) -> Result<(CertificateParams, KeyPair), rcgen::Error> {
+fn authority(below: u8, kind: KeyKind) -> Result<(CertificateParams, KeyPair), rcgen::Error> {
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(below));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    let key = KeyPair::generate()?;
+    let key = kind.generate()?;
     // A name of its own, so that who trusts another such authority is told "unknown issuer", not "bad signature".
     let id = digest::digest(&digest::SHA256, key.public_key_raw());
     let id = id.as_ref().iter().take(4).map(|byte| format!("{byte:02x}")).collect::<String>();

@@ -35,6 +35,8 @@ mod run;
 #[cfg(feature = "gateway")]
 mod serve;
 #[cfg(feature = "lab")]
+mod stacks;
+#[cfg(feature = "lab")]
 mod targets;
 mod words;
 
@@ -81,6 +83,8 @@ enum Command {
     Guard(guard::GuardArgs),
     #[cfg(feature = "lab")]
     Targets(targets::TargetsArgs),
+    #[cfg(feature = "lab")]
+    Stacks(stacks::StacksArgs),
     /// Delay and lose packets for the lab, which starts it (crates/lab/src/net).
     #[cfg(feature = "lab")]
     #[command(hide = true)]
@@ -147,6 +151,8 @@ fn main() -> ExitCode {
         Command::Guard(args) => guard::run(args),
         #[cfg(feature = "lab")]
         Command::Targets(args) => targets::run(args),
+        #[cfg(feature = "lab")]
+        Command::Stacks(args) => stacks::run(args),
         #[cfg(feature = "lab")]
         Command::DelayRelay => delay_relay::run(),
         Command::Completions(args) => completions::run(args),

@@ -2,7 +2,9 @@
 
 use crate::Outcome;
 use crate::run::{ExperimentArgs, failure};
+use crate::words::say;
 use clap::Args;
+use weir_lab::stacks;
 
 /// Show what `run` would do, and how long it would take.
 #[derive(Args, Debug)]
@@ -13,6 +15,10 @@ pub(crate) struct PlanArgs {
 }
 
 pub(crate) fn run(args: PlanArgs) -> Outcome {
-    print!("{}", weir_lab::plan(&args.experiment.options()?).map_err(|error| failure(&error))?);
-    Ok(())
+    let options = args.experiment.options()?;
+    let planned = match stacks::is_experiment(&options.file) {
+        true => stacks::plan(&options),
+        false => weir_lab::plan(&options),
+    };
+    say(planned.map_err(|error| failure(&error))?)
 }

@@ -1,11 +1,13 @@
 //! `weir report`: the report anew, from stored runs.
 
-use crate::Outcome;
 use crate::outputs::{self, Exports, FailOn};
 use crate::run::failure;
+use crate::words::say;
+use crate::{Failure, Outcome};
 use clap::Args;
 use std::path::PathBuf;
 use weir_lab::export::Reported;
+use weir_lab::stacks;
 
 /// Rebuild summary.json and report.html from the runs that an experiment has stored.
 #[derive(Args, Debug)]
@@ -30,6 +32,15 @@ pub(crate) fn run(args: ReportArgs) -> Outcome {
     let Exports { csv, markdown, junit } = &args.exports;
     let [csv, markdown, junit] = [csv, markdown, junit].map(Option::as_deref);
     outputs::check(&[("--csv", csv), ("--markdown", markdown), ("--junit", junit)])?;
+    if stacks::is_of_stacks(&args.directory) {
+        let is_export = csv.or(markdown).or(junit).is_some() || args.fail_on.is_some();
+        if is_export {
+            let message =
+                "results of stacks have no exports yet: leave out --csv, --markdown, --junit, --fail-on";
+            return Err(Failure::usage(format!("{}: {message}", args.directory.display())));
+        }
+        return say(stacks::report(&args.directory).map_err(|error| failure(&error))?.text);
+    }
     let outcome = weir_lab::report(&args.directory).map_err(|error| failure(&error))?;
     let reported = Reported(&outcome.results);
     let texts = [

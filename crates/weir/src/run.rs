@@ -1,6 +1,6 @@
 //! `weir run`: an experiment, from plan to report.
 
-use crate::{Failure, Outcome};
+use crate::{Failure, Outcome, stacks};
 use clap::Args;
 use std::path::PathBuf;
 use weir_lab::{LabError, RunOptions};
@@ -71,6 +71,9 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         strict: args.strict,
         ..args.experiment.options()?
     };
+    if weir_lab::stacks::is_experiment(&options.file) {
+        return stacks::run_experiment(&options);
+    }
     // Of what it starts: a rival that runs out of files where Weir raises its own limit would be no fair one.
     limits::raise_open_files().map_err(Failure::run)?;
     let outcome = weir_lab::run(&options).map_err(|error| failure(&error))?;

@@ -233,6 +233,10 @@ fn check_claim(experiment: &Experiment, claim: &Claim, wrong: &impl Blame) -> Re
         let message = "allowed is `metric` with `expect`, or `not_testable` with the reason";
         return Err(wrong(&place, message.into()));
     }
+    if let Some(metric) = claim.metric.filter(|metric| !metric.is_of_gateways()) {
+        let message = format!("metric: `{}` is of TLS stacks in memory, and of no gateway", metric.key());
+        return Err(wrong(&place, message));
+    }
     check_selector(experiment, &claim.cell, &format!("{place}.cell"), wrong)?;
     if claim.metric == Some(Metric::ErrorRatio) && claim.against.is_some() {
         let message =

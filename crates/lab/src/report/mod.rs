@@ -3,16 +3,16 @@
 //! `view` turns plan, summary and runs into the plain values of `model`; `sections` turn these into HTML, with `chart` for
 //! what is drawn. Nothing here reads a clock or depends on the order of a hash, so a rebuilt report is the same.
 
-mod chart;
+pub(crate) mod chart;
 #[cfg(test)]
 mod check;
-mod markup;
-mod model;
-mod page;
+pub(crate) mod markup;
+pub(crate) mod model;
+pub(crate) mod page;
 mod sections;
 #[cfg(test)]
 mod tests;
-mod view;
+pub(crate) mod view;
 
 use crate::plan::Plan;
 use crate::run::RunRecord;

@@ -24,6 +24,8 @@ pub(crate) struct Report {
     /// The comparisons by metric and load, what the experiment is made for first.
     pub(crate) families: Vec<Family>,
     pub(crate) claims: Vec<Claim>,
+    /// Charts of another kind than those of groups.
+    pub(crate) figures: Vec<Figures>,
     pub(crate) invalid: Vec<InvalidRun>,
     pub(crate) reproductions: Vec<Reproduction>,
     pub(crate) targets: Vec<About>,
@@ -146,6 +148,22 @@ pub(crate) enum Outcome {
     Worse,
     Equivalent,
     Undecided,
+}
+
+/// Charts side by side under a heading.
+#[derive(Clone, Debug)]
+pub(crate) struct Figures {
+    pub(crate) title: String,
+    /// What they show, and how to read them.
+    pub(crate) note: String,
+    pub(crate) pictures: Vec<Picture>,
+}
+
+/// A chart and what it is of.
+#[derive(Clone, Debug)]
+pub(crate) struct Picture {
+    pub(crate) caption: String,
+    pub(crate) svg: String,
 }
 
 /// A statement that was checked.

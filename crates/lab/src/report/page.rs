@@ -3,7 +3,7 @@
 use super::markup::escape;
 use super::model::Report;
 use super::sections::{
-    claims, costs, header, latency, limits, numbers, origins, seconds, throughput, verdicts,
+    claims, costs, figures, header, latency, limits, numbers, origins, seconds, throughput, verdicts,
 };
 
 const STYLE: &str = include_str!("style.css");
@@ -15,6 +15,7 @@ pub(crate) fn render(report: &Report) -> String {
         verdicts::render,
         claims::render,
         header::analysis,
+        figures::render,
         throughput::render,
         limits::render,
         costs::render,

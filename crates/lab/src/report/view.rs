@@ -13,7 +13,8 @@ use crate::claims::{ClaimVerdict, Evidence, Finding};
 use crate::comparison::{self, Verdict};
 use crate::doctor;
 use crate::experiment::Load;
-use crate::metric::Metric;
+use crate::machine::Machine;
+use crate::metric::{Better, Metric};
 use crate::pairing::valid;
 use crate::plan::{self, Plan};
 use crate::run::RunRecord;
@@ -39,29 +40,35 @@ pub(crate) fn report(
     let view = View { plan, summary, subjects: subjects(plan, summary), vary: Vary::of(plan) };
     let runs = by_cell(plan, records);
     let experiment = &plan.experiment;
-    let paragraphs = experiment.analysis.iter().flat_map(|text| text.split("\n\n"));
     Report {
         name: experiment.name.clone(),
         question: experiment.question.clone(),
         quick: experiment.quick.then(|| QUICK.to_owned()),
         labels: labels(plan, summary),
         constants: view.vary.constants(plan),
-        analysis: paragraphs.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect(),
+        analysis: paragraphs(experiment.analysis.as_deref()),
         groups: view.groups(&runs),
         families: view.families(),
+        figures: Vec::new(),
         claims: summary.claims.iter().map(claim).collect(),
         invalid: records.iter().filter(|run| !run.validity.is_valid()).map(invalid).collect(),
         reproductions: runs.iter().map(|(cell, runs)| reproduction(plan, cell, runs)).collect(),
         targets: targets(summary, settings),
         machine: machine(plan, summary),
-        findings: findings(summary),
+        findings: findings(&summary.machine),
         subjects: view.subjects,
     }
 }
 
+/// An author's text, by paragraph.
+pub(crate) fn paragraphs(text: Option<&str>) -> Vec<String> {
+    let paragraphs = text.into_iter().flat_map(|text| text.split("\n\n"));
+    paragraphs.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect()
+}
+
 /// What the doctor did not find good.
-fn findings(summary: &Summary) -> Vec<String> {
-    let found = summary.machine.doctor.iter().filter(|finding| finding.level != doctor::Level::Good);
+pub(crate) fn findings(machine: &Machine) -> Vec<String> {
+    let found = machine.doctor.iter().filter(|finding| finding.level != doctor::Level::Good);
     found.map(|finding| format!("{}: {}. {}", finding.id, finding.value, finding.advice)).collect()
 }
 
@@ -240,7 +247,7 @@ impl View<'_> {
                 one.aa && (one.load, one.metric) == (load, metric) && one.reach().is_some()
             };
             let has_floor = self.summary.comparisons.iter().any(is_floor);
-            Family { title, is_less_better: !metric.is_rate(), has_floor, comparisons }
+            Family { title, is_less_better: metric.better() == Better::Less, has_floor, comparisons }
         };
         families.into_iter().map(family).collect()
     }
@@ -249,12 +256,6 @@ impl View<'_> {
         let comparison::Comparison { case, mode, connections, bytes, load, .. } = *one;
         let group = plan::Group { case, mode, connections, bytes, load, factors: one.factors.clone() };
         let margin = self.plan.experiment.margin;
-        let outcome = match (one.verdict, one.ratio) {
-            (Verdict::Different, Some(ratio)) if (ratio < 1.0) != one.metric.is_rate() => Outcome::Better,
-            (Verdict::Different, _) => Outcome::Worse,
-            (Verdict::Equivalent, _) => Outcome::Equivalent,
-            (Verdict::Undecided, _) => Outcome::Undecided,
-        };
         // Where levels of a factor are compared, the level follows the target's name.
         let subject = one.factor.as_ref().and_then(|factor| one.target.split(&format!(" {factor}=")).next());
         Comparison {
@@ -269,14 +270,24 @@ impl View<'_> {
             coverage: one.coverage,
             p_adjusted: one.p_adjusted,
             blocks: one.blocks,
-            outcome,
+            outcome: outcome(one.verdict, one.ratio, one.metric),
             difference: one.ratio.map_or_else(String::new, |ratio| verdict::difference(ratio, margin)),
             words: one.verdict_text(margin),
         }
     }
 }
 
-fn claim(finding: &Finding) -> Claim {
+/// What a verdict on such a ratio says.
+pub(crate) fn outcome(verdict: Verdict, ratio: Option<f64>, metric: Metric) -> Outcome {
+    match (verdict, ratio) {
+        (Verdict::Different, Some(ratio)) if !metric.is_worse(ratio) => Outcome::Better,
+        (Verdict::Different, _) => Outcome::Worse,
+        (Verdict::Equivalent, _) => Outcome::Equivalent,
+        (Verdict::Undecided, _) => Outcome::Undecided,
+    }
+}
+
+pub(crate) fn claim(finding: &Finding) -> Claim {
     let asked = finding.metric.zip(finding.expect).map(|(metric, expect)| match finding.is_ratio {
         true => format!("{}: ratio {expect}", metric.title()),
         false => format!("{}: {expect} {}", metric.title(), metric.unit()).trim_end().to_owned(),
@@ -354,14 +365,7 @@ fn targets(summary: &Summary, settings: &[(String, String)]) -> Vec<About> {
 
 fn machine(plan: &Plan, summary: &Summary) -> Vec<(&'static str, String)> {
     let (machine, experiment) = (&summary.machine, &plan.experiment);
-    let virtual_words = if machine.is_virtual { ", virtual" } else { "" };
-    let (features, cores) = (machine.cpu_features.join(" "), machine.cores.len());
-    let mut facts = vec![
-        ("processor", format!("{} ({cores} cores usable{virtual_words}; {features})", machine.cpu)),
-        ("kernel, memory", format!("{}, {:.1} GiB", machine.kernel, machine.memory_kib as f64 / 1_048_576.0)),
-        ("network", machine.network.clone()),
-    ];
-    facts.extend(machine.governor.clone().map(|governor| ("governor", governor)));
+    let mut facts = hardware(machine);
     if let Some(placement) = &machine.placement {
         let [gateway, origin, load] =
             [&placement.cores.gateway, &placement.cores.origin, &placement.cores.load]
@@ -383,6 +387,19 @@ fn machine(plan: &Plan, summary: &Summary) -> Vec<(&'static str, String)> {
     };
     facts.push(("factors", experiment.factors.iter().map(factor).collect::<Vec<_>>().join("; ")));
     facts.push(("versions", versions(summary)));
+    facts
+}
+
+/// What it ran on.
+pub(crate) fn hardware(machine: &Machine) -> Vec<(&'static str, String)> {
+    let virtual_words = if machine.is_virtual { ", virtual" } else { "" };
+    let (features, cores) = (machine.cpu_features.join(" "), machine.cores.len());
+    let mut facts = vec![
+        ("processor", format!("{} ({cores} cores usable{virtual_words}; {features})", machine.cpu)),
+        ("kernel, memory", format!("{}, {:.1} GiB", machine.kernel, machine.memory_kib as f64 / 1_048_576.0)),
+        ("network", machine.network.clone()),
+    ];
+    facts.extend(machine.governor.clone().map(|governor| ("governor", governor)));
     facts
 }
 

@@ -2,11 +2,12 @@
 
 use super::description::Description;
 use super::{Target, words};
+use crate::cache;
 use crate::error::{ConfigError, LabError};
 use crate::plan::{Absent, Targets};
 use crate::template::Values;
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -42,7 +43,7 @@ pub(super) fn look(
         modes: description.modes.clone(),
         version: String::new(),
         directory: directory.join(name),
-        installed: install_directory(name, |variable| std::env::var_os(variable)),
+        installed: cache::directory("targets", "WEIR_TARGETS", name),
         built: Vec::new(),
         description,
     };
@@ -134,32 +135,4 @@ fn word_after<'a>(said: &'a str, after: &str) -> Option<&'a str> {
 
 fn on_path(program: &str, path: Option<&OsStr>) -> Option<PathBuf> {
     std::env::split_paths(path?).map(|directory| directory.join(program)).find(|file| file.is_file())
-}
-
-/// Where a target is installed: below `$WEIR_TARGETS`, else the user's cache, so that checkouts share it.
-fn install_directory(name: &str, variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
-    let given = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let home = || given("HOME").unwrap_or_else(|| PathBuf::from("/")).join(".cache");
-    let cache = || given("XDG_CACHE_HOME").unwrap_or_else(home).join("weir/targets");
-    let directory = given("WEIR_TARGETS").unwrap_or_else(cache).join(name);
-    // A run's working directory is another than ours.
-    std::path::absolute(&directory).unwrap_or(directory)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn targets_are_installed_where_checkouts_share_them() {
-        let directory = |set: &[(&str, &str)]| {
-            let find = |name: &str| set.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into());
-            install_directory("fast", find).display().to_string()
-        };
-        assert_eq!(directory(&[("HOME", "/h")]), "/h/.cache/weir/targets/fast");
-        assert_eq!(directory(&[("HOME", "/h"), ("XDG_CACHE_HOME", "/c")]), "/c/weir/targets/fast");
-        assert_eq!(directory(&[("WEIR_TARGETS", "/w"), ("XDG_CACHE_HOME", "/c")]), "/w/fast");
-        assert_eq!(directory(&[("WEIR_TARGETS", ""), ("HOME", "/h")]), "/h/.cache/weir/targets/fast");
-        assert!(directory(&[("WEIR_TARGETS", "w")]).starts_with('/'), "a run has another working directory");
-    }
 }

@@ -6,16 +6,10 @@ use crate::error::{ConfigError, LabError};
 use crate::executor::this_program;
 use crate::guard::Guard;
 use crate::interrupt::Interrupt;
-use rustix::process::{Pid, Signal, kill_process_group};
-use std::fs::{self, File, TryLockError};
+use crate::tool;
 use std::io;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
-use std::time::Duration;
-
-/// How often a running script is looked at. It runs for seconds or minutes.
-const INTERVAL: Duration = Duration::from_millis(50);
+use std::path::Path;
+use std::process::{Command, ExitStatus};
 
 /// Installs a target of `directory` with its own script, which may use `jobs` cores and whose words go to standard error.
 /// Returns one line for people: what is there. A target that is there already is left as it is if it has no script;
@@ -38,7 +32,7 @@ pub fn install(directory: &Path, name: &str, jobs: usize) -> Result<String, LabE
         let message = format!("install.script: {} is not there", script.display());
         return Err(ConfigError::new(target.file().display(), message).into());
     }
-    let _lock = lock(&target)?;
+    let _turn = tool::lock(name, &target.installed)?;
     eprintln!("{name}: into {} (takes {})", target.installed.display(), install.takes);
     let interrupt = Interrupt::on_signals()?;
     let mut guard = Guard::start(&this_program()?)?;
@@ -64,26 +58,6 @@ fn present(target: &Target) -> String {
     }
 }
 
-/// Checkouts share what is installed, so two installs of one target take turns.
-fn lock(target: &Target) -> Result<File, LabError> {
-    let directory = &target.installed;
-    fs::create_dir_all(directory).map_err(LabError::file(directory, "cannot be made"))?;
-    let path: PathBuf = directory.with_extension("lock");
-    let file = File::create(&path).map_err(LabError::file(&path, "cannot be made"))?;
-    let locked = match file.try_lock() {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => {
-            eprintln!("{}: waiting for another install of it", target.name);
-            file.lock()
-        }
-        Err(TryLockError::Error(error)) => Err(error),
-    };
-    locked.map_err(LabError::file(&path, "cannot be locked"))?;
-    Ok(file)
-}
-
-/// Runs the script in a process group of its own, so that an interrupt ends its compilers, too, and the guard does when
-/// this process is killed or its terminal closed.
 fn run(
     target: &Target,
     script: &Path,
@@ -91,37 +65,18 @@ fn run(
     interrupt: &Interrupt,
     guard: &mut Guard,
 ) -> io::Result<ExitStatus> {
-    let mut child = Command::new("bash")
-        .arg(script)
-        .current_dir(&target.directory)
-        .env("WEIR_INSTALL", &target.installed)
-        .env("WEIR_JOBS", jobs.to_string())
-        .stdin(Stdio::null())
-        // Standard output is for what this program says itself.
-        .stdout(io::stderr())
-        .process_group(0)
-        .spawn()?;
-    guard.watch(child.id());
-    let group = Pid::from_child(&child);
-    let mut asked = false;
-    loop {
-        if let Some(status) = child.try_wait()? {
-            guard.release(child.id());
-            return Ok(status);
-        }
-        if interrupt.is_set() && !asked {
-            asked = true;
-            // It may have ended just before.
-            let _ = kill_process_group(group, Signal::TERM);
-        }
-        std::thread::sleep(INTERVAL);
-    }
+    let mut bash = Command::new("bash");
+    bash.arg(script).current_dir(&target.directory);
+    bash.env("WEIR_INSTALL", &target.installed).env("WEIR_JOBS", jobs.to_string());
+    tool::run(bash, interrupt, guard)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::{no_guard, told_to_guard};
+    use std::fs::{self, File, TryLockError};
+    use std::time::Duration;
 
     /// A directory with a target `fast` that a script installs, and this script.
     fn installable(script: &str, more: &str) -> (tempfile::TempDir, Target) {
@@ -184,7 +139,7 @@ mod tests {
     #[test]
     fn two_installs_take_turns() {
         let (_directory, target) = installable("", "");
-        let first = lock(&target).expect("locks");
+        let first = tool::lock("fast", &target.installed).expect("locks");
         let path = target.installed.with_extension("lock");
         let second = File::open(&path).expect("opens");
         assert!(matches!(second.try_lock(), Err(TryLockError::WouldBlock)));

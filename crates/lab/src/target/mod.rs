@@ -17,6 +17,7 @@ pub use install::install;
 pub use list::{List, list};
 pub(crate) use scale::Scale;
 pub use setting::Setting;
+pub(crate) use sources::add_files;
 pub(crate) use tickets::check_tickets;
 
 use crate::error::{ConfigError, LabError};

@@ -42,7 +42,7 @@ impl Target {
 }
 
 /// The files below a folder. Links to folders are not followed, so this ends.
-fn add_files(folder: &Path, files: &mut Vec<PathBuf>) {
+pub(crate) fn add_files(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name());
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {

@@ -13,6 +13,8 @@ pub(crate) struct Bar<'a> {
     /// `None`: there is no bar, and `words` say why.
     pub(crate) value: Option<f64>,
     pub(crate) interval: Option<(f64, f64)>,
+    /// What the value is made of, from zero on: each is drawn lighter than the one before. Empty where it is one.
+    pub(crate) parts: Vec<f64>,
     /// What stands beside the name: the figures.
     pub(crate) words: String,
 }
@@ -62,7 +64,13 @@ pub(crate) fn draw(title: &str, axis_title: &str, bars: &[Bar<'_>], reach: f64) 
         svg.text(LEFT + 14.0, top + 15.0, Anchor::Start, "label", name);
         svg.text(RIGHT, top + 15.0, Anchor::End, "value", cut(&bar.words, room));
         let Some(value) = bar.value else { continue };
-        svg.rect([LEFT, top + 19.0, x(value) - LEFT, BAR], &bar.look.fill());
+        let mut from = 0.0;
+        let whole = if bar.parts.is_empty() { std::slice::from_ref(&value) } else { &bar.parts };
+        for (index, part) in whole.iter().enumerate() {
+            let (left, right) = (x(from), x(from + part));
+            svg.rect([left, top + 19.0, right - left, BAR], &format!("{} p{index}", bar.look.fill()));
+            from += part;
+        }
         if let Some((low, high)) = bar.interval {
             let (low, high, middle) = (x(low), x(high), top + 19.0 + BAR / 2.0);
             let (up, down) = (middle - 4.0, middle + 4.0);
@@ -84,7 +92,14 @@ mod tests {
     use crate::report::check;
 
     fn bar(name: &str, value: Option<f64>, interval: Option<(f64, f64)>) -> Bar<'_> {
-        Bar { name, look: Look { place: 1, is_again: false }, value, interval, words: "why".into() }
+        Bar {
+            name,
+            look: Look { place: 1, is_again: false },
+            value,
+            interval,
+            parts: Vec::new(),
+            words: "why".into(),
+        }
     }
 
     #[test]
@@ -108,6 +123,22 @@ mod tests {
             let high: f64 = high.split('M').next().and_then(|x| x.parse().ok()).expect("a place");
             assert!(LEFT <= low && low < high && high <= RIGHT, "{path}");
         }
+    }
+
+    #[test]
+    fn the_parts_of_a_bar_lie_end_to_end() {
+        let mut whole = bar("a", Some(40.0), None);
+        whole.parts = vec![10.0, 10.0, 20.0];
+        let svg = draw("t", "CPU", &[whole], 40.0).expect("is drawn");
+        check::well_formed(&svg);
+        let numbers = |name| {
+            let of = check::attributes(&svg, "rect", name);
+            of.iter().filter_map(|text| text.parse().ok()).collect::<Vec<f64>>()
+        };
+        let (lefts, widths) = (numbers("x"), numbers("width"));
+        assert_eq!(widths.len(), 3);
+        assert!((lefts[0] + widths[0] - lefts[1]).abs() < 0.2, "{lefts:?} {widths:?}");
+        assert!((widths[2] / widths[0] - 2.0).abs() < 0.05, "{widths:?}");
     }
 
     #[test]

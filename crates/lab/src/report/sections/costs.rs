@@ -57,5 +57,6 @@ fn bar<'a>(report: &'a Report, cell: &Cell, group: &Group) -> Bar<'a> {
     if let Some(share) = cell.utilisation.filter(|_| group.is_saturated && cell.cpu_us.is_some()) {
         words.push_str(&format!(" at {:.0} %", share * 100.0));
     }
-    Bar { name: &subject.name, look: subject.look, value: cell.cpu_us, interval: cell.cpu_interval, words }
+    let (name, look, parts) = (&subject.name, subject.look, Vec::new());
+    Bar { name, look, value: cell.cpu_us, interval: cell.cpu_interval, parts, words }
 }

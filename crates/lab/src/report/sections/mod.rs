@@ -2,6 +2,7 @@
 
 pub(crate) mod claims;
 pub(crate) mod costs;
+pub(crate) mod figures;
 pub(crate) mod header;
 pub(crate) mod latency;
 pub(crate) mod limits;

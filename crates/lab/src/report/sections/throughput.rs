@@ -73,6 +73,7 @@ fn columns<'a>(report: &Report, groups: &[&'a Group]) -> Vec<Panel<'a>> {
                 look: report.subjects[cell.subject].look,
                 value: cell.per_second,
                 interval: None,
+                parts: Vec::new(),
                 words: words(cell),
             })
             .collect();

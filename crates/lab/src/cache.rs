@@ -1,0 +1,36 @@
+//! Where checkouts share what is built for them: below a variable's folder, else in the user's cache.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The folder `NAME` below `$VARIABLE`, or else below `$XDG_CACHE_HOME/weir/KIND` or `~/.cache/weir/KIND`.
+pub(crate) fn directory(kind: &str, variable: &str, name: &str) -> PathBuf {
+    directory_by(kind, variable, name, |name| std::env::var_os(name))
+}
+
+fn directory_by(kind: &str, own: &str, name: &str, variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
+    let given = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = || given("HOME").unwrap_or_else(|| PathBuf::from("/")).join(".cache");
+    let cache = || given("XDG_CACHE_HOME").unwrap_or_else(home).join("weir").join(kind);
+    let directory = given(own).unwrap_or_else(cache).join(name);
+    // A run's working directory is another than ours.
+    std::path::absolute(&directory).unwrap_or(directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_built_lies_where_checkouts_share_it() {
+        let directory = |set: &[(&str, &str)]| {
+            let find = |name: &str| set.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into());
+            directory_by("targets", "WEIR_TARGETS", "fast", find).display().to_string()
+        };
+        assert_eq!(directory(&[("HOME", "/h")]), "/h/.cache/weir/targets/fast");
+        assert_eq!(directory(&[("HOME", "/h"), ("XDG_CACHE_HOME", "/c")]), "/c/weir/targets/fast");
+        assert_eq!(directory(&[("WEIR_TARGETS", "/w"), ("XDG_CACHE_HOME", "/c")]), "/w/fast");
+        assert_eq!(directory(&[("WEIR_TARGETS", ""), ("HOME", "/h")]), "/h/.cache/weir/targets/fast");
+        assert!(directory(&[("WEIR_TARGETS", "w")]).starts_with('/'), "a run has another working directory");
+    }
+}

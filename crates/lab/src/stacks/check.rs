@@ -1,0 +1,134 @@
+//! Whether a run may be used: what was seen against what was asked for.
+
+use super::cell::Scenario;
+use super::engine::Description;
+use super::key::{self, Task};
+use super::output::{Facts, Negotiated, Seen, Side};
+use crate::validity::Validity;
+
+/// Judges what a runner said. The first thing that is wrong is the reason.
+pub(super) fn judge(scenario: &Scenario, engine: &Description, seen: &Seen) -> Validity {
+    match first_wrong(scenario, engine, seen) {
+        Some(why) => Validity::Invalid(why),
+        None => Validity::Valid,
+    }
+}
+
+fn first_wrong(scenario: &Scenario, engine: &Description, seen: &Seen) -> Option<String> {
+    if let Some(error) = seen.errors.first() {
+        return Some(format!("runner: {error}"));
+    }
+    if !seen.is_done {
+        return Some("runner: it ended without `done`".into());
+    }
+    let Some(facts) = &seen.facts else { return Some("runner: no `facts`".into()) };
+    wrong_facts(scenario, engine, facts).or_else(|| match scenario.task()? {
+        Task::Handshake => wrong_handshakes(scenario, seen),
+        Task::Transfer => wrong_transfer(scenario, seen),
+        Task::Memory => wrong_memory(scenario, seen),
+        Task::Primitive => without_units(seen, Side::Operation),
+    })
+}
+
+fn wrong_facts(scenario: &Scenario, engine: &Description, facts: &Facts) -> Option<String> {
+    let has_version = facts.tls.split_whitespace().any(|word| word == engine.version);
+    if !has_version {
+        return Some(format!("facts: tls `{}`: engine.toml says {}", facts.tls, engine.version));
+    }
+    if facts.build != "release" {
+        return Some(format!("facts: a {} build", facts.build));
+    }
+    let asked = scenario.word("allocator");
+    if !matches!(asked, "" | "default") && facts.allocator != asked {
+        return Some(format!("facts: allocator `{}`: asked for was {asked}", facts.allocator));
+    }
+    let still_there = |feature: &&&str| facts.features.iter().any(|found| found == **feature);
+    let masked = key::masked_features(scenario.word("mask"));
+    masked.iter().find(still_there).map(|feature| format!("facts: {feature} is used although it was masked"))
+}
+
+/// The kind of handshake, and all that was negotiated, on both ends.
+fn wrong_handshakes(scenario: &Scenario, seen: &Seen) -> Option<String> {
+    let kind = if scenario.word("resumption") == "none" { "full" } else { "resumed" };
+    let sides = [Side::Client, Side::Server];
+    let wrong = |side: Side| {
+        without_units(seen, side).or_else(|| {
+            let of_side = || seen.negotiated.iter().filter(|one| one.side == side);
+            let counted: u64 = of_side().map(|one| one.count).sum();
+            let units = seen.times.get(&side).map_or(0, |times| times.units);
+            let other = of_side().find_map(|one| wrong_outcome(scenario, kind, one));
+            other.or_else(|| {
+                (counted != units)
+                    .then(|| format!("{}: {units} handshakes timed, {counted} accounted for", name(side)))
+            })
+        })
+    };
+    sides.into_iter().find_map(wrong).or_else(|| {
+        let [client, server] = sides.map(|side| seen.times.get(&side).map_or(0, |times| times.units));
+        (client != server).then(|| format!("the client made {client} handshakes, the server {server}"))
+    })
+}
+
+fn wrong_outcome(scenario: &Scenario, kind: &str, found: &Negotiated) -> Option<String> {
+    let signature = match scenario.word("certificate") {
+        "rsa-2048" => "rsa_pss_rsae_sha256",
+        "ecdsa-p384" => "ecdsa_secp384r1_sha384",
+        _ => "ecdsa_secp256r1_sha256",
+    };
+    // What a library does not tell cannot be wrong; a resumption has neither signature nor, by ticket or id, a group.
+    let is_without_exchange = matches!(scenario.word("resumption"), "id" | "ticket");
+    let group = found.group.as_deref().filter(|_| !is_without_exchange);
+    let signed = found.signature.as_deref().filter(|_| kind == "full");
+    let facts = [
+        ("kind", Some(found.kind.as_str()), kind),
+        ("version", Some(&found.version), scenario.word("version")),
+        ("suite", Some(&found.suite), scenario.word("suite")),
+        ("group", group, scenario.word("group")),
+        ("signature", signed, signature),
+    ];
+    facts.into_iter().find_map(|(what, found_it, asked)| {
+        let other = found_it.filter(|word| *word != asked)?;
+        Some(format!(
+            "{}: {} handshakes with {what} `{other}`: asked for was {asked}",
+            name(found.side),
+            found.count
+        ))
+    })
+}
+
+fn wrong_transfer(scenario: &Scenario, seen: &Seen) -> Option<String> {
+    let bytes = scenario.number("bytes").unwrap_or(0);
+    [Side::Server, Side::Client].into_iter().find_map(|side| {
+        without_units(seen, side).or_else(|| {
+            let moved = seen.moved.get(&side).copied().unwrap_or(0);
+            let should = seen.times.get(&side).map_or(0, |times| times.units) * bytes;
+            (moved != should).then(|| format!("{}: {moved} bytes moved of {should}", name(side)))
+        })
+    })
+}
+
+fn wrong_memory(scenario: &Scenario, seen: &Seen) -> Option<String> {
+    let Some(memory) = seen.memory else { return Some("runner: no `memory`".into()) };
+    let asked = scenario.number("sessions").unwrap_or(0);
+    if memory.sessions != asked {
+        return Some(format!("{} sessions were held: asked for were {asked}", memory.sessions));
+    }
+    (memory.after_kib <= memory.before_kib).then(|| "memory did not grow".into())
+}
+
+fn without_units(seen: &Seen, side: Side) -> Option<String> {
+    let is_empty = seen.times.get(&side).is_none_or(|times| times.units == 0);
+    let idle = || seen.threads.iter().find(|thread| thread.units == 0);
+    match is_empty {
+        true => Some(format!("{}: nothing was measured", name(side))),
+        false => idle().map(|thread| format!("thread {} measured nothing", thread.thread)),
+    }
+}
+
+fn name(side: Side) -> &'static str {
+    match side {
+        Side::Client => "client",
+        Side::Server => "server",
+        Side::Operation => "operation",
+    }
+}

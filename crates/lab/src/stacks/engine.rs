@@ -1,0 +1,169 @@
+//! `engine.toml`: what an engine is, how it is built and run, and what it can do. `docs/ENGINES.md` has the words.
+
+use crate::cache;
+use crate::error::{ConfigError, LabError};
+use crate::experiment::Level;
+use serde::Deserialize;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A TLS stack in one version, as its folder describes it.
+#[derive(Clone, Debug)]
+pub(crate) struct Engine {
+    /// The folder's name.
+    pub(crate) name: String,
+    /// Where its sources are.
+    pub(crate) directory: PathBuf,
+    pub(crate) description: Description,
+}
+
+/// The file's keys.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Description {
+    /// The family, by which charts group.
+    pub(crate) stack: String,
+    /// Of the TLS library, as the runner must report it.
+    pub(crate) version: String,
+    /// What does the arithmetic, with its version.
+    pub(crate) crypto: String,
+    /// What the runner is written in.
+    pub(crate) language: String,
+    /// What is to be known of it.
+    #[serde(default)]
+    pub(crate) about: String,
+    /// Programs that the build calls.
+    #[serde(default)]
+    pub(crate) needs: Vec<String>,
+    pub(crate) build: Vec<String>,
+    pub(crate) run: Vec<String>,
+    /// The first is the default.
+    #[serde(default)]
+    pub(crate) allocators: Vec<Level>,
+    /// The first is the default.
+    #[serde(default)]
+    pub(crate) compilers: Vec<Level>,
+    pub(crate) abilities: Abilities,
+}
+
+/// What an engine can do, by the keys of scenarios.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Abilities {
+    #[serde(rename = "do")]
+    pub(crate) tasks: Vec<Level>,
+    #[serde(default)]
+    pub(crate) versions: Vec<Level>,
+    #[serde(default)]
+    pub(crate) resumptions: Vec<Level>,
+    #[serde(default)]
+    pub(crate) certificates: Vec<Level>,
+    #[serde(default)]
+    pub(crate) groups: Vec<Level>,
+    #[serde(default)]
+    pub(crate) suites: Vec<Level>,
+    #[serde(default)]
+    pub(crate) tickets: Vec<Level>,
+    #[serde(default)]
+    pub(crate) operations: Vec<Level>,
+    #[serde(default)]
+    pub(crate) locks: Vec<Level>,
+    #[serde(default)]
+    pub(crate) masks: Vec<Level>,
+}
+
+/// The name of the description in an engine's folder.
+const FILE: &str = "engine.toml";
+
+/// The folder of what engines share, which is none.
+const COMMON: &str = "common";
+
+impl Engine {
+    /// Reads the engine of such a name.
+    ///
+    /// # Errors
+    /// An unknown name, with the names that there are; a description that cannot be read, or with unknown keys or values.
+    pub(crate) fn read(engines: &Path, name: &str) -> Result<Self, ConfigError> {
+        let directory = engines.join(name);
+        let file = directory.join(FILE);
+        let Ok(text) = fs::read_to_string(&file) else {
+            let known = names(engines).unwrap_or_default().join(", ");
+            let message = format!("`{name}` is not in {}: allowed are {known}", engines.display());
+            return Err(ConfigError::new("engine", message));
+        };
+        let description = Description::read(&file, &text)?;
+        let absolute = std::path::absolute(&directory).unwrap_or(directory);
+        Ok(Self { name: name.to_owned(), directory: absolute, description })
+    }
+
+    /// Where a variant of it is built: below `$WEIR_ENGINES`, else the user's cache, so that checkouts share it.
+    pub(crate) fn target(&self, variant: &Variant) -> PathBuf {
+        cache::directory("engines", "WEIR_ENGINES", &self.name).join(variant.folder())
+    }
+
+    /// Words of its description with its own folders in place of `{engine}` and `{target}`.
+    pub(crate) fn words(&self, words: &[String], target: &Path) -> Vec<String> {
+        let place = |word: &String| {
+            let engine = self.directory.display().to_string();
+            word.replace("{engine}", &engine).replace("{target}", &target.display().to_string())
+        };
+        words.iter().map(place).collect()
+    }
+}
+
+impl Description {
+    fn read(file: &Path, text: &str) -> Result<Self, ConfigError> {
+        let read: Self =
+            toml::from_str(text).map_err(|error| ConfigError::toml(file.display(), text, &error))?;
+        for (key, words) in [("build", &read.build), ("run", &read.run)] {
+            if words.is_empty() {
+                return Err(ConfigError::key(
+                    file.display(),
+                    text,
+                    key,
+                    "empty: allowed are a program and its words",
+                ));
+            }
+        }
+        for key in super::key::KEYS {
+            let Some(of) = key.ability else { continue };
+            for level in of(&read) {
+                key.check(level)
+                    .map_err(|why| ConfigError::new(file.display(), format!("{}: {why}", key.name)))?;
+            }
+        }
+        Ok(read)
+    }
+}
+
+/// In which way an engine is built.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Variant {
+    pub(crate) compiler: Level,
+    pub(crate) allocator: Level,
+}
+
+impl Variant {
+    /// As the engine's description says first.
+    pub(crate) fn plain() -> Self {
+        let word = || Level::new("default");
+        Self { compiler: word(), allocator: word() }
+    }
+
+    fn folder(&self) -> String {
+        format!("{}-{}", self.compiler, self.allocator)
+    }
+}
+
+/// The names of the engines in a folder, in order.
+pub(crate) fn names(engines: &Path) -> Result<Vec<String>, LabError> {
+    let entries = fs::read_dir(engines).map_err(LabError::file(engines, "cannot be read"))?;
+    let mut names: Vec<String> = entries
+        .flatten()
+        .filter(|entry| entry.path().join(FILE).is_file())
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| name != COMMON)
+        .collect();
+    names.sort();
+    Ok(names)
+}

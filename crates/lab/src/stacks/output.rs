@@ -1,0 +1,275 @@
+//! What a runner says: its lines, read and summed up. `docs/ENGINES.md` has the protocol.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One line.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
+enum Line {
+    Facts(Facts),
+    Negotiated(Negotiated),
+    Samples {
+        #[serde(rename = "thread")]
+        _thread: u32,
+        side: Side,
+        ns: Vec<u64>,
+    },
+    Span(Span),
+    Moved {
+        #[serde(rename = "thread")]
+        _thread: u32,
+        side: Side,
+        bytes: u64,
+    },
+    Thread(Thread),
+    Lock(Lock),
+    Memory(Memory),
+    Error {
+        fault: String,
+        message: String,
+    },
+    Done {},
+}
+
+/// Which end, or neither.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Side {
+    /// The end that opens the connection.
+    Client,
+    /// The end that accepts it.
+    Server,
+    /// A primitive has no ends.
+    Operation,
+}
+
+/// What the libraries say of themselves at run time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Facts {
+    /// The family.
+    pub stack: String,
+    /// The TLS library with its version.
+    pub tls: String,
+    /// What does the arithmetic, with its version.
+    pub crypto: String,
+    /// What compiled it.
+    pub compiler: String,
+    /// Whose memory it uses.
+    pub allocator: String,
+    /// `release` or `debug`.
+    pub build: String,
+    /// Features of the processor that the library uses; empty where it cannot tell.
+    #[serde(default)]
+    pub features: Vec<String>,
+}
+
+/// An outcome of handshakes at one end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Negotiated {
+    /// Which end saw it.
+    pub side: Side,
+    /// `1.2`, `1.3`.
+    pub version: String,
+    /// `full`, `full-with-hello-retry`, `resumed`.
+    pub kind: String,
+    /// The suite.
+    pub suite: String,
+    /// The group; null where the library does not tell.
+    pub group: Option<String>,
+    /// The scheme of the server's signature; null where the library does not tell, and when resumed.
+    pub signature: Option<String>,
+    /// Handshakes that came out like this.
+    pub count: u64,
+}
+
+/// A part of the samples' time, summed over all threads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Span {
+    /// Whose part.
+    pub side: Side,
+    /// What was done in it.
+    pub name: String,
+    /// Nanoseconds.
+    pub ns: u64,
+    /// How often.
+    pub count: u64,
+}
+
+/// What a thread was in the measurement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Thread {
+    /// Its number.
+    pub thread: u32,
+    /// What it measured.
+    pub units: u64,
+    /// Nanoseconds from its first unit's begin to its last one's end.
+    pub wall_ns: u64,
+    /// Nanoseconds on a processor.
+    pub cpu_ns: u64,
+    /// How often it waited for something.
+    #[serde(default)]
+    pub voluntary_switches: Option<u64>,
+}
+
+/// What ran inside a lock, summed over all threads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lock {
+    /// `ticket-keys`, `session-store`.
+    pub name: String,
+    /// How often it was held.
+    pub operations: u64,
+    /// Nanoseconds.
+    pub held_ns: u64,
+}
+
+/// Resident memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Memory {
+    /// Ends that were held at once.
+    pub sessions: u64,
+    /// Before the first was made.
+    pub before_kib: u64,
+    /// With all open.
+    pub after_kib: u64,
+}
+
+/// The times of one side's units.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Times {
+    /// How many.
+    pub units: u64,
+    /// Nanoseconds, all together.
+    pub total_ns: u64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 90th percentile.
+    pub p90_ns: u64,
+    /// 99th percentile; null below 1000 units.
+    pub p99_ns: Option<u64>,
+}
+
+/// Everything that a runner said, without the single samples.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Seen {
+    /// What it is.
+    pub facts: Option<Facts>,
+    /// What its handshakes came to.
+    pub negotiated: Vec<Negotiated>,
+    /// The times, by side.
+    pub times: BTreeMap<Side, Times>,
+    /// Parts of the times.
+    pub spans: Vec<Span>,
+    /// Bytes moved, by side.
+    pub moved: BTreeMap<Side, u64>,
+    /// Its threads.
+    pub threads: Vec<Thread>,
+    /// Its locks.
+    pub locks: Vec<Lock>,
+    /// Its memory.
+    pub memory: Option<Memory>,
+    /// What went wrong, with whose fault it was.
+    pub errors: Vec<String>,
+    /// Whether it came to its end.
+    pub is_done: bool,
+}
+
+/// Fewer samples than this have no 99th percentile.
+const SAMPLES_FOR_P99: usize = 1000;
+
+impl Seen {
+    /// Reads what a runner wrote.
+    ///
+    /// # Errors
+    /// The first line that is not of the protocol, with its number.
+    pub(super) fn read(text: &str) -> Result<Self, String> {
+        let mut seen = Self::default();
+        let mut samples: BTreeMap<Side, Vec<u64>> = BTreeMap::new();
+        for (line, number) in text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty()) {
+            if seen.is_done {
+                return Err(format!("line {number}: after `done`"));
+            }
+            let read: Line = serde_json::from_str(line).map_err(|error| format!("line {number}: {error}"))?;
+            match read {
+                Line::Facts(facts) => seen.facts = Some(facts),
+                Line::Negotiated(outcome) => seen.negotiated.push(outcome),
+                Line::Samples { side, ns, .. } => samples.entry(side).or_default().extend(ns),
+                Line::Span(span) => seen.spans.push(span),
+                Line::Moved { side, bytes, .. } => *seen.moved.entry(side).or_default() += bytes,
+                Line::Thread(thread) => seen.threads.push(thread),
+                Line::Lock(lock) => seen.locks.push(lock),
+                Line::Memory(memory) => seen.memory = Some(memory),
+                Line::Error { fault, message } => seen.errors.push(format!("{fault}: {message}")),
+                Line::Done {} => seen.is_done = true,
+            }
+        }
+        seen.times = samples.into_iter().map(|(side, ns)| (side, Times::of(ns))).collect();
+        Ok(seen)
+    }
+
+    /// Mean nanoseconds of a unit on one side.
+    pub(super) fn mean_ns(&self, side: Side) -> Option<f64> {
+        let times = self.times.get(&side).filter(|times| times.units > 0)?;
+        Some(times.total_ns as f64 / times.units as f64)
+    }
+}
+
+impl Times {
+    fn of(mut ns: Vec<u64>) -> Self {
+        ns.sort_unstable();
+        let at = |share: f64| {
+            let rank = (share * ns.len() as f64).ceil() as usize;
+            ns.get(rank.saturating_sub(1)).copied().unwrap_or(0)
+        };
+        Self {
+            units: ns.len() as u64,
+            total_ns: ns.iter().sum(),
+            p50_ns: at(0.5),
+            p90_ns: at(0.9),
+            p99_ns: (ns.len() >= SAMPLES_FOR_P99).then(|| at(0.99)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_summed_up() {
+        let seen = Seen::read(
+            r#"{"type":"facts","stack":"a","tls":"a 1","crypto":"c 1","compiler":"gcc","allocator":"system","build":"release"}
+{"type":"samples","thread":0,"side":"server","ns":[30,10]}
+{"type":"samples","thread":1,"side":"server","ns":[20]}
+{"type":"negotiated","side":"client","version":"1.3","kind":"full","suite":"s","group":null,"signature":null,"count":3}
+{"type":"moved","thread":0,"side":"client","bytes":5}
+{"type":"moved","thread":1,"side":"client","bytes":6}
+{"type":"done"}
+"#,
+        )
+        .expect("is read");
+        let times = seen.times[&Side::Server];
+        assert_eq!((times.units, times.total_ns, times.p50_ns, times.p99_ns), (3, 60, 20, None));
+        assert_eq!(seen.mean_ns(Side::Server), Some(20.0));
+        assert_eq!((seen.moved[&Side::Client], seen.negotiated.len(), seen.is_done), (11, 1, true));
+    }
+
+    #[test]
+    fn what_is_not_of_the_protocol_is_named_by_its_line() {
+        for (text, why) in [
+            ("{\"type\":\"done\"}\nhello\n", "line 2: after `done`"),
+            ("hello\n", "line 1: "),
+            ("{\"type\":\"colour\"}\n", "unknown variant `colour`"),
+            ("{\"type\":\"samples\",\"thread\":0,\"side\":\"left\",\"ns\":[]}\n", "unknown variant `left`"),
+        ] {
+            let error = Seen::read(text).expect_err("is refused");
+            assert!(error.contains(why), "{error}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! From an experiment with stacks to the order of its runs.
+
+use super::cell::StackCell;
+use super::document::StacksExperiment;
+use super::engine::Engine;
+use super::key;
+use super::run::PlannedStackRun;
+use crate::error::{ConfigError, LabError};
+use crate::experiment::{AGAIN, Level, Order};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use weir_load::rng::Rng;
+
+/// What is to be run, and why the rest is not.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct StacksPlan {
+    /// Version of this layout: [`Self::SCHEMA`].
+    pub(crate) schema: u32,
+    /// The experiment's file, as it was given.
+    pub(crate) file: PathBuf,
+    /// The options that changed the experiment.
+    pub(crate) arguments: Vec<String>,
+    /// Whether it was cut down by `--quick`.
+    pub(crate) quick: bool,
+    /// What it was made from.
+    pub(crate) experiment: StacksExperiment,
+    /// The cells that are run.
+    pub(crate) cells: Vec<StackCell>,
+    /// Engines that are not here or cannot be built, and why.
+    pub(crate) absent: BTreeMap<String, String>,
+    /// Cells that their engine cannot do, and what it lacks.
+    pub(crate) unable: BTreeMap<String, String>,
+    /// The baseline: the first of the experiment's that is present.
+    pub(crate) baseline: Option<String>,
+    /// The blocks.
+    pub(crate) blocks: Vec<Vec<PlannedStackRun>>,
+}
+
+/// What a run costs beyond its window: the runner's start, its warm-up, reading what it says.
+const OVERHEAD_MS: u64 = 300;
+
+impl StacksPlan {
+    /// The layout's version.
+    pub(super) const SCHEMA: u32 = 1;
+
+    /// Plans the engines that are present; `only` leaves the cells with these levels.
+    pub(super) fn new(
+        experiment: StacksExperiment,
+        engines: &BTreeMap<String, Engine>,
+        absent: BTreeMap<String, String>,
+        only: &[(String, String)],
+    ) -> Result<Self, LabError> {
+        let mut cells = Vec::new();
+        let mut unable = BTreeMap::new();
+        let all = all_cells(&experiment);
+        check_only(&all, only)?;
+        for cell in all.into_iter().filter(|cell| is_selected(cell, only)) {
+            let Some(engine) = engines.get(&cell.engine) else { continue };
+            match lacks(&cell, engine) {
+                Some(why) => drop(unable.insert(cell.to_string(), why)),
+                None => cells.push(cell),
+            }
+        }
+        if cells.is_empty() {
+            return Err(LabError::Nothing("no engine that is here can do any of the scenarios".into()));
+        }
+        let is_run = |name: &&String| cells.iter().any(|cell| cell.name == **name);
+        let baseline = experiment.baseline.iter().find(is_run).cloned();
+        let blocks = blocks(&experiment, &cells);
+        Ok(Self {
+            schema: Self::SCHEMA,
+            file: PathBuf::new(),
+            arguments: Vec::new(),
+            quick: false,
+            experiment,
+            cells,
+            absent,
+            unable,
+            baseline,
+            blocks,
+        })
+    }
+
+    /// About how long all of it takes, builds apart.
+    pub(super) fn expected_ms(&self) -> u64 {
+        let window = |cell: &StackCell| cell.scenario.number("window_ms").unwrap_or(0);
+        let block: u64 = self.cells.iter().map(|cell| window(cell) + OVERHEAD_MS).sum();
+        block * self.blocks.len() as u64
+    }
+}
+
+/// Each scenario with each engine, and with the second of the A/A pair.
+fn all_cells(experiment: &StacksExperiment) -> Vec<StackCell> {
+    let mut cells = Vec::new();
+    for scenario in experiment.scenarios() {
+        for engine in &experiment.engines {
+            let cell = |name: String| StackCell { name, engine: engine.clone(), scenario: scenario.clone() };
+            cells.push(cell(engine.clone()));
+            if experiment.aa.as_ref() == Some(engine) {
+                cells.push(cell(format!("{engine}{AGAIN}")));
+            }
+        }
+    }
+    cells
+}
+
+/// What an engine lacks for a cell.
+fn lacks(cell: &StackCell, engine: &Engine) -> Option<String> {
+    let unable = |(name, level): (&'static str, &Level)| {
+        let key = key::find(name)?;
+        (!key.is_able(level, &engine.description))
+            .then(|| format!("{name}={level} is not among its abilities"))
+    };
+    cell.scenario.levels().find_map(unable)
+}
+
+/// The order of each block: scenarios in random order, and the engines within one, so that what is compared lies close
+/// together in time.
+fn blocks(experiment: &StacksExperiment, cells: &[StackCell]) -> Vec<Vec<PlannedStackRun>> {
+    let mut rng = Rng::new(experiment.seed);
+    let mut groups: Vec<Vec<&StackCell>> = cells
+        .chunk_by(|left, right| left.scenario == right.scenario)
+        .map(|group| group.iter().collect())
+        .collect();
+    let mut blocks: Vec<Vec<&StackCell>> = Vec::new();
+    for block in 1..=experiment.blocks {
+        let before = blocks.last().filter(|_| experiment.order == Order::Abba && block % 2 == 0);
+        let order = match before {
+            Some(before) => before.iter().rev().copied().collect(),
+            None => {
+                rng.shuffle(&mut groups);
+                groups.iter_mut().for_each(|group| rng.shuffle(group));
+                groups.concat()
+            }
+        };
+        blocks.push(order);
+    }
+    let planned = |(block, cells): (u32, Vec<&StackCell>)| {
+        let run = |(position, cell): (usize, &StackCell)| PlannedStackRun {
+            id: format!("b{block:03}-{position:04}-{cell}"),
+            block,
+            cell: cell.clone(),
+        };
+        (1..).zip(cells).map(run).collect()
+    };
+    (1..).zip(blocks).map(planned).collect()
+}
+
+/// Whether a cell has such levels; those of one key are alternatives.
+fn is_selected(cell: &StackCell, only: &[(String, String)]) -> bool {
+    let has = |key: &str, value: &str| is_level(cell, key, value);
+    only.iter().all(|(key, _)| only.iter().any(|(other, value)| other == key && has(key, value)))
+}
+
+fn is_level(cell: &StackCell, key: &str, value: &str) -> bool {
+    (key == "engine" && cell.name == value) || cell.level(key).is_some_and(|level| level.as_str() == value)
+}
+
+fn check_only(cells: &[StackCell], only: &[(String, String)]) -> Result<(), ConfigError> {
+    for (key, value) in only {
+        if cells.iter().any(|cell| is_level(cell, key, value)) {
+            continue;
+        }
+        let mut known: Vec<Level> = cells.iter().filter_map(|cell| cell.level(key)).collect();
+        known.sort();
+        known.dedup();
+        let known: Vec<&str> = known.iter().map(Level::as_str).collect();
+        let message = match known.as_slice() {
+            [] => {
+                let keys = std::iter::once("engine").chain(key::KEYS.iter().map(|key| key.name));
+                format!("no such key: allowed are {}", keys.collect::<Vec<_>>().join(", "))
+            }
+            known => format!("`{value}`: allowed are {}", known.join(", ")),
+        };
+        return Err(ConfigError::new(format!("--filter {key}={value}"), message));
+    }
+    Ok(())
+}

@@ -1,0 +1,45 @@
+//! What a results directory of stacks holds: the plan, the machine, a file for each run.
+
+use super::document::INSTRUMENT;
+use super::plan::StacksPlan;
+use super::run::StackRun;
+use crate::error::LabError;
+use crate::store::Store;
+use serde::Deserialize;
+use std::fs;
+use std::path::Path;
+
+/// Whether a directory holds the results of stacks.
+pub fn is_of_stacks(directory: &Path) -> bool {
+    #[derive(Deserialize)]
+    struct Stored {
+        experiment: Instrument,
+    }
+    #[derive(Deserialize)]
+    struct Instrument {
+        #[serde(default)]
+        instrument: String,
+    }
+    let plan = fs::read_to_string(directory.join("plan.json")).ok();
+    let stored = plan.and_then(|text| serde_json::from_str::<Stored>(&text).ok());
+    stored.is_some_and(|stored| stored.experiment.instrument == INSTRUMENT)
+}
+
+/// The plan.
+pub(super) fn plan(store: &Store) -> Result<StacksPlan, LabError> {
+    store.read_json("plan.json", StacksPlan::SCHEMA)
+}
+
+/// A run that is stored already.
+pub(super) fn run(store: &Store, id: &str) -> Result<Option<StackRun>, LabError> {
+    match store.run_path(id).exists() {
+        true => store.read_json(&format!("runs/{id}.json"), StackRun::SCHEMA).map(Some),
+        false => Ok(None),
+    }
+}
+
+/// The stored runs of a plan, in its order.
+pub(super) fn runs(store: &Store, plan: &StacksPlan) -> Result<Vec<StackRun>, LabError> {
+    let planned = plan.blocks.iter().flatten();
+    planned.filter_map(|planned| run(store, &planned.id).transpose()).collect()
+}

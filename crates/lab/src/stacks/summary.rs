@@ -1,0 +1,356 @@
+//! What an experiment with stacks comes to: each cell over its blocks, the comparisons, the claims.
+
+use super::cell::{Scenario, StackCell};
+use super::output::Facts;
+use super::plan::StacksPlan;
+use super::run::{StackRun, compared, measured};
+use crate::claims::{self, Evidence, Finding};
+use crate::experiment::{Claim, Predicate, Selector};
+use crate::metric::Metric;
+use crate::pairing::Paired;
+use crate::stats::{self, Estimate, Weight, fdr, hodges_lehmann};
+use crate::verdict::{self, Noise, Verdict};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The whole of the findings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StacksSummary {
+    /// Version of this layout.
+    pub schema: u32,
+    /// The experiment's name.
+    pub experiment: String,
+    /// How much the best founded comparison weighs.
+    pub weight: Weight,
+    /// What each engine said of itself, by its name.
+    pub facts: BTreeMap<String, Facts>,
+    /// One entry for each cell.
+    pub cells: Vec<CellFindings>,
+    /// The comparisons.
+    pub contrasts: Vec<Contrast>,
+    /// The statements that the experiment checks.
+    pub claims: Vec<Finding>,
+}
+
+/// What a cell came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CellFindings {
+    /// Which.
+    pub cell: StackCell,
+    /// Blocks with a valid run.
+    pub blocks: u32,
+    /// Runs that were invalid.
+    pub invalid_runs: u32,
+    /// Why the first of these was.
+    pub why_invalid: Option<String>,
+    /// Each metric that it has, with its location over the blocks (Hodges-Lehmann).
+    pub values: BTreeMap<Metric, Located>,
+}
+
+/// A value with its interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Located {
+    /// The estimate.
+    pub value: f64,
+    /// Lower end of its interval; null below five blocks.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+}
+
+/// An engine against the baseline in one scenario, or two levels of a factor.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Contrast {
+    /// What is compared.
+    pub metric: Metric,
+    /// The numerator's cell.
+    pub cell: StackCell,
+    /// The numerator, in words.
+    pub target: String,
+    /// The denominator, in words.
+    pub baseline: String,
+    /// The factor of which two levels are compared; null where two engines are.
+    pub factor: Option<String>,
+    /// Target over baseline.
+    pub ratio: Option<f64>,
+    /// Lower end of its interval.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// The coverage that so many blocks allow.
+    pub coverage: Option<f64>,
+    /// Exact p-value of the signed-rank test.
+    pub p_value: Option<f64>,
+    /// Adjusted within its metric.
+    pub p_adjusted: Option<f64>,
+    /// Blocks in which both were valid.
+    pub blocks: u32,
+    /// How sure it is.
+    pub weight: Weight,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why it is undecided, where the numbers alone do not say it.
+    pub note: Option<String>,
+    /// What is to be known beside the verdict, such as different allocators.
+    pub remark: Option<String>,
+    /// Whether it compares an engine with itself.
+    pub aa: bool,
+}
+
+type Runs<'a> = BTreeMap<&'a StackCell, Vec<&'a StackRun>>;
+
+impl StacksSummary {
+    const SCHEMA: u32 = 1;
+
+    /// Sums up the runs of a plan.
+    pub(super) fn of(plan: &StacksPlan, records: &[StackRun]) -> Self {
+        let mut runs: Runs<'_> = plan.cells.iter().map(|cell| (cell, Vec::new())).collect();
+        for record in records {
+            if let Some(of_cell) = runs.get_mut(&record.run.cell) {
+                of_cell.push(record);
+            }
+        }
+        let contrasts = contrasts(plan, &runs);
+        let findings = |cell: &StackCell| found(cell, &runs[cell]);
+        let blocks = contrasts.iter().filter(|one| !one.aa).map(|one| one.blocks).max();
+        let cells: Vec<CellFindings> = plan.cells.iter().map(findings).collect();
+        let best = blocks.or_else(|| cells.iter().map(|cell| cell.blocks).max()).unwrap_or(0);
+        let of_engine =
+            |record: &StackRun| Some((record.run.cell.engine.clone(), record.seen.facts.clone()?));
+        let floors = floors(&contrasts);
+        Self {
+            schema: Self::SCHEMA,
+            experiment: plan.experiment.name.clone(),
+            weight: Weight::of(best as usize),
+            facts: records.iter().filter_map(of_engine).collect(),
+            claims: plan.experiment.claims.iter().map(|claim| find(claim, plan, &runs, &floors)).collect(),
+            cells,
+            contrasts,
+        }
+    }
+}
+
+fn found(cell: &StackCell, runs: &[&StackRun]) -> CellFindings {
+    let valid: Vec<&StackRun> = runs.iter().copied().filter(|run| run.validity.is_valid()).collect();
+    let located = |metric: Metric| {
+        let values: Vec<f64> = valid.iter().filter_map(|run| run.value(metric)).collect();
+        let estimate = hodges_lehmann::estimate(&values)?;
+        let interval = estimate.interval;
+        let (low, high) = (interval.map(|interval| interval.low), interval.map(|interval| interval.high));
+        Some((metric, Located { value: estimate.value, low, high }))
+    };
+    let invalid = runs.iter().find(|run| !run.validity.is_valid());
+    CellFindings {
+        cell: cell.clone(),
+        blocks: valid.len() as u32,
+        invalid_runs: (runs.len() - valid.len()) as u32,
+        why_invalid: invalid.map(|run| run.validity.to_string()),
+        values: Metric::OF_STACKS.into_iter().filter_map(located).collect(),
+    }
+}
+
+fn contrasts(plan: &StacksPlan, runs: &Runs<'_>) -> Vec<Contrast> {
+    let mut all = Vec::new();
+    for cell in &plan.cells {
+        let own = if cell.is_again() { Some(&cell.engine) } else { plan.baseline.as_ref() };
+        let of = |name: &String| {
+            plan.cells.iter().find(|other| other.scenario == cell.scenario && other.name == *name)
+        };
+        if let Some(baseline) = own.filter(|name| **name != cell.name).and_then(of) {
+            let names = [cell.name.clone(), baseline.name.clone()];
+            all.extend(
+                each_metric(&cell.scenario)
+                    .map(|metric| one(metric, [cell, baseline], names.clone(), None, runs)),
+            );
+        }
+        for compare in plan.experiment.compare.iter().filter(|one| !cell.is_again() && cell.has(&one.cell)) {
+            let Some(level) = cell.level(&compare.factor).filter(|level| *level != compare.baseline) else {
+                continue;
+            };
+            let wanted = Selector::from_iter([(compare.factor.clone(), compare.baseline.clone())]);
+            let Some(other) = plan.cells.iter().find(|other| cell.is_but_for(other, &wanted)) else {
+                continue;
+            };
+            let factor = &compare.factor;
+            let names = match factor.as_str() {
+                "engine" => [cell.name.clone(), other.name.clone()],
+                _ => [&level, &compare.baseline].map(|level| format!("{} {factor}={level}", cell.name)),
+            };
+            all.extend(
+                each_metric(&cell.scenario)
+                    .map(|metric| one(metric, [cell, other], names.clone(), Some(factor), runs)),
+            );
+        }
+    }
+    let is_asked = |one: &&mut Contrast| one.weight != Weight::None && one.note.is_none() && !one.aa;
+    fdr::adjust(all.iter_mut().filter(is_asked), |one| one.metric, |one| (one.p_value, &mut one.p_adjusted));
+    let floors = floors(&all);
+    all.iter_mut().for_each(|one| one.decide(plan.experiment.margin, &floors));
+    all.sort_by_key(|one| (one.metric, one.factor.is_some(), one.aa));
+    all
+}
+
+fn each_metric(scenario: &Scenario) -> impl Iterator<Item = Metric> {
+    scenario.task().map_or(&[][..], compared).iter().copied()
+}
+
+fn one(
+    metric: Metric,
+    cells: [&StackCell; 2],
+    [target, baseline]: [String; 2],
+    factor: Option<&String>,
+    runs: &Runs<'_>,
+) -> Contrast {
+    let Paired { estimate, blocks, note, remark } = pair(metric, cells, runs);
+    let interval = estimate.and_then(|estimate| estimate.interval);
+    Contrast {
+        metric,
+        cell: cells[0].clone(),
+        target,
+        baseline,
+        factor: factor.cloned(),
+        ratio: estimate.map(|estimate| estimate.value),
+        low: interval.map(|interval| interval.low),
+        high: interval.map(|interval| interval.high),
+        coverage: interval.map(|interval| interval.coverage),
+        p_value: estimate.map(|estimate| estimate.p_value),
+        p_adjusted: None,
+        blocks: blocks as u32,
+        weight: Weight::of(blocks),
+        verdict: Verdict::Undecided,
+        note,
+        remark,
+        aa: cells[0].is_again(),
+    }
+}
+
+/// The first over the second, block by block.
+fn pair(metric: Metric, cells: [&StackCell; 2], runs: &Runs<'_>) -> Paired {
+    let [first, second] = cells.map(|cell| by_block(metric, runs.get(cell).map_or(&[][..], Vec::as_slice)));
+    let without = || {
+        let empty = [&first, &second].into_iter().zip(cells).find(|(values, _)| values.is_empty());
+        empty.map(|(_, cell)| format!("{} has no valid run", cell.name))
+    };
+    let pairs: Vec<(f64, f64)> =
+        second.iter().filter_map(|(block, value)| Some((*value, *first.get(block)?))).collect();
+    let estimate = stats::compare_pairs(&pairs);
+    let blocks = estimate.map_or(0, |estimate| estimate.blocks);
+    Paired { estimate, blocks, note: without(), remark: unlike(cells, runs) }
+}
+
+fn by_block(metric: Metric, runs: &[&StackRun]) -> BTreeMap<u32, f64> {
+    let valid = runs.iter().filter(|run| run.validity.is_valid());
+    valid.filter_map(|run| Some((run.run.block, run.value(metric)?))).collect()
+}
+
+/// What two cells differ in that nobody asked about: whose memory they use.
+fn unlike(cells: [&StackCell; 2], runs: &Runs<'_>) -> Option<String> {
+    let allocator = |cell: &StackCell| {
+        let facts = runs.get(cell)?.iter().find_map(|run| run.seen.facts.as_ref())?;
+        Some(facts.allocator.clone())
+    };
+    let [first, second] = cells.map(allocator);
+    let (first, second) = (first?, second?);
+    (first != second).then(|| format!("the allocators differ: {first} and {second}"))
+}
+
+type Floors = BTreeMap<(Metric, Scenario), Option<Noise>>;
+
+fn floors(contrasts: &[Contrast]) -> Floors {
+    let pairs = contrasts.iter().filter(|one| one.aa);
+    let reach = |one: &Contrast| Some(Noise { name: "A/A noise", reach: one.reach()? });
+    pairs.map(|one| ((one.metric, one.cell.scenario.clone()), reach(one))).collect()
+}
+
+fn floor(floors: &Floors, metric: Metric, scenario: &Scenario) -> Result<Option<Noise>, &'static str> {
+    match floors.get(&(metric, scenario.clone())) {
+        Some(Some(noise)) => Ok(Some(*noise)),
+        Some(None) => Err("the A/A pair has no value, so the noise floor is not known"),
+        None => Ok(None),
+    }
+}
+
+impl Contrast {
+    fn decide(&mut self, margin: f64, floors: &Floors) {
+        if self.note.is_some() {
+            return;
+        }
+        let floor = if self.aa { Ok(None) } else { floor(floors, self.metric, &self.cell.scenario) };
+        let verdict = verdict::decide(self.estimate(), self.p_adjusted, margin, floor.unwrap_or_default());
+        match (verdict, floor) {
+            (Ok(Verdict::Different), Err(why)) => self.note = Some(why.into()),
+            (Ok(verdict), _) => self.verdict = verdict,
+            (Err(why), _) => self.note = Some(why),
+        }
+    }
+
+    fn estimate(&self) -> Option<Estimate> {
+        let interval = match (self.low, self.high, self.coverage) {
+            (Some(low), Some(high), Some(coverage)) => Some(stats::Interval { low, high, coverage }),
+            _ => None,
+        };
+        let (value, p_value) = self.ratio.zip(self.p_value)?;
+        Some(Estimate { value, interval, p_value, blocks: self.blocks as usize })
+    }
+
+    /// What it shows of the noise if it compares a thing with itself, as a logarithm; `None` without an interval.
+    pub(super) fn reach(&self) -> Option<f64> {
+        let interval = self.low.zip(self.high)?;
+        Some(Noise::reach(self.ratio?, Some(interval)))
+    }
+
+    /// `0.72 [0.69, 0.76]`.
+    pub fn ratio_text(&self) -> String {
+        verdict::ratio_text(self.ratio, self.low.zip(self.high))
+    }
+
+    /// The verdict in words.
+    pub fn words(&self, margin: f64) -> String {
+        let words = verdict::words(self.verdict, self.ratio, self.note.as_deref(), self.weight, margin);
+        match &self.remark {
+            Some(remark) => format!("{words}; {remark}"),
+            None => words,
+        }
+    }
+}
+
+fn find(claim: &Claim, plan: &StacksPlan, runs: &Runs<'_>, floors: &Floors) -> Finding {
+    let mut evidence = Vec::new();
+    if let (Some(metric), Some(expect)) = (claim.metric, claim.expect) {
+        let meant = plan.cells.iter().filter(|cell| !cell.is_again() && cell.has(&claim.cell));
+        evidence.extend(meant.filter_map(|cell| of_cell(claim, metric, expect, cell, plan, runs, floors)));
+    }
+    claims::finding(claim, evidence)
+}
+
+/// `None` for the cell that the others are compared with, and for one without such a metric.
+fn of_cell(
+    claim: &Claim,
+    metric: Metric,
+    expect: Predicate,
+    cell: &StackCell,
+    plan: &StacksPlan,
+    runs: &Runs<'_>,
+    floors: &Floors,
+) -> Option<Evidence> {
+    if !measured(cell.scenario.task()?).contains(&metric) {
+        return None;
+    }
+    let (against, paired, floor) = match &claim.against {
+        None => (None, by_itself(metric, cell, runs), Ok(None)),
+        Some(levels) if cell.has(levels) => return None,
+        Some(levels) => {
+            let other = plan.cells.iter().find(|other| cell.is_but_for(other, levels))?;
+            let floor = floor(floors, metric, &cell.scenario);
+            (Some(other.to_string()), pair(metric, [cell, other], runs), floor)
+        }
+    };
+    Some(claims::evidence(cell.to_string(), against, expect, paired, floor))
+}
+
+fn by_itself(metric: Metric, cell: &StackCell, runs: &Runs<'_>) -> Paired {
+    let values: Vec<f64> = by_block(metric, &runs[cell]).into_values().collect();
+    let estimate = hodges_lehmann::estimate(&values);
+    let note = values.is_empty().then(|| format!("{} has no valid run", cell.name));
+    Paired { estimate, blocks: values.len(), note, remark: None }
+}

@@ -1,0 +1,217 @@
+//! The room as a whole: an experiment's file, its plan, runs of a runner that is a script, findings and page.
+
+use super::*;
+use crate::testing::no_guard;
+use std::os::unix::fs::PermissionsExt;
+
+/// A folder with engines that are scripts, and an experiment with them.
+struct Bench(tempfile::TempDir);
+
+const EXPERIMENT: &str = r#"
+name = "bench"
+instrument = "stacks"
+question = "Which?"
+engines_directory = "engines"
+engines = ["fast", "slow", "gone"]
+baseline = ["gone", "slow"]
+aa = "slow"
+blocks = 6
+seed = 1
+[constants]
+window_ms = 10
+[[scenarios]]
+do = "handshake"
+version = ["1.3"]
+certificate = ["ecdsa-p256", "rsa-2048"]
+[[claims]]
+id = "fast-is-faster"
+source = "own"
+says = "Half the time."
+metric = "server_us_per_handshake"
+cell = { engine = "fast" }
+against = { engine = "slow" }
+expect = "0.4 .. 0.6"
+"#;
+
+/// Says what it was asked for, with a time of its own for the server.
+const RUNNER: &str = r#"
+while read -r key value; do
+    case $key in certificate) certificate=$value ;; group) group=$value ;; suite) suite=$value ;; version) version=$value ;; esac
+done
+case $certificate in rsa-2048) signature=rsa_pss_rsae_sha256 ;; *) signature=ecdsa_secp256r1_sha256 ;; esac
+echo '{"type":"facts","stack":"fake","tls":"fake 1.0","crypto":"none","compiler":"sh","allocator":"system","build":"release"}'
+for side in client server; do
+    echo '{"type":"negotiated","side":"'$side'","version":"'$version'","kind":"KIND","suite":"'$suite'","group":"'$group'","signature":"'$signature'","count":2}'
+    echo '{"type":"samples","thread":0,"side":"'$side'","ns":[NS,NS]}'
+done
+echo '{"type":"thread","thread":0,"units":2,"wall_ns":10,"cpu_ns":10,"voluntary_switches":0}'
+echo '{"type":"done"}'
+"#;
+
+impl Bench {
+    fn new(experiment: &str) -> Self {
+        let bench = Self(tempfile::tempdir().expect("a directory"));
+        bench.write("bench.toml", experiment);
+        bench
+    }
+
+    fn engine(&self, name: &str, kind: &str, ns: &str) {
+        let description = "stack = 'fake'\nversion = '1.0'\ncrypto = 'none'\nlanguage = 'sh'\nbuild = ['true']\n\
+            run = ['sh', '{engine}/run.sh']\n[abilities]\ndo = ['handshake']\nversions = ['1.3']\n\
+            resumptions = ['none']\ncertificates = ['ecdsa-p256']\ngroups = ['x25519']\nsuites = ['aes128-gcm']\n\
+            tickets = [2]\n";
+        let more = description.replace("['ecdsa-p256']", "['ecdsa-p256', 'rsa-2048']");
+        let description = if name == "slow" { &more } else { description };
+        self.write(&format!("engines/{name}/engine.toml"), description);
+        self.write(&format!("engines/{name}/run.sh"), &RUNNER.replace("KIND", kind).replace("NS", ns));
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.0.path().join(name);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("is made");
+        fs::write(&path, text).expect("is written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("is allowed");
+    }
+
+    fn options(&self) -> RunOptions {
+        RunOptions { file: self.0.path().join("bench.toml"), ..RunOptions::default() }
+    }
+
+    /// Runs what is planned, without any build.
+    fn run(&self) -> (StacksPlan, StacksSummary) {
+        let (experiment, _) = StacksExperiment::load(&self.options()).expect("is read");
+        let (engines, absent) = engines(&experiment, &self.options()).expect("are read");
+        let plan = StacksPlan::new(experiment, &engines, absent, &[]).expect("plans");
+        let directory = self.0.path().join("results");
+        let store = Store::create(&directory).expect("is made");
+        store.write_json("plan.json", &plan).expect("is written");
+        store.write_json("machine.json", &machine(&[0], &engines).expect("is read")).expect("is written");
+        let mut guard = no_guard();
+        let allowed = allowed_cores().expect("cores");
+        let interrupt = Interrupt::default();
+        let mut runner =
+            ProcessRunner { engines: &engines, directory, allowed, interrupt: &interrupt, guard: &mut guard };
+        conduct::conduct(&plan, &store, &mut runner).expect("runs");
+        report(store.directory()).expect("is reported");
+        let records = store::runs(&store, &plan).expect("are read");
+        let summary = StacksSummary::of(&plan, &records);
+        (plan, summary)
+    }
+}
+
+#[test]
+fn an_experiment_with_scripts_comes_to_a_verdict_and_a_page() {
+    let bench = Bench::new(EXPERIMENT);
+    bench.engine("fast", "full", "5000");
+    bench.engine("slow", "full", "10000");
+    let (plan, summary) = bench.run();
+    assert_eq!(plan.baseline.as_deref(), Some("slow"));
+    assert!(plan.absent["gone"].contains("allowed are fast, slow"), "{:?}", plan.absent);
+    let unable: Vec<&String> = plan.unable.keys().collect();
+    assert_eq!(unable, ["handshake.1.3.full.rsa-2048.fast"]);
+    let fast = summary.contrasts.iter().find(|one| one.target == "fast").expect("is compared");
+    assert_eq!((fast.ratio, fast.verdict.to_string().as_str()), (Some(0.5), "different"), "{fast:?}");
+    assert_eq!(summary.claims[0].verdict.to_string(), "confirmed");
+    let directory = bench.0.path().join("results");
+    let page = fs::read_to_string(directory.join("report.html")).expect("is written");
+    for part in ["Server: handshakes per second of a core", "fast-is-faster", "gone: absent", "fake 1.0"] {
+        assert!(page.contains(part), "{part}");
+    }
+    report(&directory).expect("is reported again");
+    assert_eq!(fs::read_to_string(directory.join("report.html")).expect("is written"), page);
+}
+
+#[test]
+fn another_kind_of_handshake_than_asked_for_enters_nothing() {
+    let bench = Bench::new(EXPERIMENT);
+    bench.engine("fast", "resumed", "5000");
+    bench.engine("slow", "full", "10000");
+    let (_, summary) = bench.run();
+    let fast = summary.cells.iter().find(|one| one.cell.name == "fast").expect("a cell");
+    assert_eq!((fast.blocks, fast.invalid_runs), (0, 6));
+    let why = fast.why_invalid.as_deref().unwrap_or_default();
+    assert_eq!(why, "invalid: client: 2 handshakes with kind `resumed`: asked for was full");
+    assert_eq!(summary.claims[0].verdict.to_string(), "undecided");
+}
+
+#[test]
+fn wrong_files_are_refused_with_place_and_what_is_allowed() {
+    for (from, to, why) in [
+        ("seed = 1", "sede = 1", "bench.toml:"),
+        (
+            "version = [\"1.3\"]",
+            "version = [\"1.1\"]",
+            "bench.toml:13: scenarios.0: version: `1.1`: allowed is 1.2, 1.3",
+        ),
+        (
+            "do = \"handshake\"",
+            "do = \"nothing\"",
+            "`nothing`: allowed is one of handshake, transfer, memory, primitive",
+        ),
+        ("do = \"handshake\"", "do = \"handshake\"\nresumption = \"id\"", "TLS 1.3 resumes by `psk`"),
+        ("do = \"handshake\"", "do = \"handshake\"\nsessions = 5", "sessions: not a key of `handshake`"),
+        ("aa = \"slow\"", "aa = \"quick\"", "`quick` is not among the engines: allowed are fast, slow, gone"),
+        ("\"server_us_per_handshake\"", "\"p99_us\"", "`p99_us` is not measured of a TLS stack"),
+        (
+            "against = { engine = \"slow\" }",
+            "against = { engine = \"quick\" }",
+            "engine: `quick`: allowed are fast, gone, slow",
+        ),
+        ("window_ms = 10", "window_ms = 0", "window_ms: `0`: allowed is 1 to 600000"),
+        ("blocks = 6", "blocks = 0", "0: allowed is 1 to "),
+    ] {
+        let bench = Bench::new(&EXPERIMENT.replace(from, to));
+        let error = StacksExperiment::load(&bench.options()).expect_err("is refused").to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+#[test]
+fn two_plans_of_one_seed_have_one_order() {
+    let bench = Bench::new(EXPERIMENT);
+    bench.engine("fast", "full", "1");
+    bench.engine("slow", "full", "1");
+    let order = |seed: &str| {
+        bench.write("bench.toml", &EXPERIMENT.replace("seed = 1", seed));
+        let (experiment, _) = StacksExperiment::load(&bench.options()).expect("is read");
+        let (engines, absent) = engines(&experiment, &bench.options()).expect("are read");
+        let plan = StacksPlan::new(experiment, &engines, absent, &[]).expect("plans");
+        plan.blocks.concat().into_iter().map(|run| run.id).collect::<Vec<_>>()
+    };
+    assert_eq!(order("seed = 1"), order("seed = 1"));
+    assert_ne!(order("seed = 1"), order("seed = 2"));
+}
+
+#[test]
+fn a_level_that_no_cell_has_is_refused() {
+    let bench = Bench::new(EXPERIMENT);
+    bench.engine("slow", "full", "1");
+    let plan = |only: &[(&str, &str)]| {
+        let only = only.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        super::plan(&RunOptions { only, ..bench.options() })
+    };
+    assert!(plan(&[("engine", "slow"), ("certificate", "rsa-2048")]).is_ok());
+    let error = plan(&[("certificate", "dsa")]).expect_err("is refused").to_string();
+    assert_eq!(error, "--filter certificate=dsa: `dsa`: allowed are ecdsa-p256, rsa-2048");
+}
+
+/// Read as they are, and as `--quick` leaves them; and each engine that is described here is described rightly.
+#[test]
+fn the_experiments_and_engines_of_this_repository_are_right() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let files = fs::read_dir(root.join("experiments")).expect("is there");
+    let files: Vec<PathBuf> =
+        files.flatten().map(|entry| entry.path()).filter(|file| is_experiment(file)).collect();
+    assert!(files.len() >= 5, "{files:?}");
+    for file in files {
+        for quick in [false, true] {
+            let options = RunOptions { file: file.clone(), quick, ..RunOptions::default() };
+            let (experiment, _) = StacksExperiment::load(&options).expect("the experiment is right");
+            assert!(!experiment.scenarios().is_empty(), "{}", file.display());
+        }
+    }
+    let engines = root.join("engines");
+    for name in engine::names(&engines).expect("are listed") {
+        Engine::read(&engines, &name).expect("the engine is right");
+    }
+}

@@ -1,0 +1,159 @@
+//! `weir stacks`: TLS libraries side by side, in memory.
+
+use crate::run::failure;
+use crate::words::say;
+use crate::{Failure, Outcome};
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+use std::thread::available_parallelism;
+use weir_lab::RunOptions;
+use weir_lab::stacks::{self, StacksOutcome};
+
+/// TLS libraries side by side: what a handshake, a resumption and a megabyte cost in each, without any network.
+///
+/// Engines are built below $WEIR_ENGINES, or else $XDG_CACHE_HOME/weir/engines or ~/.cache/weir/engines.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct StacksArgs {
+    #[command(subcommand)]
+    command: StacksCommand,
+}
+
+#[derive(Subcommand, Debug)]
+enum StacksCommand {
+    /// List the engines: versions, and whether they are built
+    List(Place),
+    Build(BuildArgs),
+    Run(StacksRunArgs),
+    /// Say what `run` would do, and how long it would take
+    Plan(ExperimentArgs),
+}
+
+#[derive(Args, Debug)]
+struct Place {
+    /// The folder of the engines' folders
+    #[arg(long, value_name = "DIR", default_value = "engines")]
+    directory: PathBuf,
+}
+
+/// Build engines, each apart from the others: one that fails does not stop the rest.
+#[derive(Args, Debug)]
+#[command(after_help = BUILD_EXAMPLES)]
+struct BuildArgs {
+    /// The engines, by their folders' names [default: all]
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// Cores that may be used [default: all that this process may use]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Run an experiment: what is not built is built first, then fresh processes for each run, in blocks.
+#[derive(Args, Debug)]
+#[command(after_help = RUN_EXAMPLES)]
+struct StacksRunArgs {
+    #[command(flatten)]
+    experiment: ExperimentArgs,
+    /// Where the results go [default: out/NAME-YYYYMMDD-HHMMSS]
+    #[arg(long, value_name = "DIR", conflicts_with = "continue_dir")]
+    out: Option<PathBuf>,
+    /// Go on with an interrupted experiment
+    #[arg(long = "continue", value_name = "DIR")]
+    continue_dir: Option<PathBuf>,
+    /// End with code 3 when a run was invalid
+    #[arg(long)]
+    strict: bool,
+}
+
+#[derive(Args, Debug)]
+struct ExperimentArgs {
+    /// The experiment
+    #[arg(default_value = "experiments/stacks-handshakes.toml")]
+    file: PathBuf,
+    /// Only the cells with these levels, such as engine=go,version=1.3; of one key several are alternatives
+    #[arg(long, value_name = "K=V,K=V")]
+    filter: Vec<String>,
+    /// What the file's [quick] table cuts it down to
+    #[arg(long)]
+    quick: bool,
+    /// Number of blocks, whatever the experiment says; ten or more give a verdict
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    blocks: Option<u32>,
+    /// One value for a key of the scenarios, such as window_ms=500; may be repeated
+    #[arg(long, value_name = "K=V")]
+    set: Vec<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  weir stacks list
+  weir stacks build rustls-0.23-aws-lc openssl-system
+  weir stacks run --quick
+  weir stacks run experiments/tickets.toml --filter engine=rustls-0.23-aws-lc";
+
+const BUILD_EXAMPLES: &str = "\
+Examples:
+  weir stacks build rustls-0.23-aws-lc rustls-0.23-ring openssl-system
+  weir stacks build                                     all: more than an hour on two cores";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  weir stacks run --quick                               an indication, in minutes
+  weir stacks run --filter engine=go,engine=openssl-system,do=handshake --blocks 12
+  weir stacks run experiments/avx512.toml --set window_ms=500";
+
+pub(crate) fn run(args: StacksArgs) -> Outcome {
+    match args.command {
+        StacksCommand::List(place) => say(stacks::list(&place.directory).map_err(|error| failure(&error))?),
+        StacksCommand::Build(args) => run_build(&args),
+        StacksCommand::Run(args) => {
+            let options = RunOptions {
+                out: args.out,
+                continue_dir: args.continue_dir,
+                strict: args.strict,
+                ..args.experiment.options()?
+            };
+            run_experiment(&options)
+        }
+        StacksCommand::Plan(args) => say(stacks::plan(&args.options()?).map_err(|error| failure(&error))?),
+    }
+}
+
+/// Runs an experiment with stacks; `weir run` comes here, too.
+pub(crate) fn run_experiment(options: &RunOptions) -> Outcome {
+    let StacksOutcome { text, invalid_runs, .. } = stacks::run(options).map_err(|error| failure(&error))?;
+    say(text)?;
+    match options.strict && invalid_runs > 0 {
+        true => Err(Failure { message: format!("{invalid_runs} runs were invalid"), code: 3 }),
+        false => Ok(()),
+    }
+}
+
+fn run_build(args: &BuildArgs) -> Outcome {
+    let all = || available_parallelism().map_or(1, usize::from);
+    let jobs = args.jobs.map_or_else(all, usize::from);
+    let (text, failed) =
+        stacks::build(&args.place.directory, &args.names, jobs).map_err(|error| failure(&error))?;
+    say(text)?;
+    match failed {
+        0 => Ok(()),
+        failed => Err(Failure::run(format!("{failed} engines were not built"))),
+    }
+}
+
+impl ExperimentArgs {
+    fn options(self) -> Result<RunOptions, Failure> {
+        let only = self.filter.iter().map(|text| RunOptions::parse_pairs("--filter", text));
+        let set = self.set.iter().map(|text| RunOptions::parse_pair("--set", text));
+        Ok(RunOptions {
+            file: self.file,
+            blocks: self.blocks,
+            quick: self.quick,
+            only: only.collect::<Result<Vec<_>, _>>().map_err(Failure::usage)?.concat(),
+            set: set.collect::<Result<_, _>>().map_err(Failure::usage)?,
+            ..RunOptions::default()
+        })
+    }
+}

@@ -1,0 +1,145 @@
+//! `weir stacks` as a program: engines that are scripts are listed, built, run, reported; what is wrong is refused.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// An engine that needs nothing but a shell: it says that it did what it was asked for.
+const RUNNER: &str = r#"
+while read -r key value; do
+    case $key in group) group=$value ;; suite) suite=$value ;; version) version=$value ;; esac
+done
+echo '{"type":"facts","stack":"fake","tls":"fake 1.0","crypto":"none","compiler":"sh","allocator":"system","build":"release"}'
+for side in client server; do
+    echo '{"type":"negotiated","side":"'$side'","version":"'$version'","kind":"full","suite":"'$suite'","group":"'$group'","signature":null,"count":1}'
+    echo '{"type":"samples","thread":0,"side":"'$side'","ns":[1000]}'
+done
+echo '{"type":"thread","thread":0,"units":1,"wall_ns":10,"cpu_ns":10}'
+echo '{"type":"done"}'
+"#;
+
+const ENGINE: &str = "stack = 'fake'
+version = '1.0'
+crypto = 'none'
+language = 'sh'
+build = ['sh', '{engine}/build.sh', '{target}']
+run = ['sh', '{target}/run.sh']
+[abilities]
+do = ['handshake']
+versions = ['1.3']
+resumptions = ['none']
+certificates = ['ecdsa-p256']
+groups = ['x25519']
+suites = ['aes128-gcm']
+tickets = [2]
+";
+
+const EXPERIMENT: &str = "name = 'fakes'
+instrument = 'stacks'
+question = 'Does it work?'
+engines_directory = 'engines'
+engines = ['good', 'broken']
+blocks = 2
+seed = 1
+[constants]
+window_ms = 1
+[[scenarios]]
+do = 'handshake'
+version = ['1.2', '1.3']
+";
+
+/// A folder with two engines, of which one cannot be built, and an experiment.
+fn bench() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    write("fakes.toml", EXPERIMENT);
+    for (name, build) in [("good", "cp run.sh \"$1\""), ("broken", "echo no >&2; exit 1")] {
+        write(&format!("engines/{name}/engine.toml"), ENGINE);
+        write(&format!("engines/{name}/run.sh"), RUNNER);
+        write(&format!("engines/{name}/build.sh"), build);
+    }
+    folder
+}
+
+fn weir(folder: &Path, args: &[&str]) -> Output {
+    let mut weir = Command::new(env!("CARGO_BIN_EXE_weir"));
+    weir.current_dir(folder).env("WEIR_ENGINES", folder.join("built"));
+    weir.args(args).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn engines_are_listed_built_and_run() {
+    let folder = bench();
+    let list = || said(&weir(folder.path(), &["stacks", "list"]));
+    assert!(list().lines().any(|line| line.starts_with("good ") && line.contains("not built")), "{}", list());
+    let built = weir(folder.path(), &["stacks", "build"]);
+    assert_eq!(built.status.code(), Some(1));
+    let text = said(&built);
+    assert!(
+        text.contains("good: built") && text.contains("broken: its build failed: exit status: 1"),
+        "{text}"
+    );
+    assert!(list().lines().any(|line| line.starts_with("good ") && line.ends_with(" built")), "{}", list());
+
+    let ran = weir(folder.path(), &["run", "fakes.toml", "--out", "results", "--strict"]);
+    let text = said(&ran);
+    assert!(ran.status.success(), "{text}{}", String::from_utf8_lossy(&ran.stderr));
+    for part in [
+        "broken: absent: its build failed",
+        "1 cells are not run, since the engine cannot: ",
+        "server 1.0 us",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let page = || fs::read_to_string(folder.path().join("results/report.html")).unwrap();
+    let before = page();
+    assert!(weir(folder.path(), &["report", "results"]).status.success());
+    assert_eq!(page(), before);
+}
+
+/// After an interrupt the runs that are stored are not made again.
+#[test]
+fn an_experiment_goes_on_where_it_stopped() {
+    let folder = bench();
+    let run = |args: &[&str]| weir(folder.path(), &[&["stacks", "run", "fakes.toml"], args].concat());
+    assert!(run(&["--out", "results"]).status.success());
+    let runs = folder.path().join("results/runs");
+    let gone = fs::read_dir(&runs).unwrap().next().unwrap().unwrap().path();
+    fs::remove_file(&gone).unwrap();
+    let again = run(&["--continue", "results"]);
+    let told = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(again.status.success() && gone.exists(), "{told}");
+    assert_eq!(
+        told.lines().filter(|line| line.starts_with('b') && line.contains("handshake")).count(),
+        1,
+        "{told}"
+    );
+    fs::write(folder.path().join("engines/good/run.sh"), RUNNER.replace("1000", "2000")).unwrap();
+    let refused = run(&["--continue", "results"]);
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(2) && told.contains("other sources of `good`"), "{told}");
+}
+
+#[test]
+fn what_is_wrong_is_refused_with_what_is_allowed() {
+    let folder = bench();
+    for (args, why) in [
+        (&["stacks", "build", "none"][..], "`none` is not in engines: allowed are broken, good"),
+        (&["stacks", "run", "fakes.toml", "--filter", "engine=none"], "`none`: allowed are broken, good"),
+        (&["stacks", "run", "fakes.toml", "--filter", "colour=red"], "no such key: allowed are engine, do, "),
+        (&["stacks", "run", "fakes.toml", "--set", "window_ms=x"], "`x`: allowed is 1 to 600000"),
+        (&["stacks", "run", "none.toml"], "none.toml: cannot be read"),
+    ] {
+        let output = weir(folder.path(), args);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && error.contains(why), "{args:?}: {error}");
+    }
+}
