@@ -21,8 +21,6 @@ fn version() -> String {
 /// What AWS-LC decides by, after its own masking (OPENSSL_ia32cap).
 #[cfg(target_arch = "x86_64")]
 fn features() -> Vec<String> {
-    include!(concat!(env!("OUT_DIR"), "/symbols.rs"));
-
     /// The word and the bits of it, as CPUID has them.
     const FEATURES: [(&str, usize, u32); 16] = [
         ("pclmulqdq", 1, 1 << 1),
@@ -42,11 +40,17 @@ fn features() -> Vec<String> {
         ("vaes", 3, 1 << 9),
         ("vpclmulqdq", 3, 1 << 10),
     ];
-    let has = |(_, word, bits): &&(&str, usize, u32)| CAPABILITIES[*word] & bits == *bits;
+    let has = |(_, word, bits): &&(&str, usize, u32)| symbols::CAPABILITIES[*word] & bits == *bits;
     FEATURES.iter().filter(has).map(|(name, ..)| (*name).to_owned()).collect()
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 fn features() -> Vec<String> {
     Vec::new()
+}
+
+/// What the build script declared.
+#[cfg(target_arch = "x86_64")]
+mod symbols {
+    include!(concat!(env!("OUT_DIR"), "/symbols.rs"));
 }

@@ -23,7 +23,7 @@ fn write() -> Result<(), String> {
     let out = env::var("OUT_DIR").map_err(|error| format!("OUT_DIR: {error}"))?;
     let code = format!(
         "unsafe extern \"C\" {{\n    #[link_name = \"aws_lc_{version}_OPENSSL_ia32cap_P\"]\n    \
-         safe static CAPABILITIES: [u32; 4];\n}}\n"
+         pub(super) safe static CAPABILITIES: [u32; 4];\n}}\n"
     );
     let file = path::Path::new(&out).join("symbols.rs");
     fs::write(&file, code).map_err(|error| format!("{}: {error}", file.display()))
