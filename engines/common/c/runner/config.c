@@ -60,7 +60,7 @@ static void check_key(SSL_CTX *config, const struct scenario *scenario) {
     static const int BITS[] = {2048, 256, 384};
     EVP_PKEY *key = SSL_CTX_get0_privatekey(config);
     if (EVP_PKEY_id(key) != KINDS[scenario->certificate] || EVP_PKEY_bits(key) != BITS[scenario->certificate])
-        fail_scenario("key `certificate` is not what `key %s` holds", scenario->key);
+        fail_scenario("key `certificate` has another value than the kind of file `%s` of key `key`", scenario->key);
 }
 
 SSL_CTX *server_config(const struct scenario *scenario) {

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fail.h"
 
@@ -144,6 +145,14 @@ static void describe(const struct key *key, char *out, size_t room) {
             at += (size_t)snprintf(out + at, room - at, "%s%s", i == 0 ? "" : ", ", key->words[i]);
 }
 
+/* The same for the keys of these tasks. */
+static void describe_keys(int tasks, char *out, size_t room) {
+    size_t at = 0;
+    for (size_t i = 0; i < KEY_COUNT && at < room; i++)
+        if (KEYS[i].tasks & tasks)
+            at += (size_t)snprintf(out + at, room - at, "%s%s", at == 0 ? "" : ", ", KEYS[i].name);
+}
+
 static void read_value(struct scenario *scenario, const struct key *key, const char *value) {
     char *field = (char *)scenario + key->field;
     if (key->words != NULL) {
@@ -163,7 +172,10 @@ static void read_value(struct scenario *scenario, const struct key *key, const c
             *(uint64_t *)field = number;
             return;
         }
-    } else if (value[0] != '\0') {
+    } else {
+        if (access(value, R_OK) != 0)
+            fail_scenario("key `%s` has the value `%s`, which cannot be read: %s; allowed: the path of a file", key->name,
+                          value, strerror(errno));
         *(const char **)field = value;
         return;
     }
@@ -186,9 +198,8 @@ static void read_line(struct scenario *scenario, bool *given, char *line, size_t
         read_value(scenario, &KEYS[i], space + 1);
         return;
     }
-    char allowed[512] = "";
-    for (size_t i = 0, at = 0; i < KEY_COUNT && at < sizeof allowed; i++)
-        at += (size_t)snprintf(allowed + at, sizeof allowed - at, "%s%s", i == 0 ? "" : ", ", KEYS[i].name);
+    char allowed[512];
+    describe_keys(FACTS | CONNECTS | PRIMITIVE, allowed, sizeof allowed);
     fail_scenario("key `%s` with the value `%s` is unknown; allowed: %s", line, space + 1, allowed);
 }
 
@@ -214,11 +225,14 @@ static void check_keys(const struct scenario *scenario, const bool *given) {
         fail_scenario("key `do` is missing; allowed: facts, handshake, transfer, memory, primitive");
     for (size_t i = 0; i < KEY_COUNT; i++) {
         char allowed[512];
-        describe(&KEYS[i], allowed, sizeof allowed);
-        if (given[i] && !(KEYS[i].tasks & task))
-            fail_scenario("key `%s` is not for `do %s`", KEYS[i].name, TASKS[scenario->task]);
-        if (!given[i] && (KEYS[i].required & task))
+        if (given[i] && !(KEYS[i].tasks & task)) {
+            describe_keys(task, allowed, sizeof allowed);
+            fail_scenario("key `%s` is not for `do %s`; allowed: %s", KEYS[i].name, TASKS[scenario->task], allowed);
+        }
+        if (!given[i] && (KEYS[i].required & task)) {
+            describe(&KEYS[i], allowed, sizeof allowed);
             fail_scenario("key `%s` is missing; allowed: %s", KEYS[i].name, allowed);
+        }
     }
     if ((task & MEASURES) && is_given(given, "window_ms") == is_given(given, "count"))
         fail_scenario("keys `window_ms` and `count`: exactly one of them is allowed");
@@ -262,7 +276,8 @@ static void check_values(const struct scenario *scenario, const bool *given) {
         const char *const word = OPERATIONS[scenario->operation];
         const bool seals = scenario->operation >= AES_128_GCM_SEAL;
         if (seals != is_given(given, "record"))
-            fail_scenario("key `record` is %s for `operation %s`", seals ? "missing" : "not", word);
+            fail_scenario("key `record` is %s for `operation %s`; allowed: with the operations that seal and open",
+                          seals ? "missing" : "not", word);
         if (scenario->operation <= ECDSA_P_384_VERIFY && !is_given(given, "key"))
             fail_scenario("key `key` is missing; allowed for `operation %s`: the path of a file", word);
     }

@@ -74,7 +74,7 @@ static EVP_PKEY *read_key(const struct scenario *scenario) {
         fail_stack("key %s", scenario->key);
     BIO_free(file);
     if (EVP_PKEY_id(key) != KINDS[kind] || EVP_PKEY_bits(key) != BITS[kind])
-        fail_scenario("key `operation` has the value `%s`, and `key %s` is of another kind",
+        fail_scenario("key `operation` has the value `%s`, and file `%s` of key `key` is of another kind",
                       operation_word(scenario->operation), scenario->key);
     ERR_clear_error();
     return key;
