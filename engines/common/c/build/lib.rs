@@ -1,0 +1,68 @@
+//! Builds an engine of the OpenSSL family: a TLS library, and the C runner against it.
+//!
+//! What each engine's build script calls. The library is built as its authors would have it, for release, with what
+//! it has switched on by default; only its version is pinned.
+
+mod cmake;
+mod openssl;
+mod runner;
+mod source;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+pub use cmake::cmake;
+pub use openssl::{openssl, system};
+pub use runner::engine;
+pub use source::{Source, crate_source};
+
+/// A TLS library that is there to be linked with.
+pub struct Library {
+    /// Where its headers are; empty for the system's.
+    pub include: Vec<PathBuf>,
+    /// Where its archives are; `None` for the system's, which is shared.
+    pub archives: Option<PathBuf>,
+    /// Whether it is written in C++.
+    pub cpp: bool,
+    /// Its version, where its headers do not tell.
+    pub version: Option<String>,
+}
+
+/// Runs a command, and ends the build if it fails.
+fn run(command: &mut Command) {
+    println!("{command:?}");
+    match command.status() {
+        Ok(status) if status.success() => {}
+        Ok(status) => panic!("{command:?} ended with {status}"),
+        Err(error) => panic!("{command:?} cannot be run: {error}"),
+    }
+}
+
+/// A folder for a library's build. `build` is called if it was not built there from the same source by the same
+/// compiler: it takes minutes, and a change of the runner should not.
+fn once(name: &str, source: &Path, compiler: &Path, build: impl FnOnce(&Path)) -> PathBuf {
+    let folder = PathBuf::from(variable("OUT_DIR")).join(name);
+    let stamp = folder.join("weir-built");
+    let what = format!("{}\n{}\n", source.display(), compiler.display());
+    if fs::read_to_string(&stamp).is_ok_and(|built| built == what) {
+        return folder;
+    }
+    if folder.exists() {
+        fs::remove_dir_all(&folder).expect("an old build can be removed");
+    }
+    fs::create_dir_all(&folder).expect("a folder for the build can be made");
+    build(&folder);
+    fs::write(stamp, what).expect("the build can be marked");
+    folder
+}
+
+/// The C compiler: what CC says, or else the machine's.
+fn compiler() -> PathBuf {
+    cc::Build::new().get_compiler().path().to_path_buf()
+}
+
+/// What cargo tells build scripts.
+fn variable(name: &str) -> String {
+    env::var(name).unwrap_or_else(|_| panic!("{name} is told by cargo"))
+}

@@ -1,0 +1,36 @@
+//! Where cargo keeps the source of a crate that is not to be built as a crate.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::variable;
+
+/// A crate's source.
+pub struct Source {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Its version.
+    pub version: String,
+}
+
+/// Finds a crate that the engine's lock file names. It is named as a dependency for no target at all: its own build
+/// needs more than the library does (bindgen, and with it libclang), so cargo is only asked to fetch it.
+pub fn crate_source(name: &str) -> Source {
+    let output = Command::new(variable("CARGO"))
+        .args(["metadata", "--locked", "--format-version", "1"])
+        .current_dir(variable("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap_or_else(|error| panic!("cargo metadata: {error}"));
+    assert!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
+    let metadata = String::from_utf8(output.stdout).expect("cargo writes UTF-8");
+
+    let manifests = metadata.split("\"manifest_path\":\"").skip(1).filter_map(|rest| rest.split('"').next());
+    for manifest in manifests {
+        let folder = PathBuf::from(manifest).with_file_name("");
+        let version = folder.file_name().and_then(|last| last.to_str()?.strip_prefix(name)?.strip_prefix('-'));
+        if let Some(version) = version.filter(|version| version.starts_with(|c: char| c.is_ascii_digit())) {
+            return Source { version: version.to_owned(), folder };
+        }
+    }
+    panic!("the lock file names no crate {name}")
+}

@@ -1,0 +1,3 @@
+// The same, with lock_watch.c linked in.
+
+include!("main.rs");

@@ -1,0 +1,53 @@
+#ifndef WEIR_COMPAT_H
+#define WEIR_COMPAT_H
+
+#include <openssl/ssl.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "scenario.h"
+
+/* What OpenSSL, BoringSSL and AWS-LC do each in its own way: compat_openssl.c, exchange_openssl.c and aead_openssl.c are
+   of the first, compat_boring.c and its like of the other two. All else in this folder is what they have in common. */
+
+#if defined(OPENSSL_IS_BORINGSSL) || defined(OPENSSL_IS_AWSLC)
+#define WEIR_BORING 1
+#else
+#define WEIR_BORING 0
+#endif
+
+/* To be called first. No configuration file of the machine is read: it could change what is measured. */
+void compat_begin(void);
+
+/* The version that the library tells, without its name: "3.5.5". */
+void compat_version(char *version, size_t room);
+
+/* The processor's features as the library sees them after OPENSSL_ia32cap: EDX and ECX of CPUID leaf 1, then EBX and
+   ECX of leaf 7. False where the library does not tell. */
+bool compat_cpuid(uint32_t words[4]);
+
+/* Offers, or accepts, this TLS 1.3 suite alone. */
+bool compat_set_suite(SSL_CTX *config, enum suite suite);
+
+/* How many tickets a server sends after a TLS 1.3 handshake. */
+bool compat_set_tickets(SSL_CTX *config, unsigned tickets);
+
+/* How many of `tickets` are sent after a resumed handshake without being asked for. */
+unsigned compat_tickets_when_resumed(unsigned tickets);
+
+/* Whether a server can be made to send more than that. */
+bool compat_can_send_tickets(void);
+
+/* Has a server send tickets that are still in its buffer, and `more` new ones. */
+int compat_send_tickets(SSL *ssl, unsigned more);
+
+/* The registered number of the group of the key exchange; 0 where the library does not tell. */
+uint16_t compat_group(SSL *ssl);
+
+/* The registered number of the algorithm of the server's signature; 0 where the library does not tell. */
+uint16_t compat_signature(SSL *ssl, bool server);
+
+/* Whether the ticket keys that the library makes for itself lie behind the lock of its session store. */
+bool compat_ticket_keys_locked(void);
+
+#endif

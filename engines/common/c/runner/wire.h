@@ -1,0 +1,40 @@
+#ifndef WEIR_WIRE_H
+#define WEIR_WIRE_H
+
+#include <openssl/bio.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Bytes on their way from one end to the other, and a BIO that writes to one wire and reads from another.
+
+   The libraries' own memory BIOs are not used: some move all that is left at each read, which makes reading a
+   megabyte in records quadratic, and bytes would have to be moved between two of them. Here what one end writes is
+   where the other reads it. */
+struct wire {
+    unsigned char *bytes;
+    size_t read, written, room;
+};
+
+/* Makes room for this many bytes, and touches them all: page faults belong to no measurement. */
+void wire_reserve(struct wire *wire, size_t room);
+void wire_free(struct wire *wire);
+
+static inline bool wire_pending(const struct wire *wire) {
+    return wire->read < wire->written;
+}
+
+/* Whether what is pending begins with a HelloRetryRequest, which is sent in the clear. */
+bool wire_hello_retry(const struct wire *wire);
+
+struct wires {
+    struct wire *in, *out;
+};
+
+/* A BIO over `wires`, which must outlive it. */
+BIO *wires_bio(struct wires *wires);
+
+/* To be called once, before the first BIO is made. */
+void wires_begin(void);
+void wires_end(void);
+
+#endif

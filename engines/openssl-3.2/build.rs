@@ -1,0 +1,3 @@
+fn main() {
+    engine_build::engine(&engine_build::openssl(&openssl_src::source_dir()));
+}
