@@ -1,0 +1,15 @@
+#!/bin/sh
+# Builds the engine into the folder TARGET, if the Go on the PATH is the one of engine.toml. Usage: build.sh TARGET
+set -eu
+cd "$(dirname "$0")"
+
+wanted=$(sed -n 's/^version = "\([^"]*\)".*/\1/p' engine.toml)
+found=$(go env GOVERSION)
+case $found in
+"go$wanted" | "go$wanted".*) ;;
+*) echo "go: the Go on the PATH is $found, engine.toml says $wanted" >&2 && exit 1 ;;
+esac
+
+# Nothing is fetched, neither modules nor another toolchain.
+GOFLAGS='' GOPROXY=off GOTOOLCHAIN=local go build -trimpath -o "$1/engine" .
+echo "go: built with $found"

@@ -1,0 +1,3 @@
+module weir/engines/go
+
+go 1.26

@@ -1,0 +1,54 @@
+// A TLS engine on Go's crypto/tls: reads a scenario, runs it in memory, writes what it saw. See docs/ENGINES.md.
+package main
+
+import (
+	"errors"
+	"os"
+	"runtime"
+)
+
+func main() {
+	out := newReport(os.Stdout)
+	err := run(out)
+	if err == nil {
+		out.line(map[string]any{"type": "done"})
+	} else {
+		out.fail(err)
+	}
+	if flushed := out.flush(); err != nil || flushed != nil {
+		os.Exit(1)
+	}
+}
+
+func run(out *report) error {
+	s, err := readScenario(os.Stdin)
+	if err != nil {
+		return err
+	}
+	out.line(facts())
+	// As many threads of Go code as are measured, so that what the garbage collector takes is in the time.
+	runtime.GOMAXPROCS(s.threads)
+	switch s.do {
+	case "facts":
+		return nil
+	case "handshake":
+		return handshakes(s, out)
+	case "transfer":
+		return transfers(s, out)
+	case "memory":
+		return memory(s, out)
+	case "primitive":
+		return primitives(s, out)
+	}
+	return errors.New("do " + s.do + " is allowed but not there")
+}
+
+func facts() map[string]any {
+	version := "go " + runtime.Version()[len("go"):]
+	return map[string]any{
+		"type": "facts", "stack": "go", "tls": version, "crypto": version, "compiler": "gc " + runtime.Version(),
+		"allocator": "system", "build": "release",
+		// Which CPU features the library uses is internal to it.
+		"features": []string{},
+	}
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+)
+
+// memory measures what sessions take that are open at once.
+func memory(s *scenario, out *report) error {
+	ends, err := newEnds(s)
+	if err != nil {
+		return err
+	}
+	server, err := ends.server()
+	if err != nil {
+		return err
+	}
+	client, err := ends.client(nil)
+	if err != nil {
+		return err
+	}
+	pair := newPair()
+	// What the runtime and the library make once is there before the first.
+	const before = 100
+	for range before {
+		if _, err := pair.connect(client, server); err != nil {
+			return err
+		}
+	}
+	beforeKiB, err := resident()
+	if err != nil {
+		return err
+	}
+	connections := make([]*connection, s.sessions/2)
+	outcomes := tally{}
+	for i := range connections {
+		if connections[i], err = pair.connect(client, server); err != nil {
+			return err
+		}
+		outcomes.add(connections[i], ends.signer)
+	}
+	afterKiB, err := resident()
+	if err != nil {
+		return err
+	}
+	runtime.KeepAlive(connections)
+	outcomes.report(out)
+	out.line(map[string]any{
+		"type": "memory", "sessions": s.sessions, "before_kib": beforeKiB, "after_kib": afterKiB,
+	})
+	return nil
+}
+
+// resident is without garbage, which is collected first.
+func resident() (int, error) {
+	debug.FreeOSMemory()
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0, broken("%v", err)
+	}
+	pages, err := strconv.Atoi(strings.Fields(string(text))[1])
+	if err != nil {
+		return 0, broken("%v", err)
+	}
+	return pages * os.Getpagesize() / 1024, nil
+}

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"crypto"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/ecdh"
+	"crypto/ecdsa"
+	"crypto/mlkem"
+	"crypto/rand"
+	"crypto/rsa"
+	_ "crypto/sha256" // the hashes of the signatures
+	_ "crypto/sha512"
+	"crypto/x509"
+	"encoding/binary"
+	"encoding/pem"
+	"errors"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+)
+
+// operations by name: each gives what is to be repeated.
+var operations = map[string]func(*scenario) (func() error, error){
+	"rsa-2048-sign":         sign,
+	"rsa-2048-verify":       verify,
+	"ecdsa-p256-sign":       sign,
+	"ecdsa-p256-verify":     verify,
+	"ecdsa-p384-sign":       sign,
+	"ecdsa-p384-verify":     verify,
+	"x25519":                agree(ecdh.X25519()),
+	"p256":                  agree(ecdh.P256()),
+	"x25519mlkem768-client": decapsulate,
+	"x25519mlkem768-server": encapsulate,
+	"aes128-gcm-seal":       seal(16),
+	"aes128-gcm-open":       open(16),
+	"aes256-gcm-seal":       seal(32),
+	"aes256-gcm-open":       open(32),
+}
+
+func operationNames() []string {
+	return slices.Sorted(maps.Keys(operations))
+}
+
+// checkOperation says whether the scenario has what the operation takes, and nothing else.
+func (s *scenario) checkOperation() error {
+	ciphers, signs := strings.Contains(s.operation, "gcm"), needsKey(s.operation)
+	switch {
+	case ciphers && s.record == 0:
+		return wrong("record is missing: allowed is a number from 1 to 16384")
+	case !ciphers && s.record != 0 && !(signs && s.record == len(message)):
+		return wrong("record %d: allowed with operation %s is none", s.record, s.operation)
+	case signs != (s.key != ""):
+		return wrong("key %s: allowed is a file with operations of rsa and ecdsa, and only with them", s.key)
+	}
+	return nil
+}
+
+func needsKey(operation string) bool {
+	return strings.HasSuffix(operation, "-sign") || strings.HasSuffix(operation, "-verify")
+}
+
+// The message is hashed in the operation, as in a handshake.
+var message = make([]byte, 32)
+
+func sign(s *scenario) (func() error, error) {
+	key, hash, options, err := signingKey(s)
+	if err != nil {
+		return nil, err
+	}
+	return func() error {
+		_, err := key.Sign(rand.Reader, digest(hash), options)
+		return err
+	}, nil
+}
+
+func verify(s *scenario) (func() error, error) {
+	key, hash, options, err := signingKey(s)
+	if err != nil {
+		return nil, err
+	}
+	signature, err := key.Sign(rand.Reader, digest(hash), options)
+	if err != nil {
+		return nil, err
+	}
+	switch public := key.Public().(type) {
+	case *rsa.PublicKey:
+		return func() error {
+			return rsa.VerifyPSS(public, hash, digest(hash), signature, options.(*rsa.PSSOptions))
+		}, nil
+	case *ecdsa.PublicKey:
+		return func() error {
+			if !ecdsa.VerifyASN1(public, digest(hash), signature) {
+				return errors.New("a signature of the key itself is not valid")
+			}
+			return nil
+		}, nil
+	}
+	return nil, broken("key %s: it has no kind", s.key)
+}
+
+func digest(hash crypto.Hash) []byte {
+	h := hash.New()
+	h.Write(message)
+	return h.Sum(nil)
+}
+
+// signingKey is the scenario's, which must be of the operation's kind, with what the server of a handshake signs with.
+func signingKey(s *scenario) (crypto.Signer, crypto.Hash, crypto.SignerOpts, error) {
+	refuse := func(found any) error {
+		return wrong("key %s: %v: allowed is a PEM file with a PKCS #8 key of operation %s", s.key, found, s.operation)
+	}
+	text, err := os.ReadFile(s.key)
+	if err != nil {
+		return nil, 0, nil, refuse(err)
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, 0, nil, refuse("it is no PEM")
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, 0, nil, refuse(err)
+	}
+	key, is := parsed.(crypto.Signer)
+	if !is {
+		return nil, 0, nil, refuse("it cannot sign")
+	}
+	kind := kindOf(&x509.Certificate{PublicKey: key.Public()})
+	if !strings.HasPrefix(s.operation, kind+"-") {
+		return nil, 0, nil, refuse(kind)
+	}
+	hash := crypto.SHA256
+	switch kind {
+	case "rsa-2048":
+		return key, hash, &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash, Hash: hash}, nil
+	case "ecdsa-p384":
+		hash = crypto.SHA384
+	}
+	return key, hash, hash, nil
+}
+
+// agree is one end's part: its key pair, and the secret with the other's.
+func agree(curve ecdh.Curve) func(*scenario) (func() error, error) {
+	return func(*scenario) (func() error, error) {
+		other, err := curve.GenerateKey(rand.Reader)
+		if err != nil {
+			return nil, err
+		}
+		return func() error {
+			own, err := curve.GenerateKey(rand.Reader)
+			if err == nil {
+				_, err = own.ECDH(other.PublicKey())
+			}
+			return err
+		}, nil
+	}
+}
+
+// decapsulate is the client's part of the hybrid: both key pairs and both secrets. What the server sends is for another
+// key pair; ML-KEM's decapsulation takes as long for it and gives a secret that nobody else has.
+func decapsulate(*scenario) (func() error, error) {
+	classical, err := ecdh.X25519().GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	lattice, err := mlkem.GenerateKey768()
+	if err != nil {
+		return nil, err
+	}
+	_, sent := lattice.EncapsulationKey().Encapsulate()
+	return func() error {
+		own, err := ecdh.X25519().GenerateKey(rand.Reader)
+		if err != nil {
+			return err
+		}
+		key, err := mlkem.GenerateKey768()
+		if err != nil {
+			return err
+		}
+		// What a client sends.
+		_ = key.EncapsulationKey().Bytes()
+		if _, err := key.Decapsulate(sent); err != nil {
+			return err
+		}
+		_, err = own.ECDH(classical.PublicKey())
+		return err
+	}, nil
+}
+
+// encapsulate is the server's part: from the client's bytes to the secrets.
+func encapsulate(*scenario) (func() error, error) {
+	classical, err := ecdh.X25519().GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	lattice, err := mlkem.GenerateKey768()
+	if err != nil {
+		return nil, err
+	}
+	sent := lattice.EncapsulationKey().Bytes()
+	return func() error {
+		key, err := mlkem.NewEncapsulationKey768(sent)
+		if err != nil {
+			return err
+		}
+		key.Encapsulate()
+		own, err := ecdh.X25519().GenerateKey(rand.Reader)
+		if err != nil {
+			return err
+		}
+		_, err = own.ECDH(classical.PublicKey())
+		return err
+	}, nil
+}
+
+// header stands for a record's, which is authenticated.
+var header = make([]byte, 5)
+
+func seal(keySize int) func(*scenario) (func() error, error) {
+	return func(s *scenario) (func() error, error) {
+		aead, err := newAEAD(keySize)
+		if err != nil {
+			return nil, err
+		}
+		plain, nonce, count := make([]byte, s.record), make([]byte, aead.NonceSize()), uint64(0)
+		sealed := make([]byte, 0, s.record+aead.Overhead())
+		return func() error {
+			count++
+			binary.BigEndian.PutUint64(nonce[4:], count)
+			sealed = aead.Seal(sealed[:0], nonce, plain, header)
+			return nil
+		}, nil
+	}
+}
+
+func open(keySize int) func(*scenario) (func() error, error) {
+	return func(s *scenario) (func() error, error) {
+		aead, err := newAEAD(keySize)
+		if err != nil {
+			return nil, err
+		}
+		nonce := make([]byte, aead.NonceSize())
+		sealed := aead.Seal(nil, nonce, make([]byte, s.record), header)
+		plain := make([]byte, 0, s.record)
+		return func() error {
+			_, err := aead.Open(plain, nonce, sealed, header)
+			return err
+		}, nil
+	}
+}
+
+func newAEAD(keySize int) (cipher.AEAD, error) {
+	key := make([]byte, keySize)
+	rand.Read(key)
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCM(block)
+}

@@ -1,0 +1,80 @@
+package main
+
+import "crypto/tls"
+
+// outcome is what one end says that was negotiated.
+type outcome struct {
+	side, version, kind, suite, group, signature string
+}
+
+func newOutcome(side string, state tls.ConnectionState, signature string) outcome {
+	o := outcome{side, tls.VersionName(state.Version), "full", tls.CipherSuiteName(state.CipherSuite), "", signature}
+	for name, is := range versions {
+		if is == state.Version {
+			o.version = name
+		}
+	}
+	for _, suites := range []map[string]uint16{suites13, suites12RSA, suites12ECDSA} {
+		for name, is := range suites {
+			if is == state.CipherSuite {
+				o.suite = name
+			}
+		}
+	}
+	if state.CurveID != 0 {
+		o.group = state.CurveID.String()
+	}
+	for name, is := range groups {
+		if is == state.CurveID {
+			o.group = name
+		}
+	}
+	if state.HelloRetryRequest {
+		o.kind = "full-with-hello-retry"
+	}
+	if state.DidResume {
+		o.kind, o.signature = "resumed", ""
+		if state.Version == tls.VersionTLS12 {
+			// What the library tells is the session's; there was no key exchange.
+			o.group = ""
+		}
+	}
+	return o
+}
+
+// tally counts how connections came out at each end.
+type tally map[outcome]int
+
+func (t tally) add(c *connection, signer *signer) {
+	signature, _ := signer.scheme.Load().(string)
+	// What the client has verified the library does not tell.
+	t[newOutcome("client", c.client.ConnectionState(), "")]++
+	t[newOutcome("server", c.server.ConnectionState(), signature)]++
+}
+
+func (t tally) merge(other tally) {
+	for outcome, count := range other {
+		t[outcome] += count
+	}
+}
+
+func (t tally) report(out *report) {
+	for outcome, count := range t {
+		out.line(outcome.line(count))
+	}
+}
+
+func (o outcome) line(count int) map[string]any {
+	return map[string]any{
+		"type": "negotiated", "side": o.side, "version": o.version, "kind": o.kind, "suite": o.suite,
+		"group": known(o.group), "signature": known(o.signature), "count": count,
+	}
+}
+
+// known is null for what the library does not tell.
+func known(value string) any {
+	if value == "" {
+		return nil
+	}
+	return value
+}

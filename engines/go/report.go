@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// report writes JSON objects, one on each line.
+type report struct {
+	out *bufio.Writer
+}
+
+func newReport(out io.Writer) *report {
+	return &report{bufio.NewWriter(out)}
+}
+
+func (r *report) line(object map[string]any) {
+	text, err := json.Marshal(object)
+	if err != nil {
+		text, _ = json.Marshal(map[string]any{"type": "error", "fault": "runner", "message": err.Error()})
+	}
+	r.out.Write(append(text, '\n'))
+}
+
+// samples are one for each unit, in order.
+func (r *report) samples(thread int, side string, ns []int64) {
+	const most = 1000
+	for len(ns) > 0 {
+		part := ns[:min(most, len(ns))]
+		r.line(map[string]any{"type": "samples", "thread": thread, "side": side, "ns": part})
+		ns = ns[len(part):]
+	}
+}
+
+// fail tells an error; one that is not a fault of the scenario or the runner is the stack's.
+func (r *report) fail(err error) {
+	kind := "stack"
+	var known *fault
+	if errors.As(err, &known) {
+		kind = known.kind
+	}
+	r.line(map[string]any{"type": "error", "fault": kind, "message": err.Error()})
+}
+
+// flush gives the first error of writing.
+func (r *report) flush() error {
+	return r.out.Flush()
+}
+
+// fault is an error that is not the stack's.
+type fault struct {
+	kind, message string
+}
+
+func (f *fault) Error() string {
+	return f.message
+}
+
+func wrong(format string, values ...any) error {
+	return &fault{"scenario", fmt.Sprintf(format, values...)}
+}
+
+func broken(format string, values ...any) error {
+	return &fault{"runner", fmt.Sprintf(format, values...)}
+}

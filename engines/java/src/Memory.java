@@ -1,0 +1,50 @@
+import java.io.IOException;
+import java.lang.ref.Reference;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import javax.net.ssl.SSLContext;
+
+/** Measures what sessions take that are open at once. */
+final class Memory {
+    /** Until the part of the heap where all begins, 64 MiB, has been in use: a handshake leaves about 200 KiB there. */
+    private static final int BEFORE = 1000;
+
+    static void measure(Scenario scenario, Report report) throws Exception {
+        Ends ends = new Ends(scenario);
+        SSLContext server = ends.server();
+        Verification verification = new Verification();
+        SSLContext client = ends.client(verification);
+        Pair pair = new Pair(ends);
+        // Classes, compiled code and the heap's room for garbage are there before the first session.
+        for (int i = 0; i < BEFORE; i++) {
+            pair.connect(client, server);
+        }
+        System.gc();
+        long before = residentKib();
+        List<Pair.Connection> connections = new ArrayList<>();
+        Tally outcomes = new Tally();
+        for (int i = 0; i < scenario.sessions() / 2; i++) {
+            long verified = verification.count;
+            Pair.Connection connection = pair.connect(client, server);
+            outcomes.add(connection, verification.count > verified);
+            connections.add(connection);
+        }
+        long after = residentKib();
+        Reference.reachabilityFence(connections);
+        outcomes.report(report);
+        report.line("type", "memory", "sessions", scenario.sessions(), "before_kib", before, "after_kib", after);
+    }
+
+    private static long residentKib() throws IOException {
+        for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {
+            if (line.startsWith("VmRSS:")) {
+                return Long.parseLong(line.replaceAll("[^0-9]", ""));
+            }
+        }
+        throw new IOException("the kernel does not tell the resident memory");
+    }
+
+    private Memory() { }
+}

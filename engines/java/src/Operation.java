@@ -1,0 +1,5 @@
+/** What is repeated. */
+interface Operation {
+    /** Does it once. */
+    void run() throws Exception;
+}

@@ -1,0 +1,34 @@
+import java.util.Map;
+import java.util.TreeMap;
+import javax.net.ssl.SSLEngine;
+
+/** Counts how connections came out at each end. */
+final class Tally {
+    private final Map<Outcome, Integer> outcomes = new TreeMap<>();
+
+    /** `verified`: whether the client has verified a chain. What the server did the library does not tell. */
+    void add(Pair.Connection connection, boolean verified) {
+        Wire wire = connection.wire();
+        String kind = wire.kind();
+        add("client", connection.client(), wire, !verified ? "resumed" : kind.equals("resumed") ? "full" : kind);
+        add("server", connection.server(), wire, kind);
+    }
+
+    void add(Tally other) {
+        other.outcomes.forEach((outcome, count) -> outcomes.merge(outcome, count, Integer::sum));
+    }
+
+    void clear() {
+        outcomes.clear();
+    }
+
+    void report(Report report) {
+        outcomes.forEach((outcome, count) -> outcome.report(count, report));
+    }
+
+    private void add(String side, SSLEngine engine, Wire wire, String kind) {
+        var session = engine.getSession();
+        outcomes.merge(new Outcome(side, session.getProtocol().replace("TLSv", ""), kind,
+                Ends.suiteName(session.getCipherSuite()), wire.group, wire.signature), 1, Integer::sum);
+    }
+}

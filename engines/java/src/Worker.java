@@ -1,0 +1,11 @@
+/** What one thread does. */
+interface Worker {
+    /** Does one unit, or, if it is cheap, some: says how many. */
+    int unit() throws Exception;
+
+    /** Drops what was measured so far. */
+    void forget();
+
+    /** Tells what was measured. */
+    void report(int thread, Report report);
+}

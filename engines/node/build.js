@@ -1,0 +1,14 @@
+// There is nothing to build; it fails if this Node and its OpenSSL are not the ones of engine.toml.
+'use strict';
+const fs = require('fs');
+
+const manifest = fs.readFileSync('engine.toml', 'utf8');
+const wanted = (key) => new RegExp(`^${key} = "([^"]*)"`, 'm').exec(manifest)[1];
+const found = { version: process.versions.node, crypto: `openssl ${process.versions.openssl}` };
+for (const [key, value] of Object.entries(found)) {
+  // The version of OpenSSL may have a word after it: 3.0.19+quic.
+  if (!`${value}.`.startsWith(`${wanted(key)}.`)) {
+    console.error(`node: this machine has ${value}, engine.toml says ${wanted(key)}`);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,35 @@
+// A TLS engine on Node's tls: reads a scenario, runs it in memory, writes what it saw. See docs/ENGINES.md.
+'use strict';
+const fs = require('fs');
+const { Fault } = require('./fault');
+const { load } = require('./load');
+const { memory } = require('./memory');
+const { readScenario } = require('./scenario');
+
+main();
+
+async function main() {
+  const lines = [];
+  try {
+    const scenario = readScenario(fs.readFileSync(0));
+    lines.push(facts());
+    if (scenario.do === 'memory') lines.push(...(await memory(scenario)));
+    else if (scenario.do !== 'facts') lines.push(...(await load(scenario)));
+    lines.push({ type: 'done' });
+  } catch (error) {
+    lines.push({ type: 'error', fault: error instanceof Fault ? error.fault : 'stack', message: error.message });
+    console.error(error);
+  }
+  // Written at once: what is still in a pipe when the process ends would be lost.
+  fs.writeSync(1, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  process.exit(lines.at(-1).type === 'done' ? 0 : 1);
+}
+
+function facts() {
+  return {
+    type: 'facts', stack: 'node', tls: `node ${process.versions.node}`, crypto: `openssl ${process.versions.openssl}`,
+    compiler: `v8 ${process.versions.v8}`, allocator: 'system', build: 'release',
+    // OpenSSL does not tell them through Node.
+    features: [],
+  };
+}
