@@ -172,10 +172,10 @@ impl StacksExperiment {
             let given = family.get(key.name).or_else(|| self.constants.get(key.name)).map(listed);
             let given = given.or_else(|| key.default.map(|default| vec![Level::new(default)]));
             let Some(given) = given else {
-                match (key.name, task) {
-                    // Time inside locks is only taken where it is asked for.
-                    ("locks", _) => continue,
-                    (name, _) => return Err(format!("{name}: missing: `{word}` needs it")),
+                match key.name {
+                    // Time inside locks is only taken where it is asked for; tickets follow from the handshake.
+                    "locks" | "tickets" => continue,
+                    name => return Err(format!("{name}: missing: `{word}` needs it")),
                 }
             };
             if given.is_empty() {
@@ -367,8 +367,22 @@ fn combinations(levels: &[(&'static str, Vec<Level>)]) -> Vec<Scenario> {
         if one.get("operation").is_some_and(|operation| !is_aead(operation.as_str())) {
             one.remove("record");
         }
+        if let Some(version) = one.get("version").filter(|_| one.contains_key("resumption")) {
+            let usual = usual_tickets(version.as_str(), one["resumption"].as_str());
+            one.entry("tickets".to_owned()).or_insert_with(|| Level::new(usual));
+        }
     }
     all.into_iter().map(Scenario::new).collect()
+}
+
+/// How many tickets a server sends where an experiment does not say: as few as the handshake needs in TLS 1.2, and what
+/// OpenSSL and rustls send in TLS 1.3.
+fn usual_tickets(version: &str, resumption: &str) -> u32 {
+    match (version, resumption) {
+        ("1.2", "ticket") => 1,
+        ("1.2", _) => 0,
+        _ => 2,
+    }
 }
 
 fn is_aead(operation: &str) -> bool {
@@ -382,6 +396,15 @@ fn impossible(scenario: &Scenario) -> Option<String> {
     let contradiction = match (version, resumption) {
         ("1.3", "id" | "ticket") => format!("resumption={resumption}: TLS 1.3 resumes by `psk`"),
         ("1.2", "psk") => "resumption=psk: TLS 1.2 resumes by `id` or `ticket`".into(),
+        ("1.2", "id") if tickets != "0" => {
+            format!("resumption=id with tickets={tickets}: a client that has a ticket resumes by that")
+        }
+        ("1.2", "ticket") if tickets != "1" => {
+            format!("resumption=ticket with tickets={tickets}: allowed is 1")
+        }
+        ("1.2", "none") if !matches!(tickets, "0" | "1") => {
+            format!("tickets={tickets}: TLS 1.2 sends 1 at most")
+        }
         ("1.3", "psk") if tickets == "0" => "resumption=psk with tickets=0: nothing to resume from".into(),
         ("1.2", _) if group == "x25519mlkem768" => "group=x25519mlkem768: it is for TLS 1.3".into(),
         _ => return None,

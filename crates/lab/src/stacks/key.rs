@@ -67,11 +67,8 @@ pub(crate) const KEYS: &[Key] = &[
         default: Some("aes128-gcm"),
         ..key("suite", &["aes128-gcm", "aes256-gcm", "chacha20-poly1305"], SESSIONS)
     },
-    Key {
-        ability: Some(|engine| &engine.abilities.tickets),
-        default: Some("2"),
-        ..number("tickets", 0, 4, &[Handshake])
-    },
+    // Without a word it is what the kind of handshake needs: see `usual_tickets`.
+    Key { ability: Some(|engine| &engine.abilities.tickets), ..number("tickets", 0, 4, &[Handshake]) },
     Key { default: Some("warm"), ..key("config", &["warm", "cold"], &[Handshake]) },
     Key { ability: Some(|engine| &engine.abilities.locks), ..key("locks", &["time"], &[Handshake]) },
     Key { default: Some("16384"), ..number("record", 512, 16_384, &[Transfer, Primitive]) },

@@ -108,7 +108,7 @@ fn an_experiment_with_scripts_comes_to_a_verdict_and_a_page() {
     assert_eq!(plan.baseline.as_deref(), Some("slow"));
     assert!(plan.absent["gone"].contains("allowed are fast, slow"), "{:?}", plan.absent);
     let unable: Vec<&String> = plan.unable.keys().collect();
-    assert_eq!(unable, ["handshake.1.3.full.rsa-2048.fast"]);
+    assert_eq!(unable, ["handshake.1.3.full.rsa-2048.tickets=2.fast"]);
     let fast = summary.contrasts.iter().find(|one| one.target == "fast").expect("is compared");
     assert_eq!((fast.ratio, fast.verdict.to_string().as_str()), (Some(0.5), "different"), "{fast:?}");
     assert_eq!(summary.claims[0].verdict.to_string(), "confirmed");
@@ -149,6 +149,8 @@ fn wrong_files_are_refused_with_place_and_what_is_allowed() {
             "`nothing`: allowed is one of handshake, transfer, memory, primitive",
         ),
         ("do = \"handshake\"", "do = \"handshake\"\nresumption = \"id\"", "TLS 1.3 resumes by `psk`"),
+        ("version = [\"1.3\"]", "version = \"1.2\"\ntickets = 2", "tickets=2: TLS 1.2 sends 1 at most"),
+        ("version = [\"1.3\"]", "version = \"1.2\"\nresumption = \"id\"\ntickets = 1", "resumes by that"),
         ("do = \"handshake\"", "do = \"handshake\"\nsessions = 5", "sessions: not a key of `handshake`"),
         ("aa = \"slow\"", "aa = \"quick\"", "`quick` is not among the engines: allowed are fast, slow, gone"),
         ("\"server_us_per_handshake\"", "\"p99_us\"", "`p99_us` is not measured of a TLS stack"),

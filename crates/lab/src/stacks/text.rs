@@ -6,7 +6,7 @@ use super::summary::{CellFindings, Contrast, StacksSummary};
 use crate::metric::Metric;
 use crate::progress::duration;
 use crate::stats::{BLOCKS_FOR_INTERVAL, BLOCKS_FOR_VERDICT, Weight};
-use crate::table::{QUICK, wrap};
+use crate::table::{QUICK, flow, wrap};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -78,20 +78,21 @@ pub(super) fn render(plan: &StacksPlan, summary: &StacksSummary) -> String {
         }
         let _ = writeln!(text, "  {:<28} {}", found.cell.name, values(found));
     }
-    if !summary.contrasts.is_empty() {
-        text.push_str("\nVerdicts (ratio, target over baseline)\n");
-    }
+    let mut family = String::new();
     for one in &summary.contrasts {
+        let own = heading(one);
+        if own != family {
+            let _ = writeln!(text, "\n{own}:");
+            family = own;
+        }
         wrap(&mut text, &contrast(plan, one));
     }
     if !summary.claims.is_empty() {
-        text.push_str("\nClaims\n");
+        text.push_str("\nClaims:\n");
     }
     for finding in &summary.claims {
-        wrap(
-            &mut text,
-            &format!("{} {}: {}: {}", finding.source, finding.id, finding.verdict_text(), finding.why),
-        );
+        flow(&mut text, &format!("{} ({}): {}", finding.id, finding.source, finding.says), 2, 6);
+        flow(&mut text, &format!("{}: {}", finding.verdict_text(), finding.why), 6, 10);
     }
     text
 }
@@ -124,16 +125,19 @@ fn values(found: &CellFindings) -> String {
     }
 }
 
+/// What comparisons have in common that stand together.
+fn heading(one: &Contrast) -> String {
+    match (&one.factor, one.aa) {
+        (_, true) => format!("{}, A/A pair", one.metric.title()),
+        (Some(factor), _) => format!("{}, by {factor}", one.metric.title()),
+        (None, _) => format!("{}, over {}", one.metric.title(), one.baseline),
+    }
+}
+
 fn contrast(plan: &StacksPlan, one: &Contrast) -> String {
-    format!(
-        "{}: {} over {}: {}: {} {}",
-        one.cell.scenario,
-        one.target,
-        one.baseline,
-        one.metric.title(),
-        one.ratio_text(),
-        one.words(plan.experiment.margin)
-    )
+    let over = one.factor.as_ref().map_or_else(String::new, |_| format!(" over {}", one.baseline));
+    let (scenario, target) = (&one.cell.scenario, &one.target);
+    format!("  {scenario}: {target}{over}: {} {}", one.ratio_text(), one.words(plan.experiment.margin))
 }
 
 /// A plan, before anything is run.
