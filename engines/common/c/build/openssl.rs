@@ -5,8 +5,8 @@ use std::process::Command;
 
 use crate::{Library, compiler, once, run, variable};
 
-/// Builds OpenSSL from its source, with `no-shared` (the engine carries its library) and `no-tests`; for the rest as
-/// `Configure` has it.
+/// Builds OpenSSL from its source, with `no-shared` (the engine carries its library) and `no-tests`, for the rest as
+/// `Configure` has it. From 3.0 on `no-module` is added, since the crate leaves out what modules are built with.
 pub fn openssl(source: &Path) -> Library {
     let compiler = compiler();
     let target = match variable("CARGO_CFG_TARGET_ARCH").as_str() {
@@ -14,11 +14,13 @@ pub fn openssl(source: &Path) -> Library {
         "aarch64" => "linux-aarch64",
         other => panic!("OpenSSL's name for the target {other} is not known here"),
     };
+    let modules = source.join("providers").exists().then_some("no-module");
     let folder = once("openssl", source, &compiler, |folder| {
         let configure = source.join("Configure");
         run(Command::new("perl")
             .arg(configure)
             .args([target, "no-shared", "no-tests"])
+            .args(modules)
             .env("CC", &compiler)
             .current_dir(folder));
         let jobs = format!("-j{}", variable("NUM_JOBS"));
