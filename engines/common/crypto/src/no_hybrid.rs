@@ -1,0 +1,9 @@
+//! Cryptography without ML-KEM.
+
+use weir_engine::{Error, Operate};
+
+pub(crate) fn client() -> Result<Box<dyn Operate>, Error> {
+    Err(Error::scenario("operation: this stack has no ML-KEM; `x25519` and `p256` are allowed"))
+}
+
+pub(crate) use client as server;

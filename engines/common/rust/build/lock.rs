@@ -1,0 +1,116 @@
+//! The build script of every engine in Rust: what was locked must be what engine.toml says.
+//!
+//! It runs in the engine's folder, and passes on what the engine cannot ask its libraries at run time.
+
+use std::env;
+use std::fs;
+use std::process::{Command, ExitCode};
+
+fn main() -> ExitCode {
+    for file in ["Cargo.lock", "engine.toml"] {
+        println!("cargo:rerun-if-changed={file}");
+    }
+    for variable in ["CC", "RUSTC"] {
+        println!("cargo:rerun-if-env-changed={variable}");
+    }
+    match check() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn check() -> Result<(), String> {
+    let toml = read("engine.toml")?;
+    let lock = read("Cargo.lock")?;
+
+    let stack = value(&toml, "stack")?;
+    let said = value(&toml, "version")?;
+    let locked = version(&lock, stack)?;
+    if locked != said {
+        return Err(format!("engine.toml says {stack} {said}, Cargo.lock has {locked}"));
+    }
+
+    // A name and a version; what follows a comma the library tells itself.
+    let crypto = value(&toml, "crypto")?.split(',').next().unwrap_or_default();
+    let Some((name, said)) = crypto.split_once(' ') else {
+        return Err(format!("engine.toml: crypto is `{crypto}`, not a name and a version"));
+    };
+    let locked_crypto = version(&lock, name)?;
+    if locked_crypto != said {
+        return Err(format!("engine.toml says {name} {said}, Cargo.lock has {locked_crypto}"));
+    }
+
+    println!("cargo:rustc-env=ENGINE_STACK={stack}");
+    println!("cargo:rustc-env=ENGINE_TLS={stack} {locked}");
+    println!("cargo:rustc-env=ENGINE_CRYPTO={name} {locked_crypto}");
+    println!("cargo:rustc-env=ENGINE_COMPILER={}", compilers(&toml)?);
+    Ok(())
+}
+
+fn read(file: &str) -> Result<String, String> {
+    fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))
+}
+
+/// A string of engine.toml's first table.
+fn value<'a>(toml: &'a str, key: &str) -> Result<&'a str, String> {
+    toml.lines()
+        .take_while(|line| !line.starts_with('['))
+        .find_map(|line| {
+            line.strip_prefix(key)?.trim_start().strip_prefix('=')?.trim_start().strip_prefix('"')
+        })
+        .and_then(|rest| rest.split('"').next())
+        .ok_or_else(|| format!("engine.toml: no string `{key}`"))
+}
+
+/// The one version of a package in the lock file.
+fn version<'a>(lock: &'a str, name: &str) -> Result<&'a str, String> {
+    let header = format!("name = \"{name}\"");
+    let mut versions = lock
+        .split("[[package]]")
+        .filter(|package| package.lines().any(|line| line == header))
+        .map(|package| package.lines().find_map(|line| line.strip_prefix("version = \"")?.strip_suffix('"')));
+    match (versions.next().flatten(), versions.next()) {
+        (Some(version), None) => Ok(version),
+        (None, _) => Err(format!("Cargo.lock: no `{name}`")),
+        (Some(_), Some(_)) => Err(format!("Cargo.lock: more than one `{name}`")),
+    }
+}
+
+/// The C compiler, if engine.toml names any, and rustc.
+fn compilers(toml: &str) -> Result<String, String> {
+    let rustc = env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
+    let version = output(Command::new(rustc).arg("--version"))?;
+    let rust = version.split(' ').take(2).collect::<Vec<_>>().join(" ");
+    if toml.lines().any(|line| line.starts_with("compilers")) {
+        Ok(format!("{}, {rust}", c_compiler()?))
+    } else {
+        Ok(rust)
+    }
+}
+
+/// What the C compiler says of itself in its macros, whatever name it is called by.
+fn c_compiler() -> Result<String, String> {
+    let compiler = env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    let mut words = compiler.split_whitespace();
+    let mut command = Command::new(words.next().unwrap_or("cc"));
+    let macros = output(command.args(words).args(["-dM", "-E", "-x", "c", "/dev/null"]))?;
+    let find = |name: &str| {
+        macros.lines().find_map(|line| line.strip_prefix("#define ")?.strip_prefix(name)?.strip_prefix(' '))
+    };
+    let names = if find("__clang__").is_some() {
+        ("clang", ["__clang_major__", "__clang_minor__", "__clang_patchlevel__"])
+    } else {
+        ("gcc", ["__GNUC__", "__GNUC_MINOR__", "__GNUC_PATCHLEVEL__"])
+    };
+    let version: Option<Vec<&str>> = names.1.iter().map(|name| find(name)).collect();
+    let version = version.ok_or_else(|| format!("{compiler}: says no version"))?;
+    Ok(format!("{} {}", names.0, version.join(".")))
+}
+
+fn output(command: &mut Command) -> Result<String, String> {
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}

@@ -1,0 +1,48 @@
+//! Timed calls into the library.
+//!
+//! Instruction counters find these functions by their names, so that they count one end and nothing of the loops.
+#![allow(unsafe_code)] // an unmangled name is what makes them findable
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use crate::error::Error;
+use crate::names::Side;
+
+/// Runs `work` for an end, and says how long it took in nanoseconds.
+pub(crate) fn timed<T>(side: Side, mut work: impl FnMut() -> Result<T, Error>) -> Result<(T, u64), Error> {
+    let mut result = None;
+    let mut call = || result = Some(work());
+    let start = Instant::now();
+    match side {
+        Side::Client => weir_engine_client(&mut call),
+        Side::Server | Side::Operation => weir_engine_server(&mut call),
+    }
+    let took = nanoseconds(start);
+    match result {
+        Some(result) => Ok((result?, took)),
+        None => Err(Error::runner("timed call", "was not made")),
+    }
+}
+
+/// Nanoseconds since `start`.
+pub(crate) fn nanoseconds(start: Instant) -> u64 {
+    start.elapsed().as_nanos() as u64
+}
+
+/// All that is timed of the client runs in here.
+#[inline(never)]
+#[unsafe(no_mangle)]
+fn weir_engine_client(work: &mut dyn FnMut()) {
+    work();
+    // Something after the call keeps this frame on the stack; it must not be the same in both, or they become one.
+    black_box(Side::Client);
+}
+
+/// All that is timed of the server runs in here, and what has no end: primitives.
+#[inline(never)]
+#[unsafe(no_mangle)]
+fn weir_engine_server(work: &mut dyn FnMut()) {
+    work();
+    black_box(Side::Server);
+}

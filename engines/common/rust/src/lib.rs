@@ -1,0 +1,30 @@
+//! The Rust half of Weir's TLS engines: reads a scenario, measures a TLS stack in memory, writes what it saw.
+//!
+//! docs/ENGINES.md is the specification of the text that goes in and comes out. An engine implements [`Stack`] for its
+//! library, and its `main` is a call of [`main`]. The loops here decide what is timed and what counts as an error, so
+//! that all stacks are measured alike.
+
+mod allocator;
+mod calls;
+mod connect;
+mod error;
+mod handshake;
+mod measure;
+mod memory;
+mod names;
+pub mod notes;
+pub mod pem;
+mod primitive;
+mod report;
+mod run;
+mod scenario;
+mod stack;
+mod transfer;
+mod usage;
+mod wire;
+
+pub use error::{Error, Fault};
+pub use names::{Certificate, Group, Named, Operation, Resumption, Side, Suite, Version};
+pub use run::{main, run};
+pub use scenario::{Connection, Handshake, Load, Memory, Primitive, Scenario, Transfer, Until};
+pub use stack::{Built, End, Facts, Kind, Operate, Outcome, Session, Stack};

@@ -1,0 +1,330 @@
+//! The values that a scenario chooses from, their names, and their code points in TLS.
+
+/// A value of a scenario that has a name and is one of a few.
+pub trait Named: Copy + 'static {
+    /// All of them, in the specification's order.
+    const ALL: &'static [Self];
+
+    /// The name in scenario and report.
+    fn name(self) -> &'static str;
+
+    /// The one of this name.
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|one| one.name() == name)
+    }
+}
+
+/// Whom a time or an outcome belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Side {
+    /// The end that opens the connection.
+    Client,
+    /// The end that answers.
+    Server,
+    /// No end: a primitive.
+    Operation,
+}
+
+impl Side {
+    /// The name in the report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Side::Client => "client",
+            Side::Server => "server",
+            Side::Operation => "operation",
+        }
+    }
+}
+
+/// A version of TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// TLS 1.2.
+    Tls12,
+    /// TLS 1.3.
+    Tls13,
+}
+
+impl Version {
+    /// Its code point.
+    pub fn code(self) -> u16 {
+        match self {
+            Version::Tls12 => 0x0303,
+            Version::Tls13 => 0x0304,
+        }
+    }
+}
+
+impl Named for Version {
+    const ALL: &'static [Version] = &[Version::Tls12, Version::Tls13];
+
+    fn name(self) -> &'static str {
+        match self {
+            Version::Tls12 => "1.2",
+            Version::Tls13 => "1.3",
+        }
+    }
+}
+
+/// How a session is taken up again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resumption {
+    /// Not at all: the client keeps nothing.
+    None,
+    /// TLS 1.2, by the id of a session that the server keeps.
+    Id,
+    /// TLS 1.2, by a ticket.
+    Ticket,
+    /// TLS 1.3, by a pre-shared key from a ticket, with a key exchange.
+    Psk,
+}
+
+impl Named for Resumption {
+    const ALL: &'static [Resumption] =
+        &[Resumption::None, Resumption::Id, Resumption::Ticket, Resumption::Psk];
+
+    fn name(self) -> &'static str {
+        match self {
+            Resumption::None => "none",
+            Resumption::Id => "id",
+            Resumption::Ticket => "ticket",
+            Resumption::Psk => "psk",
+        }
+    }
+}
+
+/// How records are protected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Suite {
+    /// AES-128-GCM, with SHA-256.
+    Aes128Gcm,
+    /// AES-256-GCM, with SHA-384.
+    Aes256Gcm,
+    /// ChaCha20-Poly1305, with SHA-256.
+    ChaCha20Poly1305,
+}
+
+impl Suite {
+    /// Its code point in a version, with a certificate: TLS 1.2 has one suite for each kind of key.
+    pub fn code(self, version: Version, certificate: Certificate) -> u16 {
+        let rsa = certificate == Certificate::Rsa2048;
+        match (version, self) {
+            (Version::Tls13, Suite::Aes128Gcm) => 0x1301,
+            (Version::Tls13, Suite::Aes256Gcm) => 0x1302,
+            (Version::Tls13, Suite::ChaCha20Poly1305) => 0x1303,
+            (Version::Tls12, Suite::Aes128Gcm) if rsa => 0xc02f,
+            (Version::Tls12, Suite::Aes128Gcm) => 0xc02b,
+            (Version::Tls12, Suite::Aes256Gcm) if rsa => 0xc030,
+            (Version::Tls12, Suite::Aes256Gcm) => 0xc02c,
+            (Version::Tls12, Suite::ChaCha20Poly1305) if rsa => 0xcca8,
+            (Version::Tls12, Suite::ChaCha20Poly1305) => 0xcca9,
+        }
+    }
+}
+
+impl Named for Suite {
+    const ALL: &'static [Suite] = &[Suite::Aes128Gcm, Suite::Aes256Gcm, Suite::ChaCha20Poly1305];
+
+    fn name(self) -> &'static str {
+        match self {
+            Suite::Aes128Gcm => "aes128-gcm",
+            Suite::Aes256Gcm => "aes256-gcm",
+            Suite::ChaCha20Poly1305 => "chacha20-poly1305",
+        }
+    }
+}
+
+/// How keys are agreed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    /// X25519.
+    X25519,
+    /// NIST P-256.
+    P256,
+    /// X25519 and ML-KEM-768 together; TLS 1.3 alone has it.
+    X25519MlKem768,
+}
+
+impl Group {
+    /// Its code point.
+    pub fn code(self) -> u16 {
+        match self {
+            Group::X25519 => 0x001d,
+            Group::P256 => 0x0017,
+            Group::X25519MlKem768 => 0x11ec,
+        }
+    }
+}
+
+impl Named for Group {
+    const ALL: &'static [Group] = &[Group::X25519, Group::P256, Group::X25519MlKem768];
+
+    fn name(self) -> &'static str {
+        match self {
+            Group::X25519 => "x25519",
+            Group::P256 => "p256",
+            Group::X25519MlKem768 => "x25519mlkem768",
+        }
+    }
+}
+
+/// The kind of key in the server's certificate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Certificate {
+    /// RSA of 2048 bits.
+    Rsa2048,
+    /// ECDSA on P-256.
+    EcdsaP256,
+    /// ECDSA on P-384.
+    EcdsaP384,
+}
+
+impl Certificate {
+    /// The code point of the one signature scheme that the server uses with it.
+    pub fn signature(self) -> u16 {
+        match self {
+            Certificate::Rsa2048 => 0x0804,
+            Certificate::EcdsaP256 => 0x0403,
+            Certificate::EcdsaP384 => 0x0503,
+        }
+    }
+}
+
+impl Named for Certificate {
+    const ALL: &'static [Certificate] =
+        &[Certificate::Rsa2048, Certificate::EcdsaP256, Certificate::EcdsaP384];
+
+    fn name(self) -> &'static str {
+        match self {
+            Certificate::Rsa2048 => "rsa-2048",
+            Certificate::EcdsaP256 => "ecdsa-p256",
+            Certificate::EcdsaP384 => "ecdsa-p384",
+        }
+    }
+}
+
+/// A single operation of the cryptography.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// Signing 32 bytes, with the certificate's scheme.
+    Sign(Certificate),
+    /// Verifying such a signature.
+    Verify(Certificate),
+    /// Key pair and agreement.
+    X25519,
+    /// Key pair and agreement.
+    P256,
+    /// Key pairs, agreement and decapsulation.
+    HybridClient,
+    /// Key pair, agreement and encapsulation.
+    HybridServer,
+    /// Encrypting a record.
+    Seal(Suite),
+    /// Decrypting a record.
+    Open(Suite),
+}
+
+impl Named for Operation {
+    const ALL: &'static [Operation] = &[
+        Operation::Sign(Certificate::Rsa2048),
+        Operation::Verify(Certificate::Rsa2048),
+        Operation::Sign(Certificate::EcdsaP256),
+        Operation::Verify(Certificate::EcdsaP256),
+        Operation::Sign(Certificate::EcdsaP384),
+        Operation::Verify(Certificate::EcdsaP384),
+        Operation::X25519,
+        Operation::P256,
+        Operation::HybridClient,
+        Operation::HybridServer,
+        Operation::Seal(Suite::Aes128Gcm),
+        Operation::Open(Suite::Aes128Gcm),
+        Operation::Seal(Suite::Aes256Gcm),
+        Operation::Open(Suite::Aes256Gcm),
+        Operation::Seal(Suite::ChaCha20Poly1305),
+        Operation::Open(Suite::ChaCha20Poly1305),
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Operation::Sign(Certificate::Rsa2048) => "rsa-2048-sign",
+            Operation::Verify(Certificate::Rsa2048) => "rsa-2048-verify",
+            Operation::Sign(Certificate::EcdsaP256) => "ecdsa-p256-sign",
+            Operation::Verify(Certificate::EcdsaP256) => "ecdsa-p256-verify",
+            Operation::Sign(Certificate::EcdsaP384) => "ecdsa-p384-sign",
+            Operation::Verify(Certificate::EcdsaP384) => "ecdsa-p384-verify",
+            Operation::X25519 => "x25519",
+            Operation::P256 => "p256",
+            Operation::HybridClient => "x25519mlkem768-client",
+            Operation::HybridServer => "x25519mlkem768-server",
+            Operation::Seal(Suite::Aes128Gcm) => "aes128-gcm-seal",
+            Operation::Open(Suite::Aes128Gcm) => "aes128-gcm-open",
+            Operation::Seal(Suite::Aes256Gcm) => "aes256-gcm-seal",
+            Operation::Open(Suite::Aes256Gcm) => "aes256-gcm-open",
+            Operation::Seal(Suite::ChaCha20Poly1305) => "chacha20-poly1305-seal",
+            Operation::Open(Suite::ChaCha20Poly1305) => "chacha20-poly1305-open",
+        }
+    }
+}
+
+/// The report's name of a version's code point.
+pub(crate) fn version(code: u16) -> String {
+    Version::ALL
+        .iter()
+        .find(|one| one.code() == code)
+        .map_or_else(|| unknown(code), |one| one.name().to_owned())
+}
+
+/// The report's name of a suite's code point, whatever its version and certificate.
+pub(crate) fn suite(code: u16) -> String {
+    let is = |suite: &Suite| {
+        Version::ALL.iter().any(|version| {
+            Certificate::ALL.iter().any(|certificate| suite.code(*version, *certificate) == code)
+        })
+    };
+    Suite::ALL.iter().find(|suite| is(suite)).map_or_else(|| unknown(code), |one| one.name().to_owned())
+}
+
+/// The report's name of a group's code point.
+pub(crate) fn group(code: u16) -> String {
+    Group::ALL
+        .iter()
+        .find(|one| one.code() == code)
+        .map_or_else(|| unknown(code), |one| one.name().to_owned())
+}
+
+/// The report's name of a signature scheme's code point.
+pub(crate) fn signature(code: u16) -> String {
+    match code {
+        0x0804 => "rsa_pss_rsae_sha256".to_owned(),
+        0x0403 => "ecdsa_secp256r1_sha256".to_owned(),
+        0x0503 => "ecdsa_secp384r1_sha384".to_owned(),
+        _ => unknown(code),
+    }
+}
+
+fn unknown(code: u16) -> String {
+    format!("0x{code:04x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_have_the_names_of_what_they_stand_for() {
+        assert_eq!(version(0x0303), "1.2");
+        assert_eq!(suite(0xc02c), "aes256-gcm");
+        assert_eq!(suite(0x1303), "chacha20-poly1305");
+        assert_eq!(group(0x11ec), "x25519mlkem768");
+        assert_eq!(signature(Certificate::EcdsaP384.signature()), "ecdsa_secp384r1_sha384");
+        assert_eq!(suite(0x009c), "0x009c");
+    }
+
+    #[test]
+    fn names_lead_back() {
+        for operation in Operation::ALL {
+            assert_eq!(Operation::named(operation.name()), Some(*operation));
+        }
+        assert_eq!(Group::named("p384"), None);
+    }
+}

@@ -1,0 +1,100 @@
+//! rustls as a stack, for all its versions: engines lock which one, and hand over the cryptography.
+//!
+//! One crate for each generation of rustls's interface (folders 0.21, 0.22, 0.23) compiles these sources. Where the
+//! generations differ, `generation` is the one that the crate's feature chooses.
+
+mod restricted;
+mod server_store;
+mod session;
+mod tickets;
+
+#[cfg_attr(feature = "until-0-21", path = "until_0_21/mod.rs")]
+#[cfg_attr(not(feature = "until-0-21"), path = "since_0_22/mod.rs")]
+mod generation;
+
+#[cfg_attr(not(feature = "since-0-23"), path = "untold.rs")]
+mod told;
+
+use std::sync::Arc;
+
+use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection};
+use weir_engine::{Connection, End, Error, Facts, Operate, Primitive, Side, Stack};
+
+pub use generation::Crypto;
+use session::Ended;
+
+/// rustls with the cryptography of an engine.
+pub struct Rustls {
+    /// What the engine is.
+    pub facts: Facts,
+    /// What rustls is to calculate with.
+    pub crypto: Crypto,
+    /// Makes the operations of the same cryptography.
+    pub operation: fn(&Primitive) -> Result<Box<dyn Operate>, Error>,
+}
+
+impl Stack for Rustls {
+    type Client = Client;
+    type Server = Server;
+
+    fn facts(&self) -> Facts {
+        self.facts.clone()
+    }
+
+    fn client(&self, connection: &Connection) -> Result<Client, Error> {
+        let config = Arc::new(generation::client(&self.crypto, connection)?);
+        Ok(Client { config, name: generation::name()? })
+    }
+
+    fn server(&self, connection: &Connection) -> Result<Server, Error> {
+        Ok(Server { config: Arc::new(generation::server(&self.crypto, connection)?) })
+    }
+
+    fn operation(&self, primitive: &Primitive) -> Result<Box<dyn Operate>, Error> {
+        (self.operation)(primitive)
+    }
+}
+
+/// A client's configuration.
+pub struct Client {
+    config: Arc<ClientConfig>,
+    name: generation::Name,
+}
+
+impl End for Client {
+    type Session = Ended<ClientConnection>;
+
+    fn session(&self) -> Result<Ended<ClientConnection>, Error> {
+        let connection = ClientConnection::new(self.config.clone(), self.name.clone());
+        Ok(Ended::new(Side::Client, connection.map_err(|error| Error::stack("client", error))?))
+    }
+}
+
+/// The server's configuration.
+pub struct Server {
+    config: Arc<ServerConfig>,
+}
+
+impl End for Server {
+    type Session = Ended<ServerConnection>;
+
+    fn session(&self) -> Result<Ended<ServerConnection>, Error> {
+        let connection = ServerConnection::new(self.config.clone());
+        Ok(Ended::new(Side::Server, connection.map_err(|error| Error::stack("server", error))?))
+    }
+}
+
+/// The name that the server's certificate must have.
+const NAME: &str = "localhost";
+
+/// Sessions that a server's store keeps: more than threads, so that none is pushed out.
+const SERVER_SESSIONS: usize = 4096;
+
+/// Servers whose sessions a client's store keeps, as rustls has it by default.
+const CLIENT_SESSIONS: usize = 256;
+
+/// The limit of rustls's records, which counts the five bytes of a record's header.
+fn fragment(connection: &Connection) -> Option<usize> {
+    const LARGEST: usize = 16384;
+    (connection.record < LARGEST).then_some(connection.record + 5)
+}

@@ -1,0 +1,71 @@
+//! The server's key, which signs with one scheme only and tells when it does.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use rustls::sign::{Signer, SigningKey};
+use rustls::{SignatureAlgorithm, SignatureScheme};
+use weir_engine::{Certificate, Error, Named, Side, notes};
+
+use crate::told::code;
+
+/// A key that rustls is to sign with.
+pub(crate) struct Restricted {
+    key: Arc<dyn SigningKey>,
+    scheme: SignatureScheme,
+}
+
+impl Restricted {
+    /// The key, if it can sign as the certificate asks.
+    pub(crate) fn new(key: Arc<dyn SigningKey>, certificate: Certificate) -> Result<Restricted, Error> {
+        let scheme = SignatureScheme::from(certificate.signature());
+        match key.choose_scheme(&[scheme]) {
+            Some(_) => Ok(Restricted { key, scheme }),
+            None => Err(Error::scenario(format!(
+                "key: with certificate `{}` a key is allowed that signs with {scheme:?}",
+                certificate.name()
+            ))),
+        }
+    }
+}
+
+impl SigningKey for Restricted {
+    fn choose_scheme(&self, offered: &[SignatureScheme]) -> Option<Box<dyn Signer>> {
+        let offered = offered.contains(&self.scheme);
+        let signer = offered.then(|| self.key.choose_scheme(&[self.scheme])).flatten()?;
+        Some(Box::new(Noted(signer)))
+    }
+
+    fn algorithm(&self) -> SignatureAlgorithm {
+        self.key.algorithm()
+    }
+}
+
+impl fmt::Debug for Restricted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Restricted({:?})", self.scheme)
+    }
+}
+
+struct Noted(Box<dyn Signer>);
+
+impl Signer for Noted {
+    fn sign(&self, message: &[u8]) -> Result<Vec<u8>, rustls::Error> {
+        let start = Instant::now();
+        let signature = self.0.sign(message)?;
+        notes::span(notes::Span::Sign, start);
+        notes::signature(Side::Server, code(self.0.scheme()));
+        Ok(signature)
+    }
+
+    fn scheme(&self) -> SignatureScheme {
+        self.0.scheme()
+    }
+}
+
+impl fmt::Debug for Noted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Noted")
+    }
+}

@@ -1,0 +1,55 @@
+//! The cryptography, narrowed to what a scenario asks for.
+
+use std::sync::Arc;
+
+use rustls::crypto::CryptoProvider;
+use rustls::server::ProducesTickets;
+use rustls::{NamedGroup, SupportedProtocolVersion, version};
+use weir_engine::{Connection, Error, Group, Named, Suite, Version};
+
+use crate::told::code;
+
+/// What rustls is to calculate with.
+pub struct Crypto {
+    /// Makes the provider, whole.
+    pub provider: fn() -> CryptoProvider,
+    /// Makes the ticket keys that go with it.
+    pub ticketer: fn() -> Result<Arc<dyn ProducesTickets>, rustls::Error>,
+}
+
+impl Crypto {
+    /// The provider with one suite and one group.
+    pub(crate) fn narrowed(&self, connection: &Connection) -> Result<CryptoProvider, Error> {
+        let mut provider = (self.provider)();
+        provider.cipher_suites.retain(|suite| code(suite.suite()) == connection.suite_code());
+        if provider.cipher_suites.is_empty() {
+            let has = |suite: Suite| {
+                let wanted = suite.code(connection.version, connection.certificate);
+                (self.provider)().cipher_suites.iter().any(|suite| code(suite.suite()) == wanted)
+            };
+            return Err(refused("suite", connection.suite, has));
+        }
+        provider.kx_groups.retain(|group| group.name() == NamedGroup::from(connection.group.code()));
+        if provider.kx_groups.is_empty() {
+            let has = |group: Group| {
+                (self.provider)().kx_groups.iter().any(|one| one.name() == NamedGroup::from(group.code()))
+            };
+            return Err(refused("group", connection.group, has));
+        }
+        Ok(provider)
+    }
+}
+
+/// The version, as rustls takes it.
+pub(super) fn version(connection: &Connection) -> &'static SupportedProtocolVersion {
+    match connection.version {
+        Version::Tls12 => &version::TLS12,
+        Version::Tls13 => &version::TLS13,
+    }
+}
+
+fn refused<T: Named>(key: &str, value: T, has: impl Fn(T) -> bool) -> Error {
+    let allowed = T::ALL.iter().copied().filter(|one| has(*one)).map(|one| format!("`{}`", one.name()));
+    let allowed = allowed.collect::<Vec<_>>().join(", ");
+    Error::scenario(format!("{key} `{}`: this stack can {allowed}", value.name()))
+}
