@@ -14,8 +14,11 @@ VALUES = {
     "version": ["1.3"], "resumption": ["none"], "suite": ["aes256-gcm"], "group": ["x25519", "p256"],
     "certificate": ["rsa-2048", "ecdsa-p256", "ecdsa-p384"], "chain": PATH, "key": PATH, "ca": PATH,
     "tickets": ["0", "1", "2", "3", "4"], "config": ["warm"], "threads": ["1"], "warmup": NUMBER, "count": NUMBER,
+    "window_ms": NUMBER,
 }
-DEFAULTS = {"config": "warm", "threads": "1", "warmup": "0"}
+DEFAULTS = {"config": "warm", "threads": "1", "warmup": "0", "count": "0", "window_ms": "0"}
+# What the leaf's public key has in it.
+KEYS = {"rsa-2048": "2a864886f70d010101", "ecdsa-p256": "2a8648ce3d030107", "ecdsa-p384": "2b81040022"}
 NAMES = {"TLSv1.3": "1.3", "TLS_AES_256_GCM_SHA384": "aes256-gcm", "x25519": "X25519", "p256": "prime256v1"}
 
 
@@ -23,14 +26,14 @@ class Refused(Exception):
     """The scenario asks for something else than this engine can do."""
 
 
-def say(kind, **keys):
+def say(kind, /, **keys):
     print(json.dumps({"type": kind, **keys}))
 
 
 def read_scenario(lines):
     given = {}
     for line in lines:
-        key, _, value = line.rstrip("\n").partition(" ")
+        key, _, value = line.removesuffix("\n").partition(" ")
         allowed = ["facts", "handshake"] if key == "do" else VALUES.get(key)
         if allowed is None or key in given:
             raise Refused(f"{key} {value}: allowed is, once each: {', '.join(['do', *VALUES])}")
@@ -44,6 +47,8 @@ def read_scenario(lines):
     wrong = {"do"} if keys is None else set(keys) - set(given) - set(DEFAULTS) or set(given) - set(keys) - {"do"}
     if wrong:
         raise Refused(f"{', '.join(sorted(wrong))}: allowed is do facts alone, or do handshake with all others")
+    if keys and (given.get("count", "0") == "0") == (given.get("window_ms", "0") == "0"):
+        raise Refused("count, window_ms: allowed is one of both, and above 0")
     return DEFAULTS | given
 
 
@@ -52,8 +57,15 @@ def configure(scenario):
     for context in client, server:
         context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_3
         context.set_ecdh_curve(NAMES[scenario["group"]])
-    client.load_verify_locations(scenario["ca"])
-    server.load_cert_chain(scenario["chain"], scenario["key"])
+    try:
+        client.load_verify_locations(scenario["ca"])
+        server.load_cert_chain(scenario["chain"], scenario["key"])
+        with open(scenario["chain"]) as file:
+            leaf = ssl.PEM_cert_to_DER_cert(file.read().partition("-----END")[0] + ssl.PEM_FOOTER)
+    except (OSError, ValueError) as error:
+        raise Refused(f"chain, key, ca: {error}: allowed is {PATH}") from error
+    if bytes.fromhex(KEYS[scenario["certificate"]]) not in leaf:
+        raise Refused(f"certificate {scenario['certificate']}: the chain's is another")
     server.num_tickets = int(scenario["tickets"])
     return client, server
 
@@ -82,7 +94,8 @@ class End:
 def connect(client_context, server_context):
     """Makes a connection from nothing, until neither end has anything left to give."""
     to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
-    client, server = End(client_context, to_client, to_server, "localhost"), End(server_context, to_server, to_client, None)
+    client = End(client_context, to_client, to_server, "localhost")
+    server = End(server_context, to_server, to_client, None)
     client.step()
     while to_server.pending or to_client.pending:
         server.step()
@@ -103,7 +116,8 @@ def measure(scenario):
     for _ in range(int(scenario["warmup"])):
         connect(*contexts)
     times, outcomes, before, began = [], collections.Counter(), used(), time.perf_counter_ns()
-    for _ in range(int(scenario["count"])):
+    window = int(scenario["window_ms"]) * 1_000_000
+    while len(times) < int(scenario["count"]) or time.perf_counter_ns() - began < window:
         client, server = connect(*contexts)
         times.append((client.ns, server.ns))
         outcomes.update([outcome("client", client, client), outcome("server", server, client)])
@@ -114,7 +128,8 @@ def measure(scenario):
     for side, ns in zip(("client", "server"), zip(*times)):
         for begin in range(0, len(ns), 1000):
             say("samples", thread=0, side=side, ns=ns[begin:begin + 1000])
-    say("thread", thread=0, units=len(times), wall_ns=wall, cpu_ns=after[0] - before[0], voluntary_switches=after[1] - before[1])
+    say("thread", thread=0, units=len(times), wall_ns=wall, cpu_ns=after[0] - before[0],
+        voluntary_switches=after[1] - before[1])
 
 
 def used():
@@ -124,14 +139,15 @@ def used():
 
 def main():
     try:
-        scenario = read_scenario(sys.stdin)
+        scenario = read_scenario(open(0, encoding="utf-8", newline="\n"))
         say("facts", stack="python", tls=f"python {platform.python_version()}", compiler=platform.python_compiler(),
             crypto=" ".join(ssl.OPENSSL_VERSION.lower().split()[:2]), allocator="system", build="release", features=[])
         if scenario["do"] == "handshake":
             measure(scenario)
         say("done")
     except Exception as error:
-        fault = "scenario" if isinstance(error, Refused) else "stack" if isinstance(error, (OSError, ssl.SSLError)) else "runner"
+        faults = {Refused: "scenario", UnicodeDecodeError: "scenario", ssl.SSLError: "stack"}
+        fault = next((fault for kind, fault in faults.items() if isinstance(error, kind)), "runner")
         say("error", fault=fault, message=f"{type(error).__name__}: {error}")
         sys.exit(1)
 

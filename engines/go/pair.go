@@ -14,7 +14,7 @@ type connection struct {
 }
 
 func newPair() *pair {
-	return &pair{client: newSide(weir_engine_client), server: newSide(weir_engine_server)}
+	return &pair{client: newSide(), server: newSide()}
 }
 
 // connect makes a connection from nothing, until neither end has anything left to give.

@@ -20,8 +20,8 @@ async function main() {
     lines.push({ type: 'error', fault: error instanceof Fault ? error.fault : 'stack', message: error.message });
     console.error(error);
   }
-  // Written at once: what is still in a pipe when the process ends would be lost.
-  fs.writeSync(1, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  // Written before it goes on: what is still in the stream when the process ends would be lost.
+  fs.writeFileSync(1, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
   process.exit(lines.at(-1).type === 'done' ? 0 : 1);
 }
 

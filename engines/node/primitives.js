@@ -11,9 +11,8 @@ async function hire(scenario) {
 class Primitives {
   constructor(scenario) {
     this.operate = operation(scenario);
+    this.most = scenario.count || Infinity;
     this.outcomes = new Map();
-    this.batch = 1;
-    while (this.run() < BATCH_NS && (scenario.count === 0 || 2 * this.batch <= scenario.count)) this.batch *= 2;
     this.forget();
   }
 
@@ -28,7 +27,10 @@ class Primitives {
     return process.hrtime.bigint() - began;
   }
 
+  // Finds how many make a batch, too: compiled code needs more.
   forget() {
+    this.batch = 1;
+    while (this.run() < BATCH_NS && 2 * this.batch <= this.most) this.batch *= 2;
     this.ns = [];
   }
 

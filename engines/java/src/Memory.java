@@ -21,7 +21,6 @@ final class Memory {
         for (int i = 0; i < BEFORE; i++) {
             pair.connect(client, server);
         }
-        System.gc();
         long before = residentKib();
         List<Pair.Connection> connections = new ArrayList<>();
         Tally outcomes = new Tally();
@@ -37,7 +36,9 @@ final class Memory {
         report.line("type", "memory", "sessions", scenario.sessions(), "before_kib", before, "after_kib", after);
     }
 
+    /** Without garbage, which is collected first. */
     private static long residentKib() throws IOException {
+        System.gc();
         for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {
             if (line.startsWith("VmRSS:")) {
                 return Long.parseLong(line.replaceAll("[^0-9]", ""));

@@ -7,15 +7,14 @@ final class Primitives implements Worker {
     }
 
     private final Operation operation;
+    private final int most;
     private final Samples ns = new Samples();
-    private int batch = 1;
+    private int batch;
 
-    /** Finds how many operations make a batch; compiled code is found to be faster later. */
     private Primitives(Scenario scenario) throws Exception {
         operation = Operations.of(scenario);
-        while (run() < BATCH_NS && (scenario.count() == 0 || 2 * batch <= scenario.count())) {
-            batch *= 2;
-        }
+        most = scenario.count() == 0 ? Integer.MAX_VALUE : scenario.count();
+        forget();
     }
 
     @Override
@@ -32,8 +31,13 @@ final class Primitives implements Worker {
         return System.nanoTime() - began;
     }
 
+    /** Finds how many make a batch, too: compiled code needs more. */
     @Override
-    public void forget() {
+    public void forget() throws Exception {
+        batch = 1;
+        while (run() < BATCH_NS && 2L * batch <= most) {
+            batch *= 2;
+        }
         ns.clear();
     }
 

@@ -81,7 +81,10 @@ record Scenario(
             throw Fault.scenario("the input: allowed is UTF-8");
         }
         Map<String, String> given = new TreeMap<>();
-        for (String line : text.lines().toList()) {
+        if (text.endsWith("\n")) {
+            text = text.substring(0, text.length() - 1);
+        }
+        for (String line : text.split("\n", -1)) {
             int space = line.indexOf(' ');
             if (space < 1 || space + 1 == line.length()) {
                 throw Fault.scenario("`%s`: allowed is a key, one space and a value", line);

@@ -4,7 +4,7 @@ interface Worker {
     int unit() throws Exception;
 
     /** Drops what was measured so far. */
-    void forget();
+    void forget() throws Exception;
 
     /** Tells what was measured. */
     void report(int thread, Report report);
