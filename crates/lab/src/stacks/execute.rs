@@ -86,12 +86,13 @@ impl ProcessRunner<'_> {
     /// What the runner reads.
     fn scenario(&self, cell: &StackCell) -> Result<String, LabError> {
         let scenario = &cell.scenario;
-        let kind = match scenario.get("certificate") {
-            Some(kind) => Some(kind.as_str()),
-            None => key_of(scenario.word("operation")),
+        let files = |kind: &str| Files::of(kind, &self.directory.join("tls"));
+        let more = match (scenario.get("certificate"), key_of(scenario.word("operation"))) {
+            (Some(kind), _) => files(kind.as_str())?.lines(),
+            (None, Some(kind)) => files(kind)?.key_line(),
+            (None, None) => String::new(),
         };
-        let files = kind.map(|kind| Files::of(kind, &self.directory.join("tls"))).transpose()?;
-        Ok(scenario.lines() + &files.map_or_else(String::new, |files| files.lines()))
+        Ok(scenario.lines() + &more)
     }
 
     /// The text of an error is the reason why the run is invalid.

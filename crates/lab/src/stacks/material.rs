@@ -33,10 +33,15 @@ impl Files {
         Ok(files)
     }
 
-    /// The lines of a scenario that name them.
+    /// The lines of a scenario with sessions that name them.
     pub(super) fn lines(&self) -> String {
-        let [ca, chain, key] = ["ca.pem", "cert.pem", "key.pem"].map(|name| self.0.join(name));
-        format!("chain {}\nkey {}\nca {}\n", chain.display(), key.display(), ca.display())
+        let [ca, chain] = ["ca.pem", "cert.pem"].map(|name| self.0.join(name));
+        format!("chain {}\nca {}\n{}", chain.display(), ca.display(), self.key_line())
+    }
+
+    /// The line for an operation, which has a key alone.
+    pub(super) fn key_line(&self) -> String {
+        format!("key {}\n", self.0.join("key.pem").display())
     }
 }
 
