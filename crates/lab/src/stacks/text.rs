@@ -117,7 +117,11 @@ fn values(found: &CellFindings) -> String {
         };
         format!("{name} {:.1} {}{per_core}", located.value, metric.unit()).trim().to_owned()
     };
-    let all: Vec<String> = found.values.iter().map(value).collect();
+    // That nobody waited is the rule.
+    let is_news = |(metric, located): &(&Metric, &super::summary::Located)| {
+        **metric != Metric::WaitsPerHandshake || located.value > 0.0
+    };
+    let all: Vec<String> = found.values.iter().filter(is_news).map(value).collect();
     match (&found.why_invalid, all.as_slice()) {
         (Some(why), []) => why.clone(),
         (None, []) => "no run".into(),
