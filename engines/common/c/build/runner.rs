@@ -18,13 +18,7 @@ pub fn engine(library: &Library) {
         fs::read_to_string(&manifest).unwrap_or_else(|error| panic!("{}: {error}", manifest.display()));
     let (stack, version) = (value(&text, "stack"), value(&text, "version"));
     let built = library.version.clone().unwrap_or_else(|| told_version(library, &folder));
-    // A system's library may be pinned to its line alone, "3.0", for its last number moves with the system.
-    let rest = built.strip_prefix(version);
-    assert!(
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.')),
-        "the library is of version {built}, and {} says {version}",
-        manifest.display()
-    );
+    assert!(is_of(&built, version), "the library is {built}, and {} says {version}", manifest.display());
 
     let mut build = compilation(library);
     build.define("WEIR_STACK", quoted(stack).as_str()).define("WEIR_VERSION", quoted(version).as_str());
@@ -37,6 +31,12 @@ pub fn engine(library: &Library) {
     }
     build.files(sources(&folder).into_iter().filter(|file| *file != watch)).compile("weir_runner");
     link(library);
+}
+
+/// Whether a library's version is the manifest's. A system's library may be pinned to its line alone, "3.0": its last
+/// number moves with the system.
+fn is_of(built: &str, version: &str) -> bool {
+    built.strip_prefix(version).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
@@ -93,4 +93,24 @@ fn value<'a>(manifest: &'a str, key: &str) -> &'a str {
 
 fn quoted(text: &str) -> String {
     format!("\"{text}\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_read_from_a_manifest() {
+        let manifest = "# version = \"0\"\nstack = \"openssl\"  # the family\nversion = \"3.5.5\"\n";
+        assert_eq!(value(manifest, "stack"), "openssl");
+        assert_eq!(value(manifest, "version"), "3.5.5");
+    }
+
+    #[test]
+    fn a_version_is_that_of_the_manifest_or_of_its_line() {
+        assert!(is_of("3.5.5", "3.5.5"));
+        assert!(is_of("3.0.19", "3.0"));
+        assert!(!is_of("3.0.19", "3.0.1"));
+        assert!(!is_of("3.5.5", "3.5.4"));
+    }
 }
