@@ -42,3 +42,21 @@ fn cpp_of(compiler: &Path) -> PathBuf {
     };
     compiler.with_file_name(cpp)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_c_compiler_has_its_cpp_compiler_beside_it() {
+        for (c, cpp) in [
+            ("clang", "clang++"),
+            ("/opt/bin/clang-19", "/opt/bin/clang++-19"),
+            ("gcc-12", "g++-12"),
+            ("aarch64-linux-gnu-gcc", "aarch64-linux-gnu-g++"),
+            ("cc", "c++"),
+        ] {
+            assert_eq!(cpp_of(Path::new(c)), Path::new(cpp));
+        }
+    }
+}

@@ -1,7 +1,8 @@
 //! Builds an engine of the OpenSSL family: a TLS library, and the C runner against it.
 //!
-//! What each engine's build script calls. The library is built as its authors would have it, for release, with what
-//! it has switched on by default; only its version is pinned.
+//! What each engine's build script calls. The engines are crates because that is how their libraries' sources come,
+//! each at an exact version that a lock file holds. A library is built as its authors would have it, for release, with
+//! what it has switched on by default.
 
 mod cmake;
 mod openssl;

@@ -1,7 +1,7 @@
 //! The runner: compiled against a library whose version was checked, and linked with it.
 
-use std::path::{Path, PathBuf};
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use crate::{Library, variable};
 
@@ -14,16 +14,11 @@ pub fn engine(library: &Library) {
     println!("cargo:rerun-if-changed={}", manifest.display());
     println!("cargo:rerun-if-changed=build.rs");
 
-    let text = fs::read_to_string(&manifest).unwrap_or_else(|error| panic!("{}: {error}", manifest.display()));
+    let text =
+        fs::read_to_string(&manifest).unwrap_or_else(|error| panic!("{}: {error}", manifest.display()));
     let (stack, version) = (value(&text, "stack"), value(&text, "version"));
     let built = library.version.clone().unwrap_or_else(|| told_version(library, &folder));
-    // A system's library may be pinned to its line alone, "3.0", for its last number moves with the system.
-    let rest = built.strip_prefix(version);
-    assert!(
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.')),
-        "the library is of version {built}, and {} says {version}",
-        manifest.display()
-    );
+    assert!(is_of(&built, version), "the library is {built}, and {} says {version}", manifest.display());
 
     let mut build = compilation(library);
     build.define("WEIR_STACK", quoted(stack).as_str()).define("WEIR_VERSION", quoted(version).as_str());
@@ -36,6 +31,12 @@ pub fn engine(library: &Library) {
     }
     build.files(sources(&folder).into_iter().filter(|file| *file != watch)).compile("weir_runner");
     link(library);
+}
+
+/// Whether a library's version is the manifest's. A system's library may be pinned to its line alone, "3.0": its last
+/// number moves with the system.
+fn is_of(built: &str, version: &str) -> bool {
+    built.strip_prefix(version).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
@@ -59,7 +60,8 @@ fn compilation(library: &Library) -> cc::Build {
 /// The version that the library's headers tell.
 fn told_version(library: &Library, folder: &Path) -> String {
     let question = folder.join("version.h");
-    let answer = String::from_utf8(compilation(library).flag("-P").file(question).expand()).expect("headers are UTF-8");
+    let answer = String::from_utf8(compilation(library).flag("-P").file(question).expand())
+        .expect("headers are UTF-8");
     // A name may be before it, and a date after it: "OpenSSL 3.5.5 27 Jan 2026".
     let told = answer.split_once("weir_version").and_then(|(_, rest)| {
         rest.split(['"', ' ', '\n']).find(|word| word.starts_with(|c: char| c.is_ascii_digit()))
@@ -85,9 +87,30 @@ fn link(library: &Library) {
 /// The text that a key of `engine.toml`'s first table has.
 fn value<'a>(manifest: &'a str, key: &str) -> &'a str {
     let line = manifest.lines().find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix("= \""));
-    line.and_then(|rest| rest.split('"').next()).unwrap_or_else(|| panic!("engine.toml has no text for `{key}`"))
+    line.and_then(|rest| rest.split('"').next())
+        .unwrap_or_else(|| panic!("engine.toml has no text for `{key}`"))
 }
 
 fn quoted(text: &str) -> String {
     format!("\"{text}\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_read_from_a_manifest() {
+        let manifest = "# version = \"0\"\nstack = \"openssl\"  # the family\nversion = \"3.5.5\"\n";
+        assert_eq!(value(manifest, "stack"), "openssl");
+        assert_eq!(value(manifest, "version"), "3.5.5");
+    }
+
+    #[test]
+    fn a_version_is_that_of_the_manifest_or_of_its_line() {
+        assert!(is_of("3.5.5", "3.5.5"));
+        assert!(is_of("3.0.19", "3.0"));
+        assert!(!is_of("3.0.19", "3.0.1"));
+        assert!(!is_of("3.5.5", "3.5.4"));
+    }
 }

@@ -27,7 +27,8 @@ pub fn crate_source(name: &str) -> Source {
     let manifests = metadata.split("\"manifest_path\":\"").skip(1).filter_map(|rest| rest.split('"').next());
     for manifest in manifests {
         let folder = PathBuf::from(manifest).with_file_name("");
-        let version = folder.file_name().and_then(|last| last.to_str()?.strip_prefix(name)?.strip_prefix('-'));
+        let version =
+            folder.file_name().and_then(|last| last.to_str()?.strip_prefix(name)?.strip_prefix('-'));
         if let Some(version) = version.filter(|version| version.starts_with(|c: char| c.is_ascii_digit())) {
             return Source { version: version.to_owned(), folder };
         }

@@ -7,8 +7,8 @@
 
 #include "scenario.h"
 
-/* What OpenSSL, BoringSSL and AWS-LC do each in its own way: compat_openssl.c, exchange_openssl.c and aead_openssl.c are
-   of the first, compat_boring.c and its like of the other two. All else in this folder is what they have in common. */
+/* What OpenSSL, BoringSSL and AWS-LC do each in its own way: the files whose names end in _openssl.c are of the first,
+   those in _boring.c of the other two. All else in this folder is what they have in common. */
 
 #if defined(OPENSSL_IS_BORINGSSL) || defined(OPENSSL_IS_AWSLC)
 #define WEIR_BORING 1

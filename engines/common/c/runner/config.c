@@ -52,7 +52,7 @@ static const char *certificate_curve(const struct scenario *scenario) {
         return "";
     if (scenario->certificate == ECDSA_P_384)
         return ":P-384";
-    return scenario->certificate == ECDSA_P_256 && scenario->group != P_256 ? ":P-256" : "";
+    return scenario->certificate == ECDSA_P_256 && scenario->group != GROUP_P_256 ? ":P-256" : "";
 }
 
 static void check_key(SSL_CTX *config, const struct scenario *scenario) {

@@ -149,7 +149,8 @@ static void hybrid_begin(struct exchange *exchange) {
     EVP_PKEY_free(key);
 }
 
-/* The ciphertext is not for the new key. ML-KEM decapsulates it all the same, into another secret, by the same steps. */
+/* The ciphertext is not for the new key. ML-KEM decapsulates it all the same, into another secret, by the same
+   steps. */
 static void hybrid_client(const struct exchange *exchange) {
     unsigned char secret[HYBRID_SECRET];
     size_t length = sizeof secret;

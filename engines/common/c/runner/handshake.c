@@ -127,7 +127,7 @@ static uint64_t run(struct worker *worker, uint64_t most) {
         tally_add(&own->seen_by[side], &outcomes[side], 1);
     worker_sample(worker, CLIENT, times.client);
     worker_sample(worker, SERVER, times.server);
-    own->locks = locks_used();
+    own->locks = locks_used(); /* each thread alone can tell its own */
     return 1;
 }
 

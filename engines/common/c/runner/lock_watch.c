@@ -1,6 +1,7 @@
 /* Stands between the library and the threads library's reader-writer locks, and watches one of them.
 
-   In the program these functions come before those of the C library, whether the TLS library is linked in or shared. */
+   In the program these functions come before those of the C library, whether the TLS library is linked in or shared.
+   What is held has one reading of the clock in it, some tens of nanoseconds. */
 
 #include "lock_watch.h"
 

@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "fail.h"
 #include "json.h"
+#include "timed.h"
 
 struct run {
     struct worker *worker;
@@ -78,6 +79,7 @@ static void *run(void *argument) {
     for (enum side side = 0; side < SIDES; side++)
         worker->samples[side].length = 0;
     work->begin(worker);
+    timed_begin();
 
     pthread_barrier_wait(worker->barrier);
     const uint64_t switches = voluntary_switches();

@@ -37,7 +37,8 @@ void pair_connect(struct pair *pair, struct times *times) {
             times->client += timed_client(step, &pair->client);
     }
     if (!pair->client.finished || !pair->server.finished)
-        fail_stack("the handshake stopped before its end on the %s's side", pair->client.finished ? "server" : "client");
+        fail_stack("the handshake stopped before its end on the %s's side",
+                   pair->client.finished ? "server" : "client");
 }
 
 void pair_drop(struct pair *pair, struct times *times) {

@@ -69,7 +69,8 @@ static void choose(struct operations *own, const struct scenario *scenario) {
         own->on = sealing_new(scenario);
     }
     if (own->on == NULL)
-        fail_scenario("key `operation` has the value `%s`, which this library does not have", operation_word(operation));
+        fail_scenario("key `operation` has the value `%s`, which this library does not have",
+                      operation_word(operation));
 }
 
 static void run_some(void *argument) {

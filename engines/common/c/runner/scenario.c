@@ -174,8 +174,8 @@ static void read_value(struct scenario *scenario, const struct key *key, const c
         }
     } else {
         if (access(value, R_OK) != 0)
-            fail_scenario("key `%s` has the value `%s`, which cannot be read: %s; allowed: the path of a file", key->name,
-                          value, strerror(errno));
+            fail_scenario("key `%s` has the value `%s`, which cannot be read: %s; allowed: the path of a file",
+                          key->name, value, strerror(errno));
         *(const char **)field = value;
         return;
     }
@@ -193,7 +193,8 @@ static void read_line(struct scenario *scenario, bool *given, char *line, size_t
         if (strcmp(KEYS[i].name, line) != 0)
             continue;
         if (given[i])
-            fail_scenario("key `%s` is there twice, the second time with the value `%s`; allowed: once", line, space + 1);
+            fail_scenario("key `%s` is there twice, the second time with the value `%s`; allowed: once", line,
+                          space + 1);
         given[i] = true;
         read_value(scenario, &KEYS[i], space + 1);
         return;
@@ -262,8 +263,9 @@ static void check_resumption(const struct scenario *scenario) {
 
 static void check_values(const struct scenario *scenario, const bool *given) {
     const int task = 1 << scenario->task;
-    if ((task & CONNECTS) && scenario->version == TLS_1_2 && scenario->group == X25519_MLKEM_768)
-        fail_scenario("key `group` has the value `x25519mlkem768`, which is of TLS 1.3; allowed with 1.2: x25519, p256");
+    if ((task & CONNECTS) && scenario->version == TLS_1_2 && scenario->group == GROUP_X25519_MLKEM_768)
+        fail_scenario("key `group` has the value `x25519mlkem768`, which is of TLS 1.3; allowed with 1.2: x25519, "
+                      "p256");
     if (task & HANDSHAKE)
         check_resumption(scenario);
     if ((task & TRANSFER) && scenario->record < 512)
