@@ -26,7 +26,8 @@ fn check() -> Result<(), String> {
     if found != wanted {
         return Err(format!("engine.toml says wolfssl {wanted}, this machine has {found}"));
     }
-    let rustc = output(Command::new(env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned())).arg("--version"))?;
+    let rustc =
+        output(Command::new(env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned())).arg("--version"))?;
     let rustc = rustc.split(' ').take(2).collect::<Vec<_>>().join(" ");
     println!("cargo:rustc-env=ENGINE_COMPILER={rustc}; wolfSSL as distributed");
     println!("cargo:rustc-link-lib=wolfssl");

@@ -44,7 +44,9 @@ fn s2n_tls() -> PathBuf {
 /// aws-lc-sys passes the folder of its headers to its users, with its version in the variable's name.
 fn aws_lc() -> PathBuf {
     env::vars()
-        .find_map(|(name, value)| (name.starts_with("DEP_AWS_LC_") && name.ends_with("_INCLUDE")).then_some(value))
+        .find_map(|(name, value)| {
+            (name.starts_with("DEP_AWS_LC_") && name.ends_with("_INCLUDE")).then_some(value)
+        })
         .map(PathBuf::from)
         .expect("aws-lc-sys says where its headers are")
 }

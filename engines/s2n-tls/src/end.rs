@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use weir_engine::{
-    Certificate, Connection, End, Error, Facts, Group, Kind, Operate, Outcome, Primitive, Resumption, Session, Side,
-    Stack, Version,
+    Certificate, Connection, End, Error, Facts, Group, Kind, Operate, Outcome, Primitive, Resumption,
+    Session, Side, Stack, Version,
 };
 use weir_engine_s2n_policy::Chosen;
 
@@ -137,7 +137,11 @@ fn choose(connection: &Connection) -> Result<(), Error> {
         certificate_curve,
         signature: connection.certificate.signature(),
     };
-    if weir_engine_s2n_policy::choose(chosen) { Ok(()) } else { Err(Error::stack("policy", "it has not all of these")) }
+    if weir_engine_s2n_policy::choose(chosen) {
+        Ok(())
+    } else {
+        Err(Error::stack("policy", "it has not all of these"))
+    }
 }
 
 const P384: u16 = 24;
@@ -156,10 +160,14 @@ fn check_certificate(connection: &Connection) -> Result<(), Error> {
     if identifiers.iter().any(is) {
         return Ok(());
     }
-    Err(Error::scenario(format!("chain `{}`: the leaf's key is not the certificate's kind", connection.chain.display())))
+    Err(Error::scenario(format!(
+        "chain `{}`: the leaf's key is not the certificate's kind",
+        connection.chain.display()
+    )))
 }
 
 fn read(key: &str, path: &Path) -> Result<Vec<u8>, Error> {
-    fs::read(path)
-        .map_err(|error| Error::scenario(format!("{key} `{}`: a PEM file is allowed: {error}", path.display())))
+    fs::read(path).map_err(|error| {
+        Error::scenario(format!("{key} `{}`: a PEM file is allowed: {error}", path.display()))
+    })
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use s2n_tls_sys::*;
-use weir_engine::{Error, Group, Named, Side, notes};
+use weir_engine::{Error, Group, Side, notes};
 
 /// A configuration, complete.
 pub(crate) struct Config(Arc<Owned>);
@@ -69,7 +69,10 @@ impl Config {
             let (chain_size, key_size) = (chain.len() as u32, key.len() as u32);
             let (chain, key) = (chain.as_mut_ptr(), key.as_mut_ptr());
             if s2n_cert_chain_and_key_load_pem_bytes(pair.as_ptr(), chain, chain_size, key, key_size) != 0 {
-                return Err(Error::scenario(format!("chain, key: a PEM chain and its key are allowed: {}", last())));
+                return Err(Error::scenario(format!(
+                    "chain, key: a PEM chain and its key are allowed: {}",
+                    last()
+                )));
             }
             check(s2n_config_add_cert_chain_and_key_to_store(raw, pair.as_ptr()), "certificate")?;
             check(s2n_config_set_max_fragment_length(raw, record), "record size")?;
@@ -80,7 +83,10 @@ impl Config {
                 check(s2n_config_set_session_tickets_onoff(raw, 1), "server's tickets")?;
                 check(s2n_config_set_initial_ticket_count(raw, tickets), "number of tickets")?;
                 let (name, secret) = (*b"weir", secret.as_mut_ptr());
-                check(s2n_config_add_ticket_crypto_key(raw, name.as_ptr(), 4, secret, 32, now), "ticket key")?;
+                check(
+                    s2n_config_add_ticket_crypto_key(raw, name.as_ptr(), 4, secret, 32, now),
+                    "ticket key",
+                )?;
             }
         }
         Ok(Config(Arc::new(config)))
@@ -207,7 +213,11 @@ impl Connection {
                 _ => break,
             }
         }
-        if input.is_empty() { Ok(filled) } else { Err(Error::stack("reading", "more was sent than was to be read")) }
+        if input.is_empty() {
+            Ok(filled)
+        } else {
+            Err(Error::stack("reading", "more was sent than was to be read"))
+        }
     }
 
     pub(crate) fn told(&self) -> Told {
@@ -218,7 +228,8 @@ impl Connection {
         unsafe {
             s2n_connection_get_cipher_iana_value(raw, &mut first, &mut second);
             let group = (s2n_connection_get_key_exchange_group(raw, &mut group) == 0).then(|| text(group));
-            let signature = (s2n_connection_get_signature_scheme(raw, &mut signature) == 0).then(|| text(signature));
+            let signature =
+                (s2n_connection_get_signature_scheme(raw, &mut signature) == 0).then(|| text(signature));
             Told {
                 // 33 and 34, for TLS 1.2 and 1.3.
                 version: 0x0303 + (s2n_connection_get_actual_protocol_version(raw) - 33) as u16,
@@ -296,7 +307,11 @@ unsafe extern "C" fn send(context: *mut c_void, from: *const u8, size: u32) -> c
 }
 
 /// Is called for each ticket that a client reads.
-unsafe extern "C" fn keep(_: *mut s2n_connection, store: *mut c_void, ticket: *mut s2n_session_ticket) -> c_int {
+unsafe extern "C" fn keep(
+    _: *mut s2n_connection,
+    store: *mut c_void,
+    ticket: *mut s2n_session_ticket,
+) -> c_int {
     // SAFETY: the context is a configuration's store, which is only ever read.
     let store = unsafe { &*store.cast::<Store>() };
     notes::ticket();
@@ -359,14 +374,11 @@ fn code_of_group(name: &str) -> u16 {
 }
 
 fn code_of_signature(name: &str) -> u16 {
-    weir_engine::Certificate::ALL
-        .iter()
-        .map(|certificate| certificate.signature())
-        .find(|code| matches!(
-            (*code, name),
-            (0x0804, "rsa_pss_rsae_sha256")
-                | (0x0403, "ecdsa_secp256r1_sha256" | "ecdsa_sha256")
-                | (0x0503, "ecdsa_secp384r1_sha384" | "ecdsa_sha384")
-        ))
-        .unwrap_or(0)
+    match name {
+        "rsa_pss_rsae_sha256" => 0x0804,
+        // One code point in both versions; in TLS 1.2 the curve is open.
+        "ecdsa_secp256r1_sha256" | "ecdsa_sha256" | "legacy_ecdsa_sha256" => 0x0403,
+        "ecdsa_secp384r1_sha384" | "ecdsa_sha384" | "legacy_ecdsa_sha384" => 0x0503,
+        _ => 0,
+    }
 }

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use weir_engine::{
-    Certificate, Connection, End, Error, Facts, Group, Kind, Named, Operate, Outcome, Primitive, Resumption, Session,
-    Side, Stack, Suite, Version,
+    Certificate, Connection, End, Error, Facts, Group, Kind, Named, Operate, Outcome, Primitive, Resumption,
+    Session, Side, Stack, Suite, Version,
 };
 
 use crate::wolfssl::{self, Chosen, Config};
@@ -120,6 +120,12 @@ impl Session for Ended {
 
 /// The scenario in wolfSSL's words.
 fn chosen(connection: &Connection, side: Side) -> Result<Chosen, Error> {
+    if connection.resumption == Resumption::Psk && connection.tickets > 1 {
+        let tickets = connection.tickets;
+        return Err(Error::scenario(format!(
+            "tickets `{tickets}`: after a resumed handshake one is sent: allowed is 1"
+        )));
+    }
     let group = match connection.group {
         Group::X25519 | Group::P256 => connection.group.code(),
         other => return Err(Error::scenario(format!("group `{}`: allowed is x25519, p256", other.name()))),
@@ -189,6 +195,7 @@ fn check_certificate(connection: &Connection) -> Result<(), Error> {
 }
 
 fn read(key: &str, path: &Path) -> Result<Vec<u8>, Error> {
-    fs::read(path)
-        .map_err(|error| Error::scenario(format!("{key} `{}`: a PEM file is allowed: {error}", path.display())))
+    fs::read(path).map_err(|error| {
+        Error::scenario(format!("{key} `{}`: a PEM file is allowed: {error}", path.display()))
+    })
 }

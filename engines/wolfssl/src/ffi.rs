@@ -53,13 +53,28 @@ unsafe extern "C" {
     pub(crate) fn wolfSSL_CTX_free(context: *mut Context);
     pub(crate) fn wolfSSL_CTX_set_cipher_list(context: *mut Context, list: *const c_char) -> c_int;
     pub(crate) fn wolfSSL_CTX_set_groups(context: *mut Context, groups: *mut c_int, count: c_int) -> c_int;
+    pub(crate) fn wolfSSL_CTX_UseSupportedCurve(context: *mut Context, group: u16) -> c_int;
     pub(crate) fn wolfSSL_CTX_set1_sigalgs_list(context: *mut Context, list: *const c_char) -> c_int;
     pub(crate) fn wolfSSL_CTX_SetIORecv(context: *mut Context, io: Io);
     pub(crate) fn wolfSSL_CTX_SetIOSend(context: *mut Context, io: Io);
-    pub(crate) fn wolfSSL_CTX_load_verify_buffer(context: *mut Context, pem: *const c_uchar, size: c_long, kind: c_int) -> c_int;
+    pub(crate) fn wolfSSL_CTX_load_verify_buffer(
+        context: *mut Context,
+        pem: *const c_uchar,
+        size: c_long,
+        kind: c_int,
+    ) -> c_int;
     pub(crate) fn wolfSSL_CTX_set_verify(context: *mut Context, mode: c_int, verify: Option<Verify>);
-    pub(crate) fn wolfSSL_CTX_use_certificate_chain_buffer(context: *mut Context, pem: *const c_uchar, size: c_long) -> c_int;
-    pub(crate) fn wolfSSL_CTX_use_PrivateKey_buffer(context: *mut Context, pem: *const c_uchar, size: c_long, kind: c_int) -> c_int;
+    pub(crate) fn wolfSSL_CTX_use_certificate_chain_buffer(
+        context: *mut Context,
+        pem: *const c_uchar,
+        size: c_long,
+    ) -> c_int;
+    pub(crate) fn wolfSSL_CTX_use_PrivateKey_buffer(
+        context: *mut Context,
+        pem: *const c_uchar,
+        size: c_long,
+        kind: c_int,
+    ) -> c_int;
     pub(crate) fn wolfSSL_CTX_check_private_key(context: *const Context) -> c_int;
     pub(crate) fn wolfSSL_CTX_set_session_cache_mode(context: *mut Context, mode: c_long) -> c_long;
     pub(crate) fn wolfSSL_CTX_UseSessionTicket(context: *mut Context) -> c_int;
@@ -90,4 +105,3 @@ unsafe extern "C" {
 
 /// The error buffer's size.
 pub(crate) const ERROR_SIZE: usize = 80;
-

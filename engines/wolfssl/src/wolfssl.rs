@@ -49,7 +49,9 @@ impl Config {
         config.store = keeps.then(Arc::default);
         // SAFETY: the context is alive and not yet used; the buffer is given with its size, and copied.
         unsafe {
-            if ffi::wolfSSL_CTX_load_verify_buffer(raw, root.as_ptr(), size(root), ffi::FILETYPE_PEM) != ffi::SUCCESS {
+            if ffi::wolfSSL_CTX_load_verify_buffer(raw, root.as_ptr(), size(root), ffi::FILETYPE_PEM)
+                != ffi::SUCCESS
+            {
                 return Err(Error::scenario("ca: PEM of a certificate is allowed"));
             }
             ffi::wolfSSL_CTX_set_verify(raw, ffi::VERIFY_PEER, None);
@@ -69,17 +71,21 @@ impl Config {
         let raw = config.raw.as_ptr();
         // SAFETY: as above.
         unsafe {
-            if ffi::wolfSSL_CTX_use_certificate_chain_buffer(raw, chain.as_ptr(), size(chain)) != ffi::SUCCESS {
+            if ffi::wolfSSL_CTX_use_certificate_chain_buffer(raw, chain.as_ptr(), size(chain)) != ffi::SUCCESS
+            {
                 return Err(Error::scenario("chain: a PEM chain of certificates is allowed"));
             }
-            if ffi::wolfSSL_CTX_use_PrivateKey_buffer(raw, key.as_ptr(), size(key), ffi::FILETYPE_PEM) != ffi::SUCCESS
+            if ffi::wolfSSL_CTX_use_PrivateKey_buffer(raw, key.as_ptr(), size(key), ffi::FILETYPE_PEM)
+                != ffi::SUCCESS
                 || ffi::wolfSSL_CTX_check_private_key(raw) != ffi::SUCCESS
             {
                 return Err(Error::scenario("key: a PEM key of the chain's leaf is allowed"));
             }
             match (chosen.new, chosen.tickets) {
                 (true, 0) => zero(ffi::wolfSSL_CTX_no_ticket_TLSv13(raw), "no tickets")?,
-                (true, count) => check(ffi::wolfSSL_CTX_set_num_tickets(raw, count as usize), "number of tickets")?,
+                (true, count) => {
+                    check(ffi::wolfSSL_CTX_set_num_tickets(raw, count as usize), "number of tickets")?
+                }
                 (false, 0) => check(ffi::wolfSSL_CTX_NoTicketTLSv12(raw), "no tickets")?,
                 (false, _) => {}
             }
@@ -91,9 +97,8 @@ impl Config {
         begin()?;
         let suite = CString::new(chosen.suite.as_str()).map_err(|error| Error::runner("suite", error))?;
         let signature = CString::new(chosen.signature).map_err(|error| Error::runner("signature", error))?;
-        let mut groups: Vec<c_int> = chosen.groups.iter().map(|group| c_int::from(*group)).collect();
-        // SAFETY: methods are made for the context that takes them; the context is alive; strings end with zero, the
-        // list is given with its size, and all are copied.
+        // SAFETY: methods are made for the context that takes them; the context is alive; strings end with zero and are
+        // copied.
         unsafe {
             let method = match (chosen.new, side) {
                 (true, Side::Client) => ffi::wolfTLSv1_3_client_method(),
@@ -101,11 +106,19 @@ impl Config {
                 (false, Side::Client) => ffi::wolfTLSv1_2_client_method(),
                 (false, _) => ffi::wolfTLSv1_2_server_method(),
             };
-            let raw = NonNull::new(ffi::wolfSSL_CTX_new(method)).ok_or_else(|| Error::stack("context", "was not made"))?;
-            let config = Config { raw, store: None };
-            let raw = raw.as_ptr();
+            let raw = ffi::wolfSSL_CTX_new(method);
+            let owned = NonNull::new(raw).ok_or_else(|| Error::stack("context", "was not made"))?;
+            let config = Config { raw: owned, store: None };
             check(ffi::wolfSSL_CTX_set_cipher_list(raw, suite.as_ptr()), "suite")?;
-            check(ffi::wolfSSL_CTX_set_groups(raw, groups.as_mut_ptr(), groups.len() as c_int), "group")?;
+            if chosen.new {
+                let mut groups: Vec<c_int> = chosen.groups.iter().map(|group| c_int::from(*group)).collect();
+                // The list is given with its size, and copied.
+                check(ffi::wolfSSL_CTX_set_groups(raw, groups.as_mut_ptr(), groups.len() as c_int), "group")?;
+            } else {
+                for group in &chosen.groups {
+                    check(ffi::wolfSSL_CTX_UseSupportedCurve(raw, *group), "group")?;
+                }
+            }
             check(ffi::wolfSSL_CTX_set1_sigalgs_list(raw, signature.as_ptr()), "signature")?;
             ffi::wolfSSL_CTX_SetIORecv(raw, receive);
             ffi::wolfSSL_CTX_SetIOSend(raw, send);
@@ -133,7 +146,10 @@ impl Config {
             if side == Side::Client {
                 const NAME: &CStr = c"localhost";
                 let size = NAME.count_bytes() as u16;
-                check(ffi::wolfSSL_UseSNI(raw, ffi::SNI_HOST_NAME, NAME.as_ptr().cast(), size), "server's name")?;
+                check(
+                    ffi::wolfSSL_UseSNI(raw, ffi::SNI_HOST_NAME, NAME.as_ptr().cast(), size),
+                    "server's name",
+                )?;
                 check(ffi::wolfSSL_check_domain_name(raw, NAME.as_ptr()), "server's name")?;
                 check(ffi::wolfSSL_set_SessionTicket_cb(raw, ticket, ptr::null_mut()), "tickets")?;
                 if let Some(store) = &self.store {
@@ -227,14 +243,19 @@ impl Connection {
         while filled < plain.len() {
             let (data, size) = (plain[filled..].as_mut_ptr().cast(), (plain.len() - filled) as c_int);
             // SAFETY: as above; `data` has room for `size` bytes.
-            let (result, left) = self.with(input, &mut unsent, || unsafe { ffi::wolfSSL_read(raw, data, size) });
+            let (result, left) =
+                self.with(input, &mut unsent, || unsafe { ffi::wolfSSL_read(raw, data, size) });
             input = &input[input.len() - left..];
             match self.done(result, "reading")? {
                 Some(count) => filled += count,
                 None => break,
             }
         }
-        if input.is_empty() { Ok(filled) } else { Err(Error::stack("reading", "more was sent than was to be read")) }
+        if input.is_empty() {
+            Ok(filled)
+        } else {
+            Err(Error::stack("reading", "more was sent than was to be read"))
+        }
     }
 
     /// Puts the session into the client's store, if it has one.
@@ -298,7 +319,12 @@ impl Drop for Connection {
 }
 
 /// Gives wolfSSL what the peer has sent.
-unsafe extern "C" fn receive(_: *mut ffi::Ssl, into: *mut c_char, size: c_int, context: *mut c_void) -> c_int {
+unsafe extern "C" fn receive(
+    _: *mut ffi::Ssl,
+    into: *mut c_char,
+    size: c_int,
+    context: *mut c_void,
+) -> c_int {
     // SAFETY: the context is a connection's wire, which nobody else uses during the call that this is made in.
     let wire = unsafe { &mut *context.cast::<Wire>() };
     let count = wire.left.min(size as usize);
