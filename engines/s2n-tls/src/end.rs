@@ -125,6 +125,9 @@ impl Session for Ended {
 
 /// One suite, group and signature for all configurations of this run.
 fn choose(connection: &Connection) -> Result<(), Error> {
+    if connection.locks {
+        return Err(Error::scenario("locks `time`: allowed is none: the library does not tell of its locks"));
+    }
     let old = connection.version == Version::Tls12;
     let certificate_curve = match connection.certificate {
         Certificate::EcdsaP256 if old && connection.group != Group::P256 => Group::P256.code(),

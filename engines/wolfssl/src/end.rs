@@ -120,6 +120,9 @@ impl Session for Ended {
 
 /// The scenario in wolfSSL's words.
 fn chosen(connection: &Connection, side: Side) -> Result<Chosen, Error> {
+    if connection.locks {
+        return Err(Error::scenario("locks `time`: allowed is none: the library does not tell of its locks"));
+    }
     if connection.resumption == Resumption::Psk && connection.tickets > 1 {
         let tickets = connection.tickets;
         return Err(Error::scenario(format!(
