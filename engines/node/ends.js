@@ -1,6 +1,5 @@
 // Makes both ends' configurations.
 'use strict';
-const constants = require('constants');
 const crypto = require('crypto');
 const fs = require('fs');
 const tls = require('tls');
@@ -40,7 +39,7 @@ class Ends {
       cert: this.chain,
       key: this.key,
       ticketKeys: Buffer.from(this.ticketKeys),
-      secureOptions: scenario.version === '1.2' && !scenario.tickets ? constants.SSL_OP_NO_TICKET : 0,
+      secureOptions: scenario.version === '1.2' && !scenario.tickets ? crypto.constants.SSL_OP_NO_TICKET : 0,
     });
     if (scenario.resumption === 'id') keepSessions(server);
     return server;

@@ -4,7 +4,7 @@
 // of the event loop that follow. So only one end is ever at work: it is given what there is for it, and then the loop
 // turns until nothing of it can be left to do. All that happens meanwhile is that end's, and the clock is its own. What
 // an end writes is kept until its turn is over; an end that writes in the other's turn is an error, not a wrong time.
-// Two turns of the loop, empty ones about 2 µs, are in each end's turn: on a connection to elsewhere they are there, too.
+// Two turns of the loop are in each end's turn, empty ones about 2 µs: on a connection to elsewhere they are there, too.
 'use strict';
 const tls = require('tls');
 const { broken } = require('./fault');
@@ -36,8 +36,9 @@ async function connect(clientContext, server, session, keep) {
   while (client.wire.sent.length > 0 || accepted.wire.sent.length > 0) {
     const sent = accepted.wire.take();
     if (!client.secure) heard.hear(sent);
-    await client.turn(() => client.give(sent));
-    await accepted.turn(() => accepted.give(client.wire.take()));
+    if (sent.length > 0) await client.turn(() => client.give(sent));
+    const answer = client.wire.take();
+    if (answer.length > 0) await accepted.turn(() => accepted.give(answer));
   }
   server.removeListener('tlsClientError', accepted.fail);
   if (!client.secure || !accepted.secure) throw broken('both ends wait');

@@ -1,6 +1,6 @@
 import java.util.List;
 
-/** A TLS engine on the JDK's SSLEngine: reads a scenario, runs it in memory, writes what it saw. See docs/ENGINES.md. */
+/** A TLS engine on the JDK's SSLEngine: reads a scenario, runs it, writes what it saw. See docs/ENGINES.md. */
 public final class Engine {
     public static void main(String[] arguments) {
         Report report = new Report(System.out);

@@ -109,7 +109,7 @@ final class Operations {
         return key;
     }
 
-    /** Of EC the library does not give the private key's public part: in the file it is the end, a point's two numbers. */
+    /** Of EC the library does not give a private key's public part: in the file it is the end, a point's two numbers. */
     private static PublicKey publicKey(PrivateKey key, String path) throws Exception {
         if (key instanceof RSAPrivateCrtKey rsa) {
             return KeyFactory.getInstance("RSA")

@@ -1,0 +1,11 @@
+//! s2n-tls, over the AWS-LC that aws-lc-rs carries.
+
+mod end;
+mod s2n;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    s2n_tls::init::init();
+    weir_engine::main(&end::S2n)
+}

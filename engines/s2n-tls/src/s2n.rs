@@ -1,0 +1,384 @@
+//! The calls of s2n-tls that are needed here. Its safe binding lacks some of them: the number of tickets, the policy.
+#![allow(unsafe_code)] // s2n-tls is C
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ptr::{self, NonNull};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use s2n_tls_sys::*;
+use weir_engine::{Error, Group, Side, notes};
+
+/// A configuration, complete.
+pub(crate) struct Config(Arc<Owned>);
+
+/// What connections refer to, too: s2n-tls does not count them.
+struct Owned {
+    raw: NonNull<s2n_config>,
+    /// The server's certificate, which the configuration refers to.
+    chain: Option<NonNull<s2n_cert_chain_and_key>>,
+    /// Of a client. The callback has its address.
+    store: Store,
+}
+
+// SAFETY: s2n-tls's configurations are for use by many threads once they are complete, and those here are never changed
+// after they were made; the store has a lock.
+unsafe impl Send for Owned {}
+// SAFETY: as above.
+unsafe impl Sync for Owned {}
+
+/// The last session that a client was given.
+struct Store {
+    keeps: bool,
+    session: Mutex<Option<Vec<u8>>>,
+}
+
+impl Config {
+    /// A client's, that trusts `root`. It has to ask for tickets, and keeps the last if sessions are resumed.
+    pub(crate) fn client(root: &[u8], tickets: bool, keeps: bool) -> Result<Config, Error> {
+        let config = Arc::new(Owned::new(keeps)?);
+        let root = CString::new(root).map_err(|_| Error::scenario("ca: PEM is allowed"))?;
+        let raw = config.raw.as_ptr();
+        let store = ptr::from_ref(&config.store).cast_mut().cast();
+        // SAFETY: the configuration is alive and not yet used; the string ends with zero; the store lives as long.
+        unsafe {
+            check(weir_engine_s2n_policy::apply(raw, true), "client's policy")?;
+            s2n_config_add_pem_to_trust_store(raw, root.as_ptr())
+                .eq(&0)
+                .then_some(())
+                .ok_or_else(|| Error::scenario(format!("ca: PEM of a certificate is allowed: {}", last())))?;
+            if tickets {
+                check(s2n_config_set_session_tickets_onoff(raw, 1), "client's tickets")?;
+                check(s2n_config_set_session_ticket_cb(raw, Some(keep), store), "client's store")?;
+            }
+        }
+        Ok(Config(config))
+    }
+
+    /// A server's, with a ticket key of its own. `record`: plaintext bytes of a record at most.
+    pub(crate) fn server(chain: &[u8], key: &[u8], tickets: u8, record: u16) -> Result<Config, Error> {
+        let mut config = Owned::new(false)?;
+        let raw = config.raw.as_ptr();
+        let (mut chain, mut key) = (chain.to_vec(), key.to_vec());
+        // SAFETY: the configuration is alive and not yet used; pointers are given with their lengths, and what they
+        // point to is copied; the certificate is freed after the configuration.
+        unsafe {
+            check(weir_engine_s2n_policy::apply(raw, false), "server's policy")?;
+            let pair = NonNull::new(s2n_cert_chain_and_key_new()).ok_or_else(|| failed("certificate"))?;
+            config.chain = Some(pair);
+            let (chain_size, key_size) = (chain.len() as u32, key.len() as u32);
+            let (chain, key) = (chain.as_mut_ptr(), key.as_mut_ptr());
+            if s2n_cert_chain_and_key_load_pem_bytes(pair.as_ptr(), chain, chain_size, key, key_size) != 0 {
+                return Err(Error::scenario(format!(
+                    "chain, key: a PEM chain and its key are allowed: {}",
+                    last()
+                )));
+            }
+            check(s2n_config_add_cert_chain_and_key_to_store(raw, pair.as_ptr()), "certificate")?;
+            check(s2n_config_set_max_fragment_length(raw, record), "record size")?;
+            if tickets > 0 {
+                let mut secret = [0; 32];
+                aws_lc_rs::rand::fill(&mut secret).map_err(|error| Error::stack("ticket key", error))?;
+                let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+                check(s2n_config_set_session_tickets_onoff(raw, 1), "server's tickets")?;
+                check(s2n_config_set_initial_ticket_count(raw, tickets), "number of tickets")?;
+                let (name, secret) = (*b"weir", secret.as_mut_ptr());
+                check(
+                    s2n_config_add_ticket_crypto_key(raw, name.as_ptr(), 4, secret, 32, now),
+                    "ticket key",
+                )?;
+            }
+        }
+        Ok(Config(Arc::new(config)))
+    }
+}
+
+impl Owned {
+    /// One without the system's roots.
+    fn new(keeps: bool) -> Result<Owned, Error> {
+        // SAFETY: it takes nothing, and gives a configuration or null.
+        let raw = NonNull::new(unsafe { s2n_config_new_minimal() }).ok_or_else(|| failed("configuration"))?;
+        Ok(Owned { raw, chain: None, store: Store { keeps, session: Mutex::new(None) } })
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        // SAFETY: no connection is left that refers to it, and the certificate goes after what refers to that.
+        unsafe {
+            s2n_config_free(self.raw.as_ptr());
+            if let Some(chain) = self.chain {
+                s2n_cert_chain_and_key_free(chain.as_ptr());
+            }
+        }
+    }
+}
+
+/// A connection, and the bytes that it is given and gives during a call.
+pub(crate) struct Connection {
+    raw: NonNull<s2n_connection>,
+    side: Side,
+    wire: Box<Wire>,
+    /// The connection refers to it until it is dropped.
+    _config: Arc<Owned>,
+}
+
+/// What the callbacks read from and write to: set for the time of a call.
+struct Wire {
+    input: *const u8,
+    left: usize,
+    output: *mut Vec<u8>,
+}
+
+/// What s2n-tls says of a handshake, in code points.
+pub(crate) struct Told {
+    pub(crate) version: u16,
+    pub(crate) resumed: bool,
+    pub(crate) retried: bool,
+    pub(crate) suite: u16,
+    pub(crate) group: Option<u16>,
+    pub(crate) signature: Option<u16>,
+}
+
+impl Connection {
+    pub(crate) fn new(config: &Config, side: Side) -> Result<Connection, Error> {
+        let mode = if side == Side::Client { s2n_mode::CLIENT } else { s2n_mode::SERVER };
+        // SAFETY: it takes a number, and gives a connection or null.
+        let raw = NonNull::new(unsafe { s2n_connection_new(mode) }).ok_or_else(|| failed("connection"))?;
+        let wire = Box::new(Wire { input: ptr::null(), left: 0, output: ptr::null_mut() });
+        let config = &config.0;
+        let mut connection = Connection { raw, side, wire, _config: config.clone() };
+        let context: *mut c_void = ptr::from_mut(&mut *connection.wire).cast();
+        let raw = raw.as_ptr();
+        // SAFETY: connection and configuration are alive; the context is the box's, which lives as long as the
+        // connection; the name ends with zero and is copied.
+        unsafe {
+            // It would sleep on errors otherwise.
+            check(s2n_connection_set_blinding(raw, s2n_blinding::SELF_SERVICE_BLINDING), "blinding")?;
+            check(s2n_connection_set_config(raw, config.raw.as_ptr()), "configuration")?;
+            check(s2n_connection_set_recv_cb(raw, Some(receive)), "input")?;
+            check(s2n_connection_set_send_cb(raw, Some(send)), "output")?;
+            check(s2n_connection_set_recv_ctx(raw, context), "input")?;
+            check(s2n_connection_set_send_ctx(raw, context), "output")?;
+            if side == Side::Client {
+                check(s2n_set_server_name(raw, c"localhost".as_ptr()), "server's name")?;
+                let session = config.store.session.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(session) = &*session {
+                    check(s2n_connection_set_session(raw, session.as_ptr(), session.len()), "session")?;
+                }
+            }
+        }
+        Ok(connection)
+    }
+
+    pub(crate) fn side(&self) -> Side {
+        self.side
+    }
+
+    /// Goes on with the handshake. Says whether it is over, and how much of the input it has taken.
+    pub(crate) fn negotiate(&mut self, input: &[u8], output: &mut Vec<u8>) -> Result<(bool, usize), Error> {
+        let raw = self.raw.as_ptr();
+        // SAFETY: the connection is alive, and has input and output for the time of the call.
+        let call = || unsafe { s2n_negotiate(raw, &mut s2n_blocked_status::NOT_BLOCKED.clone()) as isize };
+        let (result, left) = self.with(input, output, call);
+        Ok((self.done(result, "handshake")?.is_some(), input.len() - left))
+    }
+
+    /// Encrypts all of `plain`.
+    pub(crate) fn send(&mut self, plain: &[u8], output: &mut Vec<u8>) -> Result<(), Error> {
+        let raw = self.raw.as_ptr();
+        let (data, size) = (plain.as_ptr().cast(), plain.len() as isize);
+        // SAFETY: as above; `data` has `size` bytes.
+        let call = || unsafe { s2n_send(raw, data, size, &mut s2n_blocked_status::NOT_BLOCKED.clone()) };
+        let (result, _) = self.with(&[], output, call);
+        match self.done(result, "writing")? {
+            Some(written) if written == plain.len() => Ok(()),
+            _ => Err(Error::stack("writing", "not all of it was written")),
+        }
+    }
+
+    /// Decrypts what there is. Says how many bytes that was.
+    pub(crate) fn receive(&mut self, mut input: &[u8], plain: &mut [u8]) -> Result<usize, Error> {
+        let raw = self.raw.as_ptr();
+        let mut filled = 0;
+        let mut unsent = Vec::new();
+        while filled < plain.len() {
+            let (data, size) = (plain[filled..].as_mut_ptr().cast(), (plain.len() - filled) as isize);
+            // SAFETY: as above; `data` has room for `size` bytes.
+            let call = || unsafe { s2n_recv(raw, data, size, &mut s2n_blocked_status::NOT_BLOCKED.clone()) };
+            let (result, left) = self.with(input, &mut unsent, call);
+            input = &input[input.len() - left..];
+            match self.done(result, "reading")? {
+                Some(count) if count > 0 => filled += count,
+                _ => break,
+            }
+        }
+        if input.is_empty() {
+            Ok(filled)
+        } else {
+            Err(Error::stack("reading", "more was sent than was to be read"))
+        }
+    }
+
+    pub(crate) fn told(&self) -> Told {
+        let raw = self.raw.as_ptr();
+        let (mut first, mut second) = (0, 0);
+        let (mut group, mut signature) = (ptr::null(), ptr::null());
+        // SAFETY: the connection is alive and its handshake over; strings that are given live in the library.
+        unsafe {
+            s2n_connection_get_cipher_iana_value(raw, &mut first, &mut second);
+            let group = (s2n_connection_get_key_exchange_group(raw, &mut group) == 0).then(|| text(group));
+            let signature =
+                (s2n_connection_get_signature_scheme(raw, &mut signature) == 0).then(|| text(signature));
+            Told {
+                // 33 and 34, for TLS 1.2 and 1.3.
+                version: 0x0303 + (s2n_connection_get_actual_protocol_version(raw) - 33) as u16,
+                resumed: s2n_connection_is_session_resumed(raw) == 1,
+                retried: text(s2n_connection_get_handshake_type_name(raw)).contains("HELLO_RETRY_REQUEST"),
+                suite: u16::from_be_bytes([first, second]),
+                group: group.map(|name| code_of_group(&name)),
+                signature: signature.map(|name| code_of_signature(&name)),
+            }
+        }
+    }
+
+    /// Calls with input and output at hand. Gives what is left of the input, too.
+    fn with(&mut self, input: &[u8], output: &mut Vec<u8>, call: impl FnOnce() -> isize) -> (isize, usize) {
+        *self.wire = Wire { input: input.as_ptr(), left: input.len(), output };
+        let result = call();
+        let left = self.wire.left;
+        *self.wire = Wire { input: ptr::null(), left: 0, output: ptr::null_mut() };
+        (result, left)
+    }
+
+    /// What a call returned; none if it waits for input.
+    fn done(&self, result: isize, doing: &str) -> Result<Option<usize>, Error> {
+        if result >= 0 {
+            return Ok(Some(result as usize));
+        }
+        // SAFETY: it takes the number of the thread's last error.
+        let kind = unsafe { s2n_error_get_type(*s2n_errno_location()) };
+        if kind == s2n_error_type::BLOCKED as c_int {
+            return Ok(None);
+        }
+        Err(Error::stack(&format!("{}, {doing}", self.side.name()), last()))
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // SAFETY: it is not used any more.
+        unsafe {
+            s2n_connection_free(self.raw.as_ptr());
+        }
+    }
+}
+
+/// Gives s2n-tls what the peer has sent.
+unsafe extern "C" fn receive(context: *mut c_void, into: *mut u8, size: u32) -> c_int {
+    // SAFETY: the context is a connection's wire, which nobody else uses during the call that this is made in.
+    let wire = unsafe { &mut *context.cast::<Wire>() };
+    let count = wire.left.min(size as usize);
+    if count == 0 {
+        // SAFETY: the thread's own variable; s2n-tls looks there for the reason.
+        unsafe { *libc::__errno_location() = libc::EWOULDBLOCK };
+        return -1;
+    }
+    // SAFETY: both have so many bytes, and are apart.
+    unsafe {
+        ptr::copy_nonoverlapping(wire.input, into, count);
+        wire.input = wire.input.add(count);
+    }
+    wire.left -= count;
+    count as c_int
+}
+
+/// Takes what s2n-tls has for the peer.
+unsafe extern "C" fn send(context: *mut c_void, from: *const u8, size: u32) -> c_int {
+    // SAFETY: as above; the output is there for the time of the call, or null, and `from` has `size` bytes.
+    let (output, bytes) = unsafe {
+        ((*context.cast::<Wire>()).output.as_mut(), std::slice::from_raw_parts(from, size as usize))
+    };
+    match output {
+        Some(output) => output.extend_from_slice(bytes),
+        None => return -1,
+    }
+    size as c_int
+}
+
+/// Is called for each ticket that a client reads.
+unsafe extern "C" fn keep(
+    _: *mut s2n_connection,
+    store: *mut c_void,
+    ticket: *mut s2n_session_ticket,
+) -> c_int {
+    // SAFETY: the context is a configuration's store, which is only ever read.
+    let store = unsafe { &*store.cast::<Store>() };
+    notes::ticket();
+    if !store.keeps {
+        return 0;
+    }
+    let mut size = 0;
+    // SAFETY: the ticket is there for the time of the call, and the buffer has the size that it says.
+    let session = unsafe {
+        if s2n_session_ticket_get_data_len(ticket, &mut size) != 0 {
+            return -1;
+        }
+        let mut session = vec![0; size];
+        if s2n_session_ticket_get_data(ticket, size, session.as_mut_ptr()) != 0 {
+            return -1;
+        }
+        session
+    };
+    *store.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(session);
+    0
+}
+
+fn check(result: c_int, what: &str) -> Result<(), Error> {
+    if result == 0 { Ok(()) } else { Err(failed(what)) }
+}
+
+fn failed(what: &str) -> Error {
+    Error::stack(what, last())
+}
+
+/// The thread's last error.
+fn last() -> String {
+    // SAFETY: the number is the thread's own; the strings live in the library.
+    unsafe {
+        let error = *s2n_errno_location();
+        format!("{} ({})", text(s2n_strerror(error, c"EN".as_ptr())), text(s2n_strerror_name(error)))
+    }
+}
+
+/// # Safety
+///
+/// `text` must be null or end with zero.
+unsafe fn text(text: *const c_char) -> String {
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: as the caller promises.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}
+
+/// Its own names, in code points; 0 is no group's.
+fn code_of_group(name: &str) -> u16 {
+    match name {
+        "x25519" => Group::X25519.code(),
+        "secp256r1" => Group::P256.code(),
+        "X25519MLKEM768" => Group::X25519MlKem768.code(),
+        "secp384r1" => 24,
+        _ => 0,
+    }
+}
+
+fn code_of_signature(name: &str) -> u16 {
+    match name {
+        "rsa_pss_rsae_sha256" => 0x0804,
+        // One code point in both versions; in TLS 1.2 the curve is open.
+        "ecdsa_secp256r1_sha256" | "ecdsa_sha256" | "legacy_ecdsa_sha256" => 0x0403,
+        "ecdsa_secp384r1_sha384" | "ecdsa_sha384" | "legacy_ecdsa_sha384" => 0x0503,
+        _ => 0,
+    }
+}

@@ -1,0 +1,382 @@
+//! wolfSSL's configurations and connections.
+#![allow(unsafe_code)] // wolfSSL is C
+
+use std::ffi::{CStr, CString, c_char, c_int, c_long, c_uchar, c_void};
+use std::ptr::{self, NonNull};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use weir_engine::{Error, Side, notes};
+
+use crate::ffi;
+
+/// The library's version, as it says.
+pub(crate) fn version() -> String {
+    // SAFETY: it gives a string that lives in the library.
+    unsafe { CStr::from_ptr(ffi::wolfSSL_lib_version()) }.to_string_lossy().into_owned()
+}
+
+/// What both ends are set to.
+pub(crate) struct Chosen {
+    /// TLS 1.3, or else 1.2.
+    pub(crate) new: bool,
+    pub(crate) suite: String,
+    pub(crate) groups: Vec<u16>,
+    pub(crate) signature: &'static str,
+    /// Whether the server keeps sessions by id.
+    pub(crate) store: bool,
+    pub(crate) tickets: u32,
+    /// TLS's code of a record's limit.
+    pub(crate) fragment: Option<u8>,
+}
+
+/// A configuration, complete.
+pub(crate) struct Config {
+    raw: NonNull<ffi::Context>,
+    store: Option<Arc<Store>>,
+}
+
+// SAFETY: wolfSSL's contexts are for use by many threads once they are complete, and those here are never changed after
+// they were made.
+unsafe impl Send for Config {}
+// SAFETY: as above.
+unsafe impl Sync for Config {}
+
+impl Config {
+    /// A client's, that trusts `root`, and keeps its last session if it is to.
+    pub(crate) fn client(chosen: &Chosen, root: &[u8], keeps: bool) -> Result<Config, Error> {
+        let mut config = Config::new(chosen, Side::Client)?;
+        let raw = config.raw.as_ptr();
+        config.store = keeps.then(Arc::default);
+        // SAFETY: the context is alive and not yet used; the buffer is given with its size, and copied.
+        unsafe {
+            if ffi::wolfSSL_CTX_load_verify_buffer(raw, root.as_ptr(), size(root), ffi::FILETYPE_PEM)
+                != ffi::SUCCESS
+            {
+                return Err(Error::scenario("ca: PEM of a certificate is allowed"));
+            }
+            ffi::wolfSSL_CTX_set_verify(raw, ffi::VERIFY_PEER, None);
+            if let Some(fragment) = chosen.fragment {
+                check(ffi::wolfSSL_CTX_UseMaxFragment(raw, fragment), "record size")?;
+            }
+            if chosen.tickets > 0 {
+                check(ffi::wolfSSL_CTX_UseSessionTicket(raw), "client's tickets")?;
+            }
+        }
+        Ok(config)
+    }
+
+    /// A server's, with the library's own ticket keys.
+    pub(crate) fn server(chosen: &Chosen, chain: &[u8], key: &[u8]) -> Result<Config, Error> {
+        let config = Config::new(chosen, Side::Server)?;
+        let raw = config.raw.as_ptr();
+        // SAFETY: as above.
+        unsafe {
+            if ffi::wolfSSL_CTX_use_certificate_chain_buffer(raw, chain.as_ptr(), size(chain)) != ffi::SUCCESS
+            {
+                return Err(Error::scenario("chain: a PEM chain of certificates is allowed"));
+            }
+            if ffi::wolfSSL_CTX_use_PrivateKey_buffer(raw, key.as_ptr(), size(key), ffi::FILETYPE_PEM)
+                != ffi::SUCCESS
+                || ffi::wolfSSL_CTX_check_private_key(raw) != ffi::SUCCESS
+            {
+                return Err(Error::scenario("key: a PEM key of the chain's leaf is allowed"));
+            }
+            match (chosen.new, chosen.tickets) {
+                (true, 0) => zero(ffi::wolfSSL_CTX_no_ticket_TLSv13(raw), "no tickets")?,
+                (true, count) => {
+                    check(ffi::wolfSSL_CTX_set_num_tickets(raw, count as usize), "number of tickets")?
+                }
+                (false, 0) => check(ffi::wolfSSL_CTX_NoTicketTLSv12(raw), "no tickets")?,
+                (false, _) => {}
+            }
+        }
+        Ok(config)
+    }
+
+    fn new(chosen: &Chosen, side: Side) -> Result<Config, Error> {
+        begin()?;
+        let suite = CString::new(chosen.suite.as_str()).map_err(|error| Error::runner("suite", error))?;
+        let signature = CString::new(chosen.signature).map_err(|error| Error::runner("signature", error))?;
+        // SAFETY: methods are made for the context that takes them; the context is alive; strings end with zero and are
+        // copied.
+        unsafe {
+            let method = match (chosen.new, side) {
+                (true, Side::Client) => ffi::wolfTLSv1_3_client_method(),
+                (true, _) => ffi::wolfTLSv1_3_server_method(),
+                (false, Side::Client) => ffi::wolfTLSv1_2_client_method(),
+                (false, _) => ffi::wolfTLSv1_2_server_method(),
+            };
+            let raw = ffi::wolfSSL_CTX_new(method);
+            let owned = NonNull::new(raw).ok_or_else(|| Error::stack("context", "was not made"))?;
+            let config = Config { raw: owned, store: None };
+            check(ffi::wolfSSL_CTX_set_cipher_list(raw, suite.as_ptr()), "suite")?;
+            if chosen.new {
+                let mut groups: Vec<c_int> = chosen.groups.iter().map(|group| c_int::from(*group)).collect();
+                // The list is given with its size, and copied.
+                check(ffi::wolfSSL_CTX_set_groups(raw, groups.as_mut_ptr(), groups.len() as c_int), "group")?;
+            } else {
+                for group in &chosen.groups {
+                    check(ffi::wolfSSL_CTX_UseSupportedCurve(raw, *group), "group")?;
+                }
+            }
+            check(ffi::wolfSSL_CTX_set1_sigalgs_list(raw, signature.as_ptr()), "signature")?;
+            ffi::wolfSSL_CTX_SetIORecv(raw, receive);
+            ffi::wolfSSL_CTX_SetIOSend(raw, send);
+            if !chosen.store {
+                ffi::wolfSSL_CTX_set_session_cache_mode(raw, ffi::CACHE_OFF);
+            }
+            Ok(config)
+        }
+    }
+
+    /// A connection that has not begun.
+    pub(crate) fn connect(&self, side: Side) -> Result<Connection, Error> {
+        // SAFETY: the context is alive.
+        let raw = unsafe { ffi::wolfSSL_new(self.raw.as_ptr()) };
+        let raw = NonNull::new(raw).ok_or_else(|| Error::stack("connection", "was not made"))?;
+        let wire = Box::new(Wire { input: ptr::null(), left: 0, output: ptr::null_mut() });
+        let mut connection = Connection { raw, side, wire, store: self.store.clone() };
+        let context: *mut c_void = ptr::from_mut(&mut *connection.wire).cast();
+        let raw = raw.as_ptr();
+        // SAFETY: the connection is alive; the callbacks' context is the box's, which lives as long; names are given
+        // with their sizes or end with zero, and are copied; the session is alive, and is copied or counted.
+        unsafe {
+            ffi::wolfSSL_SetIOReadCtx(raw, context);
+            ffi::wolfSSL_SetIOWriteCtx(raw, context);
+            if side == Side::Client {
+                const NAME: &CStr = c"localhost";
+                let size = NAME.count_bytes() as u16;
+                check(
+                    ffi::wolfSSL_UseSNI(raw, ffi::SNI_HOST_NAME, NAME.as_ptr().cast(), size),
+                    "server's name",
+                )?;
+                check(ffi::wolfSSL_check_domain_name(raw, NAME.as_ptr()), "server's name")?;
+                check(ffi::wolfSSL_set_SessionTicket_cb(raw, ticket, ptr::null_mut()), "tickets")?;
+                if let Some(store) = &self.store {
+                    if let Some(session) = &*store.lock() {
+                        check(ffi::wolfSSL_set_session(raw, session.0.as_ptr()), "session")?;
+                    }
+                }
+            }
+        }
+        Ok(connection)
+    }
+}
+
+impl Drop for Config {
+    fn drop(&mut self) {
+        // SAFETY: it is not used any more; connections count it.
+        unsafe { ffi::wolfSSL_CTX_free(self.raw.as_ptr()) }
+    }
+}
+
+/// The last session of a client.
+#[derive(Default)]
+struct Store(Mutex<Option<Session>>);
+
+impl Store {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Session>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Session(NonNull<ffi::Session>);
+
+// SAFETY: a session is used by one thread at a time: the store's lock sees to it.
+unsafe impl Send for Session {}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // SAFETY: it is this one's own.
+        unsafe { ffi::wolfSSL_SESSION_free(self.0.as_ptr()) }
+    }
+}
+
+/// A connection, and the bytes that it is given and gives during a call.
+pub(crate) struct Connection {
+    raw: NonNull<ffi::Ssl>,
+    side: Side,
+    wire: Box<Wire>,
+    store: Option<Arc<Store>>,
+}
+
+/// What the callbacks read from and write to: set for the time of a call.
+struct Wire {
+    input: *const u8,
+    left: usize,
+    output: *mut Vec<u8>,
+}
+
+impl Connection {
+    pub(crate) fn side(&self) -> Side {
+        self.side
+    }
+
+    /// Goes on with the handshake: says whether it is over. What it has taken of the input is taken off.
+    pub(crate) fn negotiate(&mut self, input: &mut &[u8], output: &mut Vec<u8>) -> Result<bool, Error> {
+        let (raw, side) = (self.raw.as_ptr(), self.side);
+        // SAFETY: the connection is alive, and has input and output for the time of the call.
+        let call = || unsafe {
+            if side == Side::Client { ffi::wolfSSL_connect(raw) } else { ffi::wolfSSL_accept(raw) }
+        };
+        let (result, left) = self.with(input, output, call);
+        *input = &input[input.len() - left..];
+        Ok(self.done(result, "handshake")?.is_some())
+    }
+
+    /// Encrypts all of `plain`.
+    pub(crate) fn write(&mut self, plain: &[u8], output: &mut Vec<u8>) -> Result<(), Error> {
+        let (raw, data, size) = (self.raw.as_ptr(), plain.as_ptr().cast(), plain.len() as c_int);
+        // SAFETY: as above; `data` has `size` bytes.
+        let (result, _) = self.with(&[], output, || unsafe { ffi::wolfSSL_write(raw, data, size) });
+        match self.done(result, "writing")? {
+            Some(written) if written == plain.len() => Ok(()),
+            _ => Err(Error::stack("writing", "not all of it was written")),
+        }
+    }
+
+    /// Decrypts what there is: says how many bytes that was.
+    pub(crate) fn read(&mut self, mut input: &[u8], plain: &mut [u8]) -> Result<usize, Error> {
+        let raw = self.raw.as_ptr();
+        let mut filled = 0;
+        let mut unsent = Vec::new();
+        while filled < plain.len() {
+            let (data, size) = (plain[filled..].as_mut_ptr().cast(), (plain.len() - filled) as c_int);
+            // SAFETY: as above; `data` has room for `size` bytes.
+            let (result, left) =
+                self.with(input, &mut unsent, || unsafe { ffi::wolfSSL_read(raw, data, size) });
+            input = &input[input.len() - left..];
+            match self.done(result, "reading")? {
+                Some(count) => filled += count,
+                None => break,
+            }
+        }
+        if input.is_empty() {
+            Ok(filled)
+        } else {
+            Err(Error::stack("reading", "more was sent than was to be read"))
+        }
+    }
+
+    /// Puts the session into the client's store, if it has one.
+    pub(crate) fn keep(&mut self) {
+        if let Some(store) = &self.store {
+            // SAFETY: the connection is alive and its handshake over; the session is counted for the caller.
+            let session = NonNull::new(unsafe { ffi::wolfSSL_get1_session(self.raw.as_ptr()) });
+            *store.lock() = session.map(Session);
+        }
+    }
+
+    pub(crate) fn version(&self) -> u16 {
+        // SAFETY: the connection is alive.
+        unsafe { ffi::wolfSSL_version(self.raw.as_ptr()) as u16 }
+    }
+
+    pub(crate) fn suite(&self) -> u16 {
+        // SAFETY: the connection is alive.
+        unsafe { ffi::wolfSSL_get_current_cipher_suite(self.raw.as_ptr()) as u16 }
+    }
+
+    pub(crate) fn resumed(&self) -> bool {
+        // SAFETY: the connection is alive.
+        unsafe { ffi::wolfSSL_session_reused(self.raw.as_ptr()) == 1 }
+    }
+
+    /// Calls with input and output at hand. Gives what is left of the input, too.
+    fn with(&mut self, input: &[u8], output: &mut Vec<u8>, call: impl FnOnce() -> c_int) -> (c_int, usize) {
+        *self.wire = Wire { input: input.as_ptr(), left: input.len(), output };
+        let result = call();
+        let left = self.wire.left;
+        *self.wire = Wire { input: ptr::null(), left: 0, output: ptr::null_mut() };
+        (result, left)
+    }
+
+    /// What a call returned; none if it waits for input.
+    fn done(&self, result: c_int, doing: &str) -> Result<Option<usize>, Error> {
+        if result > 0 {
+            return Ok(Some(result as usize));
+        }
+        // SAFETY: the connection is alive, and the result that of its last call.
+        let error = unsafe { ffi::wolfSSL_get_error(self.raw.as_ptr(), result) };
+        if error == ffi::WANT_READ {
+            return Ok(None);
+        }
+        let mut text: [c_char; ffi::ERROR_SIZE] = [0; ffi::ERROR_SIZE];
+        // SAFETY: the buffer has the size that the call expects, and ends with zero after it.
+        let text = unsafe {
+            ffi::wolfSSL_ERR_error_string(error as _, text.as_mut_ptr());
+            CStr::from_ptr(text.as_ptr()).to_string_lossy().into_owned()
+        };
+        Err(Error::stack(&format!("{}, {doing}", self.side.name()), format!("{text} ({error})")))
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // SAFETY: it is not used any more.
+        unsafe { ffi::wolfSSL_free(self.raw.as_ptr()) }
+    }
+}
+
+/// Gives wolfSSL what the peer has sent.
+unsafe extern "C" fn receive(
+    _: *mut ffi::Ssl,
+    into: *mut c_char,
+    size: c_int,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: the context is a connection's wire, which nobody else uses during the call that this is made in.
+    let wire = unsafe { &mut *context.cast::<Wire>() };
+    let count = wire.left.min(size as usize);
+    if count == 0 {
+        return ffi::IO_WANT_READ;
+    }
+    // SAFETY: both have so many bytes, and are apart.
+    unsafe {
+        ptr::copy_nonoverlapping(wire.input, into.cast(), count);
+        wire.input = wire.input.add(count);
+    }
+    wire.left -= count;
+    count as c_int
+}
+
+/// Takes what wolfSSL has for the peer.
+unsafe extern "C" fn send(_: *mut ffi::Ssl, from: *mut c_char, size: c_int, context: *mut c_void) -> c_int {
+    // SAFETY: as above; the output is there for the time of the call, or null, and `from` has `size` bytes.
+    let (output, bytes) = unsafe {
+        let bytes = std::slice::from_raw_parts(from.cast_const().cast(), size as usize);
+        ((*context.cast::<Wire>()).output.as_mut(), bytes)
+    };
+    match output {
+        Some(output) => output.extend_from_slice(bytes),
+        // The word of the end that wolfSSL may say when it is freed.
+        None => return size,
+    }
+    size
+}
+
+/// Is called for each ticket that a client reads.
+unsafe extern "C" fn ticket(_: *mut ffi::Ssl, _: *const c_uchar, _: c_int, _: *mut c_void) -> c_int {
+    notes::ticket();
+    0
+}
+
+/// The library's one beginning.
+fn begin() -> Result<(), Error> {
+    static BEGUN: OnceLock<c_int> = OnceLock::new();
+    // SAFETY: it takes nothing, and is called once.
+    check(*BEGUN.get_or_init(|| unsafe { ffi::wolfSSL_Init() }), "wolfSSL_Init")
+}
+
+fn check(result: c_int, what: &str) -> Result<(), Error> {
+    if result == ffi::SUCCESS { Ok(()) } else { Err(Error::stack(what, format!("it said {result}"))) }
+}
+
+/// Some calls say 0 for success.
+fn zero(result: c_int, what: &str) -> Result<(), Error> {
+    if result == 0 { Ok(()) } else { Err(Error::stack(what, format!("it said {result}"))) }
+}
+
+fn size(bytes: &[u8]) -> c_long {
+    bytes.len() as c_long
+}
