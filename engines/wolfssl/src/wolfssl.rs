@@ -152,10 +152,10 @@ impl Config {
                 )?;
                 check(ffi::wolfSSL_check_domain_name(raw, NAME.as_ptr()), "server's name")?;
                 check(ffi::wolfSSL_set_SessionTicket_cb(raw, ticket, ptr::null_mut()), "tickets")?;
-                if let Some(store) = &self.store {
-                    if let Some(session) = &*store.lock() {
-                        check(ffi::wolfSSL_set_session(raw, session.0.as_ptr()), "session")?;
-                    }
+                if let Some(store) = &self.store
+                    && let Some(session) = &*store.lock()
+                {
+                    check(ffi::wolfSSL_set_session(raw, session.0.as_ptr()), "session")?;
                 }
             }
         }
