@@ -27,13 +27,25 @@ void compat_version(char *version, size_t room) {
 
 #endif
 
-#if defined(__x86_64__)
+/* Both honour the mask and do not tell it: this is what their own code asks. */
 
-/* Both honour the mask and do not tell it: this is where their assembly code looks. */
+#if defined(__x86_64__) && defined(OPENSSL_IS_AWSLC)
+
 extern uint32_t OPENSSL_ia32cap_P[4];
 
 bool compat_cpuid(uint32_t words[4]) {
     memcpy(words, OPENSSL_ia32cap_P, sizeof OPENSSL_ia32cap_P);
+    return true;
+}
+
+#elif defined(__x86_64__)
+
+/* bssl::OPENSSL_get_ia32cap(int), of C++. */
+uint32_t bssl_get_ia32cap(int word) __asm__("_ZN4bssl19OPENSSL_get_ia32capEi");
+
+bool compat_cpuid(uint32_t words[4]) {
+    for (int word = 0; word < 4; word++)
+        words[word] = bssl_get_ia32cap(word);
     return true;
 }
 
