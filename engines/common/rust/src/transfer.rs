@@ -63,36 +63,45 @@ impl<'a, S: Stack> Mover<'a, S> {
             wires,
             payload: noise(scenario.write + TURNS),
             turn: 0,
-            plain: vec![0; scenario.write],
+            plain: vec![0; scenario.bytes as usize],
         })
     }
 
-    /// One call's bytes. Says what it took the server and the client.
-    fn step(&mut self, bytes: usize) -> Result<(u64, u64), Error> {
+    /// A unit: all of it is written, then all of it is read, as by every runner, so that the caches are alike for all.
+    /// Says what it took the server and the client.
+    fn step(&mut self) -> Result<(u64, u64), Error> {
         if self.records_left == 0 {
             self.pair = open::<S>(&self.client, self.server, &mut self.wires, &mut self.outcomes)?;
             self.records_left = RECORDS;
         }
         self.turn = (self.turn + 1) % TURNS;
-        let Mover { pair: Pair { client, server }, wires, plain, .. } = self;
-        let written = &self.payload[self.turn..self.turn + bytes];
+        let Mover { pair: Pair { client, server }, wires, plain, scenario, .. } = self;
+        let payload = &self.payload[self.turn..self.turn + scenario.write];
         wires.down.clear();
-        let ((), server_ns) = timed(Side::Server, || server.write(written, &mut wires.down))?;
+        let mut server_ns = 0;
+        let calls = plain.len().div_ceil(payload.len());
+        for call in 0..calls {
+            let left = plain.len() - call * payload.len();
+            let written = &payload[..left.min(payload.len())];
+            server_ns += timed(Side::Server, || server.write(written, &mut wires.down))?.1;
+        }
         let (read, client_ns) = timed(Side::Client, || client.read(&wires.down, plain))?;
-        if plain[..read] != *written {
-            return Err(Error::stack(
-                "transfer",
-                format!("{bytes} bytes were written, {read} read, not the same"),
-            ));
+        let is_right = plain.chunks(payload.len()).all(|part| *part == payload[..part.len()]);
+        if read != plain.len() || !is_right {
+            let bytes = plain.len();
+            let message = format!("{bytes} bytes were written, {read} read, not the same");
+            return Err(Error::stack("transfer", message));
         }
         let (largest, records) = measure_records(&wires.down);
-        let limit = self.scenario.connection.record;
+        let limit = scenario.connection.record;
         if largest > limit + OVERHEAD {
             return Err(Error::stack(
                 "transfer",
                 format!("a record of {largest} bytes for {limit} of plaintext"),
             ));
         }
+        // What was read is not to be found right by what an earlier unit left.
+        plain.fill(0);
         self.records_left = self.records_left.saturating_sub(records);
         Ok((server_ns, client_ns))
     }
@@ -102,15 +111,7 @@ impl<S: Stack> Worker for Mover<'_, S> {
     type Record = Record;
 
     fn unit(&mut self, _most: u64, record: &mut Record) -> Result<u64, Error> {
-        let (mut server_ns, mut client_ns) = (0, 0);
-        let mut left = self.scenario.bytes;
-        while left > 0 {
-            let bytes = left.min(self.scenario.write as u64);
-            let (server, client) = self.step(bytes as usize)?;
-            server_ns += server;
-            client_ns += client;
-            left -= bytes;
-        }
+        let (server_ns, client_ns) = self.step()?;
         record.server_ns.push(server_ns);
         record.client_ns.push(client_ns);
         record.moved += self.scenario.bytes;

@@ -318,9 +318,13 @@ impl Session for FakeSession {
         Ok(())
     }
 
-    fn read(&mut self, input: &[u8], plain: &mut [u8]) -> Result<usize, Error> {
-        let fragments = input.chunks(512 + 5).flat_map(|record| &record[5..]);
-        let read = plain.iter_mut().zip(fragments).map(|(place, byte)| *place = *byte).count();
+    fn read(&mut self, mut input: &[u8], plain: &mut [u8]) -> Result<usize, Error> {
+        let mut read = 0;
+        while let [_, _, _, high, low, rest @ ..] = input {
+            let (fragment, next) = rest.split_at(usize::from(*high) << 8 | usize::from(*low));
+            plain[read..read + fragment.len()].copy_from_slice(fragment);
+            (read, input) = (read + fragment.len(), next);
+        }
         Ok(read)
     }
 }
