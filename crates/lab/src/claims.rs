@@ -201,7 +201,7 @@ fn one(
             Some((other, of_other)) => {
                 let of = other.to_string();
                 let paired = pairing::pair(metric, [(&name, cell.load, runs), (&of, other.load, of_other)]);
-                evidence(name, Some(of), expect, paired, floors.get(metric, cell.group()))
+                evidence(name, Some(of), expect, paired, floors.get(&(metric, cell.group())))
             }
             None => {
                 let why = Err("what it is compared with was not run".into());

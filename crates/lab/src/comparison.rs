@@ -5,7 +5,7 @@ use crate::metric::Metric;
 use crate::pairing::{self, Paired, Side};
 use crate::plan::{Cell, Group, Plan};
 use crate::run::RunRecord;
-use crate::stats::{Estimate, Interval, Weight, fdr};
+use crate::stats::{Weight, fdr};
 use crate::verdict::{self, Noise};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -111,7 +111,7 @@ pub(crate) fn all(plan: &Plan, cells: &[(&Cell, Vec<&RunRecord>)]) -> Vec<Compar
         }
     }
     adjust(&mut found);
-    let floors = Floors::of(&found);
+    let floors = floors(&found);
     for comparison in &mut found {
         comparison.decide(plan.experiment.margin, &floors);
     }
@@ -159,28 +159,12 @@ fn adjust(comparisons: &mut [Comparison]) {
     fdr::adjust(comparisons.iter_mut().filter(is_asked), family, |one| (one.p_value, &mut one.p_adjusted));
 }
 
-/// How far the A/A pairs seem to be from themselves, by metric and group.
-#[derive(Clone, Debug)]
-pub(crate) struct Floors(BTreeMap<(Metric, Group), Option<Noise>>);
+/// The noise floors of each metric and group.
+pub(crate) type Floors = verdict::Floors<(Metric, Group)>;
 
-impl Floors {
-    pub(crate) fn of(comparisons: &[Comparison]) -> Self {
-        let pairs = comparisons.iter().filter(|comparison| comparison.aa);
-        let noise = |reach| Noise { name: "A/A noise", reach };
-        Self(pairs.map(|one| ((one.metric, one.group()), one.reach().map(noise))).collect())
-    }
-
-    /// What a difference has to exceed: nothing where no A/A pair was planned.
-    ///
-    /// # Errors
-    /// One was planned, and has too few valid runs: what was asked for as a proof is not there.
-    pub(crate) fn get(&self, metric: Metric, group: Group) -> Result<Option<Noise>, &'static str> {
-        match self.0.get(&(metric, group)) {
-            Some(Some(noise)) => Ok(Some(*noise)),
-            Some(None) => Err("the A/A pair has no value, so the noise floor is not known"),
-            None => Ok(None),
-        }
-    }
+pub(crate) fn floors(comparisons: &[Comparison]) -> Floors {
+    let pairs = comparisons.iter().filter(|comparison| comparison.aa);
+    Floors::of(pairs.map(|one| ((one.metric, one.group()), one.reach())))
 }
 
 impl Comparison {
@@ -188,22 +172,13 @@ impl Comparison {
         if self.note.is_some() {
             return;
         }
-        let floor = if self.aa { Ok(None) } else { floors.get(self.metric, self.group()) };
-        let verdict = verdict::decide(self.estimate(), self.p_adjusted, margin, floor.unwrap_or_default());
-        match (verdict, floor) {
-            (Ok(Verdict::Different), Err(why)) => self.note = Some(why.into()),
-            (Ok(verdict), _) => self.verdict = verdict,
-            (Err(why), _) => self.note = Some(why),
+        let floor = if self.aa { Ok(None) } else { floors.get(&(self.metric, self.group())) };
+        let interval = [self.low, self.high, self.coverage];
+        let estimate = verdict::stored_estimate(self.ratio, interval, self.p_value, self.blocks);
+        match verdict::decide_above(floor, estimate, self.p_adjusted, margin) {
+            Ok(verdict) => self.verdict = verdict,
+            Err(why) => self.note = Some(why),
         }
-    }
-
-    fn estimate(&self) -> Option<Estimate> {
-        let interval = match (self.low, self.high, self.coverage) {
-            (Some(low), Some(high), Some(coverage)) => Some(Interval { low, high, coverage }),
-            _ => None,
-        };
-        let (value, p_value) = self.ratio.zip(self.p_value)?;
-        Some(Estimate { value, interval, p_value, blocks: self.blocks as usize })
     }
 
     /// What it shows of the noise if it compares a thing with itself, as a logarithm; `None` without an interval.
@@ -231,10 +206,7 @@ impl Comparison {
     /// `different: 28 % lower`, and the remark.
     pub fn verdict_text(&self, margin: f64) -> String {
         let words = verdict::words(self.verdict, self.ratio, self.note.as_deref(), self.weight, margin);
-        match &self.remark {
-            Some(remark) => format!("{words}; {remark}"),
-            None => words,
-        }
+        verdict::with_remark(words, self.remark.as_deref())
     }
 
     /// The line of this comparison on standard output, under the heading of its metric and load.

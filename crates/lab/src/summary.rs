@@ -1,7 +1,7 @@
 //! `summary.json`: what each cell came to over its blocks, and what the comparisons say.
 
 use crate::claims::{self, Finding};
-use crate::comparison::{self, Comparison, Floors, is_lower_bound};
+use crate::comparison::{self, Comparison, is_lower_bound};
 use crate::experiment::{Case, Level, Load, Mode};
 use crate::histogram::Latencies;
 use crate::limit::Limit;
@@ -158,7 +158,7 @@ impl Summary {
     pub fn of(plan: &Plan, machine: &Machine, records: &[RunRecord]) -> Self {
         let cells = by_cell(plan, records);
         let comparisons = comparison::all(plan, &cells);
-        let claims = claims::all(plan, &cells, &Floors::of(&comparisons));
+        let claims = claims::all(plan, &cells, &comparison::floors(&comparisons));
         let cells: Vec<CellSummary> =
             cells.iter().map(|(cell, runs)| CellSummary::of(cell, runs, machine)).collect();
         Self {

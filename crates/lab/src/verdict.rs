@@ -1,8 +1,9 @@
 //! The words that may be said about a ratio, and the rule that chooses between them: for targets within one result, and
 //! for one target in two.
 
-use crate::stats::{self, Estimate, Weight};
+use crate::stats::{self, Estimate, Interval, Weight};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// The false-discovery rate that a verdict allows.
@@ -53,6 +54,58 @@ impl Noise {
             None => ratio.ln().abs(),
         }
     }
+}
+
+/// How far the A/A pairs seem to be from themselves, by what they share with the comparisons that are held against them.
+#[derive(Clone, Debug)]
+pub(crate) struct Floors<K>(BTreeMap<K, Option<Noise>>);
+
+impl<K: Ord> Floors<K> {
+    /// From what each A/A pair shows; `None` where it has no interval.
+    pub(crate) fn of(pairs: impl Iterator<Item = (K, Option<f64>)>) -> Self {
+        let noise = |reach| Noise { name: "A/A noise", reach };
+        Self(pairs.map(|(key, reach)| (key, reach.map(noise))).collect())
+    }
+
+    /// What a difference has to exceed: nothing where no A/A pair was planned.
+    ///
+    /// # Errors
+    /// One was planned, and has too few valid runs: what was asked for as a proof is not there.
+    pub(crate) fn get(&self, key: &K) -> Result<Option<Noise>, &'static str> {
+        match self.0.get(key) {
+            Some(Some(noise)) => Ok(Some(*noise)),
+            Some(None) => Err("the A/A pair has no value, so the noise floor is not known"),
+            None => Ok(None),
+        }
+    }
+}
+
+/// [`decide`] where the noise floor may not be known: then nothing is called different.
+pub(crate) fn decide_above(
+    floor: Result<Option<Noise>, &'static str>,
+    estimate: Option<Estimate>,
+    p_adjusted: Option<f64>,
+    margin: f64,
+) -> Result<Verdict, String> {
+    let verdict = decide(estimate, p_adjusted, margin, floor.unwrap_or_default())?;
+    match floor {
+        Err(why) if verdict == Verdict::Different => Err(why.into()),
+        _ => Ok(verdict),
+    }
+}
+
+/// The estimate of a comparison as it is stored: ratio, ends and coverage of its interval, p-value, blocks.
+pub(crate) fn stored_estimate(
+    ratio: Option<f64>,
+    interval: [Option<f64>; 3],
+    p_value: Option<f64>,
+    blocks: u32,
+) -> Option<Estimate> {
+    let interval = match interval {
+        [Some(low), Some(high), Some(coverage)] => Some(Interval { low, high, coverage }),
+        _ => None,
+    };
+    Some(Estimate { value: ratio?, interval, p_value: p_value?, blocks: blocks as usize })
 }
 
 /// The verdict on a ratio, or why it is undecided where the numbers alone do not say it.
@@ -115,6 +168,11 @@ pub(crate) fn words(
     }
 }
 
+/// A verdict's words, and what is to be known beside them.
+pub(crate) fn with_remark(words: String, remark: Option<&str>) -> String {
+    remark.map_or_else(|| words.clone(), |remark| format!("{words}; {remark}"))
+}
+
 /// `28 % lower`.
 pub(crate) fn difference(ratio: f64, margin: f64) -> String {
     let word = if ratio < 1.0 { "lower" } else { "higher" };
@@ -132,7 +190,6 @@ fn percent(share: f64, margin: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::Interval;
 
     fn estimate(value: f64, low: f64, high: f64, blocks: usize) -> Option<Estimate> {
         let interval = Some(Interval { low, high, coverage: 0.95 });

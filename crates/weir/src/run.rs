@@ -19,6 +19,13 @@ Examples:
 pub(crate) struct RunArgs {
     #[command(flatten)]
     experiment: ExperimentArgs,
+    #[command(flatten)]
+    results: ResultArgs,
+}
+
+/// Where an experiment's results go, of gateways and of stacks.
+#[derive(Args, Debug)]
+pub(crate) struct ResultArgs {
     /// Where the results go [default: out/NAME-YYYYMMDD-HHMMSS]
     #[arg(long, value_name = "DIR", conflicts_with = "continue_dir")]
     out: Option<PathBuf>,
@@ -28,6 +35,13 @@ pub(crate) struct RunArgs {
     /// End with code 3 when a run was invalid
     #[arg(long)]
     strict: bool,
+}
+
+impl ResultArgs {
+    pub(crate) fn with(self, options: RunOptions) -> RunOptions {
+        let Self { out, continue_dir, strict } = self;
+        RunOptions { out, continue_dir, strict, ..options }
+    }
 }
 
 /// What `run` and `plan` have in common.
@@ -65,12 +79,7 @@ impl ExperimentArgs {
 }
 
 pub(crate) fn run(args: RunArgs) -> Outcome {
-    let options = RunOptions {
-        out: args.out,
-        continue_dir: args.continue_dir,
-        strict: args.strict,
-        ..args.experiment.options()?
-    };
+    let options = args.results.with(args.experiment.options()?);
     if weir_lab::stacks::is_experiment(&options.file) {
         return stacks::run_experiment(&options);
     }

@@ -1,6 +1,6 @@
 //! `weir stacks`: TLS libraries side by side, in memory.
 
-use crate::run::failure;
+use crate::run::{ResultArgs, failure};
 use crate::words::say;
 use crate::{Failure, Outcome};
 use clap::{Args, Subcommand};
@@ -56,15 +56,8 @@ struct BuildArgs {
 struct StacksRunArgs {
     #[command(flatten)]
     experiment: ExperimentArgs,
-    /// Where the results go [default: out/NAME-YYYYMMDD-HHMMSS]
-    #[arg(long, value_name = "DIR", conflicts_with = "continue_dir")]
-    out: Option<PathBuf>,
-    /// Go on with an interrupted experiment
-    #[arg(long = "continue", value_name = "DIR")]
-    continue_dir: Option<PathBuf>,
-    /// End with code 3 when a run was invalid
-    #[arg(long)]
-    strict: bool,
+    #[command(flatten)]
+    results: ResultArgs,
 }
 
 #[derive(Args, Debug)]
@@ -109,12 +102,7 @@ pub(crate) fn run(args: StacksArgs) -> Outcome {
         StacksCommand::List(place) => say(stacks::list(&place.directory).map_err(|error| failure(&error))?),
         StacksCommand::Build(args) => run_build(&args),
         StacksCommand::Run(args) => {
-            let options = RunOptions {
-                out: args.out,
-                continue_dir: args.continue_dir,
-                strict: args.strict,
-                ..args.experiment.options()?
-            };
+            let options = args.results.with(args.experiment.options()?);
             run_experiment(&options)
         }
         StacksCommand::Plan(args) => say(stacks::plan(&args.options()?).map_err(|error| failure(&error))?),

@@ -5,7 +5,7 @@ use crate::error::LabError;
 use crate::guard::Guard;
 use crate::hash;
 use crate::interrupt::Interrupt;
-use crate::target::add_files;
+use crate::target::{add_files, on_path};
 use crate::tool;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,8 +44,10 @@ impl Engine {
         guard: &mut Guard,
     ) -> Result<(), LabError> {
         let failed = |message: String| LabError::Install { target: self.name.clone(), message };
-        let missing: Vec<&str> =
-            self.description.needs.iter().map(String::as_str).filter(|name| !is_on_path(name)).collect();
+        let path = std::env::var_os("PATH");
+        let is_missing = |name: &&str| on_path(name, path.as_deref()).is_none();
+        let needs = self.description.needs.iter().map(String::as_str);
+        let missing: Vec<&str> = needs.filter(is_missing).collect();
         if !missing.is_empty() {
             return Err(failed(format!("it needs {}: not on the PATH", missing.join(", "))));
         }
@@ -86,9 +88,4 @@ impl Engine {
         }
         build
     }
-}
-
-fn is_on_path(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }

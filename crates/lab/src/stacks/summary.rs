@@ -8,7 +8,7 @@ use crate::claims::{self, Evidence, Finding};
 use crate::experiment::{Claim, Predicate, Selector};
 use crate::metric::Metric;
 use crate::pairing::Paired;
-use crate::stats::{self, Estimate, Weight, fdr, hodges_lehmann};
+use crate::stats::{self, Weight, fdr, hodges_lehmann};
 use crate::verdict::{self, Noise, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -254,20 +254,11 @@ fn unlike(cells: [&StackCell; 2], runs: &Runs<'_>) -> Option<String> {
     (first != second).then(|| format!("the allocators differ: {first} and {second}"))
 }
 
-type Floors = BTreeMap<(Metric, Scenario), Option<Noise>>;
+type Floors = verdict::Floors<(Metric, Scenario)>;
 
 fn floors(contrasts: &[Contrast]) -> Floors {
     let pairs = contrasts.iter().filter(|one| one.aa);
-    let reach = |one: &Contrast| Some(Noise { name: "A/A noise", reach: one.reach()? });
-    pairs.map(|one| ((one.metric, one.cell.scenario.clone()), reach(one))).collect()
-}
-
-fn floor(floors: &Floors, metric: Metric, scenario: &Scenario) -> Result<Option<Noise>, &'static str> {
-    match floors.get(&(metric, scenario.clone())) {
-        Some(Some(noise)) => Ok(Some(*noise)),
-        Some(None) => Err("the A/A pair has no value, so the noise floor is not known"),
-        None => Ok(None),
-    }
+    Floors::of(pairs.map(|one| ((one.metric, one.cell.scenario.clone()), one.reach())))
 }
 
 impl Contrast {
@@ -275,22 +266,13 @@ impl Contrast {
         if self.note.is_some() {
             return;
         }
-        let floor = if self.aa { Ok(None) } else { floor(floors, self.metric, &self.cell.scenario) };
-        let verdict = verdict::decide(self.estimate(), self.p_adjusted, margin, floor.unwrap_or_default());
-        match (verdict, floor) {
-            (Ok(Verdict::Different), Err(why)) => self.note = Some(why.into()),
-            (Ok(verdict), _) => self.verdict = verdict,
-            (Err(why), _) => self.note = Some(why),
+        let floor = if self.aa { Ok(None) } else { floors.get(&(self.metric, self.cell.scenario.clone())) };
+        let interval = [self.low, self.high, self.coverage];
+        let estimate = verdict::stored_estimate(self.ratio, interval, self.p_value, self.blocks);
+        match verdict::decide_above(floor, estimate, self.p_adjusted, margin) {
+            Ok(verdict) => self.verdict = verdict,
+            Err(why) => self.note = Some(why),
         }
-    }
-
-    fn estimate(&self) -> Option<Estimate> {
-        let interval = match (self.low, self.high, self.coverage) {
-            (Some(low), Some(high), Some(coverage)) => Some(stats::Interval { low, high, coverage }),
-            _ => None,
-        };
-        let (value, p_value) = self.ratio.zip(self.p_value)?;
-        Some(Estimate { value, interval, p_value, blocks: self.blocks as usize })
     }
 
     /// What it shows of the noise if it compares a thing with itself, as a logarithm; `None` without an interval.
@@ -307,10 +289,7 @@ impl Contrast {
     /// The verdict in words.
     pub fn words(&self, margin: f64) -> String {
         let words = verdict::words(self.verdict, self.ratio, self.note.as_deref(), self.weight, margin);
-        match &self.remark {
-            Some(remark) => format!("{words}; {remark}"),
-            None => words,
-        }
+        verdict::with_remark(words, self.remark.as_deref())
     }
 }
 
@@ -341,7 +320,7 @@ fn of_cell(
         Some(levels) if cell.has(levels) => return None,
         Some(levels) => {
             let other = plan.cells.iter().find(|other| cell.is_but_for(other, levels))?;
-            let floor = floor(floors, metric, &cell.scenario);
+            let floor = floors.get(&(metric, cell.scenario.clone()));
             (Some(other.to_string()), pair(metric, [cell, other], runs), floor)
         }
     };

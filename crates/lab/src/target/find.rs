@@ -133,6 +133,7 @@ fn word_after<'a>(said: &'a str, after: &str) -> Option<&'a str> {
     Some(rest.split_whitespace().next()?.trim_end_matches([')', ',', ';']))
 }
 
-fn on_path(program: &str, path: Option<&OsStr>) -> Option<PathBuf> {
+/// The file that a program's name stands for.
+pub(crate) fn on_path(program: &str, path: Option<&OsStr>) -> Option<PathBuf> {
     std::env::split_paths(path?).map(|directory| directory.join(program)).find(|file| file.is_file())
 }

@@ -13,6 +13,7 @@ mod tickets;
 pub(crate) use check::{Accepted, run_check};
 pub use check::{Checks, check};
 pub use find::find;
+pub(crate) use find::on_path;
 pub use install::install;
 pub use list::{List, list};
 pub(crate) use scale::Scale;
