@@ -394,6 +394,9 @@ fn impossible(scenario: &Scenario) -> Option<String> {
     let [version, resumption, group, tickets] =
         ["version", "resumption", "group", "tickets"].map(|key| scenario.word(key));
     let contradiction = match (version, resumption) {
+        (_, "none") if scenario.get("locks").is_some() => {
+            "locks with resumption=none: nothing that is shared is used".into()
+        }
         ("1.3", "id" | "ticket") => format!("resumption={resumption}: TLS 1.3 resumes by `psk`"),
         ("1.2", "psk") => "resumption=psk: TLS 1.2 resumes by `id` or `ticket`".into(),
         ("1.2", "id") if tickets != "0" => {

@@ -1,5 +1,7 @@
 //! `engine.toml`: what an engine is, how it is built and run, and what it can do. `docs/ENGINES.md` has the words.
 
+use super::cell::Scenario;
+use super::key::{self, KEYS};
 use crate::cache;
 use crate::error::{ConfigError, LabError};
 use crate::experiment::Level;
@@ -66,6 +68,7 @@ pub(crate) struct Abilities {
     pub(crate) tickets: Vec<Level>,
     #[serde(default)]
     pub(crate) operations: Vec<Level>,
+    /// The resumptions whose shared state can be timed.
     #[serde(default)]
     pub(crate) locks: Vec<Level>,
     #[serde(default)]
@@ -125,14 +128,28 @@ impl Description {
                 ));
             }
         }
-        for key in super::key::KEYS {
-            let Some(of) = key.ability else { continue };
-            for level in of(&read) {
-                key.check(level)
-                    .map_err(|why| ConfigError::new(file.display(), format!("{}: {why}", key.name)))?;
+        let able = KEYS.iter().filter_map(|key| Some((key, key.name, key.ability?(&read))));
+        let locks = key::find("resumption").map(|key| (key, "locks", read.abilities.locks.as_slice()));
+        for (key, name, levels) in able.chain(locks) {
+            for level in levels {
+                key.check(level).map_err(|why| ConfigError::new(file.display(), format!("{name}: {why}")))?;
             }
         }
         Ok(read)
+    }
+
+    /// What it lacks for a scenario.
+    pub(crate) fn lacks(&self, scenario: &Scenario) -> Option<String> {
+        let unable = |(name, level): (&'static str, &Level)| {
+            let key = key::find(name)?;
+            (!key.is_able(level, self)).then(|| format!("{name}={level} is not among its abilities"))
+        };
+        let locks = || {
+            let resumption = scenario.get("resumption").filter(|_| scenario.get("locks").is_some())?;
+            let is_able = self.abilities.locks.contains(resumption);
+            (!is_able).then(|| format!("locks with resumption={resumption} is not among its abilities"))
+        };
+        scenario.levels().find_map(unable).or_else(locks)
     }
 }
 

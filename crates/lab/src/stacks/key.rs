@@ -70,7 +70,8 @@ pub(crate) const KEYS: &[Key] = &[
     // Without a word it is what the kind of handshake needs: see `usual_tickets`.
     Key { ability: Some(|engine| &engine.abilities.tickets), ..number("tickets", 0, 4, &[Handshake]) },
     Key { default: Some("warm"), ..key("config", &["warm", "cold"], &[Handshake]) },
-    Key { ability: Some(|engine| &engine.abilities.locks), ..key("locks", &["time"], &[Handshake]) },
+    // Which resumptions an engine can time it with: `Engine::lacks`.
+    key("locks", &["time"], &[Handshake]),
     Key { default: Some("16384"), ..number("record", 512, 16_384, &[Transfer, Primitive]) },
     Key { default: Some("65536"), ..number("write", 1, 16 << 20, &[Transfer]) },
     Key { default: Some("1048576"), ..number("bytes", 1, 1 << 30, &[Transfer]) },

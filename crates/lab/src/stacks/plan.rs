@@ -57,7 +57,7 @@ impl StacksPlan {
         check_only(&all, only)?;
         for cell in all.into_iter().filter(|cell| is_selected(cell, only)) {
             let Some(engine) = engines.get(&cell.engine) else { continue };
-            match lacks(&cell, engine) {
+            match engine.description.lacks(&cell.scenario) {
                 Some(why) => drop(unable.insert(cell.to_string(), why)),
                 None => cells.push(cell),
             }
@@ -103,16 +103,6 @@ fn all_cells(experiment: &StacksExperiment) -> Vec<StackCell> {
         }
     }
     cells
-}
-
-/// What an engine lacks for a cell.
-fn lacks(cell: &StackCell, engine: &Engine) -> Option<String> {
-    let unable = |(name, level): (&'static str, &Level)| {
-        let key = key::find(name)?;
-        (!key.is_able(level, &engine.description))
-            .then(|| format!("{name}={level} is not among its abilities"))
-    };
-    cell.scenario.levels().find_map(unable)
 }
 
 /// The order of each block: scenarios in random order, and the engines within one, so that what is compared lies close

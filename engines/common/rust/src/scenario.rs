@@ -161,6 +161,11 @@ fn handshake(keys: &mut Keys<'_>) -> Result<Handshake, Error> {
     connection.resumption = keys.choice("resumption")?;
     connection.tickets = tickets(keys, connection.version, connection.resumption)?;
     connection.locks = keys.optional_word("locks", &["time"])?.is_some();
+    if connection.locks && connection.resumption == Resumption::None {
+        return Err(Error::scenario(
+            "locks `time`: nothing that is shared is used with resumption `none`; allowed: without the key",
+        ));
+    }
     let cold = keys.optional_word("config", &["warm", "cold"])? == Some("cold");
     if cold && connection.resumption != Resumption::None {
         return Err(Error::scenario(

@@ -45,7 +45,8 @@ impl<'a> Keys<'a> {
     /// The keys and values of a text, if each is known and comes once.
     pub(super) fn parse(text: &'a str) -> Result<Keys<'a>, Error> {
         let mut left = BTreeMap::new();
-        for (number, line) in (1..).zip(text.lines()) {
+        // A carriage return is part of a value, and so of none that is allowed.
+        for (number, line) in (1..).zip(text.split_terminator('\n')) {
             let Some((key, value)) = line.split_once(' ') else {
                 return Err(Error::scenario(format!(
                     "line {number} `{line}`: a key, a space and a value are allowed"
@@ -128,10 +129,10 @@ impl<'a> Keys<'a> {
         allowed: RangeInclusive<u64>,
     ) -> Result<Option<u64>, Error> {
         let Some(value) = self.take(key) else { return Ok(None) };
-        // `parse` alone would take a sign.
-        let digits = value.bytes().all(|byte| byte.is_ascii_digit());
+        // `parse` alone would take a sign, and zeros in front.
+        let is_plain = |number: &u64| number.to_string() == value;
         match value.parse() {
-            Ok(number) if digits && allowed.contains(&number) => Ok(Some(number)),
+            Ok(number) if is_plain(&number) && allowed.contains(&number) => Ok(Some(number)),
             _ => Err(refused(key, value, &limits(&allowed))),
         }
     }

@@ -31,6 +31,8 @@ fn what_is_unknown_is_refused_by_name() {
     refused(&changed("suite aes128-gcm", "suite AES128"), &["suite `AES128`", "`chacha20-poly1305`"]);
     refused(&changed("group x25519", "group x25519 "), &["group `x25519 `"]);
     refused(&changed("warmup 10", "warmup +10"), &["warmup `+10`", "0 to"]);
+    refused(&changed("warmup 10", "warmup 010"), &["warmup `010`", "0 to"]);
+    refused("do facts\r\n", &["do `facts\r`", "`facts`"]);
     refused(&changed("threads 2", "threads 0"), &["threads `0`", "1 to"]);
     refused(&changed("tickets 2", "tickets 99999999999999999999"), &["tickets", "1 to 4"]);
 }
@@ -44,6 +46,7 @@ fn what_contradicts_itself_is_refused() {
     refused(&changed("count 100\n", ""), &["`window_ms`", "`count`"]);
     refused(&format!("{HANDSHAKE}window_ms 5\n"), &["`window_ms`", "`count`"]);
     refused(&format!("{HANDSHAKE}config cold\n"), &["config `cold`", "`none`"]);
+    refused(&changed("resumption psk", "resumption none\nlocks time"), &["locks `time`", "`none`"]);
     let hybrid = changed("version 1.3\nresumption psk", "version 1.2\nresumption none");
     refused(&hybrid.replace("group x25519", "group x25519mlkem768"), &["`x25519mlkem768`", "`p256`"]);
 }
