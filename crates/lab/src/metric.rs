@@ -58,6 +58,12 @@ pub enum Metric {
     LockNsPerHandshake,
     /// How often a thread waited for another in a handshake.
     WaitsPerHandshake,
+    /// The server's instructions for a handshake, as valgrind counts them, which hides AVX-512.
+    #[serde(rename = "server_instructions_avx2")]
+    ServerInstructions,
+    /// The client's.
+    #[serde(rename = "client_instructions_avx2")]
+    ClientInstructions,
 }
 
 /// Which way a metric is better.
@@ -100,9 +106,13 @@ impl Metric {
         Self::WaitsPerHandshake,
     ];
 
+    /// What is counted of TLS stacks once, and has neither blocks nor intervals.
+    pub const COUNTED: [Self; 2] = [Self::ServerInstructions, Self::ClientInstructions];
+
     /// Whether it is measured of gateways.
     pub fn is_of_gateways(self) -> bool {
-        self == Self::HandshakesPerSecond || !Self::OF_STACKS.contains(&self)
+        let is_of_stacks = Self::OF_STACKS.contains(&self) || Self::COUNTED.contains(&self);
+        self == Self::HandshakesPerSecond || !is_of_stacks
     }
 
     /// Whether it is CPU of the gateway.
@@ -136,7 +146,9 @@ impl Metric {
             | Self::KibPerSession
             | Self::OperationUs
             | Self::LockNsPerHandshake
-            | Self::WaitsPerHandshake => Better::Less,
+            | Self::WaitsPerHandshake
+            | Self::ServerInstructions
+            | Self::ClientInstructions => Better::Less,
             Self::LittleRatio | Self::Utilisation => Better::Neither,
         }
     }
@@ -174,6 +186,8 @@ impl Metric {
             Self::OperationUs => "time per operation",
             Self::LockNsPerHandshake => "time in locks per handshake",
             Self::WaitsPerHandshake => "waits per handshake",
+            Self::ServerInstructions => "server's instructions per handshake (AVX2 path)",
+            Self::ClientInstructions => "client's instructions per handshake (AVX2 path)",
         }
     }
 
@@ -193,6 +207,7 @@ impl Metric {
             Self::RssKib | Self::AfterFullGcKib | Self::KibPerSession => "KiB",
             Self::GcThroughputPercent => "%",
             Self::LockNsPerHandshake => "ns",
+            Self::ServerInstructions | Self::ClientInstructions => "instructions",
             Self::LittleRatio | Self::Utilisation | Self::ErrorRatio | Self::WaitsPerHandshake => "",
         }
     }
@@ -229,7 +244,9 @@ impl Metric {
             | Self::KibPerSession
             | Self::OperationUs
             | Self::LockNsPerHandshake
-            | Self::WaitsPerHandshake => None,
+            | Self::WaitsPerHandshake
+            | Self::ServerInstructions
+            | Self::ClientInstructions => None,
         }
     }
 

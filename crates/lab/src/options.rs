@@ -24,6 +24,8 @@ pub struct RunOptions {
     pub continue_dir: Option<PathBuf>,
     /// An invalid cell is a failure (exit code 3).
     pub strict: bool,
+    /// Of TLS stacks: count instructions as well, whatever the experiment says.
+    pub instructions: bool,
 }
 
 impl RunOptions {
@@ -56,8 +58,9 @@ impl RunOptions {
     /// The options that change what a run of a cell is, as they are written.
     pub(crate) fn arguments(&self) -> Vec<String> {
         let quick = self.quick.then(|| "--quick".to_owned());
+        let instructions = self.instructions.then(|| "--instructions".to_owned());
         let set = self.set.iter().flat_map(|(key, value)| ["--set".to_owned(), format!("{key}={value}")]);
-        quick.into_iter().chain(set).collect()
+        quick.into_iter().chain(instructions).chain(set).collect()
     }
 
     /// Whether each level that `--only` names is one of the experiment's, whose cells these are.

@@ -56,6 +56,9 @@ struct BuildArgs {
 struct StacksRunArgs {
     #[command(flatten)]
     experiment: ExperimentArgs,
+    /// Count the instructions of each handshake as well, after the blocks, under valgrind (which hides AVX-512)
+    #[arg(long)]
+    instructions: bool,
     #[command(flatten)]
     results: ResultArgs,
 }
@@ -95,7 +98,8 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   weir stacks run --quick                               an indication, in minutes
   weir stacks run --filter engine=go,engine=openssl-system,do=handshake --blocks 12
-  weir stacks run experiments/avx512.toml --set window_ms=500";
+  weir stacks run experiments/avx512.toml --set window_ms=500
+  weir stacks run --quick --filter do=handshake --instructions";
 
 pub(crate) fn run(args: StacksArgs) -> Outcome {
     match args.command {
@@ -103,6 +107,7 @@ pub(crate) fn run(args: StacksArgs) -> Outcome {
         StacksCommand::Build(args) => run_build(&args),
         StacksCommand::Run(args) => {
             let options = args.results.with(args.experiment.options()?);
+            let options = RunOptions { instructions: args.instructions, ..options };
             run_experiment(&options)
         }
         StacksCommand::Plan(args) => say(stacks::plan(&args.options()?).map_err(|error| failure(&error))?),

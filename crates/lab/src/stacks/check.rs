@@ -38,6 +38,9 @@ fn wrong_facts(scenario: &Scenario, engine: &Description, facts: &Facts) -> Opti
     if !has_version {
         return Some(format!("facts: tls `{}`: engine.toml says {}", facts.tls, engine.version));
     }
+    if !is_crypto(&facts.crypto, &engine.crypto) {
+        return Some(format!("facts: crypto `{}`: engine.toml says {}", facts.crypto, engine.crypto));
+    }
     if facts.build != "release" {
         return Some(format!("facts: a {} build", facts.build));
     }
@@ -48,6 +51,15 @@ fn wrong_facts(scenario: &Scenario, engine: &Description, facts: &Facts) -> Opti
     let still_there = |feature: &&&str| facts.features.iter().any(|found| found == **feature);
     let masked = key::masked_features(scenario.word("mask"));
     masked.iter().find(still_there).map(|feature| format!("facts: {feature} is used although it was masked"))
+}
+
+/// Whether each part of what is described, such as `ring 0.17.14`, is found; of a version the last numbers may be left out.
+fn is_crypto(found: &str, described: &str) -> bool {
+    let is_found = |part: &str| {
+        let rest = |found: &str| found.strip_prefix(part).map(|rest| rest.chars().next());
+        found.split(", ").any(|found| matches!(rest(found), Some(None | Some('.' | ' '))))
+    };
+    described.split(", ").all(is_found)
 }
 
 /// The kind of handshake, and all that was negotiated, on both ends.
@@ -133,5 +145,25 @@ fn name(side: Side) -> &'static str {
         Side::Client => "client",
         Side::Server => "server",
         Side::Operation => "operation",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crypto_is_what_is_described_up_to_the_last_number_given() {
+        for (found, described, is_it) in [
+            ("ring 0.17.14", "ring 0.17.14", true),
+            ("ring 0.17.14", "ring 0.17.1", false),
+            ("openssl 3.0.19", "openssl 3.0", true),
+            ("openssl 3.5.5", "openssl", true),
+            ("aws-lc-rs 1.19.0, AWS-LC 5.12.0", "aws-lc-rs 1.19.0, AWS-LC 5.12.0", true),
+            ("aws-lc-rs 1.19.0, AWS-LC 5.13.0", "aws-lc-rs 1.19.0, AWS-LC 5.12.0", false),
+            ("aws-lc-rs 1.19.0", "aws-lc 1.19.0", false),
+        ] {
+            assert_eq!(is_crypto(found, described), is_it, "{found} as {described}");
+        }
     }
 }

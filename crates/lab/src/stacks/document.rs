@@ -60,6 +60,9 @@ pub(crate) struct StacksExperiment {
     /// Statements to check.
     #[serde(default)]
     pub(crate) claims: Vec<Claim>,
+    /// Whether instructions are counted as well, after the blocks. `--quick` leaves them out.
+    #[serde(default)]
+    pub(crate) instructions: bool,
     /// What `--quick` cuts it down to.
     #[serde(default)]
     quick: Quick,
@@ -114,6 +117,7 @@ impl StacksExperiment {
         if options.quick {
             read.cut(&wrong)?;
         }
+        read.instructions |= options.instructions;
         for (key, value) in &options.set {
             read.set(key, value)
                 .map_err(|message| ConfigError::new(format!("--set {key}={value}"), message))?;
@@ -279,6 +283,7 @@ impl StacksExperiment {
     fn cut(&mut self, wrong: &impl Fn(&str, String) -> ConfigError) -> Result<(), ConfigError> {
         let Quick { blocks, engines, set, only } = self.quick.clone();
         self.blocks = blocks.unwrap_or(2);
+        self.instructions = false;
         if let Some(engines) = engines {
             if let Some(name) = engines.iter().find(|name| !self.engines.contains(name)) {
                 return Err(wrong("quick.engines", format!("`{name}` is not among the engines")));

@@ -1,6 +1,6 @@
 //! Runs of runners: a fresh process for each, on stated cores, with its scenario in a file that is its standard input.
 
-use super::cell::StackCell;
+use super::cell::{Scenario, StackCell};
 use super::check;
 use super::engine::Engine;
 use super::key::mask_variable;
@@ -42,6 +42,37 @@ pub(super) struct ProcessRunner<'a> {
 
 impl Runner for ProcessRunner<'_> {
     fn run(&mut self, planned: &PlannedStackRun) -> Result<StackRun, LabError> {
+        let lines = planned.cell.scenario.lines();
+        let (record, ()) = self.made(planned.clone(), &lines, Vec::new(), || ())?;
+        Ok(record)
+    }
+}
+
+impl ProcessRunner<'_> {
+    /// What a tool that the runner runs under leaves behind, if the run is valid; or why it is not. Nothing is stored.
+    pub(super) fn watched<T>(
+        &mut self,
+        cell: &StackCell,
+        lines: &str,
+        tool: Vec<String>,
+        left: impl FnOnce() -> T,
+    ) -> Result<Result<T, String>, LabError> {
+        let planned = PlannedStackRun { id: String::new(), block: 0, cell: cell.clone() };
+        let (record, left) = self.made(planned, lines, tool, left)?;
+        Ok(match record.validity {
+            Validity::Valid => Ok(left),
+            Validity::Invalid(why) => Err(why),
+        })
+    }
+
+    /// Runs a runner under a tool, if there is one, and looks at what is `left` before the place that it ran in goes.
+    fn made<T>(
+        &mut self,
+        planned: PlannedStackRun,
+        lines: &str,
+        tool: Vec<String>,
+        left: impl FnOnce() -> T,
+    ) -> Result<(StackRun, T), LabError> {
         let cell = &planned.cell;
         let engine = self
             .engines
@@ -49,16 +80,16 @@ impl Runner for ProcessRunner<'_> {
             .ok_or_else(|| LabError::Nothing(format!("engine {} is not present any more", cell.engine)))?;
         let work = self.directory.join("work");
         fs::create_dir_all(&work).map_err(LabError::file(&work, "cannot be made"))?;
-        let scenario = self.scenario(cell)?;
+        let scenario = lines.to_owned() + &self.files(&cell.scenario)?;
         let environment: Vec<String> = mask_variable(cell.scenario.word("mask"))
             .map(|(name, value)| format!("{name}={value}"))
             .into_iter()
             .collect();
         let target = engine.target(&cell.scenario.variant());
-        let command = engine.words(&engine.description.run, &target);
+        let command = tool.into_iter().chain(engine.words(&engine.description.run, &target)).collect();
         let mut record = StackRun {
             schema: StackRun::SCHEMA,
-            run: planned.clone(),
+            run: planned,
             validity: Validity::Valid,
             command,
             environment,
@@ -70,29 +101,26 @@ impl Runner for ProcessRunner<'_> {
         };
         let began = Instant::now();
         record.validity = match self.process(&mut record, &work) {
-            Ok(()) => check::judge(&cell.scenario, &engine.description, &record.seen),
+            Ok(()) => check::judge(&record.run.cell.scenario, &engine.description, &record.seen),
             Err(why) => Validity::Invalid(why),
         };
         record.elapsed_ms = began.elapsed().as_millis() as u64;
+        let left = left();
         let _ = fs::remove_dir_all(&work);
         if self.interrupt.is_set() {
             return Err(LabError::Interrupted { directory: self.directory.clone() });
         }
-        Ok(record)
+        Ok((record, left))
     }
-}
 
-impl ProcessRunner<'_> {
-    /// What the runner reads.
-    fn scenario(&self, cell: &StackCell) -> Result<String, LabError> {
-        let scenario = &cell.scenario;
+    /// The lines of what the runner reads that name files.
+    fn files(&self, scenario: &Scenario) -> Result<String, LabError> {
         let files = |kind: &str| Files::of(kind, &self.directory.join("tls"));
-        let more = match (scenario.get("certificate"), key_of(scenario.word("operation"))) {
+        Ok(match (scenario.get("certificate"), key_of(scenario.word("operation"))) {
             (Some(kind), _) => files(kind.as_str())?.lines(),
             (None, Some(kind)) => files(kind)?.key_line(),
             (None, None) => String::new(),
-        };
-        Ok(scenario.lines() + &more)
+        })
     }
 
     /// The text of an error is the reason why the run is invalid.

@@ -8,12 +8,14 @@ mod conduct;
 mod document;
 mod engine;
 mod execute;
+mod instructions;
 mod key;
 mod material;
 mod output;
 mod plan;
 mod report;
 mod run;
+mod scaling;
 mod store;
 mod summary;
 #[cfg(test)]
@@ -23,6 +25,7 @@ mod text;
 pub use cell::{Scenario, StackCell};
 pub use output::{Facts, Seen, Side};
 pub use run::StackRun;
+pub use scaling::Drop;
 pub use store::is_of_stacks;
 pub use summary::StacksSummary;
 
@@ -157,6 +160,9 @@ pub fn run(options: &RunOptions) -> Result<StacksOutcome, LabError> {
     let mut runner =
         ProcessRunner { engines: &engines, directory, allowed, interrupt: &interrupt, guard: &mut guard };
     conduct::conduct(&plan, &store, &mut runner)?;
+    if plan.experiment.instructions {
+        instructions::count(&plan, &store, &mut runner)?;
+    }
     report(store.directory())
 }
 
@@ -168,7 +174,8 @@ pub fn report(directory: &Path) -> Result<StacksOutcome, LabError> {
     let store = Store::open(directory);
     let (plan, machine) = (store::plan(&store)?, store.machine()?);
     let records = store::runs(&store, &plan)?;
-    let summary = StacksSummary::of(&plan, &records);
+    let counted = store::all_counted(&store, &plan)?;
+    let summary = StacksSummary::of(&plan, &records, &counted, machine.cores.len());
     store.write_json("summary.json", &summary)?;
     store.write("report.html", &report::render(&plan, &summary, &records, &machine))?;
     let mut text = text::render(&plan, &summary);

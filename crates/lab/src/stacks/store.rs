@@ -1,6 +1,8 @@
 //! What a results directory of stacks holds: the plan, the machine, a file for each run.
 
+use super::cell::StackCell;
 use super::document::INSTRUMENT;
+use super::instructions::Counted;
 use super::plan::StacksPlan;
 use super::run::StackRun;
 use crate::error::LabError;
@@ -42,4 +44,32 @@ pub(super) fn run(store: &Store, id: &str) -> Result<Option<StackRun>, LabError>
 pub(super) fn runs(store: &Store, plan: &StacksPlan) -> Result<Vec<StackRun>, LabError> {
     let planned = plan.blocks.iter().flatten();
     planned.filter_map(|planned| run(store, &planned.id).transpose()).collect()
+}
+
+/// The instructions of a cell, if they were counted.
+pub(super) fn counted(store: &Store, cell: &StackCell) -> Result<Option<Counted>, LabError> {
+    let name = counted_name(cell);
+    match store.directory().join(&name).exists() {
+        true => store.read_json(&name, Counted::SCHEMA).map(Some),
+        false => Ok(None),
+    }
+}
+
+/// The instructions of each cell that was counted, in the plan's order.
+pub(super) fn all_counted(store: &Store, plan: &StacksPlan) -> Result<Vec<Counted>, LabError> {
+    plan.cells.iter().filter_map(|cell| counted(store, cell).transpose()).collect()
+}
+
+/// Keeps the instructions of a cell.
+pub(super) fn write_counted(store: &Store, counted: &Counted) -> Result<(), LabError> {
+    let directory = store.directory().join(INSTRUCTIONS);
+    fs::create_dir_all(&directory).map_err(LabError::file(&directory, "cannot be made"))?;
+    store.write_json(&counted_name(&counted.cell), counted)
+}
+
+/// The folder of instruction counts.
+const INSTRUCTIONS: &str = "instructions";
+
+fn counted_name(cell: &StackCell) -> String {
+    format!("{INSTRUCTIONS}/{cell}.json")
 }

@@ -1,9 +1,11 @@
 //! What an experiment with stacks comes to: each cell over its blocks, the comparisons, the claims.
 
 use super::cell::{Scenario, StackCell};
-use super::output::Facts;
+use super::instructions::Counted;
+use super::output::{Facts, Side};
 use super::plan::StacksPlan;
 use super::run::{StackRun, compared, measured};
+use super::scaling::{self, Drop};
 use crate::claims::{self, Evidence, Finding};
 use crate::experiment::{Claim, Predicate, Selector};
 use crate::metric::Metric;
@@ -26,6 +28,9 @@ pub struct StacksSummary {
     pub facts: BTreeMap<String, Facts>,
     /// One entry for each cell.
     pub cells: Vec<CellFindings>,
+    /// Where more threads make less than the cores allow.
+    #[serde(default)]
+    pub drops: Vec<Drop>,
     /// The comparisons.
     pub contrasts: Vec<Contrast>,
     /// The statements that the experiment checks.
@@ -43,6 +48,9 @@ pub struct CellFindings {
     pub invalid_runs: u32,
     /// Why the first of these was.
     pub why_invalid: Option<String>,
+    /// Why its instructions were not counted, where they were to be.
+    #[serde(default)]
+    pub why_uncounted: Option<String>,
     /// Each metric that it has, with its location over the blocks (Hodges-Lehmann).
     pub values: BTreeMap<Metric, Located>,
 }
@@ -102,8 +110,8 @@ type Runs<'a> = BTreeMap<&'a StackCell, Vec<&'a StackRun>>;
 impl StacksSummary {
     const SCHEMA: u32 = 1;
 
-    /// Sums up the runs of a plan.
-    pub(super) fn of(plan: &StacksPlan, records: &[StackRun]) -> Self {
+    /// Sums up the runs of a plan, which had so many cores.
+    pub(super) fn of(plan: &StacksPlan, records: &[StackRun], counted: &[Counted], cores: usize) -> Self {
         let mut runs: Runs<'_> = plan.cells.iter().map(|cell| (cell, Vec::new())).collect();
         for record in records {
             if let Some(of_cell) = runs.get_mut(&record.run.cell) {
@@ -111,7 +119,11 @@ impl StacksSummary {
             }
         }
         let contrasts = contrasts(plan, &runs);
-        let findings = |cell: &StackCell| found(cell, &runs[cell]);
+        let findings = |cell: &StackCell| {
+            let mut found = found(cell, &runs[cell]);
+            found.add(counted.iter().find(|counted| counted.cell == *cell));
+            found
+        };
         let blocks = contrasts.iter().filter(|one| !one.aa).map(|one| one.blocks).max();
         let cells: Vec<CellFindings> = plan.cells.iter().map(findings).collect();
         let best = blocks.or_else(|| cells.iter().map(|cell| cell.blocks).max()).unwrap_or(0);
@@ -124,6 +136,7 @@ impl StacksSummary {
             weight: Weight::of(best as usize),
             facts: records.iter().filter_map(of_engine).collect(),
             claims: plan.experiment.claims.iter().map(|claim| find(claim, plan, &runs, &floors)).collect(),
+            drops: scaling::drops(&cells, cores),
             cells,
             contrasts,
         }
@@ -145,7 +158,25 @@ fn found(cell: &StackCell, runs: &[&StackRun]) -> CellFindings {
         blocks: valid.len() as u32,
         invalid_runs: (runs.len() - valid.len()) as u32,
         why_invalid: invalid.map(|run| run.validity.to_string()),
+        why_uncounted: None,
         values: Metric::OF_STACKS.into_iter().filter_map(located).collect(),
+    }
+}
+
+impl CellFindings {
+    /// Adds what was counted of it.
+    fn add(&mut self, counted: Option<&Counted>) {
+        let Some(Counted { counts, why, .. }) = counted else { return };
+        let metric = |side: &Side| match side {
+            Side::Client => Some(Metric::ClientInstructions),
+            Side::Server => Some(Metric::ServerInstructions),
+            Side::Operation => None,
+        };
+        let located = |(side, count): (&Side, &f64)| {
+            Some((metric(side)?, Located { value: *count, low: None, high: None }))
+        };
+        self.values.extend(counts.iter().filter_map(located));
+        self.why_uncounted.clone_from(why);
     }
 }
 

@@ -2,11 +2,12 @@
 
 use super::engine::{Engine, Variant};
 use super::plan::StacksPlan;
-use super::summary::{CellFindings, Contrast, StacksSummary};
+use super::summary::{CellFindings, Contrast, Located, StacksSummary};
 use crate::metric::Metric;
 use crate::progress::duration;
 use crate::stats::{BLOCKS_FOR_INTERVAL, BLOCKS_FOR_VERDICT, Weight};
 use crate::table::{QUICK, flow, wrap};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ pub(super) fn labels(plan: &StacksPlan, summary: &StacksSummary) -> Vec<String> 
     if plan.baseline.is_none() && !plan.experiment.baseline.is_empty() {
         labels.push(format!("No baseline: none of {} is present.", plan.experiment.baseline.join(", ")));
     }
+    labels.extend(summary.drops.iter().map(|drop| format!("{}.", drop.text())));
+    labels.extend(counting(summary));
     labels.extend(plan.absent.iter().map(|(name, why)| format!("{name}: absent: {why}.")));
     if !plan.unable.is_empty() {
         let some: Vec<String> =
@@ -41,6 +44,22 @@ pub(super) fn labels(plan: &StacksPlan, summary: &StacksSummary) -> Vec<String> 
             some.join(", ")
         ));
     }
+    labels
+}
+
+/// What is to be known of instruction counts, where there are any or were to be.
+fn counting(summary: &StacksSummary) -> Vec<String> {
+    let is_counted =
+        |found: &CellFindings| Metric::COUNTED.iter().any(|metric| found.values.contains_key(metric));
+    let mut labels = Vec::new();
+    if summary.cells.iter().any(is_counted) {
+        labels.push("Instructions are of the AVX2 path: valgrind, which counts them, hides AVX-512.".into());
+    }
+    let uncounted = summary.cells.iter().filter_map(|found| {
+        let why = found.why_uncounted.as_ref()?;
+        Some(format!("{}: instructions are not counted: {why}.", found.cell.engine))
+    });
+    labels.extend(uncounted.collect::<BTreeSet<_>>());
     labels
 }
 
@@ -98,34 +117,34 @@ pub(super) fn render(plan: &StacksPlan, summary: &StacksSummary) -> String {
 }
 
 fn values(found: &CellFindings) -> String {
-    let value = |(metric, located): (&Metric, &super::summary::Located)| {
-        let per_core = match metric {
-            Metric::ServerUsPerHandshake | Metric::ClientUsPerHandshake => {
-                format!(" ({:.0}/s)", 1e6 / located.value)
-            }
-            _ => String::new(),
-        };
-        let name = match metric {
-            Metric::ServerUsPerHandshake => "server",
-            Metric::ClientUsPerHandshake => "client",
-            Metric::SendMbPerSecond => "send",
-            Metric::ReceiveMbPerSecond => "receive",
-            Metric::HandshakesPerSecond => "both ends",
-            Metric::WaitsPerHandshake => "waits",
-            Metric::LockNsPerHandshake => "in locks",
-            _ => "",
-        };
-        format!("{name} {:.1} {}{per_core}", located.value, metric.unit()).trim().to_owned()
-    };
     // That nobody waited is the rule.
-    let is_news = |(metric, located): &(&Metric, &super::summary::Located)| {
+    let is_news = |(metric, located): &(&Metric, &Located)| {
         **metric != Metric::WaitsPerHandshake || located.value > 0.0
     };
-    let all: Vec<String> = found.values.iter().filter(is_news).map(value).collect();
+    let all: Vec<String> =
+        found.values.iter().filter(is_news).map(|(metric, located)| value(*metric, located.value)).collect();
     match (&found.why_invalid, all.as_slice()) {
         (Some(why), []) => why.clone(),
         (None, []) => "no run".into(),
         (_, all) => all.join("  "),
+    }
+}
+
+/// A value with its name and unit, and with what follows from it.
+fn value(metric: Metric, value: f64) -> String {
+    let plain = |name: &str| format!("{name} {value:.1} {}", metric.unit()).trim().to_owned();
+    match metric {
+        Metric::ServerUsPerHandshake => format!("{} ({:.0}/s)", plain("server"), 1e6 / value),
+        Metric::ClientUsPerHandshake => format!("{} ({:.0}/s)", plain("client"), 1e6 / value),
+        Metric::SendMbPerSecond => plain("send"),
+        Metric::ReceiveMbPerSecond => plain("receive"),
+        Metric::HandshakesPerSecond => plain("both ends"),
+        Metric::WaitsPerHandshake => format!("waits {value:.4}"),
+        // No number of cores makes more of what one at a time can do.
+        Metric::LockNsPerHandshake => format!("{} (at most {:.0}/s)", plain("in locks"), 1e9 / value),
+        Metric::ServerInstructions => format!("server {:.1} k instructions", value / 1e3),
+        Metric::ClientInstructions => format!("client {:.1} k instructions", value / 1e3),
+        _ => plain(""),
     }
 }
 
