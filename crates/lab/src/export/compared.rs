@@ -5,7 +5,6 @@ use super::reported::name;
 use super::{Table, csv, junit, markdown, number};
 use crate::across::Across;
 use crate::table;
-use crate::verdict::Verdict;
 
 /// Two results as other programs read them.
 #[derive(Clone, Copy, Debug)]
@@ -106,11 +105,7 @@ impl Compared<'_> {
     pub fn junit(&self, fail_on_regression: bool) -> String {
         let case = |one: &crate::across::Change| {
             let words = one.verdict_text(self.0.margin);
-            let outcome = match one.verdict {
-                _ if fail_on_regression && one.is_regression() => Outcome::Failed(words.clone()),
-                Verdict::Undecided => Outcome::Skipped(words.clone()),
-                Verdict::Different | Verdict::Equivalent => Outcome::Passed,
-            };
+            let outcome = Outcome::of(one.verdict, fail_on_regression && one.is_regression(), &words);
             let class = if one.unchanged { "unchanged" } else { "changed" };
             let says = format!("{}: {} {words}", one.subject(), one.ratio_text());
             Case { class, name: format!("{}: {}", one.cell, one.metric), outcome, says }

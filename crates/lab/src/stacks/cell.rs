@@ -34,7 +34,7 @@ impl Scenario {
     }
 
     /// The text of a key's level; empty where it has none.
-    pub(super) fn word(&self, key: &str) -> &str {
+    pub(crate) fn word(&self, key: &str) -> &str {
         self.get(key).map_or("", Level::as_str)
     }
 

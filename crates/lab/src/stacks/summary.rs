@@ -9,6 +9,7 @@ use crate::experiment::{Claim, Predicate, Selector};
 use crate::metric::Metric;
 use crate::pairing::Paired;
 use crate::stats::{self, Weight, fdr, hodges_lehmann};
+use crate::validity::Validity;
 use crate::verdict::{self, Noise, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -103,7 +104,7 @@ impl StacksSummary {
     const SCHEMA: u32 = 1;
 
     /// Sums up the runs of a plan.
-    pub(super) fn of(plan: &StacksPlan, records: &[StackRun]) -> Self {
+    pub(crate) fn of(plan: &StacksPlan, records: &[StackRun]) -> Self {
         let mut runs: Runs<'_> = plan.cells.iter().map(|cell| (cell, Vec::new())).collect();
         for record in records {
             if let Some(of_cell) = runs.get_mut(&record.run.cell) {
@@ -126,6 +127,17 @@ impl StacksSummary {
             claims: plan.experiment.claims.iter().map(|claim| find(claim, plan, &runs, &floors)).collect(),
             cells,
             contrasts,
+        }
+    }
+}
+
+impl CellFindings {
+    /// Valid if any of its runs is.
+    pub fn validity(&self) -> Validity {
+        match &self.why_invalid {
+            _ if self.blocks > 0 => Validity::Valid,
+            Some(why) => Validity::from(why.clone()),
+            None => Validity::Invalid("not run".into()),
         }
     }
 }
@@ -279,6 +291,11 @@ impl Contrast {
     pub(super) fn reach(&self) -> Option<f64> {
         let interval = self.low.zip(self.high)?;
         Some(Noise::reach(self.ratio?, Some(interval)))
+    }
+
+    /// Whether the target is shown to be worse than what it is compared with.
+    pub fn is_worse(&self) -> bool {
+        self.verdict == Verdict::Different && self.ratio.is_some_and(|ratio| self.metric.is_worse(ratio))
     }
 
     /// `0.72 [0.69, 0.76]`.
