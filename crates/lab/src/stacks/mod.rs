@@ -26,6 +26,7 @@ mod text;
 pub use cell::{Scenario, StackCell};
 pub use output::{Facts, Seen, Side};
 pub use results::StacksResults;
+pub(crate) use results::select;
 pub use run::StackRun;
 pub use store::is_of_stacks;
 pub use summary::{CellFindings, Contrast, Located, StacksSummary};

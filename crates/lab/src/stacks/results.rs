@@ -1,11 +1,13 @@
 //! A results directory of stacks as it is read, and summed up.
 
-use super::plan::StacksPlan;
+use super::cell::StackCell;
+use super::key;
+use super::plan::{StacksPlan, is_selected, unknown_key};
 use super::run::StackRun;
 use super::store;
 use super::summary::StacksSummary;
 use super::text;
-use crate::error::LabError;
+use crate::error::{ConfigError, LabError};
 use crate::machine::Machine;
 use crate::store::Store;
 use std::path::{Path, PathBuf};
@@ -47,5 +49,21 @@ impl StacksResults {
     /// What has to be known before any number is read.
     pub(crate) fn labels(&self) -> Vec<String> {
         text::labels(&self.plan, &self.summary)
+    }
+}
+
+/// Whether a cell has such levels; values of one key are alternatives.
+///
+/// # Errors
+/// A key that no cell has. `option` is the one that gave them.
+pub(crate) fn select(
+    option: &str,
+    levels: &[(String, String)],
+    cell: &StackCell,
+) -> Result<bool, ConfigError> {
+    let is_unknown = |(key, _): &&(String, String)| key != "engine" && key::find(key).is_none();
+    match levels.iter().find(is_unknown) {
+        Some((key, value)) => Err(ConfigError::new(format!("{option} {key}={value}"), unknown_key())),
+        None => Ok(is_selected(cell, levels)),
     }
 }

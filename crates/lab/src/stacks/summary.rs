@@ -3,7 +3,7 @@
 use super::cell::{Scenario, StackCell};
 use super::output::Facts;
 use super::plan::StacksPlan;
-use super::run::{StackRun, compared, measured};
+use super::run::{StackRun, measured};
 use crate::claims::{self, Evidence, Finding};
 use crate::experiment::{Claim, Predicate, Selector};
 use crate::metric::Metric;
@@ -171,8 +171,10 @@ fn contrasts(plan: &StacksPlan, runs: &Runs<'_>) -> Vec<Contrast> {
         if let Some(baseline) = own.filter(|name| **name != cell.name).and_then(of) {
             let names = [cell.name.clone(), baseline.name.clone()];
             all.extend(
-                each_metric(&cell.scenario)
-                    .map(|metric| one(metric, [cell, baseline], names.clone(), None, runs)),
+                cell.scenario
+                    .compared()
+                    .iter()
+                    .map(|metric| one(*metric, [cell, baseline], names.clone(), None, runs)),
             );
         }
         for compare in plan.experiment.compare.iter().filter(|one| !cell.is_again() && cell.has(&one.cell)) {
@@ -189,8 +191,10 @@ fn contrasts(plan: &StacksPlan, runs: &Runs<'_>) -> Vec<Contrast> {
                 _ => [&level, &compare.baseline].map(|level| format!("{} {factor}={level}", cell.name)),
             };
             all.extend(
-                each_metric(&cell.scenario)
-                    .map(|metric| one(metric, [cell, other], names.clone(), Some(factor), runs)),
+                cell.scenario
+                    .compared()
+                    .iter()
+                    .map(|metric| one(*metric, [cell, other], names.clone(), Some(factor), runs)),
             );
         }
     }
@@ -200,10 +204,6 @@ fn contrasts(plan: &StacksPlan, runs: &Runs<'_>) -> Vec<Contrast> {
     all.iter_mut().for_each(|one| one.decide(plan.experiment.margin, &floors));
     all.sort_by_key(|one| (one.metric, one.factor.is_some(), one.aa));
     all
-}
-
-fn each_metric(scenario: &Scenario) -> impl Iterator<Item = Metric> {
-    scenario.task().map_or(&[][..], compared).iter().copied()
 }
 
 fn one(

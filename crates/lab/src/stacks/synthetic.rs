@@ -15,6 +15,7 @@ use weir_load::rng::Rng;
 #[derive(Clone, Debug)]
 pub(crate) struct Made<'a> {
     pub(crate) blocks: u32,
+    pub(crate) window_ms: u32,
     /// The version of the engine `fast`; that of `slow`, the baseline, is 7.
     pub(crate) version: &'a str,
     /// By what factor the server of `fast` takes longer than that of `slow`.
@@ -25,7 +26,8 @@ pub(crate) struct Made<'a> {
 }
 
 impl Made<'_> {
-    pub(crate) const NOTHING: Self = Self { blocks: 12, version: "1.0", effect: 1.0, drift: 1.0, seed: 1 };
+    pub(crate) const NOTHING: Self =
+        Self { blocks: 12, window_ms: 10, version: "1.0", effect: 1.0, drift: 1.0, seed: 1 };
 }
 
 const EXPERIMENT: &str = "
@@ -78,6 +80,7 @@ tickets = [2]
 pub(crate) fn results(made: &Made<'_>) -> StacksResults {
     let mut experiment: StacksExperiment = toml::from_str(EXPERIMENT).expect("is read");
     experiment.blocks = made.blocks;
+    experiment.constants.insert("window_ms".into(), made.window_ms.into());
     let description: super::engine::Description = toml::from_str(ENGINE).expect("is read");
     let engine = |name: &str| Engine {
         name: name.into(),
