@@ -128,6 +128,77 @@ fn an_experiment_goes_on_where_it_stopped() {
     assert!(refused.status.code() == Some(2) && told.contains("other sources of `good`"), "{told}");
 }
 
+/// Two engines that can be built, of which one takes twice the time, in five blocks.
+fn race() -> tempfile::TempDir {
+    let folder = bench();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write(
+        "fakes.toml",
+        &EXPERIMENT.replace("'broken']", "'slow']\nbaseline = ['good']").replace("= 2", "= 5"),
+    );
+    fs::remove_dir_all(folder.path().join("engines/broken")).unwrap();
+    fs::create_dir(folder.path().join("engines/slow")).unwrap();
+    write("engines/slow/engine.toml", ENGINE);
+    write("engines/slow/run.sh", &RUNNER.replace("1000", "2000"));
+    write("engines/slow/build.sh", "cp run.sh \"$1\"");
+    folder
+}
+
+#[test]
+fn results_are_exported_and_a_slower_engine_is_a_regression() {
+    let folder = race();
+    let weir = |args: &[&str]| weir(folder.path(), args);
+    assert!(weir(&["stacks", "run", "fakes.toml", "--out", "results"]).status.success());
+    let files = ["--csv", "values.csv", "--markdown", "summary.md", "--junit", "junit.xml"];
+    let failed = weir(&[&["report", "results", "--fail-on", "regression"][..], &files].concat());
+    let told = String::from_utf8_lossy(&failed.stderr).into_owned();
+    assert_eq!(failed.status.code(), Some(4), "{told}");
+    let line = "regression: server's time per handshake, handshake.1.3.full.ecdsa-p256.tickets=2: slow vs good: 2.00";
+    assert!(told.contains(line), "{told}");
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    assert!(read("junit.xml").contains("failures=\"2\""), "{}", read("junit.xml"));
+    assert!(read("summary.md").contains("| slow / good | 2.00"), "{}", read("summary.md"));
+    let csv = said(&weir(&["report", "results", "--csv", "-"]));
+    assert_eq!(csv, read("values.csv"));
+    let is_value = |line: &&str| line.starts_with("cell,") && line.contains(",slow,fake 1.0,");
+    // Each end's time, and the rate of both.
+    assert_eq!(csv.lines().filter(is_value).count(), 3, "{csv}");
+}
+
+#[test]
+fn an_upgrade_that_takes_longer_is_a_regression_between_two_results() {
+    let folder = race();
+    let weir = |args: &[&str]| weir(folder.path(), args);
+    let run = |out: &str| assert!(weir(&["stacks", "run", "fakes.toml", "--out", out]).status.success());
+    let write =
+        |name: &str, text: &str| fs::write(folder.path().join("engines/good").join(name), text).unwrap();
+    run("before");
+    write("engine.toml", &ENGINE.replace("1.0", "1.1"));
+    write("run.sh", &RUNNER.replace("fake 1.0", "fake 1.1").replace("1000", "3000"));
+    run("after");
+    let compared = weir(&["compare", "before", "after", "--csv", "values.csv", "--fail-on", "regression"]);
+    let text = said(&compared);
+    for part in
+        ["Changed: good fake 1.0 -> fake 1.1.", "the drift: slow fake 1.0.", "3.00 [3.00, 3.00] different"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let told = String::from_utf8_lossy(&compared.stderr).into_owned();
+    let line = "regression: handshake.1.3.full.ecdsa-p256.tickets=2.good: server's time per handshake 3.00";
+    assert!(compared.status.code() == Some(4) && told.contains(line), "{told}");
+    assert_eq!(fs::read_to_string(folder.path().join("values.csv")).unwrap().lines().count(), 1 + 2 * 2);
+    let back = weir(&["compare", "after", "before", "--fail-on", "regression"]);
+    assert_eq!(back.status.code(), Some(0), "{}", said(&back));
+
+    let past = weir(&["history", "before", "after", "--cell", "engine=good", "--fail-on", "regression"]);
+    let text = said(&past);
+    assert!(text.contains("fake 1.1") && text.contains("last change +200.0 %"), "{text}");
+    assert_eq!(past.status.code(), Some(4), "{text}");
+    let unknown = weir(&["compare", "before", "after", "--changed", "go"]);
+    let told = String::from_utf8_lossy(&unknown.stderr).into_owned();
+    assert!(unknown.status.code() == Some(2) && told.contains("allowed are good, slow"), "{told}");
+}
+
 #[test]
 fn what_is_wrong_is_refused_with_what_is_allowed() {
     let folder = bench();

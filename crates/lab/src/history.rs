@@ -5,18 +5,18 @@ mod trend;
 
 pub use trend::{DEFAULT_THRESHOLD, LEAST_CHANGES, Last, Latest, Rule, Trend};
 
+use crate::across::are_of_stacks;
 use crate::across::matching::{Between, Matched, check_different, rates_differ};
+use crate::across::stored::{Sample, Stored};
 use crate::error::{ConfigError, LabError};
 use crate::experiment::Load;
 use crate::metric::Metric;
-use crate::options::{RunOptions, select};
-use crate::pairing;
-use crate::plan::Cell;
+use crate::options::RunOptions;
 use crate::results::Results;
+use crate::stacks::StacksResults;
 use crate::stats;
-use crate::summary::by_cell;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What is asked of a history.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +25,7 @@ pub struct HistoryOptions {
     pub directories: Vec<PathBuf>,
     /// Only the cells with these factors; values of one key are alternatives.
     pub cells: Vec<(String, String)>,
-    /// What is looked at; by default CPU per request or per handshake.
+    /// What is looked at; by default CPU per request or per handshake, and of TLS stacks the server's time.
     pub metric: Option<Metric>,
     /// A change for the worse beyond this share is a regression, whatever the past and the experiment's margin say.
     pub threshold: Option<f64>,
@@ -57,7 +57,7 @@ pub struct Entry {
 pub struct Series {
     /// Its stable name.
     pub cell: String,
-    /// Its target.
+    /// Its target or engine.
     pub target: String,
     /// What is looked at.
     pub metric: Metric,
@@ -72,7 +72,7 @@ pub struct Series {
 pub struct Point {
     /// Which of [`History::results`].
     pub result: usize,
-    /// The target's version.
+    /// Its version.
     pub version: String,
     /// Requests per second that were offered; `None` in a closed loop.
     pub rate: Option<f64>,
@@ -112,15 +112,23 @@ const FOLLOWED: &str = "cpu_us_per_request, cpu_us_per_handshake, requests_per_s
 pub fn history(options: &HistoryOptions) -> Result<History, LabError> {
     let directories: Vec<_> = options.directories.iter().map(PathBuf::as_path).collect();
     check_different(&directories)?;
-    let mut all = Vec::new();
-    for directory in directories {
-        all.push(Results::read(directory)?);
+    match are_of_stacks(&directories)? {
+        true => read(&directories, StacksResults::read, options),
+        false => read(&directories, Results::read, options),
     }
-    all.sort_by_key(|results| results.machine.started_unix);
+}
+
+fn read<S: Stored>(
+    directories: &[&Path],
+    one: fn(&Path) -> Result<S, LabError>,
+    options: &HistoryOptions,
+) -> Result<History, LabError> {
+    let mut all = directories.iter().map(|directory| one(directory)).collect::<Result<Vec<S>, _>>()?;
+    all.sort_by_key(|results| results.machine().started_unix);
     Ok(of(&all, options)?)
 }
 
-fn of(all: &[Results], options: &HistoryOptions) -> Result<History, ConfigError> {
+fn of<S: Stored>(all: &[S], options: &HistoryOptions) -> Result<History, ConfigError> {
     let Some((oldest, newest)) = all.first().zip(all.last()) else {
         return Err(ConfigError::new("history", "no result is given: at least one is needed"));
     };
@@ -131,37 +139,38 @@ fn of(all: &[Results], options: &HistoryOptions) -> Result<History, ConfigError>
     }
     let mut labels = BTreeSet::new();
     for results in &all[1..] {
-        let names = [&oldest.directory, &results.directory].map(|directory| directory.display().to_string());
+        let names = [oldest, results].map(|results| results.directory().display().to_string());
         let names = names.each_ref().map(String::as_str);
         let between = Between { names, results: [oldest, results] };
         between.check_plan()?;
         between.check_cells(&Matched::new(oldest, results))?;
         labels.extend(between.differences().iter().map(|difference| format!("Differs: {difference}.")));
     }
-    let mut cells: Vec<&Cell> = Vec::new();
+    let mut cells: Vec<(String, &S::Cell)> = Vec::new();
     let mut seen = BTreeSet::new();
-    for Results { plan, .. } in all.iter().rev() {
-        for cell in plan.cells.iter().filter(|cell| !cell.is_again()) {
-            if seen.insert(cell.to_string()) && select("--cell", &options.cells, cell, &plan.experiment)? {
-                cells.push(cell);
+    for results in all.iter().rev() {
+        for (name, cell, _) in results.cells() {
+            if seen.insert(name.clone()) && results.selects("--cell", &options.cells, cell)? {
+                cells.push((name, cell));
             }
         }
     }
-    if options.metric.is_some_and(Metric::is_rate) && cells.iter().any(|cell| cell.load == Load::EqualRate) {
-        cells.retain(|cell| cell.load != Load::EqualRate);
+    let is_offered = |cell: &S::Cell| S::place(cell).load() == Some(Load::EqualRate);
+    if options.metric.is_some_and(Metric::is_rate) && cells.iter().any(|(_, cell)| is_offered(cell)) {
+        cells.retain(|(_, cell)| !is_offered(cell));
         labels.insert("Cells at equal-rate are left out: their rate is the one that was offered.".into());
     }
-    let minimum = options.threshold.unwrap_or(newest.plan.experiment.margin);
+    let minimum = options.threshold.unwrap_or_else(|| newest.margin());
     let series: Vec<Series> =
-        cells.into_iter().filter_map(|cell| Series::of(cell, all, options, minimum)).collect();
+        cells.into_iter().filter_map(|(name, cell)| Series::of(name, cell, all, options, minimum)).collect();
     if series.is_empty() {
         let message = "no cell of the results is meant, or none has a value of this metric; a rate is followed at \
              saturation alone";
         return Err(ConfigError::new("--cell", message));
     }
-    let entry = |results: &Results| Entry {
-        directory: results.directory.clone(),
-        started_unix: results.machine.started_unix,
+    let entry = |results: &S| Entry {
+        directory: results.directory().to_owned(),
+        started_unix: results.machine().started_unix,
     };
     let labels = labels.into_iter().collect();
     Ok(History { results: all.iter().map(entry).collect(), series, minimum, labels })
@@ -169,52 +178,52 @@ fn of(all: &[Results], options: &HistoryOptions) -> Result<History, ConfigError>
 
 impl Series {
     /// `None` where no result has a value of the cell.
-    fn of(cell: &Cell, all: &[Results], options: &HistoryOptions, minimum: f64) -> Option<Self> {
-        let own = Metric::of_load(cell.load, cell.case)[0];
-        let metric = options.metric.unwrap_or(own);
-        let name = cell.to_string();
+    fn of<S: Stored>(
+        name: String,
+        cell: &S::Cell,
+        all: &[S],
+        options: &HistoryOptions,
+        minimum: f64,
+    ) -> Option<Self> {
+        let metric = options.metric.or_else(|| S::main_metric(cell))?;
         let mut points: Vec<Point> = Vec::new();
         for (index, results) in all.iter().enumerate() {
-            let runs = by_cell(&results.plan, &results.records);
-            let Some((_, runs)) = runs.into_iter().find(|(other, _)| other.to_string() == name) else {
+            let Some((_, _, runs)) = results.cells().into_iter().find(|(other, ..)| *other == name) else {
                 continue;
             };
-            let valid = pairing::valid(&runs);
-            let values: Vec<f64> = pairing::values(metric, &valid).into_values().collect();
+            let Sample { values, valid, rate, note, .. } = S::sample(metric, cell, &runs, S::name(cell));
             let interval = stats::location(&values).and_then(|estimate| estimate.interval);
             let value = stats::median(&values);
-            let note = pairing::unsupported(metric, cell.load, &cell.name, &valid)
-                .or_else(|| metric.has_no_value(&cell.name, &valid));
             let mut point = Point {
                 result: index,
-                version: results.machine.versions.get(&cell.target).cloned().unwrap_or_default(),
-                rate: runs.iter().find_map(|run| run.rate),
+                version: results.version(S::subject(cell)).to_owned(),
+                rate,
                 value,
                 low: interval.map(|interval| interval.low),
                 high: interval.map(|interval| interval.high),
-                blocks: valid.len() as u32,
+                blocks: valid as u32,
                 change: None,
                 is_usable: note.is_none() && value.is_some_and(|value| value > 0.0),
                 note,
             };
-            point.follow(&points, cell.load);
+            point.follow(&points);
             points.push(point);
         }
         points.iter().any(|point| point.value.is_some()).then(|| {
             let latest = Latest::of(metric, &points, all.len() - 1, options.threshold, minimum);
-            Self { cell: name, target: cell.name.clone(), metric, points, latest }
+            Self { cell: name, target: S::name(cell).to_owned(), metric, points, latest }
         })
     }
 }
 
 impl Point {
     /// Its change from the newest earlier one that it can be compared with: a night that says nothing hides nothing.
-    fn follow(&mut self, earlier: &[Self], load: Load) {
+    fn follow(&mut self, earlier: &[Self]) {
         let usable = earlier.iter().rev().filter(|before| before.is_usable && self.is_usable);
         let mut apart = None;
         for before in usable {
             let names = ["the one before", "this one"];
-            match rates_differ(load, names, [before.rate, self.rate]) {
+            match rates_differ(names, [before.rate, self.rate]) {
                 Some(why) => apart = apart.or(Some(why)),
                 None => {
                     let values = before.value.zip(self.value);

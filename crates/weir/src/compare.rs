@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use weir_lab::across::compare;
 use weir_lab::export::Compared;
 
-/// Compare two results of one plan, cell by cell: a release with the one before.
+/// Compare two results of one plan, cell by cell: a release, or a TLS library, with the one before.
 ///
-/// Targets whose version and templates are the same in both, and cells without a gateway, show how much the sessions differ.
-/// If they moved, nothing is said of the others.
+/// Targets and engines whose version and files are the same in both, and cells without a gateway, show how much the sessions
+/// differ. If they moved, nothing is said of the others.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompareArgs {
@@ -19,15 +19,15 @@ pub(crate) struct CompareArgs {
     a: PathBuf,
     /// The results after
     b: PathBuf,
-    /// A target that is another program though nothing stored says so; can be given more than once
-    #[arg(long, value_name = "TARGET")]
+    /// A target or engine that is another program though nothing stored says so; can be given more than once
+    #[arg(long, value_name = "NAME")]
     changed: Vec<String>,
     /// Write the comparison as JSON to a file; with - to standard output, and nothing else there
     #[arg(long, value_name = "FILE|-", help_heading = "Output")]
     json: Option<PathBuf>,
     #[command(flatten)]
     exports: Exports,
-    /// End with code 4 when a changed target is different, for the worse, or has no valid run any more
+    /// End with code 4 when a changed target or engine is different, for the worse, or has no valid run any more
     #[arg(long, value_name = "WHAT", help_heading = "Output")]
     fail_on: Option<FailOn>,
 }
@@ -37,6 +37,7 @@ Examples:
   weir compare out/release-1 out/release-2
   weir compare out/main out/branch --changed nginx         a rival's build with the same version
   weir compare out/release-1 out/release-2 --json - --fail-on regression
+  weir compare out/tls-before out/tls-after                two results of weir stacks run
   weir compare out/release-1 out/release-2 --junit junit.xml --markdown summary.md";
 
 pub(crate) fn run(args: CompareArgs) -> Outcome {

@@ -16,11 +16,11 @@ pub(crate) struct HistoryArgs {
     /// The results, in any order
     #[arg(required = true, value_name = "DIR")]
     directories: Vec<PathBuf>,
-    /// Only the cells with these factors, such as target=weir,mode=h1-h1c
+    /// Only the cells with these factors, such as target=weir,mode=h1-h1c or engine=go,certificate=rsa-2048
     #[arg(long, value_name = "K=V,K=V")]
     cell: Vec<String>,
     /// What is followed, by its name in summary.json, such as p99_us; a rate at saturation alone [default: CPU per request or
-    /// per handshake]
+    /// per handshake; of TLS stacks the server's time, sending, memory or the operation]
     #[arg(long, value_name = "METRIC")]
     metric: Option<Metric>,
     /// Report changes beyond so many per cent, whatever the past says [default: learnt from nine past changes or more, else

@@ -1,13 +1,9 @@
 //! One metric of one cell in two results, and what may be said of it.
 
-use super::matching::{Matched, Pair, rates_differ};
-use crate::cell::Group;
-use crate::experiment::{Load, Mode};
+use super::matching::{Between, Matched, Pair, rates_differ};
+use super::stored::{Place, Sample, Stored};
+use crate::experiment::Load;
 use crate::metric::Metric;
-use crate::pairing;
-use crate::plan::Cell;
-use crate::results::Results;
-use crate::run::RunRecord;
 use crate::stats::{self, Estimate, Weight, fdr};
 use crate::verdict::{self, Noise, Verdict};
 use serde::Serialize;
@@ -18,26 +14,22 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Change {
     /// The cell's stable name.
     pub cell: String,
-    /// The target.
+    /// The target or engine.
     pub target: String,
-    /// Client side, upstream side.
-    pub mode: Mode,
-    /// How requests arrive.
-    pub load: Load,
-    /// All of its factors but the target.
-    #[serde(skip)]
-    pub(crate) group: Group,
+    /// All of its factors but the target: of a gateway mode and load, of a TLS stack the scenario.
+    #[serde(flatten)]
+    pub place: Place,
     /// What is compared.
     pub metric: Metric,
-    /// The target's version in A.
+    /// Its version in A.
     pub version_a: String,
     /// And in B.
     pub version_b: String,
-    /// Whether the target is the same program in both: what moved there is drift.
+    /// Whether it is the same program in both: what moved there is drift.
     pub unchanged: bool,
-    /// Whether a changed target has valid runs in A and none in B.
+    /// Whether it has changed and has valid runs in A and none in B.
     pub broken: bool,
-    /// Requests per second that were offered in A; null in a closed loop.
+    /// Requests per second that were offered in A; null in a closed loop, and of TLS stacks.
     pub rate_a: Option<f64>,
     /// And in B.
     pub rate_b: Option<f64>,
@@ -71,58 +63,49 @@ pub struct Change {
     estimate: Option<Estimate>,
 }
 
-/// Every metric of every cell that both have. Where no gateway is known to have changed, none is taken for unchanged.
-pub(super) fn all(
-    a: &Results,
-    b: &Results,
-    matched: &Matched<'_>,
+/// Every metric of every cell that both have. Where no target or engine is known to have changed, none is taken for
+/// unchanged.
+pub(super) fn all<S: Stored>(
+    between: Between<'_, S>,
+    matched: &Matched<'_, S>,
     changed: &BTreeSet<&str>,
     margin: f64,
 ) -> Vec<Change> {
-    let versions = |cell: &Cell| {
-        [a, b].map(|results| results.machine.versions.get(&cell.target).cloned().unwrap_or_default())
-    };
-    let is_unchanged = |cell: &Cell| {
-        let is_known_same = !changed.is_empty() && !changed.contains(cell.target.as_str());
-        cell.mode.upstream().is_none() || is_known_same
+    let is_unchanged = |cell: &S::Cell| {
+        let is_known_same = !changed.is_empty() && !changed.contains(S::subject(cell));
+        S::is_control(cell) || is_known_same
     };
     let mut changes = Vec::new();
     for pair in &matched.both {
-        for metric in Metric::of_load(pair.cell.load, pair.cell.case) {
-            if pair.cell.mode.upstream().is_some() || !metric.is_cpu() {
-                changes.push(one(metric, pair, versions(pair.cell), is_unchanged(pair.cell)));
-            }
-        }
+        let metrics = S::metrics(pair.cell).into_iter();
+        changes.extend(metrics.map(|metric| one(metric, between, pair, is_unchanged(pair.cell))));
     }
     let is_asked = |one: &&mut Change| one.weight != Weight::None && one.note.is_none();
-    let family = |one: &Change| (one.load, one.metric, one.unchanged);
+    let family = |one: &Change| (one.family(), one.unchanged);
     fdr::adjust(changes.iter_mut().filter(is_asked), family, |one| (one.p_value, &mut one.p_adjusted));
-    judge(&mut changes, margin);
-    changes.sort_by(|left, right| left.place().cmp(&right.place()));
+    judge::<S>(&mut changes, margin);
+    changes.sort_by(|left, right| left.order().cmp(&right.order()));
     changes
 }
 
-fn one(metric: Metric, pair: &Pair<'_>, [version_a, version_b]: [String; 2], unchanged: bool) -> Change {
-    let Pair { cell, runs } = pair;
-    let valid = runs.each_ref().map(|runs| pairing::valid(runs));
-    let rates = runs.each_ref().map(|runs| runs.iter().find_map(|run| run.rate));
-    let mut notes = ["A", "B"].into_iter().zip(&valid).filter_map(|(side, valid)| {
-        let name = format!("{} in {side}", cell.name);
-        pairing::unsupported(metric, cell.load, &name, valid).or_else(|| metric.has_no_value(&name, valid))
-    });
-    let broken = if unchanged { None } else { broken(pair, &valid) };
+fn one<S: Stored>(metric: Metric, between: Between<'_, S>, pair: &Pair<'_, S>, unchanged: bool) -> Change {
+    let Pair { name, cell, runs } = pair;
+    let sample = |side: usize| {
+        let name = format!("{} in {}", S::name(cell), between.names[side]);
+        S::sample(metric, cell, &runs[side], &name)
+    };
+    let [a, b] = [0, 1].map(sample);
+    let [version_a, version_b] = between.results.map(|results| results.version(S::subject(cell)).to_owned());
+    let broken = if unchanged { None } else { broken(&a, &b) };
     let is_broken = broken.is_some();
-    let note = broken.or_else(|| notes.next()).or_else(|| rates_differ(cell.load, ["A", "B"], rates));
-    let [of_a, of_b] =
-        valid.each_ref().map(|valid| pairing::values(metric, valid).into_values().collect::<Vec<f64>>());
-    let estimate = stats::compare_samples(&of_a, &of_b);
+    let rates = [a.rate, b.rate];
+    let note = broken.or(a.note).or(b.note).or_else(|| rates_differ(between.names, rates));
+    let estimate = stats::compare_samples(&a.values, &b.values);
     let interval = estimate.and_then(|estimate| estimate.interval);
     Change {
-        cell: cell.to_string(),
-        target: cell.name.clone(),
-        mode: cell.mode,
-        load: cell.load,
-        group: cell.group(),
+        cell: name.clone(),
+        target: S::name(cell).to_owned(),
+        place: S::place(cell),
         metric,
         version_a,
         version_b,
@@ -130,17 +113,17 @@ fn one(metric: Metric, pair: &Pair<'_>, [version_a, version_b]: [String; 2], unc
         broken: is_broken,
         rate_a: rates[0],
         rate_b: rates[1],
-        a: stats::median(&of_a),
-        b: stats::median(&of_b),
+        a: stats::median(&a.values),
+        b: stats::median(&b.values),
         ratio: estimate.map(|estimate| estimate.value),
         low: interval.map(|interval| interval.low),
         high: interval.map(|interval| interval.high),
         coverage: interval.map(|interval| interval.coverage),
         p_value: estimate.map(|estimate| estimate.p_value),
         p_adjusted: None,
-        blocks_a: of_a.len() as u32,
-        blocks_b: of_b.len() as u32,
-        weight: Weight::of(of_a.len().min(of_b.len())),
+        blocks_a: a.values.len() as u32,
+        blocks_b: b.values.len() as u32,
+        weight: Weight::of(a.values.len().min(b.values.len())),
         verdict: Verdict::Undecided,
         note,
         estimate,
@@ -148,37 +131,35 @@ fn one(metric: Metric, pair: &Pair<'_>, [version_a, version_b]: [String; 2], unc
 }
 
 /// How a cell works no more in B, if it does not.
-fn broken(pair: &Pair<'_>, valid: &[Vec<&RunRecord>; 2]) -> Option<String> {
-    let [of_a, of_b] = valid.each_ref().map(Vec::len);
-    let after = &pair.runs[1];
-    let why = after.first().map_or_else(String::new, |run| format!(" ({})", run.validity));
-    (of_a > 0 && of_b == 0)
-        .then(|| format!("broken: {of_a} valid runs in A, none of {} in B{why}", after.len()))
+fn broken(a: &Sample, b: &Sample) -> Option<String> {
+    let why = b.first.as_ref().map_or_else(String::new, |first| format!(" ({first})"));
+    (a.valid > 0 && b.valid == 0)
+        .then(|| format!("broken: {} valid runs in A, none of {} in B{why}", a.valid, b.runs))
 }
 
 /// The unchanged first, since what they show is what the others have to exceed.
-fn judge(changes: &mut [Change], margin: f64) {
+fn judge<S: Stored>(changes: &mut [Change], margin: f64) {
     for one in changes.iter_mut().filter(|one| one.unchanged) {
         one.decide(margin, None);
     }
-    let mut drift: BTreeMap<(Metric, Group), f64> = BTreeMap::new();
-    let mut moved: BTreeMap<(Load, Metric), String> = BTreeMap::new();
+    let mut drift: BTreeMap<(Metric, Place), f64> = BTreeMap::new();
+    let mut moved: BTreeMap<(Option<Load>, Metric), String> = BTreeMap::new();
     for one in changes.iter().filter(|one| one.unchanged) {
         if let Some(ratio) = one.ratio.filter(|_| one.p_adjusted.is_some()) {
-            let reach = drift.entry((one.metric, one.group.clone())).or_default();
+            let reach = drift.entry((one.metric, one.place.clone())).or_default();
             *reach = reach.max(Noise::reach(ratio, one.low.zip(one.high)));
         }
         if one.verdict == Verdict::Different {
-            let which = format!("{} {} {}", one.target, one.mode, one.ratio_text());
-            moved.entry((one.load, one.metric)).or_insert(which);
+            let which = format!("{} {} {}", one.target, one.place.short(), one.ratio_text());
+            moved.entry(one.family()).or_insert(which);
         }
     }
     for one in changes.iter_mut().filter(|one| !one.unchanged) {
-        let reach = drift.get(&(one.metric, one.group.clone()));
-        let noise = reach.map(|reach| Noise { name: "drift of the unchanged targets", reach: *reach });
-        match moved.get(&(one.load, one.metric)) {
+        let reach = drift.get(&(one.metric, one.place.clone()));
+        let noise = reach.map(|reach| Noise { name: S::DRIFT, reach: *reach });
+        match moved.get(&one.family()) {
             Some(which) if one.note.is_none() => {
-                one.note = Some(format!("the unchanged targets moved as well ({which})"));
+                one.note = Some(format!("the unchanged {}s moved as well ({which})", S::SUBJECT));
             }
             _ => one.decide(margin, noise),
         }
@@ -186,9 +167,14 @@ fn judge(changes: &mut [Change], margin: f64) {
 }
 
 impl Change {
+    /// Those that are adjusted together, and of which none is believed if an unchanged one moved.
+    pub(super) fn family(&self) -> (Option<Load>, Metric) {
+        (self.place.load(), self.metric)
+    }
+
     /// Where it stands among the others.
-    fn place(&self) -> (Load, Metric, &Group, bool) {
-        (self.load, self.metric, &self.group, self.unchanged)
+    fn order(&self) -> (Option<Load>, Metric, &Place, bool) {
+        (self.place.load(), self.metric, &self.place, self.unchanged)
     }
 
     fn decide(&mut self, margin: f64, noise: Option<Noise>) {
@@ -205,7 +191,7 @@ impl Change {
         }
     }
 
-    /// Whether a target that has changed is shown to be worse, or works no more.
+    /// Whether what has changed is shown to be worse, or works no more.
     pub fn is_regression(&self) -> bool {
         let is_worse = self.ratio.is_some_and(|ratio| self.metric.is_worse(ratio));
         self.broken || (!self.unchanged && self.verdict == Verdict::Different && is_worse)

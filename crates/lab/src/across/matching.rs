@@ -1,58 +1,55 @@
 //! Which cells of two results may be put beside each other, and why others may not.
 
-use super::program;
+use super::stored::Stored;
 use crate::error::ConfigError;
-use crate::experiment::{Level, Load};
 use crate::machine::Machine;
-use crate::plan::Cell;
-use crate::results::Results;
-use crate::run::RunRecord;
-use crate::summary::by_cell;
+use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Two results and what they are called.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Between<'a> {
+pub(crate) struct Between<'a, S> {
     pub(crate) names: [&'a str; 2],
-    pub(crate) results: [&'a Results; 2],
+    pub(crate) results: [&'a S; 2],
+}
+
+impl<S> Copy for Between<'_, S> {}
+
+impl<S> Clone for Between<'_, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
 }
 
 /// A cell that both have, with its runs.
-#[derive(Clone, Debug)]
-pub(crate) struct Pair<'a> {
-    pub(crate) cell: &'a Cell,
-    pub(crate) runs: [Vec<&'a RunRecord>; 2],
+pub(crate) struct Pair<'a, S: Stored> {
+    /// Its stable name.
+    pub(crate) name: String,
+    pub(crate) cell: &'a S::Cell,
+    pub(crate) runs: [Vec<&'a S::Run>; 2],
 }
 
 /// The cells of two results, by their stable names.
-#[derive(Clone, Debug)]
-pub(crate) struct Matched<'a> {
-    pub(crate) both: Vec<Pair<'a>>,
+pub(crate) struct Matched<'a, S: Stored> {
+    pub(crate) both: Vec<Pair<'a, S>>,
     pub(crate) only_a: Vec<String>,
     pub(crate) only_b: Vec<String>,
 }
 
-impl<'a> Matched<'a> {
-    /// The second of an A/A pair is left out: it says once more what the first says.
-    pub(crate) fn new(a: &'a Results, b: &'a Results) -> Self {
-        let mut of_b: BTreeMap<String, (&Cell, Vec<&RunRecord>)> = cells(b).collect();
+impl<'a, S: Stored> Matched<'a, S> {
+    pub(crate) fn new(a: &'a S, b: &'a S) -> Self {
+        let of_b = b.cells().into_iter().map(|(name, cell, runs)| (name, (cell, runs)));
+        let mut of_b: BTreeMap<String, (&S::Cell, Vec<&S::Run>)> = of_b.collect();
         let (mut both, mut only_a) = (Vec::new(), Vec::new());
-        for (name, (_, runs)) in cells(a) {
+        for (name, _, runs) in a.cells() {
             match of_b.remove(&name) {
-                Some((cell, others)) => both.push(Pair { cell, runs: [runs, others] }),
+                Some((cell, others)) => both.push(Pair { name, cell, runs: [runs, others] }),
                 None => only_a.push(name),
             }
         }
         Self { both, only_a, only_b: of_b.into_keys().collect() }
     }
-}
-
-fn cells(results: &Results) -> impl Iterator<Item = (String, (&Cell, Vec<&RunRecord>))> {
-    let cells = by_cell(&results.plan, &results.records).into_iter();
-    // The settings of a target are in its name, and their order there is the file's: the cell's own name is stable.
-    cells.filter(|(cell, _)| !cell.is_again()).map(|(cell, runs)| (cell.to_string(), (cell, runs)))
 }
 
 /// Refuses one directory that is given twice.
@@ -68,18 +65,18 @@ pub(crate) fn check_different(directories: &[&Path]) -> Result<(), ConfigError> 
     Ok(())
 }
 
-impl Between<'_> {
+impl<S: Stored> Between<'_, S> {
     /// Refuses results of different experiments or machines.
     pub(crate) fn check_plan(&self) -> Result<(), ConfigError> {
-        let [a, b] = self.results.map(|results| &results.plan.experiment);
-        self.same("experiment", &a.name, &b.name)?;
-        let factors = self.results.map(factors);
+        let [a, b] = self.results.map(Stored::experiment);
+        self.same("experiment", a, b)?;
+        let factors = self.results.map(Stored::factors);
         let keys = factors.each_ref().map(|factors| factors.keys().cloned().collect::<Vec<_>>().join(", "));
         self.same("factors", &keys[0], &keys[1])?;
         for (key, levels) in &factors[0] {
             self.same(&format!("factor {key}"), levels, &factors[1][key])?;
         }
-        let machines = self.results.map(|results| &results.machine);
+        let machines = self.results.map(Stored::machine);
         let [a, b] = machines.map(placed);
         self.same("processor", &machines[0].cpu, &machines[1].cpu)?;
         self.same("cores", &a, &b)?;
@@ -87,19 +84,13 @@ impl Between<'_> {
     }
 
     /// Refuses cells of one name that are run under different conditions.
-    pub(crate) fn check_cells(&self, matched: &Matched<'_>) -> Result<(), ConfigError> {
+    pub(crate) fn check_cells(&self, matched: &Matched<'_, S>) -> Result<(), ConfigError> {
         if matched.both.is_empty() {
             return Err(self.refuse("they have no cell in common"));
         }
         for pair in &matched.both {
-            let of = |results: &crate::results::Results| {
-                let conditions = results.plan.experiment.conditions(pair.cell)?;
-                let mut leaves = BTreeMap::new();
-                let value = serde_json::to_value(&conditions).unwrap_or_default();
-                flatten(String::new(), &value, &mut leaves);
-                Ok::<_, ConfigError>(leaves)
-            };
-            let [a, b] = [of(self.results[0])?, of(self.results[1])?];
+            let [a, b] = self.results.map(|results| results.conditions(pair.cell));
+            let (a, b) = (a?, b?);
             for key in a.keys().chain(b.keys()) {
                 let values = [&a, &b].map(|leaves| leaves.get(key).map_or("not given", String::as_str));
                 self.same_value(key, values)?;
@@ -110,7 +101,7 @@ impl Between<'_> {
 
     /// What differs between the machines and their programs and does not forbid a comparison.
     pub(crate) fn differences(&self) -> Vec<String> {
-        let [a, b] = self.results.map(|results| &results.machine);
+        let [a, b] = self.results.map(Stored::machine);
         let governor = |machine: &Machine| machine.governor.clone().unwrap_or_else(|| "not told".into());
         let pairs = [
             ("kernel", a.kernel.clone(), b.kernel.clone()),
@@ -121,12 +112,17 @@ impl Between<'_> {
         let differ = pairs.into_iter().filter(|(_, left, right)| left != right);
         let differ =
             differ.map(|(what, left, right)| format!("{what}: {left} in {first}, {right} in {second}"));
-        differ.chain(program::differences(*self)).collect()
+        differ.chain(S::differences(*self)).collect()
     }
 
     /// Whether both tell the hash of such a source, and it is another one.
     pub(super) fn is_other_source(&self, name: &str) -> bool {
         self.hashes([name.to_owned(), name.to_owned()]).is_some_and(|[before, after]| before != after)
+    }
+
+    /// The subjects of the first whose source is another one in the second.
+    pub(super) fn other_sources(&self) -> impl Iterator<Item = &String> {
+        self.results[0].machine().versions.keys().filter(|name| self.is_other_source(name))
     }
 
     /// A file is what is in it, wherever it lies; where a result does not tell that, it is its path.
@@ -143,7 +139,7 @@ impl Between<'_> {
 
     /// The hashes of a source of each, where both tell one.
     fn hashes(&self, names: [String; 2]) -> Option<[&String; 2]> {
-        let [a, b] = self.results.map(|results| &results.machine.sources);
+        let [a, b] = self.results.map(|results| &results.machine().sources);
         Some([a.get(&names[0])?, b.get(&names[1])?])
     }
 
@@ -157,16 +153,9 @@ impl Between<'_> {
     }
 
     fn refuse(&self, why: &str) -> ConfigError {
-        let [a, b] = self.results.map(|results| results.directory.display().to_string());
+        let [a, b] = self.results.map(|results| results.directory().display().to_string());
         ConfigError::new(format!("{a} and {b}"), why)
     }
-}
-
-/// The levels of each factor but the target: which targets were there is no part of the plan.
-fn factors(results: &Results) -> BTreeMap<String, String> {
-    let factors = results.plan.experiment.factors.iter().filter(|factor| factor.key != "target");
-    let names = |levels: Vec<Level>| levels.iter().map(Level::as_str).collect::<Vec<_>>().join(", ");
-    factors.map(|factor| (factor.key.clone(), names(factor.names()))).collect()
 }
 
 /// The cores of each part.
@@ -175,6 +164,13 @@ fn placed(machine: &Machine) -> String {
         Some(placement) => format!("{:?}", placement.cores),
         None => format!("{:?}", machine.cores),
     }
+}
+
+/// What a value has at each of its keys; `tls.group` is one.
+pub(super) fn leaves(value: &impl Serialize) -> BTreeMap<String, String> {
+    let mut leaves = BTreeMap::new();
+    flatten(String::new(), &serde_json::to_value(value).unwrap_or_default(), &mut leaves);
+    leaves
 }
 
 fn flatten(key: String, value: &Value, leaves: &mut BTreeMap<String, String>) {
@@ -194,10 +190,10 @@ fn flatten(key: String, value: &Value, leaves: &mut BTreeMap<String, String>) {
 /// 2 % for such a difference. Beyond it two rates are not one.
 const RATE_TOLERANCE: f64 = 0.05;
 
-/// Why values at such offered rates cannot be put beside each other.
-pub(crate) fn rates_differ(load: Load, names: [&str; 2], rates: [Option<f64>; 2]) -> Option<String> {
+/// Why values at such offered rates cannot be put beside each other. In a closed loop none is offered.
+pub(crate) fn rates_differ(names: [&str; 2], rates: [Option<f64>; 2]) -> Option<String> {
     let [Some(left), Some(right)] = rates else { return None };
-    let differ = load == Load::EqualRate && (left / right - 1.0).abs() > RATE_TOLERANCE;
+    let differ = (left / right - 1.0).abs() > RATE_TOLERANCE;
     let [first, second] = names;
     differ.then(|| {
         format!(

@@ -1,8 +1,11 @@
 //! Pairs of made-up results with a known truth.
 
+mod stacks;
+
 use super::*;
 use crate::experiment::Mode;
 use crate::export::Compared;
+use crate::metric::Metric;
 use crate::stats::Weight;
 use crate::synthetic::{Host, Shape, Synthetic, Truth};
 use crate::validity::Validity;

@@ -1,17 +1,16 @@
 //! What a comparison of two results says on standard output.
 
 use super::matching::Between;
+use super::stored::Stored;
 use super::{Across, Change, program};
 use crate::table::wrap;
 use std::fmt::Write as _;
 
-/// `is_told`: the results, or the command line, tell which target has changed.
-pub(super) fn labels(between: Between<'_>, changes: &[Change], is_told: bool) -> Vec<String> {
-    let mut labels = vec![
-        "The two results share no block: each ratio B/A has in it whatever else changed between the sessions. Nightly runs \
-         of one program differ by 5 % from one day to the next, and by 28 % in one of ten."
-            .to_owned(),
-    ];
+/// `is_told`: the results, or the command line, tell what has changed.
+pub(super) fn labels<S: Stored>(between: Between<'_, S>, changes: &[Change], is_told: bool) -> Vec<String> {
+    let blocks = "The two results share no block: each ratio B/A has in it whatever else changed between the sessions.";
+    let mut labels = vec![format!("{blocks} {}", S::SESSIONS).trim_end().to_owned()];
+    let subject = S::SUBJECT;
     let of = |unchanged: bool| {
         let mut names: Vec<String> = Vec::new();
         for one in changes.iter().filter(|one| one.unchanged == unchanged) {
@@ -24,12 +23,14 @@ pub(super) fn labels(between: Between<'_>, changes: &[Change], is_told: bool) ->
     };
     let changed = match is_told {
         true => format!("Changed: {}.", of(false)),
-        false => "No target is known to differ: each gateway is taken for changed. --changed TARGET tells which did."
-            .into(),
+        false => format!(
+            "No {subject} is known to differ: each is taken for changed. --changed {} tells which did.",
+            subject.to_uppercase()
+        ),
     };
     let drift = match of(true) {
         none if none.is_empty() => {
-            "No unchanged target was measured in both: nothing shows the drift.".into()
+            format!("No unchanged {subject} was measured in both: nothing shows the drift.")
         }
         unchanged => format!("Unchanged, they show the drift: {unchanged}."),
     };
@@ -62,12 +63,14 @@ pub(super) fn render(across: &Across) -> String {
     for label in &across.labels {
         wrap(&mut text, label);
     }
-    for (load, metric) in across.families() {
-        let _ = writeln!(text, "\n{metric}, {load}, B/A:");
-        let mut group = None;
-        for one in across.changes.iter().filter(|one| (one.load, one.metric) == (load, metric)) {
-            if group.replace(&one.group) != Some(&one.group) {
-                wrap(&mut text, &format!("  {}, {}", one.mode, one.group));
+    // Sorted by family.
+    for family in across.changes.chunk_by(|left, right| left.family() == right.family()) {
+        let metric = family[0].metric;
+        let _ = writeln!(text, "\n{}, B/A:", family[0].place.heading(metric));
+        let mut place = None;
+        for one in family {
+            if place.replace(&one.place) != Some(&one.place) {
+                wrap(&mut text, &format!("  {}", one.place));
             }
             let role = if one.unchanged { " (unchanged)" } else { "" };
             let [a, b] = [one.a, one.b].map(|value| value.map_or_else(|| "-".into(), crate::table::short));

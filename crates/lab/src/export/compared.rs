@@ -1,21 +1,21 @@
 //! Two results of one plan.
 
 use super::junit::{Case, Outcome};
-use super::reported::name;
+use super::reported::{name, words};
 use super::{Table, csv, junit, markdown, number};
 use crate::across::Across;
 use crate::table;
-use crate::verdict::Verdict;
 
 /// Two results as other programs read them.
 #[derive(Clone, Copy, Debug)]
 pub struct Compared<'a>(pub &'a Across);
 
-const COLUMNS: [&str; 25] = [
+const COLUMNS: [&str; 26] = [
     "cell",
     "target",
     "mode",
     "load",
+    "factors",
     "metric",
     "unit",
     "version_a",
@@ -47,8 +47,9 @@ impl Compared<'_> {
             vec![
                 one.cell.clone(),
                 one.target.clone(),
-                one.mode.to_string(),
-                one.load.to_string(),
+                number(one.place.mode()),
+                number(one.place.load()),
+                words(one.place.levels().into_iter()),
                 name(one.metric),
                 one.metric.unit().into(),
                 one.version_a.clone(),
@@ -77,22 +78,24 @@ impl Compared<'_> {
 
     /// Which results they are, labels and tables: what has changed, and what has not.
     pub fn markdown(&self) -> String {
+        let subject = self.0.subject;
         let value = |value: Option<f64>| value.map_or_else(|| "-".into(), table::short);
-        let of = |unchanged: bool, title: &str| {
+        let of = |unchanged: bool, title: String| {
             let rows = self.0.changes.iter().filter(|one| one.unchanged == unchanged).map(|one| {
                 vec![
-                    format!("{}, {}", one.metric, one.load),
-                    format!("{}, {}", one.mode, one.group),
+                    one.place.heading(one.metric),
+                    one.place.to_string(),
                     one.subject(),
                     format!("{} -> {} {}", value(one.a), value(one.b), one.metric.unit()),
                     one.ratio_text(),
                     one.verdict_text(self.0.margin),
                 ]
             });
-            let columns = vec!["metric", "where", "target", "A -> B", "B/A", "verdict"];
-            Table { title: title.into(), columns, rows: rows.collect() }
+            let columns = vec!["metric", "where", subject, "A -> B", "B/A", "verdict"];
+            Table { title, columns, rows: rows.collect() }
         };
-        let tables = [of(false, "Changed targets"), of(true, "Unchanged targets: the drift")];
+        let tables =
+            [of(false, format!("Changed {subject}s")), of(true, format!("Unchanged {subject}s: the drift"))];
         let only =
             [("A", &self.0.only_a), ("B", &self.0.only_b)].into_iter().filter(|(_, cells)| !cells.is_empty());
         let only = only.map(|(side, cells)| format!("Only in {side}: {}.", cells.join(", ")));
@@ -106,11 +109,7 @@ impl Compared<'_> {
     pub fn junit(&self, fail_on_regression: bool) -> String {
         let case = |one: &crate::across::Change| {
             let words = one.verdict_text(self.0.margin);
-            let outcome = match one.verdict {
-                _ if fail_on_regression && one.is_regression() => Outcome::Failed(words.clone()),
-                Verdict::Undecided => Outcome::Skipped(words.clone()),
-                Verdict::Different | Verdict::Equivalent => Outcome::Passed,
-            };
+            let outcome = Outcome::of(one.verdict, fail_on_regression && one.is_regression(), &words);
             let class = if one.unchanged { "unchanged" } else { "changed" };
             let says = format!("{}: {} {words}", one.subject(), one.ratio_text());
             Case { class, name: format!("{}: {}", one.cell, one.metric), outcome, says }

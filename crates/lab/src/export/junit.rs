@@ -1,5 +1,6 @@
 //! JUnit's XML, as continuous integration reads it.
 
+use crate::verdict::Verdict;
 use std::fmt::Write as _;
 
 /// One test case.
@@ -18,6 +19,17 @@ pub(super) enum Outcome {
     Passed,
     Failed(String),
     Skipped(String),
+}
+
+impl Outcome {
+    /// Of a comparison: what is not decided is skipped.
+    pub(super) fn of(verdict: Verdict, is_failure: bool, words: &str) -> Self {
+        match verdict {
+            _ if is_failure => Self::Failed(words.into()),
+            Verdict::Undecided => Self::Skipped(words.into()),
+            Verdict::Different | Verdict::Equivalent => Self::Passed,
+        }
+    }
 }
 
 /// One suite of cases.

@@ -22,7 +22,7 @@ fn nights(values: &[Option<f64>]) -> Vec<Point> {
             note: None,
             is_usable: value.is_some(),
         };
-        point.follow(&points, Load::Saturated);
+        point.follow(&points);
         points.push(point);
     }
     points
@@ -132,7 +132,7 @@ fn a_change_is_from_the_newest_value_at_the_same_rate() {
         all.iter_mut().zip(rates).for_each(|(point, rate)| point.rate = Some(*rate));
         let mut newest = all.pop().expect("a point");
         newest.change = None;
-        newest.follow(&all, Load::EqualRate);
+        newest.follow(&all);
         newest
     };
     let newest = at(&[1000.0, 1100.0]);
@@ -267,3 +267,5 @@ fn another_build_is_told_once_for_all_nights() {
     let said = "Differs: another build of this program: load engine and origin differ.";
     assert_eq!(text.matches(said).count(), 1, "{text}");
 }
+
+mod stacks;

@@ -2,7 +2,9 @@
 
 use super::engine::Variant;
 use super::key::{self, KEYS, Task};
+use super::run;
 use crate::experiment::{AGAIN, Level, Selector};
+use crate::metric::Metric;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -34,7 +36,7 @@ impl Scenario {
     }
 
     /// The text of a key's level; empty where it has none.
-    pub(super) fn word(&self, key: &str) -> &str {
+    pub(crate) fn word(&self, key: &str) -> &str {
         self.get(key).map_or("", Level::as_str)
     }
 
@@ -47,6 +49,11 @@ impl Scenario {
     pub(super) fn is_full_handshake(&self) -> bool {
         let plain = [("resumption", "none"), ("config", "warm"), ("threads", "1")];
         self.task() == Some(Task::Handshake) && plain.iter().all(|(key, level)| self.word(key) == *level)
+    }
+
+    /// What is compared of it.
+    pub(crate) fn compared(&self) -> &'static [Metric] {
+        self.task().map_or(&[], run::compared)
     }
 
     pub(super) fn task(&self) -> Option<Task> {

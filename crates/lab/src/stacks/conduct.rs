@@ -2,7 +2,7 @@
 
 use super::execute::Runner;
 use super::plan::StacksPlan;
-use super::run::{StackRun, compared};
+use super::run::StackRun;
 use super::store;
 use crate::error::LabError;
 use crate::progress::duration;
@@ -45,7 +45,7 @@ pub(super) fn conduct(plan: &StacksPlan, store: &Store, runner: &mut dyn Runner)
 /// `b001 handshake.1.3.full.ecdsa-p256.go  server 61.2 us, client 113.0 us`.
 fn line(record: &StackRun) -> String {
     let cell = &record.run.cell;
-    let values = cell.scenario.task().map_or(&[][..], compared).iter().filter_map(|metric| {
+    let values = cell.scenario.compared().iter().filter_map(|metric| {
         let value = record.value(*metric)?;
         Some(format!("{} {value:.1} {}", metric.title(), metric.unit()))
     });

@@ -14,20 +14,25 @@ mod material;
 mod output;
 mod plan;
 mod report;
+mod results;
 mod run;
 mod scaling;
 mod store;
 mod summary;
+#[cfg(test)]
+pub(crate) mod synthetic;
 #[cfg(test)]
 mod tests;
 mod text;
 
 pub use cell::{Scenario, StackCell};
 pub use output::{Facts, Seen, Side};
+pub use results::StacksResults;
+pub(crate) use results::select;
 pub use run::StackRun;
 pub use scaling::Drop;
 pub use store::is_of_stacks;
-pub use summary::StacksSummary;
+pub use summary::{CellFindings, Contrast, Located, StacksSummary};
 
 use crate::doctor;
 use crate::error::{ConfigError, LabError};
@@ -58,6 +63,8 @@ pub struct StacksOutcome {
     pub text: String,
     /// Runs that were invalid.
     pub invalid_runs: u32,
+    /// What the text was made from.
+    pub results: StacksResults,
 }
 
 /// Whether a file is an experiment with stacks, and not one with gateways.
@@ -171,17 +178,15 @@ pub fn run(options: &RunOptions) -> Result<StacksOutcome, LabError> {
 /// # Errors
 /// What is not the result of such an experiment.
 pub fn report(directory: &Path) -> Result<StacksOutcome, LabError> {
+    let results = StacksResults::read(directory)?;
+    let StacksResults { plan, machine, records, summary, .. } = &results;
     let store = Store::open(directory);
-    let (plan, machine) = (store::plan(&store)?, store.machine()?);
-    let records = store::runs(&store, &plan)?;
-    let counted = store::all_counted(&store, &plan)?;
-    let summary = StacksSummary::of(&plan, &records, &counted, machine.cores.len());
-    store.write_json("summary.json", &summary)?;
-    store.write("report.html", &report::render(&plan, &summary, &records, &machine))?;
-    let mut text = text::render(&plan, &summary);
+    store.write_json("summary.json", summary)?;
+    store.write("report.html", &report::render(plan, summary, records, machine))?;
+    let mut text = text::render(plan, summary);
     let _ = writeln!(text, "\nReport: {}", directory.join("report.html").display());
     let invalid_runs = summary.cells.iter().map(|cell| cell.invalid_runs).sum();
-    Ok(StacksOutcome { directory: directory.to_owned(), text, invalid_runs })
+    Ok(StacksOutcome { directory: directory.to_owned(), text, invalid_runs, results })
 }
 
 type Engines = (BTreeMap<String, Engine>, BTreeMap<String, String>);

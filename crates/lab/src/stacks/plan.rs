@@ -138,9 +138,14 @@ fn blocks(experiment: &StacksExperiment, cells: &[StackCell]) -> Vec<Vec<Planned
 }
 
 /// Whether a cell has such levels; those of one key are alternatives.
-fn is_selected(cell: &StackCell, only: &[(String, String)]) -> bool {
+pub(super) fn is_selected(cell: &StackCell, only: &[(String, String)]) -> bool {
     let has = |key: &str, value: &str| is_level(cell, key, value);
     only.iter().all(|(key, _)| only.iter().any(|(other, value)| other == key && has(key, value)))
+}
+
+pub(super) fn unknown_key() -> String {
+    let keys = std::iter::once("engine").chain(key::KEYS.iter().map(|key| key.name));
+    format!("no such key: allowed are {}", keys.collect::<Vec<_>>().join(", "))
 }
 
 fn is_level(cell: &StackCell, key: &str, value: &str) -> bool {
@@ -157,10 +162,7 @@ fn check_only(cells: &[StackCell], only: &[(String, String)]) -> Result<(), Conf
         known.dedup();
         let known: Vec<&str> = known.iter().map(Level::as_str).collect();
         let message = match known.as_slice() {
-            [] => {
-                let keys = std::iter::once("engine").chain(key::KEYS.iter().map(|key| key.name));
-                format!("no such key: allowed are {}", keys.collect::<Vec<_>>().join(", "))
-            }
+            [] => unknown_key(),
             known => format!("`{value}`: allowed are {}", known.join(", ")),
         };
         return Err(ConfigError::new(format!("--filter {key}={value}"), message));

@@ -42,7 +42,14 @@ pub(super) fn drops(cells: &[CellFindings], cores: usize) -> Vec<Drop> {
             let kept = rate / alone * share(*fewest, cores).recip() / share(*threads, cores);
             if kept < 1.0 - MUCH {
                 let (threads, fewest) = (*threads, *fewest);
-                drops.push(Drop { scenario: scenario.clone(), engine: engine.into(), threads, fewest, cores, kept });
+                drops.push(Drop {
+                    scenario: scenario.clone(),
+                    engine: engine.into(),
+                    threads,
+                    fewest,
+                    cores,
+                    kept,
+                });
             }
         }
     }

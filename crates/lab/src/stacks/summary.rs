@@ -4,13 +4,14 @@ use super::cell::{Scenario, StackCell};
 use super::instructions::Counted;
 use super::output::{Facts, Side};
 use super::plan::StacksPlan;
-use super::run::{StackRun, compared, measured};
+use super::run::{StackRun, measured};
 use super::scaling::{self, Drop};
 use crate::claims::{self, Evidence, Finding};
 use crate::experiment::{Claim, Predicate, Selector};
 use crate::metric::Metric;
 use crate::pairing::Paired;
 use crate::stats::{self, Weight, fdr, hodges_lehmann};
+use crate::validity::Validity;
 use crate::verdict::{self, Noise, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -110,8 +111,8 @@ type Runs<'a> = BTreeMap<&'a StackCell, Vec<&'a StackRun>>;
 impl StacksSummary {
     const SCHEMA: u32 = 1;
 
-    /// Sums up the runs of a plan, which had so many cores.
-    pub(super) fn of(plan: &StacksPlan, records: &[StackRun], counted: &[Counted], cores: usize) -> Self {
+    /// Sums up the runs of a plan.
+    pub(crate) fn of(plan: &StacksPlan, records: &[StackRun]) -> Self {
         let mut runs: Runs<'_> = plan.cells.iter().map(|cell| (cell, Vec::new())).collect();
         for record in records {
             if let Some(of_cell) = runs.get_mut(&record.run.cell) {
@@ -119,11 +120,7 @@ impl StacksSummary {
             }
         }
         let contrasts = contrasts(plan, &runs);
-        let findings = |cell: &StackCell| {
-            let mut found = found(cell, &runs[cell]);
-            found.add(counted.iter().find(|counted| counted.cell == *cell));
-            found
-        };
+        let findings = |cell: &StackCell| found(cell, &runs[cell]);
         let blocks = contrasts.iter().filter(|one| !one.aa).map(|one| one.blocks).max();
         let cells: Vec<CellFindings> = plan.cells.iter().map(findings).collect();
         let best = blocks.or_else(|| cells.iter().map(|cell| cell.blocks).max()).unwrap_or(0);
@@ -136,10 +133,45 @@ impl StacksSummary {
             weight: Weight::of(best as usize),
             facts: records.iter().filter_map(of_engine).collect(),
             claims: plan.experiment.claims.iter().map(|claim| find(claim, plan, &runs, &floors)).collect(),
-            drops: scaling::drops(&cells, cores),
+            drops: Vec::new(),
             cells,
             contrasts,
         }
+    }
+
+    /// The same with what was counted, and with what threads make of so many cores.
+    pub(super) fn with(mut self, counted: &[Counted], cores: usize) -> Self {
+        for found in &mut self.cells {
+            found.add(counted.iter().find(|counted| counted.cell == found.cell));
+        }
+        self.drops = scaling::drops(&self.cells, cores);
+        self
+    }
+}
+
+impl CellFindings {
+    /// Valid if any of its runs is.
+    pub fn validity(&self) -> Validity {
+        match &self.why_invalid {
+            _ if self.blocks > 0 => Validity::Valid,
+            Some(why) => Validity::from(why.clone()),
+            None => Validity::Invalid("not run".into()),
+        }
+    }
+
+    /// Adds what was counted of it.
+    fn add(&mut self, counted: Option<&Counted>) {
+        let Some(Counted { counts, why, .. }) = counted else { return };
+        let metric = |side: &Side| match side {
+            Side::Client => Some(Metric::ClientInstructions),
+            Side::Server => Some(Metric::ServerInstructions),
+            Side::Operation => None,
+        };
+        let located = |(side, count): (&Side, &f64)| {
+            Some((metric(side)?, Located { value: *count, low: None, high: None }))
+        };
+        self.values.extend(counts.iter().filter_map(located));
+        self.why_uncounted.clone_from(why);
     }
 }
 
@@ -163,23 +195,6 @@ fn found(cell: &StackCell, runs: &[&StackRun]) -> CellFindings {
     }
 }
 
-impl CellFindings {
-    /// Adds what was counted of it.
-    fn add(&mut self, counted: Option<&Counted>) {
-        let Some(Counted { counts, why, .. }) = counted else { return };
-        let metric = |side: &Side| match side {
-            Side::Client => Some(Metric::ClientInstructions),
-            Side::Server => Some(Metric::ServerInstructions),
-            Side::Operation => None,
-        };
-        let located = |(side, count): (&Side, &f64)| {
-            Some((metric(side)?, Located { value: *count, low: None, high: None }))
-        };
-        self.values.extend(counts.iter().filter_map(located));
-        self.why_uncounted.clone_from(why);
-    }
-}
-
 fn contrasts(plan: &StacksPlan, runs: &Runs<'_>) -> Vec<Contrast> {
     let mut all = Vec::new();
     for cell in &plan.cells {
@@ -190,8 +205,10 @@ fn contrasts(plan: &StacksPlan, runs: &Runs<'_>) -> Vec<Contrast> {
         if let Some(baseline) = own.filter(|name| **name != cell.name).and_then(of) {
             let names = [cell.name.clone(), baseline.name.clone()];
             all.extend(
-                each_metric(&cell.scenario)
-                    .map(|metric| one(metric, [cell, baseline], names.clone(), None, runs)),
+                cell.scenario
+                    .compared()
+                    .iter()
+                    .map(|metric| one(*metric, [cell, baseline], names.clone(), None, runs)),
             );
         }
         for compare in plan.experiment.compare.iter().filter(|one| !cell.is_again() && cell.has(&one.cell)) {
@@ -208,8 +225,10 @@ fn contrasts(plan: &StacksPlan, runs: &Runs<'_>) -> Vec<Contrast> {
                 _ => [&level, &compare.baseline].map(|level| format!("{} {factor}={level}", cell.name)),
             };
             all.extend(
-                each_metric(&cell.scenario)
-                    .map(|metric| one(metric, [cell, other], names.clone(), Some(factor), runs)),
+                cell.scenario
+                    .compared()
+                    .iter()
+                    .map(|metric| one(*metric, [cell, other], names.clone(), Some(factor), runs)),
             );
         }
     }
@@ -219,10 +238,6 @@ fn contrasts(plan: &StacksPlan, runs: &Runs<'_>) -> Vec<Contrast> {
     all.iter_mut().for_each(|one| one.decide(plan.experiment.margin, &floors));
     all.sort_by_key(|one| (one.metric, one.factor.is_some(), one.aa));
     all
-}
-
-fn each_metric(scenario: &Scenario) -> impl Iterator<Item = Metric> {
-    scenario.task().map_or(&[][..], compared).iter().copied()
 }
 
 fn one(
@@ -310,6 +325,11 @@ impl Contrast {
     pub(super) fn reach(&self) -> Option<f64> {
         let interval = self.low.zip(self.high)?;
         Some(Noise::reach(self.ratio?, Some(interval)))
+    }
+
+    /// Whether the target is shown to be worse than what it is compared with.
+    pub fn is_worse(&self) -> bool {
+        self.verdict == Verdict::Different && self.ratio.is_some_and(|ratio| self.metric.is_worse(ratio))
     }
 
     /// `0.72 [0.69, 0.76]`.

@@ -94,7 +94,7 @@ impl Bench {
         conduct::conduct(&plan, &store, &mut runner).expect("runs");
         report(store.directory()).expect("is reported");
         let records = store::runs(&store, &plan).expect("are read");
-        let summary = StacksSummary::of(&plan, &records, &[], 1);
+        let summary = StacksSummary::of(&plan, &records);
         (plan, summary)
     }
 }
