@@ -11,7 +11,7 @@ use servers::Server;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
-use weir_load::result::LoadResult;
+use weir_load::result::{LoadResult, Tickets};
 
 const SHARES: [u32; 4] = [0, 30, 70, 100];
 const WORKERS: u64 = 2;
@@ -87,6 +87,21 @@ fn openssl_counts_the_same_resumptions_by_ticket() {
 #[test]
 fn openssl_counts_the_same_resumptions_by_psk() {
     openssl_counts_the_same(&PSK);
+}
+
+/// After a resumption OpenSSL sends one ticket, whatever number it was told.
+#[test]
+fn tickets_are_counted_by_the_kind_of_the_handshake() {
+    let certificates = Certificates::new();
+    for number in [1, 3] {
+        let flags = ["-tls1_3", "-num_tickets", &number.to_string()];
+        let Some(server) = OpenSsl::start(&certificates, &flags) else { return };
+        let flags = ["--new-connection", "--rate", "50", "-c", "2"];
+        let result = run(&PSK, 30, server.address, &certificates, &flags);
+        let given = |number| Tickets { least: number, most: number };
+        let expected = [("full".to_owned(), given(number)), (PSK.name.to_owned(), given(1))];
+        assert_eq!(result.handshakes.tickets, expected.into());
+    }
 }
 
 fn nginx_counts_the_same(kind: &Kind) {

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::peer;
+use common::{Experiment, peer};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,6 +18,9 @@ const WARMUP_MS: u32 = 1000;
 const JVM_WARMUP_MS: u32 = 8000;
 
 const MODES: [&str; 4] = ["h1-h1", "h1-h1c", "h1c-h1", "h1c-h1c"];
+
+/// One test at a time: each target is given the same core, and a build takes all of them.
+static CORE: Mutex<()> = Mutex::new(());
 
 /// SHA-256 of what the origin answers to `/bytes/1000`, which is `0123456789ab..` (`curl .. | sha256sum`).
 const BYTES_1000: &str = "51b7afcd604d94ccdb168fefa73ed9287cfc466ede9a4d44fc401efe1e65f315";
@@ -34,6 +37,25 @@ fn nginx() {
 #[test]
 fn haproxy() {
     as_a_target("haproxy", "haproxy", WARMUP_MS);
+}
+
+/// A number that a target ignores makes its runs invalid: three cells would differ in nothing.
+#[test]
+fn nginx_sends_as_many_tickets_as_it_is_told() {
+    if peer("nginx").is_none() {
+        return;
+    }
+    let _core = CORE.lock().unwrap_or_else(PoisonError::into_inner);
+    let levels = ["tls.tickets=[0, 1, 4]", "load.new-connection=true"];
+    let set = ["target=[\"nginx\", \"weir\"]", "mode=h1-h1c", levels[0], levels[1]];
+    let runs = Experiment::of_the_house(&set).run();
+    assert_eq!(runs.len(), 2 * 3);
+    for run in runs {
+        assert_eq!(run["validity"], "valid", "{}", run["id"]);
+        let number = &run["cell"]["factors"]["tls.tickets"];
+        let given = &run["observation"]["load"]["handshakes"]["tickets"]["full"];
+        assert_eq!((&given["least"], &given["most"]), (number, number), "{}", run["id"]);
+    }
 }
 
 /// Its install script builds it, in seconds.
@@ -60,8 +82,6 @@ fn as_a_target(name: &str, program: &str, warmup_ms: u32) {
     if peer(program).is_none() {
         return;
     }
-    // One at a time: each of them is given the same core, and a build takes all of them.
-    static CORE: Mutex<()> = Mutex::new(());
     let _core = CORE.lock().unwrap_or_else(PoisonError::into_inner);
     let description = fs::read_to_string(Path::new(&targets()).join(name).join("target.toml")).unwrap();
     if description.contains("\n[install]\n") {

@@ -36,6 +36,9 @@ pub(crate) fn plan(plan: &Plan, placement: &Placement, targets: &Targets) -> Str
         let levels: Vec<String> = factor.names().iter().map(ToString::to_string).collect();
         let _ = writeln!(text, "factor {}: {}", factor.key, levels.join(" | "));
     }
+    for levels in &experiment.leave_out {
+        let _ = writeln!(text, "left out: {levels}");
+    }
     let _ = writeln!(text, "\n{} cells:", plan.cells.len());
     for (index, cell) in plan.cells.iter().enumerate() {
         let _ = writeln!(text, "{:>5}  {cell}", index + 1);

@@ -5,7 +5,7 @@ use crate::experiment::{Conditions, Level, Side, Tls, TlsVersion};
 use crate::run::RunRecord;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use weir_load::result::{Handshakes, LoadResult, Negotiated, Pacer};
+use weir_load::result::{Handshakes, LoadResult, Negotiated, Pacer, Tickets};
 use weir_load::{ErrorClass, exceeds_budget};
 
 /// `valid`, or `invalid: reason`.
@@ -86,6 +86,7 @@ fn broken_rule(record: &RunRecord, conditions: &Conditions) -> Option<String> {
         .or_else(|| window(load, record.window_ms))
         .or_else(|| connections(record, load, conditions))
         .or_else(|| negotiation(load, record.run.cell.mode.client(), &conditions.tls))
+        .or_else(|| tickets(record, load, &conditions.tls))
         .or_else(|| pacer(record, load))
         .or_else(|| accounting(record))
 }
@@ -190,6 +191,16 @@ fn negotiation(load: &LoadResult, client: Side, tls: &Tls) -> Option<String> {
     }
     (resumed > 0 && load.asked.resume_percent == 0.0)
         .then(|| format!("negotiation: {resumed} handshakes were resumed, none should be"))
+}
+
+/// Where the number is varied, full handshakes bring it. (A target that sends its own number says so in its title, and is
+/// not among those for which it is varied; after a resumption OpenSSL sends one at most, whatever it is told.)
+fn tickets(record: &RunRecord, load: &LoadResult, tls: &Tls) -> Option<String> {
+    record.run.cell.factors.get("tls.tickets")?;
+    let Tickets { least, most } = *load.handshakes.tickets.get(FULL)?;
+    let asked = u32::from(tls.tickets);
+    (least != asked || most != asked)
+        .then(|| format!("tickets: {least} to {most} came after a full handshake, asked for were {asked}"))
 }
 
 fn pacer(record: &RunRecord, load: &LoadResult) -> Option<String> {
@@ -367,6 +378,29 @@ mod tests {
             load.validity = "invalid: negotiated (5 resumptions were declined by the server)".into();
         });
         assert!(declined.starts_with("invalid: load engine: negotiated (5 resumptions"), "{declined}");
+    }
+
+    /// A target that ignored the setting would have made cells that differ in nothing.
+    #[test]
+    fn tickets_are_as_many_as_asked_for_where_they_are_varied() {
+        let mut experiment = experiment();
+        experiment.set_constant("mode", "h1-h1c".into());
+        experiment.set_factor("tls.tickets", vec![2.into(), 4.into()]);
+        let with = |level: Option<u8>, least, most| {
+            let mut record = record(Mode::H1H1c, Load::Saturated);
+            record.run.cell.factors =
+                level.map(|level| ("tls.tickets".into(), Level::new(level))).into_iter().collect();
+            let load = record.observation.load.as_mut().expect("a result");
+            load.handshakes.tickets = [("full".to_owned(), Tickets { least, most })].into();
+            load.handshakes.tickets.insert("resume-1.3-psk".into(), Tickets { least: 1, most: 1 });
+            record.judge(&experiment.conditions(&record.run.cell).expect("is a cell of it"));
+            record.validity.to_string()
+        };
+        assert_eq!(with(Some(4), 4, 4), "valid");
+        let other = "invalid: tickets: 2 to 4 came after a full handshake, asked for were 4";
+        assert_eq!(with(Some(4), 2, 4), other);
+        assert!(with(Some(2), 2, 3).starts_with("invalid: tickets: 2 to 3"));
+        assert_eq!(with(None, 1, 1), "valid", "the target's own number, which its title tells");
     }
 
     /// What the engine had judged otherwise than with the exact word `invalid: ` passed as valid.

@@ -4,9 +4,10 @@ use crate::check::{Detail, ErrorClass, Wrong};
 use crate::digest::Digest;
 use crate::record::recorder::{Course, Recorder};
 use crate::request::{Mix, Request};
+use crate::result::Tickets;
 use std::time::Instant;
 use weir_http1::{BodyDecoder, Framing, Limits, Method, Parse, ResponseHead};
-use weir_tls::HandshakeKind;
+use weir_tls::{HandshakeKind, Version};
 use weir_transport::{End, Transport, Wire};
 
 /// One connection.
@@ -271,6 +272,14 @@ impl Connection {
         }
     }
 
+    /// Those that a TLS 1.3 handshake brought: they come before the first answer, or with it.
+    fn count_tickets(&self, desk: &mut Desk<'_>) {
+        if let Some(facts) = self.transport.facts().filter(|facts| facts.version == Version::Tls13) {
+            let number = self.transport.tickets_received();
+            desk.recorder.tickets(facts.kind.name(), Tickets { least: number, most: number });
+        }
+    }
+
     fn request<'a>(&self, desk: &Desk<'a>) -> &'a Request {
         desk.mix.nth(self.place)
     }
@@ -391,6 +400,9 @@ impl Connection {
             return Ok(Outcome::Waits);
         };
         self.answered += 1;
+        if self.answered == 1 {
+            self.count_tickets(desk);
+        }
         self.phase = Phase::Idle;
         let request = self.request(desk);
         let bodiless = request.method == Method::Head;

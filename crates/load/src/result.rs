@@ -239,8 +239,20 @@ pub struct Handshakes {
     pub resumed_in_window: u64,
     /// `in_window` over the window's seconds.
     pub per_second: f64,
+    /// Tickets of TLS 1.3 that had come by a connection's first answer, over the whole run, by the kind of its handshake.
+    #[serde(default)]
+    pub tickets: BTreeMap<String, Tickets>,
     /// Each combination that was negotiated, over the whole run.
     pub negotiated: Vec<Negotiated>,
+}
+
+/// How many tickets a connection was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tickets {
+    /// The fewest.
+    pub least: u32,
+    /// The most.
+    pub most: u32,
 }
 
 /// What handshakes agreed on.

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 use weir_load::result::{
     Asked, Ceiling, Cost, Counters, EngineCost, Handshakes, Latency, LoadResult, Negotiated, Pacer,
-    PhaseTime, SCHEMA, Second, ServerCost, Step, Unsent, WorkerCost,
+    PhaseTime, SCHEMA, Second, ServerCost, Step, Tickets, Unsent, WorkerCost,
 };
 use weir_load::{ErrorClass, Metric, Options, PerConnection, Schedule, run};
 use weir_origin::{Origin, Settings};
@@ -187,6 +187,7 @@ fn full() -> LoadResult {
         connections_opened_in_window: 1,
         handshakes: Handshakes {
             resumed: kinds.map(|kind| (text(kind), 1)).into(),
+            tickets: [(text("full"), Tickets { least: 1, most: 2 })].into(),
             negotiated: vec![Negotiated {
                 version: text("1.3"),
                 suite: text("aes128-gcm-sha256"),
@@ -262,7 +263,7 @@ fn a_result_with_all_its_parts_fits() {
 fn a_field_too_many_or_too_few_is_refused_wherever_it_is() {
     let validator = validator();
     let result = serde_json::to_value(full()).unwrap();
-    let maps = ["/errors", "/error_examples", "/handshake", "/handshakes/resumed"];
+    let maps = ["/errors", "/error_examples", "/handshake", "/handshakes/resumed", "/handshakes/tickets"];
     let mut checked = 0;
     for pointer in all_pointers(&result) {
         let Some(fields) = result.pointer(&pointer).and_then(Value::as_object) else { continue };
@@ -307,6 +308,7 @@ fn values_that_cannot_be_are_refused_where_they_stand() {
         ("/handshakes/negotiated/0/version", json!("TLSv1.3")),
         ("/handshakes/negotiated/0/kind", json!("psk")),
         ("/handshakes/resumed/resume-1.3-psk", json!(-1)),
+        ("/handshakes/tickets/full/least", json!(-1)),
         ("/engine/workers/0/core", json!(-1)),
         ("/servers/0/role", json!("server")),
         ("/servers/0/cpu_us", json!("1")),

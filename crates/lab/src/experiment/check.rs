@@ -17,9 +17,17 @@ const MOST_COMBINATIONS: usize = 20_000;
 pub(crate) trait Blame: Fn(&str, String) -> ConfigError {}
 impl<F: Fn(&str, String) -> ConfigError> Blame for F {}
 
-/// What claims and comparisons name.
+/// What claims and comparisons name, and what is left out.
 pub(super) fn claims(experiment: &Experiment, wrong: &impl Blame) -> Result<(), ConfigError> {
     experiment.claims.iter().try_for_each(|claim| check_claim(experiment, claim, wrong))?;
+    for (index, levels) in experiment.leave_out.iter().enumerate() {
+        let place = format!("leave_out.{index}");
+        if let Some((key, _)) = levels.iter().find(|(key, _)| factor::is_of_targets(key)) {
+            let message = format!("`{key}` is of targets: allowed are other factors");
+            return Err(wrong(&place, message));
+        }
+        check_selector(experiment, levels, &place, wrong)?;
+    }
     for (index, compare) in experiment.compare.iter().enumerate() {
         let selector = Selector::from_iter([(compare.factor.clone(), compare.baseline.clone())]);
         let place = format!("compare.{index}");
@@ -170,9 +178,13 @@ fn check_combinations(experiment: &Experiment, wrong: &impl Blame) -> Result<(),
     }
     check_effect(experiment, wrong)?;
     check_loops(experiment).map_err(|Wrong { key, message }| wrong(&key, message))?;
+    let combinations = experiment.combinations();
+    if combinations.is_empty() {
+        return Err(wrong("leave_out", "leaves no combination of levels: allowed are fewer".into()));
+    }
     let mut right = 0;
     let mut refused = None;
-    for combination in experiment.combinations() {
+    for combination in combinations {
         let conditions = experiment.with(combination.iter().copied());
         let conditions =
             conditions.map_err(|error| wrong("constants", error.message().replace('\n', ": ")))?;

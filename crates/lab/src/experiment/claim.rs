@@ -34,6 +34,14 @@ impl Selector {
     }
 }
 
+impl fmt::Display for Selector {
+    /// `load.resume=100, tls.tickets=0`
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words: Vec<String> = self.iter().map(|(key, level)| format!("{key}={level}")).collect();
+        formatter.write_str(&words.join(", "))
+    }
+}
+
 impl FromIterator<(String, Level)> for Selector {
     fn from_iter<I: IntoIterator<Item = (String, Level)>>(levels: I) -> Self {
         let levels = levels.into_iter().map(|(key, level)| (canonical(&key).to_owned(), level));

@@ -2,7 +2,7 @@
 
 use super::check::{self, Blame};
 use super::factor::{self, canonical};
-use super::{Claim, Compare, Experiment, Factor, Level, Precision, Stop, load_table};
+use super::{Claim, Compare, Experiment, Factor, Level, Precision, Selector, Stop, load_table};
 use crate::error::ConfigError;
 use crate::options::RunOptions;
 use serde::{Deserialize, Serialize};
@@ -33,6 +33,8 @@ struct Document {
     baseline: Vec<String>,
     aa: Option<String>,
     factors: Table,
+    #[serde(default)]
+    leave_out: Vec<Selector>,
     #[serde(default)]
     constants: Table,
     #[serde(default = "default_calibration_runs")]
@@ -197,7 +199,7 @@ impl Document {
                 ));
             }
         };
-        let claims = self.claims.clone();
+        let (claims, leave_out) = (self.claims.clone(), self.leave_out.clone());
         let of_compare = |compare: &Compare| Compare {
             factor: canonical(&compare.factor).to_owned(),
             baseline: compare.baseline.clone(),
@@ -211,6 +213,7 @@ impl Document {
             baseline,
             aa,
             factors,
+            leave_out,
             constants,
             calibration_runs,
             rate_share,

@@ -31,10 +31,15 @@ impl Factor {
         self.levels.iter().map(Level::of).collect()
     }
 
-    /// Whether each of its levels is for the targets that know such a setting alone.
-    pub fn is_setting(&self) -> bool {
-        is_setting(&self.key)
+    /// Whether it says who is measured, not under what.
+    pub(super) fn is_of_targets(&self) -> bool {
+        is_of_targets(&self.key)
     }
+}
+
+/// Whether a key is the target, or one of the targets' settings.
+pub(super) fn is_of_targets(key: &str) -> bool {
+    key == "target" || is_setting(key)
 }
 
 /// Whether a key is one of the targets' settings: what belongs to who is measured, not to how.

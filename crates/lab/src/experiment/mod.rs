@@ -53,6 +53,9 @@ pub struct Experiment {
     pub aa: Option<String>,
     /// What is varied.
     pub factors: Vec<Factor>,
+    /// Combinations of levels that make no cell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leave_out: Vec<Selector>,
     /// What is the same in all cells, as the file gives it.
     pub constants: Table,
     /// Calibration runs of each target, of which the best counts: a disturbance can only lower it.
@@ -226,10 +229,21 @@ impl Experiment {
         self.levels(key).into_iter().filter_map(read).collect()
     }
 
-    /// The combinations of all factors but the targets and their settings.
+    /// The combinations of all factors but the targets and their settings, without those that are left out.
     pub(crate) fn combinations(&self) -> Vec<Vec<(&str, &Value)>> {
-        let all = self.factors.iter().filter(|factor| factor.key != "target" && !factor.is_setting());
-        factor::combinations(&all.collect::<Vec<_>>())
+        let varied = self.factors.iter().filter(|factor| !factor.is_of_targets());
+        let mut combinations = factor::combinations(&varied.collect::<Vec<_>>());
+        combinations.retain(|combination| !self.is_left_out(combination));
+        combinations
+    }
+
+    fn is_left_out(&self, combination: &[(&str, &Value)]) -> bool {
+        let level = |key: &str| {
+            let varied = combination.iter().find(|(varied, _)| *varied == key);
+            varied.map(|(_, value)| *value).or_else(|| factor::get(&self.constants, key)).map(Level::of)
+        };
+        let has = |levels: &Selector| levels.iter().all(|(key, wanted)| level(key).as_ref() == Some(wanted));
+        self.leave_out.iter().any(has)
     }
 
     /// The combinations of those settings that a target has.

@@ -179,6 +179,41 @@ fn an_impossible_combination_names_its_levels() {
     assert_eq!(message, expected);
 }
 
+/// The experiment of these tests with two versions, each with a suite of its own, and what is left out of that.
+fn two_versions(leave_out: &str) -> Result<Experiment, String> {
+    let text = TEXT.replacen("version = \"1.3\"\nsuite = \"aes128-gcm-sha256\"\n", "", 1);
+    let text = text.replacen("\"h1c\", \"h1c-h1c\"", "\"h1\", \"h1-h1\"", 1);
+    let factors = "tls.version = [\"1.3\", \"1.2\"]\ntls.suite = [\"aes128-gcm-sha256\", \
+                   \"ecdhe-ecdsa-aes128-gcm-sha256\"]\n[constants]";
+    let text = text.replacen("[constants]", factors, 1);
+    let text = text.replacen("seed = 42", &format!("seed = 42\nleave_out = [{leave_out}]"), 1);
+    parse(&text, &RunOptions::default())
+}
+
+const IMPOSSIBLE: &str = "{ tls.version = '1.2', tls.suite = 'aes128-gcm-sha256' }, \
+    { tls.version = '1.3', tls.suite = 'ecdhe-ecdsa-aes128-gcm-sha256' }";
+
+#[test]
+fn combinations_that_are_left_out_make_no_cells() {
+    assert!(
+        two_versions("").expect_err("is refused").contains("tls.suite: `aes128-gcm-sha256` is of TLS 1.3")
+    );
+    // 3 modes, 2 loads, 2 versions.
+    let experiment = two_versions(IMPOSSIBLE).expect("is read");
+    assert_eq!(experiment.combinations().len(), 3 * 2 * 2);
+    let stored = serde_json::to_string(&experiment).expect("is written");
+    assert_eq!(serde_json::from_str::<Experiment>(&stored).expect("is read"), experiment);
+    let saturated = format!("{IMPOSSIBLE}, {{ load_model = 'saturated', mode = 'h1', users = 8 }}");
+    assert_eq!(two_versions(&saturated).expect("is read").combinations().len(), 3 * 2 * 2 - 2);
+    for (leave_out, message) in [
+        ("{ users = 9 }", "e.toml:8: leave_out.2: connections: `9`: allowed are 8"),
+        ("{ target = 'fast' }", "e.toml:8: leave_out.2: `target` is of targets: allowed are other factors"),
+        ("{ users = 8 }", "e.toml:8: leave_out: leaves no combination of levels: allowed are fewer"),
+    ] {
+        assert_eq!(two_versions(&format!("{IMPOSSIBLE}, {leave_out}")).expect_err("is refused"), message);
+    }
+}
+
 #[test]
 fn a_factor_that_would_change_nothing_is_refused() {
     let tickets = TEXT.replacen("tickets = 2\n", "", 1);

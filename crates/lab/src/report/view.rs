@@ -386,6 +386,10 @@ fn machine(plan: &Plan, summary: &Summary) -> Vec<(&'static str, String)> {
         format!("{}: {}", factor.key, levels.join(" | "))
     };
     facts.push(("factors", experiment.factors.iter().map(factor).collect::<Vec<_>>().join("; ")));
+    if !experiment.leave_out.is_empty() {
+        let left_out = experiment.leave_out.iter().map(ToString::to_string).collect::<Vec<_>>();
+        facts.push(("left out", left_out.join("; ")));
+    }
     facts.push(("versions", versions(summary)));
     facts
 }

@@ -2,7 +2,7 @@
 
 use super::words;
 use crate::error::ConfigError;
-use crate::experiment::{Experiment, Side, TlsVersion};
+use crate::experiment::{Experiment, Level, Side, TlsVersion};
 use crate::plan::Targets;
 
 const KEY: &str = "tls.tickets";
@@ -15,7 +15,9 @@ const KEY: &str = "tls.tickets";
 pub(crate) fn check_tickets(experiment: &Experiment, targets: &mut Targets) -> Result<(), ConfigError> {
     let asked = experiment.any_conditions()?.tls;
     let is_tls = experiment.modes().iter().any(|mode| mode.client() == Side::H1);
-    if asked.version != TlsVersion::V1_3 || !is_tls {
+    let versions = experiment.levels("tls.version");
+    let is_13 = versions.is_empty() || versions.contains(&Level::new(TlsVersion::V1_3.name()));
+    if !is_13 || !is_tls {
         return Ok(());
     }
     let levels = experiment.levels(KEY);
@@ -79,6 +81,21 @@ mod tests {
                 .into())
         );
         assert_eq!(title(&[0, 1], "h1-h1c", &[0, 1]), Ok("T".into()));
+    }
+
+    /// With TLS 1.2 as the first of two versions the number was not looked at.
+    #[test]
+    fn a_number_is_looked_at_where_any_cell_is_of_tls_1_3() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut targets = crate::testing::targets(directory.path());
+        targets.present.get_mut("fast").expect("is here").description.tickets = Some(vec![2]);
+        let mut experiment = experiment();
+        experiment.set_constant("mode", "h1-h1c".into());
+        experiment.set_factor(KEY, vec![2.into(), 4.into()]);
+        for (versions, is_right) in [(vec!["1.2"], true), (vec!["1.2", "1.3"], false)] {
+            experiment.set_factor("tls.version", versions.into_iter().map(Value::from).collect());
+            assert_eq!(check_tickets(&experiment, &mut targets).is_ok(), is_right);
+        }
     }
 
     /// A rival that sends one ticket ran among those that send two, and only its description told so.

@@ -3,7 +3,7 @@
 use crate::check::{ErrorClass, Wrong};
 use crate::record::seconds::{Coarse, Part};
 use crate::record::times::Times;
-use crate::result::{Handshakes, Latency, Negotiated, Unsent};
+use crate::result::{Handshakes, Latency, Negotiated, Tickets, Unsent};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use weir_tls::{Facts, HandshakeKind};
@@ -74,6 +74,8 @@ pub(crate) struct Recorder {
     pub(crate) backlog: u64,
     second: Coarse,
     negotiated: Vec<(Facts, u64)>,
+    /// By the name of the handshake's kind.
+    tickets: BTreeMap<&'static str, Tickets>,
     examples: BTreeMap<&'static str, String>,
 }
 
@@ -124,6 +126,7 @@ impl Recorder {
             backlog: 0,
             second: Coarse::new(),
             negotiated: Vec::new(),
+            tickets: BTreeMap::new(),
             examples: BTreeMap::new(),
         }
     }
@@ -252,6 +255,12 @@ impl Recorder {
         }
     }
 
+    /// Connections with such a handshake were given so many tickets.
+    pub(crate) fn tickets(&mut self, kind: &'static str, given: Tickets) {
+        let seen = self.tickets.entry(kind).or_insert(given);
+        *seen = Tickets { least: seen.least.min(given.least), most: seen.most.max(given.most) };
+    }
+
     pub(crate) fn error(&mut self, wrong: &Wrong) {
         self.errors(wrong, 1);
     }
@@ -314,6 +323,9 @@ impl Recorder {
                 None => self.negotiated.push((facts.clone(), *count)),
             }
         }
+        for (kind, given) in &other.tickets {
+            self.tickets(kind, *given);
+        }
         for (class, text) in &other.examples {
             self.examples.entry(class).or_insert_with(|| text.clone());
         }
@@ -358,6 +370,7 @@ impl Recorder {
             in_window: within.handshakes,
             resumed_in_window: within.resumed,
             per_second: within.handshakes as f64 / window.as_secs_f64(),
+            tickets: self.tickets.iter().map(|(kind, given)| ((*kind).to_string(), *given)).collect(),
             ..Handshakes::default()
         };
         for (facts, count) in &self.negotiated {
