@@ -5,8 +5,8 @@ use crate::metric::Metric;
 use crate::pairing::{self, Paired, Side};
 use crate::plan::{Cell, Group, Plan};
 use crate::run::RunRecord;
-use crate::stats::{Weight, fdr};
-use crate::verdict::{self, Noise};
+use crate::stats::fdr;
+use crate::verdict::{self, Ratio};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weir_load::result::Latency;
@@ -23,6 +23,9 @@ pub(crate) fn is_lower_bound(latency: &Latency, percentile: Option<f64>) -> bool
 pub struct Comparison {
     /// What is compared.
     pub metric: Metric,
+    /// Target over baseline. Before the further factors, which take every key that is left.
+    #[serde(flatten)]
+    pub ratio: Ratio,
     /// The denominator of the ratio.
     pub baseline: String,
     /// The numerator.
@@ -48,26 +51,8 @@ pub struct Comparison {
     pub factor: Option<String>,
     /// Requests per second that were offered; null in a closed loop.
     pub rate: Option<f64>,
-    /// Target over baseline; null when no block has both.
-    pub ratio: Option<f64>,
-    /// Lower end of its interval; null below five blocks.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-    /// The coverage of the interval that so many blocks allow.
-    pub coverage: Option<f64>,
-    /// Exact p-value of the signed-rank test.
-    pub p_value: Option<f64>,
-    /// The same, adjusted for the comparisons of this metric under this load (Benjamini and Hochberg).
-    pub p_adjusted: Option<f64>,
     /// Blocks in which both were valid and had a value.
     pub blocks: u32,
-    /// How sure it is, by its blocks.
-    pub weight: Weight,
-    /// The verdict.
-    pub verdict: Verdict,
-    /// Why it is undecided, where the numbers alone do not say it.
-    pub note: Option<String>,
     /// What is to be known of its runs beside the verdict: some were limited, or a target was saturated at the equal rate.
     #[serde(default)]
     pub remark: Option<String>,
@@ -122,9 +107,9 @@ pub(crate) fn all(plan: &Plan, cells: &[(&Cell, Vec<&RunRecord>)]) -> Vec<Compar
 fn one(metric: Metric, cell: &Cell, factor: Option<&String>, sides: [Side<'_, '_>; 2]) -> Comparison {
     let [(target, _, runs), (baseline, ..)] = sides;
     let Paired { estimate, blocks, note, remark } = pairing::pair(metric, sides);
-    let interval = estimate.and_then(|estimate| estimate.interval);
     Comparison {
         metric,
+        ratio: Ratio::of(estimate, blocks, note),
         baseline: baseline.to_owned(),
         target: target.to_owned(),
         folder: cell.target.clone(),
@@ -136,16 +121,7 @@ fn one(metric: Metric, cell: &Cell, factor: Option<&String>, sides: [Side<'_, '_
         factors: cell.group().factors,
         factor: factor.cloned(),
         rate: runs.iter().find_map(|run| run.rate),
-        ratio: estimate.map(|estimate| estimate.value),
-        low: interval.map(|interval| interval.low),
-        high: interval.map(|interval| interval.high),
-        coverage: interval.map(|interval| interval.coverage),
-        p_value: estimate.map(|estimate| estimate.p_value),
-        p_adjusted: None,
         blocks: blocks as u32,
-        weight: Weight::of(blocks),
-        verdict: Verdict::Undecided,
-        note,
         remark,
         aa: cell.is_again(),
     }
@@ -154,9 +130,11 @@ fn one(metric: Metric, cell: &Cell, factor: Option<&String>, sides: [Side<'_, '_
 /// Adjusts the p-values within each family: one metric under one load. The A/A pair asks nothing and is in no family;
 /// neither is a comparison that its runs cannot support.
 fn adjust(comparisons: &mut [Comparison]) {
-    let is_asked = |one: &&mut Comparison| one.weight != Weight::None && one.note.is_none() && !one.aa;
+    let is_asked = |one: &&mut Comparison| one.ratio.is_asked() && !one.aa;
     let family = |one: &Comparison| (one.load, one.metric);
-    fdr::adjust(comparisons.iter_mut().filter(is_asked), family, |one| (one.p_value, &mut one.p_adjusted));
+    fdr::adjust(comparisons.iter_mut().filter(is_asked), family, |one| {
+        (one.ratio.p_value, &mut one.ratio.p_adjusted)
+    });
 }
 
 /// The noise floors of each metric and group.
@@ -164,32 +142,13 @@ pub(crate) type Floors = verdict::Floors<(Metric, Group)>;
 
 pub(crate) fn floors(comparisons: &[Comparison]) -> Floors {
     let pairs = comparisons.iter().filter(|comparison| comparison.aa);
-    Floors::of(pairs.map(|one| ((one.metric, one.group()), one.reach())))
+    Floors::of(pairs.map(|one| ((one.metric, one.group()), one.ratio.reach())))
 }
 
 impl Comparison {
     fn decide(&mut self, margin: f64, floors: &Floors) {
-        if self.note.is_some() {
-            return;
-        }
         let floor = if self.aa { Ok(None) } else { floors.get(&(self.metric, self.group())) };
-        let interval = [self.low, self.high, self.coverage];
-        let estimate = verdict::stored_estimate(self.ratio, interval, self.p_value, self.blocks);
-        match verdict::decide_above(floor, estimate, self.p_adjusted, margin) {
-            Ok(verdict) => self.verdict = verdict,
-            Err(why) => self.note = Some(why),
-        }
-    }
-
-    /// What it shows of the noise if it compares a thing with itself, as a logarithm; `None` without an interval.
-    pub(crate) fn reach(&self) -> Option<f64> {
-        let interval = self.low.zip(self.high)?;
-        Some(Noise::reach(self.ratio?, Some(interval)))
-    }
-
-    /// Whether its target is shown to be worse than what it is compared with.
-    pub fn is_worse(&self) -> bool {
-        self.verdict == Verdict::Different && self.ratio.is_some_and(|ratio| self.metric.is_worse(ratio))
+        self.ratio.decide(self.blocks, margin, floor);
     }
 
     /// The group that it is of.
@@ -198,19 +157,13 @@ impl Comparison {
         Group { case, mode, connections, bytes, load, factors: self.factors.clone() }
     }
 
-    /// `0.72 [0.69, 0.76]`.
-    pub fn ratio_text(&self) -> String {
-        verdict::ratio_text(self.ratio, self.low.zip(self.high))
-    }
-
     /// `different: 28 % lower`, and the remark.
     pub fn verdict_text(&self, margin: f64) -> String {
-        let words = verdict::words(self.verdict, self.ratio, self.note.as_deref(), self.weight, margin);
-        verdict::with_remark(words, self.remark.as_deref())
+        verdict::with_remark(self.ratio.words(margin), self.remark.as_deref())
     }
 
     /// The line of this comparison on standard output, under the heading of its metric and load.
     pub fn line(&self, margin: f64) -> String {
-        format!("{} vs {}: {} {}", self.target, self.baseline, self.ratio_text(), self.verdict_text(margin))
+        format!("{} vs {}: {} {}", self.target, self.baseline, self.ratio.text(), self.verdict_text(margin))
     }
 }

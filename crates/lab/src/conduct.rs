@@ -57,7 +57,7 @@ fn is_precise(plan: &Plan, records: &[RunRecord], rule: Precision) -> bool {
     let mut widths = comparisons
         .iter()
         .filter(|one| one.metric == rule.metric && !one.aa)
-        .map(|one| one.low.zip(one.high).map(|(low, high)| high / low - 1.0))
+        .map(|one| one.ratio.interval().map(|(low, high)| high / low - 1.0))
         .peekable();
     widths.peek().is_some() && widths.all(|width| width.is_some_and(|width| width <= rule.width))
 }

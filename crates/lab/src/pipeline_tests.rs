@@ -61,7 +61,7 @@ fn verdict(
             (one.target.as_str(), one.mode, one.load, one.metric) == (target, mode, load, metric)
         });
     let found = found.unwrap_or_else(|| panic!("no comparison of {target}"));
-    (found.verdict, found.ratio, found.note.clone())
+    (found.ratio.verdict, found.ratio.value, found.ratio.note.clone())
 }
 
 const COSTS: [(&str, f64); 3] = [("direct", 10.0), ("fast", 20.0), ("slow", 25.0)];
@@ -95,10 +95,13 @@ fn five_blocks_are_an_indication_and_four_are_nothing() {
         five.text
     );
     let one = five.summary.comparisons.iter().find(|one| one.target == "fast").expect("a comparison");
-    assert_eq!((one.coverage, one.verdict), (Some(0.9375), Verdict::Different));
+    assert_eq!((one.ratio.coverage, one.ratio.verdict), (Some(0.9375), Verdict::Different));
     let four = world(4, &COSTS, None);
     assert!(
-        four.summary.comparisons.iter().all(|one| one.low.is_none() && one.verdict == Verdict::Undecided)
+        four.summary
+            .comparisons
+            .iter()
+            .all(|one| one.ratio.low.is_none() && one.ratio.verdict == Verdict::Undecided)
     );
     assert!(four.text.contains("undecided: 4 blocks: no interval below 5"), "{}", four.text);
 }
@@ -107,9 +110,9 @@ fn five_blocks_are_an_indication_and_four_are_nothing() {
 fn targets_that_cost_the_same_are_equivalent_or_undecided() {
     let world = world(12, &[("direct", 10.0), ("fast", 20.0), ("slow", 20.0)], None);
     for one in &world.summary.comparisons {
-        assert_ne!(one.verdict, Verdict::Different, "{one:?}");
+        assert_ne!(one.ratio.verdict, Verdict::Different, "{one:?}");
     }
-    let equivalent = world.summary.comparisons.iter().filter(|one| one.verdict == Verdict::Equivalent);
+    let equivalent = world.summary.comparisons.iter().filter(|one| one.ratio.verdict == Verdict::Equivalent);
     assert!(equivalent.count() > 0, "{}", world.text);
 }
 
@@ -128,11 +131,11 @@ fn a_run_that_load_limited_supports_no_verdict_on_rate_but_one_on_cpu_at_equal_r
     let summary = Summary::of(&plan, &Machine::default(), &records);
     for one in summary.comparisons.iter().filter(|one| one.target == "fast") {
         if (one.load, one.metric) == (Load::EqualRate, Metric::CpuUsPerRequest) {
-            assert_eq!(one.verdict, Verdict::Different);
+            assert_eq!(one.ratio.verdict, Verdict::Different);
         } else {
-            assert_eq!(one.verdict, Verdict::Undecided);
-            assert_eq!(one.note.as_deref(), Some("fast was limited by shared cores in 6 of 6 runs"));
-            assert_eq!(one.p_adjusted, None, "it is in no family");
+            assert_eq!(one.ratio.verdict, Verdict::Undecided);
+            assert_eq!(one.ratio.note.as_deref(), Some("fast was limited by shared cores in 6 of 6 runs"));
+            assert_eq!(one.ratio.p_adjusted, None, "it is in no family");
         }
     }
 }
@@ -447,12 +450,12 @@ fn levels_of_a_factor_are_compared_where_the_experiment_asks() {
         })
     };
     let saturated = cpu(Load::Saturated).expect("is compared");
-    assert!(saturated.ratio.is_some_and(|ratio| (ratio / 1.3 - 1.0).abs() < 0.03), "{saturated:?}");
-    assert_eq!(saturated.verdict, Verdict::Different);
+    assert!(saturated.ratio.value.is_some_and(|ratio| (ratio / 1.3 - 1.0).abs() < 0.03), "{saturated:?}");
+    assert_eq!(saturated.ratio.verdict, Verdict::Different);
     assert_eq!(saturated.baseline, "slow mode=h1c-h1c");
     let equal = cpu(Load::EqualRate).expect("is compared");
-    assert_eq!(equal.verdict, Verdict::Undecided);
-    assert!(equal.note.as_ref().is_some_and(|note| note.contains("not one rate")), "{equal:?}");
+    assert_eq!(equal.ratio.verdict, Verdict::Undecided);
+    assert!(equal.ratio.note.as_ref().is_some_and(|note| note.contains("not one rate")), "{equal:?}");
 }
 
 /// A rule on the intervals' width alone: the same number of blocks whatever the difference is.

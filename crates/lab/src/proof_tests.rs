@@ -44,14 +44,14 @@ fn tally(shape: Shape<'_>, host: Host, effect: f64, seed: u64) -> [Tally; 2] {
             let truth = if metric.is_rate() { 1.0 / effect } else { effect };
             let wanted = |one: &&Comparison| one.metric == metric && !one.aa;
             let one = results.summary.comparisons.iter().find(wanted).expect("is compared");
-            let (low, high) = one.low.zip(one.high).expect("five blocks or more");
-            let is_different = one.verdict == Verdict::Different;
-            let is_right = one.ratio.is_some_and(|ratio| (ratio > 1.0) == (truth > 1.0));
+            let (low, high) = one.ratio.low.zip(one.ratio.high).expect("five blocks or more");
+            let is_different = one.ratio.verdict == Verdict::Different;
+            let is_right = one.ratio.value.is_some_and(|ratio| (ratio > 1.0) == (truth > 1.0));
             tally.different += u32::from(is_different);
             tally.right += u32::from(is_different && is_right);
-            tally.equivalent += u32::from(one.verdict == Verdict::Equivalent);
+            tally.equivalent += u32::from(one.ratio.verdict == Verdict::Equivalent);
             tally.covered += u32::from(low <= truth && truth <= high);
-            tally.coverage = one.coverage.expect("has an interval");
+            tally.coverage = one.ratio.coverage.expect("has an interval");
         }
     }
     println!("{shape:?} {host:?}, effect {effect}, {EXPERIMENTS} experiments: {tallies:?}");
@@ -152,8 +152,9 @@ fn a_family_of_comparisons() {
         for _ in 0..EXPERIMENTS / 2 {
             let results = synthetic.experiment(Truth { effects: &[("fast", effect)], ..Truth::NOTHING });
             for metric in METRICS {
-                let is_called =
-                    |one: &&Comparison| one.metric == metric && !one.aa && one.verdict == Verdict::Different;
+                let is_called = |one: &&Comparison| {
+                    one.metric == metric && !one.aa && one.ratio.verdict == Verdict::Different
+                };
                 let is_planted = |one: &&Comparison| effect > 1.0 && one.factors["delay_ms"].as_str() == "0";
                 let called: Vec<&Comparison> = results.summary.comparisons.iter().filter(is_called).collect();
                 let right = called.iter().copied().filter(|one| is_planted(one)).count();

@@ -109,12 +109,12 @@ fn weight(plan: &Plan, summary: &Summary) -> String {
 fn noise_floor(pairs: &[&Comparison]) -> Option<String> {
     let Comparison { metric, load, baseline, .. } = pairs.first()?;
     let ratios: Vec<String> =
-        pairs.iter().map(|pair| format!("{} {}", pair.mode, pair.ratio_text())).collect();
+        pairs.iter().map(|pair| format!("{} {}", pair.mode, pair.ratio.text())).collect();
     let each = match ratios.len() {
         few if few <= MOST_RATIOS => format!("; {}", ratios.join(", ")),
         many => format!(" over {many} pairs"),
     };
-    let known: Vec<f64> = pairs.iter().filter_map(|pair| pair.reach()).collect();
+    let known: Vec<f64> = pairs.iter().filter_map(|pair| pair.ratio.reach()).collect();
     let floor = match known.iter().copied().reduce(f64::max) {
         Some(floor) => format!("{:.1} %", floor.exp_m1() * 100.0),
         None => "not known".into(),
@@ -223,7 +223,7 @@ fn ratio(plan: &Plan, summary: &Summary, name: &str, group: &Group) -> String {
         return "baseline".into();
     }
     match headline(summary, name, group) {
-        Some(comparison) => comparison.ratio_text(),
+        Some(comparison) => comparison.ratio.text(),
         None => "-".into(),
     }
 }

@@ -1,7 +1,8 @@
 //! The words that may be said about a ratio, and the rule that chooses between them: for targets within one result, and
 //! for one target in two.
 
-use crate::stats::{self, Estimate, Interval, Weight};
+use crate::metric::Metric;
+use crate::stats::{self, Estimate, Weight};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -44,18 +45,6 @@ impl fmt::Display for Noise {
     }
 }
 
-impl Noise {
-    /// What the ratio of a thing to itself shows: as long as its interval holds 1, the estimate. Chance is accounted for by
-    /// the interval of each comparison; counted here once more, it would hide what is there. Where the interval excludes 1,
-    /// something is at work that chance is not, and its farther end counts.
-    pub(crate) fn reach(ratio: f64, interval: Option<(f64, f64)>) -> f64 {
-        match interval.filter(|(low, high)| *low > 1.0 || *high < 1.0) {
-            Some((low, high)) => low.ln().abs().max(high.ln().abs()),
-            None => ratio.ln().abs(),
-        }
-    }
-}
-
 /// How far the A/A pairs seem to be from themselves, by what they share with the comparisons that are held against them.
 #[derive(Clone, Debug)]
 pub(crate) struct Floors<K>(BTreeMap<K, Option<Noise>>);
@@ -80,91 +69,133 @@ impl<K: Ord> Floors<K> {
     }
 }
 
-/// [`decide`] where the noise floor may not be known: then nothing is called different.
-pub(crate) fn decide_above(
-    floor: Result<Option<Noise>, &'static str>,
-    estimate: Option<Estimate>,
-    p_adjusted: Option<f64>,
-    margin: f64,
-) -> Result<Verdict, String> {
-    let verdict = decide(estimate, p_adjusted, margin, floor.unwrap_or_default())?;
-    match floor {
-        Err(why) if verdict == Verdict::Different => Err(why.into()),
-        _ => Ok(verdict),
-    }
+/// A ratio, and what may be said of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ratio {
+    /// The first over the second; null where nothing has both.
+    #[serde(rename = "ratio")]
+    pub value: Option<f64>,
+    /// Lower end of its interval; null below five blocks.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// The coverage of the interval that so many blocks allow.
+    pub coverage: Option<f64>,
+    /// Exact p-value of the signed-rank test, or between two results of the rank-sum test.
+    pub p_value: Option<f64>,
+    /// The same, adjusted for the comparisons of its family (Benjamini and Hochberg).
+    pub p_adjusted: Option<f64>,
+    /// How sure it is, by its blocks; between two results by those of the one that has fewer.
+    pub weight: Weight,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why it is undecided, where the numbers alone do not say it.
+    pub note: Option<String>,
 }
 
-/// The estimate of a comparison as it is stored: ratio, ends and coverage of its interval, p-value, blocks.
-pub(crate) fn stored_estimate(
-    ratio: Option<f64>,
-    interval: [Option<f64>; 3],
-    p_value: Option<f64>,
-    blocks: u32,
-) -> Option<Estimate> {
-    let interval = match interval {
-        [Some(low), Some(high), Some(coverage)] => Some(Interval { low, high, coverage }),
-        _ => None,
-    };
-    Some(Estimate { value: ratio?, interval, p_value: p_value?, blocks: blocks as usize })
-}
-
-/// The verdict on a ratio, or why it is undecided where the numbers alone do not say it.
-pub(crate) fn decide(
-    estimate: Option<Estimate>,
-    p_adjusted: Option<f64>,
-    margin: f64,
-    noise: Option<Noise>,
-) -> Result<Verdict, String> {
-    let Some(estimate) = estimate else { return Err("no block has a valid run of both".into()) };
-    let Some(interval) = estimate.interval else {
-        let (blocks, least) = (estimate.blocks, stats::BLOCKS_FOR_INTERVAL);
-        return Err(format!("{blocks} blocks: no interval below {least}"));
-    };
-    // So few blocks as an indication has cannot pass an adjustment: the least p of five is 0.0625. What it says rests
-    // on the interval and the noise floor alone, and is said to be no more than an indication.
-    let is_verdict = Weight::of(estimate.blocks) == Weight::Verdict;
-    let is_adjusted_away = is_verdict && p_adjusted.is_some_and(|p_value| p_value > ALPHA);
-    let is_within_margin = interval.low >= 1.0 / (1.0 + margin) && interval.high <= 1.0 + margin;
-    let excludes_one = interval.low > 1.0 || interval.high < 1.0;
-    if is_within_margin {
-        Ok(Verdict::Equivalent)
-    } else if !excludes_one {
-        Ok(Verdict::Undecided)
-    } else if is_adjusted_away {
-        Err("not after adjustment for the number of comparisons".into())
-    } else {
-        match noise.filter(|noise| estimate.value.ln().abs() <= noise.reach) {
-            Some(noise) => Err(format!("within the {noise}")),
-            None => Ok(Verdict::Different),
+impl Ratio {
+    /// Not decided yet. `note` says why it never can be.
+    pub(crate) fn of(estimate: Option<Estimate>, blocks: usize, note: Option<String>) -> Self {
+        let interval = estimate.and_then(|estimate| estimate.interval);
+        Self {
+            value: estimate.map(|estimate| estimate.value),
+            low: interval.map(|interval| interval.low),
+            high: interval.map(|interval| interval.high),
+            coverage: interval.map(|interval| interval.coverage),
+            p_value: estimate.map(|estimate| estimate.p_value),
+            p_adjusted: None,
+            weight: Weight::of(blocks),
+            verdict: Verdict::Undecided,
+            note,
         }
     }
-}
 
-/// `0.72 [0.69, 0.76]`.
-pub(crate) fn ratio_text(ratio: Option<f64>, interval: Option<(f64, f64)>) -> String {
-    match (ratio, interval) {
-        (Some(ratio), Some((low, high))) => format!("{ratio:.2} [{low:.2}, {high:.2}]"),
-        (Some(ratio), None) => format!("{ratio:.2}"),
-        _ => "-".into(),
+    /// Whether it is in the family that its p-value is adjusted in: what its runs cannot support asks nothing.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.weight != Weight::None && self.note.is_none()
     }
-}
 
-/// `different: 28 % lower`.
-pub(crate) fn words(
-    verdict: Verdict,
-    ratio: Option<f64>,
-    note: Option<&str>,
-    weight: Weight,
-    margin: f64,
-) -> String {
-    let words = match (verdict, ratio) {
-        (Verdict::Different, Some(ratio)) => format!("different: {}", difference(ratio, margin)),
-        (Verdict::Equivalent, _) => format!("equivalent within {}", percent(margin, margin)),
-        _ => note.map_or_else(|| "undecided".into(), |note| format!("undecided: {note}")),
-    };
-    match weight {
-        Weight::Indication if verdict != Verdict::Undecided => format!("{words} (indication)"),
-        _ => words,
+    /// Decides, unless a note says already why nothing may be said. Where the noise floor is not known, nothing is called
+    /// different.
+    pub(crate) fn decide(&mut self, blocks: u32, margin: f64, floor: Result<Option<Noise>, &'static str>) {
+        if self.note.is_some() {
+            return;
+        }
+        match (self.judged(blocks, margin, floor.unwrap_or_default()), floor) {
+            (Ok(Verdict::Different), Err(why)) => self.note = Some(why.into()),
+            (Ok(verdict), _) => self.verdict = verdict,
+            (Err(why), _) => self.note = Some(why),
+        }
+    }
+
+    /// The verdict, or why it is undecided where the numbers alone do not say it.
+    fn judged(&self, blocks: u32, margin: f64, noise: Option<Noise>) -> Result<Verdict, String> {
+        let Some(value) = self.value else { return Err("no block has a valid run of both".into()) };
+        let Some((low, high)) = self.interval() else {
+            return Err(format!("{blocks} blocks: no interval below {}", stats::BLOCKS_FOR_INTERVAL));
+        };
+        // So few blocks as an indication has cannot pass an adjustment: the least p of five is 0.0625. What it says rests
+        // on the interval and the noise floor alone, and is said to be no more than an indication.
+        let is_verdict = self.weight == Weight::Verdict;
+        let is_adjusted_away = is_verdict && self.p_adjusted.is_some_and(|p_value| p_value > ALPHA);
+        let is_within_margin = low >= 1.0 / (1.0 + margin) && high <= 1.0 + margin;
+        let excludes_one = low > 1.0 || high < 1.0;
+        if is_within_margin {
+            Ok(Verdict::Equivalent)
+        } else if !excludes_one {
+            Ok(Verdict::Undecided)
+        } else if is_adjusted_away {
+            Err("not after adjustment for the number of comparisons".into())
+        } else {
+            match noise.filter(|noise| value.ln().abs() <= noise.reach) {
+                Some(noise) => Err(format!("within the {noise}")),
+                None => Ok(Verdict::Different),
+            }
+        }
+    }
+
+    /// Both ends; `None` below five blocks.
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        self.low.zip(self.high)
+    }
+
+    /// What it shows of the noise if it is of a thing and itself, as a logarithm; `None` without an interval. As long as the
+    /// interval holds 1, that is the estimate. Chance is accounted for by the interval of each comparison; counted here once
+    /// more, it would hide what is there. Where the interval excludes 1, something is at work that chance is not, and its
+    /// farther end counts.
+    pub(crate) fn reach(&self) -> Option<f64> {
+        let (value, (low, high)) = self.value.zip(self.interval())?;
+        Some(match low > 1.0 || high < 1.0 {
+            true => low.ln().abs().max(high.ln().abs()),
+            false => value.ln().abs(),
+        })
+    }
+
+    /// Whether it is shown to be for the worse.
+    pub fn is_worse(&self, metric: Metric) -> bool {
+        self.verdict == Verdict::Different && self.value.is_some_and(|value| metric.is_worse(value))
+    }
+
+    /// `0.72 [0.69, 0.76]`.
+    pub fn text(&self) -> String {
+        match (self.value, self.interval()) {
+            (Some(value), Some((low, high))) => format!("{value:.2} [{low:.2}, {high:.2}]"),
+            (Some(value), None) => format!("{value:.2}"),
+            _ => "-".into(),
+        }
+    }
+
+    /// `different: 28 % lower`.
+    pub fn words(&self, margin: f64) -> String {
+        let words = match (self.verdict, self.value) {
+            (Verdict::Different, Some(value)) => format!("different: {}", difference(value, margin)),
+            (Verdict::Equivalent, _) => format!("equivalent within {}", percent(margin, margin)),
+            _ => self.note.as_ref().map_or_else(|| "undecided".into(), |note| format!("undecided: {note}")),
+        };
+        match self.weight {
+            Weight::Indication if self.verdict != Verdict::Undecided => format!("{words} (indication)"),
+            _ => words,
+        }
     }
 }
 
@@ -190,35 +221,39 @@ fn percent(share: f64, margin: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::Interval;
 
-    fn estimate(value: f64, low: f64, high: f64, blocks: usize) -> Option<Estimate> {
+    fn ratio(value: f64, low: f64, high: f64, blocks: usize) -> Ratio {
         let interval = Some(Interval { low, high, coverage: 0.95 });
-        Some(Estimate { value, interval, p_value: 0.01, blocks })
+        Ratio::of(Some(Estimate { value, interval, p_value: 0.01, blocks }), blocks, None)
     }
 
-    fn decided(estimate: Option<Estimate>, p_adjusted: f64, floor: Option<f64>) -> Result<Verdict, String> {
+    fn decided(mut ratio: Ratio, p_adjusted: f64, floor: Option<f64>) -> Result<Verdict, String> {
+        ratio.p_adjusted = Some(p_adjusted);
         let noise = floor.map(|ratio: f64| Noise { name: "A/A noise", reach: ratio.ln() });
-        decide(estimate, Some(p_adjusted), 0.03, noise)
+        ratio.decide(12, 0.03, Ok(noise));
+        ratio.note.map_or(Ok(ratio.verdict), Err)
     }
 
     #[test]
     fn the_rule_case_by_case() {
         for (found, p_adjusted, floor, expected) in [
-            (estimate(1.02, 1.01, 1.029, 12), 0.001, None, Ok(Verdict::Equivalent)),
-            (estimate(1.02, 0.99, 1.05, 12), 0.3, None, Ok(Verdict::Undecided)),
-            (estimate(1.05, 1.02, 1.08, 12), 0.01, None, Ok(Verdict::Different)),
-            (estimate(1.05, 1.02, 1.08, 12), 0.01, Some(1.04), Ok(Verdict::Different)),
-            (estimate(1.05, 1.02, 1.08, 12), 0.01, Some(1.06), Err("within the A/A noise of 6.0 %")),
+            (ratio(1.02, 1.01, 1.029, 12), 0.001, None, Ok(Verdict::Equivalent)),
+            (ratio(1.02, 0.99, 1.05, 12), 0.3, None, Ok(Verdict::Undecided)),
+            (ratio(1.05, 1.02, 1.08, 12), 0.01, None, Ok(Verdict::Different)),
+            (ratio(1.05, 1.02, 1.08, 12), 0.01, Some(1.04), Ok(Verdict::Different)),
+            (ratio(1.05, 1.02, 1.08, 12), 0.01, Some(1.06), Err("within the A/A noise of 6.0 %")),
             (
-                estimate(0.95, 0.93, 0.98, 12),
+                ratio(0.95, 0.93, 0.98, 12),
                 0.06,
                 None,
                 Err("not after adjustment for the number of comparisons"),
             ),
-            (estimate(0.95, 0.93, 0.98, 9), 0.06, None, Ok(Verdict::Different)),
-            (None, 1.0, None, Err("no block has a valid run of both")),
+            (ratio(0.95, 0.93, 0.98, 9), 0.06, None, Ok(Verdict::Different)),
+            (Ratio::of(None, 0, None), 1.0, None, Err("no block has a valid run of both")),
         ] {
-            assert_eq!(decided(found, p_adjusted, floor), expected.map_err(str::to_owned), "{found:?}");
+            let words = format!("{found:?}");
+            assert_eq!(decided(found, p_adjusted, floor), expected.map_err(str::to_owned), "{words}");
         }
     }
 
@@ -233,7 +268,7 @@ mod tests {
             (0.001, "equivalent within 0.1 %", "different: 1.7 % lower"),
             (0.0025, "equivalent within 0.25 %", "different: 1.70 % lower"),
         ] {
-            let said = |verdict| words(verdict, Some(0.983), None, Weight::Verdict, margin);
+            let said = |verdict| Ratio { verdict, ..ratio(0.983, 0.98, 0.99, 12) }.words(margin);
             assert_eq!(said(Verdict::Equivalent), equivalent);
             assert_eq!(said(Verdict::Different), different);
         }
@@ -241,9 +276,10 @@ mod tests {
 
     #[test]
     fn an_interval_that_excludes_one_shows_more_than_chance() {
-        assert_eq!(Noise::reach(1.01, Some((0.98, 1.04))), 1.01_f64.ln());
-        assert_eq!(Noise::reach(1.03, Some((1.01, 1.05))), 1.05_f64.ln());
-        assert_eq!(Noise::reach(0.97, Some((0.95, 0.99))), -0.95_f64.ln());
-        assert_eq!(Noise::reach(0.97, None), -0.97_f64.ln());
+        let reach = |value, low, high| ratio(value, low, high, 12).reach();
+        assert_eq!(reach(1.01, 0.98, 1.04), Some(1.01_f64.ln()));
+        assert_eq!(reach(1.03, 1.01, 1.05), Some(1.05_f64.ln()));
+        assert_eq!(reach(0.97, 0.95, 0.99), Some(-0.95_f64.ln()));
+        assert_eq!(Ratio { low: None, ..ratio(0.97, 0.95, 0.99, 4) }.reach(), None);
     }
 }

@@ -3,7 +3,7 @@
 use crate::claims::ClaimVerdict;
 use crate::comparison::{Comparison, Verdict};
 use crate::conduct::conduct;
-use crate::experiment::{Claim, Experiment, Load, Mode, Stop};
+use crate::experiment::{Claim, Experiment, Level, Load, Mode, Stop};
 use crate::limit::Limit;
 use crate::machine::Machine;
 use crate::metric::Metric;
@@ -64,11 +64,11 @@ fn a_quarter_of_limited_runs_supports_no_verdict_and_fewer_are_told() {
         compared(&summary, "fast", Load::Saturated, Metric::RequestsPerSecond).clone()
     };
     let many = rate(3);
-    assert_eq!((many.verdict, many.p_adjusted), (Verdict::Undecided, None));
-    assert_eq!(many.note.as_deref(), Some("fast was limited by load in 3 of 12 runs"));
+    assert_eq!((many.ratio.verdict, many.ratio.p_adjusted), (Verdict::Undecided, None));
+    assert_eq!(many.ratio.note.as_deref(), Some("fast was limited by load in 3 of 12 runs"));
     assert_eq!(many.remark, None, "it is said once");
     let few = rate(2);
-    assert_eq!((few.verdict, few.note.as_deref()), (Verdict::Different, None));
+    assert_eq!((few.ratio.verdict, few.ratio.note.as_deref()), (Verdict::Different, None));
     let words = few.verdict_text(0.03);
     assert!(words.ends_with(" % higher; fast was limited by load in 2 of 12 runs"), "{words}");
     assert_eq!(rate(0).remark, None);
@@ -89,10 +89,22 @@ fn a_target_that_was_saturated_at_the_equal_rate_is_named() {
     for metric in [Metric::CpuUsPerRequest, Metric::P99Us] {
         let one = compared(&summary, "fast", Load::EqualRate, metric);
         assert_eq!(one.remark.as_deref(), Some("slow was saturated at this rate in 12 of 12 runs"));
-        assert_eq!(one.note, None);
+        assert_eq!(one.ratio.note, None);
     }
     let saturated = compared(&summary, "fast", Load::Saturated, Metric::CpuUsPerRequest);
     assert_eq!(saturated.remark, None, "there it is what is asked for");
+}
+
+/// Its ratio is flat among its fields, beside the further factors, which are flat as well.
+#[test]
+fn a_comparison_comes_back_as_it_was_stored() {
+    let (_, summary) = judged(|_| {}, |_, _| {});
+    let one = compared(&summary, "fast", Load::Saturated, Metric::CpuUsPerRequest);
+    let mut one = one.clone();
+    one.factors.insert("served_ms".into(), Level::new(5));
+    let json = serde_json::to_value(&one).expect("serialises");
+    assert_eq!((json["ratio"].as_f64(), json["verdict"].as_str()), (one.ratio.value, Some("different")));
+    assert_eq!(serde_json::from_value::<Comparison>(json).expect("is one"), one);
 }
 
 /// The estimate leaves out what has no logarithm, and the number of blocks beside it counted it.
@@ -108,8 +120,8 @@ fn blocks_are_those_that_the_estimate_rests_on() {
         },
     );
     let one = compared(&summary, "fast", Load::Saturated, Metric::CpuUsPerRequest);
-    assert_eq!((one.blocks, one.verdict), (11, Verdict::Undecided));
-    assert_eq!(one.note.as_deref(), Some("11 of 12 blocks have a value above 0"));
+    assert_eq!((one.blocks, one.ratio.verdict), (11, Verdict::Undecided));
+    assert_eq!(one.ratio.note.as_deref(), Some("11 of 12 blocks have a value above 0"));
 }
 
 /// A run without a result has no limit either, and so nothing was said of it.
@@ -162,15 +174,15 @@ fn nothing_is_different_beside_an_aa_pair_without_a_value() {
     let why = "the A/A pair has no value, so the noise floor is not known";
     for metric in [Metric::CpuUsPerRequest, Metric::RequestsPerSecond] {
         let one = compared(&summary, "fast", Load::Saturated, metric);
-        assert_eq!((one.verdict, one.note.as_deref()), (Verdict::Undecided, Some(why)));
-        assert!(one.ratio.is_some() && one.p_adjusted.is_some(), "the figures stand");
+        assert_eq!((one.ratio.verdict, one.ratio.note.as_deref()), (Verdict::Undecided, Some(why)));
+        assert!(one.ratio.value.is_some() && one.ratio.p_adjusted.is_some(), "the figures stand");
         let wanted = format!("{metric}, saturated): not known; h1c-h1c ");
         let missing = "Nothing is called different where it has no value: 1 of 1.";
         let is_said = |label: &String| label.contains(&wanted) && label.ends_with(missing);
         assert!(labels(&plan, &summary).iter().any(is_said), "{:?}", labels(&plan, &summary));
     }
     let equal = compared(&summary, "fast", Load::EqualRate, Metric::CpuUsPerRequest);
-    assert_eq!(equal.verdict, Verdict::Different, "that has a pair of its own");
+    assert_eq!(equal.ratio.verdict, Verdict::Different, "that has a pair of its own");
     let html = render(&plan, &summary, &[], &[]);
     assert!(
         html.contains("the ratio is beyond the noise floor")

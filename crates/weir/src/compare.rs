@@ -56,7 +56,7 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
     let regressions: Vec<String> = across
         .regressions()
         .map(|one| {
-            format!("{}: {} {} {}", one.cell, one.metric, one.ratio_text(), one.verdict_text(across.margin))
+            format!("{}: {} {} {}", one.cell, one.metric, one.ratio.text(), one.verdict_text(across.margin))
         })
         .collect();
     outputs::fail_on(&regressions, *fail_on)

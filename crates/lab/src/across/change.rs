@@ -4,8 +4,8 @@ use super::matching::{Between, Matched, Pair, rates_differ};
 use super::stored::{Place, Sample, Stored};
 use crate::experiment::Load;
 use crate::metric::Metric;
-use crate::stats::{self, Estimate, Weight, fdr};
-use crate::verdict::{self, Noise, Verdict};
+use crate::stats::{self, fdr};
+use crate::verdict::{Noise, Ratio, Verdict};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,29 +38,12 @@ pub struct Change {
     /// And of B.
     pub b: Option<f64>,
     /// B over A: the shift of the logarithms (Hodges and Lehmann).
-    pub ratio: Option<f64>,
-    /// Lower end of its interval; null below five blocks.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-    /// The coverage of the interval that so many blocks allow.
-    pub coverage: Option<f64>,
-    /// Exact p-value of the rank-sum test.
-    pub p_value: Option<f64>,
-    /// The same, adjusted for the comparisons of this metric under this load (Benjamini and Hochberg).
-    pub p_adjusted: Option<f64>,
+    #[serde(flatten)]
+    pub ratio: Ratio,
     /// Blocks of A with a valid run.
     pub blocks_a: u32,
     /// And of B.
     pub blocks_b: u32,
-    /// How sure it is, by the blocks of the result that has fewer.
-    pub weight: Weight,
-    /// The verdict.
-    pub verdict: Verdict,
-    /// Why it is undecided, where the numbers alone do not say it.
-    pub note: Option<String>,
-    #[serde(skip)]
-    estimate: Option<Estimate>,
 }
 
 /// Every metric of every cell that both have. Where no target or engine is known to have changed, none is taken for
@@ -80,9 +63,11 @@ pub(super) fn all<S: Stored>(
         let metrics = S::metrics(pair.cell).into_iter();
         changes.extend(metrics.map(|metric| one(metric, between, pair, is_unchanged(pair.cell))));
     }
-    let is_asked = |one: &&mut Change| one.weight != Weight::None && one.note.is_none();
+    let is_asked = |one: &&mut Change| one.ratio.is_asked();
     let family = |one: &Change| (one.family(), one.unchanged);
-    fdr::adjust(changes.iter_mut().filter(is_asked), family, |one| (one.p_value, &mut one.p_adjusted));
+    fdr::adjust(changes.iter_mut().filter(is_asked), family, |one| {
+        (one.ratio.p_value, &mut one.ratio.p_adjusted)
+    });
     judge::<S>(&mut changes, margin);
     changes.sort_by(|left, right| left.order().cmp(&right.order()));
     changes
@@ -101,7 +86,8 @@ fn one<S: Stored>(metric: Metric, between: Between<'_, S>, pair: &Pair<'_, S>, u
     let rates = [a.rate, b.rate];
     let note = broken.or(a.note).or(b.note).or_else(|| rates_differ(between.names, rates));
     let estimate = stats::compare_samples(&a.values, &b.values);
-    let interval = estimate.and_then(|estimate| estimate.interval);
+    let without_value = || estimate.is_none().then(|| "no valid run has a value in both".to_owned());
+    let blocks = a.values.len().min(b.values.len());
     Change {
         cell: name.clone(),
         target: S::name(cell).to_owned(),
@@ -115,18 +101,9 @@ fn one<S: Stored>(metric: Metric, between: Between<'_, S>, pair: &Pair<'_, S>, u
         rate_b: rates[1],
         a: stats::median(&a.values),
         b: stats::median(&b.values),
-        ratio: estimate.map(|estimate| estimate.value),
-        low: interval.map(|interval| interval.low),
-        high: interval.map(|interval| interval.high),
-        coverage: interval.map(|interval| interval.coverage),
-        p_value: estimate.map(|estimate| estimate.p_value),
-        p_adjusted: None,
+        ratio: Ratio::of(estimate, blocks, note.or_else(without_value)),
         blocks_a: a.values.len() as u32,
         blocks_b: b.values.len() as u32,
-        weight: Weight::of(a.values.len().min(b.values.len())),
-        verdict: Verdict::Undecided,
-        note,
-        estimate,
     }
 }
 
@@ -145,12 +122,12 @@ fn judge<S: Stored>(changes: &mut [Change], margin: f64) {
     let mut drift: BTreeMap<(Metric, Place), f64> = BTreeMap::new();
     let mut moved: BTreeMap<(Option<Load>, Metric), String> = BTreeMap::new();
     for one in changes.iter().filter(|one| one.unchanged) {
-        if let Some(ratio) = one.ratio.filter(|_| one.p_adjusted.is_some()) {
-            let reach = drift.entry((one.metric, one.place.clone())).or_default();
-            *reach = reach.max(Noise::reach(ratio, one.low.zip(one.high)));
+        if let Some(reach) = one.ratio.reach().filter(|_| one.ratio.p_adjusted.is_some()) {
+            let most = drift.entry((one.metric, one.place.clone())).or_default();
+            *most = most.max(reach);
         }
-        if one.verdict == Verdict::Different {
-            let which = format!("{} {} {}", one.target, one.place.short(), one.ratio_text());
+        if one.ratio.verdict == Verdict::Different {
+            let which = format!("{} {} {}", one.target, one.place.short(), one.ratio.text());
             moved.entry(one.family()).or_insert(which);
         }
     }
@@ -158,8 +135,8 @@ fn judge<S: Stored>(changes: &mut [Change], margin: f64) {
         let reach = drift.get(&(one.metric, one.place.clone()));
         let noise = reach.map(|reach| Noise { name: S::DRIFT, reach: *reach });
         match moved.get(&one.family()) {
-            Some(which) if one.note.is_none() => {
-                one.note = Some(format!("the unchanged {}s moved as well ({which})", S::SUBJECT));
+            Some(which) if one.ratio.note.is_none() => {
+                one.ratio.note = Some(format!("the unchanged {}s moved as well ({which})", S::SUBJECT));
             }
             _ => one.decide(margin, noise),
         }
@@ -178,36 +155,20 @@ impl Change {
     }
 
     fn decide(&mut self, margin: f64, noise: Option<Noise>) {
-        if self.note.is_some() {
-            return;
-        }
-        if self.estimate.is_none() {
-            self.note = Some("no valid run has a value in both".into());
-            return;
-        }
-        match verdict::decide(self.estimate, self.p_adjusted, margin, noise) {
-            Ok(verdict) => self.verdict = verdict,
-            Err(why) => self.note = Some(why),
-        }
+        self.ratio.decide(self.blocks_a.min(self.blocks_b), margin, Ok(noise));
     }
 
     /// Whether what has changed is shown to be worse, or works no more.
     pub fn is_regression(&self) -> bool {
-        let is_worse = self.ratio.is_some_and(|ratio| self.metric.is_worse(ratio));
-        self.broken || (!self.unchanged && self.verdict == Verdict::Different && is_worse)
+        self.broken || (!self.unchanged && self.ratio.is_worse(self.metric))
     }
 
-    /// `0.72 [0.69, 0.76]`.
-    pub fn ratio_text(&self) -> String {
-        verdict::ratio_text(self.ratio, self.low.zip(self.high))
-    }
-
-    /// `different: 28 % lower`.
+    /// `different: 28 % lower`, or how it works no more.
     pub fn verdict_text(&self, margin: f64) -> String {
-        if let Some(note) = self.note.as_ref().filter(|_| self.broken) {
-            return note.clone();
+        match &self.ratio.note {
+            Some(note) if self.broken => note.clone(),
+            _ => self.ratio.words(margin),
         }
-        verdict::words(self.verdict, self.ratio, self.note.as_deref(), self.weight, margin)
     }
 
     /// `weir 0.1.0 -> 0.2.0`, or with one version `weir 0.1.0`.

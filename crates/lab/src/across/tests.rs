@@ -33,11 +33,14 @@ fn change<'a>(across: &'a Across, target: &str, metric: Metric) -> &'a Change {
 fn a_release_that_costs_more_is_a_regression() {
     let (across, _) = pair(12, &AFTER, Truth { effects: &[("fast", 1.2)], ..Truth::NOTHING });
     let cost = change(&across, "fast", Metric::CpuUsPerRequest);
-    assert_eq!((cost.verdict, cost.weight, cost.unchanged), (Verdict::Different, Weight::Verdict, false));
-    assert!(cost.ratio.is_some_and(|ratio| (ratio / 1.2 - 1.0).abs() < 0.03), "{cost:?}");
+    assert_eq!(
+        (cost.ratio.verdict, cost.ratio.weight, cost.unchanged),
+        (Verdict::Different, Weight::Verdict, false)
+    );
+    assert!(cost.ratio.value.is_some_and(|ratio| (ratio / 1.2 - 1.0).abs() < 0.03), "{cost:?}");
     assert_eq!((cost.version_a.as_str(), cost.version_b.as_str()), ("1.0", "1.1"));
     let control = change(&across, "slow", Metric::CpuUsPerRequest);
-    assert!(control.unchanged && control.verdict != Verdict::Different, "{control:?}");
+    assert!(control.unchanged && control.ratio.verdict != Verdict::Different, "{control:?}");
     let worse: Vec<Metric> = across.regressions().map(|one| one.metric).collect();
     assert_eq!(worse, [Metric::CpuUsPerRequest, Metric::RequestsPerSecond]);
     let text = across.text();
@@ -51,17 +54,17 @@ fn a_release_that_costs_more_is_a_regression() {
 #[test]
 fn a_release_that_costs_less_is_no_regression() {
     let (across, _) = pair(12, &AFTER, Truth { effects: &[("fast", 0.8)], ..Truth::NOTHING });
-    assert_eq!(change(&across, "fast", Metric::CpuUsPerRequest).verdict, Verdict::Different);
+    assert_eq!(change(&across, "fast", Metric::CpuUsPerRequest).ratio.verdict, Verdict::Different);
     assert_eq!(across.regressions().count(), 0);
 }
 
 #[test]
 fn nothing_is_said_of_a_release_when_the_unchanged_moved_as_well() {
     let (across, _) = pair(12, &AFTER, Truth { effects: &[("fast", 1.2)], drift: 1.3, host: Host::Steady });
-    assert_eq!(change(&across, "slow", Metric::CpuUsPerRequest).verdict, Verdict::Different);
+    assert_eq!(change(&across, "slow", Metric::CpuUsPerRequest).ratio.verdict, Verdict::Different);
     let cost = change(&across, "fast", Metric::CpuUsPerRequest);
-    assert_eq!(cost.verdict, Verdict::Undecided);
-    let note = cost.note.as_deref().unwrap_or_default();
+    assert_eq!(cost.ratio.verdict, Verdict::Undecided);
+    let note = cost.ratio.note.as_deref().unwrap_or_default();
     assert!(note.starts_with("the unchanged targets moved as well (slow h1c-h1c 1."), "{note}");
     assert_eq!(across.regressions().count(), 0, "what is the session's is no regression");
 }
@@ -74,7 +77,7 @@ fn without_a_new_version_all_are_taken_for_changed_unless_one_is_named() {
     assert_eq!(across.regressions().count(), 2);
     let named = of(&a, &b, &["fast".to_owned()]).expect("are of one plan");
     assert!(change(&named, "slow", Metric::CpuUsPerRequest).unchanged);
-    assert_eq!(change(&named, "fast", Metric::CpuUsPerRequest).verdict, Verdict::Different);
+    assert_eq!(change(&named, "fast", Metric::CpuUsPerRequest).ratio.verdict, Verdict::Different);
     let error = of(&a, &b, &["fats".to_owned()]).expect_err("is refused").to_string();
     assert_eq!(error, "--changed fats: no such target in both results: allowed are fast, slow");
 }
@@ -146,9 +149,9 @@ fn cells_without_a_gateway_are_a_control_whatever_is_known_of_the_others() {
     });
     let across = of(&a, &b, &[]).expect("are of one plan");
     let direct = change(&across, "direct", Metric::RequestsPerSecond);
-    assert_eq!((direct.unchanged, direct.verdict), (true, Verdict::Different));
+    assert_eq!((direct.unchanged, direct.ratio.verdict), (true, Verdict::Different));
     let rate = change(&across, "fast", Metric::RequestsPerSecond);
-    let note = rate.note.as_deref().unwrap_or_default();
+    let note = rate.ratio.note.as_deref().unwrap_or_default();
     assert!(
         !rate.unchanged && note.starts_with("the unchanged targets moved as well (direct h1c 0."),
         "{note}"
@@ -168,7 +171,7 @@ fn a_release_that_does_not_work_is_a_failure() {
     spoil(&mut b, "fast");
     let across = of(&a, &b, &[]).expect("are of one plan");
     let cost = change(&across, "fast", Metric::CpuUsPerRequest);
-    assert_eq!((cost.broken, cost.verdict), (true, Verdict::Undecided));
+    assert_eq!((cost.broken, cost.ratio.verdict), (true, Verdict::Undecided));
     let words = "broken: 12 valid runs in A, none of 12 in B (invalid: 2000 wrong answers)";
     assert_eq!(cost.verdict_text(across.margin), words);
     assert_eq!(across.regressions().count(), 2);
@@ -222,11 +225,11 @@ fn five_blocks_are_an_indication_and_four_are_nothing() {
     let effects = Truth { effects: &[("fast", 1.3)], ..Truth::NOTHING };
     let five = pair(5, &AFTER, effects).0;
     let cost = change(&five, "fast", Metric::CpuUsPerRequest);
-    assert_eq!((cost.verdict, cost.weight), (Verdict::Different, Weight::Indication));
+    assert_eq!((cost.ratio.verdict, cost.ratio.weight), (Verdict::Different, Weight::Indication));
     assert!(five.text().contains("Indication: 5 blocks."), "{}", five.text());
     let four = pair(4, &AFTER, effects).0;
     let cost = change(&four, "fast", Metric::CpuUsPerRequest);
-    assert_eq!(cost.note.as_deref(), Some("4 blocks: no interval below 5"));
+    assert_eq!(cost.ratio.note.as_deref(), Some("4 blocks: no interval below 5"));
 }
 
 #[test]
@@ -288,10 +291,10 @@ fn two_sessions_of_the_same_raise_few_alarms() {
         let across =
             of(&a.experiment(Truth::NOTHING), &b.experiment(Truth::NOTHING), &[]).expect("are of one plan");
         let cost = change(&across, "fast", Metric::CpuUsPerRequest);
-        let (low, high) = cost.low.zip(cost.high).expect("twelve blocks");
-        different += u32::from(cost.verdict == Verdict::Different);
+        let (low, high) = cost.ratio.low.zip(cost.ratio.high).expect("twelve blocks");
+        different += u32::from(cost.ratio.verdict == Verdict::Different);
         covered += u32::from(low <= 1.0 && 1.0 <= high);
-        coverage = cost.coverage.expect("has an interval");
+        coverage = cost.ratio.coverage.expect("has an interval");
     }
     println!("{different} of {EXPERIMENTS} different, {covered} intervals hold 1, coverage {coverage}");
     let n = f64::from(EXPERIMENTS);

@@ -78,7 +78,7 @@ pub(super) fn render(across: &Across) -> String {
                 "    {}{role}: {a} -> {b} {}, {} {}",
                 one.subject(),
                 metric.unit(),
-                one.ratio_text(),
+                one.ratio.text(),
                 one.verdict_text(across.margin)
             );
             wrap(&mut text, &line);

@@ -43,7 +43,7 @@ impl Compared<'_> {
     /// One row for each change.
     pub fn csv(&self) -> String {
         let rows = self.0.changes.iter().map(|one| {
-            let weight = serde_json::to_value(one.weight).unwrap_or_default();
+            let weight = serde_json::to_value(one.ratio.weight).unwrap_or_default();
             vec![
                 one.cell.clone(),
                 one.target.clone(),
@@ -60,17 +60,17 @@ impl Compared<'_> {
                 number(one.rate_b),
                 number(one.a),
                 number(one.b),
-                number(one.ratio),
-                number(one.low),
-                number(one.high),
-                number(one.coverage),
-                number(one.p_value),
-                number(one.p_adjusted),
+                number(one.ratio.value),
+                number(one.ratio.low),
+                number(one.ratio.high),
+                number(one.ratio.coverage),
+                number(one.ratio.p_value),
+                number(one.ratio.p_adjusted),
                 one.blocks_a.to_string(),
                 one.blocks_b.to_string(),
                 weight.as_str().unwrap_or_default().into(),
-                one.verdict.to_string(),
-                number(one.note.as_ref()),
+                one.ratio.verdict.to_string(),
+                number(one.ratio.note.as_ref()),
             ]
         });
         csv::render(&Table { title: String::new(), columns: COLUMNS.to_vec(), rows: rows.collect() })
@@ -87,7 +87,7 @@ impl Compared<'_> {
                     one.place.to_string(),
                     one.subject(),
                     format!("{} -> {} {}", value(one.a), value(one.b), one.metric.unit()),
-                    one.ratio_text(),
+                    one.ratio.text(),
                     one.verdict_text(self.0.margin),
                 ]
             });
@@ -109,9 +109,9 @@ impl Compared<'_> {
     pub fn junit(&self, fail_on_regression: bool) -> String {
         let case = |one: &crate::across::Change| {
             let words = one.verdict_text(self.0.margin);
-            let outcome = Outcome::of(one.verdict, fail_on_regression && one.is_regression(), &words);
+            let outcome = Outcome::of(one.ratio.verdict, fail_on_regression && one.is_regression(), &words);
             let class = if one.unchanged { "unchanged" } else { "changed" };
-            let says = format!("{}: {} {words}", one.subject(), one.ratio_text());
+            let says = format!("{}: {} {words}", one.subject(), one.ratio.text());
             Case { class, name: format!("{}: {}", one.cell, one.metric), outcome, says }
         };
         junit::render(&self.0.experiment, &self.0.changes.iter().map(case).collect::<Vec<_>>())

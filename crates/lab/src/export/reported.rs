@@ -5,12 +5,12 @@ mod gateways;
 mod stacks;
 
 use super::junit::{Case, Outcome};
-use super::{Table, csv, junit, markdown};
+use super::{Table, csv, junit, markdown, number};
 use crate::claims::Finding;
 use crate::experiment::Level;
 use crate::table::QUICK;
 use crate::validity::Validity;
-use crate::verdict::Verdict;
+use crate::verdict::Ratio;
 use serde::Serialize;
 
 /// One result as other programs read it.
@@ -39,9 +39,8 @@ struct Shown {
     place: String,
     target: String,
     baseline: String,
-    ratio: String,
+    ratio: Ratio,
     words: String,
-    verdict: Verdict,
     is_worse: bool,
     /// Whether it is one of two targets, and not of two levels of a factor or of the A/A pair.
     is_with_baseline: bool,
@@ -87,7 +86,7 @@ impl Reported<'_> {
     pub fn markdown(&self) -> String {
         let rows = self.comparisons.iter().map(|one| {
             let what = format!("{} / {}", one.target, one.baseline);
-            vec![one.metric.clone(), one.place.clone(), what, one.ratio.clone(), one.words.clone()]
+            vec![one.metric.clone(), one.place.clone(), what, one.ratio.text(), one.words.clone()]
         });
         let comparisons = Table {
             title: "Comparisons".into(),
@@ -107,8 +106,8 @@ impl Reported<'_> {
         cases.extend(self.with_baseline().map(|one| Case {
             class: "comparison",
             name: one.title(),
-            outcome: Outcome::of(one.verdict, fail_on_regression && one.is_worse, &one.words),
-            says: format!("{} {}", one.ratio, one.words),
+            outcome: Outcome::of(one.ratio.verdict, fail_on_regression && one.is_worse, &one.words),
+            says: format!("{} {}", one.ratio.text(), one.words),
         }));
         junit::render(self.experiment, &cases)
     }
@@ -116,7 +115,7 @@ impl Reported<'_> {
     /// The comparisons with the baseline that are different for the worse, a line for each.
     pub fn regressions(&self) -> Vec<String> {
         let worse = self.with_baseline().filter(|one| one.is_worse);
-        worse.map(|one| format!("{}: {} {}", one.title(), one.ratio, one.words)).collect()
+        worse.map(|one| format!("{}: {} {}", one.title(), one.ratio.text(), one.words)).collect()
     }
 
     fn with_baseline(&self) -> impl Iterator<Item = &Shown> {
@@ -146,6 +145,22 @@ fn case(cell: String, validity: &Validity, blocks: u32, invalid_runs: u32) -> Ca
 fn row(fields: &[(&str, String)]) -> Vec<String> {
     let field = |column: &&str| fields.iter().find(|(known, _)| known == column);
     COLUMNS.iter().map(|column| field(column).map_or_else(String::new, |(_, text)| text.clone())).collect()
+}
+
+/// What a row of a comparison says of its ratio.
+fn judged(ratio: &Ratio, blocks: u32, remark: Option<&String>) -> [(&'static str, String); 10] {
+    [
+        ("value", number(ratio.value)),
+        ("low", number(ratio.low)),
+        ("high", number(ratio.high)),
+        ("coverage", number(ratio.coverage)),
+        ("blocks", blocks.to_string()),
+        ("p_value", number(ratio.p_value)),
+        ("p_adjusted", number(ratio.p_adjusted)),
+        ("weight", name(ratio.weight)),
+        ("verdict", ratio.verdict.to_string()),
+        ("note", number(ratio.note.as_ref().or(remark))),
+    ]
 }
 
 /// The name that a metric or a weight has in JSON.

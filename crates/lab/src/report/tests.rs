@@ -344,7 +344,7 @@ fn only_an_adjusted_p_is_shown_as_one() {
         }
     };
     let (plan, summary) = judged(|_| {}, limit);
-    assert!(summary.comparisons.iter().all(|one| one.p_value.is_some()));
+    assert!(summary.comparisons.iter().all(|one| one.ratio.p_value.is_some()));
     let families = super::view::report(&plan, &summary, &[], &[]).families;
     let all: Vec<&Comparison> = families.iter().flat_map(|family| &family.comparisons).collect();
     // CPU at the equal rate alone is not held down with the rate.

@@ -244,7 +244,7 @@ impl View<'_> {
             let by = factor.map_or_else(String::new, |factor| format!(", by {factor}"));
             let title = format!("{}{whose}, {at}{by}", metric.title());
             let is_floor = |one: &comparison::Comparison| {
-                one.aa && (one.load, one.metric) == (load, metric) && one.reach().is_some()
+                one.aa && (one.load, one.metric) == (load, metric) && one.ratio.reach().is_some()
             };
             let has_floor = self.summary.comparisons.iter().any(is_floor);
             Family { title, is_less_better: metric.better() == Better::Less, has_floor, comparisons }
@@ -265,13 +265,13 @@ impl View<'_> {
             look: self.look(subject.unwrap_or(&one.target)),
             baseline: one.baseline.clone(),
             is_aa: one.aa,
-            ratio: one.ratio,
-            interval: one.low.zip(one.high),
-            coverage: one.coverage,
-            p_adjusted: one.p_adjusted,
+            ratio: one.ratio.value,
+            interval: one.ratio.interval(),
+            coverage: one.ratio.coverage,
+            p_adjusted: one.ratio.p_adjusted,
             blocks: one.blocks,
-            outcome: outcome(one.verdict, one.ratio, one.metric),
-            difference: one.ratio.map_or_else(String::new, |ratio| verdict::difference(ratio, margin)),
+            outcome: outcome(one.ratio.verdict, one.ratio.value, one.metric),
+            difference: one.ratio.value.map_or_else(String::new, |ratio| verdict::difference(ratio, margin)),
             words: one.verdict_text(margin),
         }
     }

@@ -97,7 +97,7 @@ impl View<'_> {
                 .summary
                 .contrasts
                 .iter()
-                .any(|one| one.aa && one.metric == metric && one.low.is_some()),
+                .any(|one| one.aa && one.metric == metric && one.ratio.reach().is_some()),
             comparisons: all.into_iter().map(|one| self.comparison(one)).collect(),
         };
         families.into_iter().map(family).collect()
@@ -112,13 +112,13 @@ impl View<'_> {
             look: self.look(&one.cell.name),
             baseline: one.baseline.clone(),
             is_aa: one.aa,
-            ratio: one.ratio,
-            interval: one.low.zip(one.high),
-            coverage: one.coverage,
-            p_adjusted: one.p_adjusted,
+            ratio: one.ratio.value,
+            interval: one.ratio.interval(),
+            coverage: one.ratio.coverage,
+            p_adjusted: one.ratio.p_adjusted,
             blocks: one.blocks,
-            outcome: view::outcome(one.verdict, one.ratio, one.metric),
-            difference: one.ratio.map_or_else(String::new, |ratio| verdict::difference(ratio, margin)),
+            outcome: view::outcome(one.ratio.verdict, one.ratio.value, one.metric),
+            difference: one.ratio.value.map_or_else(String::new, |ratio| verdict::difference(ratio, margin)),
             words: one.words(margin),
         }
     }

@@ -12,7 +12,7 @@ use crate::metric::Metric;
 use crate::pairing::Paired;
 use crate::stats::{self, Weight, fdr, hodges_lehmann};
 use crate::validity::Validity;
-use crate::verdict::{self, Noise, Verdict};
+use crate::verdict::{self, Ratio};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -81,25 +81,10 @@ pub struct Contrast {
     /// The factor of which two levels are compared; null where two engines are.
     pub factor: Option<String>,
     /// Target over baseline.
-    pub ratio: Option<f64>,
-    /// Lower end of its interval.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-    /// The coverage that so many blocks allow.
-    pub coverage: Option<f64>,
-    /// Exact p-value of the signed-rank test.
-    pub p_value: Option<f64>,
-    /// Adjusted within its metric.
-    pub p_adjusted: Option<f64>,
+    #[serde(flatten)]
+    pub ratio: Ratio,
     /// Blocks in which both were valid.
     pub blocks: u32,
-    /// How sure it is.
-    pub weight: Weight,
-    /// The verdict.
-    pub verdict: Verdict,
-    /// Why it is undecided, where the numbers alone do not say it.
-    pub note: Option<String>,
     /// What is to be known beside the verdict, such as different allocators.
     pub remark: Option<String>,
     /// Whether it compares an engine with itself.
@@ -232,8 +217,12 @@ fn contrasts(plan: &StacksPlan, runs: &Runs<'_>) -> Vec<Contrast> {
             );
         }
     }
-    let is_asked = |one: &&mut Contrast| one.weight != Weight::None && one.note.is_none() && !one.aa;
-    fdr::adjust(all.iter_mut().filter(is_asked), |one| one.metric, |one| (one.p_value, &mut one.p_adjusted));
+    let is_asked = |one: &&mut Contrast| one.ratio.is_asked() && !one.aa;
+    fdr::adjust(
+        all.iter_mut().filter(is_asked),
+        |one| one.metric,
+        |one| (one.ratio.p_value, &mut one.ratio.p_adjusted),
+    );
     let floors = floors(&all);
     all.iter_mut().for_each(|one| one.decide(plan.experiment.margin, &floors));
     all.sort_by_key(|one| (one.metric, one.factor.is_some(), one.aa));
@@ -248,23 +237,14 @@ fn one(
     runs: &Runs<'_>,
 ) -> Contrast {
     let Paired { estimate, blocks, note, remark } = pair(metric, cells, runs);
-    let interval = estimate.and_then(|estimate| estimate.interval);
     Contrast {
         metric,
         cell: cells[0].clone(),
         target,
         baseline,
         factor: factor.cloned(),
-        ratio: estimate.map(|estimate| estimate.value),
-        low: interval.map(|interval| interval.low),
-        high: interval.map(|interval| interval.high),
-        coverage: interval.map(|interval| interval.coverage),
-        p_value: estimate.map(|estimate| estimate.p_value),
-        p_adjusted: None,
+        ratio: Ratio::of(estimate, blocks, note),
         blocks: blocks as u32,
-        weight: Weight::of(blocks),
-        verdict: Verdict::Undecided,
-        note,
         remark,
         aa: cells[0].is_again(),
     }
@@ -304,43 +284,18 @@ type Floors = verdict::Floors<(Metric, Scenario)>;
 
 fn floors(contrasts: &[Contrast]) -> Floors {
     let pairs = contrasts.iter().filter(|one| one.aa);
-    Floors::of(pairs.map(|one| ((one.metric, one.cell.scenario.clone()), one.reach())))
+    Floors::of(pairs.map(|one| ((one.metric, one.cell.scenario.clone()), one.ratio.reach())))
 }
 
 impl Contrast {
     fn decide(&mut self, margin: f64, floors: &Floors) {
-        if self.note.is_some() {
-            return;
-        }
         let floor = if self.aa { Ok(None) } else { floors.get(&(self.metric, self.cell.scenario.clone())) };
-        let interval = [self.low, self.high, self.coverage];
-        let estimate = verdict::stored_estimate(self.ratio, interval, self.p_value, self.blocks);
-        match verdict::decide_above(floor, estimate, self.p_adjusted, margin) {
-            Ok(verdict) => self.verdict = verdict,
-            Err(why) => self.note = Some(why),
-        }
-    }
-
-    /// What it shows of the noise if it compares a thing with itself, as a logarithm; `None` without an interval.
-    pub(super) fn reach(&self) -> Option<f64> {
-        let interval = self.low.zip(self.high)?;
-        Some(Noise::reach(self.ratio?, Some(interval)))
-    }
-
-    /// Whether the target is shown to be worse than what it is compared with.
-    pub fn is_worse(&self) -> bool {
-        self.verdict == Verdict::Different && self.ratio.is_some_and(|ratio| self.metric.is_worse(ratio))
-    }
-
-    /// `0.72 [0.69, 0.76]`.
-    pub fn ratio_text(&self) -> String {
-        verdict::ratio_text(self.ratio, self.low.zip(self.high))
+        self.ratio.decide(self.blocks, margin, floor);
     }
 
     /// The verdict in words.
     pub fn words(&self, margin: f64) -> String {
-        let words = verdict::words(self.verdict, self.ratio, self.note.as_deref(), self.weight, margin);
-        verdict::with_remark(words, self.remark.as_deref())
+        verdict::with_remark(self.ratio.words(margin), self.remark.as_deref())
     }
 }
 

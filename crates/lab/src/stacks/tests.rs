@@ -110,7 +110,11 @@ fn an_experiment_with_scripts_comes_to_a_verdict_and_a_page() {
     let unable: Vec<&String> = plan.unable.keys().collect();
     assert_eq!(unable, ["handshake.1.3.full.rsa-2048.tickets=2.fast"]);
     let fast = summary.contrasts.iter().find(|one| one.target == "fast").expect("is compared");
-    assert_eq!((fast.ratio, fast.verdict.to_string().as_str()), (Some(0.5), "different"), "{fast:?}");
+    assert_eq!(
+        (fast.ratio.value, fast.ratio.verdict.to_string().as_str()),
+        (Some(0.5), "different"),
+        "{fast:?}"
+    );
     assert_eq!(summary.claims[0].verdict.to_string(), "confirmed");
     let directory = bench.0.path().join("results");
     let page = fs::read_to_string(directory.join("report.html")).expect("is written");

@@ -67,7 +67,7 @@ fn counting(summary: &StacksSummary) -> Vec<String> {
 fn noise(summary: &StacksSummary) -> Vec<(Metric, String)> {
     let mut floors: Vec<(Metric, f64)> = Vec::new();
     for one in summary.contrasts.iter().filter(|one| one.aa) {
-        let Some(reach) = one.reach() else { continue };
+        let Some(reach) = one.ratio.reach() else { continue };
         match floors.iter_mut().find(|(metric, _)| *metric == one.metric) {
             Some((_, most)) => *most = most.max(reach),
             None => floors.push((one.metric, reach)),
@@ -160,7 +160,7 @@ fn heading(one: &Contrast) -> String {
 fn contrast(plan: &StacksPlan, one: &Contrast) -> String {
     let over = one.factor.as_ref().map_or_else(String::new, |_| format!(" over {}", one.baseline));
     let (scenario, target) = (&one.cell.scenario, &one.target);
-    format!("  {scenario}: {target}{over}: {} {}", one.ratio_text(), one.words(plan.experiment.margin))
+    format!("  {scenario}: {target}{over}: {} {}", one.ratio.text(), one.words(plan.experiment.margin))
 }
 
 /// A plan, before anything is run.

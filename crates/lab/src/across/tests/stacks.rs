@@ -19,12 +19,12 @@ fn an_upgrade_that_takes_longer_is_a_regression() {
     let (across, _) = pair(&Made { effect: 1.2, ..UPGRADED });
     let server = of_fast(&across);
     assert_eq!(
-        (server.verdict, server.weight, server.unchanged),
+        (server.ratio.verdict, server.ratio.weight, server.unchanged),
         (Verdict::Different, Weight::Verdict, false)
     );
-    assert!(server.ratio.is_some_and(|ratio| (ratio / 1.2 - 1.0).abs() < 0.03), "{server:?}");
+    assert!(server.ratio.value.is_some_and(|ratio| (ratio / 1.2 - 1.0).abs() < 0.03), "{server:?}");
     let control = change(&across, "slow", Metric::ServerUsPerHandshake);
-    assert!(control.unchanged && control.verdict != Verdict::Different, "{control:?}");
+    assert!(control.unchanged && control.ratio.verdict != Verdict::Different, "{control:?}");
     let worse: Vec<_> = across.regressions().map(|one| (one.cell.as_str(), one.metric)).collect();
     let expected = ["ecdsa-p256", "rsa-2048"].map(|key| format!("handshake.1.3.full.{key}.tickets=2.fast"));
     assert_eq!(worse, expected.each_ref().map(|cell| (cell.as_str(), Metric::ServerUsPerHandshake)));
@@ -53,8 +53,8 @@ fn an_upgrade_that_takes_longer_is_a_regression() {
 fn nothing_is_said_of_an_upgrade_when_the_unchanged_engines_moved_as_well() {
     let (across, _) = pair(&Made { effect: 1.2, drift: 1.3, ..UPGRADED });
     let server = of_fast(&across);
-    let note = server.note.as_deref().unwrap_or_default();
-    assert_eq!(server.verdict, Verdict::Undecided);
+    let note = server.ratio.note.as_deref().unwrap_or_default();
+    assert_eq!(server.ratio.verdict, Verdict::Undecided);
     assert!(note.starts_with("the unchanged engines moved as well (slow handshake.1.3.full."), "{note}");
     assert_eq!(across.regressions().count(), 0);
 }

@@ -1,6 +1,6 @@
 //! A result of gateways.
 
-use super::{Cells, Reported, Shown, case, labels, name, words};
+use super::{Cells, Reported, Shown, case, judged, labels, name, row, words};
 use crate::cell::Cell;
 use crate::comparison::Comparison;
 use crate::experiment::Level;
@@ -115,41 +115,30 @@ pub(super) fn rows(results: &Results) -> Vec<Vec<String>> {
 }
 
 fn shown(one: &Comparison, results: &Results) -> Shown {
-    let row = vec![
-        if one.aa { "aa" } else { "comparison" }.into(),
-        number(one.factor.as_ref()),
-        one.case.to_string(),
-        one.target.clone(),
-        number(results.summary.machine.versions.get(&one.folder)),
-        one.mode.to_string(),
-        one.connections.to_string(),
-        one.bytes.to_string(),
-        one.load.to_string(),
-        further(&one.factors),
-        name(one.metric),
-        String::new(),
-        one.baseline.clone(),
-        number(one.ratio),
-        number(one.low),
-        number(one.high),
-        number(one.coverage),
-        one.blocks.to_string(),
-        number(one.p_value),
-        number(one.p_adjusted),
-        name(one.weight),
-        one.verdict.to_string(),
-        number(one.note.as_ref().or(one.remark.as_ref())),
+    let mut fields = vec![
+        ("kind", if one.aa { "aa" } else { "comparison" }.to_owned()),
+        ("name", number(one.factor.as_ref())),
+        ("case", one.case.to_string()),
+        ("target", one.target.clone()),
+        ("version", number(results.summary.machine.versions.get(&one.folder))),
+        ("mode", one.mode.to_string()),
+        ("connections", one.connections.to_string()),
+        ("bytes", one.bytes.to_string()),
+        ("load", one.load.to_string()),
+        ("factors", further(&one.factors)),
+        ("metric", name(one.metric)),
+        ("against", one.baseline.clone()),
     ];
+    fields.extend(judged(&one.ratio, one.blocks, one.remark.as_ref()));
     Shown {
-        row,
+        row: row(&fields),
         metric: format!("{}, {}", one.metric, one.load),
         place: format!("{}, {}", one.mode, one.group()),
         target: one.target.clone(),
         baseline: one.baseline.clone(),
-        ratio: one.ratio_text(),
+        ratio: one.ratio.clone(),
         words: one.verdict_text(results.plan.experiment.margin),
-        verdict: one.verdict,
-        is_worse: one.is_worse(),
+        is_worse: one.ratio.is_worse(one.metric),
         is_with_baseline: !one.aa && one.factor.is_none(),
     }
 }

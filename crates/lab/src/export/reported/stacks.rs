@@ -1,6 +1,6 @@
 //! A result of TLS stacks.
 
-use super::{Cells, Reported, Shown, case, labels, name, row, words};
+use super::{Cells, Reported, Shown, case, judged, labels, name, row, words};
 use crate::export::{Table, number};
 use crate::metric::Metric;
 use crate::stacks::{CellFindings, Contrast, Located, StackCell, StacksResults};
@@ -114,27 +114,17 @@ fn shown(one: &Contrast, results: &StacksResults) -> Shown {
         ("target", one.target.clone()),
         ("metric", name(one.metric)),
         ("against", one.baseline.clone()),
-        ("value", number(one.ratio)),
-        ("low", number(one.low)),
-        ("high", number(one.high)),
-        ("coverage", number(one.coverage)),
-        ("blocks", one.blocks.to_string()),
-        ("p_value", number(one.p_value)),
-        ("p_adjusted", number(one.p_adjusted)),
-        ("weight", name(one.weight)),
-        ("verdict", one.verdict.to_string()),
-        ("note", number(one.note.as_ref().or(one.remark.as_ref()))),
     ]);
+    fields.extend(judged(&one.ratio, one.blocks, one.remark.as_ref()));
     Shown {
         row: row(&fields),
         metric: one.metric.to_string(),
         place: one.cell.scenario.to_string(),
         target: one.target.clone(),
         baseline: one.baseline.clone(),
-        ratio: one.ratio_text(),
+        ratio: one.ratio.clone(),
         words: one.words(results.plan.experiment.margin),
-        verdict: one.verdict,
-        is_worse: one.is_worse(),
+        is_worse: one.ratio.is_worse(one.metric),
         is_with_baseline: !one.aa && one.factor.is_none(),
     }
 }
