@@ -106,6 +106,22 @@ impl Finding {
             _ => self.verdict.to_string(),
         }
     }
+
+    /// What its value had to be: `CPU per request: ratio < 1`; empty where it cannot be tested.
+    pub fn asked_text(&self) -> String {
+        let Some((metric, expect)) = self.metric.zip(self.expect) else { return String::new() };
+        match self.is_ratio {
+            true => format!("{}: ratio {expect}", metric.title()),
+            false => format!("{}: {expect} {}", metric.title(), metric.unit()).trim_end().to_owned(),
+        }
+    }
+
+    /// The source's figures and the original's.
+    pub fn figures_text(&self) -> String {
+        let figures = [("", &self.figures), ("the original: ", &self.original)];
+        let figures = figures.iter().filter_map(|(whose, text)| Some(format!("{whose}{}", text.as_ref()?)));
+        figures.collect::<Vec<_>>().join("; ")
+    }
 }
 
 impl Evidence {
@@ -313,15 +329,14 @@ fn together(evidence: &[Evidence]) -> (ClaimVerdict, String) {
     let (confirmed, contradicted) = (number(ClaimVerdict::Confirmed), number(ClaimVerdict::Contradicted));
     let all = evidence.len();
     let first_note = || evidence.iter().find_map(|one| one.note.clone());
+    let rest = || first_note().unwrap_or_else(|| "the interval holds values of both kinds".into());
     match (confirmed, contradicted) {
         _ if all == 0 => (ClaimVerdict::Undecided, "no cell of it was run".into()),
+        (_, 1) if all == 1 => (ClaimVerdict::Contradicted, "in its only cell".into()),
+        (1, _) if all == 1 => (ClaimVerdict::Confirmed, "in its only cell".into()),
+        _ if all == 1 => (ClaimVerdict::Undecided, rest()),
         (_, 1..) => (ClaimVerdict::Contradicted, format!("contradicted in {contradicted} of {all} cells")),
-        (confirmed, 0) if confirmed == all => {
-            (ClaimVerdict::Confirmed, format!("confirmed in all {all} cells"))
-        }
-        (confirmed, _) => {
-            let rest = first_note().unwrap_or_else(|| "the interval holds values of both kinds".into());
-            (ClaimVerdict::Undecided, format!("confirmed in {confirmed} of {all} cells; {rest}"))
-        }
+        _ if confirmed == all => (ClaimVerdict::Confirmed, format!("confirmed in all {all} cells")),
+        _ => (ClaimVerdict::Undecided, format!("confirmed in {confirmed} of {all} cells; {}", rest())),
     }
 }

@@ -1,5 +1,6 @@
 //! The findings on a terminal, within 100 columns.
 
+use crate::claims::Finding;
 use crate::comparison::Comparison;
 use crate::experiment::Load;
 use crate::plan::{Group, Plan};
@@ -14,6 +15,9 @@ pub const WIDTH: usize = 100;
 
 /// With more pairs than this the label would be a paragraph.
 const MOST_RATIOS: usize = 6;
+
+/// Of a claim about more cells the report has the figures.
+const MOST_CELLS: usize = 3;
 
 /// The first line of whatever comes from a quick run.
 pub(crate) const QUICK: &str =
@@ -240,7 +244,7 @@ fn verdicts(text: &mut String, plan: &Plan, summary: &Summary) {
         let row = vary.row(&comparison.group(), comparison.factor.as_deref());
         wrap(text, &format!("  {row}: {}", comparison.line(plan.experiment.margin)));
     }
-    claims(text, summary);
+    claims(text, &summary.claims);
     let invalid: u32 = summary.cells.iter().map(|cell| cell.invalid_runs).sum();
     if invalid > 0 {
         let _ = writeln!(text, "\n{invalid} invalid runs, kept and not averaged:");
@@ -257,14 +261,24 @@ fn verdicts(text: &mut String, plan: &Plan, summary: &Summary) {
     }
 }
 
-fn claims(text: &mut String, summary: &Summary) {
-    if summary.claims.is_empty() {
+/// What became of each claim, with the figure here beside the source's and the original's.
+pub(crate) fn claims(text: &mut String, findings: &[Finding]) {
+    if findings.is_empty() {
         return;
     }
     text.push_str("\nClaims:\n");
-    for claim in &summary.claims {
-        wrap(text, &format!("  {} ({}): {}", claim.id, claim.source, claim.says));
-        wrap(text, &format!("      {}: {}", claim.verdict_text(), claim.why));
+    for claim in findings {
+        flow(text, &format!("{} ({}): {}", claim.id, claim.source, claim.says), 2, 6);
+        flow(text, &format!("{}: {}", claim.verdict_text(), claim.why), 6, 10);
+        if claim.cells.len() <= MOST_CELLS {
+            for one in &claim.cells {
+                flow(text, &format!("here {}: {}", one.value_text(), one.cell), 6, 10);
+            }
+        }
+        let told = [("asked", claim.asked_text()), ("told", claim.figures_text())];
+        for (what, words) in told.iter().filter(|(_, words)| !words.is_empty()) {
+            flow(text, &format!("{what}: {words}"), 6, 10);
+        }
     }
 }
 

@@ -288,18 +288,12 @@ pub(crate) fn outcome(verdict: Verdict, ratio: Option<f64>, metric: Metric) -> O
 }
 
 pub(crate) fn claim(finding: &Finding) -> Claim {
-    let asked = finding.metric.zip(finding.expect).map(|(metric, expect)| match finding.is_ratio {
-        true => format!("{}: ratio {expect}", metric.title()),
-        false => format!("{}: {expect} {}", metric.title(), metric.unit()).trim_end().to_owned(),
-    });
-    let figures = [("", &finding.figures), ("the original: ", &finding.original)];
-    let figures = figures.iter().filter_map(|(whose, text)| Some(format!("{whose}{}", text.as_ref()?)));
     Claim {
         id: finding.id.clone(),
         source: finding.source.clone(),
         says: finding.says.clone(),
-        asked: asked.unwrap_or_default(),
-        figures: figures.collect::<Vec<_>>().join("; "),
+        asked: finding.asked_text(),
+        figures: finding.figures_text(),
         verdict: finding.verdict_text(),
         standing: match finding.verdict {
             ClaimVerdict::Confirmed => Standing::Confirmed,

@@ -73,10 +73,7 @@ impl Engine {
 
     fn command(&self, variant: &Variant, target: &Path) -> Command {
         let mut words = self.words(&self.description.build, target);
-        let is_chosen = |level: &str| level != "default";
-        // The first is what is built without a word.
-        let is_first = self.description.allocators.first() == Some(&variant.allocator);
-        if is_chosen(variant.allocator.as_str()) && !is_first {
+        if variant.allocator != Variant::plain().allocator {
             words.extend(["--features".to_owned(), variant.allocator.to_string()]);
         }
         let mut build = Command::new(&words[0]);

@@ -1,6 +1,5 @@
 //! A cell: a scenario and the engine that does it.
 
-use super::engine::Variant;
 use super::key::{self, KEYS, Task};
 use super::run;
 use crate::experiment::{AGAIN, Level, Selector};
@@ -70,13 +69,6 @@ impl Scenario {
     /// Each key with its level, in the keys' order.
     pub fn levels(&self) -> impl Iterator<Item = (&'static str, &Level)> {
         KEYS.iter().filter_map(|key| Some((key.name, self.get(key.name)?)))
-    }
-
-    /// How the engine is to be built for it.
-    pub(super) fn variant(&self) -> Variant {
-        let plain = Variant::plain();
-        let of = |key, default| self.get(key).cloned().unwrap_or(default);
-        Variant { compiler: of("compiler", plain.compiler), allocator: of("allocator", plain.allocator) }
     }
 
     /// What a runner reads, but for the files that the lab makes.

@@ -44,9 +44,11 @@ fn wrong_facts(scenario: &Scenario, engine: &Description, facts: &Facts) -> Opti
     if facts.build != "release" {
         return Some(format!("facts: a {} build", facts.build));
     }
-    let asked = scenario.word("allocator");
-    if !matches!(asked, "" | "default") && facts.allocator != asked {
-        return Some(format!("facts: allocator `{}`: asked for was {asked}", facts.allocator));
+    for (what, told) in [("allocator", &facts.allocator), ("compiler", &facts.compiler)] {
+        let asked = scenario.word(what);
+        if !matches!(asked, "" | "default") && !told.split([' ', ',']).any(|word| word == asked) {
+            return Some(format!("facts: {what} `{told}`: asked for was {asked}"));
+        }
     }
     let still_there = |feature: &&&str| facts.features.iter().any(|found| found == **feature);
     let masked = key::masked_features(scenario.word("mask"));

@@ -71,6 +71,12 @@ pub(crate) struct Abilities {
     /// The resumptions whose shared state can be timed.
     #[serde(default)]
     pub(crate) locks: Vec<Level>,
+    /// Those of them whose lock many threads may hold at once, as readers.
+    #[serde(default)]
+    pub(crate) shared_locks: Vec<Level>,
+    /// How many tickets it can send after a resumed TLS 1.3 handshake; left out: as after a full one.
+    #[serde(default)]
+    pub(crate) resumed_tickets: Vec<Level>,
     #[serde(default)]
     pub(crate) masks: Vec<Level>,
 }
@@ -97,6 +103,20 @@ impl Engine {
         let description = Description::read(&file, &text)?;
         let absolute = std::path::absolute(&directory).unwrap_or(directory);
         Ok(Self { name: name.to_owned(), directory: absolute, description })
+    }
+
+    /// How it is built for a scenario. What its description has first is how it is built without a word.
+    pub(crate) fn variant(&self, scenario: &Scenario) -> Variant {
+        let plain = Variant::plain();
+        let chosen = |key: &str, levels: &[Level], default: Level| {
+            let level = scenario.get(key).filter(|level| levels.first() != Some(*level));
+            level.cloned().unwrap_or(default)
+        };
+        let about = &self.description;
+        Variant {
+            compiler: chosen("compiler", &about.compilers, plain.compiler),
+            allocator: chosen("allocator", &about.allocators, plain.allocator),
+        }
     }
 
     /// Where a variant of it is built: below `$WEIR_ENGINES`, else the user's cache, so that checkouts share it.
@@ -129,8 +149,16 @@ impl Description {
             }
         }
         let able = KEYS.iter().filter_map(|key| Some((key, key.name, key.ability?(&read))));
-        let locks = key::find("resumption").map(|key| (key, "locks", read.abilities.locks.as_slice()));
-        for (key, name, levels) in able.chain(locks) {
+        let Abilities { locks, shared_locks, resumed_tickets, .. } = &read.abilities;
+        let together = [
+            ("locks", "resumption", locks),
+            ("shared_locks", "resumption", shared_locks),
+            ("resumed_tickets", "tickets", resumed_tickets),
+        ];
+        let together = together
+            .iter()
+            .filter_map(|(name, key, levels)| Some((key::find(key)?, *name, levels.as_slice())));
+        for (key, name, levels) in able.chain(together) {
             for level in levels {
                 key.check(level).map_err(|why| ConfigError::new(file.display(), format!("{name}: {why}")))?;
             }
@@ -144,12 +172,24 @@ impl Description {
             let key = key::find(name)?;
             (!key.is_able(level, self)).then(|| format!("{name}={level} is not among its abilities"))
         };
-        let locks = || {
-            let resumption = scenario.get("resumption").filter(|_| scenario.get("locks").is_some())?;
-            let is_able = self.abilities.locks.contains(resumption);
-            (!is_able).then(|| format!("locks with resumption={resumption} is not among its abilities"))
+        let together = || {
+            let Abilities { locks, resumed_tickets, .. } = &self.abilities;
+            let resumption = scenario.get("resumption")?;
+            let tickets = scenario.get("tickets")?;
+            if scenario.get("locks").is_some() && !locks.contains(resumption) {
+                return Some(format!("locks with resumption={resumption} is not among its abilities"));
+            }
+            let is_counted = resumption.as_str() == "psk" && !resumed_tickets.is_empty();
+            (is_counted && !resumed_tickets.contains(tickets))
+                .then(|| format!("tickets={tickets} after a resumption is not among its abilities"))
         };
-        scenario.levels().find_map(unable).or_else(locks)
+        scenario.levels().find_map(unable).or_else(together)
+    }
+
+    /// Whether many threads may hold the lock at once that is timed: then no bound follows from the time inside.
+    pub(crate) fn is_shared(&self, scenario: &Scenario) -> bool {
+        let is_timed = scenario.get("locks").is_some();
+        is_timed && scenario.get("resumption").is_some_and(|how| self.abilities.shared_locks.contains(how))
     }
 }
 

@@ -85,7 +85,7 @@ impl ProcessRunner<'_> {
             .map(|(name, value)| format!("{name}={value}"))
             .into_iter()
             .collect();
-        let target = engine.target(&cell.scenario.variant());
+        let target = engine.target(&engine.variant(&cell.scenario));
         let command = tool.into_iter().chain(engine.words(&engine.description.run, &target)).collect();
         let mut record = StackRun {
             schema: StackRun::SCHEMA,

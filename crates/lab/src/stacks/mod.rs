@@ -130,7 +130,7 @@ pub fn run(options: &RunOptions) -> Result<StacksOutcome, LabError> {
     let interrupt = Interrupt::on_signals()?;
     let mut guard = Guard::start(&this_program()?)?;
     let selected = StacksPlan::new(experiment.clone(), &engines, absent.clone(), &options.only)?;
-    for (name, variant) in needed(&selected) {
+    for (name, variant) in needed(&selected, &engines) {
         let Some(engine) = engines.get(&name) else { continue };
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
         if let Err(error) = engine.build(&variant, jobs, &interrupt, &mut guard) {
@@ -205,8 +205,10 @@ fn engines(experiment: &StacksExperiment, options: &RunOptions) -> Result<Engine
 }
 
 /// What has to be built for a plan.
-fn needed(plan: &StacksPlan) -> BTreeSet<(String, Variant)> {
-    plan.cells.iter().map(|cell| (cell.engine.clone(), cell.scenario.variant())).collect()
+fn needed(plan: &StacksPlan, engines: &BTreeMap<String, Engine>) -> BTreeSet<(String, Variant)> {
+    let variant =
+        |cell: &StackCell| Some((cell.engine.clone(), engines.get(&cell.engine)?.variant(&cell.scenario)));
+    plan.cells.iter().filter_map(variant).collect()
 }
 
 fn machine(allowed: &[usize], engines: &BTreeMap<String, Engine>) -> Result<Machine, LabError> {

@@ -1,6 +1,6 @@
 //! From an experiment with stacks to the order of its runs.
 
-use super::cell::StackCell;
+use super::cell::{Scenario, StackCell};
 use super::document::StacksExperiment;
 use super::engine::Engine;
 use super::key;
@@ -8,7 +8,7 @@ use super::run::PlannedStackRun;
 use crate::error::{ConfigError, LabError};
 use crate::experiment::{AGAIN, Level, Order};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use weir_load::rng::Rng;
 
@@ -31,6 +31,9 @@ pub(crate) struct StacksPlan {
     pub(crate) absent: BTreeMap<String, String>,
     /// Cells that their engine cannot do, and what it lacks.
     pub(crate) unable: BTreeMap<String, String>,
+    /// Cells whose timed lock many threads may hold at once.
+    #[serde(default)]
+    pub(crate) shared_locks: BTreeSet<String>,
     /// The baseline: the first of the experiment's that is present.
     pub(crate) baseline: Option<String>,
     /// The blocks.
@@ -38,7 +41,7 @@ pub(crate) struct StacksPlan {
 }
 
 /// What a run costs beyond its window: the runner's start, its warm-up, reading what it says.
-const OVERHEAD_MS: u64 = 300;
+const OVERHEAD_MS: u64 = 120;
 
 impl StacksPlan {
     /// The layout's version.
@@ -52,11 +55,14 @@ impl StacksPlan {
         only: &[(String, String)],
     ) -> Result<Self, LabError> {
         let mut cells = Vec::new();
-        let mut unable = BTreeMap::new();
+        let (mut unable, mut shared_locks) = (BTreeMap::new(), BTreeSet::new());
         let all = all_cells(&experiment);
         check_only(&all, only)?;
         for cell in all.into_iter().filter(|cell| is_selected(cell, only)) {
             let Some(engine) = engines.get(&cell.engine) else { continue };
+            if engine.description.is_shared(&cell.scenario) {
+                shared_locks.insert(cell.to_string());
+            }
             match engine.description.lacks(&cell.scenario) {
                 Some(why) => drop(unable.insert(cell.to_string(), why)),
                 None => cells.push(cell),
@@ -77,6 +83,7 @@ impl StacksPlan {
             cells,
             absent,
             unable,
+            shared_locks,
             baseline,
             blocks,
         })
@@ -105,23 +112,23 @@ fn all_cells(experiment: &StacksExperiment) -> Vec<StackCell> {
     cells
 }
 
-/// The order of each block: scenarios in random order, and the engines within one, so that what is compared lies close
-/// together in time.
+/// The order of each block: scenarios in random order, the engines within one, and the levels that are compared of one
+/// engine, so that what is compared lies close together in time.
 fn blocks(experiment: &StacksExperiment, cells: &[StackCell]) -> Vec<Vec<PlannedStackRun>> {
     let mut rng = Rng::new(experiment.seed);
-    let mut groups: Vec<Vec<&StackCell>> = cells
-        .chunk_by(|left, right| left.scenario == right.scenario)
-        .map(|group| group.iter().collect())
-        .collect();
+    let mut families = families(experiment, cells);
     let mut blocks: Vec<Vec<&StackCell>> = Vec::new();
     for block in 1..=experiment.blocks {
         let before = blocks.last().filter(|_| experiment.order == Order::Abba && block % 2 == 0);
         let order = match before {
             Some(before) => before.iter().rev().copied().collect(),
             None => {
-                rng.shuffle(&mut groups);
-                groups.iter_mut().for_each(|group| rng.shuffle(group));
-                groups.concat()
+                rng.shuffle(&mut families);
+                for engines in &mut families {
+                    rng.shuffle(engines);
+                    engines.iter_mut().for_each(|levels| rng.shuffle(levels));
+                }
+                families.concat().concat()
             }
         };
         blocks.push(order);
@@ -135,6 +142,17 @@ fn blocks(experiment: &StacksExperiment, cells: &[StackCell]) -> Vec<Vec<Planned
         (1..).zip(cells).map(run).collect()
     };
     (1..).zip(blocks).map(planned).collect()
+}
+
+/// The cells by scenario, but for the factors of which levels are compared; and in each by engine.
+fn families<'a>(experiment: &StacksExperiment, cells: &'a [StackCell]) -> Vec<Vec<Vec<&'a StackCell>>> {
+    let mut families: BTreeMap<Scenario, BTreeMap<&str, Vec<&StackCell>>> = BTreeMap::new();
+    for cell in cells {
+        let compared = experiment.compare.iter().map(|compare| &compare.factor);
+        let common = compared.fold(cell.scenario.clone(), |scenario, factor| scenario.without(factor));
+        families.entry(common).or_default().entry(&cell.name).or_default().push(cell);
+    }
+    families.into_values().map(|engines| engines.into_values().collect()).collect()
 }
 
 /// Whether a cell has such levels; those of one key are alternatives.

@@ -6,7 +6,7 @@ use super::output::Facts;
 use super::plan::StacksPlan;
 use super::run::StackRun;
 use super::summary::{CellFindings, Contrast, Located, StacksSummary};
-use super::text::labels;
+use super::text::{in_locks, labels};
 use crate::machine::Machine;
 use crate::metric::{Better, Metric};
 use crate::report::chart::axis::{Axis, count, plain};
@@ -135,8 +135,8 @@ impl View<'_> {
             self.bars(Task::Handshake, Metric::ServerInstructions, "Server: instructions of a handshake (AVX2 path)", counted),
             self.bars(Task::Handshake, Metric::ClientInstructions, "Client: instructions of a handshake (AVX2 path)", counted),
             self.bars(Task::Handshake, Metric::LockNsPerHandshake, "Time inside locks",
-                "Nanoseconds for which a handshake holds the lock of ticket keys or session store. 1 s over it is the most that \
-                 any number of cores can make."),
+                "Nanoseconds for which a handshake holds the lock of ticket keys or session store. Where one thread at a time can, \
+                 1 s over it is the most that any number of cores make; a lock that readers share sets no bound."),
             self.lines("threads", Metric::HandshakesPerSecond, "Handshakes per second of each thread, by threads",
                 "Both ends in each thread. A level line scales; one that falls before the cores are used up waits for a lock."),
             self.lines("record", Metric::SendMbPerSecond, "Sending, by record size", "Plaintext bytes of a record against megabytes per second of the sender's time."),
@@ -177,6 +177,9 @@ impl View<'_> {
                 found.why_uncounted.clone().unwrap_or_else(|| "not counted".into())
             }
             None => found.why_invalid.clone().unwrap_or_else(|| "no valid run".into()),
+            Some(Located { value, .. }) if metric == Metric::LockNsPerHandshake => {
+                in_locks(self.plan, found, value)
+            }
             Some(Located { value, low: Some(low), high: Some(high) }) => {
                 format!("{} [{}, {}]", figure(value), figure(low), figure(high))
             }

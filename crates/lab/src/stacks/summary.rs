@@ -271,6 +271,10 @@ fn by_block(metric: Metric, runs: &[&StackRun]) -> BTreeMap<u32, f64> {
 
 /// What two cells differ in that nobody asked about: whose memory they use.
 fn unlike(cells: [&StackCell; 2], runs: &Runs<'_>) -> Option<String> {
+    let [first, second] = cells.map(|cell| cell.scenario.word("allocator"));
+    if first != second {
+        return None;
+    }
     let allocator = |cell: &StackCell| {
         let facts = runs.get(cell)?.iter().find_map(|run| run.seen.facts.as_ref())?;
         Some(facts.allocator.clone())

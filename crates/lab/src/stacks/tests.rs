@@ -1,5 +1,6 @@
 //! The room as a whole: an experiment's file, its plan, runs of a runner that is a script, findings and page.
 
+use super::run::PlannedStackRun;
 use super::*;
 use crate::testing::no_guard;
 use std::os::unix::fs::PermissionsExt;
@@ -77,11 +78,16 @@ impl Bench {
         RunOptions { file: self.0.path().join("bench.toml"), ..RunOptions::default() }
     }
 
-    /// Runs what is planned, without any build.
-    fn run(&self) -> (StacksPlan, StacksSummary) {
+    fn plan(&self) -> (StacksPlan, BTreeMap<String, Engine>) {
         let (experiment, _) = StacksExperiment::load(&self.options()).expect("is read");
         let (engines, absent) = engines(&experiment, &self.options()).expect("are read");
         let plan = StacksPlan::new(experiment, &engines, absent, &[]).expect("plans");
+        (plan, engines)
+    }
+
+    /// Runs what is planned, without any build.
+    fn run(&self) -> (StacksPlan, StacksSummary) {
+        let (plan, engines) = self.plan();
         let directory = self.0.path().join("results");
         let store = Store::create(&directory).expect("is made");
         store.write_json("plan.json", &plan).expect("is written");
@@ -172,6 +178,26 @@ fn wrong_files_are_refused_with_place_and_what_is_allowed() {
     }
 }
 
+/// Two levels of a factor lay as far apart in a block as any two scenarios: a machine that drifts hid small differences.
+#[test]
+fn levels_that_are_compared_lie_side_by_side() {
+    let compare = "[[compare]]\nfactor = 'certificate'\nbaseline = 'ecdsa-p256'\n";
+    let bench = Bench::new(&format!("{EXPERIMENT}{compare}"));
+    bench.engine("fast", "full", "500");
+    bench.engine("slow", "full", "1000");
+    for block in bench.plan().0.blocks {
+        let place = |name: &str, certificate: &str| {
+            let is_it = |run: &&PlannedStackRun| {
+                run.cell.name == name && run.cell.scenario.word("certificate") == certificate
+            };
+            block.iter().position(|run| is_it(&run)).expect("is planned")
+        };
+        for name in ["slow", "slow-again"] {
+            assert_eq!(place(name, "ecdsa-p256").abs_diff(place(name, "rsa-2048")), 1, "{name}");
+        }
+    }
+}
+
 #[test]
 fn two_plans_of_one_seed_have_one_order() {
     let bench = Bench::new(EXPERIMENT);
@@ -179,10 +205,7 @@ fn two_plans_of_one_seed_have_one_order() {
     bench.engine("slow", "full", "1");
     let order = |seed: &str| {
         bench.write("bench.toml", &EXPERIMENT.replace("seed = 1", seed));
-        let (experiment, _) = StacksExperiment::load(&bench.options()).expect("is read");
-        let (engines, absent) = engines(&experiment, &bench.options()).expect("are read");
-        let plan = StacksPlan::new(experiment, &engines, absent, &[]).expect("plans");
-        plan.blocks.concat().into_iter().map(|run| run.id).collect::<Vec<_>>()
+        bench.plan().0.blocks.concat().into_iter().map(|run| run.id).collect::<Vec<_>>()
     };
     assert_eq!(order("seed = 1"), order("seed = 1"));
     assert_ne!(order("seed = 1"), order("seed = 2"));

@@ -6,7 +6,7 @@ use super::summary::{CellFindings, Contrast, Located, StacksSummary};
 use crate::metric::Metric;
 use crate::progress::duration;
 use crate::stats::{BLOCKS_FOR_INTERVAL, BLOCKS_FOR_VERDICT, Weight};
-use crate::table::{QUICK, flow, wrap};
+use crate::table::{QUICK, claims, wrap};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::Duration;
@@ -95,7 +95,7 @@ pub(super) fn render(plan: &StacksPlan, summary: &StacksSummary) -> String {
             let _ = writeln!(text, "\n{own}");
             scenario = own;
         }
-        let _ = writeln!(text, "  {:<28} {}", found.cell.name, values(found));
+        let _ = writeln!(text, "  {:<28} {}", found.cell.name, values(plan, found));
     }
     let mut family = String::new();
     for one in &summary.contrasts {
@@ -106,27 +106,32 @@ pub(super) fn render(plan: &StacksPlan, summary: &StacksSummary) -> String {
         }
         wrap(&mut text, &contrast(plan, one));
     }
-    if !summary.claims.is_empty() {
-        text.push_str("\nClaims:\n");
-    }
-    for finding in &summary.claims {
-        flow(&mut text, &format!("{} ({}): {}", finding.id, finding.source, finding.says), 2, 6);
-        flow(&mut text, &format!("{}: {}", finding.verdict_text(), finding.why), 6, 10);
-    }
+    claims(&mut text, &summary.claims);
     text
 }
 
-fn values(found: &CellFindings) -> String {
+fn values(plan: &StacksPlan, found: &CellFindings) -> String {
     // That nobody waited is the rule.
     let is_news = |(metric, located): &(&Metric, &Located)| {
         **metric != Metric::WaitsPerHandshake || located.value > 0.0
     };
-    let all: Vec<String> =
-        found.values.iter().filter(is_news).map(|(metric, located)| value(*metric, located.value)).collect();
+    let word = |(metric, located): (&Metric, &Located)| match metric {
+        Metric::LockNsPerHandshake => in_locks(plan, found, located.value),
+        _ => value(*metric, located.value),
+    };
+    let all: Vec<String> = found.values.iter().filter(is_news).map(word).collect();
     match (&found.why_invalid, all.as_slice()) {
         (Some(why), []) => why.clone(),
         (None, []) => "no run".into(),
         (_, all) => all.join("  "),
+    }
+}
+
+/// The time inside a lock and the bound that it sets: no number of cores makes more of what is done one at a time.
+pub(super) fn in_locks(plan: &StacksPlan, found: &CellFindings, ns: f64) -> String {
+    match plan.shared_locks.contains(&found.cell.to_string()) {
+        true => format!("in locks {ns:.0} ns (shared by readers: no bound)"),
+        false => format!("in locks {ns:.0} ns (at most {:.0} k/s)", 1e6 / ns),
     }
 }
 
@@ -140,8 +145,6 @@ fn value(metric: Metric, value: f64) -> String {
         Metric::ReceiveMbPerSecond => plain("receive"),
         Metric::HandshakesPerSecond => plain("both ends"),
         Metric::WaitsPerHandshake => format!("waits {value:.4}"),
-        // No number of cores makes more of what one at a time can do.
-        Metric::LockNsPerHandshake => format!("{} (at most {:.0}/s)", plain("in locks"), 1e9 / value),
         Metric::ServerInstructions => format!("server {:.1} k instructions", value / 1e3),
         Metric::ClientInstructions => format!("client {:.1} k instructions", value / 1e3),
         _ => plain(""),

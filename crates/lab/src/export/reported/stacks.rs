@@ -77,7 +77,8 @@ fn tables(cells: &[CellFindings]) -> Vec<Table> {
     let table = |name: &str| {
         let cells: Vec<_> = cells.iter().filter(|found| task(found) == name).collect();
         let is_known = |metric: &Metric| cells.iter().any(|found| found.values.contains_key(metric));
-        let metrics: Vec<Metric> = Metric::OF_STACKS.into_iter().filter(is_known).collect();
+        let all = Metric::OF_STACKS.into_iter().chain(Metric::COUNTED);
+        let metrics: Vec<Metric> = all.filter(is_known).collect();
         let titles = metrics.iter().map(|metric| metric.title());
         let columns = ["cell"].into_iter().chain(titles).chain(["valid runs", "validity"]).collect();
         let row = |found: &&CellFindings| {
