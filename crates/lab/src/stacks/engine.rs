@@ -224,3 +224,41 @@ pub(crate) fn names(engines: &Path) -> Result<Vec<String>, LabError> {
     names.sort();
     Ok(names)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "stack = 's'\nversion = '1'\ncrypto = 's'\nlanguage = 'c'\nbuild = ['true']\nrun = ['true']\n\
+        [abilities]\ndo = ['handshake']\nversions = ['1.2', '1.3']\nresumptions = ['none', 'id', 'ticket', 'psk']\n\
+        tickets = [0, 1, 2]\nlocks = ['id', 'psk']\nshared_locks = ['psk']\nresumed_tickets = [1]\n";
+
+    fn scenario(levels: &[(&str, &str)]) -> Scenario {
+        Scenario::new(levels.iter().map(|(key, level)| ((*key).to_owned(), Level::new(level))).collect())
+    }
+
+    #[test]
+    fn what_two_keys_say_together_is_an_ability_too() {
+        let engine = Description::read(Path::new("engine.toml"), TEXT).expect("is read");
+        for (resumption, tickets, locks, lacks) in [
+            ("none", "2", false, None),
+            ("psk", "1", false, None),
+            ("psk", "2", false, Some("tickets=2 after a resumption is not among its abilities")),
+            ("psk", "1", true, None),
+            ("id", "0", true, None),
+            ("ticket", "1", true, Some("locks with resumption=ticket is not among its abilities")),
+        ] {
+            let mut levels = vec![("do", "handshake"), ("resumption", resumption), ("tickets", tickets)];
+            levels.extend(locks.then_some(("locks", "time")));
+            let asked = scenario(&levels);
+            assert_eq!(engine.lacks(&asked).as_deref(), lacks, "{asked}");
+            assert_eq!(engine.is_shared(&asked), locks && resumption == "psk", "{asked}");
+        }
+        let wrong = TEXT.replace("shared_locks = ['psk']", "shared_locks = ['all']");
+        let error = Description::read(Path::new("engine.toml"), &wrong).expect_err("is refused").to_string();
+        assert!(
+            error.contains("engine.toml: shared_locks: `all`: allowed is none, id, ticket, psk"),
+            "{error}"
+        );
+    }
+}

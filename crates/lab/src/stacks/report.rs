@@ -138,7 +138,7 @@ impl View<'_> {
                 "Nanoseconds for which a handshake holds the lock of ticket keys or session store. Where one thread at a time can, \
                  1 s over it is the most that any number of cores make; a lock that readers share sets no bound."),
             self.lines("threads", Metric::HandshakesPerSecond, "Handshakes per second of each thread, by threads",
-                "Both ends in each thread. A level line scales; one that falls before the cores are used up waits for a lock."),
+                "Both ends in each thread. A level line scales; one that falls before the cores are used up shares something: a lock, a counter, the processor's own units."),
             self.lines("record", Metric::SendMbPerSecond, "Sending, by record size", "Plaintext bytes of a record against megabytes per second of the sender's time."),
             self.lines("record", Metric::ReceiveMbPerSecond, "Receiving, by record size", "The same of the receiver's time."),
             self.bars(Task::Transfer, Metric::SendMbPerSecond, "Sending", "Megabytes per second of the sender's time."),

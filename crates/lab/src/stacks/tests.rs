@@ -98,7 +98,8 @@ impl Bench {
         let mut runner =
             ProcessRunner { engines: &engines, directory, allowed, interrupt: &interrupt, guard: &mut guard };
         conduct::conduct(&plan, &store, &mut runner).expect("runs");
-        report(store.directory()).expect("is reported");
+        let text = report(store.directory()).expect("is reported").text;
+        assert!(text.lines().all(|line| line.chars().count() <= crate::table::WIDTH), "{text}");
         let records = store::runs(&store, &plan).expect("are read");
         let summary = StacksSummary::of(&plan, &records);
         (plan, summary)

@@ -6,7 +6,7 @@ use super::summary::{CellFindings, Contrast, Located, StacksSummary};
 use crate::metric::Metric;
 use crate::progress::duration;
 use crate::stats::{BLOCKS_FOR_INTERVAL, BLOCKS_FOR_VERDICT, Weight};
-use crate::table::{QUICK, claims, wrap};
+use crate::table::{QUICK, WIDTH, claims, flow, wrap};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::Duration;
@@ -57,7 +57,7 @@ fn counting(summary: &StacksSummary) -> Vec<String> {
     }
     let uncounted = summary.cells.iter().filter_map(|found| {
         let why = found.why_uncounted.as_ref()?;
-        Some(format!("{}: instructions are not counted: {why}.", found.cell.engine))
+        Some(format!("{}: instructions are not counted: {}.", found.cell.engine, why.trim_end_matches('.')))
     });
     labels.extend(uncounted.collect::<BTreeSet<_>>());
     labels
@@ -95,7 +95,7 @@ pub(super) fn render(plan: &StacksPlan, summary: &StacksSummary) -> String {
             let _ = writeln!(text, "\n{own}");
             scenario = own;
         }
-        let _ = writeln!(text, "  {:<28} {}", found.cell.name, values(plan, found));
+        row(&mut text, plan, found);
     }
     let mut family = String::new();
     for one in &summary.contrasts {
@@ -110,7 +110,8 @@ pub(super) fn render(plan: &StacksPlan, summary: &StacksSummary) -> String {
     text
 }
 
-fn values(plan: &StacksPlan, found: &CellFindings) -> String {
+/// A cell's values beside its name, on as many lines as they need.
+fn row(text: &mut String, plan: &StacksPlan, found: &CellFindings) {
     // That nobody waited is the rule.
     let is_news = |(metric, located): &(&Metric, &Located)| {
         **metric != Metric::WaitsPerHandshake || located.value > 0.0
@@ -119,13 +120,28 @@ fn values(plan: &StacksPlan, found: &CellFindings) -> String {
         Metric::LockNsPerHandshake => in_locks(plan, found, located.value),
         _ => value(*metric, located.value),
     };
-    let all: Vec<String> = found.values.iter().filter(is_news).map(word).collect();
-    match (&found.why_invalid, all.as_slice()) {
-        (Some(why), []) => why.clone(),
-        (None, []) => "no run".into(),
-        (_, all) => all.join("  "),
+    let values: Vec<String> = found.values.iter().filter(is_news).map(word).collect();
+    let name = &found.cell.name;
+    if values.is_empty() {
+        flow(text, &format!("{name}: {}", found.why_invalid.as_deref().unwrap_or("no run")), 2, 6);
+        return;
     }
+    let mut line = format!("  {name:<NAME$}");
+    for value in values {
+        if line.chars().count() + GAP.len() + value.chars().count() > WIDTH {
+            let _ = writeln!(text, "{line}");
+            line = " ".repeat(NAME + 2);
+        }
+        line += GAP;
+        line += &value;
+    }
+    let _ = writeln!(text, "{line}");
 }
+
+/// The widest name that leaves the values in columns.
+const NAME: usize = 27;
+/// Between values.
+const GAP: &str = "  ";
 
 /// The time inside a lock and the bound that it sets: no number of cores makes more of what is done one at a time.
 pub(super) fn in_locks(plan: &StacksPlan, found: &CellFindings, ns: f64) -> String {
@@ -178,7 +194,7 @@ pub(super) fn plan(plan: &StacksPlan) -> String {
         let _ = writeln!(text, "  {cell}");
     }
     for (cell, why) in &plan.unable {
-        let _ = writeln!(text, "  not run: {cell}: {why}");
+        wrap(&mut text, &format!("  not run: {cell}: {why}"));
     }
     let expected = duration(Duration::from_millis(plan.expected_ms()));
     let _ = writeln!(
