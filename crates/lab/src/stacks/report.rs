@@ -157,7 +157,9 @@ impl View<'_> {
         let scenarios: BTreeSet<&Scenario> =
             self.summary.cells.iter().map(|one| &one.cell.scenario).collect();
         let pictures = scenarios.into_iter().filter(is_shown).filter_map(|scenario| {
-            let cells: Vec<&CellFindings> = self.of_scenario(scenario).collect();
+            let is_counted = Metric::COUNTED.contains(&metric);
+            let cells: Vec<&CellFindings> =
+                self.of_scenario(scenario).filter(|found| !(is_counted && found.cell.is_again())).collect();
             if !cells.iter().any(|cell| cell.values.contains_key(&metric)) {
                 return None;
             }
@@ -177,6 +179,9 @@ impl View<'_> {
                 found.why_uncounted.clone().unwrap_or_else(|| "not counted".into())
             }
             None => found.why_invalid.clone().unwrap_or_else(|| "no valid run".into()),
+            Some(Located { value, .. }) if Metric::COUNTED.contains(&metric) => {
+                format!("{:.0} k", value / 1e3)
+            }
             Some(Located { value, .. }) if metric == Metric::LockNsPerHandshake => {
                 in_locks(self.plan, found, value)
             }
