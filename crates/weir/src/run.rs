@@ -65,17 +65,25 @@ pub(crate) struct ExperimentArgs {
 
 impl ExperimentArgs {
     pub(crate) fn options(self) -> Result<RunOptions, Failure> {
-        let only = self.only.iter().map(|text| RunOptions::parse_pairs("--only", text));
-        let set = self.set.iter().map(|text| RunOptions::parse_pair("--set", text));
-        Ok(RunOptions {
-            file: self.file,
-            blocks: self.blocks,
-            quick: self.quick,
-            only: only.collect::<Result<Vec<_>, _>>().map_err(Failure::usage)?.concat(),
-            set: set.collect::<Result<_, _>>().map_err(Failure::usage)?,
-            ..RunOptions::default()
-        })
+        let options =
+            RunOptions { file: self.file, blocks: self.blocks, quick: self.quick, ..RunOptions::default() };
+        chosen(options, ("--only", &self.only), &self.set)
     }
+}
+
+/// The options with the cells that `only`, under the name of its option, leaves of them, and with what is set.
+pub(crate) fn chosen(
+    options: RunOptions,
+    (option, only): (&str, &[String]),
+    set: &[String],
+) -> Result<RunOptions, Failure> {
+    let only = only.iter().map(|text| RunOptions::parse_pairs(option, text));
+    let set = set.iter().map(|text| RunOptions::parse_pair("--set", text));
+    Ok(RunOptions {
+        only: only.collect::<Result<Vec<_>, _>>().map_err(Failure::usage)?.concat(),
+        set: set.collect::<Result<_, _>>().map_err(Failure::usage)?,
+        ..options
+    })
 }
 
 pub(crate) fn run(args: RunArgs) -> Outcome {

@@ -1,6 +1,6 @@
 //! `weir stacks`: TLS libraries side by side, in memory.
 
-use crate::run::{ResultArgs, failure};
+use crate::run::{ResultArgs, chosen, failure};
 use crate::words::say;
 use crate::{Failure, Outcome};
 use clap::{Args, Subcommand};
@@ -138,15 +138,8 @@ fn run_build(args: &BuildArgs) -> Outcome {
 
 impl ExperimentArgs {
     fn options(self) -> Result<RunOptions, Failure> {
-        let only = self.filter.iter().map(|text| RunOptions::parse_pairs("--filter", text));
-        let set = self.set.iter().map(|text| RunOptions::parse_pair("--set", text));
-        Ok(RunOptions {
-            file: self.file,
-            blocks: self.blocks,
-            quick: self.quick,
-            only: only.collect::<Result<Vec<_>, _>>().map_err(Failure::usage)?.concat(),
-            set: set.collect::<Result<_, _>>().map_err(Failure::usage)?,
-            ..RunOptions::default()
-        })
+        let options =
+            RunOptions { file: self.file, blocks: self.blocks, quick: self.quick, ..RunOptions::default() };
+        chosen(options, ("--filter", &self.filter), &self.set)
     }
 }

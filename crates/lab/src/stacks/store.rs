@@ -8,6 +8,7 @@ use super::run::StackRun;
 use crate::error::LabError;
 use crate::store::Store;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::fs;
 use std::path::Path;
 
@@ -34,10 +35,7 @@ pub(super) fn plan(store: &Store) -> Result<StacksPlan, LabError> {
 
 /// A run that is stored already.
 pub(super) fn run(store: &Store, id: &str) -> Result<Option<StackRun>, LabError> {
-    match store.run_path(id).exists() {
-        true => store.read_json(&format!("runs/{id}.json"), StackRun::SCHEMA).map(Some),
-        false => Ok(None),
-    }
+    if_there(store, &format!("runs/{id}.json"), StackRun::SCHEMA)
 }
 
 /// The stored runs of a plan, in its order.
@@ -48,11 +46,7 @@ pub(super) fn runs(store: &Store, plan: &StacksPlan) -> Result<Vec<StackRun>, La
 
 /// The instructions of a cell, if they were counted.
 pub(super) fn counted(store: &Store, cell: &StackCell) -> Result<Option<Counted>, LabError> {
-    let name = counted_name(cell);
-    match store.directory().join(&name).exists() {
-        true => store.read_json(&name, Counted::SCHEMA).map(Some),
-        false => Ok(None),
-    }
+    if_there(store, &counted_name(cell), Counted::SCHEMA)
 }
 
 /// The instructions of each cell that was counted, in the plan's order.
@@ -72,4 +66,12 @@ const INSTRUCTIONS: &str = "instructions";
 
 fn counted_name(cell: &StackCell) -> String {
     format!("{INSTRUCTIONS}/{cell}.json")
+}
+
+/// A file of the store, if it was written.
+fn if_there<T: DeserializeOwned>(store: &Store, name: &str, schema: u32) -> Result<Option<T>, LabError> {
+    match store.directory().join(name).exists() {
+        true => store.read_json(name, schema).map(Some),
+        false => Ok(None),
+    }
 }
