@@ -114,6 +114,12 @@ impl Failure {
         Self { message: error.to_string(), code: 2 }
     }
 
+    /// It ran, and there is no evidence for what was asked: exit code 3.
+    #[cfg(feature = "lab")]
+    fn no_evidence(error: impl Display) -> Self {
+        Self { message: error.to_string(), code: 3 }
+    }
+
     /// A condition that was set does not hold: exit code 4.
     #[cfg(feature = "lab")]
     fn condition(error: impl Display) -> Self {

@@ -1,0 +1,4 @@
+//! What a user types, and what comes back: the command line, its exit code, its first lines.
+
+#[path = "../common/mod.rs"]
+mod common;
