@@ -47,7 +47,8 @@ fn tiny() -> &'static Path {
         let targets = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../targets");
         fs::write(&file, format!("targets_directory = {targets:?}\n{EXPERIMENT}")).unwrap();
         let results = directory.path().join("tiny");
-        let Ended { code, stderr, .. } = Weir::run(&["run", text(&file), "--out", text(&results)]);
+        let Ended { code, stderr, .. } =
+            Weir::run(&["run", text(&file), "--out", text(&results), "--allow-invalid"]);
         assert_eq!(code, Some(0), "{stderr}");
         (directory, results)
     });
@@ -304,6 +305,39 @@ fn a_release_is_compared_with_the_one_before() {
     );
 }
 
+/// With one block nothing was decided, and the gate let every release pass.
+#[test]
+fn a_gate_passes_an_upgrade_that_does_nothing_and_none_without_evidence() {
+    let directory = tempfile::tempdir().unwrap();
+    let release = |name: &str, started: u64, version: &str, cost: f64| {
+        let targets = [("weir", version, cost), ("floor", "5", 10.0)];
+        store(&directory, name, &Stored { started, targets })
+    };
+    let before = release("before", 1_000_000, "1", 20.0);
+    let burns = release("burns", 2_000_000, "2", 22.0);
+    let same = release("same", 3_000_000, "2", 20.0);
+    let gate = ["--fail-on", "regression"];
+    let compare = |after: &Path, more: &[&str], code: i32, parts: &[&str]| {
+        ends(&[&["compare", text(&before), text(after)][..], &gate, more].concat(), code, parts)
+    };
+    compare(&burns, &[], 4, &["weir: regression: request.h1c-h1c", "10 % higher"]);
+    compare(&same, &[], 0, &["equivalent within 3 %"]);
+    for run in fs::read_dir(same.join("runs")).unwrap() {
+        let run = run.unwrap().path();
+        if !run.file_name().unwrap().to_str().unwrap().starts_with("b001") {
+            fs::remove_file(run).unwrap();
+        }
+    }
+    let open = ["no evidence: whether there is a regression is not decided", "1 block: no interval below 5"];
+    compare(&same, &[], 3, &open);
+    compare(&same, &["--allow-invalid"], 0, &[]);
+    let junit = directory.path().join("junit.xml");
+    compare(&same, &["--junit", text(&junit)], 3, &open);
+    let elements = xml(&fs::read_to_string(&junit).unwrap());
+    assert_eq!(elements.iter().filter(|(element, _)| element == "error").count(), 2, "{elements:?}");
+    ends(&[&["report", text(&same)][..], &gate].concat(), 3, &open);
+}
+
 #[test]
 fn a_release_that_does_not_work_fails_both_gates() {
     let directory = tempfile::tempdir().unwrap();
@@ -333,7 +367,9 @@ fn drift_that_touches_the_unchanged_is_no_regression() {
     let drifted = Stored { started: 2_000_000, targets: [("weir", "2", 26.0), ("floor", "5", 12.0)] };
     let b = store(&directory, "b", &drifted);
     let args = ["compare", text(&a), text(&b), "--fail-on", "regression"];
-    ends(&args, 0, &["undecided: the unchanged targets moved as well", "(floor h1c-h1c 1."]);
+    let parts = ["undecided: the unchanged targets moved as well", "(floor h1c-h1c 1.", "no evidence: "];
+    ends(&args, 3, &parts);
+    ends(&[&args[..], &["--allow-invalid"]].concat(), 0, &parts[..2]);
 }
 
 #[test]
@@ -366,7 +402,7 @@ fn what_cannot_be_compared_is_refused_with_the_reason() {
     ends(&["compare", text(&a), text(&build)], 0, &parts);
     ends(&["compare", text(&a), text(&a)], 2, &["given twice"]);
     ends(&["history", text(&a), text(&a)], 2, &["given twice"]);
-    ends(&["compare", text(&a), "/no/such/folder"], 1, &["/no/such/folder/plan.json", "No such file"]);
+    ends(&["compare", text(&a), "/no/such/folder"], 1, &["/no/such/folder: no such folder"]);
     ends(&["compare", text(&a), text(directory.path())], 1, &["plan.json"]);
     ends(&["compare", text(&a)], 2, &["Usage: weir compare"]);
     ends(
@@ -423,5 +459,5 @@ fn a_history_learns_from_ten_results_what_is_usual() {
     ends(&with(&["--metric", "error_ratio"]), 2, &["--metric error_ratio", "cpu_us_per_request"]);
     ends(&with(&["--threshold=-3"]), 2, &["--threshold"]);
     ends(&["history"], 2, &["Usage: weir history"]);
-    ends(&["history", "/no/such/folder"], 1, &["/no/such/folder/plan.json"]);
+    ends(&["history", "/no/such/folder"], 1, &["/no/such/folder: no such folder"]);
 }

@@ -4,6 +4,7 @@ use crate::experiment::{AGAIN, Case, Level, Load, Mode, OWN, Selector, is_settin
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
+use weir_load::plural;
 
 /// One combination of factors.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -130,9 +131,10 @@ impl fmt::Display for Group {
     /// What is loaded with, in words; the mode stands elsewhere.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { case, connections, bytes, .. } = self;
+        let (connections, bytes) = (plural((*connections).into(), "connection"), plural(*bytes, "byte"));
         match case.is_handshake() {
-            false => write!(formatter, "{connections} connections, {bytes} bytes"),
-            true => write!(formatter, "{case}, {connections} connections at once, {bytes} bytes"),
+            false => write!(formatter, "{connections}, {bytes}"),
+            true => write!(formatter, "{case}, {connections} at once, {bytes}"),
         }?;
         self.factors.iter().try_for_each(|(key, level)| write!(formatter, ", {key} {level}"))
     }

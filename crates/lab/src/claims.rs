@@ -6,10 +6,11 @@ use crate::metric::Metric;
 use crate::pairing::{self, Paired};
 use crate::plan::{Cell, Plan};
 use crate::run::RunRecord;
-use crate::stats::{BLOCKS_FOR_INTERVAL, Estimate, Interval, Weight, hodges_lehmann};
-use crate::verdict::Noise;
+use crate::stats::{BLOCKS_FOR_INTERVAL, ErrorRate, Estimate, Interval, Weight, hodges_lehmann};
+use crate::verdict::{Noise, Note};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use weir_load::plural;
 
 /// A claim and what was found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -94,7 +95,8 @@ impl fmt::Display for ClaimVerdict {
 
 /// Checks every claim of a plan.
 pub(crate) fn all(plan: &Plan, cells: &[(&Cell, Vec<&RunRecord>)], floors: &Floors) -> Vec<Finding> {
-    plan.experiment.claims.iter().map(|claim| find(claim, cells, floors)).collect()
+    let error_rate = plan.rule().error_rate;
+    plan.experiment.claims.iter().map(|claim| find(claim, cells, floors, error_rate)).collect()
 }
 
 impl Finding {
@@ -142,11 +144,16 @@ impl Evidence {
     }
 }
 
-fn find(claim: &Claim, cells: &[(&Cell, Vec<&RunRecord>)], floors: &Floors) -> Finding {
+fn find(
+    claim: &Claim,
+    cells: &[(&Cell, Vec<&RunRecord>)],
+    floors: &Floors,
+    error_rate: ErrorRate,
+) -> Finding {
     let mut evidence = Vec::new();
     if let (Some(metric), Some(expect)) = (claim.metric, claim.expect) {
         for (cell, runs) in cells.iter().filter(|(cell, _)| is_meant(claim, cell)) {
-            evidence.extend(one(claim, metric, expect, (cell, runs), cells, floors));
+            evidence.extend(one(claim, (metric, expect), (cell, runs), cells, floors, error_rate));
         }
     }
     finding(claim, evidence)
@@ -198,11 +205,11 @@ fn is_meant(claim: &Claim, cell: &Cell) -> bool {
 /// `None` for the cell that the others are compared with.
 fn one(
     claim: &Claim,
-    metric: Metric,
-    expect: Predicate,
+    (metric, expect): (Metric, Predicate),
     (cell, runs): (&Cell, &Vec<&RunRecord>),
     cells: &[(&Cell, Vec<&RunRecord>)],
     floors: &Floors,
+    error_rate: ErrorRate,
 ) -> Option<Evidence> {
     let name = cell.to_string();
     match &claim.against {
@@ -211,12 +218,13 @@ fn one(
             let found = judge_errors(expect, &paired);
             Some(with_verdict(name, None, paired, found))
         }
-        None => Some(evidence(name, None, expect, by_itself(metric, cell, runs), Ok(None))),
+        None => Some(evidence(name, None, expect, by_itself(metric, cell, runs, error_rate), Ok(None))),
         Some(levels) if cell.has(levels) => None,
         Some(levels) => Some(match cells.iter().find(|(other, _)| cell.is_but_for(other, levels)) {
             Some((other, of_other)) => {
                 let of = other.to_string();
-                let paired = pairing::pair(metric, [(&name, cell.load, runs), (&of, other.load, of_other)]);
+                let sides = [(name.as_str(), cell.load, runs), (of.as_str(), other.load, of_other)];
+                let paired = pairing::pair(metric, sides, error_rate);
                 evidence(name, Some(of), expect, paired, floors.get(&(metric, cell.group())))
             }
             None => {
@@ -260,7 +268,7 @@ fn judge(
     floor: Result<Option<Noise>, &'static str>,
 ) -> Result<ClaimVerdict, String> {
     if let Some(note) = &paired.note {
-        return Err(note.clone());
+        return Err(note.text().to_owned());
     }
     let (value, Interval { low, high, .. }) = with_interval(paired)?;
     let Some(is_met) = expect.of_interval(low, high) else { return Ok(ClaimVerdict::Undecided) };
@@ -275,31 +283,35 @@ fn judge(
 
 /// Errors are counted, not estimated: one run that does not meet the claim is against it, and for it all must be.
 fn judge_errors(expect: Predicate, paired: &Paired) -> Result<ClaimVerdict, String> {
-    let without_result = || paired.note.clone().map_or(Ok(ClaimVerdict::Confirmed), Err);
+    let note = || paired.note.as_ref().map(|note| note.text().to_owned());
+    let without_result = || note().map_or(Ok(ClaimVerdict::Confirmed), Err);
     match with_interval(paired) {
         Ok((_, all)) if expect.of_interval(all.low, all.high) == Some(true) => without_result(),
         Ok(_) => Ok(ClaimVerdict::Contradicted),
-        Err(few) => Err(paired.note.clone().unwrap_or(few)),
+        Err(few) => Err(note().unwrap_or(few)),
     }
 }
 
 fn with_interval(paired: &Paired) -> Result<(f64, Interval), String> {
     let found = paired.estimate.and_then(|estimate| Some((estimate.value, estimate.interval?)));
-    found.ok_or_else(|| format!("{} blocks: no interval below {BLOCKS_FOR_INTERVAL}", paired.blocks))
+    let blocks = || plural(paired.blocks as u64, "block");
+    found.ok_or_else(|| format!("{}: no interval below {BLOCKS_FOR_INTERVAL}", blocks()))
 }
 
 /// The location of a cell's own values, which may be zero: no logarithms.
-fn by_itself(metric: Metric, cell: &Cell, runs: &[&RunRecord]) -> Paired {
+fn by_itself(metric: Metric, cell: &Cell, runs: &[&RunRecord], error_rate: ErrorRate) -> Paired {
     let name = cell.to_string();
     let valid = pairing::valid(runs);
     let without_value = metric.has_no_value(&name, &valid);
-    let note = pairing::unsupported(metric, cell.load, &name, &valid).or_else(|| without_value.clone());
+    let unsupported = || pairing::unsupported(metric, cell.load, &name, &valid).or(without_value.clone());
+    let no_run = valid.is_empty().then(|| Note::no_valid_run(&name));
+    let note = no_run.or_else(|| unsupported().map(Note::Unsupported));
     let values: Vec<f64> = match without_value {
         Some(_) => Vec::new(),
         None => pairing::values(metric, &valid).into_values().collect(),
     };
     Paired {
-        estimate: hodges_lehmann::estimate(&values),
+        estimate: hodges_lehmann::estimate(&values, error_rate),
         blocks: values.len(),
         note,
         remark: pairing::remark(metric, cell.load, &name, &valid),
@@ -318,7 +330,8 @@ fn of_errors(name: &str, runs: &[&RunRecord]) -> Paired {
     Paired {
         estimate: Some(estimate).filter(|_| blocks > 0),
         blocks,
-        note: (blocks < all).then(|| format!("{name} has no result in {} of {all} runs", all - blocks)),
+        note: (blocks < all)
+            .then(|| Note::NoEvidence(format!("{name} has no result in {} of {all} runs", all - blocks))),
         remark: None,
     }
 }

@@ -5,8 +5,8 @@ use crate::metric::Metric;
 use crate::pairing::{self, Paired, Side};
 use crate::plan::{Cell, Group, Plan};
 use crate::run::RunRecord;
-use crate::stats::fdr;
-use crate::verdict::{self, Ratio};
+use crate::stats::{ErrorRate, fdr};
+use crate::verdict::{self, Ratio, Rule};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weir_load::result::Latency;
@@ -63,6 +63,8 @@ pub struct Comparison {
 /// All comparisons of a plan: each target with the baseline, the A/A pair, and the levels of the factors that it asks
 /// for, for each group and metric.
 pub(crate) fn all(plan: &Plan, cells: &[(&Cell, Vec<&RunRecord>)]) -> Vec<Comparison> {
+    let rule = plan.rule();
+    let error_rate = rule.error_rate;
     let mut found = Vec::new();
     for (cell, runs) in cells.iter().filter(|(cell, _)| cell.mode.upstream().is_some()) {
         let own = if cell.is_again() { Some(cell.subject()) } else { plan.baseline.as_deref() };
@@ -72,7 +74,7 @@ pub(crate) fn all(plan: &Plan, cells: &[(&Cell, Vec<&RunRecord>)]) -> Vec<Compar
         {
             for metric in Metric::of_load(cell.load, cell.case) {
                 let sides = [(cell.name.as_str(), cell.load, runs), (baseline, cell.load, of_baseline)];
-                found.push(one(metric, cell, None, sides));
+                found.push(one(metric, cell, None, sides, error_rate));
             }
         }
         for compare in plan.experiment.compare.iter().filter(|one| !cell.is_again() && cell.has(&one.cell)) {
@@ -91,22 +93,28 @@ pub(crate) fn all(plan: &Plan, cells: &[(&Cell, Vec<&RunRecord>)]) -> Vec<Compar
             for metric in Metric::of_load(cell.load, cell.case) {
                 let sides =
                     [(names[0].as_str(), cell.load, runs), (names[1].as_str(), other.load, of_baseline)];
-                found.push(one(metric, cell, Some(factor), sides));
+                found.push(one(metric, cell, Some(factor), sides, error_rate));
             }
         }
     }
     adjust(&mut found);
     let floors = floors(&found);
     for comparison in &mut found {
-        comparison.decide(plan.experiment.margin, &floors);
+        comparison.decide(rule, &floors);
     }
     found.sort_by_key(|one| (one.load, one.metric, one.factor.is_some(), one.mode, one.aa));
     found
 }
 
-fn one(metric: Metric, cell: &Cell, factor: Option<&String>, sides: [Side<'_, '_>; 2]) -> Comparison {
+fn one(
+    metric: Metric,
+    cell: &Cell,
+    factor: Option<&String>,
+    sides: [Side<'_, '_>; 2],
+    error_rate: ErrorRate,
+) -> Comparison {
     let [(target, _, runs), (baseline, ..)] = sides;
-    let Paired { estimate, blocks, note, remark } = pairing::pair(metric, sides);
+    let Paired { estimate, blocks, note, remark } = pairing::pair(metric, sides, error_rate);
     Comparison {
         metric,
         ratio: Ratio::of(estimate, blocks, note),
@@ -146,9 +154,9 @@ pub(crate) fn floors(comparisons: &[Comparison]) -> Floors {
 }
 
 impl Comparison {
-    fn decide(&mut self, margin: f64, floors: &Floors) {
+    fn decide(&mut self, rule: Rule, floors: &Floors) {
         let floor = if self.aa { Ok(None) } else { floors.get(&(self.metric, self.group())) };
-        self.ratio.decide(self.blocks, margin, floor);
+        self.ratio.decide(self.blocks, rule, floor);
     }
 
     /// The group that it is of.

@@ -10,6 +10,15 @@ use crate::store::Store;
 use crate::summary::by_cell;
 use std::collections::BTreeMap;
 
+/// What becomes of an experiment when a target does not work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Broken {
+    /// It ends as soon as calibration shows it: whoever asked for the target waits for no more.
+    Ends,
+    /// It goes on with the others.
+    GoesOn,
+}
+
 /// Makes every run of the plan that is not stored yet.
 ///
 /// The number of blocks and the equal rates are fixed before the first block and written into the stored plan: what a
@@ -19,11 +28,10 @@ pub(crate) fn conduct(
     store: &Store,
     executor: &mut dyn Executor,
     progress: &mut dyn Progress,
+    broken: Broken,
 ) -> Result<(), LabError> {
     store.write_json("plan.json", plan)?;
-    let calibration = plan.calibration.clone();
-    progress.begin(calibration.len() as u64, plan.calibration_total_ms());
-    let records = make(plan, &calibration, store, executor, progress)?;
+    let records = calibrate(plan, store, executor, progress, broken)?;
     plan.overheads_ms.extend(overheads_ms(&records));
     if plan.rates.is_empty() {
         plan.rates = equal_rates(plan, &records)?;
@@ -50,6 +58,62 @@ pub(crate) fn conduct(
     progress.end();
     Ok(())
 }
+
+/// Makes the calibration runs. A target that failed in each of its runs is tried once more: its port may have been taken.
+fn calibrate(
+    plan: &Plan,
+    store: &Store,
+    executor: &mut dyn Executor,
+    progress: &mut dyn Progress,
+    broken: Broken,
+) -> Result<Vec<RunRecord>, LabError> {
+    progress.begin(plan.calibration.len() as u64, plan.calibration_total_ms());
+    let mut records = make(plan, &plan.calibration, store, executor, progress)?;
+    if broken == Broken::GoesOn {
+        return Ok(records);
+    }
+    if let Some(failed) = failing(&records) {
+        let again: Vec<PlannedRun> =
+            plan.calibration.iter().filter(|run| run.cell == failed.run.cell).cloned().collect();
+        let again = make(plan, &again, store, executor, progress)?;
+        records.retain(|record| again.iter().all(|other| other.run.id != record.run.id));
+        records.extend(again);
+    }
+    match failing(&records) {
+        Some(record) => Err(LabError::Calibration(epitaph(record, store))),
+        None => Ok(records),
+    }
+}
+
+/// A calibration run of a cell of which each one failed, and through its target's fault.
+fn failing(records: &[RunRecord]) -> Option<&RunRecord> {
+    let is_targets_fault = |record: &RunRecord| {
+        record.observation.failure.as_ref().is_some_and(|why| why.starts_with("target: "))
+    };
+    records
+        .iter()
+        .find(|record| records.iter().filter(|other| other.run.cell == record.run.cell).all(is_targets_fault))
+}
+
+/// Why a run failed, the last lines of its target, and where the rest is.
+fn epitaph(record: &RunRecord, store: &Store) -> String {
+    let Observation { failure, processes, logs, .. } = &record.observation;
+    let cell = &record.run.cell;
+    let why = failure.as_deref().unwrap_or_default();
+    let mut text = format!("{} in {}: {why}", cell.name, cell.mode);
+    let target = processes.iter().find(|process| process.role == "target");
+    let words: Vec<&str> = target.map_or(Vec::new(), |target| target.stderr.lines().collect());
+    for line in &words[words.len().saturating_sub(LAST_LINES)..] {
+        text.push_str(&format!("\n  | {line}"));
+    }
+    if let Some(logs) = logs {
+        text.push_str(&format!("\n  logs: {}", store.directory().join(logs).display()));
+    }
+    text + "\n  next: mend it, leave it out, or go on without it (--allow-invalid)"
+}
+
+/// What a target said last is most often why it ended.
+const LAST_LINES: usize = 10;
 
 /// Whether no interval of the rule's metric is wider than it asks for. Where the ratios lie is not looked at.
 fn is_precise(plan: &Plan, records: &[RunRecord], rule: Precision) -> bool {
@@ -134,8 +198,7 @@ fn equal_rates(plan: &Plan, records: &[RunRecord]) -> Result<Vec<EqualRate>, Lab
             *entry = (name, maximum);
         }
     }
-    let is_all = plan.cells.iter().all(|cell| cell.load == Load::EqualRate);
-    if slowest.is_empty() && !plan.calibration.is_empty() && is_all {
+    if slowest.is_empty() && !plan.calibration.is_empty() {
         let reasons = records.iter().find(|record| !record.validity.is_valid());
         let reason =
             reasons.map_or_else(String::new, |record| format!("; {}: {}", record.run.id, record.validity));
@@ -209,7 +272,7 @@ mod tests {
         let bench = bench();
         let mut plan = plan(&bench, |_| {});
         let mut executor = MockExecutor::new(&COSTS);
-        conduct(&mut plan, &bench.store, &mut executor, &mut ()).expect("runs");
+        conduct(&mut plan, &bench.store, &mut executor, &mut (), Broken::Ends).expect("runs");
         // fast and slow in two modes, direct in one; the A/A twin is calibrated with its target.
         let (calibration, blocks) = executor.asked.split_at(5);
         assert!(
@@ -270,7 +333,7 @@ mod tests {
         let bench = bench();
         let mut plan = plan(&bench, |_| {});
         let mut executor = MockExecutor::new(&COSTS);
-        conduct(&mut plan, &bench.store, &mut executor, &mut ()).expect("runs");
+        conduct(&mut plan, &bench.store, &mut executor, &mut (), Broken::Ends).expect("runs");
         let rate = |mode| plan.rates.iter().find(|rate| rate.mode == mode).expect("a rate");
         let cleartext = rate(Mode::H1cH1c);
         assert_eq!(cleartext.slowest, "slow");
@@ -294,7 +357,7 @@ mod tests {
         let bench = bench();
         let mut plan = plan(&bench, |experiment| experiment.calibration_runs = 4);
         let mut executor = MockExecutor::new(&COSTS);
-        conduct(&mut plan, &bench.store, &mut executor, &mut ()).expect("runs");
+        conduct(&mut plan, &bench.store, &mut executor, &mut (), Broken::Ends).expect("runs");
         assert_eq!(executor.asked.iter().filter(|(id, _, _)| id.starts_with("cal-")).count(), 4 * 5);
         let runs = bench.store.runs().expect("reads");
         let slow = runs.iter().filter(|run| {
@@ -315,7 +378,7 @@ mod tests {
         let bench = bench();
         let mut plan = plan(&bench, |experiment| experiment.set_constant("rate", 5000.0.into()));
         let mut executor = MockExecutor::new(&COSTS);
-        conduct(&mut plan, &bench.store, &mut executor, &mut ()).expect("runs");
+        conduct(&mut plan, &bench.store, &mut executor, &mut (), Broken::Ends).expect("runs");
         assert!(
             executor
                 .asked
@@ -331,7 +394,8 @@ mod tests {
             experiment.stop = Stop::Minutes(1.0);
         });
         assert!(plan.blocks.is_empty());
-        conduct(&mut plan, &bench.store, &mut MockExecutor::new(&COSTS), &mut ()).expect("runs");
+        conduct(&mut plan, &bench.store, &mut MockExecutor::new(&COSTS), &mut (), Broken::Ends)
+            .expect("runs");
         // The mock says 300 ms for each run, of which 270 are overhead: 14 runs of 10 + 50 + 275 ms in 58.5 s.
         assert_eq!(plan.blocks.len(), 12);
         assert_eq!(plan.blocks_that_fit(10_000.0, 0), crate::stats::MOST_BLOCKS, "a week is too long");
@@ -347,7 +411,8 @@ mod tests {
         // Two of five calibration runs are of `slow`, and four of 14 in a block.
         assert_eq!(plan.calibration_total_ms() - calibration, 2 * 5300);
         assert_eq!(plan.block_ms() - block, 4 * 5300);
-        conduct(&mut plan, &bench.store, &mut MockExecutor::new(&COSTS), &mut ()).expect("runs");
+        conduct(&mut plan, &bench.store, &mut MockExecutor::new(&COSTS), &mut (), Broken::Ends)
+            .expect("runs");
         // 300 ms, of which 30 are phases; and 5 for the lab itself.
         let measured = ["direct", "fast", "slow"].map(|name| (name.to_owned(), 275));
         assert_eq!(plan.overheads_ms, BTreeMap::from(measured));
@@ -366,11 +431,11 @@ mod tests {
         let mut first = plan(&bench, |_| {});
         let mut executor = MockExecutor::new(&COSTS);
         executor.interrupt_at = Some(30);
-        let stopped = conduct(&mut first, &bench.store, &mut executor, &mut ());
+        let stopped = conduct(&mut first, &bench.store, &mut executor, &mut (), Broken::Ends);
         assert!(matches!(stopped, Err(LabError::Interrupted { .. })));
         let mut again = bench.store.plan().expect("was stored");
         let mut rest = MockExecutor::new(&COSTS);
-        conduct(&mut again, &bench.store, &mut rest, &mut ()).expect("runs");
+        conduct(&mut again, &bench.store, &mut rest, &mut (), Broken::Ends).expect("runs");
         let total = 5 + 6 * first.cells.len();
         assert_eq!((executor.asked.len(), rest.asked.len()), (30, total - 30));
         let mut all: Vec<_> = executor.asked.iter().chain(&rest.asked).map(|(id, _, _)| id).collect();
@@ -385,11 +450,29 @@ mod tests {
         let mut plan = plan(&bench, |_| {});
         let mut executor = MockExecutor::new(&COSTS);
         executor.broken = Some(".slow".into());
-        conduct(&mut plan, &bench.store, &mut executor, &mut ()).expect("runs");
+        conduct(&mut plan, &bench.store, &mut executor, &mut (), Broken::GoesOn).expect("runs");
         let invalid = bench.store.runs().expect("reads").into_iter().filter(|run| !run.validity.is_valid());
         assert!(invalid.clone().all(|run| run.run.cell.target == "slow"));
         assert_eq!(invalid.count(), 2 + 6 * 4);
         assert!(plan.rates.iter().all(|rate| rate.slowest != "slow"));
+    }
+
+    /// Five minutes of blocks went by before the report said that the target had never started.
+    #[test]
+    fn a_target_that_fails_calibration_ends_the_experiment_with_its_last_words() {
+        let bench = bench();
+        let mut plan = plan(&bench, |_| {});
+        let mut executor = MockExecutor::new(&COSTS);
+        executor.broken = Some(".slow".into());
+        let ended = conduct(&mut plan, &bench.store, &mut executor, &mut (), Broken::Ends);
+        let error = ended.expect_err("ends").to_string();
+        assert!(
+            error.starts_with("calibration: slow in h1") && error.contains(": target: it ended"),
+            "{error}"
+        );
+        assert!(error.contains("(--allow-invalid)"), "{error}");
+        // Each calibration run, and those of one mode of the broken target once more.
+        assert_eq!(executor.asked.len(), 5 + 1);
     }
 
     #[test]
@@ -400,7 +483,8 @@ mod tests {
         });
         let mut executor = MockExecutor::new(&COSTS);
         executor.broken = Some("request".into());
-        let error = conduct(&mut plan, &bench.store, &mut executor, &mut ()).expect_err("cannot").to_string();
+        let ended = conduct(&mut plan, &bench.store, &mut executor, &mut (), Broken::GoesOn);
+        let error = ended.expect_err("cannot").to_string();
         assert!(error.starts_with("calibration: no target gave a valid run; cal-001"), "{error}");
     }
 

@@ -8,6 +8,7 @@ use crate::table::{QUICK, WIDTH};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
+use weir_load::plural;
 
 /// Blocks whose order is written out.
 const BLOCKS_SHOWN: usize = 4;
@@ -26,7 +27,10 @@ pub(crate) fn plan(plan: &Plan, placement: &Placement, targets: &Targets) -> Str
         let _ = writeln!(text, "target {name}: {} {}", target.title, target.version);
     }
     for (name, why) in &plan.absent {
-        let _ = writeln!(text, "target {name}: absent: {why}");
+        let _ = writeln!(text, "target {name}: absent, so none of its cells is run: {why}");
+    }
+    for line in &plan.dropped {
+        let _ = writeln!(text, "not run: {line}");
     }
     let _ = writeln!(text, "baseline: {}", plan.baseline.as_deref().unwrap_or("none is present"));
     if let Some(aa) = &experiment.aa {
@@ -39,7 +43,7 @@ pub(crate) fn plan(plan: &Plan, placement: &Placement, targets: &Targets) -> Str
     for levels in &experiment.leave_out {
         let _ = writeln!(text, "left out: {levels}");
     }
-    let _ = writeln!(text, "\n{} cells:", plan.cells.len());
+    let _ = writeln!(text, "\n{}:", plural(plan.cells.len() as u64, "cell"));
     for (index, cell) in plan.cells.iter().enumerate() {
         let _ = writeln!(text, "{:>5}  {cell}", index + 1);
     }
@@ -75,7 +79,12 @@ fn order(text: &mut String, plan: &Plan) {
 
 fn time(text: &mut String, plan: &Plan) {
     let calibration = plan.calibration_total_ms();
-    let _ = writeln!(text, "\ncalibration: {} runs, about {}", plan.calibration.len(), about(calibration));
+    let _ = writeln!(
+        text,
+        "\ncalibration: {}, about {}",
+        plural(plan.calibration.len() as u64, "run"),
+        about(calibration)
+    );
     let block = plan.block_ms();
     let (blocks, note) = match plan.experiment.stop {
         Stop::Blocks(blocks) => (blocks, String::new()),
@@ -91,8 +100,8 @@ fn time(text: &mut String, plan: &Plan) {
             )
         }
     };
-    let (cells, each) = (plan.cells.len(), about(block));
-    let _ = writeln!(text, "blocks: {blocks} of {cells} runs, about {each} each{note}");
+    let (runs, each) = (plural(plan.cells.len() as u64, "run"), about(block));
+    let _ = writeln!(text, "blocks: {blocks} of {runs}, about {each} each{note}");
     let _ = writeln!(text, "in all: about {}", about(calibration + block * u64::from(blocks)));
 }
 

@@ -20,6 +20,14 @@ pub enum LabError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// A path that was given as a result is none.
+    #[error("{}: {why}", path.display())]
+    NoResult {
+        /// Which one.
+        path: PathBuf,
+        /// What it is, or is not.
+        why: &'static str,
+    },
     /// A stored result does not have the form that it was written in.
     #[error("{}: not a result of this program: {message}", path.display())]
     Stored {
@@ -39,6 +47,16 @@ pub enum LabError {
     /// The network that was asked for cannot be made, or broke.
     #[error("network: {0}")]
     Network(String),
+    /// A target that the command line names cannot run here.
+    #[error("{target}: {why}; {option} names it, so nothing is run without it")]
+    Absent {
+        /// The target.
+        target: String,
+        /// Why it cannot run.
+        why: String,
+        /// The option that names it.
+        option: &'static str,
+    },
     /// No cell is left to run.
     #[error("nothing to run: {0}")]
     Nothing(String),
@@ -112,7 +130,7 @@ impl ConfigError {
     /// An error of the TOML reader: its span becomes a line.
     pub(crate) fn toml(source: impl fmt::Display, text: &str, error: &toml::de::Error) -> Self {
         let line = error.span().map(|span| line_at(text, span.start));
-        Self { source: source.to_string(), line, message: error.message().replace('\n', ": ") }
+        Self { source: source.to_string(), line, message: said(error) }
     }
 
     /// An error about the value of `key`: the line on which the key is given in `text`.
@@ -132,6 +150,45 @@ impl ConfigError {
         let offset = table.and_then(|table| places.iter().find_map(|key| offset_of(table.get_ref(), key)));
         let line = offset.map(|offset| line_at(text, offset));
         Self { source: source.to_string(), line, message: format!("{key}: {message}") }
+    }
+}
+
+/// What the TOML reader says is wrong, in the words of the file and not of the program: `expected a list, found 5`.
+pub(crate) fn said(error: &toml::de::Error) -> String {
+    let message = error.message().replace('\n', ": ");
+    let kinds = ["invalid type: ", "invalid value: ", "invalid length "];
+    let Some((at, kind)) = kinds.iter().find_map(|kind| Some((message.find(kind)?, kind))) else {
+        return message;
+    };
+    let (before, wrong) = (&message[..at], &message[at + kind.len()..]);
+    let Some((found, expected)) = wrong.split_once(", expected ") else { return message.clone() };
+    format!("{before}expected {}, found {}", expected_in_words(expected), found_in_words(found))
+}
+
+/// A type's name as the kind of value that is written for it.
+fn expected_in_words(expected: &str) -> String {
+    match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0 on".into(),
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number".into(),
+        "f32" | "f64" => "a number".into(),
+        "a boolean" | "bool" => "true or false".into(),
+        "a string" | "a borrowed string" => "a text in quotes".into(),
+        "a sequence" => "a list".into(),
+        "a map" | "map" => "a table".into(),
+        table if table.starts_with("struct ") => "a table".into(),
+        other => other.replace("sequence", "list").replace("string", "text"),
+    }
+}
+
+/// A value as it was written, or what kind it is of.
+fn found_in_words(found: &str) -> String {
+    let written = ["integer `", "floating point `", "boolean `"];
+    let value = written.iter().find_map(|kind| found.strip_prefix(kind)?.strip_suffix('`'));
+    match (value, found) {
+        (Some(value), _) => value.to_owned(),
+        (None, "sequence") => "a list".into(),
+        (None, "map") => "a table".into(),
+        (None, other) => other.replacen("string ", "the text ", 1),
     }
 }
 
@@ -155,4 +212,39 @@ fn offset_of(table: &DeTable<'_>, key: &str) -> Option<usize> {
 /// The line of a byte offset, counted from 1.
 pub(crate) fn line_at(text: &str, offset: usize) -> usize {
     text.as_bytes().iter().take(offset).filter(|byte| **byte == b'\n').count() + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    /// `invalid type: string "x", expected u64` was said to a person who has never heard of either type.
+    #[test]
+    fn values_of_another_kind_are_told_without_the_names_of_types() {
+        #[derive(Debug, Deserialize)]
+        #[allow(dead_code)]
+        struct Some {
+            number: Option<u32>,
+            share: Option<f64>,
+            list: Option<Vec<String>>,
+            table: Option<toml::Table>,
+            is_such: Option<bool>,
+            pair: Option<(u8, u8)>,
+        }
+        for (text, message) in [
+            ("number = 'x'", "expected a whole number from 0 on, found the text \"x\""),
+            ("number = -1", "expected a whole number from 0 on, found -1"),
+            ("number = [1]", "expected a whole number from 0 on, found a list"),
+            ("share = true", "expected a number, found true"),
+            ("list = 5", "expected a list, found 5"),
+            ("list = [5]", "expected a text in quotes, found 5"),
+            ("table = 1.5", "expected a table, found 1.5"),
+            ("is_such = {}", "expected true or false, found a table"),
+            ("pair = 'x'", "expected a tuple of size 2, found the text \"x\""),
+        ] {
+            let error = toml::from_str::<Some>(text).expect_err("is refused");
+            assert_eq!(said(&error), message, "{text}");
+        }
+    }
 }

@@ -242,6 +242,12 @@ impl History {
         self.series.iter().filter(|series| series.latest.is_regression())
     }
 
+    /// Whether the newest result has no value that could be held against an earlier one.
+    pub fn is_undecided(&self) -> bool {
+        let says_nothing = |series: &Series| matches!(series.latest, Latest::Absent | Latest::Alone);
+        self.series.iter().all(says_nothing)
+    }
+
     /// A table for each cell, at most 100 columns wide.
     pub fn text(&self) -> String {
         text::render(self)

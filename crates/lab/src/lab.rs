@@ -1,9 +1,10 @@
 //! The commands of the lab: run, plan, report.
 
+use crate::conduct::Broken;
 use crate::doctor::{self, Level};
 use crate::error::{ConfigError, LabError};
 use crate::executor::{ProcessExecutor, allowed_cores, sample_values, this_program};
-use crate::experiment::{Experiment, blame};
+use crate::experiment::{Experiment, Stop, blame};
 use crate::interrupt::Interrupt;
 use crate::machine::Machine;
 use crate::options::RunOptions;
@@ -27,21 +28,13 @@ pub struct Outcome {
     pub text: String,
     /// Runs of the blocks that were invalid.
     pub invalid_runs: u32,
-    /// Whether an invalid run is a failure.
-    pub strict: bool,
     /// What the text was made from.
     pub results: Results,
 }
 
-impl Outcome {
-    /// The exit code of the program: 0, or 3 when a run was invalid and `--strict` was given.
-    pub fn exit_code(&self) -> u8 {
-        if self.strict && self.invalid_runs > 0 { 3 } else { 0 }
-    }
-}
-
 /// What an experiment needs before it can be planned.
 struct Setup {
+    options: RunOptions,
     weir: PathBuf,
     experiment: Experiment,
     text: String,
@@ -53,32 +46,60 @@ struct Setup {
 impl Setup {
     fn new(options: &RunOptions) -> Result<Self, LabError> {
         let weir = this_program()?;
-        let (experiment, text) = Experiment::load(options)?;
+        let (options, experiment, text) = chosen(options)?;
         let directory = experiment.targets_directory(&options.file);
         let conditions = experiment.any_conditions()?;
         let mut targets =
             target::find(&experiment.targets(), &directory, &sample_values(&weir, &conditions.tls))?;
         target::check_tickets(&experiment, &mut targets)?;
         let allowed = allowed_cores()?;
-        experiment.check_here(&targets, &allowed, &blame(&options.file, &text, options))?;
+        experiment.check_here(&targets, &allowed, &blame(&options.file, &text, &options))?;
         let placement = Placement::choose(&conditions.cores, &allowed);
-        Ok(Self { weir, experiment, text, targets, placement, allowed })
+        Ok(Self { options, weir, experiment, text, targets, placement, allowed })
+    }
+
+    /// Refuses to run without a target that the command line names: what is measured without it is not what was asked.
+    fn check_named(&self) -> Result<(), LabError> {
+        let absent = |(name, _): &(String, &str)| self.targets.absent.contains_key(name);
+        match self.options.named_targets().into_iter().find(absent) {
+            Some((name, option)) => {
+                Err(LabError::Absent { why: self.targets.absent[&name].why.clone(), target: name, option })
+            }
+            None => Ok(()),
+        }
     }
 }
 
-/// Runs an experiment to its end, or goes on with one that was interrupted.
+/// The experiment, its text, and the options with the file that it came from: the one that is named, or else the one that
+/// the result has which is gone on with.
+fn chosen(options: &RunOptions) -> Result<(RunOptions, Experiment, String), LabError> {
+    let stored = options.continue_dir.as_ref().filter(|_| options.file.as_os_str().is_empty());
+    let Some(directory) = stored else {
+        let (experiment, text) = Experiment::load(options)?;
+        return Ok((options.clone(), experiment, text));
+    };
+    let Plan { file, only, mut experiment, .. } = Store::open(directory).plan()?;
+    if let Some(blocks) = options.blocks {
+        experiment.stop = Stop::Blocks(blocks);
+    }
+    Ok((RunOptions { file, only, ..options.clone() }, experiment, String::new()))
+}
+
+/// Runs an experiment to its end, or goes on with one that was interrupted or that is to have more blocks.
 ///
 /// # Errors
 /// A wrong experiment, target or option; files that cannot be written; an interrupt. A target that fails, an invalid
 /// run and a slow gateway are results.
 pub fn run(options: &RunOptions) -> Result<Outcome, LabError> {
     let setup = Setup::new(options)?;
+    let options = &setup.options;
+    setup.check_named()?;
     let fresh = Plan::new(setup.experiment.clone(), &setup.targets, options)?;
     let mut machine = Machine::read(&setup.allowed, &setup.targets, &setup.placement);
     machine.network = setup.experiment.network();
     machine.sources = sources(&setup)?;
     let (store, mut plan) = match &options.continue_dir {
-        Some(directory) => resume(directory, fresh, &machine)?,
+        Some(directory) => resume(directory, fresh, &machine, options.blocks)?,
         None => {
             let directory = options.out.clone().unwrap_or_else(|| default_directory(&setup.experiment.name));
             let store = Store::create(&directory)?;
@@ -95,6 +116,7 @@ pub fn run(options: &RunOptions) -> Result<Outcome, LabError> {
         eprintln!("{name}: {why}");
     }
     let interrupt = Interrupt::on_signals()?;
+    let broken = if options.allow_invalid { Broken::GoesOn } else { Broken::Ends };
     let mut executor = ProcessExecutor::new(
         setup.weir,
         store.clone(),
@@ -103,18 +125,16 @@ pub fn run(options: &RunOptions) -> Result<Outcome, LabError> {
         setup.allowed,
         interrupt,
     )?;
-    let conducted = conduct::conduct(&mut plan, &store, &mut executor, &mut Bar::default());
+    let conducted = conduct::conduct(&mut plan, &store, &mut executor, &mut Bar::default(), broken);
     executor.clean();
     conducted?;
-    let mut outcome = report(store.directory())?;
-    outcome.strict = options.strict;
-    Ok(outcome)
+    report(store.directory())
 }
 
 /// Says what [`run`] would do and how long it would take.
 pub fn plan(options: &RunOptions) -> Result<String, LabError> {
     let setup = Setup::new(options)?;
-    let plan = Plan::new(setup.experiment, &setup.targets, options)?;
+    let plan = Plan::new(setup.experiment, &setup.targets, &setup.options)?;
     Ok(describe::plan(&plan, &setup.placement, &setup.targets))
 }
 
@@ -128,7 +148,7 @@ pub fn report(directory: &Path) -> Result<Outcome, LabError> {
     let mut text = table::render(plan, summary);
     let _ = writeln!(text, "\nReport: {}", directory.join("report.html").display());
     let invalid_runs = summary.cells.iter().map(|cell| cell.invalid_runs).sum();
-    Ok(Outcome { directory: directory.to_owned(), text, invalid_runs, strict: false, results })
+    Ok(Outcome { directory: directory.to_owned(), text, invalid_runs, results })
 }
 
 /// What the runs are made of beside the targets' programs: another build of this one, another template or another body
@@ -142,10 +162,19 @@ fn sources(setup: &Setup) -> Result<BTreeMap<String, String>, LabError> {
     Ok(sources)
 }
 
-/// The stored plan of an interrupted experiment, if it is the same experiment on the same programs.
-fn resume(directory: &Path, fresh: Plan, machine: &Machine) -> Result<(Store, Plan), LabError> {
+/// The stored plan of an experiment, with more blocks where so many are asked for, if it is the same experiment on the same
+/// programs.
+fn resume(
+    directory: &Path,
+    fresh: Plan,
+    machine: &Machine,
+    blocks: Option<u32>,
+) -> Result<(Store, Plan), LabError> {
     let store = Store::open(directory);
-    let (stored, before) = (store.plan()?, store.machine()?);
+    let (mut stored, before) = (store.plan()?, store.machine()?);
+    if let Some(blocks) = blocks {
+        stored.extend(blocks).map_err(|why| ConfigError::new("--blocks", why))?;
+    }
     let refuse = |what: &str| {
         let source = format!("--continue {}", directory.display());
         Err(ConfigError::new(source, format!("{what}: its runs cannot be put beside new ones")).into())

@@ -10,6 +10,7 @@ pub mod claims;
 pub mod comparison;
 pub mod doctor;
 pub mod error;
+pub mod evidence;
 pub mod experiment;
 pub mod export;
 pub mod gc;

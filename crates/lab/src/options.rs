@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// The options of `weir run` and `weir plan`.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
-    /// The experiment.
+    /// The experiment; empty to go on with the one that is stored in [`Self::continue_dir`].
     pub file: PathBuf,
     /// Where the results go; by default `out/NAME-YYYYMMDD-HHMMSS` (UTC).
     pub out: Option<PathBuf>,
@@ -20,10 +20,11 @@ pub struct RunOptions {
     pub only: Vec<(String, String)>,
     /// Keys of the experiment with other values, as TOML; `tls.group` reaches into a table.
     pub set: Vec<(String, String)>,
-    /// Go on with an interrupted experiment in this directory.
+    /// Go on with the experiment in this directory: with what is left of it, and with more blocks where [`Self::blocks`]
+    /// is more than it has.
     pub continue_dir: Option<PathBuf>,
-    /// An invalid cell is a failure (exit code 3).
-    pub strict: bool,
+    /// A target that does not work is no reason to end the experiment.
+    pub allow_invalid: bool,
     /// Of TLS stacks: count instructions as well, whatever the experiment says.
     pub instructions: bool,
 }
@@ -53,6 +54,23 @@ impl RunOptions {
             }
             _ => Err(ConfigError::new(format!("{option} {text}"), "allowed is key=value")),
         }
+    }
+
+    /// The targets that the command line asks for by name, and the option that does.
+    pub(crate) fn named_targets(&self) -> Vec<(String, &'static str)> {
+        let names = |value: &str| -> Vec<String> {
+            let list = toml::from_str::<toml::Table>(&format!("names = {value}")).ok();
+            let list = list.and_then(|table| table.get("names").and_then(toml::Value::as_array).cloned());
+            match list {
+                Some(names) => names.iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect(),
+                None => vec![value.trim_matches(['"', '\'']).to_owned()],
+            }
+        };
+        let of = |pairs: &[(String, String)], option: &'static str| -> Vec<(String, &'static str)> {
+            let targets = pairs.iter().filter(|(key, _)| key == "target");
+            targets.flat_map(|(_, value)| names(value)).map(|name| (name, option)).collect()
+        };
+        [of(&self.set, "--set"), of(&self.only, "--only")].concat()
     }
 
     /// The options that change what a run of a cell is, as they are written.

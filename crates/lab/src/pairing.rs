@@ -5,7 +5,8 @@ use crate::limit::Limit;
 use crate::metric::Metric;
 use crate::plan::Stage;
 use crate::run::RunRecord;
-use crate::stats::{self, Estimate};
+use crate::stats::{self, ErrorRate, Estimate};
+use crate::verdict::Note;
 use std::collections::BTreeMap;
 
 /// Where one in so many runs was held down, or more, there is no verdict: from 29 % of one side on the estimate of Hodges
@@ -20,7 +21,7 @@ pub(crate) struct Paired {
     /// Blocks that it rests on.
     pub(crate) blocks: usize,
     /// Why nothing may be said of it, whatever the numbers are.
-    pub(crate) note: Option<String>,
+    pub(crate) note: Option<Note>,
     /// What is to be known of the runs beside whatever is said.
     pub(crate) remark: Option<String>,
 }
@@ -29,9 +30,10 @@ pub(crate) struct Paired {
 pub(crate) type Side<'a, 'r> = (&'a str, Load, &'a Vec<&'r RunRecord>);
 
 /// Pairs the valid runs of two cells.
-pub(crate) fn pair(metric: Metric, sides: [Side<'_, '_>; 2]) -> Paired {
+pub(crate) fn pair(metric: Metric, sides: [Side<'_, '_>; 2], error_rate: ErrorRate) -> Paired {
     let offered = sides.map(|(_, _, runs)| runs.iter().find_map(|run| run.rate));
     let sides = sides.map(|(name, load, runs)| (name, load, valid(runs)));
+    let no_run = sides.iter().find(|(_, _, runs)| runs.is_empty()).map(|(name, ..)| Note::no_valid_run(name));
     let unsupported = sides.iter().find_map(|(name, load, runs)| unsupported(metric, *load, name, runs));
     let without_value = sides.iter().find_map(|(name, _, runs)| metric.has_no_value(name, runs));
     let [first, second] = match without_value {
@@ -40,7 +42,7 @@ pub(crate) fn pair(metric: Metric, sides: [Side<'_, '_>; 2]) -> Paired {
     };
     let pairs: Vec<(f64, f64)> =
         second.iter().filter_map(|(block, value)| Some((*value, *first.get(block)?))).collect();
-    let estimate = stats::compare_pairs(&pairs);
+    let estimate = stats::compare_pairs(&pairs, error_rate);
     let blocks = estimate.map_or(0, |estimate| estimate.blocks);
     // To leave out just the blocks without a ratio would be to leave out one kind.
     let dropped = || {
@@ -52,7 +54,10 @@ pub(crate) fn pair(metric: Metric, sides: [Side<'_, '_>; 2]) -> Paired {
     Paired {
         estimate,
         blocks,
-        note: unsupported.or(without_value).or_else(dropped).or_else(|| other_rates(metric, offered)),
+        note: no_run.or_else(|| {
+            let unsupported = unsupported.or(without_value).or_else(dropped);
+            unsupported.or_else(|| other_rates(metric, offered)).map(Note::Unsupported)
+        }),
         remark: joined(remarks),
     }
 }
@@ -77,7 +82,7 @@ pub(crate) fn values(metric: Metric, runs: &[&RunRecord]) -> BTreeMap<Stage, f64
 /// Why such runs tell nothing about the target: a quarter of them or more was held down by something else.
 pub(crate) fn unsupported(metric: Metric, load: Load, name: &str, runs: &[&RunRecord]) -> Option<String> {
     if runs.is_empty() {
-        return Some(format!("{name} has no valid run"));
+        return Some(Note::no_valid_run(name).text().to_owned());
     }
     let (held, words) = held_down(metric, load, name, runs);
     words.filter(|_| ONE_OF * held >= runs.len())

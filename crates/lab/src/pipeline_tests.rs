@@ -3,7 +3,7 @@
 use crate::LabError;
 use crate::claims::ClaimVerdict;
 use crate::comparison::Verdict;
-use crate::conduct::conduct;
+use crate::conduct::{Broken, conduct};
 use crate::experiment::{Case, Claim, CoreSets, Experiment, Level, Load, Mode, Precision, Predicate, Stop};
 use crate::lab::report;
 use crate::limit::Limit;
@@ -42,7 +42,7 @@ fn world_of(mut executor: MockExecutor, change: impl FnOnce(&mut Experiment)) ->
     store.write_json("machine.json", &machine).expect("is written");
     let options = RunOptions { file: "experiments/small.toml".into(), ..RunOptions::default() };
     let mut plan = Plan::new(experiment, &targets, &options).expect("plans");
-    conduct(&mut plan, &store, &mut executor, &mut ()).expect("runs");
+    conduct(&mut plan, &store, &mut executor, &mut (), Broken::GoesOn).expect("runs");
     let outcome = report(&results).expect("reports");
     let read = |name: &str| std::fs::read_to_string(results.join(name)).expect("was written");
     let summary = serde_json::from_str(&read("summary.json")).expect("parses");
@@ -123,7 +123,7 @@ fn a_run_that_load_limited_supports_no_verdict_on_rate_but_one_on_cpu_at_equal_r
     let plan = Plan::new(experiment(), &targets, &RunOptions::default()).expect("plans");
     let store = Store::create(&directory.path().join("results")).expect("is made");
     let mut plan = plan;
-    conduct(&mut plan, &store, &mut MockExecutor::new(&COSTS), &mut ()).expect("runs");
+    conduct(&mut plan, &store, &mut MockExecutor::new(&COSTS), &mut (), Broken::GoesOn).expect("runs");
     let mut records = store.runs().expect("reads");
     for record in records.iter_mut().filter(|record| record.run.cell.name == "fast") {
         record.limit = Some(Limit::SharedCores);

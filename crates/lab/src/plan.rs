@@ -4,12 +4,14 @@ pub use crate::cell::{Cell, Group};
 use crate::error::{ConfigError, LabError};
 use crate::experiment::{AGAIN, Case, Conditions, Experiment, Level, Load, Mode, OWN, Order, Stop};
 use crate::options::RunOptions;
-use crate::stats::MOST_BLOCKS;
+use crate::stats::{ErrorRate, MOST_BLOCKS};
 use crate::target::Target;
+use crate::verdict::Rule;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use toml::Value;
+use weir_load::plural;
 use weir_load::rng::Rng;
 
 /// What a run costs beyond its phases, until it has been measured and where the target's description does not say:
@@ -46,6 +48,9 @@ pub struct Plan {
     pub file: PathBuf,
     /// The options that changed the experiment, as they were given.
     pub arguments: Vec<String>,
+    /// The levels that `--only` left.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub only: Vec<(String, String)>,
     /// What it was made from.
     pub experiment: Experiment,
     /// The cells.
@@ -54,6 +59,9 @@ pub struct Plan {
     pub baseline: Option<String>,
     /// Targets that are absent, and why.
     pub absent: BTreeMap<String, String>,
+    /// What the experiment names and is not run, though its target is present, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<String>,
     /// The calibration runs, in order.
     pub calibration: Vec<PlannedRun>,
     /// The blocks. Empty until their number is fixed: before the first of them runs.
@@ -67,6 +75,9 @@ pub struct Plan {
     /// Whether the blocks ended early because the intervals were narrow enough.
     #[serde(default)]
     pub is_precise: bool,
+    /// The numbers of blocks that it had each time that more were added to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extended: Vec<u32>,
 }
 
 /// The rate that all targets of one mode are offered.
@@ -102,11 +113,16 @@ impl Plan {
             return nothing("no present target supports any of the experiment's modes");
         }
         options.check_only(&all, &experiment)?;
-        let mut cells = Vec::new();
+        let (mut cells, mut left_out) = (Vec::new(), 0);
         for cell in all.into_iter().filter(is_present) {
-            if options.selects(&cell, &experiment)? {
-                cells.push(cell);
+            match options.selects(&cell, &experiment)? {
+                true => cells.push(cell),
+                false => left_out += 1,
             }
+        }
+        let mut dropped = unsupported_modes(&experiment, targets);
+        if left_out > 0 {
+            dropped.push(format!("{}, which --only leaves out", plural(left_out, "cell")));
         }
         if cells.is_empty() {
             return nothing("--only leaves no cell of a present target");
@@ -126,20 +142,28 @@ impl Plan {
             schema: Self::SCHEMA,
             file: options.file.clone(),
             arguments: options.arguments(),
+            only: options.only.clone(),
             experiment,
             cells,
             baseline,
             absent,
+            dropped,
             calibration,
             blocks: no_blocks,
             rates,
             overheads_ms,
             is_precise: false,
+            extended: Vec::new(),
         };
         if let Some(blocks) = blocks {
             plan.fix_blocks(blocks);
         }
         Ok(plan)
+    }
+
+    /// What its ratios are held against.
+    pub(crate) fn rule(&self) -> Rule {
+        Rule { margin: self.experiment.margin, error_rate: ErrorRate::of_looks(1 + self.extended.len()) }
     }
 
     /// Fixes the number of blocks and the order in them.
@@ -158,6 +182,24 @@ impl Plan {
             planned.push(numbered(block, &order));
         }
         self.blocks = planned;
+    }
+
+    /// Adds blocks to those that there are, up to so many in all. The order of the first ones stays as it is.
+    ///
+    /// # Errors
+    /// There are more already.
+    pub(crate) fn extend(&mut self, blocks: u32) -> Result<(), String> {
+        let has = self.blocks.len() as u32;
+        if blocks < has {
+            return Err(format!("{blocks}: it has {has} blocks already; expected a number above {has}"));
+        }
+        self.experiment.stop = Stop::Blocks(blocks);
+        if blocks > has && has > 0 {
+            self.extended.push(has);
+            self.is_precise = false;
+            self.fix_blocks(blocks);
+        }
+        Ok(())
     }
 
     fn order(&self, rng: &mut Rng) -> Vec<&Cell> {
@@ -273,6 +315,21 @@ fn all_cells(experiment: &Experiment, targets: &Targets) -> Result<Vec<Cell>, Co
         }
     }
     Ok(cells)
+}
+
+/// The modes of the experiment that a target does not have, where it has others of their kind: with a gateway or without.
+fn unsupported_modes(experiment: &Experiment, targets: &Targets) -> Vec<String> {
+    let is_of_gateway = |mode: &Mode| mode.upstream().is_some();
+    let lacks = |target: &Target| {
+        let kind = target.modes.iter().any(is_of_gateway);
+        let wanted = experiment.modes().into_iter().filter(|mode| is_of_gateway(mode) == kind);
+        let lacking: Vec<String> =
+            wanted.filter(|mode| !target.modes.contains(mode)).map(|mode| mode.to_string()).collect();
+        let has: Vec<String> = target.modes.iter().map(ToString::to_string).collect();
+        (!lacking.is_empty())
+            .then(|| format!("{} in {}: its modes are {}", target.name, lacking.join(", "), has.join(", ")))
+    };
+    targets.present.values().filter_map(lacks).collect()
 }
 
 /// What is measured: a target with settings of its own, or its second in the A/A pair.

@@ -3,12 +3,14 @@
 use crate::interrupt::Interrupt;
 use crate::target::{Stop, StopSignal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_open, waitid,
+};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::net::TcpStream;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -22,6 +24,9 @@ const READY_INTERVAL: Duration = Duration::from_millis(2);
 
 /// How much of a process's own words is kept with its run.
 const TAIL_BYTES: u64 = 2000;
+
+/// How much of each of its logs is kept where the run failed.
+const KEPT_BYTES: u64 = 1 << 20;
 
 /// The cores that this process may use.
 pub fn allowed_cores() -> io::Result<Vec<usize>> {
@@ -107,8 +112,8 @@ impl Process {
         let deadline = Instant::now() + timeout;
         loop {
             let Err(error) = connect(address) else { return Ok(()) };
-            if self.wait(Duration::ZERO, interrupt) == Waited::Ended {
-                return Err("it ended before it was ready".into());
+            if let Some(status) = self.ended() {
+                return Err(format!("it ended before it was ready ({status})"));
             }
             if interrupt.is_set() {
                 return Err("interrupted".into());
@@ -142,6 +147,15 @@ impl Process {
         let mut fds = [PollFd::new(&self.pidfd, PollFlags::IN)];
         // An interrupted poll is one that found nothing: the caller asks again.
         poll(&mut fds, Some(&timeout)).is_ok_and(|ready| ready > 0)
+    }
+
+    /// How it ended, if it has, in the system's words.
+    pub fn ended(&self) -> Option<String> {
+        // Its status stays to be taken: until then the pid is nobody else's.
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let status = waitid(WaitId::PidFd(self.pidfd.as_fd()), look).ok().flatten()?;
+        let code = status.exit_status().map(|code| format!("exit status: {code}"));
+        code.or_else(|| status.terminating_signal().map(|signal| format!("signal: {signal}")))
     }
 
     /// Asks it to end; what it says is collected by [`Process::finish`].
@@ -186,6 +200,18 @@ impl Process {
         Ok(status)
     }
 
+    /// Copies the end of what it wrote into a directory, under its own files' names.
+    pub fn keep_words(&self, directory: &Path) -> io::Result<()> {
+        for file in [&self.output, &self.errors] {
+            let bytes = tail(file, KEPT_BYTES)?;
+            if let Some(name) = file.file_name().filter(|_| !bytes.is_empty()) {
+                std::fs::create_dir_all(directory)?;
+                std::fs::write(directory.join(name), bytes)?;
+            }
+        }
+        Ok(())
+    }
+
     /// What it wrote to its standard output.
     pub fn output(&self) -> io::Result<String> {
         std::fs::read_to_string(&self.output)
@@ -193,8 +219,12 @@ impl Process {
 
     /// The last of what it wrote to its standard error, or else to its standard output.
     pub fn last_words(&self) -> String {
-        let errors = tail(&self.errors).unwrap_or_default();
-        if errors.is_empty() { tail(&self.output).unwrap_or_default() } else { errors }
+        let words = |file| {
+            let bytes = tail(file, TAIL_BYTES).unwrap_or_default();
+            String::from_utf8_lossy(&bytes).trim().to_owned()
+        };
+        let errors = words(&self.errors);
+        if errors.is_empty() { words(&self.output) } else { errors }
     }
 }
 
@@ -225,13 +255,14 @@ fn connect(address: &str) -> io::Result<()> {
     Ok(())
 }
 
-fn tail(path: &Path) -> io::Result<String> {
+/// The last of a file, so many bytes at most.
+fn tail(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
+    file.seek(SeekFrom::Start(length.saturating_sub(most)))?;
     let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
+    file.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -304,7 +335,7 @@ mod tests {
         assert!(late.expect_err("nobody listens").starts_with("not ready after 1 ms"));
         let (_directory, process) = shell("exit 1");
         let ended = process.wait_ready(nobody, LONG, &Interrupt::default());
-        assert_eq!(ended, Err("it ended before it was ready".into()));
+        assert_eq!(ended, Err("it ended before it was ready (exit status: 1)".into()));
     }
 
     #[test]

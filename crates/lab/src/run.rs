@@ -8,6 +8,7 @@ use crate::plan::PlannedRun;
 use crate::validity::{self, Validity};
 use crate::{experiment::Conditions, limit};
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 use weir_load::result::{LoadResult, Role, ServerCost};
 
 /// Makes one run. The lab's own starts processes; tests give results that they made up.
@@ -62,6 +63,9 @@ pub struct Observation {
     /// Garbage collection of a target that is a JVM; `None` for all others, or where it is not known.
     #[serde(default)]
     pub gc: Option<gc::Report>,
+    /// Where the processes' logs are kept since the run failed, in the directory of the results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logs: Option<PathBuf>,
     /// Milliseconds from the first process's start to the last one's end.
     pub elapsed_ms: u64,
 }
@@ -77,6 +81,9 @@ pub struct ProcessReport {
     pub cores: Vec<usize>,
     /// How it ended.
     pub exit: String,
+    /// Whether it did not end when it was asked to, and was killed.
+    #[serde(default)]
+    pub killed: bool,
     /// The last of its standard error.
     pub stderr: String,
 }

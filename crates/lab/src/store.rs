@@ -105,11 +105,23 @@ impl Store {
         self.read_json("plan.json", Plan::SCHEMA)
     }
 
+    /// That the directory holds a result at all.
+    fn check_is_result(&self) -> Result<(), LabError> {
+        let why = match (self.directory.is_dir(), self.directory.exists()) {
+            (true, _) if self.directory.join("plan.json").exists() => return Ok(()),
+            (true, _) => "no result of `weir run`: there is no plan.json in it",
+            (false, true) => "no folder; expected the result of `weir run`",
+            (false, false) => "no such folder",
+        };
+        Err(LabError::NoResult { path: self.directory.clone(), why })
+    }
+
     /// A stored value whose layout has a version.
     ///
     /// # Errors
     /// A file that cannot be read, or of another form or layout.
     pub(crate) fn read_json<T: DeserializeOwned>(&self, name: &str, schema: u32) -> Result<T, LabError> {
+        self.check_is_result()?;
         let path = self.directory.join(name);
         let text = read(&path)?;
         check_layout(&path, "schema", &parse(&path, &text)?, schema)?;

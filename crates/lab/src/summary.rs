@@ -15,6 +15,7 @@ use crate::validity::Validity;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
+use weir_load::plural;
 use weir_load::result::Cost;
 
 /// The whole of an experiment's findings.
@@ -29,6 +30,9 @@ pub struct Summary {
     pub weight: Weight,
     /// How busy other processes kept the cores.
     pub foreign: Foreign,
+    /// Processes that did not end when they were asked to, a line for each target.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub killed: Vec<String>,
     /// Where it was measured.
     pub machine: Machine,
     /// One entry for each cell.
@@ -144,6 +148,25 @@ impl Foreign {
     }
 }
 
+/// The targets that had to be killed, how they were to end, and how often it came to that.
+fn killed(records: &[RunRecord]) -> Vec<String> {
+    let mut found: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut runs: BTreeMap<&str, usize> = BTreeMap::new();
+    for record in records {
+        let target = record.run.cell.target.as_str();
+        for process in record.observation.processes.iter().filter(|process| process.role == "target") {
+            *runs.entry(target).or_default() += 1;
+            if process.killed {
+                *found.entry((target, &process.exit)).or_default() += 1;
+            }
+        }
+    }
+    let line = |((target, how), count): ((&str, &str), usize)| {
+        format!("{target} was {how}: in {count} of {}", plural(runs[target] as u64, "run"))
+    };
+    found.into_iter().map(line).collect()
+}
+
 /// The stored runs of each cell, in the order of the plan; calibration is not among them.
 pub fn by_cell<'a>(plan: &'a Plan, records: &'a [RunRecord]) -> Vec<(&'a Cell, Vec<&'a RunRecord>)> {
     let mut runs: BTreeMap<&Cell, Vec<&RunRecord>> = BTreeMap::new();
@@ -166,6 +189,7 @@ impl Summary {
             experiment: plan.experiment.name.clone(),
             weight: Weight::of(*compared_blocks(&comparisons, &cells).end() as usize),
             foreign: Foreign::of(records),
+            killed: killed(records),
             machine: machine.clone(),
             comparisons,
             cells,

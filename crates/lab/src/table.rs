@@ -4,7 +4,7 @@ use crate::claims::Finding;
 use crate::comparison::Comparison;
 use crate::experiment::Load;
 use crate::plan::{Group, Plan};
-use crate::stats::{BLOCKS_FOR_INTERVAL, BLOCKS_FOR_VERDICT, Weight};
+use crate::stats::{BLOCKS_FOR_INTERVAL, BLOCKS_FOR_VERDICT, ErrorRate, Weight};
 use crate::summary::{CellSummary, FOREIGN_MUCH, Foreign, Summary};
 use crate::vary::Vary;
 use std::collections::BTreeSet;
@@ -85,6 +85,9 @@ pub fn labels(plan: &Plan, summary: &Summary) -> Vec<String> {
     for (name, why) in &plan.absent {
         labels.push(format!("{name}: absent: {why}."));
     }
+    labels.extend(plan.dropped.iter().map(|line| format!("Not run: {line}.")));
+    labels.extend(extended(&plan.extended, plan.blocks.len()));
+    labels.extend(summary.killed.iter().map(|line| format!("{line}.")));
     labels
 }
 
@@ -107,6 +110,21 @@ fn weight(plan: &Plan, summary: &Summary) -> String {
         ),
         Weight::None => format!("{blocks}: no interval and no verdict below {BLOCKS_FOR_INTERVAL}{more}."),
     }
+}
+
+/// That more blocks were added after somebody could have looked, and what is done about it.
+pub(crate) fn extended(before: &[u32], blocks: usize) -> Option<String> {
+    let first = before.first()?;
+    let times = match before.len() {
+        1 => "once".to_owned(),
+        many => format!("{many} times"),
+    };
+    Some(format!(
+        "Extended {times}, from {first} to {blocks} blocks, after a look at the result was possible. Whoever looks more often \
+         finds more by chance: intervals and verdicts are held to an error rate of {:.3} instead of {}.",
+        ErrorRate::of_looks(1 + before.len()).get(),
+        ErrorRate::default().get(),
+    ))
 }
 
 /// What the A/A pairs of one metric and load show.

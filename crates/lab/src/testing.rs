@@ -178,6 +178,7 @@ pub(crate) fn observation(cell: &Cell, result: LoadResult) -> Observation {
         command: vec![format!("a-{role}"), "--header=X-Run: 1".into()],
         cores,
         exit: "exit status: 0".into(),
+        killed: false,
         stderr: String::new(),
     };
     let mut processes = vec![process("origin", vec![1]), process("load", vec![1])];
@@ -194,6 +195,7 @@ pub(crate) fn observation(cell: &Cell, result: LoadResult) -> Observation {
         net: None,
         notes: Vec::new(),
         gc: None,
+        logs: None,
         elapsed_ms: 300,
     }
 }
@@ -268,7 +270,7 @@ impl Executor for MockExecutor {
 
 /// Targets that need no program: `direct`, and two whose start command is never run.
 pub(crate) fn targets(directory: &std::path::Path) -> crate::plan::Targets {
-    let gateway = "title = 'T'\nabout = 'A'\nmodes = ['h1c-h1c', 'h1-h1c']\nstart = ['t', '{{listen_port}}']\n\
+    let gateway = "title = 'T'\nabout = 'A'\nmodes = ['h1c-h1c', 'h1-h1c']\nstart = ['true', '{{listen_port}}']\n\
         [ready]\nconnect = '127.0.0.1:{{listen_port}}'\ntimeout_ms = 1000\n";
     let direct = "title = 'Direct'\nabout = 'No gateway.'\nmodes = ['h1c', 'h1']\n";
     for (name, text) in [("direct", direct), ("fast", gateway), ("slow", gateway)] {

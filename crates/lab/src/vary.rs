@@ -3,6 +3,7 @@
 use crate::experiment::Level;
 use crate::plan::{Cell, Group, Plan};
 use std::collections::{BTreeMap, BTreeSet};
+use weir_load::plural;
 
 /// What differs between the cells of an experiment.
 pub(crate) struct Vary {
@@ -33,9 +34,9 @@ impl Vary {
     /// The factors that all cells share.
     pub(crate) fn constants(&self, plan: &Plan) -> String {
         let Some(cell) = plan.cells.first() else { return String::new() };
-        let users = (!self.users).then(|| format!("{} connections", cell.connections));
+        let users = (!self.users).then(|| plural(cell.connections.into(), "connection"));
         let case = (!self.case && cell.case.is_handshake()).then(|| cell.case.to_string());
-        let bytes = (!self.bytes).then(|| format!("{} bytes", cell.bytes));
+        let bytes = (!self.bytes).then(|| plural(cell.bytes, "byte"));
         let same = cell.conditions().filter(|(key, _)| !self.factors.contains(*key));
         let further = same.map(|(key, level)| format!("{key} {level}"));
         users.into_iter().chain(case).chain(bytes).chain(further).collect::<Vec<_>>().join(", ")
@@ -44,7 +45,7 @@ impl Vary {
     /// The factors of a group that differ from other groups', but for mode, users, load and the one that is compared.
     pub(crate) fn conditions(&self, group: &Group, compared: Option<&str>) -> String {
         let case = self.case.then(|| group.case.to_string());
-        let bytes = (self.bytes && compared != Some("bytes")).then(|| format!("{} bytes", group.bytes));
+        let bytes = (self.bytes && compared != Some("bytes")).then(|| plural(group.bytes, "byte"));
         let differ = |key: &String| self.factors.contains(key) && compared != Some(key);
         let further = group.factors.iter().filter(|(key, _)| differ(key));
         let further = further.map(|(key, level)| format!("{key} {level}"));
@@ -55,7 +56,7 @@ impl Vary {
     pub(crate) fn row(&self, group: &Group, compared: Option<&str>) -> String {
         let mode = (compared != Some("mode")).then(|| group.mode.to_string());
         let users = self.users && compared != Some("connections");
-        let users = users.then(|| format!("{} connections", group.connections));
+        let users = users.then(|| plural(group.connections.into(), "connection"));
         let conditions = Some(self.conditions(group, compared)).filter(|words| !words.is_empty());
         mode.into_iter().chain(users).chain(conditions).collect::<Vec<_>>().join(", ")
     }

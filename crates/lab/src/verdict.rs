@@ -2,13 +2,41 @@
 //! for one target in two.
 
 use crate::metric::Metric;
-use crate::stats::{self, Estimate, Weight};
+use crate::stats::{self, ErrorRate, Estimate, Weight};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use weir_load::plural;
 
-/// The false-discovery rate that a verdict allows.
-const ALPHA: f64 = 0.05;
+/// What a ratio is held against before anything is said of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Rule {
+    /// Two values within this ratio are called equivalent: 0.03 is 3 %.
+    pub(crate) margin: f64,
+    /// The false-discovery rate that it allows.
+    pub(crate) error_rate: ErrorRate,
+}
+
+/// Why nothing may be said of a ratio, whatever its numbers are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Note {
+    /// There is no valid run to say it from: another try may have one.
+    NoEvidence(String),
+    /// Such runs cannot support it, however many there are.
+    Unsupported(String),
+}
+
+impl Note {
+    pub(crate) fn no_valid_run(name: &str) -> Self {
+        Self::NoEvidence(format!("{name} has no valid run"))
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Self::NoEvidence(why) | Self::Unsupported(why) => why,
+        }
+    }
+}
 
 /// What a comparison came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,11 +119,14 @@ pub struct Ratio {
     pub verdict: Verdict,
     /// Why it is undecided, where the numbers alone do not say it.
     pub note: Option<String>,
+    /// Whether it is undecided because valid runs are missing: no block has one of both, or too few have for an interval.
+    #[serde(default)]
+    pub lacks_evidence: bool,
 }
 
 impl Ratio {
     /// Not decided yet. `note` says why it never can be.
-    pub(crate) fn of(estimate: Option<Estimate>, blocks: usize, note: Option<String>) -> Self {
+    pub(crate) fn of(estimate: Option<Estimate>, blocks: usize, note: Option<Note>) -> Self {
         let interval = estimate.and_then(|estimate| estimate.interval);
         Self {
             value: estimate.map(|estimate| estimate.value),
@@ -106,7 +137,8 @@ impl Ratio {
             p_adjusted: None,
             weight: Weight::of(blocks),
             verdict: Verdict::Undecided,
-            note,
+            lacks_evidence: matches!(note, Some(Note::NoEvidence(_))),
+            note: note.map(|note| note.text().to_owned()),
         }
     }
 
@@ -117,27 +149,36 @@ impl Ratio {
 
     /// Decides, unless a note says already why nothing may be said. Where the noise floor is not known, nothing is called
     /// different.
-    pub(crate) fn decide(&mut self, blocks: u32, margin: f64, floor: Result<Option<Noise>, &'static str>) {
+    pub(crate) fn decide(&mut self, blocks: u32, rule: Rule, floor: Result<Option<Noise>, &'static str>) {
         if self.note.is_some() {
             return;
         }
-        match (self.judged(blocks, margin, floor.unwrap_or_default()), floor) {
+        match (self.judged(blocks, rule, floor.unwrap_or_default()), floor) {
             (Ok(Verdict::Different), Err(why)) => self.note = Some(why.into()),
             (Ok(verdict), _) => self.verdict = verdict,
-            (Err(why), _) => self.note = Some(why),
+            (Err(note), _) => {
+                self.lacks_evidence = matches!(note, Note::NoEvidence(_));
+                self.note = Some(note.text().to_owned());
+            }
         }
     }
 
     /// The verdict, or why it is undecided where the numbers alone do not say it.
-    fn judged(&self, blocks: u32, margin: f64, noise: Option<Noise>) -> Result<Verdict, String> {
-        let Some(value) = self.value else { return Err("no block has a valid run of both".into()) };
+    fn judged(&self, blocks: u32, rule: Rule, noise: Option<Noise>) -> Result<Verdict, Note> {
+        let Rule { margin, error_rate } = rule;
+        let Some(value) = self.value else {
+            return Err(Note::NoEvidence("no block has a valid run of both".into()));
+        };
         let Some((low, high)) = self.interval() else {
-            return Err(format!("{blocks} blocks: no interval below {}", stats::BLOCKS_FOR_INTERVAL));
+            let blocks = plural(blocks.into(), "block");
+            let least = stats::BLOCKS_FOR_INTERVAL;
+            return Err(Note::NoEvidence(format!("{blocks}: no interval below {least}")));
         };
         // So few blocks as an indication has cannot pass an adjustment: the least p of five is 0.0625. What it says rests
         // on the interval and the noise floor alone, and is said to be no more than an indication.
         let is_verdict = self.weight == Weight::Verdict;
-        let is_adjusted_away = is_verdict && self.p_adjusted.is_some_and(|p_value| p_value > ALPHA);
+        let is_adjusted_away =
+            is_verdict && self.p_adjusted.is_some_and(|p_value| p_value > error_rate.get());
         let is_within_margin = low >= 1.0 / (1.0 + margin) && high <= 1.0 + margin;
         let excludes_one = low > 1.0 || high < 1.0;
         if is_within_margin {
@@ -145,10 +186,10 @@ impl Ratio {
         } else if !excludes_one {
             Ok(Verdict::Undecided)
         } else if is_adjusted_away {
-            Err("not after adjustment for the number of comparisons".into())
+            Err(Note::Unsupported("not after adjustment for the number of comparisons".into()))
         } else {
             match noise.filter(|noise| value.ln().abs() <= noise.reach) {
-                Some(noise) => Err(format!("within the {noise}")),
+                Some(noise) => Err(Note::Unsupported(format!("within the {noise}"))),
                 None => Ok(Verdict::Different),
             }
         }
@@ -231,7 +272,7 @@ mod tests {
     fn decided(mut ratio: Ratio, p_adjusted: f64, floor: Option<f64>) -> Result<Verdict, String> {
         ratio.p_adjusted = Some(p_adjusted);
         let noise = floor.map(|ratio: f64| Noise { name: "A/A noise", reach: ratio.ln() });
-        ratio.decide(12, 0.03, Ok(noise));
+        ratio.decide(12, Rule { margin: 0.03, error_rate: ErrorRate::default() }, Ok(noise));
         ratio.note.map_or(Ok(ratio.verdict), Err)
     }
 

@@ -2,7 +2,7 @@
 
 use crate::claims::ClaimVerdict;
 use crate::comparison::{Comparison, Verdict};
-use crate::conduct::conduct;
+use crate::conduct::{Broken, conduct};
 use crate::experiment::{Claim, Experiment, Level, Load, Mode, Stop};
 use crate::limit::Limit;
 use crate::machine::Machine;
@@ -32,7 +32,7 @@ pub(crate) fn judged(
     setting(&mut experiment);
     let mut plan = Plan::new(experiment, &targets(directory.path()), &RunOptions::default()).expect("plans");
     let store = Store::create(&directory.path().join("results")).expect("is made");
-    conduct(&mut plan, &store, &mut MockExecutor::new(&COSTS), &mut ()).expect("runs");
+    conduct(&mut plan, &store, &mut MockExecutor::new(&COSTS), &mut (), Broken::GoesOn).expect("runs");
     let mut records = store.runs().expect("reads");
     for record in &mut records {
         if let Stage::Block(block) = record.run.stage {

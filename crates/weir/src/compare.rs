@@ -1,6 +1,6 @@
 //! `weir compare`: two results of one plan.
 
-use crate::outputs::{self, Exports, FailOn};
+use crate::outputs::{self, Exports, Gate};
 use crate::run::failure;
 use crate::{Failure, Outcome};
 use clap::Args;
@@ -27,9 +27,8 @@ pub(crate) struct CompareArgs {
     json: Option<PathBuf>,
     #[command(flatten)]
     exports: Exports,
-    /// End with code 4 when a changed target or engine is different, for the worse, or has no valid run any more
-    #[arg(long, value_name = "WHAT", help_heading = "Output")]
-    fail_on: Option<FailOn>,
+    #[command(flatten)]
+    gate: Gate,
 }
 
 const EXAMPLES: &str = "\
@@ -41,7 +40,7 @@ Examples:
   weir compare out/release-1 out/release-2 --junit junit.xml --markdown summary.md";
 
 pub(crate) fn run(args: CompareArgs) -> Outcome {
-    let CompareArgs { a, b, changed, json, exports: Exports { csv, markdown, junit }, fail_on } = &args;
+    let CompareArgs { a, b, changed, json, exports: Exports { csv, markdown, junit }, gate } = &args;
     let [json, csv, markdown, junit] = [json, csv, markdown, junit].map(Option::as_deref);
     outputs::check(&[("--json", json), ("--csv", csv), ("--markdown", markdown), ("--junit", junit)])?;
     let across = compare(a, b, changed).map_err(|error| failure(&error))?;
@@ -50,14 +49,8 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
         ("--json", json, serde_json::to_string_pretty(&across).map_err(Failure::run)? + "\n"),
         ("--csv", csv, compared.csv()),
         ("--markdown", markdown, compared.markdown()),
-        ("--junit", junit, compared.junit(fail_on.is_some())),
+        ("--junit", junit, compared.junit(gate.fail_on.is_some())),
     ];
     outputs::tell(across.text(), &texts)?;
-    let regressions: Vec<String> = across
-        .regressions()
-        .map(|one| {
-            format!("{}: {} {} {}", one.cell, one.metric, one.ratio.text(), one.verdict_text(across.margin))
-        })
-        .collect();
-    outputs::fail_on(&regressions, *fail_on)
+    gate.judge(&across.regressions())
 }

@@ -1,10 +1,11 @@
 //! `weir history`: cells over many results.
 
-use crate::outputs::{self, FailOn};
+use crate::outputs::{self, Gate};
 use crate::run::failure;
 use crate::{Failure, Outcome};
 use clap::Args;
 use std::path::PathBuf;
+use weir_lab::evidence::Regressions;
 use weir_lab::export::Past;
 use weir_lab::history::{HistoryOptions, Series, history, parse_cells};
 use weir_lab::metric::Metric;
@@ -30,9 +31,8 @@ pub(crate) struct HistoryArgs {
     /// Write one row for each cell and result as CSV to a file, or with - to standard output
     #[arg(long, value_name = "FILE|-", help_heading = "Output")]
     csv: Option<PathBuf>,
-    /// End with code 4 when the last change of a cell is a regression, or when it has no valid run any more
-    #[arg(long, value_name = "WHAT", help_heading = "Output")]
-    fail_on: Option<FailOn>,
+    #[command(flatten)]
+    gate: Gate,
 }
 
 const EXAMPLES: &str = "\
@@ -55,8 +55,10 @@ pub(crate) fn run(args: HistoryArgs) -> Outcome {
     outputs::tell(history.text(), &[("--csv", csv, Past(&history).csv())])?;
     let line =
         |series: &Series| format!("{}: {}: {}", series.cell, series.metric, history.latest_text(series));
-    let regressions: Vec<String> = history.regressions().map(line).collect();
-    outputs::fail_on(&regressions, args.fail_on)
+    let shown = history.regressions().map(line).collect();
+    let undecided =
+        if history.is_undecided() { history.series.iter().map(line).collect() } else { Vec::new() };
+    args.gate.judge(&Regressions { shown, undecided })
 }
 
 /// A share, given in per cent.

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
+use weir_lab::evidence::Regressions;
 
 /// The forms in which results are written beside the text.
 #[derive(Args, Debug)]
@@ -20,6 +21,18 @@ pub(crate) struct Exports {
     /// Write a test case for each finding as JUnit's XML to a file, or with - to standard output
     #[arg(long, value_name = "FILE|-")]
     pub(crate) junit: Option<PathBuf>,
+}
+
+/// What a subcommand that ran to its end makes of what it found.
+#[derive(Args, Clone, Copy, Debug)]
+#[command(next_help_heading = "Exit code")]
+pub(crate) struct Gate {
+    /// End with 4 when something is shown to be for the worse, and with 3 when too few valid runs leave that open
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) fail_on: Option<FailOn>,
+    /// End with 0 where there is no evidence for what was asked
+    #[arg(long)]
+    pub(crate) allow_invalid: bool,
 }
 
 /// What makes a subcommand that ran to its end fail with exit code 4.
@@ -61,15 +74,41 @@ pub(crate) fn tell(text: String, outputs: &[(&str, Option<&Path>, String)]) -> O
     told
 }
 
-/// Exit code 4 if there is a regression and that is to be a failure.
-pub(crate) fn fail_on(regressions: &[String], fail_on: Option<FailOn>) -> Outcome {
-    match fail_on {
-        Some(FailOn::Regression) if !regressions.is_empty() => {
-            Err(Failure::condition(format!("regression: {}", regressions.join("\nweir: regression: "))))
+impl Gate {
+    /// Exit code 4 if there is a regression and that is to be a failure, 3 if it cannot be told whether there is one.
+    pub(crate) fn judge(self, regressions: &Regressions) -> Outcome {
+        let Regressions { shown, undecided } = regressions;
+        match self.fail_on {
+            Some(FailOn::Regression) if !shown.is_empty() => {
+                Err(Failure::condition(format!("regression: {}", shown.join("\nweir: regression: "))))
+            }
+            Some(FailOn::Regression) => self.need_evidence(
+                "whether there is a regression is not decided",
+                undecided,
+                "more blocks may decide it: weir run --continue DIR --blocks N",
+            ),
+            None => Ok(()),
         }
-        _ => Ok(()),
+    }
+
+    /// Exit code 3 if a part of what was asked was not measured: these lines say which.
+    pub(crate) fn need_evidence(self, what: &str, missing: &[String], next: &str) -> Outcome {
+        if missing.is_empty() || self.allow_invalid {
+            return Ok(());
+        }
+        let mut text = format!("no evidence: {what}");
+        for line in missing.iter().take(MOST_LINES) {
+            text.push_str(&format!("\n  {line}"));
+        }
+        if missing.len() > MOST_LINES {
+            text.push_str(&format!("\n  and {} more", missing.len() - MOST_LINES));
+        }
+        Err(Failure::no_evidence(format!("{text}\n  next: {next}; --allow-invalid ends with 0")))
     }
 }
+
+/// The report has the rest.
+const MOST_LINES: usize = 8;
 
 fn unwritable(flag: &str, file: &Path, error: &io::Error) -> Failure {
     Failure::run(format!("{flag}: cannot write {}: {error}", file.display()))

@@ -1,7 +1,7 @@
 //! `weir report`: the report anew, from stored runs.
 
 use crate::Outcome;
-use crate::outputs::{self, Exports, FailOn};
+use crate::outputs::{self, Exports, Gate};
 use crate::run::failure;
 use clap::Args;
 use std::path::PathBuf;
@@ -16,9 +16,8 @@ pub(crate) struct ReportArgs {
     directory: PathBuf,
     #[command(flatten)]
     exports: Exports,
-    /// End with code 4 when a target or an engine is different from the baseline, for the worse
-    #[arg(long, value_name = "WHAT", help_heading = "Output")]
-    fail_on: Option<FailOn>,
+    #[command(flatten)]
+    gate: Gate,
 }
 
 const EXAMPLES: &str = "\
@@ -45,8 +44,8 @@ fn tell(text: String, reported: &Reported<'_>, args: &ReportArgs) -> Outcome {
     let texts = [
         ("--csv", csv.as_deref(), reported.csv()),
         ("--markdown", markdown.as_deref(), reported.markdown()),
-        ("--junit", junit.as_deref(), reported.junit(args.fail_on.is_some())),
+        ("--junit", junit.as_deref(), reported.junit(args.gate.fail_on.is_some())),
     ];
     outputs::tell(text, &texts)?;
-    outputs::fail_on(&reported.regressions(), args.fail_on)
+    args.gate.judge(&reported.regressions())
 }

@@ -1,9 +1,13 @@
 //! `weir run`: an experiment, from plan to report.
 
+use crate::outputs::Gate;
+use crate::words::say;
 use crate::{Failure, Outcome, stacks};
 use clap::Args;
 use std::path::PathBuf;
+use weir_lab::export::Reported;
 use weir_lab::{LabError, RunOptions};
+use weir_load::plural;
 use weir_reactor::limits;
 
 /// Run an experiment: fresh processes for each run, statistics over blocks, one report.
@@ -15,7 +19,12 @@ Examples:
   weir run experiments/quickstart.toml --only target=weir,target=nginx,mode=h1-h1
   weir run experiments/quickstart.toml --set window_ms=2000 --set tls.group=p-256
   weir run experiments/passthrough.toml --quick --set target='[\"weir\",\"caddy\"]'
-  weir run --continue out/quickstart-20260101-120000 experiments/quickstart.toml")]
+  weir run --continue out/quickstart-20260101-120000                # an interrupted one goes on
+  weir run --continue out/quickstart-20260101-120000 --blocks 24    # more evidence for a finished one
+
+Exit codes: 0 everything that was asked was measured, whatever it came to; 1 it could not run; 2 usage or
+configuration; 3 no evidence: a cell or a comparison has no valid run (--strict: any run was invalid), or
+--fail-on is not decided; 4 what --fail-on names was found.")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     experiment: ExperimentArgs,
@@ -29,44 +38,57 @@ pub(crate) struct ResultArgs {
     /// Where the results go [default: out/NAME-YYYYMMDD-HHMMSS]
     #[arg(long, value_name = "DIR", conflicts_with = "continue_dir")]
     out: Option<PathBuf>,
-    /// Go on with an interrupted experiment
+    /// Go on with an interrupted experiment, or with --blocks add to the blocks of a finished one
     #[arg(long = "continue", value_name = "DIR")]
     continue_dir: Option<PathBuf>,
-    /// End with code 3 when a run was invalid
-    #[arg(long)]
+    /// End with 3 when any run was invalid, not only when a cell or a comparison has no valid run
+    #[arg(long, conflicts_with = "allow_invalid", help_heading = "Exit code")]
     strict: bool,
+    #[command(flatten)]
+    gate: Gate,
 }
 
 impl ResultArgs {
-    pub(crate) fn with(self, options: RunOptions) -> RunOptions {
-        let Self { out, continue_dir, strict } = self;
-        RunOptions { out, continue_dir, strict, ..options }
+    pub(crate) fn with(&self, options: RunOptions) -> RunOptions {
+        let (out, continue_dir) = (self.out.clone(), self.continue_dir.clone());
+        RunOptions { out, continue_dir, allow_invalid: self.gate.allow_invalid, ..options }
+    }
+
+    /// The exit code of an experiment that ran to its end: 0 is for what was measured.
+    pub(crate) fn judge(&self, reported: &Reported<'_>, invalid_runs: u32) -> Outcome {
+        self.gate.judge(&reported.regressions())?;
+        if self.strict && invalid_runs > 0 {
+            return Err(Failure::no_evidence(format!("{} invalid", plural(invalid_runs.into(), "run"))));
+        }
+        let what = "these have no valid run";
+        self.gate.need_evidence(what, &reported.unmeasured(), "see the reasons above and `weir doctor`")
     }
 }
 
 /// What `run` and `plan` have in common.
 #[derive(Args, Debug)]
 pub(crate) struct ExperimentArgs {
-    /// The experiment
-    file: PathBuf,
-    /// Number of blocks, whatever the experiment says; ten or more give a verdict
+    /// The experiment; with --continue that of the result, unless one is given
+    #[arg(required_unless_present = "continue_dir")]
+    file: Option<PathBuf>,
+    /// Number of blocks in all, whatever the experiment says; ten or more give a verdict
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     blocks: Option<u32>,
     /// What the file's [quick] table cuts it down to; without one, two blocks with tiny windows: does it work here?
-    #[arg(long)]
+    #[arg(long, requires = "file")]
     quick: bool,
     /// Only the cells with these levels, such as mode=h1-h1c,users=100; of one key several are alternatives
-    #[arg(long, value_name = "K=V,K=V")]
+    #[arg(long, value_name = "K=V,K=V", requires = "file")]
     only: Vec<String>,
     /// Another value for a key of the experiment, such as window_ms=2000 or users=[10,20]; may be repeated
-    #[arg(long, value_name = "K=V")]
+    #[arg(long, value_name = "K=V", requires = "file")]
     set: Vec<String>,
 }
 
 impl ExperimentArgs {
     pub(crate) fn options(self) -> Result<RunOptions, Failure> {
-        let options =
-            RunOptions { file: self.file, blocks: self.blocks, quick: self.quick, ..RunOptions::default() };
+        let file = self.file.unwrap_or_default();
+        let options = RunOptions { file, blocks: self.blocks, quick: self.quick, ..RunOptions::default() };
         chosen(options, ("--only", &self.only), &self.set)
     }
 }
@@ -87,17 +109,23 @@ pub(crate) fn chosen(
 }
 
 pub(crate) fn run(args: RunArgs) -> Outcome {
-    let options = args.results.with(args.experiment.options()?);
-    if weir_lab::stacks::is_experiment(&options.file) {
-        return stacks::run_experiment(&options);
+    let RunArgs { experiment, results } = args;
+    let options = results.with(experiment.options()?);
+    if is_of_stacks(&options) {
+        return stacks::run_experiment(&options, &results);
     }
     // Of what it starts: a rival that runs out of files where Weir raises its own limit would be no fair one.
     limits::raise_open_files().map_err(Failure::run)?;
     let outcome = weir_lab::run(&options).map_err(|error| failure(&error))?;
-    print!("{}", outcome.text);
-    match outcome.exit_code() {
-        0 => Ok(()),
-        _ => Err(Failure::no_evidence(format!("{} runs were invalid", outcome.invalid_runs))),
+    say(&outcome.text)?;
+    results.judge(&Reported::from(&outcome.results), outcome.invalid_runs)
+}
+
+/// Whether the experiment that is run, or gone on with, is one with TLS stacks.
+fn is_of_stacks(options: &RunOptions) -> bool {
+    match &options.continue_dir {
+        Some(directory) if options.file.as_os_str().is_empty() => weir_lab::stacks::is_of_stacks(directory),
+        _ => weir_lab::stacks::is_experiment(&options.file),
     }
 }
 

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::thread::available_parallelism;
 use weir_lab::RunOptions;
+use weir_lab::export::Reported;
 use weir_lab::stacks::{self, StacksOutcome};
 
 /// TLS libraries side by side: what a handshake, a resumption and a megabyte cost in each, without any network.
@@ -108,20 +109,18 @@ pub(crate) fn run(args: StacksArgs) -> Outcome {
         StacksCommand::Run(args) => {
             let options = args.results.with(args.experiment.options()?);
             let options = RunOptions { instructions: args.instructions, ..options };
-            run_experiment(&options)
+            run_experiment(&options, &args.results)
         }
         StacksCommand::Plan(args) => say(stacks::plan(&args.options()?).map_err(|error| failure(&error))?),
     }
 }
 
 /// Runs an experiment with stacks; `weir run` comes here, too.
-pub(crate) fn run_experiment(options: &RunOptions) -> Outcome {
-    let StacksOutcome { text, invalid_runs, .. } = stacks::run(options).map_err(|error| failure(&error))?;
+pub(crate) fn run_experiment(options: &RunOptions, of_results: &ResultArgs) -> Outcome {
+    let StacksOutcome { text, invalid_runs, results, .. } =
+        stacks::run(options).map_err(|error| failure(&error))?;
     say(text)?;
-    match options.strict && invalid_runs > 0 {
-        true => Err(Failure { message: format!("{invalid_runs} runs were invalid"), code: 3 }),
-        false => Ok(()),
-    }
+    of_results.judge(&Reported::from(&results), invalid_runs)
 }
 
 fn run_build(args: &BuildArgs) -> Outcome {

@@ -4,8 +4,8 @@ use super::matching::{Between, Matched, Pair, rates_differ};
 use super::stored::{Place, Sample, Stored};
 use crate::experiment::Load;
 use crate::metric::Metric;
-use crate::stats::{self, fdr};
-use crate::verdict::{Noise, Ratio, Verdict};
+use crate::stats::{self, ErrorRate, fdr};
+use crate::verdict::{Noise, Note, Ratio, Rule, Verdict};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -84,9 +84,11 @@ fn one<S: Stored>(metric: Metric, between: Between<'_, S>, pair: &Pair<'_, S>, u
     let broken = if unchanged { None } else { broken(&a, &b) };
     let is_broken = broken.is_some();
     let rates = [a.rate, b.rate];
+    let no_run = [&a, &b].iter().any(|sample| sample.valid == 0);
     let note = broken.or(a.note).or(b.note).or_else(|| rates_differ(between.names, rates));
     let estimate = stats::compare_samples(&a.values, &b.values);
     let without_value = || estimate.is_none().then(|| "no valid run has a value in both".to_owned());
+    let note = note.or_else(without_value).map(if no_run { Note::NoEvidence } else { Note::Unsupported });
     let blocks = a.values.len().min(b.values.len());
     Change {
         cell: name.clone(),
@@ -101,7 +103,7 @@ fn one<S: Stored>(metric: Metric, between: Between<'_, S>, pair: &Pair<'_, S>, u
         rate_b: rates[1],
         a: stats::median(&a.values),
         b: stats::median(&b.values),
-        ratio: Ratio::of(estimate, blocks, note.or_else(without_value)),
+        ratio: Ratio::of(estimate, blocks, note),
         blocks_a: a.values.len() as u32,
         blocks_b: b.values.len() as u32,
     }
@@ -116,8 +118,9 @@ fn broken(a: &Sample, b: &Sample) -> Option<String> {
 
 /// The unchanged first, since what they show is what the others have to exceed.
 fn judge<S: Stored>(changes: &mut [Change], margin: f64) {
+    let rule = Rule { margin, error_rate: ErrorRate::default() };
     for one in changes.iter_mut().filter(|one| one.unchanged) {
-        one.decide(margin, None);
+        one.decide(rule, None);
     }
     let mut drift: BTreeMap<(Metric, Place), f64> = BTreeMap::new();
     let mut moved: BTreeMap<(Option<Load>, Metric), String> = BTreeMap::new();
@@ -138,7 +141,7 @@ fn judge<S: Stored>(changes: &mut [Change], margin: f64) {
             Some(which) if one.ratio.note.is_none() => {
                 one.ratio.note = Some(format!("the unchanged {}s moved as well ({which})", S::SUBJECT));
             }
-            _ => one.decide(margin, noise),
+            _ => one.decide(rule, noise),
         }
     }
 }
@@ -154,8 +157,8 @@ impl Change {
         (self.place.load(), self.metric, &self.place, self.unchanged)
     }
 
-    fn decide(&mut self, margin: f64, noise: Option<Noise>) {
-        self.ratio.decide(self.blocks_a.min(self.blocks_b), margin, Ok(noise));
+    fn decide(&mut self, rule: Rule, noise: Option<Noise>) {
+        self.ratio.decide(self.blocks_a.min(self.blocks_b), rule, Ok(noise));
     }
 
     /// Whether what has changed is shown to be worse, or works no more.
@@ -169,6 +172,11 @@ impl Change {
             Some(note) if self.broken => note.clone(),
             _ => self.ratio.words(margin),
         }
+    }
+
+    /// The cell, the metric, and what became of it.
+    pub(crate) fn line(&self, margin: f64) -> String {
+        format!("{}: {} {} {}", self.cell, self.metric, self.ratio.text(), self.verdict_text(margin))
     }
 
     /// `weir 0.1.0 -> 0.2.0`, or with one version `weir 0.1.0`.

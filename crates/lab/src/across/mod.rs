@@ -12,6 +12,7 @@ pub use change::Change;
 pub use stored::Place;
 
 use crate::error::{ConfigError, LabError};
+use crate::evidence::{Asked, Regressions};
 use crate::machine::Machine;
 use crate::results::Results;
 use crate::stacks::{StacksResults, is_of_stacks};
@@ -139,10 +140,15 @@ impl Across {
         text::render(self)
     }
 
-    /// The changes that are shown to be for the worse, and what works no more. What moved though nothing changed is no
-    /// regression.
-    pub fn regressions(&self) -> impl Iterator<Item = &Change> {
-        self.changes.iter().filter(|change| change.is_regression())
+    /// What is shown to be for the worse, what works no more, and what cannot be decided. What moved though nothing changed
+    /// is no regression.
+    pub fn regressions(&self) -> Regressions {
+        let changed = self.changes.iter().filter(|change| !change.unchanged);
+        Regressions::of(changed.map(|change| Asked {
+            line: change.line(self.margin),
+            ratio: &change.ratio,
+            is_worse: change.is_regression(),
+        }))
     }
 
     /// Which results these are: the first is A, the second B.

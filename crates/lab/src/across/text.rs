@@ -5,6 +5,7 @@ use super::stored::Stored;
 use super::{Across, Change, program};
 use crate::table::wrap;
 use std::fmt::Write as _;
+use weir_load::plural;
 
 /// `is_told`: the results, or the command line, tell what has changed.
 pub(super) fn labels<S: Stored>(between: Between<'_, S>, changes: &[Change], is_told: bool) -> Vec<String> {
@@ -44,12 +45,15 @@ pub(super) fn labels<S: Stored>(between: Between<'_, S>, changes: &[Change], is_
     }
     labels.extend(between.differences().into_iter().map(|difference| format!("Differs: {difference}.")));
     let weakest = changes.iter().map(|one| one.blocks_a.min(one.blocks_b)).max().unwrap_or(0);
-    match crate::stats::Weight::of(weakest as usize) {
+    let weight = crate::stats::Weight::of(weakest as usize);
+    let weakest = plural(weakest.into(), "block");
+    match weight {
         crate::stats::Weight::Verdict => {}
-        crate::stats::Weight::Indication => labels
-            .push(format!("Indication: {weakest} blocks. A verdict needs 10 or more in both (--blocks 12).")),
+        crate::stats::Weight::Indication => {
+            labels.push(format!("Indication: {weakest}. A verdict needs 10 or more in both (--blocks 12)."))
+        }
         crate::stats::Weight::None => {
-            labels.push(format!("{weakest} blocks: no interval and no verdict below 5 (--blocks 12)."));
+            labels.push(format!("{weakest}: no interval and no verdict below 5 (--blocks 12)."));
         }
     }
     labels

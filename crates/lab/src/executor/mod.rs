@@ -204,6 +204,12 @@ impl Executor for ProcessExecutor {
             observation.failure = running.measure(&task, &mut observation).err();
         }
         running.stop(&target, &mut observation);
+        if observation.failure.is_some() {
+            let logs = Path::new("logs").join(&request.run.id);
+            let path = self.store.directory().join(&logs);
+            running.keep_words(&path).map_err(LabError::file(&path, "cannot be written"))?;
+            observation.logs = Some(logs).filter(|_| path.exists());
+        }
         match net.finish() {
             Ok(report) => observation.net = Some(report),
             Err(error) => drop(observation.failure.get_or_insert(error.to_string())),

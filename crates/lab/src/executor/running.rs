@@ -10,7 +10,7 @@ use crate::interrupt::Interrupt;
 use crate::net::{Net, Place};
 use crate::process::{Process, Waited};
 use crate::run::{Observation, ProcessReport, Request};
-use crate::target::{Prepared, Target};
+use crate::target::{Prepared, Stop, Target};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -104,9 +104,10 @@ impl<'a> Running<'a> {
         observation.load = Some(result);
         for role in ["target", "origin"] {
             if let Ok(part) = self.part(role)
-                && part.process.wait(Duration::ZERO, self.interrupt) == Waited::Ended
+                && let Some(status) = part.process.ended()
             {
-                return Err(format!("{role}: it ended by itself: {}", last_line(&part.process.last_words())));
+                let last = part.process.last_words();
+                return Err(format!("{role}: it ended by itself ({status}): {}", last_line(&last)));
             }
         }
         if let Some(before) = accepted_before {
@@ -201,10 +202,13 @@ impl<'a> Running<'a> {
         }
         for part in &mut self.parts {
             let finished = part.process.finish(stop(part.role));
+            let mut killed = false;
             self.guard.release(part.process.pid());
             let exit = match finished {
                 Ok(exit) if exit.killed => {
-                    format!("killed {} ms after it was asked to end", stop(part.role).timeout_ms)
+                    killed = true;
+                    let Stop { signal, timeout_ms } = stop(part.role);
+                    format!("killed, since it did not end within {timeout_ms} ms of {signal}")
                 }
                 Ok(exit) => exit.status,
                 Err(error) => error.to_string(),
@@ -214,10 +218,18 @@ impl<'a> Running<'a> {
                 command: part.command.clone(),
                 cores: part.cores.clone(),
                 exit,
+                killed,
                 stderr: part.process.last_words(),
             });
         }
         observation.elapsed_ms = self.began.elapsed().as_millis() as u64;
+    }
+}
+
+impl Running<'_> {
+    /// Keeps what the processes wrote.
+    pub(super) fn keep_words(&self, directory: &Path) -> std::io::Result<()> {
+        self.parts.iter().try_for_each(|part| part.process.keep_words(directory))
     }
 }
 

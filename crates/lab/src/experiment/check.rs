@@ -3,7 +3,7 @@
 use super::factor::{self, OWN};
 use super::load_table::{self, Wrong};
 use super::{AGAIN, Case, Claim, Conditions, Experiment, Level, Load, Mode, Selector, Side, Stop};
-use crate::error::ConfigError;
+use crate::error::{ConfigError, said};
 use crate::metric::Metric;
 use crate::stats::MOST_BLOCKS;
 use std::fmt::Display;
@@ -165,7 +165,7 @@ fn check_leaf(key: &str, value: &Value, wrong: &impl Blame) -> Result<(), Config
     ]);
     factor::insert(&mut table, key, value.clone());
     let read: Result<Conditions, _> = table.try_into();
-    read.map(drop).map_err(|error| wrong(key, error.message().replace('\n', ": ")))
+    read.map(drop).map_err(|error| wrong(key, said(&error)))
 }
 
 /// All values together, in every combination of the factors' levels.
@@ -186,8 +186,7 @@ fn check_combinations(experiment: &Experiment, wrong: &impl Blame) -> Result<(),
     let mut refused = None;
     for combination in combinations {
         let conditions = experiment.with(combination.iter().copied());
-        let conditions =
-            conditions.map_err(|error| wrong("constants", error.message().replace('\n', ": ")))?;
+        let conditions = conditions.map_err(|error| wrong("constants", said(&error)))?;
         match conditions.check() {
             Ok(()) => right += 1,
             Err(error) => {

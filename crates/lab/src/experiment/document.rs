@@ -3,7 +3,7 @@
 use super::check::{self, Blame};
 use super::factor::{self, canonical};
 use super::{Claim, Compare, Experiment, Factor, Level, Precision, Selector, Stop, load_table};
-use crate::error::ConfigError;
+use crate::error::{ConfigError, said};
 use crate::options::RunOptions;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -129,6 +129,7 @@ pub(super) fn parse(file: &Path, text: &str, options: &RunOptions) -> Result<Exp
         // What claims are about is the file's own affair: `--set` may leave no cell of it.
         check::claims(&of_file.experiment(options, folder, &wrong)?, &wrong)?;
         experiment.forget_unknown_targets(options);
+        check_baseline(&of_file, &experiment, &wrong)?;
         check::all_but_claims(&experiment, &wrong)?;
     }
     if options.quick {
@@ -228,6 +229,22 @@ impl Document {
     }
 }
 
+/// Other targets than the file's must not leave them without a baseline and nobody the wiser: nothing would be compared.
+fn check_baseline(file: &Document, experiment: &Experiment, wrong: &impl Blame) -> Result<(), ConfigError> {
+    let targets = experiment.targets();
+    let is_lost = !file.baseline.is_empty() && experiment.baseline.is_empty();
+    if !is_lost || targets.len() < 2 || !experiment.compare.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "leaves none of the baselines of the file ({}); say which target the others are compared with, such as \
+         --set 'baseline=[\"{}\"]'",
+        file.baseline.join(", "),
+        targets[0]
+    );
+    Err(wrong("target", message))
+}
+
 impl Experiment {
     /// With other targets the file's baseline and A/A target may be gone, unless the command line names them.
     fn forget_unknown_targets(&mut self, options: &RunOptions) {
@@ -321,7 +338,7 @@ fn with_settings(text: &str, options: &RunOptions) -> Result<Document, ConfigErr
         }
         // One at a time, so that a wrong value is blamed on the option that brought it.
         if let Err(error) = table.clone().try_into::<Document>() {
-            return Err(ConfigError::new(source, error.message().replace('\n', ": ")));
+            return Err(ConfigError::new(source, said(&error)));
         }
     }
     table.try_into().map_err(|error| ConfigError::toml(options.file.display(), "", &error))

@@ -93,7 +93,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let setting = |name| format!("[settings.{name}]\ndefault = 5\nvalues = [5, 7]\nabout = 'A'\n");
         let fast =
-            "modes = ['h1c-h1c']\nstart = ['f']\nready = { connect = '127.0.0.1:1', timeout_ms = 1 }\n";
+            "modes = ['h1c-h1c']\nstart = ['true']\nready = { connect = '127.0.0.1:1', timeout_ms = 1 }\n";
         let slow = "modes = ['h1c']\nrequires = 'no-such-program'\n";
         for (name, text) in [
             ("direct", "modes = ['h1c']\n".to_owned()),

@@ -24,7 +24,7 @@ pub use factor::{Factor, OWN, canonical, is_setting};
 pub use factors::{CertificateKind, Group, Load, Mode, Side, Suite, Tls, TlsVersion};
 pub use level::Level;
 
-use crate::error::{ConfigError, LabError};
+use crate::error::{ConfigError, LabError, said};
 use crate::metric::Metric;
 use crate::options::RunOptions;
 use crate::plan::Cell;
@@ -186,7 +186,7 @@ impl Experiment {
             further.push((key.as_str(), value));
         }
         let own = own.iter().map(|(key, value)| (*key, value));
-        self.with(own.chain(further)).map_err(|error| ConfigError::new(cell, error.message()))
+        self.with(own.chain(further)).map_err(|error| ConfigError::new(cell, said(&error)))
     }
 
     /// The conditions with the first level of each factor: what is asked of it must be the same for all.
@@ -207,7 +207,7 @@ impl Experiment {
 
     /// What is run under such a combination of levels.
     pub(crate) fn under(&self, combination: &[(&str, &Value)]) -> Result<Conditions, ConfigError> {
-        self.with(combination.iter().copied()).map_err(|error| ConfigError::new(&self.name, error.message()))
+        self.with(combination.iter().copied()).map_err(|error| ConfigError::new(&self.name, said(&error)))
     }
 
     /// The constants with such levels.

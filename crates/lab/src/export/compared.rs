@@ -105,11 +105,15 @@ impl Compared<'_> {
     }
 
     /// A test case for each change; what is not decided is skipped, and a regression, or what works no more, is a failure if
-    /// it is to be one.
+    /// it is to be one: then a change that lacks the evidence is an error.
     pub fn junit(&self, fail_on_regression: bool) -> String {
+        let undecided = if fail_on_regression { self.0.regressions().undecided } else { Vec::new() };
         let case = |one: &crate::across::Change| {
             let words = one.verdict_text(self.0.margin);
-            let outcome = Outcome::of(one.ratio.verdict, fail_on_regression && one.is_regression(), &words);
+            let outcome = match undecided.contains(&one.line(self.0.margin)) && !one.unchanged {
+                true => Outcome::Error(words.clone()),
+                false => Outcome::of(one.ratio.verdict, fail_on_regression && one.is_regression(), &words),
+            };
             let class = if one.unchanged { "unchanged" } else { "changed" };
             let says = format!("{}: {} {words}", one.subject(), one.ratio.text());
             Case { class, name: format!("{}: {}", one.cell, one.metric), outcome, says }

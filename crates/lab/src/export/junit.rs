@@ -18,6 +18,8 @@ pub(super) struct Case {
 pub(super) enum Outcome {
     Passed,
     Failed(String),
+    /// Nothing could be said of what was to be checked.
+    Error(String),
     Skipped(String),
 }
 
@@ -37,8 +39,10 @@ pub(super) fn render(suite: &str, cases: &[Case]) -> String {
     let count = |is: fn(&Outcome) -> bool| cases.iter().filter(|case| is(&case.outcome)).count();
     let failures = count(|outcome| matches!(outcome, Outcome::Failed(_)));
     let skipped = count(|outcome| matches!(outcome, Outcome::Skipped(_)));
+    let errors = count(|outcome| matches!(outcome, Outcome::Error(_)));
+    let tests = cases.len();
     let counts =
-        format!("tests=\"{}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\"", cases.len());
+        format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\"");
     let suite = escaped(suite);
     let mut text = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{suite}\" {counts}>\n  \
@@ -49,6 +53,7 @@ pub(super) fn render(suite: &str, cases: &[Case]) -> String {
         let _ = match outcome {
             Outcome::Passed => Ok(()),
             Outcome::Failed(why) => writeln!(text, "      <failure message=\"{}\"/>", escaped(why)),
+            Outcome::Error(why) => writeln!(text, "      <error message=\"{}\"/>", escaped(why)),
             Outcome::Skipped(why) => writeln!(text, "      <skipped message=\"{}\"/>", escaped(why)),
         };
         if !says.is_empty() {

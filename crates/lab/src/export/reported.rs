@@ -7,6 +7,7 @@ mod stacks;
 use super::junit::{Case, Outcome};
 use super::{Table, csv, junit, markdown, number};
 use crate::claims::Finding;
+use crate::evidence::{Asked, Regressions};
 use crate::experiment::Level;
 use crate::table::QUICK;
 use crate::validity::Validity;
@@ -29,6 +30,8 @@ struct Cells {
     rows: Vec<Vec<String>>,
     tables: Vec<Table>,
     cases: Vec<Case>,
+    /// Those without a valid run, and why.
+    unmeasured: Vec<String>,
 }
 
 /// A comparison in each form.
@@ -99,23 +102,41 @@ impl Reported<'_> {
     }
 
     /// A test case for each cell (invalid is a failure), each claim (contradicted is a failure, what is not decided is
-    /// skipped) and each comparison with the baseline, in which a regression is a failure if it is to be one.
+    /// skipped) and each comparison with the baseline, in which a regression is a failure if it is to be one: then one that
+    /// lacks the evidence is an error.
     pub fn junit(&self, fail_on_regression: bool) -> String {
+        let undecided = if fail_on_regression { self.regressions().undecided } else { Vec::new() };
         let mut cases = self.cells.cases.clone();
         cases.extend(self.claims.iter().map(claims::case));
         cases.extend(self.with_baseline().map(|one| Case {
             class: "comparison",
             name: one.title(),
-            outcome: Outcome::of(one.ratio.verdict, fail_on_regression && one.is_worse, &one.words),
+            outcome: match undecided.contains(&one.line()) {
+                true => Outcome::Error(one.words.clone()),
+                false => Outcome::of(one.ratio.verdict, fail_on_regression && one.is_worse, &one.words),
+            },
             says: format!("{} {}", one.ratio.text(), one.words),
         }));
         junit::render(self.experiment, &cases)
     }
 
-    /// The comparisons with the baseline that are different for the worse, a line for each.
-    pub fn regressions(&self) -> Vec<String> {
-        let worse = self.with_baseline().filter(|one| one.is_worse);
-        worse.map(|one| format!("{}: {} {}", one.title(), one.ratio.text(), one.words)).collect()
+    /// What the comparisons with the baseline show to be for the worse, and what they cannot decide.
+    pub fn regressions(&self) -> Regressions {
+        Regressions::of(self.with_baseline().map(|one| Asked {
+            line: one.line(),
+            ratio: &one.ratio,
+            is_worse: one.is_worse,
+        }))
+    }
+
+    /// Cells without a valid run, a line for each; where all cells have one, comparisons without a block in which both sides
+    /// do.
+    pub fn unmeasured(&self) -> Vec<String> {
+        if !self.cells.unmeasured.is_empty() {
+            return self.cells.unmeasured.clone();
+        }
+        let cannot = |one: &&Shown| one.ratio.lacks_evidence && one.ratio.value.is_none();
+        self.comparisons.iter().filter(cannot).map(Shown::line).collect()
     }
 
     fn with_baseline(&self) -> impl Iterator<Item = &Shown> {
@@ -128,6 +149,11 @@ impl Shown {
     fn title(&self) -> String {
         let Self { metric, place, target, baseline, .. } = self;
         format!("{metric}, {place}: {target} vs {baseline}")
+    }
+
+    /// The same with what it came to.
+    fn line(&self) -> String {
+        format!("{}: {} {}", self.title(), self.ratio.text(), self.words)
     }
 }
 

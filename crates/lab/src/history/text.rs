@@ -4,15 +4,16 @@ use super::{History, Last, Latest, Point, Series};
 use crate::store::stamp;
 use crate::table::{WIDTH, short, wrap};
 use std::fmt::Write as _;
+use weir_load::plural;
 
 pub(super) fn render(history: &History) -> String {
     let mut text = String::new();
     wrap(
         &mut text,
         &format!(
-            "{} results, oldest first. Figures of different days share no block: a change has the sessions' drift in it. \
+            "{}, oldest first. Figures of different days share no block: a change has the sessions' drift in it. \
              Changes of {:.1} % or less are not reported.",
-            history.results.len(),
+            plural(history.results.len() as u64, "result"),
             history.minimum * 100.0
         ),
     );
@@ -54,7 +55,7 @@ fn render_point(text: &mut String, history: &History, point: &Point, before: Opt
     let skips = point.change.filter(|step| before.is_some_and(|before| before.result != step.since));
     let since = skips.map_or_else(String::new, |step| format!(" (since {})", history.began(step.since)));
     let note = point.note.as_ref().map_or_else(String::new, |note| format!(" ({note})"));
-    let head = format!("  {began}  {value:<28} {change:>8}  {} blocks{rate}", point.blocks);
+    let head = format!("  {began}  {value:<28} {change:>8}  {}{rate}", plural(point.blocks.into(), "block"));
     let tail = format!("{}{since}{note}", point.version);
     // Columns stay where they are; what is too long is told on the next line.
     match format!("{head} {tail}").trim_end() {

@@ -123,7 +123,7 @@ mod tests {
 
     fn read(text: &str) -> Result<Network, String> {
         let network: Network =
-            toml::from_str(text).map_err(|error: toml::de::Error| error.message().to_owned())?;
+            toml::from_str(text).map_err(|error: toml::de::Error| crate::error::said(&error))?;
         network.check().map_err(|unfit| unfit.to_string())?;
         Ok(network)
     }

@@ -2,6 +2,7 @@
 
 use super::chart::palette::Look;
 use super::chart::plot::Point;
+use weir_load::plural;
 
 /// A whole report.
 #[derive(Clone, Debug, Default)]
@@ -219,7 +220,7 @@ pub(crate) struct About {
 impl Group {
     /// Load and factors in words, but for the mode: what tells this panel from the others.
     pub(crate) fn words(&self) -> String {
-        let users = self.users_vary.then(|| format!("{} connections", self.users));
+        let users = self.users_vary.then(|| plural(self.users.into(), "connection"));
         let rate = self.rate.map(|rate| format!("{rate:.0}/s offered"));
         let all = users.into_iter().chain(Some(self.conditions.clone())).chain(rate);
         all.filter(|words| !words.is_empty()).collect::<Vec<_>>().join(", ")

@@ -24,6 +24,7 @@ use crate::table::{QUICK, groups, labels};
 use crate::vary::Vary;
 use crate::verdict;
 use std::collections::BTreeMap;
+use weir_load::plural;
 
 /// Points of a course at most; longer windows have several seconds in each.
 const COURSE: usize = 120;
@@ -310,7 +311,13 @@ fn evidence(one: &Evidence) -> String {
     let against = one.against.as_ref().map_or_else(String::new, |other| format!(" against {other}"));
     let notes: Vec<&str> = one.note.iter().chain(&one.remark).map(String::as_str).collect();
     let note = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
-    format!("{}{against}: {}, {} blocks: {}{note}", one.cell, one.value_text(), one.blocks, one.verdict)
+    format!(
+        "{}{against}: {}, {}: {}{note}",
+        one.cell,
+        one.value_text(),
+        plural(one.blocks.into(), "block"),
+        one.verdict
+    )
 }
 
 fn invalid(run: &RunRecord) -> InvalidRun {

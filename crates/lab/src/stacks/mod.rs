@@ -125,7 +125,8 @@ pub fn plan(options: &RunOptions) -> Result<String, LabError> {
 /// A wrong experiment, engine or option; files that cannot be written; an interrupt. An engine that cannot be built and
 /// an invalid run are results.
 pub fn run(options: &RunOptions) -> Result<StacksOutcome, LabError> {
-    let (experiment, source) = StacksExperiment::load(options)?;
+    let (options, experiment, source) = chosen(options)?;
+    let options = &options;
     let (mut engines, mut absent) = engines(&experiment, options)?;
     let interrupt = Interrupt::on_signals()?;
     let mut guard = Guard::start(&this_program()?)?;
@@ -152,7 +153,12 @@ pub fn run(options: &RunOptions) -> Result<StacksOutcome, LabError> {
     plan.quick = options.quick;
     let allowed = allowed_cores()?;
     let store = match &options.continue_dir {
-        Some(directory) => resume(directory, &plan, &engines)?,
+        Some(directory) => {
+            let (store, stored) = resume(directory, &plan, &engines, options.blocks)?;
+            plan = stored;
+            store.write_json("plan.json", &plan)?;
+            store
+        }
         None => {
             let directory = options.out.clone().unwrap_or_else(|| default_directory(&plan.experiment.name));
             let store = Store::create(&directory)?;
@@ -187,6 +193,19 @@ pub fn report(directory: &Path) -> Result<StacksOutcome, LabError> {
     let _ = writeln!(text, "\nReport: {}", directory.join("report.html").display());
     let invalid_runs = summary.cells.iter().map(|cell| cell.invalid_runs).sum();
     Ok(StacksOutcome { directory: directory.to_owned(), text, invalid_runs, results })
+}
+
+/// The experiment, its text, and the options with the file that it came from: the one that is named, or else the one that
+/// the result has which is gone on with.
+fn chosen(options: &RunOptions) -> Result<(RunOptions, StacksExperiment, String), LabError> {
+    let stored = options.continue_dir.as_ref().filter(|_| options.file.as_os_str().is_empty());
+    let Some(directory) = stored else {
+        let (experiment, text) = StacksExperiment::load(options)?;
+        return Ok((options.clone(), experiment, text));
+    };
+    let StacksPlan { file, only, mut experiment, .. } = store::plan(&Store::open(directory))?;
+    experiment.blocks = options.blocks.unwrap_or(experiment.blocks);
+    Ok((RunOptions { file, only, ..options.clone() }, experiment, String::new()))
 }
 
 type Engines = (BTreeMap<String, Engine>, BTreeMap<String, String>);
@@ -227,14 +246,18 @@ fn machine(allowed: &[usize], engines: &BTreeMap<String, Engine>) -> Result<Mach
     Ok(machine)
 }
 
-/// The store of an interrupted experiment, if its plan is this one.
+/// The store of an experiment, and its plan with more blocks where so many are asked for, if it is the same experiment.
 fn resume(
     directory: &Path,
     plan: &StacksPlan,
     engines: &BTreeMap<String, Engine>,
-) -> Result<Store, LabError> {
+    blocks: Option<u32>,
+) -> Result<(Store, StacksPlan), LabError> {
     let store = Store::open(directory);
-    let (stored, before) = (store::plan(&store)?, store.machine()?);
+    let (mut stored, before) = (store::plan(&store)?, store.machine()?);
+    if let Some(blocks) = blocks {
+        stored.extend(blocks).map_err(|why| ConfigError::new("--blocks", why))?;
+    }
     let refuse = |what: &str| {
         let source = format!("--continue {}", directory.display());
         Err(ConfigError::new(source, format!("{what}: its runs cannot be put beside new ones")).into())
@@ -247,5 +270,5 @@ fn resume(
             return refuse(&format!("it was begun with other sources of `{name}`"));
         }
     }
-    Ok(store)
+    Ok((store, stored))
 }

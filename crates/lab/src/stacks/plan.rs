@@ -7,6 +7,8 @@ use super::key;
 use super::run::PlannedStackRun;
 use crate::error::{ConfigError, LabError};
 use crate::experiment::{AGAIN, Level, Order};
+use crate::stats::ErrorRate;
+use crate::verdict::Rule;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -21,6 +23,9 @@ pub(crate) struct StacksPlan {
     pub(crate) file: PathBuf,
     /// The options that changed the experiment.
     pub(crate) arguments: Vec<String>,
+    /// The levels that `--only` left.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) only: Vec<(String, String)>,
     /// Whether it was cut down by `--quick`.
     pub(crate) quick: bool,
     /// What it was made from.
@@ -38,6 +43,9 @@ pub(crate) struct StacksPlan {
     pub(crate) baseline: Option<String>,
     /// The blocks.
     pub(crate) blocks: Vec<Vec<PlannedStackRun>>,
+    /// The numbers of blocks that it had each time that more were added to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) extended: Vec<u32>,
 }
 
 /// What a run costs beyond its window: the runner's start, its warm-up, reading what it says.
@@ -78,6 +86,7 @@ impl StacksPlan {
             schema: Self::SCHEMA,
             file: PathBuf::new(),
             arguments: Vec::new(),
+            only: only.to_vec(),
             quick: false,
             experiment,
             cells,
@@ -86,7 +95,30 @@ impl StacksPlan {
             shared_locks,
             baseline,
             blocks,
+            extended: Vec::new(),
         })
+    }
+
+    /// What its ratios are held against.
+    pub(crate) fn rule(&self) -> Rule {
+        Rule { margin: self.experiment.margin, error_rate: ErrorRate::of_looks(1 + self.extended.len()) }
+    }
+
+    /// Adds blocks to those that there are, up to so many in all. The order of the first ones stays as it is.
+    ///
+    /// # Errors
+    /// There are more already.
+    pub(super) fn extend(&mut self, count: u32) -> Result<(), String> {
+        let has = self.experiment.blocks;
+        if count < has {
+            return Err(format!("{count}: it has {has} blocks already; expected a number above {has}"));
+        }
+        if count > has {
+            self.extended.push(has);
+            self.experiment.blocks = count;
+            self.blocks = blocks(&self.experiment, &self.cells);
+        }
+        Ok(())
     }
 
     /// About how long all of it takes, builds apart.

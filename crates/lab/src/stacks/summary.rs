@@ -10,9 +10,9 @@ use crate::claims::{self, Evidence, Finding};
 use crate::experiment::{Claim, Predicate, Selector};
 use crate::metric::Metric;
 use crate::pairing::Paired;
-use crate::stats::{self, Weight, fdr, hodges_lehmann};
+use crate::stats::{self, ErrorRate, Weight, fdr, hodges_lehmann};
 use crate::validity::Validity;
-use crate::verdict::{self, Ratio};
+use crate::verdict::{self, Note, Ratio, Rule};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -164,7 +164,7 @@ fn found(cell: &StackCell, runs: &[&StackRun]) -> CellFindings {
     let valid: Vec<&StackRun> = runs.iter().copied().filter(|run| run.validity.is_valid()).collect();
     let located = |metric: Metric| {
         let values: Vec<f64> = valid.iter().filter_map(|run| run.value(metric)).collect();
-        let estimate = hodges_lehmann::estimate(&values)?;
+        let estimate = hodges_lehmann::estimate(&values, ErrorRate::default())?;
         let interval = estimate.interval;
         let (low, high) = (interval.map(|interval| interval.low), interval.map(|interval| interval.high));
         Some((metric, Located { value: estimate.value, low, high }))
@@ -181,6 +181,7 @@ fn found(cell: &StackCell, runs: &[&StackRun]) -> CellFindings {
 }
 
 fn contrasts(plan: &StacksPlan, runs: &Runs<'_>) -> Vec<Contrast> {
+    let error_rate = plan.rule().error_rate;
     let mut all = Vec::new();
     for cell in &plan.cells {
         let own = if cell.is_again() { Some(&cell.engine) } else { plan.baseline.as_ref() };
@@ -193,7 +194,7 @@ fn contrasts(plan: &StacksPlan, runs: &Runs<'_>) -> Vec<Contrast> {
                 cell.scenario
                     .compared()
                     .iter()
-                    .map(|metric| one(*metric, [cell, baseline], names.clone(), None, runs)),
+                    .map(|metric| one(*metric, [cell, baseline], names.clone(), None, (runs, error_rate))),
             );
         }
         for compare in plan.experiment.compare.iter().filter(|one| !cell.is_again() && cell.has(&one.cell)) {
@@ -210,10 +211,9 @@ fn contrasts(plan: &StacksPlan, runs: &Runs<'_>) -> Vec<Contrast> {
                 _ => [&level, &compare.baseline].map(|level| format!("{} {factor}={level}", cell.name)),
             };
             all.extend(
-                cell.scenario
-                    .compared()
-                    .iter()
-                    .map(|metric| one(*metric, [cell, other], names.clone(), Some(factor), runs)),
+                cell.scenario.compared().iter().map(|metric| {
+                    one(*metric, [cell, other], names.clone(), Some(factor), (runs, error_rate))
+                }),
             );
         }
     }
@@ -224,7 +224,7 @@ fn contrasts(plan: &StacksPlan, runs: &Runs<'_>) -> Vec<Contrast> {
         |one| (one.ratio.p_value, &mut one.ratio.p_adjusted),
     );
     let floors = floors(&all);
-    all.iter_mut().for_each(|one| one.decide(plan.experiment.margin, &floors));
+    all.iter_mut().for_each(|one| one.decide(plan.rule(), &floors));
     all.sort_by_key(|one| (one.metric, one.factor.is_some(), one.aa));
     all
 }
@@ -234,9 +234,9 @@ fn one(
     cells: [&StackCell; 2],
     [target, baseline]: [String; 2],
     factor: Option<&String>,
-    runs: &Runs<'_>,
+    (runs, error_rate): (&Runs<'_>, ErrorRate),
 ) -> Contrast {
-    let Paired { estimate, blocks, note, remark } = pair(metric, cells, runs);
+    let Paired { estimate, blocks, note, remark } = pair(metric, cells, runs, error_rate);
     Contrast {
         metric,
         cell: cells[0].clone(),
@@ -251,15 +251,15 @@ fn one(
 }
 
 /// The first over the second, block by block.
-fn pair(metric: Metric, cells: [&StackCell; 2], runs: &Runs<'_>) -> Paired {
+fn pair(metric: Metric, cells: [&StackCell; 2], runs: &Runs<'_>, error_rate: ErrorRate) -> Paired {
     let [first, second] = cells.map(|cell| by_block(metric, runs.get(cell).map_or(&[][..], Vec::as_slice)));
     let without = || {
         let empty = [&first, &second].into_iter().zip(cells).find(|(values, _)| values.is_empty());
-        empty.map(|(_, cell)| format!("{} has no valid run", cell.name))
+        empty.map(|(_, cell)| Note::no_valid_run(&cell.name))
     };
     let pairs: Vec<(f64, f64)> =
         second.iter().filter_map(|(block, value)| Some((*value, *first.get(block)?))).collect();
-    let estimate = stats::compare_pairs(&pairs);
+    let estimate = stats::compare_pairs(&pairs, error_rate);
     let blocks = estimate.map_or(0, |estimate| estimate.blocks);
     Paired { estimate, blocks, note: without(), remark: unlike(cells, runs) }
 }
@@ -292,9 +292,9 @@ fn floors(contrasts: &[Contrast]) -> Floors {
 }
 
 impl Contrast {
-    fn decide(&mut self, margin: f64, floors: &Floors) {
+    fn decide(&mut self, rule: Rule, floors: &Floors) {
         let floor = if self.aa { Ok(None) } else { floors.get(&(self.metric, self.cell.scenario.clone())) };
-        self.ratio.decide(self.blocks, margin, floor);
+        self.ratio.decide(self.blocks, rule, floor);
     }
 
     /// The verdict in words.
@@ -331,7 +331,7 @@ fn of_cell(
         Some(levels) => {
             let other = plan.cells.iter().find(|other| cell.is_but_for(other, levels))?;
             let floor = floors.get(&(metric, cell.scenario.clone()));
-            (Some(other.to_string()), pair(metric, [cell, other], runs), floor)
+            (Some(other.to_string()), pair(metric, [cell, other], runs, plan.rule().error_rate), floor)
         }
     };
     Some(claims::evidence(cell.to_string(), against, expect, paired, floor))
@@ -339,7 +339,7 @@ fn of_cell(
 
 fn by_itself(metric: Metric, cell: &StackCell, runs: &Runs<'_>) -> Paired {
     let values: Vec<f64> = by_block(metric, &runs[cell]).into_values().collect();
-    let estimate = hodges_lehmann::estimate(&values);
-    let note = values.is_empty().then(|| format!("{} has no valid run", cell.name));
+    let estimate = hodges_lehmann::estimate(&values, ErrorRate::default());
+    let note = values.is_empty().then(|| Note::no_valid_run(&cell.name));
     Paired { estimate, blocks: values.len(), note, remark: None }
 }

@@ -1,13 +1,10 @@
 //! The Hodges-Lehmann estimates of a location and of a shift, with intervals from the signed-rank and the rank-sum
 //! distribution.
 
-use super::BLOCKS_FOR_INTERVAL;
 use super::exact::Distribution;
 use super::mann_whitney::{self, rank_sum};
 use super::wilcoxon::{self, signed_rank};
-
-/// The coverage that is aimed at. What is attainable depends on the number of blocks and is stated with the interval.
-pub const COVERAGE: f64 = 0.95;
+use super::{BLOCKS_FOR_INTERVAL, ErrorRate};
 
 /// An estimated location.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,7 +26,8 @@ pub struct Interval {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// The probability with which such intervals hold the true location: at least 0.95 where that is attainable.
+    /// The probability with which such intervals hold the true location: at least 1 less the error rate where that is
+    /// attainable. What is depends on the number of blocks.
     pub coverage: f64,
 }
 
@@ -46,11 +44,12 @@ impl Estimate {
 }
 
 /// Estimates the centre of `values`; `None` when there is no value.
-pub fn estimate(values: &[f64]) -> Option<Estimate> {
+pub fn estimate(values: &[f64], error_rate: ErrorRate) -> Option<Estimate> {
     let walsh = walsh_averages(values);
     let blocks = values.len();
     let value = super::median(&walsh)?;
-    let interval = (blocks >= BLOCKS_FOR_INTERVAL).then(|| interval(&walsh, &signed_rank(blocks)));
+    let interval =
+        (blocks >= BLOCKS_FOR_INTERVAL).then(|| interval(&walsh, &signed_rank(blocks), error_rate));
     Some(Estimate { value, interval, p_value: wilcoxon::p_value(values), blocks })
 }
 
@@ -61,8 +60,8 @@ pub fn shift(first: &[f64], second: &[f64]) -> Option<Estimate> {
     differences.sort_by(f64::total_cmp);
     let blocks = first.len().min(second.len());
     let value = super::median(&differences)?;
-    let interval =
-        (blocks >= BLOCKS_FOR_INTERVAL).then(|| interval(&differences, &rank_sum(first.len(), second.len())));
+    let interval = (blocks >= BLOCKS_FOR_INTERVAL)
+        .then(|| interval(&differences, &rank_sum(first.len(), second.len()), ErrorRate::default()));
     Some(Estimate { value, interval, p_value: mann_whitney::p_value(first, second), blocks })
 }
 
@@ -77,9 +76,9 @@ fn walsh_averages(values: &[f64]) -> Vec<f64> {
 }
 
 /// From the k-th smallest to the k-th largest, where k is what the statistic that counts those above zero (or, between
-/// two samples, the pairs) falls short of in one of forty cases. k = 1 is the widest that there is.
-fn interval(sorted: &[f64], distribution: &Distribution) -> Interval {
-    let k = distribution.quantile((1.0 - COVERAGE) / 2.0).max(1);
+/// two samples, the pairs) falls short of in half of the errors that are allowed. k = 1 is the widest that there is.
+fn interval(sorted: &[f64], distribution: &Distribution, error_rate: ErrorRate) -> Interval {
+    let k = distribution.quantile(error_rate.get() / 2.0).max(1);
     let coverage = 1.0 - 2.0 * distribution.cumulative(k - 1);
     Interval { low: sorted[k - 1], high: sorted[sorted.len() - k], coverage }
 }
@@ -98,7 +97,7 @@ pub(crate) mod tests {
     #[test]
     fn hollander_and_wolfe_depression_scale() {
         // R: wilcox.test(x, y, paired = TRUE, conf.int = TRUE): (pseudo)median 0.46, interval 0.010 to 0.786.
-        let found = estimate(&DEPRESSION).expect("nine values");
+        let found = estimate(&DEPRESSION, ErrorRate::default()).expect("nine values");
         close(found.value, 0.46);
         let interval = found.interval.expect("nine values");
         close(interval.low, 0.01);
@@ -113,7 +112,14 @@ pub(crate) mod tests {
             [(5, 0.9375), (6, 0.96875), (8, 0.9609375), (10, 0.951171875), (12, 0.95751953125)]
         {
             let values: Vec<f64> = (1..=n).map(f64::from).collect();
-            close(estimate(&values).expect("values").interval.expect("five or more").coverage, coverage);
+            close(
+                estimate(&values, ErrorRate::default())
+                    .expect("values")
+                    .interval
+                    .expect("five or more")
+                    .coverage,
+                coverage,
+            );
         }
     }
 
@@ -121,7 +127,7 @@ pub(crate) mod tests {
     #[test]
     fn the_interval_of_thousands_of_blocks_is_around_the_estimate() {
         let values: Vec<f64> = (0..2000).map(|n| 1.05_f64.ln() + (f64::from(n) - 999.5) / 20_000.0).collect();
-        let found = estimate(&values).expect("values");
+        let found = estimate(&values, ErrorRate::default()).expect("values");
         close(found.value, 1.05_f64.ln());
         let Interval { low, high, coverage } = found.interval.expect("five or more");
         assert!(low < found.value && found.value < high && low > 0.045 && high < 0.053, "{low} {high}");
@@ -130,7 +136,7 @@ pub(crate) mod tests {
 
     #[test]
     fn five_values_span_the_whole_range() {
-        let found = estimate(&[3.0, 1.0, 2.0, 10.0, 4.0]).expect("five values");
+        let found = estimate(&[3.0, 1.0, 2.0, 10.0, 4.0], ErrorRate::default()).expect("five values");
         let interval = found.interval.expect("five values");
         assert_eq!((interval.low, interval.high), (1.0, 10.0));
         assert_eq!(found.value, 3.0);
@@ -152,6 +158,9 @@ pub(crate) mod tests {
 
     #[test]
     fn nothing_gives_nothing() {
-        assert_eq!((estimate(&[]), shift(&[], &[1.0]), shift(&[1.0], &[])), (None, None, None));
+        assert_eq!(
+            (estimate(&[], ErrorRate::default()), shift(&[], &[1.0]), shift(&[1.0], &[])),
+            (None, None, None)
+        );
     }
 }

@@ -25,6 +25,33 @@ pub const BLOCKS_FOR_VERDICT: usize = 10;
 /// More blocks than this are not planned: the estimate sorts the means of all their pairs, two million with 2000.
 pub const MOST_BLOCKS: u32 = 2000;
 
+/// How often a comparison of what is the same may be called a difference: 0.05.
+///
+/// Each time that more blocks are added to a finished result, somebody has looked at it and has asked once more. The rate is
+/// divided by the number of looks (Bonferroni), so that the last look is the more careful the more there were before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ErrorRate(f64);
+
+impl ErrorRate {
+    const OF_ONE_LOOK: f64 = 0.05;
+
+    /// Of the last of so many looks, from 1.
+    pub fn of_looks(looks: usize) -> Self {
+        Self(Self::OF_ONE_LOOK / looks.max(1) as f64)
+    }
+
+    /// The rate, above 0 and at most 0.05.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl Default for ErrorRate {
+    fn default() -> Self {
+        Self::of_looks(1)
+    }
+}
+
 /// The middle of `values`; the mean of the two middle ones when their number is even. `None` when there is none.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
@@ -41,7 +68,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
 ///
 /// `pairs` holds `(baseline, target)` of each block in which both runs were valid. The estimate and its interval are
 /// ratios target / baseline. `None` when no pair has two positive values.
-pub fn compare_pairs(pairs: &[(f64, f64)]) -> Option<Estimate> {
+pub fn compare_pairs(pairs: &[(f64, f64)], error_rate: ErrorRate) -> Option<Estimate> {
     let logs: Vec<f64> = pairs
         .iter()
         .filter(|(baseline, target)| {
@@ -49,12 +76,12 @@ pub fn compare_pairs(pairs: &[(f64, f64)]) -> Option<Estimate> {
         })
         .map(|(baseline, target)| (target / baseline).ln())
         .collect();
-    hodges_lehmann::estimate(&logs).map(Estimate::exp)
+    hodges_lehmann::estimate(&logs, error_rate).map(Estimate::exp)
 }
 
 /// The location of one cell's values over its blocks, with its interval: Hodges-Lehmann on the logarithms.
 pub fn location(values: &[f64]) -> Option<Estimate> {
-    hodges_lehmann::estimate(&logarithms(values)).map(Estimate::exp)
+    hodges_lehmann::estimate(&logarithms(values), ErrorRate::default()).map(Estimate::exp)
 }
 
 /// Compares the values of one cell in two results, which share no blocks: the ratio second / first. `None` when one has no
@@ -106,7 +133,7 @@ mod tests {
     #[test]
     fn a_constant_ratio_is_found_whatever_the_blocks_do() {
         let pairs: Vec<_> = (1..=10).map(|block| (f64::from(block), 0.8 * f64::from(block))).collect();
-        let found = compare_pairs(&pairs).expect("ten pairs");
+        let found = compare_pairs(&pairs, ErrorRate::default()).expect("ten pairs");
         assert!((found.value - 0.8).abs() < 1e-12);
         let interval = found.interval.expect("ten blocks have an interval");
         assert!((interval.low - 0.8).abs() < 1e-12 && (interval.high - 0.8).abs() < 1e-12);
@@ -114,7 +141,8 @@ mod tests {
 
     #[test]
     fn fewer_than_five_blocks_have_no_interval() {
-        let found = compare_pairs(&[(1.0, 2.0), (1.0, 2.1), (1.0, 1.9), (1.0, 2.0)]).expect("four pairs");
+        let found = compare_pairs(&[(1.0, 2.0), (1.0, 2.1), (1.0, 1.9), (1.0, 2.0)], ErrorRate::default())
+            .expect("four pairs");
         assert!((found.value - 2.0).abs() < 0.05);
         assert_eq!(found.interval, None);
     }
@@ -134,7 +162,7 @@ mod tests {
                     (once(), once())
                 })
                 .collect();
-            let found = compare_pairs(&pairs).expect("pairs");
+            let found = compare_pairs(&pairs, ErrorRate::default()).expect("pairs");
             let interval = found.interval.expect("twelve blocks");
             outside += u32::from(interval.low > 1.0 || interval.high < 1.0);
             p_small += u32::from(found.p_value < 0.05);
@@ -155,7 +183,7 @@ mod tests {
                 .map(|_| {
                     let pairs: Vec<_> =
                         (0..12).map(|_| ((0.05 * rng.normal()).exp(), (0.05 * rng.normal()).exp())).collect();
-                    compare_pairs(&pairs).expect("pairs").p_value
+                    compare_pairs(&pairs, ErrorRate::default()).expect("pairs").p_value
                 })
                 .collect();
             alarms += u32::from(fdr::benjamini_hochberg(&p).iter().any(|adjusted| *adjusted <= 0.05));

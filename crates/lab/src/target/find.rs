@@ -52,7 +52,10 @@ pub(super) fn look(
         target.prepare(mode, &values)?;
     }
     target.gc_log(&values)?;
-    let (required, missing) = target.required(&values)?;
+    let (required, mut missing) = target.required(&values)?;
+    if missing.is_empty() {
+        missing.extend(target.missing_program(&values)?);
+    }
     let is_built = |file: &PathBuf| file.starts_with(&target.installed) && file.is_file();
     target.built = required.into_iter().filter(is_built).collect();
     let version = match missing.is_empty() {
@@ -81,19 +84,21 @@ impl Target {
         let path = std::env::var_os("PATH");
         let (mut here, mut missing) = (Vec::new(), Vec::new());
         for name in self.with_own(values).render_all(self.file().display(), &self.description.requires.0)? {
-            if name.contains('/') {
-                match Path::new(&name).exists() {
-                    true => here.push(name.into()),
-                    false => missing.push(format!("{name} is not there")),
-                }
-            } else {
-                match on_path(&name, path.as_deref()) {
-                    Some(file) => here.push(file),
-                    None => missing.push(format!("{name} is not on the PATH")),
-                }
+            match program(&name, path.as_deref()) {
+                Ok(file) => here.push(file),
+                Err(why) => missing.push(why),
             }
         }
         Ok((here, missing))
+    }
+
+    /// Why the program that it is started by cannot be found, if it cannot. One among a run's own files is not there yet.
+    fn missing_program(&self, values: &Values) -> Result<Option<String>, ConfigError> {
+        let Some(first) = self.description.start.first() else { return Ok(None) };
+        let name = self.with_own(values).render(self.file().display(), first)?;
+        let is_of_the_run = first.contains("{{dir}}") || (name.contains('/') && !name.starts_with('/'));
+        let found = program(&name, std::env::var_os("PATH").as_deref());
+        Ok(found.err().filter(|_| !is_of_the_run))
     }
 
     /// The outer error is the description's fault, the inner one says why the target is absent.
@@ -131,6 +136,15 @@ impl Target {
 fn word_after<'a>(said: &'a str, after: &str) -> Option<&'a str> {
     let (_, rest) = said.split_once(after)?;
     Some(rest.split_whitespace().next()?.trim_end_matches([')', ',', ';']))
+}
+
+/// The file of a program, by its path or by its name on the PATH; the error says where it is not.
+fn program(name: &str, path: Option<&OsStr>) -> Result<PathBuf, String> {
+    if name.contains('/') {
+        let file = PathBuf::from(name);
+        return if file.exists() { Ok(file) } else { Err(format!("{name} is not there")) };
+    }
+    on_path(name, path).ok_or_else(|| format!("{name} is not on the PATH"))
 }
 
 /// The file that a program's name stands for.

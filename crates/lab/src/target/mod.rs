@@ -28,7 +28,7 @@ use crate::template::Values;
 use description::{Description, FILE};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::path::PathBuf;
 use toml::Value;
 
@@ -54,6 +54,17 @@ pub enum StopSignal {
     Int,
     /// SIGUSR1
     Usr1,
+}
+
+impl fmt::Display for StopSignal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Term => "SIGTERM",
+            Self::Quit => "SIGQUIT",
+            Self::Int => "SIGINT",
+            Self::Usr1 => "SIGUSR1",
+        })
+    }
 }
 
 /// A target that can run here.

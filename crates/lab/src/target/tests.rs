@@ -26,7 +26,7 @@ about = 'A'
 modes = ['h1c-h1c', 'h1-h1']
 version = { command = ['echo', 'fast/1.2.3 (x)'], after = 'fast/' }
 files = ['a-{{client_side}}.conf']
-start = ['fast', '-f', '{{dir}}/a-{{client_side}}.conf']
+start = ['true', '-f', '{{dir}}/a-{{client_side}}.conf']
 [client_side]
 h1 = ['--cert', '{{cert}}']
 [upstream_side]
@@ -63,11 +63,11 @@ fn found_in(directory: &tempfile::TempDir, description: &str, template: &str) ->
         && let Some(fast) = targets.present.get("fast")
     {
         let prepared = fast.prepare(Mode::H1H1, &values()).expect("renders").expect("a process");
-        assert_eq!(prepared.command, ["fast", "-f", "/d/a-h1.conf", "--cert", "/c", "--tls"]);
+        assert_eq!(prepared.command, ["true", "-f", "/d/a-h1.conf", "--cert", "/c", "--tls"]);
         assert_eq!(prepared.files, [("a-h1.conf".to_owned(), "port 8080".to_owned())]);
         assert_eq!(prepared.ready, "127.0.0.1:8080");
         let cleartext = fast.prepare(Mode::H1cH1c, &values()).expect("renders").expect("a process");
-        assert_eq!(cleartext.command, ["fast", "-f", "/d/a-h1c.conf"]);
+        assert_eq!(cleartext.command, ["true", "-f", "/d/a-h1c.conf"]);
     }
     found
 }
@@ -104,6 +104,9 @@ fn what_cannot_run_here_is_absent_and_says_why() {
         scripted.ends_with("/fast/no is not there; get it with `weir targets install fast`"),
         "{scripted}"
     );
+    // What it is started by is looked for, whether or not it is required: unless it is a file of the run.
+    assert_eq!(why("start = ['true'", "start = ['no-such-program'"), "no-such-program is not on the PATH");
+    assert_eq!(why("start = ['true'", "start = ['/no/such'"), "/no/such is not there");
     assert!(why("'echo', 'fast/1.2.3 (x)'", "'false'").starts_with("`false` failed"));
     assert_eq!(why("after = 'fast/'", "after = 'slow/'"), "`echo fast/1.2.3 (x)` does not say `slow/`");
 }
@@ -189,7 +192,10 @@ fn a_target_may_say_what_its_runs_take_beyond_their_phases() {
     assert_eq!(plan.overheads_ms, [("fast".to_owned(), 6000)].into());
     let wrong = found(&format!("{GATEWAY}overhead_ms = -1\n"), "port {{listen_port}}");
     let wrong = wrong.expect_err("is refused");
-    assert!(wrong.starts_with("/fast/target.toml:14: invalid value: integer `-1`, expected u32"), "{wrong}");
+    assert!(
+        wrong.starts_with("/fast/target.toml:14: expected a whole number from 0 on, found -1"),
+        "{wrong}"
+    );
 }
 
 #[test]

@@ -28,8 +28,8 @@ pub(crate) fn count(number: u64) -> String {
     grouped
 }
 
-/// How many of a thing, in words.
-pub(crate) fn plural(number: u64, thing: &str) -> String {
+/// How many of a thing, in words: `1 block`, `12 000 runs`.
+pub fn plural(number: u64, thing: &str) -> String {
     format!("{} {thing}{}", count(number), if number == 1 { "" } else { "s" })
 }
 

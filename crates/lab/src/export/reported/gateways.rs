@@ -19,11 +19,28 @@ impl<'a> From<&'a Results> for Reported<'a> {
         Self {
             experiment: &plan.experiment.name,
             labels: labels(plan.experiment.quick, table::labels(plan, summary)),
-            cells: Cells { rows: rows(results), tables: vec![cells(results)], cases: cases.collect() },
+            cells: Cells {
+                rows: rows(results),
+                tables: vec![cells(results)],
+                cases: cases.collect(),
+                unmeasured: unmeasured(results),
+            },
             comparisons: summary.comparisons.iter().map(|one| shown(one, results)).collect(),
             claims: &summary.claims,
         }
     }
+}
+
+/// Each cell without a valid run, why the first of its runs was none, and where the logs are.
+fn unmeasured(results: &Results) -> Vec<String> {
+    let line = |(cell, found): (&Cell, &CellSummary)| {
+        let runs = results.records.iter().filter(|run| run.run.cell == *cell);
+        let logs = runs.filter_map(|run| run.observation.logs.as_ref()).next();
+        let logs = logs.map(|logs| format!("; logs: {}", results.directory.join(logs).display()));
+        (!found.validity.is_valid())
+            .then(|| format!("{cell}: {}{}", found.validity, logs.unwrap_or_default()))
+    };
+    pairs(results).filter_map(line).collect()
 }
 
 /// The summary has the cells in the plan's order.

@@ -20,11 +20,18 @@ impl<'a> From<&'a StacksResults> for Reported<'a> {
                 rows: summary.cells.iter().flat_map(|found| rows(found, results)).collect(),
                 tables: tables(&summary.cells),
                 cases: cases.collect(),
+                unmeasured: summary.cells.iter().filter_map(unmeasured).collect(),
             },
             comparisons: summary.contrasts.iter().map(|one| shown(one, results)).collect(),
             claims: &summary.claims,
         }
     }
+}
+
+/// A cell without a valid run, and why the first of its runs was none.
+fn unmeasured(found: &CellFindings) -> Option<String> {
+    let validity = found.validity();
+    (!validity.is_valid()).then(|| format!("{}: {validity}", found.cell))
 }
 
 /// What every row of a cell says of it.

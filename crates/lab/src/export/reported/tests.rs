@@ -157,7 +157,7 @@ fn stacks_have_a_table_for_each_task_and_a_case_for_each_finding() {
     ] {
         assert!(page.contains(part), "{part}: {page}");
     }
-    let regressions = reported.regressions();
+    let regressions = reported.regressions().shown;
     assert_eq!(regressions.len(), 2, "{regressions:?}");
     let line = "server's time per handshake, handshake.1.3.full.ecdsa-p256.tickets=2: fast vs slow: 1.";
     assert!(regressions[0].starts_with(line), "{regressions:?}");
@@ -165,7 +165,7 @@ fn stacks_have_a_table_for_each_task_and_a_case_for_each_finding() {
     assert!(reported.junit(false).contains(" failures=\"1\""), "{}", reported.junit(false));
     assert!(reported.junit(true).contains(" failures=\"3\""), "{}", reported.junit(true));
     let better = synthetic::results(&Made { effect: 0.5, ..Made::NOTHING });
-    assert!(Reported::from(&better).regressions().is_empty(), "less time is no regression");
+    assert!(Reported::from(&better).regressions().shown.is_empty(), "less time is no regression");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::{AT_ONCE, folded, heading, in_order};
 use crate::report::markup::{Column, Table, details, escape};
 use crate::report::model::{Report, Reproduction};
 use std::collections::BTreeMap;
+use weir_load::plural;
 
 pub(crate) fn invalid(report: &Report) -> String {
     if report.invalid.is_empty() {
@@ -21,11 +22,14 @@ pub(crate) fn invalid(report: &Report) -> String {
         let names: Vec<String> = ids.iter().map(|id| format!("<code>{}</code>", escape(id))).collect();
         let which = match names.as_slice() {
             [only] => only.clone(),
-            all => details(false, &format!("{} runs", all.len()), &all.join("<br>")),
+            all => details(false, &plural(all.len() as u64, "run"), &all.join("<br>")),
         };
         table.row("", [ids.len().to_string(), escape(why), which]);
     }
-    let note = format!("{} runs, kept in <code>runs/</code> and in no number above.", report.invalid.len());
+    let note = format!(
+        "{}, kept in <code>runs/</code> and in no number above.",
+        plural(report.invalid.len() as u64, "run")
+    );
     let table = table.finish();
     let body = if rows.len() <= AT_ONCE {
         table

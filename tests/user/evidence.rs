@@ -1,0 +1,218 @@
+//! Green means measured: `weir run` and the gates on its results end with 0 where there is evidence, and say what is missing
+//! where there is none.
+
+use crate::common::{Ended, Experiment, Weir};
+use serde_json::Value;
+use std::fs;
+
+/// A target that a shell starts. In the script FOLDER is the experiment's folder, and RELAY a relay that works.
+fn target(script: &str) -> String {
+    let relay = "{{weir}} relay --workers 1 --listen http://{{listen_address}}:{{listen_port}} \
+                 --to http://{{upstream_address}}:{{upstream_port}}";
+    format!(
+        "title = 'Mine'
+about = 'A target of this test.'
+modes = ['h1c-h1c']
+start = ['sh', '-c', '''{}''']
+stop = {{ signal = 'TERM', timeout_ms = 100 }}
+ready = {{ connect = '{{{{listen_address}}}}:{{{{listen_port}}}}', timeout_ms = 20000 }}
+",
+        script.replace("RELAY", relay)
+    )
+}
+
+/// The experiment of a target with such a script, and of a relay that works.
+fn experiment(script: &str, set: &[&str]) -> Experiment {
+    let files = [("mine/target.toml", target(script)), ("good/target.toml", target("exec RELAY"))];
+    let files = files.each_ref().map(|(name, text)| (*name, text.as_str()));
+    let targets = ["target=[\"mine\",\"good\"]"];
+    Experiment::of(&files, &[&targets[..], set].concat())
+}
+
+fn run(experiment: &Experiment, more: &[&str]) -> Ended {
+    let words = experiment.words("--out");
+    Weir::run(&words.iter().map(String::as_str).chain(more.iter().copied()).collect::<Vec<_>>())
+}
+
+/// The lines that the program ends with, progress apart.
+#[track_caller]
+fn said(ended: &Ended, code: i32) -> &str {
+    assert_eq!(ended.code, Some(code), "{}{}", ended.stdout, ended.stderr);
+    assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr);
+    ended.stderr.rsplit_once("weir: ").map_or("", |(_, said)| said)
+}
+
+/// The words of a text, however its lines are broken.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_target_that_is_not_there_is_found_before_the_first_block() {
+    let ghost = target("").replace("'sh'", "'no-such-gateway'");
+    let good = target("exec RELAY");
+    let files = [("mine/target.toml", ghost.as_str()), ("good/target.toml", good.as_str())];
+    let both = Experiment::of(&files, &["target=[\"mine\",\"good\"]"]);
+    let ended = run(&both, &[]);
+    let why = "mine: no-such-gateway is not on the PATH; --set names it, so nothing is run without it\n";
+    assert_eq!(said(&ended, 1), why);
+    assert!(both.runs().is_empty());
+    // Where the file lists it, and not the command line, the others are measured, and it is said to be absent.
+    let file = both.file("experiment.toml");
+    let text = fs::read_to_string(&file).unwrap().replace("['floor']", "['mine', 'good']");
+    fs::write(&file, text).unwrap();
+    let out = both.file("listed");
+    let ended =
+        Weir::run(&["run", file.to_str().unwrap(), "--out", out.to_str().unwrap(), "--allow-invalid"]);
+    assert_eq!(said(&ended, 0), "");
+    assert!(ended.stdout.contains("mine: absent: no-such-gateway is not on the PATH."), "{}", ended.stdout);
+}
+
+#[test]
+fn a_target_that_ends_at_once_ends_the_experiment_with_its_own_words() {
+    let script = "echo reading the configuration >&2; echo no such flag: --fast >&2; exit 3";
+    let broken = experiment(script, &["load_model=equal-rate", "calibration_ms=50"]);
+    let ended = run(&broken, &[]);
+    let said = said(&ended, 1);
+    let first = "calibration: mine in h1c-h1c: target: it ended before it was ready (exit status: 3): \
+                 no such flag: --fast\n";
+    assert!(said.starts_with(first), "{said}");
+    assert!(said.contains("\n  | reading the configuration\n  | no such flag: --fast\n"), "{said}");
+    let logs = said.split_once("  logs: ").expect("are named").1.lines().next().unwrap();
+    let log = fs::read_to_string(std::path::Path::new(logs).join("target.err")).unwrap();
+    assert_eq!(log, "reading the configuration\nno such flag: --fast\n");
+}
+
+#[test]
+fn a_signal_that_ends_a_target_is_named() {
+    let broken = experiment("kill -KILL $$", &["load_model=equal-rate", "calibration_ms=50"]);
+    let ended = run(&broken, &[]);
+    assert!(said(&ended, 1).contains("it ended before it was ready (signal: 9)"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_cell_without_a_valid_run_is_no_success() {
+    let broken = experiment("echo broken >&2; exit 3", &[]);
+    let ended = run(&broken, &[]);
+    let text = said(&ended, 3);
+    assert!(text.starts_with("no evidence: these have no valid run\n"), "{text}");
+    let why = "invalid: target: it ended before it was ready (exit status: 3): broken; logs: ";
+    assert!(text.contains(why) && text.contains(".mine: ") && text.contains("--allow-invalid"), "{text}");
+    assert!(ended.stdout.contains("Report: "), "what was measured is told all the same: {}", ended.stdout);
+    let out = broken.file("allowed");
+    let mut arguments = broken.words("--out");
+    let place = arguments.iter().position(|word| word == "--out").unwrap() + 1;
+    arguments[place] = out.to_str().unwrap().to_owned();
+    arguments.push("--allow-invalid".into());
+    let ended = Weir::run(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(said(&ended, 0), "");
+}
+
+#[test]
+fn a_target_that_ends_within_the_window_spoils_its_run_and_says_how() {
+    // It has worked for a tenth of a second when it ends.
+    let script = "RELAY &
+until test $(cut -d ' ' -f 14 /proc/$!/stat) -ge 5 || test $(cut -d ' ' -f 15 /proc/$!/stat) -ge 5; do sleep 0.02; done
+kill -KILL $!
+echo out of luck >&2
+exit 7";
+    let ended = run(&experiment(script, &["window_ms=3000", "target=[\"mine\"]"]), &[]);
+    let text = said(&ended, 3);
+    assert!(text.contains("target: it ended by itself (exit status: 7): out of luck; logs: "), "{text}");
+}
+
+#[test]
+fn a_target_that_ignores_the_signal_is_named() {
+    let script = "trap '' TERM; RELAY & wait; wait";
+    let ended = run(&experiment(script, &["target=[\"mine\"]"]), &["--allow-invalid"]);
+    assert_eq!(said(&ended, 0), "");
+    let label = "mine was killed, since it did not end within 100 ms of SIGTERM: in 1 of 1 run.";
+    assert!(words(&ended.stdout).contains(label), "{}", ended.stdout);
+}
+
+#[test]
+fn blocks_are_added_to_a_finished_result() {
+    let small = experiment("exec RELAY", &["blocks=1"]);
+    assert_eq!(said(&run(&small, &["--allow-invalid"]), 0), "");
+    assert_eq!(small.runs().len(), 2);
+    let before = small.runs();
+    let out = small.file("out");
+    let go_on = |blocks: &str| {
+        let out = out.to_str().unwrap();
+        Weir::run(&["run", "--continue", out, "--blocks", blocks, "--allow-invalid"])
+    };
+    let ended = go_on("3");
+    assert_eq!(said(&ended, 0), "");
+    assert_eq!(small.runs().len(), 6);
+    assert!(before.iter().all(|run| small.runs().contains(run)), "the first block stays as it was");
+    let label = "Extended once, from 1 to 3 blocks, after a look at the result was possible. Whoever looks more often finds \
+                 more by chance: intervals and verdicts are held to an error rate of 0.025 instead of 0.05.";
+    assert!(words(&ended.stdout).contains(label), "{}", ended.stdout);
+    let plan: Value = serde_json::from_str(&small.text("out/plan.json")).unwrap();
+    assert_eq!(plan["extended"], serde_json::json!([1]));
+    let ended = go_on("2");
+    assert_eq!(said(&ended, 2), "--blocks: 2: it has 3 blocks already; expected a number above 3\n");
+    // What is finished is told once more.
+    assert_eq!(said(&go_on("3"), 0), "");
+    assert_eq!(small.runs().len(), 6);
+}
+
+#[test]
+fn options_that_change_an_experiment_need_its_file() {
+    let ended = Weir::run(&["run", "--continue", "out/x", "--set", "blocks=3"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("FILE"), "{}", ended.stderr);
+    let ended = Weir::run(&["run"]);
+    assert!(ended.code == Some(2) && ended.stderr.contains("FILE"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_folder_that_is_no_result_is_told_in_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    for command in ["report", "history"] {
+        let ended = Weir::run(&[command, path]);
+        let why = format!("{path}: no result of `weir run`: there is no plan.json in it\n");
+        assert_eq!(said(&ended, 1), why, "{command}");
+        let ended = Weir::run(&[command, "/no/such/folder"]);
+        assert_eq!(said(&ended, 1), "/no/such/folder: no such folder\n", "{command}");
+    }
+}
+
+#[test]
+fn targets_without_a_baseline_are_told_how_to_name_one() {
+    let small = experiment("exec RELAY", &["target=[\"mine\",\"good\"]"]);
+    let file = small.file("experiment.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("blocks = 1\n", "blocks = 1\nbaseline = ['floor']\n")).unwrap();
+    let ended = run(&small, &[]);
+    let why = "--set target=[\"mine\",\"good\"]: leaves none of the baselines of the file (floor); say which target the \
+               others are compared with, such as --set 'baseline=[\"mine\"]'\n";
+    assert_eq!(said(&ended, 2), why);
+    let named = ["--set", "baseline=[\"good\"]", "--allow-invalid"];
+    assert_eq!(said(&run(&small, &named), 0), "");
+}
+
+#[test]
+fn a_plan_says_what_it_drops_and_why() {
+    let tls = target("exec RELAY").replace("['h1c-h1c']", "['h1c-h1c', 'h1-h1c']");
+    let ghost = target("").replace("'sh'", "'no-such-gateway'");
+    let good = target("exec RELAY");
+    let files = [("tls/target.toml", &tls), ("good/target.toml", &good), ("ghost/target.toml", &ghost)];
+    let files = files.map(|(name, text)| (name, text.as_str()));
+    let set = ["target=[\"tls\",\"good\",\"ghost\"]", "mode=[\"h1c-h1c\",\"h1-h1c\"]", "connections=[2,4]"];
+    let small = Experiment::of(&files, &set);
+    let all = small.words("--out");
+    // As `run` without a place for results.
+    let mut arguments: Vec<&str> = vec!["plan", &all[1]];
+    arguments.extend(all[4..].iter().map(String::as_str));
+    let ended = Weir::run(&[&arguments[..], &["--only", "connections=4"]].concat());
+    assert_eq!(said(&ended, 0), "");
+    for line in [
+        "target ghost: absent, so none of its cells is run: no-such-gateway is not on the PATH\n",
+        "not run: good in h1-h1c: its modes are h1c-h1c\n",
+        "not run: 3 cells, which --only leaves out\n",
+    ] {
+        assert!(ended.stdout.contains(line), "{line}{}", ended.stdout);
+    }
+}
