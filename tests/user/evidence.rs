@@ -187,7 +187,7 @@ fn targets_without_a_baseline_are_told_how_to_name_one() {
     fs::write(&file, text.replace("blocks = 1\n", "blocks = 1\nbaseline = ['floor']\n")).unwrap();
     let ended = run(&small, &[]);
     let why = "--set target=[\"mine\",\"good\"]: leaves none of the baselines of the file (floor); say which target the \
-               others are compared with, such as --set 'baseline=[\"mine\"]'\n";
+               others are compared with, such as --set 'baseline=[\"good\"]'\n";
     assert_eq!(said(&ended, 2), why);
     let named = ["--set", "baseline=[\"good\"]", "--allow-invalid"];
     assert_eq!(said(&run(&small, &named), 0), "");

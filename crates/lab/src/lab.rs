@@ -53,7 +53,12 @@ impl Setup {
             target::find(&experiment.targets(), &directory, &sample_values(&weir, &conditions.tls))?;
         target::check_tickets(&experiment, &mut targets)?;
         let allowed = allowed_cores()?;
-        experiment.check_here(&targets, &allowed, &blame(&options.file, &text, &options))?;
+        let wrong = blame(&options.file, &text, &options);
+        experiment.check_here(&targets, &allowed, &wrong)?;
+        if !options.set.iter().any(|(key, _)| key == "baseline") {
+            experiment.check_baseline(&text, &targets, &wrong)?;
+        }
+        drop(wrong);
         let placement = Placement::choose(&conditions.cores, &allowed);
         Ok(Self { options, weir, experiment, text, targets, placement, allowed })
     }

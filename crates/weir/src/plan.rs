@@ -4,18 +4,21 @@ use crate::Outcome;
 use crate::run::{ExperimentArgs, failure};
 use crate::words::say;
 use clap::Args;
+use std::path::PathBuf;
 use weir_lab::stacks;
 
 /// Show what `run` would do, and how long it would take.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  weir plan experiments/quickstart.toml --blocks 12")]
 pub(crate) struct PlanArgs {
+    /// The experiment
+    file: PathBuf,
     #[command(flatten)]
     experiment: ExperimentArgs,
 }
 
 pub(crate) fn run(args: PlanArgs) -> Outcome {
-    let options = args.experiment.options()?;
+    let options = args.experiment.options(args.file)?;
     let planned = match stacks::is_experiment(&options.file) {
         true => stacks::plan(&options),
         false => weir_lab::plan(&options),

@@ -26,6 +26,9 @@ Exit codes: 0 everything that was asked was measured, whatever it came to; 1 it 
 configuration; 3 no evidence: a cell or a comparison has no valid run (--strict: any run was invalid), or
 --fail-on is not decided; 4 what --fail-on names was found.")]
 pub(crate) struct RunArgs {
+    /// The experiment; with --continue that of the result, unless one is given
+    #[arg(required_unless_present = "continue_dir")]
+    file: Option<PathBuf>,
     #[command(flatten)]
     experiment: ExperimentArgs,
     #[command(flatten)]
@@ -68,9 +71,6 @@ impl ResultArgs {
 /// What `run` and `plan` have in common.
 #[derive(Args, Debug)]
 pub(crate) struct ExperimentArgs {
-    /// The experiment; with --continue that of the result, unless one is given
-    #[arg(required_unless_present = "continue_dir")]
-    file: Option<PathBuf>,
     /// Number of blocks in all, whatever the experiment says; ten or more give a verdict
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     blocks: Option<u32>,
@@ -86,8 +86,8 @@ pub(crate) struct ExperimentArgs {
 }
 
 impl ExperimentArgs {
-    pub(crate) fn options(self) -> Result<RunOptions, Failure> {
-        let file = self.file.unwrap_or_default();
+    /// With the experiment in a file.
+    pub(crate) fn options(self, file: PathBuf) -> Result<RunOptions, Failure> {
         let options = RunOptions { file, blocks: self.blocks, quick: self.quick, ..RunOptions::default() };
         chosen(options, ("--only", &self.only), &self.set)
     }
@@ -109,8 +109,8 @@ pub(crate) fn chosen(
 }
 
 pub(crate) fn run(args: RunArgs) -> Outcome {
-    let RunArgs { experiment, results } = args;
-    let options = results.with(experiment.options()?);
+    let RunArgs { file, experiment, results } = args;
+    let options = results.with(experiment.options(file.unwrap_or_default())?);
     if is_of_stacks(&options) {
         return stacks::run_experiment(&options, &results);
     }

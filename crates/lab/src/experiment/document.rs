@@ -129,7 +129,6 @@ pub(super) fn parse(file: &Path, text: &str, options: &RunOptions) -> Result<Exp
         // What claims are about is the file's own affair: `--set` may leave no cell of it.
         check::claims(&of_file.experiment(options, folder, &wrong)?, &wrong)?;
         experiment.forget_unknown_targets(options);
-        check_baseline(&of_file, &experiment, &wrong)?;
         check::all_but_claims(&experiment, &wrong)?;
     }
     if options.quick {
@@ -229,24 +228,9 @@ impl Document {
     }
 }
 
-/// Other targets than the file's must not leave them without a baseline and nobody the wiser: nothing would be compared.
-fn check_baseline(file: &Document, experiment: &Experiment, wrong: &impl Blame) -> Result<(), ConfigError> {
-    let targets = experiment.targets();
-    let is_lost = !file.baseline.is_empty() && experiment.baseline.is_empty();
-    if !is_lost || targets.len() < 2 || !experiment.compare.is_empty() {
-        return Ok(());
-    }
-    let message = format!(
-        "leaves none of the baselines of the file ({}); say which target the others are compared with, such as \
-         --set 'baseline=[\"{}\"]'",
-        file.baseline.join(", "),
-        targets[0]
-    );
-    Err(wrong("target", message))
-}
-
 impl Experiment {
     /// With other targets the file's baseline and A/A target may be gone, unless the command line names them.
+    /// [`Self::check_baseline`] refuses where gateways are left that nothing is compared with.
     fn forget_unknown_targets(&mut self, options: &RunOptions) {
         let is_said = |key: &str| options.set.iter().any(|(set, _)| set == key);
         if !is_said("baseline") {

@@ -4,8 +4,9 @@ use super::check::Blame;
 use super::{Experiment, Level};
 use crate::error::ConfigError;
 use crate::plan::Targets;
+use crate::target::Target;
 use std::collections::BTreeSet;
-use toml::Value;
+use toml::{Table, Value};
 
 impl Experiment {
     /// Whether the targets and these cores can do what is asked of them. `wrong` blames a key.
@@ -18,6 +19,33 @@ impl Experiment {
         self.check_settings(targets, wrong)?;
         self.check_network(targets, wrong)?;
         self.check_cores(allowed, wrong)
+    }
+
+    /// Whether gateways are left with nothing to compare them with, where the file, whose text this is, has a baseline.
+    pub(crate) fn check_baseline(
+        &self,
+        text: &str,
+        targets: &Targets,
+        wrong: &impl Blame,
+    ) -> Result<(), ConfigError> {
+        let file: Table = toml::from_str(text).unwrap_or_default();
+        let of_file = file.get("baseline").and_then(Value::as_array).cloned().unwrap_or_default();
+        let of_file: Vec<&str> = of_file.iter().filter_map(Value::as_str).collect();
+        let is_gateway = |target: &&Target| target.modes.iter().any(|mode| mode.upstream().is_some());
+        let mut gateways = targets.present.values().filter(is_gateway);
+        let is_asked = self.baseline.is_empty() && self.compare.is_empty() && !of_file.is_empty();
+        match (is_asked, gateways.next(), gateways.next()) {
+            (true, Some(first), Some(_)) => {
+                let message = format!(
+                    "leaves none of the baselines of the file ({}); say which target the others are compared with, such \
+                     as --set 'baseline=[\"{}\"]'",
+                    of_file.join(", "),
+                    first.name
+                );
+                Err(wrong("target", message))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether each setting is one of some target, here or absent, and each of its levels allowed there.

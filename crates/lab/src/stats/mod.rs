@@ -172,6 +172,37 @@ mod tests {
         assert_eq!(outside, p_small, "the interval and the test are the same procedure");
     }
 
+    /// Somebody adds 12 blocks as long as nothing is different, up to `looks` times 12. How often, of 2000 times, is what is
+    /// the same called different on the way?
+    fn alarms(looks: usize, error_rate: fn(usize) -> ErrorRate) -> u32 {
+        let mut rng = Rng::new(20_261_122);
+        let mut alarms = 0;
+        for _ in 0..2000 {
+            let mut pairs = Vec::new();
+            let is_alarm = (1..=looks).any(|look| {
+                pairs.extend((0..12).map(|_| ((0.03 * rng.normal()).exp(), (0.03 * rng.normal()).exp())));
+                let found = compare_pairs(&pairs, error_rate(look)).expect("pairs");
+                let interval = found.interval.expect("twelve blocks or more");
+                interval.low > 1.0 || interval.high < 1.0
+            });
+            alarms += u32::from(is_alarm);
+        }
+        alarms
+    }
+
+    /// As if nobody had looked before, the second look adds to the false alarms what the first had.
+    #[test]
+    fn whoever_adds_blocks_after_a_look_is_held_to_a_smaller_error_rate() {
+        let found = [1, 2, 4]
+            .map(|looks| (alarms(looks, |_| ErrorRate::default()), alarms(looks, ErrorRate::of_looks)));
+        let [(once, same), (twice, twice_held), (often, often_held)] = found;
+        assert_eq!(once, same);
+        // Nominal with 12 blocks: 4.25 % of 2000, with a standard deviation of 9.
+        assert!((58..=112).contains(&once), "{found:?}");
+        assert!(twice > twice_held && often > often_held, "{found:?}");
+        assert!(twice_held <= 140 && often_held <= 180, "{found:?}");
+    }
+
     /// With several comparisons in one family, all of them A/A, adjusted p-values keep the share of experiments with
     /// any false alarm near the nominal rate.
     #[test]
