@@ -2,6 +2,7 @@
 
 use crate::Settings;
 use crate::core::{Core, Counts, UpstreamAddress};
+use crate::lines;
 use crate::log::Log;
 use crate::worker::{Door, Worker};
 use std::collections::BTreeMap;
@@ -77,7 +78,7 @@ pub fn serve(settings: Settings) -> Result<(), GatewayError> {
         Ok(())
     })?;
     let (counts, reasons) = total.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    println!(
+    lines::out(format_args!(
         "served {} requests on {} connections (handshakes: {}), {} upstream connections (handshakes: {}); \
          ended early: {}",
         counts.requests,
@@ -86,7 +87,7 @@ pub fn serve(settings: Settings) -> Result<(), GatewayError> {
         counts.upstream_connections,
         listing(&counts.upstream_handshakes),
         listing(&reasons),
-    );
+    ));
     Ok(())
 }
 
@@ -151,7 +152,7 @@ pub(crate) fn start(
     forward_signals(senders)?;
     // Who reads this may stop the process at once.
     for endpoint in bound {
-        println!("listening on {endpoint}");
+        lines::out(format_args!("listening on {endpoint}"));
     }
     let prepared = Mutex::new(seeds.into_iter().zip(mailboxes).collect::<Vec<_>>());
     run_workers(count, settings.cores.as_ref(), |_| {

@@ -1,5 +1,6 @@
 //! `weir run`: an experiment, from plan to report.
 
+use crate::words::say;
 use crate::{Failure, Outcome, stacks};
 use clap::Args;
 use std::path::PathBuf;
@@ -94,7 +95,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     // Of what it starts: a rival that runs out of files where Weir raises its own limit would be no fair one.
     limits::raise_open_files().map_err(Failure::run)?;
     let outcome = weir_lab::run(&options).map_err(|error| failure(&error))?;
-    print!("{}", outcome.text);
+    say(&outcome.text)?;
     match outcome.exit_code() {
         0 => Ok(()),
         _ => Err(Failure::no_evidence(format!("{} runs were invalid", outcome.invalid_runs))),

@@ -2,15 +2,20 @@
 
 use crate::{Failure, Outcome};
 use std::fmt::Display;
-use std::io::{Write as _, stdout};
+use std::io::{ErrorKind, Write as _, stdout};
 #[cfg(feature = "lab")]
 use std::path::Path;
 
-/// Writes to standard output at once, also when that is a pipe; a reader that is gone is an error, not a panic.
+/// Writes to standard output at once, also when that is a pipe. A reader that has gone (`| head`) has read what it
+/// wanted: what follows, the exit code among it, is as if it had read all. Any other failure is one.
 pub(crate) fn say(text: impl Display) -> Outcome {
     let mut out = stdout().lock();
-    let said = write!(out, "{text}").and_then(|()| out.flush());
-    said.map_err(|error| Failure::run(format!("cannot write to standard output: {error}")))
+    match write!(out, "{text}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::run(format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The error's words, behind the flag whose file they name.
