@@ -3,7 +3,7 @@
 use crate::{Failure, Outcome};
 use std::fmt::Display;
 use std::io::{ErrorKind, Write as _, stdout};
-#[cfg(feature = "lab")]
+#[cfg(any(feature = "gateway", feature = "lab"))]
 use std::path::Path;
 
 /// Writes to standard output at once, also when that is a pipe. A reader that has gone (`| head`) has read what it
@@ -19,13 +19,12 @@ pub(crate) fn say(text: impl Display) -> Outcome {
 }
 
 /// The error's words, behind the flag whose file they name.
-#[cfg(feature = "lab")]
+#[cfg(any(feature = "gateway", feature = "lab"))]
 pub(crate) fn blame(error: impl Display, flags: &[(&str, Option<&Path>)]) -> String {
     let text = error.to_string();
-    let named = |(_, file): &&(&str, Option<&Path>)| {
-        file.is_some_and(|file| text.contains(&file.display().to_string()))
-    };
-    match flags.iter().find(named) {
+    let named = flags.iter().filter_map(|(flag, file)| Some((flag, file.as_ref()?.display().to_string())));
+    // The longest: one file's name may begin as another's does.
+    match named.filter(|(_, file)| text.contains(file)).rev().max_by_key(|(_, file)| file.len()) {
         Some((flag, _)) => format!("{flag}: {text}"),
         None => text,
     }
