@@ -1,10 +1,14 @@
 //! `weir serve` as an operator meets it: signals, an upstream whose certificate is not verified, what it says of its
 //! clients to the upstream, and what it answers to a wrong flag or file.
 
-use crate::common::{Case, Certificates, Client, Ended, MODES, Mode, Switch, Upstream, Weir, origin, serve};
+use crate::common::{
+    Case, Certificates, Client, DEADLINE, Ended, MODES, Mode, Switch, Upstream, Weir, origin, poll_until,
+    serve,
+};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use rustix::process::Signal;
 use std::fs;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use weir_http1::Method;
 
@@ -63,6 +67,35 @@ fn a_relay_and_the_origin_take_the_same_signals() {
     assert_eq!(client.ask(GET).status, 200);
     assert_eq!(relay.stop().code, Some(0));
     assert_eq!(origin.stop().code, Some(0));
+}
+
+/// The way that the line on SIGUSR2 and docs/GATEWAY.md name.
+#[test]
+fn an_upgrade_starts_the_new_process_while_the_old_one_drains() {
+    let answer = Switch::default();
+    let awaited = answer.clone();
+    let case = Case::new(MODES[0], &[], move |peer| {
+        while let Some(request) = peer.request() {
+            if request.head.contains("/slow") {
+                awaited.wait();
+            }
+            peer.answer(ANSWER);
+        }
+    });
+    let mut slow = case.client();
+    slow.send("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n");
+    case.upstream.wait_for_requests(1);
+    case.weir.terminate();
+    let address = case.weir.address();
+    poll_until(DEADLINE, "the port is given up", || TcpListener::bind(address).is_ok());
+    let to = format!("http://{}", case.upstream.address);
+    let new = Weir::start(&["serve", "--listen", &case.weir.urls[0], "--to", &to, "--workers", "1"]);
+    assert_eq!(Client::connect(new.address(), None).ask(GET).text(), "hi");
+    answer.throw();
+    let last = slow.answer(Method::Get);
+    assert_eq!((last.text(), last.says_close()), ("hi", true));
+    assert_eq!(case.weir.wait().code, Some(0));
+    assert_eq!(new.stop().code, Some(0));
 }
 
 #[test]
@@ -167,7 +200,7 @@ fn the_host_of_an_absolute_target_and_of_a_client_that_names_none() {
 
 #[test]
 fn ipv4_and_ipv6_are_listeners_of_their_own() {
-    if std::net::TcpListener::bind("[::1]:0").is_err() {
+    if TcpListener::bind("[::1]:0").is_err() {
         println!("skipped: there is no IPv6 here");
         return;
     }
@@ -176,7 +209,7 @@ fn ipv4_and_ipv6_are_listeners_of_their_own() {
     let all = ["serve", "--listen", "http://[::]:0", "--listen", "http://0.0.0.0:0", "--to", &to];
     let weir = Weir::start(&[&all[..], &["--workers", "1"]].concat());
     for (index, host) in ["::1", "127.0.0.1"].into_iter().enumerate() {
-        let at = std::net::SocketAddr::new(host.parse().unwrap(), weir.address_of(index).port());
+        let at = SocketAddr::new(host.parse().unwrap(), weir.address_of(index).port());
         assert_eq!(Client::connect(at, None).ask(GET).text(), "hi");
     }
     let requests = upstream.requests();
