@@ -48,7 +48,8 @@ Examples:
   weir origin --listen https://127.0.0.1:8443 --tls 1.2 --group p-256   accepts nothing else
   curl 'http://127.0.0.1:8080/bytes/1000?delay_ms=20'
 
-SIGTERM or SIGINT drains, a second one ends it at once. SIGHUP, SIGUSR1 and SIGUSR2 do nothing, and say so on stderr.";
+SIGTERM or SIGINT drains, a second one ends it at once. SIGHUP, SIGUSR1 and SIGUSR2 do nothing, and
+say so on stderr.";
 
 pub(crate) fn run(args: OriginArgs) -> Outcome {
     let (versions, suites, groups) = args.parameters.complete();

@@ -17,15 +17,16 @@ use weir_transport::Endpoint;
 #[command(after_help = "\
 Examples:
   weir serve --listen http://0.0.0.0:8080 --to http://10.0.0.7:3000
-  weir serve --listen https://0.0.0.0:8443 --cert chain.pem --key key.pem --to https://api.internal:443 \\
-             --upstream-ca ca.pem --workers 2 --cores 0-1
+  weir serve --listen https://0.0.0.0:8443 --cert chain.pem --key key.pem \\
+             --to https://api.internal:443 --upstream-ca ca.pem --workers 2 --cores 0-1
 
-Requests keep their own path, and Host as the client sent it. X-Forwarded-For, -Proto and -Host are set from the
-client's connection; what the client itself says in them, or in Forwarded, is dropped. Via is added both ways.
+Requests keep their own path, and Host as the client sent it. X-Forwarded-For, -Proto and -Host
+are set from the client's connection; what the client itself says in them, or in Forwarded, is
+dropped. Via is added both ways.
 
-SIGTERM or SIGINT drains: no new connections, requests are finished, then the process ends. A second one ends it
-at once. SIGHUP, SIGUSR1 and SIGUSR2 do nothing, and say so on stderr. Why an exchange ended early is written to
-stderr, one line each.")]
+SIGTERM or SIGINT drains: no new connections, requests are finished, then the process ends. A
+second one ends it at once. SIGHUP, SIGUSR1 and SIGUSR2 do nothing, and say so on stderr. Why an
+exchange ended early is written to stderr, one line each.")]
 pub(crate) struct ServeArgs {
     #[command(flatten)]
     gateway: GatewayArgs,
