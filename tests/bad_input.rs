@@ -45,7 +45,7 @@ fn unknown_flags_and_values() {
     ends(&["no-such-command"], USAGE, &["no-such-command"]);
     ends(&[], USAGE, &["Usage: weir"]);
     for command in ["serve", "relay", "origin"] {
-        for url in ["127.0.0.1:80", "ftp://127.0.0.1", "http://127.0.0.1:99999", "http://"] {
+        for url in ["127.0.0.1", "ftp://127.0.0.1", "http://127.0.0.1:99999", "http://"] {
             let to = if command == "origin" { &[][..] } else { &["--to", NOBODY] };
             ends(&[&[command, "--listen", url], to].concat(), USAGE, &["--listen", url, "http://HOST:PORT"]);
         }

@@ -81,7 +81,7 @@ fn the_page_of_load_has_every_long_flag_and_the_examples() {
 }
 
 #[test]
-fn a_directory_gets_a_page_for_each_subcommand() {
+fn a_directory_gets_a_page_for_each_subcommand_and_for_theirs() {
     let directory = tempfile::tempdir().unwrap();
     let pages = directory.path().join("man1");
     good(&["man", "--dir", pages.to_str().unwrap()]);
@@ -89,20 +89,47 @@ fn a_directory_gets_a_page_for_each_subcommand() {
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
-    let help = good(&["--help"]);
-    let listed = help.split_once("Commands:").unwrap().1.split_once("\n\n").unwrap().0;
+    let mut expected = BTreeSet::from(["weir.1".to_owned()]);
+    for name in commands(&[]) {
+        let below = commands(&[&name]);
+        expected.extend(below.iter().map(|below| format!("weir-{name}-{below}.1")));
+        expected.insert(format!("weir-{name}.1"));
+    }
+    assert!(expected.contains("weir-targets-install.1") && expected.contains("weir-stacks-run.1"));
+    assert_eq!(written, expected);
+    // What a page names can be read on, and what is written is named.
+    let mut named = BTreeSet::from(["weir.1".to_owned()]);
+    for page in &written {
+        let text = fs::read_to_string(pages.join(page)).unwrap().replace(r"\-", "-");
+        let names = text.lines().filter_map(|line| line.strip_suffix("(1)"));
+        named.extend(names.map(|name| format!("{name}.1")));
+    }
+    assert_eq!(named, written);
+    assert_eq!(fs::read_to_string(pages.join("weir-load.1")).unwrap(), good(&["man", "load"]));
+    let install = fs::read_to_string(pages.join("weir-targets-install.1")).unwrap();
+    assert!(install.contains(".TH weir-targets-install 1"), "{install}");
+    assert_eq!(install, good(&["man", "targets", "install"]));
+    assert_eq!(install, good(&["man", "targets-install"]));
+}
+
+/// The subcommands that `weir WORDS --help` lists.
+fn commands(words: &[&str]) -> Vec<String> {
+    let help = good(&[words, &["--help"]].concat());
+    let Some((_, listed)) = help.split_once("Commands:\n") else { return Vec::new() };
+    let listed = listed.split_once("\n\n").unwrap().0;
     // What a description goes on with stands further to the right.
     let names =
         listed.lines().filter_map(|line| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')));
-    let expected: BTreeSet<String> = names
-        .filter_map(|line| line.split_whitespace().next())
-        .filter(|name| *name != "help")
-        .map(|name| format!("weir-{name}.1"))
-        .chain(["weir.1".to_owned()])
-        .collect();
-    assert!(expected.len() > 5, "{help}");
-    assert_eq!(written, expected);
-    assert_eq!(fs::read_to_string(pages.join("weir-load.1")).unwrap(), good(&["man", "load"]));
+    let names = names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
+    names.map(str::to_owned).collect()
+}
+
+#[test]
+fn signals_and_headers_of_the_gateway_are_notes_behind_its_examples() {
+    let page = good(&["man", "serve"]);
+    let notes = page.split_once(".SH NOTES\n").expect("notes").1;
+    assert!(notes.contains("SIGHUP") && notes.contains(r"X\-Forwarded\-For"), "{notes}");
+    assert!(page.split_once(".SH EXAMPLES\n").is_some_and(|(_, rest)| rest.starts_with(".nf\nweir serve")));
 }
 
 #[test]
@@ -110,6 +137,12 @@ fn a_page_that_there_is_not_names_those_that_there_are() {
     let Ended { code, stderr, .. } = Weir::run(&["man", "laod"]);
     assert_eq!(code, Some(2));
     assert!(stderr.contains("`laod` is no subcommand; allowed: ") && stderr.contains(", load, "), "{stderr}");
+    let Ended { code, stderr, .. } = Weir::run(&["man", "targets", "instal"]);
+    assert_eq!(code, Some(2));
+    assert!(
+        stderr.contains("`targets instal` is no subcommand") && stderr.contains(", targets-install, "),
+        "{stderr}"
+    );
     let Ended { code, stderr, .. } = Weir::run(&["man", "--dir", "/proc/no/such"]);
     assert_eq!(code, Some(1));
     assert!(stderr.contains("--dir: cannot write /proc/no/such: "), "{stderr}");

@@ -1,5 +1,7 @@
 //! Many connections, slow ones, and the end of them all.
 
+#![allow(clippy::print_stdout)]
+
 mod common;
 
 use common::{Certificates, Client, Ended, MODES, Mode, Stream, Weir, origin, poll_until, serve};

@@ -1,5 +1,7 @@
 //! `weir probe` against servers whose settings are known: our own origin, OpenSSL, nginx and HAProxy.
 
+#![allow(clippy::print_stdout)]
+
 mod common;
 
 use common::{Certificates, DEADLINE, Ended, Weir, peer, poll_until};

@@ -2,7 +2,7 @@
 //! that does what its test says, and certificates for all of them. Nothing here needs a peer program.
 
 // Each test file is a program of its own and uses its part of this.
-#![allow(dead_code, unused_imports, unreachable_pub)]
+#![allow(dead_code, unused_imports, unreachable_pub, clippy::print_stdout)]
 
 mod client;
 #[cfg(feature = "lab")]

@@ -9,6 +9,7 @@ mod client;
 mod core;
 mod deadline;
 mod exchange;
+mod lines;
 mod log;
 mod reason;
 mod relay;

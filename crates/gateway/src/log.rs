@@ -1,6 +1,6 @@
 //! One line on stderr for every exchange or connection that ended early; a storm of them is cut short.
 
-use crate::Reason;
+use crate::{Reason, lines};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -30,7 +30,8 @@ impl Log {
         *self.counts.entry(reason.as_str()).or_default() += 1;
         if now.duration_since(self.second) >= Duration::from_secs(1) {
             if self.lines > LINES_PER_SECOND {
-                eprintln!("weir: {} more lines were not written", self.lines - LINES_PER_SECOND);
+                let unwritten = self.lines - LINES_PER_SECOND;
+                lines::err(format_args!("weir: {unwritten} more lines were not written"));
             }
             (self.second, self.lines) = (now, 0);
         }
@@ -46,7 +47,7 @@ impl Log {
         if let Some(detail) = reason.detail() {
             line.push_str(&format!(" detail=\"{detail}\""));
         }
-        eprintln!("{line}");
+        lines::err(line);
     }
 
     pub(crate) fn counts(&self) -> &BTreeMap<&'static str, u64> {

@@ -120,3 +120,27 @@ impl Reason {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    /// Operators look reasons up in docs/GATEWAY.md, so none may be missing there.
+    #[test]
+    fn every_reason_is_documented() {
+        let documented = include_str!("../../../docs/GATEWAY.md");
+        let (own, _) = include_str!("reason.rs").split_once("mod tests").unwrap();
+        let rules = include_str!("../../http1/src/error.rs");
+        // Those of answers stand in the line's detail.
+        let (requests, rest) = rules.split_once("impl ResponseError").unwrap();
+        let (_, bodies) = rest.split_once("impl BodyError").unwrap();
+        let mut count = 0;
+        for line in [own, requests, bodies].into_iter().flat_map(str::lines) {
+            let Some(reason) = line.split_once(" => \"").and_then(|(_, rest)| rest.strip_suffix("\","))
+            else {
+                continue;
+            };
+            assert!(documented.contains(&format!("`{reason}`")), "{reason}");
+            count += 1;
+        }
+        assert!(count > 50, "{count}");
+    }
+}

@@ -2,6 +2,7 @@
 
 use crate::Settings;
 use crate::core::{Core, Counts, UpstreamAddress};
+use crate::lines;
 use crate::log::Log;
 use crate::worker::{Door, Worker};
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ use weir_reactor::listener::BindError;
 use weir_reactor::mailbox::mailbox;
 use weir_reactor::stop::forward_signals;
 use weir_reactor::{Listener, Reactor, cores, run_workers};
-use weir_tls::{Client, PeerName, Server, SettingsError};
+use weir_tls::{Client, PeerName, Roots, Server, SettingsError};
 use weir_transport::{Endpoint, Wire};
 
 /// Why a gateway could not start or go on.
@@ -77,7 +78,7 @@ pub fn serve(settings: Settings) -> Result<(), GatewayError> {
         Ok(())
     })?;
     let (counts, reasons) = total.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    println!(
+    lines::out(format_args!(
         "served {} requests on {} connections (handshakes: {}), {} upstream connections (handshakes: {}); \
          ended early: {}",
         counts.requests,
@@ -86,7 +87,7 @@ pub fn serve(settings: Settings) -> Result<(), GatewayError> {
         counts.upstream_connections,
         listing(&counts.upstream_handshakes),
         listing(&reasons),
-    );
+    ));
     Ok(())
 }
 
@@ -110,6 +111,14 @@ pub(crate) fn start(
         None => None,
     };
     let client = if settings.to.tls { Some(Client::new(&settings.upstream_tls.client)?) } else { None };
+    if settings.to.port == 0 {
+        return Err(GatewayError::Settings(format!("--to {}: nobody answers on port 0", settings.to)));
+    }
+    let unverified = settings.upstream_tls.client.roots == Roots::DangerouslyNone;
+    if unverified && !settings.to.tls {
+        let why = format!("--upstream-insecure: --to {} has no certificate to verify", settings.to);
+        return Err(GatewayError::Settings(why));
+    }
     let name = settings.upstream_tls.name.as_ref().unwrap_or(&settings.to.host);
     let address = settings.to.resolve().map_err(|error| GatewayError::Settings(format!("--to: {error}")))?;
     let mut groups = Vec::new();
@@ -149,9 +158,16 @@ pub(crate) fn start(
         senders.push(sender);
     }
     forward_signals(senders)?;
+    if unverified {
+        lines::err(format_args!(
+            "weir: warning: --upstream-insecure: the certificate of {} is not verified; whoever is in between can \
+             read and change everything",
+            settings.to
+        ));
+    }
     // Who reads this may stop the process at once.
     for endpoint in bound {
-        println!("listening on {endpoint}");
+        lines::out(format_args!("listening on {endpoint}"));
     }
     let prepared = Mutex::new(seeds.into_iter().zip(mailboxes).collect::<Vec<_>>());
     run_workers(count, settings.cores.as_ref(), |_| {

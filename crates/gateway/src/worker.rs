@@ -5,6 +5,7 @@ use crate::client::{Client, State};
 use crate::core::Core;
 use crate::deadline::Deadline;
 use crate::exchange::{Answer, Exchange};
+use crate::lines;
 use crate::log::Context;
 use crate::reason::Reason;
 use crate::rewrite;
@@ -122,7 +123,8 @@ impl Worker {
                 Ok(None) => break,
                 // Out of descriptors or memory: the connection waits in the queue while some are closed.
                 Err(error) => {
-                    eprintln!("weir: accept: {error}; trying again in {} ms", ACCEPT_PAUSE.as_millis());
+                    let pause = ACCEPT_PAUSE.as_millis();
+                    lines::err(format_args!("weir: accept: {error}; trying again in {pause} ms"));
                     self.watch_door(index as u32, Interest::NONE)?;
                     let again = self.core.reactor.now() + ACCEPT_PAUSE;
                     self.core.reactor.arm(again, Key::fixed(DOOR, index as u32));

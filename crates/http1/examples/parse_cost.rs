@@ -6,6 +6,8 @@
 //! still to be found from its answer. So it is timed alone and with a look-up of the names, which is part of that work.
 //! Each figure is the fastest of many rounds, in nanoseconds per head: the one least disturbed by the machine.
 
+#![allow(clippy::print_stdout)]
+
 use std::hint::black_box;
 use std::time::Instant;
 

@@ -1,5 +1,7 @@
 //! Replays the fuzzers' committed corpus.
 
+#![allow(clippy::print_stdout)]
+
 use std::fs;
 use std::path::Path;
 

@@ -10,7 +10,7 @@ use crate::machine::Machine;
 use crate::options::RunOptions;
 use crate::placement::Placement;
 use crate::plan::{Plan, Targets};
-use crate::progress::Bar;
+use crate::progress::{Bar, tell};
 use crate::report::render;
 use crate::results::Results;
 use crate::store::{Store, default_directory};
@@ -110,7 +110,7 @@ pub fn run(options: &RunOptions) -> Result<Outcome, LabError> {
             let store = Store::create(&directory)?;
             machine.doctor = doctor::examine();
             for finding in machine.doctor.iter().filter(|finding| finding.level == Level::Bad) {
-                eprintln!("doctor: {}: {}. {}", finding.id, finding.value, finding.advice);
+                tell(format_args!("doctor: {}: {}. {}", finding.id, finding.value, finding.advice));
             }
             store.write("experiment.toml", &setup.text)?;
             store.write_json("machine.json", &machine)?;
@@ -118,7 +118,7 @@ pub fn run(options: &RunOptions) -> Result<Outcome, LabError> {
         }
     };
     for (name, why) in &plan.absent {
-        eprintln!("{name}: {why}");
+        tell(format_args!("{name}: {why}"));
     }
     let interrupt = Interrupt::on_signals()?;
     let broken = if options.allow_invalid { Broken::GoesOn } else { Broken::Ends };

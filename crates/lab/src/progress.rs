@@ -4,6 +4,8 @@
 use crate::plan::{PlannedRun, Stage};
 use crate::run::RunRecord;
 use indicatif::{ProgressBar, ProgressStyle};
+use std::fmt::Display;
+use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
 
 /// Is told what happens.
@@ -74,7 +76,7 @@ impl Progress for Bar {
         self.made += 1;
         self.left = self.left.saturating_sub(1);
         self.bar.inc(1);
-        self.say(&line(record));
+        tell_above(&self.bar, &line(record));
     }
 
     fn skipped(&mut self) {
@@ -94,14 +96,16 @@ impl Bar {
             made => self.began.elapsed() / made * u32::try_from(self.left).unwrap_or(u32::MAX),
         }
     }
+}
 
-    fn say(&self, line: &str) {
-        if self.bar.is_hidden() {
-            eprintln!("{line}");
-        } else {
-            self.bar.println(line);
-        }
-    }
+/// Writes a line to standard error. One that is closed or full is no reason to stop measuring.
+pub(crate) fn tell(line: impl Display) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// As [`tell`], above a bar that is drawn there.
+pub(crate) fn tell_above(bar: &ProgressBar, line: &str) {
+    if bar.is_hidden() { tell(line) } else { bar.println(line) }
 }
 
 /// One line for a run: its rate, what each part cost per request or handshake, who was the limit.

@@ -12,6 +12,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use crate::error::LabError;
+use crate::progress::tell;
 
 /// How often a running tool is looked at.
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -49,7 +50,7 @@ pub(crate) fn lock(what: &str, directory: &Path) -> Result<File, LabError> {
     let locked = match file.try_lock() {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => {
-            eprintln!("{what}: waiting for another install of it");
+            tell(format_args!("{what}: waiting for another install of it"));
             file.lock()
         }
         Err(TryLockError::Error(error)) => Err(error),

@@ -11,6 +11,10 @@ pub fn server(text: &str) -> Result<Endpoint, String> {
     let url = if text.contains("://") { text.to_owned() } else { format!("https://{text}") };
     let wrong =
         |why: &str| format!("{why}; allowed: HOST, HOST:PORT, https://HOST[:PORT], [IPv6 address]:PORT");
+    let authority = url.split_once("://").map_or("", |(_, rest)| rest.trim_end_matches('/'));
+    if authority.contains(['/', '?', '#']) {
+        return Err(wrong(&format!("`{text}`: no request is sent, so there is no use for a path")));
+    }
     let endpoint: Endpoint = url.parse().map_err(|error: String| wrong(&error))?;
     match endpoint {
         Endpoint { tls: false, .. } => Err(wrong(&format!("`{text}`: there is no TLS in http://"))),
@@ -45,7 +49,7 @@ mod tests {
             ("", "the host is missing"),
             ("http://a", "no TLS in http://"),
             ("ftp://a", "neither http nor https"),
-            ("https://a/path", "the host is missing or holds"),
+            ("https://a/path", "no use for a path"),
             ("[::1]443", "no `:` after `]`"),
             ("a:0", "port 0"),
             ("a:65536", "no number from 0 to 65535"),

@@ -5,6 +5,8 @@
 //! Each measurement is a fresh server process on the first core, which answers every read with 500 bytes, and 64
 //! closed-loop connections on the second. The figure is the server's CPU time per request; blocks alternate in order.
 
+#![allow(clippy::print_stdout)]
+
 use nix::time::{ClockId, clock_gettime};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll;

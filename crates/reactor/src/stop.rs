@@ -1,9 +1,9 @@
-//! SIGTERM and SIGINT for every loop.
+//! Signals for every loop.
 
 use crate::mailbox::Sender;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
-use std::io;
+use std::io::{self, Write as _};
 
 /// How a worker is asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,15 +14,23 @@ pub enum Stop {
     Now,
 }
 
-/// Sends a message to every loop for each signal: [`Stop::Drain`] for the first, [`Stop::Now`] for every further one.
+/// Sends a message to every loop for each SIGTERM and SIGINT: [`Stop::Drain`] for the first, [`Stop::Now`] for every
+/// further one. SIGHUP, SIGUSR1 and SIGUSR2, which have other servers reload, reopen a log or upgrade, do nothing: a
+/// line on stderr says so, and what to do instead.
 ///
 /// # Errors
 /// When the handlers cannot be installed.
 pub fn forward_signals<M: From<Stop> + Send + 'static>(loops: Vec<Sender<M>>) -> io::Result<()> {
-    let mut signals = Signals::new([SIGTERM, SIGINT])?;
+    let ignored = IGNORED.iter().map(|(signal, _)| *signal);
+    let mut signals = Signals::new([SIGTERM, SIGINT].into_iter().chain(ignored))?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         let mut stop = Stop::Drain;
-        for _ in signals.forever() {
+        for signal in signals.forever() {
+            if let Some((_, words)) = IGNORED.iter().find(|(ignored, _)| *ignored == signal) {
+                // A stderr that is gone is no reason to stop.
+                let _ = io::stderr().write_all(format!("weir: {words}\n").as_bytes());
+                continue;
+            }
             for sender in &loops {
                 sender.send(M::from(stop));
             }
@@ -31,3 +39,15 @@ pub fn forward_signals<M: From<Stop> + Send + 'static>(loops: Vec<Sender<M>>) ->
     })?;
     Ok(())
 }
+
+const IGNORED: [(i32, &str); 3] = [
+    (
+        SIGHUP,
+        "SIGHUP ignored: flags, certificates and keys are read once, at the start; restart to change them",
+    ),
+    (SIGUSR1, "SIGUSR1 ignored: there is no log file to reopen; the log goes to stderr"),
+    (
+        SIGUSR2,
+        "SIGUSR2 ignored: there is no upgrade in place; end this process with SIGTERM and start the new one",
+    ),
+];

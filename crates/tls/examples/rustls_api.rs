@@ -5,6 +5,8 @@
 //! `rustls_api compare` times all operations, both APIs in turn, and prints the ratios.
 //! docs/decisions/0002-rustls-api.md has the commands and the figures.
 
+#![allow(clippy::print_stdout)]
+
 use std::error::Error;
 use std::hint::black_box;
 use std::io::{BufRead, Write};

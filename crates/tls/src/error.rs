@@ -38,8 +38,8 @@ pub enum SettingsError {
         /// Why.
         source: io::Error,
     },
-    /// The file is not PEM, or a certificate in it is malformed.
-    #[error("{origin}: not a valid certificate: {detail}; expected PEM, \"-----BEGIN CERTIFICATE-----\"")]
+    /// A certificate in the file is malformed.
+    #[error("{origin}: not a valid certificate: {detail}")]
     BadCertificate {
         /// The file, or what stands for it.
         origin: String,
@@ -47,13 +47,15 @@ pub enum SettingsError {
         detail: String,
     },
     /// There is no certificate in the file.
-    #[error("{origin}: no certificate in it; expected PEM, \"-----BEGIN CERTIFICATE-----\"")]
+    #[error("{origin}: no certificate in it: {detail}")]
     NoCertificate {
         /// The file, or what stands for it.
         origin: String,
+        /// What it is instead, and what is expected.
+        detail: String,
     },
     /// There is no usable private key in the file.
-    #[error("{origin}: no usable private key: {detail}; expected PEM: PKCS#8, PKCS#1 or SEC1, not encrypted")]
+    #[error("{origin}: no usable private key: {detail}")]
     BadKey {
         /// The file, or what stands for it.
         origin: String,

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use rustls::crypto::CryptoProvider;
 use rustls::sign::{CertifiedKey, Signer, SigningKey};
-use rustls::{Error, InconsistentKeys, RootCertStore, SignatureAlgorithm, SignatureScheme};
+use rustls::{CertificateError, Error, InconsistentKeys, RootCertStore, SignatureAlgorithm, SignatureScheme};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, SubjectPublicKeyInfoDer};
 
-use crate::{SettingsError, notes};
+use crate::{SettingsError, notes, pem};
 
 /// What this side presents: a certificate chain, leaf first, and the leaf's private key.
 #[derive(Clone)]
@@ -59,7 +59,7 @@ impl Identity {
                 Err(SettingsError::KeyMismatch { certificates: certificates.origin, key: key.origin })
             }
             Err(error) => {
-                Err(SettingsError::BadCertificate { origin: certificates.origin, detail: error.to_string() })
+                Err(SettingsError::BadCertificate { origin: certificates.origin, detail: unreadable(&error) })
             }
         }
     }
@@ -75,7 +75,7 @@ pub(crate) fn load_roots(
     for certificate in &certificates {
         roots.add(certificate.clone()).map_err(|error| SettingsError::BadCertificate {
             origin: source.origin.clone(),
-            detail: error.to_string(),
+            detail: unreadable(&error),
         })?;
     }
     Ok((roots, certificates))
@@ -109,18 +109,35 @@ impl Source {
     fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, SettingsError> {
         let chain =
             CertificateDer::pem_slice_iter(&self.pem).collect::<Result<Vec<_>, _>>().map_err(|error| {
-                SettingsError::BadCertificate { origin: self.origin.clone(), detail: error.to_string() }
+                SettingsError::BadCertificate {
+                    origin: self.origin.clone(),
+                    detail: pem::why_damaged(&error),
+                }
             })?;
         if chain.is_empty() {
-            return Err(SettingsError::NoCertificate { origin: self.origin.clone() });
+            let detail = pem::why_no_certificate(&self.origin, &self.pem);
+            return Err(SettingsError::NoCertificate { origin: self.origin.clone(), detail });
         }
         Ok(chain)
     }
 
     fn signing_key(&self, provider: &CryptoProvider) -> Result<Arc<dyn SigningKey>, SettingsError> {
         let bad = |detail: String| SettingsError::BadKey { origin: self.origin.clone(), detail };
-        let der = PrivateKeyDer::from_pem_slice(&self.pem).map_err(|error| bad(error.to_string()))?;
-        provider.key_provider.load_private_key(der).map_err(|error| bad(error.to_string()))
+        let der = PrivateKeyDer::from_pem_slice(&self.pem).map_err(|error| match error {
+            pem::Error::NoItemsFound => bad(pem::why_no_key(&self.origin, &self.pem, provider)),
+            damage => bad(pem::why_damaged(&damage)),
+        })?;
+        let unusable =
+            |_| bad("it is no RSA key of 2048 bits or more, and no ECDSA or Ed25519 key".to_owned());
+        provider.key_provider.load_private_key(der).map_err(unusable)
+    }
+}
+
+/// Why what was decoded is no certificate.
+fn unreadable(error: &Error) -> String {
+    match error {
+        Error::InvalidCertificate(CertificateError::BadEncoding) => "its content is no X.509".to_owned(),
+        other => other.to_string(),
     }
 }
 

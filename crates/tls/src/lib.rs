@@ -18,6 +18,7 @@ pub mod issue;
 mod key_log;
 mod notes;
 mod parameters;
+mod pem;
 mod resuming;
 mod server;
 mod server_sessions;

@@ -1,5 +1,7 @@
 //! Against OpenSSL's own client and server, over loopback. Skipped, with a reason, where `openssl` is not on the PATH.
 
+#![allow(clippy::print_stdout)]
+
 mod common;
 
 use std::io::{BufRead, BufReader, Read, Write};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
 /// A scheme, a host and a port.
@@ -28,6 +28,10 @@ impl Endpoint {
         addresses.next().ok_or_else(|| unknown("it has no address".into()))
     }
 
+    fn scheme(&self) -> &'static str {
+        if self.tls { "https" } else { "http" }
+    }
+
     /// Host and port as a `Host` field has them: without the scheme's own port.
     pub fn authority(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
@@ -40,37 +44,70 @@ impl FromStr for Endpoint {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = |why: &str| format!("`{text}`: {why}; write http://HOST:PORT or https://HOST:PORT");
-        let (scheme, rest) = text.split_once("://").ok_or_else(|| wrong("there is no scheme"))?;
+        let Some((scheme, rest)) = text.split_once("://") else {
+            return Err(match host_and_port(text) {
+                Ok((_, Some(_))) => {
+                    format!("`{text}`: there is no scheme; write http://{text} or https://{text}")
+                }
+                _ => wrong("there is no scheme"),
+            });
+        };
         let tls = match scheme {
-            "http" => false,
-            "https" => true,
-            _ => return Err(wrong("the scheme is neither http nor https")),
+            _ if scheme.eq_ignore_ascii_case("http") => false,
+            _ if scheme.eq_ignore_ascii_case("https") => true,
+            _ => return Err(wrong(&format!("the scheme `{scheme}` is neither http nor https"))),
         };
-        let authority = rest.strip_suffix('/').unwrap_or(rest);
-        let (host, port) = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-            Some((host, "")) => (host, None),
-            Some((host, rest)) => {
-                (host, Some(rest.strip_prefix(':').ok_or_else(|| wrong("no `:` after `]`"))?))
-            }
-            None => match authority.split_once(':') {
-                Some((host, port)) => (host, Some(port)),
-                None => (authority, None),
-            },
-        };
-        if host.is_empty() || host.contains(['/', '?', '#', '@', ' ', '[', ']']) {
-            return Err(wrong("the host is missing or holds what a host cannot hold"));
+        let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+        let (host, port) = host_and_port(authority).map_err(|why| wrong(&why))?;
+        let endpoint = Self { tls, host: host.to_owned(), port: port.unwrap_or(default_port(tls)) };
+        match path {
+            "" | "/" => Ok(endpoint),
+            _ => Err(format!(
+                "`{text}`: a path is not supported, requests keep their own; write {}://{authority}",
+                endpoint.scheme()
+            )),
         }
-        let port = match port {
-            None => default_port(tls),
-            Some(port) => port.parse().map_err(|_| wrong("the port is no number from 0 to 65535"))?,
-        };
-        Ok(Self { tls, host: host.to_string(), port })
     }
+}
+
+/// Takes `HOST`, `HOST:PORT`, `[IPv6]` and `[IPv6]:PORT` apart.
+fn host_and_port(authority: &str) -> Result<(&str, Option<u16>), String> {
+    let (host, port) = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((host, "")) => (host, None),
+        Some((host, rest)) => (host, Some(rest.strip_prefix(':').ok_or("no `:` after `]`")?)),
+        None if authority.parse::<Ipv6Addr>().is_ok() => {
+            return Err(format!("an IPv6 address stands in brackets, [{authority}]"));
+        }
+        None => match authority.rsplit_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (authority, None),
+        },
+    };
+    if host.contains('@') {
+        return Err("a user name is not supported".to_owned());
+    }
+    if host.is_empty() {
+        return Err("the host is missing".to_owned());
+    }
+    let is_ipv6 = authority.starts_with('[');
+    let allowed = |c: char| !c.is_whitespace() && !c.is_control() && !['[', ']', '/'].contains(&c);
+    if !host.chars().all(|c| allowed(c) && (is_ipv6 || c != ':')) {
+        return Err(format!("`{host}` is no host"));
+    }
+    let number = |port: &str| {
+        let digits = port.bytes().all(|byte| byte.is_ascii_digit()).then_some(port);
+        let number = digits.and_then(|digits| digits.parse().ok());
+        number.ok_or_else(|| match port {
+            "" => "there is no port after `:`".to_owned(),
+            _ => format!("the port `{port}` is no number from 0 to 65535"),
+        })
+    };
+    Ok((host, port.map(number).transpose()?))
 }
 
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://{}", if self.tls { "https" } else { "http" }, self.authority())
+        write!(f, "{}://{}", self.scheme(), self.authority())
     }
 }
 
@@ -93,17 +130,34 @@ mod tests {
         ok("https://example.com/", true, "example.com", 443);
         ok("http://[::1]:81", false, "::1", 81);
         ok("http://[::1]", false, "::1", 80);
-        for text in [
-            "",
-            "127.0.0.1:80",
-            "ftp://a",
-            "http://",
-            "http://:80",
-            "http://a:b",
-            "http://a:70000",
-            "http://a/b",
+        ok("HTTPS://a:8443", true, "a", 8443);
+    }
+
+    #[test]
+    fn what_is_no_endpoint_is_told_what_to_write() {
+        for (text, why) in [
+            ("", "there is no scheme; write http://HOST:PORT or https://HOST:PORT"),
+            ("nowhere", "there is no scheme; write http://HOST:PORT or https://HOST:PORT"),
+            ("127.0.0.1:80", "there is no scheme; write http://127.0.0.1:80 or https://127.0.0.1:80"),
+            ("[::1]:80", "there is no scheme; write http://[::1]:80 or https://[::1]:80"),
+            ("ftp://a", "the scheme `ftp` is neither http nor https; write http://HOST:PORT"),
+            ("http://", "the host is missing; write http://HOST:PORT"),
+            ("http://:80", "the host is missing; write http://HOST:PORT"),
+            ("http://a b", "`a b` is no host; write http://HOST:PORT"),
+            ("http://a:b:80", "`a:b` is no host; write http://HOST:PORT"),
+            ("http://user:word@a:80", "a user name is not supported; write http://HOST:PORT"),
+            ("http://a:b", "the port `b` is no number from 0 to 65535; write http://HOST:PORT"),
+            ("http://a:", "there is no port after `:`; write http://HOST:PORT"),
+            ("http://a:+80", "the port `+80` is no number from 0 to 65535; write http://HOST:PORT"),
+            ("http://a:70000", "the port `70000` is no number from 0 to 65535; write http://HOST:PORT"),
+            ("http://::1", "an IPv6 address stands in brackets, [::1]; write http://HOST:PORT"),
+            ("http://[::1]80", "no `:` after `]`; write http://HOST:PORT"),
+            ("http://a:81/b", "a path is not supported, requests keep their own; write http://a:81"),
+            ("https://a:443/b?c", "a path is not supported, requests keep their own; write https://a:443"),
+            ("http://[::1]:81?b", "a path is not supported, requests keep their own; write http://[::1]:81"),
         ] {
-            assert!(text.parse::<Endpoint>().unwrap_err().contains("http://HOST:PORT"), "{text}");
+            let error = text.parse::<Endpoint>().unwrap_err();
+            assert!(error.starts_with(&format!("`{text}`: {why}")), "{error}");
         }
     }
 

@@ -42,6 +42,7 @@ mod words;
 
 use clap::{Parser, Subcommand};
 use std::fmt::Display;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 /// An HTTP pass-through gateway over TLS, and the lab that measures it.
@@ -167,7 +168,8 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("weir: {}", failure.message);
+            // The exit code says it, too, where nobody can read the words.
+            let _ = writeln!(io::stderr(), "weir: {}", failure.message);
             ExitCode::from(failure.code)
         }
     }

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ManArgs {
-    /// The subcommand whose page is written [default: the program's]
-    subcommand: Option<String>,
+    /// The subcommand whose page is written, such as targets install [default: the program's]
+    subcommand: Vec<String>,
     /// Write all pages there: weir.1, weir-load.1 and so on; the directory is made if it is not there
     #[arg(long, value_name = "DIR", conflicts_with = "subcommand")]
     dir: Option<PathBuf>,
@@ -23,31 +23,48 @@ pub(crate) struct ManArgs {
 const EXAMPLES: &str = "\
 Examples:
   weir man load | man -l -
+  weir man targets install | man -l -
   weir man --dir ~/.local/share/man/man1";
 
 pub(crate) fn run(args: ManArgs) -> Outcome {
     // `weir help load` is no command that has a page.
     let mut program = Cli::command().disable_help_subcommand(true);
     program.build();
+    let commands = shown(&program);
     if let Some(dir) = args.dir {
-        return write_all(&program, &dir);
+        return write_all(&commands, &dir);
     }
-    let command = match &args.subcommand {
-        None => &program,
-        Some(name) => program.find_subcommand(name).ok_or_else(|| {
-            let known: Vec<&str> = program.get_subcommands().map(Command::get_name).collect();
-            Failure::usage(format!("`{name}` is no subcommand; allowed: {}", known.join(", ")))
-        })?,
-    };
+    let name = args.subcommand.join("-");
+    let found = commands.iter().find(|command| name_below(&program, command) == name);
+    let command = found.ok_or_else(|| {
+        let known: Vec<&str> = commands[1..].iter().map(|command| name_below(&program, command)).collect();
+        Failure::usage(format!(
+            "`{}` is no subcommand; allowed: {}",
+            args.subcommand.join(" "),
+            known.join(", ")
+        ))
+    })?;
     say(page(command).map_err(Failure::run)?.1)
 }
 
-fn write_all(program: &Command, dir: &Path) -> Outcome {
+/// A command and all that stand below it, but for those that help does not show.
+fn shown(command: &Command) -> Vec<&Command> {
+    let below = command.get_subcommands().filter(|below| !below.is_hide_set());
+    std::iter::once(command).chain(below.flat_map(shown)).collect()
+}
+
+/// `targets-install`, and nothing for the program itself.
+fn name_below<'a>(program: &Command, command: &'a Command) -> &'a str {
+    let name = command.get_display_name().unwrap_or_else(|| command.get_name());
+    let below = name.strip_prefix(program.get_name()).unwrap_or(name);
+    below.strip_prefix('-').unwrap_or(below)
+}
+
+fn write_all(commands: &[&Command], dir: &Path) -> Outcome {
     let failed =
         |error, file: &Path| Failure::run(format!("--dir: cannot write {}: {error}", file.display()));
     fs::create_dir_all(dir).map_err(|error| failed(error, dir))?;
-    let shown = program.get_subcommands().filter(|command| !command.is_hide_set());
-    for command in std::iter::once(program).chain(shown) {
+    for command in commands {
         let (name, text) = page(command).map_err(Failure::run)?;
         let file = dir.join(name);
         fs::write(&file, text).map_err(|error| failed(error, &file))?;
@@ -58,25 +75,32 @@ fn write_all(program: &Command, dir: &Path) -> Outcome {
 /// The page's file name and its text.
 fn page(command: &Command) -> io::Result<(String, String)> {
     let version = env!("CARGO_PKG_VERSION");
-    let examples = command.get_after_help().map(ToString::to_string);
-    // Its lines would be filled like a paragraph: they become a section of their own below.
+    let after_help = command.get_after_help().map(ToString::to_string);
+    // Its lines would be filled like a paragraph: they become sections of their own below.
     let command = command.clone().after_help(None::<&str>);
     let man = Man::new(command).source(format!("weir {version}")).manual("Weir");
     let mut text = Vec::new();
     man.render(&mut text)?;
-    if let Some(examples) = examples {
-        render_examples(&examples).to_writer(&mut text)?;
+    if let Some(after_help) = after_help {
+        render_after_help(&after_help).to_writer(&mut text)?;
     }
     String::from_utf8(text).map(|text| (man.get_filename(), text)).map_err(io::Error::other)
 }
 
-/// The examples as they stand in `--help`, line by line, under a heading of the page's own.
-fn render_examples(examples: &str) -> Roff {
+/// What stands behind the flags in `--help`: examples line by line, then paragraphs, each under a heading of the page's own.
+fn render_after_help(text: &str) -> Roff {
+    let (examples, notes) = text.split_once("\n\n").unwrap_or((text, ""));
     let mut roff = Roff::new();
     roff.control("SH", ["EXAMPLES"]).control("nf", []);
     for line in examples.lines().skip(1) {
         roff.text([roman(line.trim_start())]);
     }
     roff.control("fi", []);
+    if !notes.is_empty() {
+        roff.control("SH", ["NOTES"]);
+        for paragraph in notes.split("\n\n") {
+            roff.control("PP", []).text([roman(paragraph)]);
+        }
+    }
     roff
 }

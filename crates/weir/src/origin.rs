@@ -46,7 +46,10 @@ Examples:
   weir origin --listen http://127.0.0.1:8080
   weir origin --listen http://127.0.0.1:0 --listen https://127.0.0.1:8443 --workers 1 --cores 0
   weir origin --listen https://127.0.0.1:8443 --tls 1.2 --group p-256   accepts nothing else
-  curl 'http://127.0.0.1:8080/bytes/1000?delay_ms=20'";
+  curl 'http://127.0.0.1:8080/bytes/1000?delay_ms=20'
+
+SIGTERM or SIGINT drains, a second one ends it at once. SIGHUP, SIGUSR1 and SIGUSR2 do nothing, and
+say so on stderr.";
 
 pub(crate) fn run(args: OriginArgs) -> Outcome {
     let (versions, suites, groups) = args.parameters.complete();

@@ -1,6 +1,7 @@
 //! `weir serve`: the gateway.
 
 use crate::parameters::Parameters;
+use crate::words::blame;
 use crate::{Failure, Outcome};
 use clap::Args;
 use std::path::PathBuf;
@@ -16,11 +17,16 @@ use weir_transport::Endpoint;
 #[command(after_help = "\
 Examples:
   weir serve --listen http://0.0.0.0:8080 --to http://10.0.0.7:3000
-  weir serve --listen https://0.0.0.0:8443 --cert chain.pem --key key.pem --to https://api.internal:443 \\
-             --upstream-ca ca.pem --workers 2 --cores 0-1
+  weir serve --listen https://0.0.0.0:8443 --cert chain.pem --key key.pem \\
+             --to https://api.internal:443 --upstream-ca ca.pem --workers 2 --cores 0-1
 
-SIGTERM or SIGINT drains: no new connections, requests are finished, then the process ends. A second one ends it
-at once. Why an exchange ended early is written to stderr, one line each.")]
+Requests keep their own path, and Host as the client sent it. X-Forwarded-For, -Proto and -Host
+are set from the client's connection; what the client itself says in them, or in Forwarded, is
+dropped. Via is added both ways.
+
+SIGTERM or SIGINT drains: no new connections, requests are finished, then the process ends. A
+second one ends it at once. SIGHUP, SIGUSR1 and SIGUSR2 do nothing, and say so on stderr. Why an
+exchange ended early is written to stderr, one line each.")]
 pub(crate) struct ServeArgs {
     #[command(flatten)]
     gateway: GatewayArgs,
@@ -59,7 +65,7 @@ pub(crate) struct GatewayArgs {
     /// Where clients come in: http://HOST:PORT or https://HOST:PORT; can be given more than once
     #[arg(long, value_name = "URL", required = true)]
     listen: Vec<Endpoint>,
-    /// Where requests go
+    /// Where requests go: http://HOST:PORT or https://HOST:PORT, no path
     #[arg(long, value_name = "URL")]
     to: Endpoint,
     /// Certificate chain for https listeners (PEM, leaf first)
@@ -77,6 +83,9 @@ pub(crate) struct GatewayArgs {
     /// Authorities that the upstream's certificate must come from [default: those of the system]
     #[arg(long, value_name = "FILE")]
     upstream_ca: Option<PathBuf>,
+    /// Skip verification of the upstream's certificate: whoever is in between can read and change everything
+    #[arg(long, conflicts_with = "upstream_ca")]
+    upstream_insecure: bool,
     /// Name to verify the upstream by and to send as SNI [default: the host of --to]
     #[arg(long, value_name = "NAME")]
     upstream_name: Option<String>,
@@ -91,6 +100,7 @@ pub(crate) struct GatewayArgs {
 }
 
 pub(crate) fn run(args: ServeArgs) -> Outcome {
+    let files = args.gateway.files();
     let mut settings = args.gateway.settings();
     settings.max_body = args.max_body;
     settings.limits.head_bytes = args.max_head;
@@ -105,10 +115,20 @@ pub(crate) fn run(args: ServeArgs) -> Outcome {
         drain: args.drain_timeout,
         ..Timeouts::default()
     };
-    weir_gateway::serve(settings).map_err(failure)
+    weir_gateway::serve(settings).map_err(|error| failure(error, &files))
 }
 
 impl GatewayArgs {
+    /// The files that flags name, with these.
+    pub(crate) fn files(&self) -> Files {
+        [
+            ("--cert", self.cert.clone()),
+            ("--key", self.key.clone()),
+            ("--client-ca", self.client_ca.clone()),
+            ("--upstream-ca", self.upstream_ca.clone()),
+        ]
+    }
+
     pub(crate) fn settings(self) -> Settings {
         let (versions, suites, groups) = self.parameters.complete();
         let server_tls = self.cert.zip(self.key).map(|(cert, key)| ServerSettings {
@@ -121,7 +141,11 @@ impl GatewayArgs {
             ..ServerSettings::new(Identity::files(cert, key))
         });
         let client = ClientSettings {
-            roots: self.upstream_ca.map_or(Roots::Native, Roots::File),
+            roots: match self.upstream_ca {
+                Some(file) => Roots::File(file),
+                None if self.upstream_insecure => Roots::DangerouslyNone,
+                None => Roots::Native,
+            },
             versions,
             suites,
             groups,
@@ -142,8 +166,12 @@ impl GatewayArgs {
     }
 }
 
-pub(crate) fn failure(error: GatewayError) -> Failure {
-    if error.is_usage() { Failure::usage(error) } else { Failure::run(error) }
+/// Flags, and the files that they name.
+pub(crate) type Files = [(&'static str, Option<PathBuf>); 4];
+
+pub(crate) fn failure(error: GatewayError, files: &Files) -> Failure {
+    let files = files.each_ref().map(|(flag, file)| (*flag, file.as_deref()));
+    if error.is_usage() { Failure::usage(blame(error, &files)) } else { Failure::run(error) }
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

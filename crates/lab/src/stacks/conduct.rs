@@ -5,7 +5,7 @@ use super::plan::StacksPlan;
 use super::run::StackRun;
 use super::store;
 use crate::error::LabError;
-use crate::progress::duration;
+use crate::progress::{duration, tell_above};
 use crate::store::Store;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::time::{Duration, Instant};
@@ -35,8 +35,7 @@ pub(super) fn conduct(plan: &StacksPlan, store: &Store, runner: &mut dyn Runner)
         store.write_json(&format!("runs/{}.json", planned.id), &record)?;
         made += 1;
         bar.inc(1);
-        let line = line(&record);
-        if bar.is_hidden() { eprintln!("{line}") } else { bar.println(line) }
+        tell_above(&bar, &line(&record));
     }
     bar.finish_and_clear();
     Ok(())

@@ -8,6 +8,7 @@ use super::output::Side;
 use super::plan::StacksPlan;
 use super::store;
 use crate::error::LabError;
+use crate::progress::tell;
 use crate::store::Store;
 use crate::target::on_path;
 use serde::{Deserialize, Serialize};
@@ -65,7 +66,7 @@ pub(super) fn count(
             Ok(counts) => (counts, None),
             Err(why) => (BTreeMap::new(), Some(why)),
         };
-        eprintln!("instructions {cell}  {}", why.as_deref().unwrap_or("counted"));
+        tell(format_args!("instructions {cell}  {}", why.as_deref().unwrap_or("counted")));
         store::write_counted(store, &Counted { schema: Counted::SCHEMA, cell: cell.clone(), counts, why })?;
     }
     Ok(())

@@ -44,6 +44,7 @@ use crate::machine::Machine;
 use crate::options::RunOptions;
 use crate::placement::Placement;
 use crate::plan::Targets;
+use crate::progress::tell;
 use crate::store::{Store, default_directory};
 use document::StacksExperiment;
 use engine::{Engine, Variant};
@@ -96,7 +97,8 @@ pub fn build(engines: &Path, names: &[String], jobs: usize) -> Result<(String, u
     let mut guard = Guard::start(&this_program()?)?;
     let (mut text, mut failed) = (String::new(), 0);
     for engine in &engines {
-        eprintln!("{}: {} {}", engine.name, engine.description.stack, engine.description.version);
+        let about = &engine.description;
+        tell(format_args!("{}: {} {}", engine.name, about.stack, about.version));
         match engine.build(&Variant::plain(), jobs, &interrupt, &mut guard) {
             Ok(()) => drop(writeln!(text, "{}: built", engine.name)),
             Err(error) if interrupt.is_set() => return Err(error),
@@ -138,7 +140,7 @@ pub fn run(options: &RunOptions) -> Result<StacksOutcome, LabError> {
             if interrupt.is_set() {
                 return Err(error);
             }
-            eprintln!("{error}");
+            tell(&error);
             engines.remove(&name);
             let why = match error {
                 LabError::Install { message, .. } => message,

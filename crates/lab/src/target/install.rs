@@ -6,6 +6,7 @@ use crate::error::{ConfigError, LabError};
 use crate::executor::this_program;
 use crate::guard::Guard;
 use crate::interrupt::Interrupt;
+use crate::progress::tell;
 use crate::tool;
 use std::io;
 use std::path::Path;
@@ -33,7 +34,7 @@ pub fn install(directory: &Path, name: &str, jobs: usize) -> Result<String, LabE
         return Err(ConfigError::new(target.file().display(), message).into());
     }
     let _turn = tool::lock(name, &target.installed)?;
-    eprintln!("{name}: into {} (takes {})", target.installed.display(), install.takes);
+    tell(format_args!("{name}: into {} (takes {})", target.installed.display(), install.takes));
     let interrupt = Interrupt::on_signals()?;
     let mut guard = Guard::start(&this_program()?)?;
     let status = run(&target, &install.script, jobs, &interrupt, &mut guard)

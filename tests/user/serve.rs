@@ -1,0 +1,334 @@
+//! `weir serve` as an operator meets it: signals, an upstream whose certificate is not verified, what it says of its
+//! clients to the upstream, and what it answers to a wrong flag or file.
+
+use crate::common::{
+    Case, Certificates, Client, DEADLINE, Ended, MODES, Mode, Switch, Upstream, Weir, origin, poll_until,
+    serve,
+};
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use rustix::process::Signal;
+use std::fs;
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use weir_http1::Method;
+
+const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+const FREE: &str = "http://127.0.0.1:0";
+/// Nobody is asked there before the process fails.
+const NOBODY: &str = "http://127.0.0.1:1";
+
+/// The signals that do nothing, each with what its line says.
+const IGNORED: [(Signal, &str); 3] = [
+    (Signal::HUP, "weir: SIGHUP ignored: flags, certificates and keys are read once"),
+    (Signal::USR1, "weir: SIGUSR1 ignored: there is no log file"),
+    (Signal::USR2, "weir: SIGUSR2 ignored: there is no upgrade in place"),
+];
+
+/// Sends each signal that does nothing, and waits for its line.
+fn ignores_signals(weir: &Weir) {
+    for (signal, line) in IGNORED {
+        weir.signal(signal);
+        weir.wait_for_stderr(&[line]);
+    }
+}
+
+#[test]
+fn signals_that_do_nothing_say_so_and_leave_requests_alone() {
+    let answer = Switch::default();
+    let awaited = answer.clone();
+    let case = Case::new(MODES[0], &[], move |peer| {
+        while peer.request().is_some() {
+            awaited.wait();
+            peer.answer(ANSWER);
+        }
+    });
+    let mut client = case.client();
+    client.send(GET);
+    case.upstream.wait_for_requests(1);
+    ignores_signals(&case.weir);
+    answer.throw();
+    assert_eq!(client.answer(Method::Get).text(), "hi");
+    assert_eq!(client.ask(GET).text(), "hi");
+    assert_eq!(case.upstream.connections(), 1);
+    let ended = case.stop();
+    assert_eq!(ended.stderr.lines().count(), IGNORED.len(), "{}", ended.stderr);
+    assert!(ended.stdout.contains("served 2 requests"), "{}", ended.stdout);
+}
+
+#[test]
+fn a_relay_and_the_origin_take_the_same_signals() {
+    let origin = origin(false, &Certificates::new());
+    let relay = Weir::start(&["relay", "--listen", FREE, "--to", &origin.urls[0], "--workers", "1"]);
+    let mut client = Client::connect(relay.address(), None);
+    assert_eq!(client.ask(GET).status, 200);
+    ignores_signals(&relay);
+    ignores_signals(&origin);
+    assert_eq!(client.ask(GET).status, 200);
+    assert_eq!(relay.stop().code, Some(0));
+    assert_eq!(origin.stop().code, Some(0));
+}
+
+/// The way that the line on SIGUSR2 and docs/GATEWAY.md name.
+#[test]
+fn an_upgrade_starts_the_new_process_while_the_old_one_drains() {
+    let answer = Switch::default();
+    let awaited = answer.clone();
+    let case = Case::new(MODES[0], &[], move |peer| {
+        while let Some(request) = peer.request() {
+            if request.head.contains("/slow") {
+                awaited.wait();
+            }
+            peer.answer(ANSWER);
+        }
+    });
+    let mut slow = case.client();
+    slow.send("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n");
+    case.upstream.wait_for_requests(1);
+    case.weir.terminate();
+    let address = case.weir.address();
+    poll_until(DEADLINE, "the port is given up", || TcpListener::bind(address).is_ok());
+    let to = format!("http://{}", case.upstream.address);
+    let new = Weir::start(&["serve", "--listen", &case.weir.urls[0], "--to", &to, "--workers", "1"]);
+    assert_eq!(Client::connect(new.address(), None).ask(GET).text(), "hi");
+    answer.throw();
+    let last = slow.answer(Method::Get);
+    assert_eq!((last.text(), last.says_close()), ("hi", true));
+    assert_eq!(case.weir.wait().code, Some(0));
+    assert_eq!(new.stop().code, Some(0));
+}
+
+#[test]
+fn an_upstream_whose_certificate_is_not_verified() {
+    // Neither an authority that anybody trusts, nor the name.
+    let certificates = Certificates::for_names(&["elsewhere.example"]);
+    let acceptor = certificates.server().core();
+    let upstream = Upstream::start(Some(acceptor), |peer| peer.serve(ANSWER));
+    let to = format!("https://{}", upstream.address);
+    let warning = format!("warning: --upstream-insecure: the certificate of {to} is not verified");
+    for command in ["serve", "relay"] {
+        let flags = [command, "--listen", FREE, "--to", &to, "--workers", "1", "--upstream-insecure"];
+        let weir = Weir::start(&flags);
+        assert_eq!(Client::connect(weir.address(), None).ask(GET).text(), "hi", "{command}");
+        let stderr = weir.stop().stderr;
+        assert_eq!(stderr.matches(&warning).count(), 1, "{command}: {stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{command}: {stderr}");
+    }
+    // Without the flag it is verified, and there is no warning.
+    let ca = certificates.ca.to_str().unwrap();
+    let flags = ["serve", "--listen", FREE, "--to", &to, "--workers", "1", "--upstream-ca", ca];
+    let weir = Weir::start(&flags);
+    assert_eq!(Client::connect(weir.address(), None).ask(GET).status, 502);
+    let stderr = weir.stop().stderr;
+    assert!(stderr.contains("upstream_tls") && !stderr.contains("warning"), "{stderr}");
+}
+
+#[test]
+fn skipping_verification_where_there_is_nothing_to_verify_is_refused() {
+    let insecure = |more: &[&str]| {
+        let args = [&["serve", "--listen", FREE, "--upstream-insecure"], more].concat();
+        let Ended { code, stderr, .. } = Weir::run(&args);
+        assert_eq!(code, Some(2), "{stderr}");
+        stderr
+    };
+    let stderr = insecure(&["--to", NOBODY]);
+    assert_eq!(stderr, format!("weir: --upstream-insecure: --to {NOBODY} has no certificate to verify\n"));
+    let stderr = insecure(&["--to", "https://127.0.0.1:1", "--upstream-ca", "ca.pem"]);
+    assert!(stderr.contains("'--upstream-insecure' cannot be used with '--upstream-ca"), "{stderr}");
+}
+
+/// What docs/GATEWAY.md says under "Forwarding headers", in each mode.
+#[test]
+fn forwarding_headers_are_as_documented() {
+    for mode in MODES {
+        let case = Case::answering(mode, ANSWER);
+        let scheme = if mode.client_tls { "https" } else { "http" };
+        let answer = case.client().ask(
+            "GET /path?query HTTP/1.1\r\nHost: shop.example:81\r\nX-Forwarded-For: 192.0.2.1\r\n\
+             X-Forwarded-Proto: gopher\r\nX-Forwarded-Host: evil.example\r\nX-Forwarded-Port: 99\r\n\
+             Forwarded: for=192.0.2.1\r\nX_Forwarded_For: 192.0.2.1\r\nX-Real-IP: 192.0.2.1\r\n\
+             Via: 1.1 before\r\nConnection: X-Mine\r\nX-Mine: 1\r\nKeep-Alive: timeout=9\r\nUpgrade: websocket\r\n\r\n",
+        );
+        case.upstream.wait_for_requests(1);
+        let request = case.upstream.requests()[0].clone();
+        let head = &request.head;
+        assert!(head.starts_with("GET /path?query HTTP/1.1\r\n"), "{head}");
+        for (field, expected) in [
+            // As the client sent it.
+            ("Host", &["shop.example:81"][..]),
+            // From the client's connection; what it says itself is dropped.
+            ("X-Forwarded-For", &["127.0.0.1"]),
+            ("X-Forwarded-Proto", &[scheme]),
+            ("X-Forwarded-Host", &["shop.example:81"]),
+            ("Forwarded", &[]),
+            // A name with an underscore, which some servers take for one with a hyphen.
+            ("X_Forwarded_For", &[]),
+            // Not known to the gateway, so not touched.
+            ("X-Forwarded-Port", &["99"]),
+            ("X-Real-IP", &["192.0.2.1"]),
+            ("Via", &["1.1 before", "1.1 weir"]),
+            // Of one connection only.
+            ("Connection", &[]),
+            ("X-Mine", &[]),
+            ("Keep-Alive", &[]),
+            ("Upgrade", &[]),
+        ] {
+            assert_eq!(request.fields(field), expected, "{} {field}: {head}", mode.name);
+        }
+        assert_eq!(answer.fields("Via"), ["1.1 weir"], "{}", answer.head);
+        case.stop();
+    }
+}
+
+#[test]
+fn the_host_of_an_absolute_target_and_of_a_client_that_names_none() {
+    let case = Case::answering(MODES[0], ANSWER);
+    let authority = case.upstream.address.to_string();
+    case.client().ask("GET http://shop.example/a HTTP/1.1\r\nHost: other.example\r\n\r\n");
+    case.client().ask("GET /b HTTP/1.0\r\n\r\n");
+    case.upstream.wait_for_requests(2);
+    let requests = case.upstream.requests().clone();
+    let find = |line| requests.iter().find(|request| request.head.starts_with(line)).unwrap();
+    let absolute = find("GET /a HTTP/1.1\r\n");
+    assert_eq!(absolute.fields("Host"), ["shop.example"]);
+    assert_eq!(absolute.fields("X-Forwarded-Host"), ["shop.example"]);
+    let hostless = find("GET /b HTTP/1.1\r\n");
+    assert_eq!(hostless.fields("Host"), [authority.as_str()]);
+    assert_eq!(hostless.fields("X-Forwarded-Host"), [] as [&str; 0]);
+    assert_eq!(hostless.fields("Via"), ["1.0 weir"]);
+}
+
+#[test]
+fn ipv4_and_ipv6_are_listeners_of_their_own() {
+    if TcpListener::bind("[::1]:0").is_err() {
+        println!("skipped: there is no IPv6 here");
+        return;
+    }
+    let upstream = Upstream::start(None, |peer| peer.serve(ANSWER));
+    let to = format!("http://{}", upstream.address);
+    let all = ["serve", "--listen", "http://[::]:0", "--listen", "http://0.0.0.0:0", "--to", &to];
+    let weir = Weir::start(&[&all[..], &["--workers", "1"]].concat());
+    for (index, host) in ["::1", "127.0.0.1"].into_iter().enumerate() {
+        let at = SocketAddr::new(host.parse().unwrap(), weir.address_of(index).port());
+        assert_eq!(Client::connect(at, None).ask(GET).text(), "hi");
+    }
+    let requests = upstream.requests();
+    let told: Vec<_> = requests.iter().flat_map(|request| request.fields("X-Forwarded-For")).collect();
+    assert_eq!(told, ["::1", "127.0.0.1"]);
+}
+
+/// What clap puts around a value's message, and the message itself.
+fn refused(args: &[&str]) -> String {
+    let Ended { code, stderr, .. } = Weir::run(args);
+    assert_eq!(code, Some(2), "{args:?}: {stderr}");
+    stderr
+}
+
+#[test]
+fn a_url_that_cannot_be_listened_on_or_passed_to_says_what_to_write() {
+    let path = "a path is not supported, requests keep their own; write";
+    for (url, message) in [
+        ("http://127.0.0.1:3000/api", format!("{path} http://127.0.0.1:3000\n")),
+        ("https://api.internal/v1?x=1", format!("{path} https://api.internal\n")),
+        ("127.0.0.1:3000", "no scheme; write http://127.0.0.1:3000 or https://127.0.0.1:3000\n".into()),
+        ("ws://127.0.0.1:3000", "the scheme `ws` is neither http nor https; write http://HOST:PORT".into()),
+        ("http://127.0.0.1:65536", "the port `65536` is no number from 0 to 65535; write http://".into()),
+        ("http://::1:80", "an IPv6 address stands in brackets, [::1:80]; write http://HOST:PORT".into()),
+    ] {
+        for (flag, args) in [
+            ("--to", &["serve", "--listen", FREE, "--to", url][..]),
+            ("--to", &["relay", "--listen", FREE, "--to", url]),
+            ("--listen", &["serve", "--to", NOBODY, "--listen", url]),
+            ("--listen", &["origin", "--listen", url]),
+        ] {
+            let said = refused(args);
+            let first = format!("error: invalid value '{url}' for '{flag} <URL>': `{url}`: ");
+            assert!(said.starts_with(&first) && said.contains(&message), "{args:?}: {said}");
+        }
+    }
+    let said = refused(&["serve", "--listen", FREE, "--to", "http://127.0.0.1:0"]);
+    assert_eq!(said, "weir: --to http://127.0.0.1:0: nobody answers on port 0\n");
+}
+
+/// The one section of a PEM file, decoded.
+fn der(pem: &Path) -> Vec<u8> {
+    let text = fs::read_to_string(pem).unwrap();
+    let lines: String = text.lines().filter(|line| !line.starts_with("-----")).collect();
+    BASE64_STANDARD.decode(lines).unwrap()
+}
+
+#[test]
+fn a_file_that_is_no_pem_is_named_with_its_flag_and_what_is_expected() {
+    let certificates = Certificates::new();
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, content: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let ca_der = file("ca.der", &der(&certificates.ca));
+    let key_der = file("key.der", &der(&certificates.key));
+    // As an executable begins.
+    let binary = file("binary", b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\xff\xfe");
+    let encrypted = file(
+        "encrypted.pem",
+        b"-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n",
+    );
+    let [cert, key] = [&certificates.cert, &certificates.key].map(|path| path.to_str().unwrap());
+    let expected_certificate = "expected PEM: text that begins with -----BEGIN CERTIFICATE-----";
+    let binary_certificate = format!("{binary}: no certificate in it: it is binary, {expected_certificate}");
+    let binary_key = format!(
+        "{binary}: no usable private key: it is binary, expected PEM: text that begins with -----BEGIN PRIVATE KEY-----"
+    );
+    let convert = format!(
+        "{ca_der}: no certificate in it: it is DER, expected PEM; \
+         `openssl x509 -inform der -in {ca_der} -out {ca_der}.pem` converts it"
+    );
+    let convert_key = format!(
+        "{key_der}: no usable private key: it is DER, expected PEM; \
+         `openssl pkey -inform der -in {key_der} -out {key_der}.pem` converts it"
+    );
+    let decrypt =
+        format!("it is encrypted; `openssl pkey -in {encrypted} -out {encrypted}.plain` decrypts it");
+    let https = ["serve", "--listen", "https://127.0.0.1:0", "--to", NOBODY];
+    let to_https = ["serve", "--listen", FREE, "--to", "https://127.0.0.1:1"];
+    let load = ["load", "https://127.0.0.1:1", "-d", "50ms"];
+    for (base, flags, wrong, message) in [
+        (&https[..], &["--key", key][..], ["--cert", &binary], &binary_certificate),
+        (&https, &["--key", key], ["--cert", &ca_der], &convert),
+        (&https, &["--cert", cert], ["--key", &binary], &binary_key),
+        (&https, &["--cert", cert], ["--key", &key_der], &convert_key),
+        (&https, &["--cert", cert], ["--key", &encrypted], &decrypt),
+        (&https, &["--cert", cert, "--key", key], ["--client-ca", &binary], &binary_certificate),
+        (&https, &["--cert", cert, "--key", key], ["--client-ca", &ca_der], &convert),
+        (&to_https, &[], ["--upstream-ca", &binary], &binary_certificate),
+        (&to_https, &[], ["--upstream-ca", &ca_der], &convert),
+        (&load, &[], ["--cacert", &binary], &binary_certificate),
+        (&load, &[], ["--cacert", &ca_der], &convert),
+        (&load, &["--key", key], ["--cert", &ca_der], &convert),
+        (&load, &["--cert", cert], ["--key", &key_der], &convert_key),
+    ] {
+        let args = [base, flags, &wrong].concat();
+        let said = refused(&args);
+        let flag = wrong[0];
+        assert!(said.starts_with(&format!("weir: {flag}: ")), "{args:?}: {said}");
+        assert!(said.contains(message) && said.lines().count() == 1, "{args:?}: {said}");
+    }
+    // The command that is named makes what is taken.
+    if let Some(openssl) = crate::common::peer("openssl") {
+        let command = ["x509", "-inform", "der", "-in", &ca_der, "-out", &format!("{ca_der}.pem")];
+        assert!(std::process::Command::new(&openssl).args(command).status().unwrap().success());
+        let command = ["pkey", "-inform", "der", "-in", &key_der, "-out", &format!("{key_der}.pem")];
+        assert!(std::process::Command::new(&openssl).args(command).status().unwrap().success());
+        let mode = Mode { name: "h1-h1", client_tls: true, upstream_tls: true };
+        let converted = Certificates::new();
+        fs::copy(format!("{key_der}.pem"), &converted.key).unwrap();
+        fs::copy(&certificates.cert, &converted.cert).unwrap();
+        fs::copy(format!("{ca_der}.pem"), &converted.ca).unwrap();
+        let acceptor = certificates.server().core();
+        let upstream = Upstream::start(Some(acceptor), |peer| peer.serve(ANSWER));
+        let weir = serve(mode, &converted, upstream.address, &[]);
+        let mut client = Client::connect(weir.address(), Some(converted.session()));
+        assert_eq!(client.ask(GET).text(), "hi");
+    }
+}
