@@ -3,15 +3,16 @@
 use super::matching::Between;
 use super::stored::Stored;
 use super::{Across, Change, program};
+use crate::progress::duration;
 use crate::table::wrap;
 use std::fmt::Write as _;
+use std::time::Duration;
 use weir_load::plural;
 
 /// `is_told`: the results, or the command line, tell what has changed.
 pub(super) fn labels<S: Stored>(between: Between<'_, S>, changes: &[Change], is_told: bool) -> Vec<String> {
-    let blocks = "The two results share no block: each ratio B/A has in it whatever else changed between the sessions.";
-    let mut labels = vec![format!("{blocks} {}", S::SESSIONS).trim_end().to_owned()];
     let subject = S::SUBJECT;
+    let mut labels = vec![apart::<S>(between)];
     let of = |unchanged: bool| {
         let mut names: Vec<String> = Vec::new();
         for one in changes.iter().filter(|one| one.unchanged == unchanged) {
@@ -59,13 +60,25 @@ pub(super) fn labels<S: Stored>(between: Between<'_, S>, changes: &[Change], is_
     labels
 }
 
+/// What two results of different times can show, and what they cannot.
+fn apart<S: Stored>(between: Between<'_, S>) -> String {
+    let [a, b] = between.results.map(|results| results.machine().started_unix);
+    let time = duration(Duration::from_secs(a.abs_diff(b)));
+    let (subject, sessions) = (S::SUBJECT, S::SESSIONS);
+    format!(
+        "Measured {time} apart: whatever else changed on the machine meanwhile is in each ratio B/A, and more blocks do not \
+         take it out. Unchanged {subject}s show how much that is. {sessions}{}Both versions as two {subject}s of one \
+         experiment decide it.",
+        if sessions.is_empty() { "" } else { " " }
+    )
+}
+
 pub(super) fn render(across: &Across) -> String {
     let mut text = String::new();
-    for side in across.sides() {
-        wrap(&mut text, &side);
-    }
-    for label in &across.labels {
-        wrap(&mut text, label);
+    let (apart, others) = across.labels.split_first().map_or(("", &[][..]), |(first, rest)| (first, rest));
+    wrap(&mut text, apart);
+    for line in across.sides().iter().chain(others) {
+        wrap(&mut text, line);
     }
     // Sorted by family.
     for family in across.changes.chunk_by(|left, right| left.family() == right.family()) {
