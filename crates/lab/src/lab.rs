@@ -13,7 +13,7 @@ use crate::progress::Bar;
 use crate::report::render;
 use crate::results::Results;
 use crate::store::{Store, default_directory};
-use crate::{conduct, describe, hash, table, target};
+use crate::{conduct, describe, found, hash, table, target};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -53,11 +53,13 @@ struct Setup {
 impl Setup {
     fn new(options: &RunOptions) -> Result<Self, LabError> {
         let weir = this_program()?;
+        let file = found::experiment(&options.file)?;
+        let options = &RunOptions { file: file.path.clone(), ..options.clone() };
         let (experiment, text) = Experiment::load(options)?;
-        let directory = experiment.targets_directory(&options.file);
+        let folders = experiment.folders(&file, blame(&options.file, &text, options))?;
         let conditions = experiment.any_conditions()?;
         let mut targets =
-            target::find(&experiment.targets(), &directory, &sample_values(&weir, &conditions.tls))?;
+            target::find(&experiment.targets(), &folders, &sample_values(&weir, &conditions.tls))?;
         target::check_tickets(&experiment, &mut targets)?;
         let allowed = allowed_cores()?;
         experiment.check_here(&targets, &allowed, &blame(&options.file, &text, options))?;

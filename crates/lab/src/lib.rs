@@ -12,6 +12,7 @@ pub mod doctor;
 pub mod error;
 pub mod experiment;
 pub mod export;
+pub mod found;
 pub mod gc;
 pub mod histogram;
 pub mod history;

@@ -3,7 +3,7 @@
 use crate::{Failure, Outcome, stacks};
 use clap::Args;
 use std::path::PathBuf;
-use weir_lab::{LabError, RunOptions};
+use weir_lab::{LabError, RunOptions, found};
 use weir_reactor::limits;
 
 /// Run an experiment: fresh processes for each run, statistics over blocks, one report.
@@ -47,7 +47,7 @@ impl ResultArgs {
 /// What `run` and `plan` have in common.
 #[derive(Args, Debug)]
 pub(crate) struct ExperimentArgs {
-    /// The experiment
+    #[arg(help = experiment_help())]
     file: PathBuf,
     /// Number of blocks, whatever the experiment says; ten or more give a verdict
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -69,6 +69,14 @@ impl ExperimentArgs {
             RunOptions { file: self.file, blocks: self.blocks, quick: self.quick, ..RunOptions::default() };
         chosen(options, ("--only", &self.only), &self.set)
     }
+}
+
+/// The help of an experiment's place.
+pub(crate) fn experiment_help() -> String {
+    format!(
+        "The experiment: a file, or the name of one that is built in: {}",
+        found::experiments().join(", ")
+    )
 }
 
 /// The options with the cells that `only`, under the name of its option, leaves of them, and with what is set.

@@ -1,12 +1,13 @@
 //! `weir stacks`: TLS libraries side by side, in memory.
 
-use crate::run::{ResultArgs, chosen, failure};
+use crate::run::{ResultArgs, chosen, experiment_help, failure};
 use crate::words::say;
 use crate::{Failure, Outcome};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::thread::available_parallelism;
 use weir_lab::RunOptions;
+use weir_lab::found::Folders;
 use weir_lab::stacks::{self, StacksOutcome};
 
 /// TLS libraries side by side: what a handshake, a resumption and a megabyte cost in each, without any network.
@@ -31,9 +32,9 @@ enum StacksCommand {
 
 #[derive(Args, Debug)]
 struct Place {
-    /// The folder of the engines' folders
-    #[arg(long, value_name = "DIR", default_value = "engines")]
-    directory: PathBuf,
+    /// The folder of the engines' folders [default: engines, then those that came with the program]
+    #[arg(long, value_name = "DIR")]
+    directory: Option<PathBuf>,
 }
 
 /// Build engines, each apart from the others: one that fails does not stop the rest.
@@ -65,8 +66,7 @@ struct StacksRunArgs {
 
 #[derive(Args, Debug)]
 struct ExperimentArgs {
-    /// The experiment
-    #[arg(default_value = "experiments/stacks-handshakes.toml")]
+    #[arg(default_value = "stacks-handshakes", help = experiment_help())]
     file: PathBuf,
     /// Only the cells with these levels, such as engine=go,version=1.3; of one key several are alternatives
     #[arg(long, value_name = "K=V,K=V")]
@@ -103,7 +103,7 @@ Examples:
 
 pub(crate) fn run(args: StacksArgs) -> Outcome {
     match args.command {
-        StacksCommand::List(place) => say(stacks::list(&place.directory).map_err(|error| failure(&error))?),
+        StacksCommand::List(place) => say(stacks::list(&place.folders()).map_err(|error| failure(&error))?),
         StacksCommand::Build(args) => run_build(&args),
         StacksCommand::Run(args) => {
             let options = args.results.with(args.experiment.options()?);
@@ -128,11 +128,17 @@ fn run_build(args: &BuildArgs) -> Outcome {
     let all = || available_parallelism().map_or(1, usize::from);
     let jobs = args.jobs.map_or_else(all, usize::from);
     let (text, failed) =
-        stacks::build(&args.place.directory, &args.names, jobs).map_err(|error| failure(&error))?;
+        stacks::build(&args.place.folders(), &args.names, jobs).map_err(|error| failure(&error))?;
     say(text)?;
     match failed {
         0 => Ok(()),
         failed => Err(Failure::run(format!("{failed} engines were not built"))),
+    }
+}
+
+impl Place {
+    fn folders(&self) -> Folders {
+        Folders::engines(self.directory.as_deref())
     }
 }
 
