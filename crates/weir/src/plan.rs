@@ -8,7 +8,7 @@ use weir_lab::stacks;
 
 /// Show what `run` would do, and how long it would take.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  weir plan experiments/quickstart.toml --blocks 12")]
+#[command(after_help = "Example:\n  weir plan quickstart --blocks 12")]
 pub(crate) struct PlanArgs {
     #[command(flatten)]
     experiment: ExperimentArgs,

@@ -10,12 +10,12 @@ use weir_reactor::limits;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  weir run experiments/quickstart.toml                      five minutes: an indication
-  weir run experiments/quickstart.toml --blocks 12          a verdict
-  weir run experiments/quickstart.toml --only target=weir,target=nginx,mode=h1-h1
-  weir run experiments/quickstart.toml --set window_ms=2000 --set tls.group=p-256
-  weir run experiments/passthrough.toml --quick --set target='[\"weir\",\"caddy\"]'
-  weir run --continue out/quickstart-20260101-120000 experiments/quickstart.toml")]
+  weir run quickstart                      # five minutes: an indication
+  weir run quickstart --blocks 12          # a verdict
+  weir run quickstart --only target=weir,target=nginx,mode=h1-h1
+  weir run quickstart --set window_ms=2000 --set tls.group=p-256
+  weir run passthrough --quick --set target='[\"weir\",\"caddy\"]'
+  weir run --continue out/quickstart-20260101-120000 quickstart")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     experiment: ExperimentArgs,

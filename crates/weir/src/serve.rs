@@ -16,8 +16,8 @@ use weir_transport::Endpoint;
 #[command(after_help = "\
 Examples:
   weir serve --listen http://0.0.0.0:8080 --to http://10.0.0.7:3000
-  weir serve --listen https://0.0.0.0:8443 --cert chain.pem --key key.pem --to https://api.internal:443 \\
-             --upstream-ca ca.pem --workers 2 --cores 0-1
+  weir serve --listen https://0.0.0.0:8443 --cert chain.pem --key key.pem \\
+             --to https://api.internal:443 --upstream-ca ca.pem --workers 2 --cores 0-1
 
 SIGTERM or SIGINT drains: no new connections, requests are finished, then the process ends. A second one ends it
 at once. Why an exchange ended early is written to stderr, one line each.")]

@@ -87,18 +87,18 @@ Examples:
   weir stacks list
   weir stacks build rustls-0.23-aws-lc openssl-system
   weir stacks run --quick
-  weir stacks run experiments/tickets.toml --filter engine=rustls-0.23-aws-lc";
+  weir stacks run tickets --filter engine=rustls-0.23-aws-lc";
 
 const BUILD_EXAMPLES: &str = "\
 Examples:
   weir stacks build rustls-0.23-aws-lc rustls-0.23-ring openssl-system
-  weir stacks build                                     all: more than an hour on two cores";
+  weir stacks build                                     # all: more than an hour on two cores";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
-  weir stacks run --quick                               an indication, in minutes
+  weir stacks run --quick                               # an indication, in minutes
   weir stacks run --filter engine=go,engine=openssl-system,do=handshake --blocks 12
-  weir stacks run experiments/avx512.toml --set window_ms=500
+  weir stacks run avx512 --set window_ms=500
   weir stacks run --quick --filter do=handshake --instructions";
 
 pub(crate) fn run(args: StacksArgs) -> Outcome {

@@ -48,10 +48,10 @@ pub(crate) fn experiment(given: &Path) -> Result<ExperimentFile, LabError> {
 
 /// The names of the experiments that are built in.
 pub fn experiments() -> Vec<&'static str> {
-    built_in::below(EXPERIMENTS)
-        .filter(|name| !name.contains('/'))
-        .filter_map(|name| name.strip_suffix(".toml"))
-        .collect()
+    let files = built_in::below(EXPERIMENTS).filter(|name| !name.contains('/'));
+    let mut names: Vec<&str> = files.filter_map(|name| name.strip_suffix(".toml")).collect();
+    names.sort_unstable();
+    names
 }
 
 /// What `quickstart`, `quickstart.toml` and `experiments/quickstart.toml` are called; none of a path to elsewhere.
