@@ -124,7 +124,7 @@ fn every_command_that_is_mentioned_has_such_flags() {
     assert!(count > 20, "they are not found any more");
 }
 
-fn judge(stand: &Stand, command: &Shown) -> Result<How, String> {
+fn judge(stand: &Stand<'_>, command: &Shown) -> Result<How, String> {
     // What is set for a command alone stands before it.
     let is_setting = |word: &&str| word.split_once('=').is_some_and(|(name, _)| name.chars().all(is_upper));
     let words: Vec<&str> = command.0.split_whitespace().skip_while(is_setting).collect();

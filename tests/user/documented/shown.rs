@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A command as it would be pasted, with its comment, its further lines and what it reads from them.
-pub struct Shown(pub String);
+pub(super) struct Shown(pub(super) String);
 
 impl fmt::Display for Shown {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -16,14 +16,14 @@ impl fmt::Display for Shown {
 }
 
 /// All of them, by where they are shown.
-pub fn all() -> Vec<(String, Vec<Shown>)> {
+pub(super) fn all() -> Vec<(String, Vec<Shown>)> {
     let of_pages = pages().into_iter().map(|(name, text)| (name, of_page(&text)));
     let of_helps = helps().into_iter().map(|(name, text)| (format!("{name} --help"), of_help(&text)));
     of_pages.chain(of_helps).filter(|(_, commands)| !commands.is_empty()).collect()
 }
 
 /// The text of each `--help`, by the words of its command.
-pub fn helps() -> BTreeMap<String, String> {
+pub(super) fn helps() -> BTreeMap<String, String> {
     let mut helps = BTreeMap::new();
     let mut waiting = vec![vec!["weir".to_owned()]];
     while let Some(path) = waiting.pop() {
@@ -43,7 +43,7 @@ pub fn helps() -> BTreeMap<String, String> {
 }
 
 /// What README and docs have between single backquotes that begins as a command of ours, by file.
-pub fn mentions() -> Vec<(String, String)> {
+pub(super) fn mentions() -> Vec<(String, String)> {
     let mut mentions = Vec::new();
     for (name, text) in pages() {
         let text: Vec<&str> =

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 /// Where an experiment's results cannot be written.
-pub const NO_PLACE: &str = "/dev/null/none";
+pub(super) const NO_PLACE: &str = "/dev/null/none";
 
 /// Results of a tenth of a second have no percentile, and on a busy machine perhaps no valid run.
-pub const NO_VALUE: &str = "none has a value of this metric";
+pub(super) const NO_VALUE: &str = "none has a value of this metric";
 
 /// What the commands' clients talk to, and results that they read; made once.
-pub struct Servers {
+pub(super) struct Servers {
     certificates: Certificates,
     http: Weir,
     https: Weir,
@@ -24,7 +24,7 @@ pub struct Servers {
 }
 
 /// A folder of one page or `--help`.
-pub struct Stand<'a> {
+pub(super) struct Stand<'a> {
     servers: &'a Servers,
     folder: tempfile::TempDir,
     is_of_stacks: bool,
@@ -112,7 +112,7 @@ const STAND_INS: [&str; 5] = ["gateway-1.4", "gateway-1.5", "jq", "man", "my-gat
 
 /// What is written in the commands, and what it is here. Ports, times and rates only: no word is added or taken away.
 fn edits(servers: &Servers) -> Vec<(&'static str, String)> {
-    let [http, https] = [&servers.http, &servers.https].map(|weir| weir.address());
+    let [http, https] = [&servers.http, &servers.https].map(Weir::address);
     vec![
         ("http://127.0.0.1:8080", format!("http://{http}")),
         ("http://localhost:8080", format!("http://{http}")),
@@ -151,7 +151,7 @@ fn listening_edits(servers: &Servers) -> Vec<(&'static str, String)> {
 }
 
 impl Servers {
-    pub fn start() -> Self {
+    pub(super) fn start() -> Self {
         let certificates = Certificates::new();
         let [cert, key] = [&certificates.cert, &certificates.key].map(|path| path.to_str().unwrap());
         let http = Weir::start(&["origin", "--listen", "http://127.0.0.1:0", "--workers", "1"]);
@@ -195,7 +195,7 @@ impl Servers {
 }
 
 impl<'a> Stand<'a> {
-    pub fn new(source: &str, servers: &'a Servers) -> Self {
+    pub(super) fn new(source: &str, servers: &'a Servers) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         let Certificates { ca, cert, key, .. } = &servers.certificates;
@@ -225,7 +225,7 @@ impl<'a> Stand<'a> {
     }
 
     /// Pastes a command and waits for its end.
-    pub fn run(&self, command: &Shown) -> Ended {
+    pub(super) fn run(&self, command: &Shown) -> Ended {
         let mut text = edited(&command.0, &edits(self.servers));
         for client in ["weir load", "weir cost"] {
             if text.starts_with(client) && !text.contains(" -d ") {
@@ -249,7 +249,7 @@ impl<'a> Stand<'a> {
     }
 
     /// Pastes a server's command, waits until it listens, and ends it.
-    pub fn listen(&self, command: &Shown) -> Ended {
+    pub(super) fn listen(&self, command: &Shown) -> Ended {
         let text = edited(&command.0, &listening_edits(self.servers));
         let [out, err] = ["stdout", "stderr"].map(|name| self.folder.path().join(name));
         let file = |path: &PathBuf| Stdio::from(fs::File::create(path).unwrap());
