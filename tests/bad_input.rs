@@ -182,7 +182,7 @@ fn an_experiment_file_that_is_wrong() {
     }
     fs::write(&file, &good).unwrap();
     for command in ["plan", "run"] {
-        ends(&[command, "/no/such/file.toml"], USAGE, &["/no/such/file.toml", "No such file"]);
+        ends(&[command, "/no/such/file.toml"], USAGE, &["/no/such/file.toml", "no such experiment"]);
         ends(&[command, name, "--set", "windwo_ms=3"], USAGE, &["--set windwo_ms=3", "`window_ms`"]);
         ends(&[command, name, "--only", "colour=red"], USAGE, &["colour", "target, mode, load_model"]);
         let apache = ["--only target=apache: `apache`: allowed are ", "weir"];

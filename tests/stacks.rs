@@ -78,9 +78,9 @@ fn said(output: &Output) -> String {
 #[test]
 fn engines_are_listed_built_and_run() {
     let folder = bench();
-    let list = || said(&weir(folder.path(), &["stacks", "list"]));
+    let list = || said(&weir(folder.path(), &["stacks", "list", "--directory", "engines"]));
     assert!(list().lines().any(|line| line.starts_with("good ") && line.contains("not built")), "{}", list());
-    let built = weir(folder.path(), &["stacks", "build"]);
+    let built = weir(folder.path(), &["stacks", "build", "--directory", "engines"]);
     assert_eq!(built.status.code(), Some(1));
     let text = said(&built);
     assert!(
@@ -203,11 +203,14 @@ fn an_upgrade_that_takes_longer_is_a_regression_between_two_results() {
 fn what_is_wrong_is_refused_with_what_is_allowed() {
     let folder = bench();
     for (args, why) in [
-        (&["stacks", "build", "none"][..], "`none` is not in engines: allowed are broken, good"),
+        (
+            &["stacks", "build", "none", "--directory", "engines"][..],
+            "`none` is not in engines: allowed are broken, good",
+        ),
         (&["stacks", "run", "fakes.toml", "--filter", "engine=none"], "`none`: allowed are broken, good"),
         (&["stacks", "run", "fakes.toml", "--filter", "colour=red"], "no such key: allowed are engine, do, "),
         (&["stacks", "run", "fakes.toml", "--set", "window_ms=x"], "`x`: allowed is 1 to 600000"),
-        (&["stacks", "run", "none.toml"], "none.toml: cannot be read"),
+        (&["stacks", "run", "none.toml"], "none.toml: no such experiment: looked for none.toml, "),
     ] {
         let output = weir(folder.path(), args);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -2,6 +2,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod documented;
 mod evidence;
+mod found;
 mod serve;
 mod streams;

@@ -3,17 +3,29 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+/// The folder `KIND` in `$XDG_CACHE_HOME/weir` or `~/.cache/weir`.
+pub(crate) fn shared(kind: &str) -> PathBuf {
+    absolute(shared_by(kind, |name| std::env::var_os(name)))
+}
+
 /// The folder `NAME` below `$VARIABLE`, or else below `$XDG_CACHE_HOME/weir/KIND` or `~/.cache/weir/KIND`.
 pub(crate) fn directory(kind: &str, variable: &str, name: &str) -> PathBuf {
     directory_by(kind, variable, name, |name| std::env::var_os(name))
 }
 
 fn directory_by(kind: &str, own: &str, name: &str, variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
+    let given = variable(own).filter(|value| !value.is_empty()).map(PathBuf::from);
+    absolute(given.unwrap_or_else(|| shared_by(kind, variable)).join(name))
+}
+
+fn shared_by(kind: &str, variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
     let given = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = || given("HOME").unwrap_or_else(|| PathBuf::from("/")).join(".cache");
-    let cache = || given("XDG_CACHE_HOME").unwrap_or_else(home).join("weir").join(kind);
-    let directory = given(own).unwrap_or_else(cache).join(name);
-    // A run's working directory is another than ours.
+    given("XDG_CACHE_HOME").unwrap_or_else(home).join("weir").join(kind)
+}
+
+/// A run's working directory is another than ours.
+fn absolute(directory: PathBuf) -> PathBuf {
     std::path::absolute(&directory).unwrap_or(directory)
 }
 

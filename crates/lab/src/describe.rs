@@ -25,6 +25,7 @@ pub(crate) fn plan(plan: &Plan, placement: &Placement, targets: &Targets) -> Str
     }
     for (name, target) in &targets.present {
         let _ = writeln!(text, "target {name}: {} {}", target.title, target.version);
+        let _ = writeln!(text, "    from {}", target.folder().display());
     }
     for (name, why) in &plan.absent {
         let _ = writeln!(text, "target {name}: absent, so none of its cells is run: {why}");

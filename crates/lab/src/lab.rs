@@ -5,6 +5,7 @@ use crate::doctor::{self, Level};
 use crate::error::{ConfigError, LabError};
 use crate::executor::{ProcessExecutor, allowed_cores, sample_values, this_program};
 use crate::experiment::{Experiment, Stop, blame};
+use crate::found::ExperimentFile;
 use crate::interrupt::Interrupt;
 use crate::machine::Machine;
 use crate::options::RunOptions;
@@ -14,7 +15,7 @@ use crate::progress::{Bar, tell};
 use crate::report::render;
 use crate::results::Results;
 use crate::store::{Store, default_directory};
-use crate::{conduct, describe, hash, table, target};
+use crate::{conduct, describe, found, hash, table, target};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -46,14 +47,15 @@ struct Setup {
 impl Setup {
     fn new(options: &RunOptions) -> Result<Self, LabError> {
         let weir = this_program()?;
-        let (options, experiment, text) = chosen(options)?;
-        let directory = experiment.targets_directory(&options.file);
+        let (options, file, experiment, text) = chosen(options)?;
+        let located = RunOptions { file: file.path.clone(), ..options.clone() };
+        let wrong = blame(&located.file, &text, &located);
+        let folders = experiment.folders(&file, &wrong)?;
         let conditions = experiment.any_conditions()?;
         let mut targets =
-            target::find(&experiment.targets(), &directory, &sample_values(&weir, &conditions.tls))?;
+            target::find(&experiment.targets(), &folders, &sample_values(&weir, &conditions.tls))?;
         target::check_tickets(&experiment, &mut targets)?;
         let allowed = allowed_cores()?;
-        let wrong = blame(&options.file, &text, &options);
         experiment.check_here(&targets, &allowed, &wrong)?;
         if !options.set.iter().any(|(key, _)| key == "baseline") {
             experiment.check_baseline(&text, &targets, &wrong)?;
@@ -75,19 +77,22 @@ impl Setup {
     }
 }
 
-/// The experiment, its text, and the options with the file that it came from: the one that is named, or else the one that
-/// the result has which is gone on with.
-fn chosen(options: &RunOptions) -> Result<(RunOptions, Experiment, String), LabError> {
+/// The options with the file that is named, or else with that of the result which is gone on with; where it is; the
+/// experiment and its text.
+fn chosen(options: &RunOptions) -> Result<(RunOptions, ExperimentFile, Experiment, String), LabError> {
     let stored = options.continue_dir.as_ref().filter(|_| options.file.as_os_str().is_empty());
     let Some(directory) = stored else {
-        let (experiment, text) = Experiment::load(options)?;
-        return Ok((options.clone(), experiment, text));
+        let file = found::experiment(&options.file)?;
+        let located = RunOptions { file: file.path.clone(), ..options.clone() };
+        let (experiment, text) = Experiment::load(&located)?;
+        return Ok((options.clone(), file, experiment, text));
     };
     let Plan { file, only, mut experiment, .. } = Store::open(directory).plan()?;
     if let Some(blocks) = options.blocks {
         experiment.stop = Stop::Blocks(blocks);
     }
-    Ok((RunOptions { file, only, ..options.clone() }, experiment, String::new()))
+    let place = found::experiment(&file)?;
+    Ok((RunOptions { file, only, ..options.clone() }, place, experiment, String::new()))
 }
 
 /// Runs an experiment to its end, or goes on with one that was interrupted or that is to have more blocks.

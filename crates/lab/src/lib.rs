@@ -13,6 +13,7 @@ pub mod error;
 pub mod evidence;
 pub mod experiment;
 pub mod export;
+pub mod found;
 pub mod gc;
 pub mod histogram;
 pub mod history;

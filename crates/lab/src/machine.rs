@@ -30,6 +30,9 @@ pub struct Machine {
     pub versions: BTreeMap<String, String>,
     /// Titles of the targets, by name.
     pub titles: BTreeMap<String, String>,
+    /// The folder that each target or engine was read from, by name; empty in older results.
+    #[serde(default)]
+    pub folders: BTreeMap<String, String>,
     /// What each target is, by name.
     pub about: BTreeMap<String, String>,
     /// Where each part ran.
@@ -66,6 +69,8 @@ impl Machine {
             let present = targets.present.iter();
             present.map(|(name, target)| (name.clone(), what(target).clone())).collect::<BTreeMap<_, _>>()
         };
+        let folders = targets.present.iter();
+        let folders = folders.map(|(name, target)| (name.clone(), target.folder().display().to_string()));
         Self {
             cpu,
             cores: allowed.to_vec(),
@@ -81,6 +86,7 @@ impl Machine {
             network: "loopback".into(),
             versions: of_targets(|target| &target.version),
             titles: of_targets(|target| &target.title),
+            folders: folders.collect(),
             about: of_targets(|target| &target.about),
             placement: Some(placement.clone()),
             started_unix: std::time::SystemTime::now()

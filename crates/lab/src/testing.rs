@@ -278,7 +278,8 @@ pub(crate) fn targets(directory: &std::path::Path) -> crate::plan::Targets {
         std::fs::write(directory.join(name).join("target.toml"), text).expect("is written");
     }
     let values = crate::template::Values::default().with("listen_port", 1);
-    crate::target::find(&experiment().targets(), directory, &values).expect("are read")
+    crate::target::find(&experiment().targets(), &crate::found::Folders::targets(Some(directory)), &values)
+        .expect("are read")
 }
 
 /// A program that is a shell script. Another process writes it: a file that this one has open for writing, or a child that

@@ -34,9 +34,9 @@ pub(crate) struct CompareArgs {
 const EXAMPLES: &str = "\
 Examples:
   weir compare out/release-1 out/release-2
-  weir compare out/main out/branch --changed nginx         a rival's build with the same version
+  weir compare out/main out/branch --changed nginx         # a rival's build with the same version
   weir compare out/release-1 out/release-2 --json - --fail-on regression
-  weir compare out/tls-before out/tls-after                two results of weir stacks run
+  weir compare out/tls-before out/tls-after                # two results of weir stacks run
   weir compare out/release-1 out/release-2 --junit junit.xml --markdown summary.md";
 
 pub(crate) fn run(args: CompareArgs) -> Outcome {

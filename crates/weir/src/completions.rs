@@ -18,7 +18,7 @@ Examples:
   weir completions bash > /etc/bash_completion.d/weir
   weir completions zsh > \"${fpath[1]}/_weir\"
   weir completions fish > ~/.config/fish/completions/weir.fish
-  source <(weir completions bash)      for this session alone";
+  source <(weir completions bash)      # for this session alone";
 
 pub(crate) fn run(args: CompletionsArgs) -> Outcome {
     let mut script = Vec::new();

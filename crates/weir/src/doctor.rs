@@ -25,7 +25,7 @@ pub(crate) struct DoctorArgs {
 const EXAMPLES: &str = "\
 Examples:
   weir doctor
-  weir doctor --strict && weir run experiments/quickstart.toml      only on a quiet machine
+  weir doctor --strict && weir run quickstart      # only on a quiet machine
   weir doctor --json | jq '.[] | select(.level == \"bad\")'";
 
 pub(crate) fn run(args: DoctorArgs) -> Outcome {

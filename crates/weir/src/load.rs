@@ -29,9 +29,9 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   weir load http://127.0.0.1:8080/bytes/1000
-  weir load https://127.0.0.1:8443/ -c 256 -d 30s --cacert ca.pem --tls 1.3 --pid $(pidof -s nginx)
-  weir load http://127.0.0.1:8080/ --rate 5000       open loop, latency from the planned instant
-  weir load https://127.0.0.1:8443/ --new-connection --group x25519 -k     full handshakes
+  weir load https://127.0.0.1:8443/ -c 256 -d 30s --cacert ca.pem --pid \"$(pidof -s nginx)\"
+  weir load http://127.0.0.1:8080/ --rate 5000       # open loop, latency from the planned instant
+  weir load https://127.0.0.1:8443/ --new-connection --group x25519 -k     # full handshakes
   weir load http://127.0.0.1:8080/echo --data 64KiB -H 'X-Run: 1' --json result.json";
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {

@@ -1,7 +1,7 @@
 //! `weir plan`: what a run would do.
 
 use crate::Outcome;
-use crate::run::{ExperimentArgs, failure};
+use crate::run::{ExperimentArgs, experiment_help, failure};
 use crate::words::say;
 use clap::Args;
 use std::path::PathBuf;
@@ -9,9 +9,9 @@ use weir_lab::stacks;
 
 /// Show what `run` would do, and how long it would take.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  weir plan experiments/quickstart.toml --blocks 12")]
+#[command(after_help = "Example:\n  weir plan quickstart --blocks 12")]
 pub(crate) struct PlanArgs {
-    /// The experiment
+    #[arg(help = experiment_help())]
     file: PathBuf,
     #[command(flatten)]
     experiment: ExperimentArgs,

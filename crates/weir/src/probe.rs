@@ -52,7 +52,7 @@ const EXAMPLES: &str = "\
 Examples:
   weir probe example.org
   weir probe https://127.0.0.1:8443 --cacert ca.pem --sni localhost
-  weir probe 10.0.0.7:443 -k --tries 50             do all workers resume what one of them gave?
+  weir probe 10.0.0.7:443 -k --tries 50             # do all workers resume what one of them gave?
   weir probe example.org --json - | jq '.versions[] | select(.offered) | .suites[].name'";
 
 pub(crate) fn run(args: ProbeArgs) -> Outcome {

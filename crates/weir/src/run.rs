@@ -6,7 +6,7 @@ use crate::{Failure, Outcome, stacks};
 use clap::Args;
 use std::path::PathBuf;
 use weir_lab::export::Reported;
-use weir_lab::{LabError, RunOptions};
+use weir_lab::{LabError, RunOptions, found};
 use weir_load::plural;
 use weir_reactor::limits;
 
@@ -14,11 +14,11 @@ use weir_reactor::limits;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  weir run experiments/quickstart.toml                      five minutes: an indication
-  weir run experiments/quickstart.toml --blocks 12          a verdict
-  weir run experiments/quickstart.toml --only target=weir,target=nginx,mode=h1-h1
-  weir run experiments/quickstart.toml --set window_ms=2000 --set tls.group=p-256
-  weir run experiments/passthrough.toml --quick --set target='[\"weir\",\"caddy\"]'
+  weir run quickstart                      # five minutes: an indication
+  weir run quickstart --blocks 12          # a verdict
+  weir run quickstart --only target=weir,target=nginx,mode=h1-h1
+  weir run quickstart --set window_ms=2000 --set tls.group=p-256
+  weir run passthrough --quick --set target='[\"weir\",\"caddy\"]'
   weir run --continue out/quickstart-20260101-120000                # an interrupted one goes on
   weir run --continue out/quickstart-20260101-120000 --blocks 24    # more evidence for a finished one
 
@@ -26,8 +26,7 @@ Exit codes: 0 everything that was asked was measured, whatever it came to; 1 it 
 configuration; 3 no evidence: a cell or a comparison has no valid run (--strict: any run was invalid), or
 --fail-on is not decided; 4 what --fail-on names was found.")]
 pub(crate) struct RunArgs {
-    /// The experiment; with --continue that of the result, unless one is given
-    #[arg(required_unless_present = "continue_dir")]
+    #[arg(required_unless_present = "continue_dir", help = experiment_help() + "; with --continue that of the result")]
     file: Option<PathBuf>,
     #[command(flatten)]
     experiment: ExperimentArgs,
@@ -91,6 +90,14 @@ impl ExperimentArgs {
         let options = RunOptions { file, blocks: self.blocks, quick: self.quick, ..RunOptions::default() };
         chosen(options, ("--only", &self.only), &self.set)
     }
+}
+
+/// The help of an experiment's place.
+pub(crate) fn experiment_help() -> String {
+    format!(
+        "The experiment: a file, or the name of one that is built in: {}",
+        found::experiments().join(", ")
+    )
 }
 
 /// The options with the cells that `only`, under the name of its option, leaves of them, and with what is set.

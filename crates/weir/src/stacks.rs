@@ -1,6 +1,6 @@
 //! `weir stacks`: TLS libraries side by side, in memory.
 
-use crate::run::{ResultArgs, chosen, failure};
+use crate::run::{ResultArgs, chosen, experiment_help, failure};
 use crate::words::say;
 use crate::{Failure, Outcome};
 use clap::{Args, Subcommand};
@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::thread::available_parallelism;
 use weir_lab::RunOptions;
 use weir_lab::export::Reported;
+use weir_lab::found::Folders;
 use weir_lab::stacks::{self, StacksOutcome};
 
 /// TLS libraries side by side: what a handshake, a resumption and a megabyte cost in each, without any network.
@@ -32,9 +33,9 @@ enum StacksCommand {
 
 #[derive(Args, Debug)]
 struct Place {
-    /// The folder of the engines' folders
-    #[arg(long, value_name = "DIR", default_value = "engines")]
-    directory: PathBuf,
+    /// The folder of the engines' folders [default: engines, then those that came with the program]
+    #[arg(long, value_name = "DIR")]
+    directory: Option<PathBuf>,
 }
 
 /// Build engines, each apart from the others: one that fails does not stop the rest.
@@ -66,8 +67,7 @@ struct StacksRunArgs {
 
 #[derive(Args, Debug)]
 struct ExperimentArgs {
-    /// The experiment
-    #[arg(default_value = "experiments/stacks-handshakes.toml")]
+    #[arg(default_value = "stacks-handshakes", help = experiment_help())]
     file: PathBuf,
     /// Only the cells with these levels, such as engine=go,version=1.3; of one key several are alternatives
     #[arg(long, value_name = "K=V,K=V")]
@@ -88,23 +88,23 @@ Examples:
   weir stacks list
   weir stacks build rustls-0.23-aws-lc openssl-system
   weir stacks run --quick
-  weir stacks run experiments/tickets.toml --filter engine=rustls-0.23-aws-lc";
+  weir stacks run tickets --filter engine=rustls-0.23-aws-lc";
 
 const BUILD_EXAMPLES: &str = "\
 Examples:
   weir stacks build rustls-0.23-aws-lc rustls-0.23-ring openssl-system
-  weir stacks build                                     all: more than an hour on two cores";
+  weir stacks build                                     # all: more than an hour on two cores";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
-  weir stacks run --quick                               an indication, in minutes
+  weir stacks run --quick                               # an indication, in minutes
   weir stacks run --filter engine=go,engine=openssl-system,do=handshake --blocks 12
-  weir stacks run experiments/avx512.toml --set window_ms=500
+  weir stacks run avx512 --set window_ms=500
   weir stacks run --quick --filter do=handshake --instructions";
 
 pub(crate) fn run(args: StacksArgs) -> Outcome {
     match args.command {
-        StacksCommand::List(place) => say(stacks::list(&place.directory).map_err(|error| failure(&error))?),
+        StacksCommand::List(place) => say(stacks::list(&place.folders()).map_err(|error| failure(&error))?),
         StacksCommand::Build(args) => run_build(&args),
         StacksCommand::Run(args) => {
             let options = args.results.with(args.experiment.options()?);
@@ -127,11 +127,17 @@ fn run_build(args: &BuildArgs) -> Outcome {
     let all = || available_parallelism().map_or(1, usize::from);
     let jobs = args.jobs.map_or_else(all, usize::from);
     let (text, failed) =
-        stacks::build(&args.place.directory, &args.names, jobs).map_err(|error| failure(&error))?;
+        stacks::build(&args.place.folders(), &args.names, jobs).map_err(|error| failure(&error))?;
     say(text)?;
     match failed {
         0 => Ok(()),
         failed => Err(Failure::run(format!("{failed} engines were not built"))),
+    }
+}
+
+impl Place {
+    fn folders(&self) -> Folders {
+        Folders::engines(self.directory.as_deref())
     }
 }
 

@@ -6,6 +6,7 @@ use crate::{Failure, Outcome};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::thread::available_parallelism;
+use weir_lab::found::Folders;
 use weir_lab::target::{check, install, list};
 
 /// The gateways under test: which are here, in which version, and how to get the others.
@@ -31,9 +32,9 @@ enum TargetsCommand {
 
 #[derive(Args, Debug)]
 struct Place {
-    /// The folder of the targets' folders
-    #[arg(long, value_name = "DIR", default_value = "targets")]
-    directory: PathBuf,
+    /// The folder of the targets' folders [default: targets, then those that came with the program]
+    #[arg(long, value_name = "DIR")]
+    directory: Option<PathBuf>,
 }
 
 /// Build or fetch targets with their own scripts, from what package registries carry.
@@ -88,8 +89,14 @@ pub(crate) fn run(args: TargetsArgs) -> Outcome {
     }
 }
 
+impl Place {
+    fn folders(&self) -> Folders {
+        Folders::targets(self.directory.as_deref())
+    }
+}
+
 fn run_list(place: &Place) -> Outcome {
-    let list = list(&place.directory).map_err(|error| failure(&error))?;
+    let list = list(&place.folders()).map_err(|error| failure(&error))?;
     say(&list.text)?;
     match list.wrong.as_slice() {
         [] => Ok(()),
@@ -101,14 +108,14 @@ fn run_install(args: InstallArgs) -> Outcome {
     let all = || available_parallelism().map_or(1, usize::from);
     let jobs = args.jobs.map_or_else(all, usize::from);
     for name in &args.names {
-        let words = install(&args.place.directory, name, jobs).map_err(|error| failure(&error))?;
+        let words = install(&args.place.folders(), name, jobs).map_err(|error| failure(&error))?;
         say(words + "\n")?;
     }
     Ok(())
 }
 
 fn run_check(args: &CheckArgs) -> Outcome {
-    let checks = check(&args.place.directory, &args.names).map_err(|error| failure(&error))?;
+    let checks = check(&args.place.folders(), &args.names).map_err(|error| failure(&error))?;
     say(&checks.text)?;
     match checks.failed {
         0 => Ok(()),

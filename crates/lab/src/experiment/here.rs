@@ -134,7 +134,12 @@ mod tests {
             std::fs::write(folder.join("target.toml"), text).expect("is written");
         }
         let names = ["direct", "fast", "slow"].map(str::to_owned);
-        crate::target::find(&names, directory.path(), &Values::default()).expect("are read")
+        crate::target::find(
+            &names,
+            &crate::found::Folders::targets(Some(directory.path())),
+            &Values::default(),
+        )
+        .expect("are read")
     }
 
     /// What is said of the experiment with such a line among its factors, and with such an option of `--set`.

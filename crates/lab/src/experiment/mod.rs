@@ -25,11 +25,12 @@ pub use factors::{CertificateKind, Group, Load, Mode, Side, Suite, Tls, TlsVersi
 pub use level::Level;
 
 use crate::error::{ConfigError, LabError, said};
+use crate::found::{ExperimentFile, Folders};
 use crate::metric::Metric;
 use crate::options::RunOptions;
 use crate::plan::Cell;
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use toml::{Table, Value};
 
 /// The suffix of the second target of the A/A pair.
@@ -45,7 +46,8 @@ pub struct Experiment {
     pub question: String,
     /// What its author makes of the results, for the report; paragraphs are apart by an empty line.
     pub analysis: Option<String>,
-    /// The targets' folder; relative to the experiment file's folder.
+    /// The targets' folder, relative to the experiment file's; what is not there comes from where one stands, or from the
+    /// program.
     pub targets_directory: PathBuf,
     /// What the others are compared with: the first of these targets that is present.
     pub baseline: Vec<String>,
@@ -252,8 +254,16 @@ impl Experiment {
         factor::combinations(&self.factors.iter().filter(of_target).collect::<Vec<_>>())
     }
 
-    /// Where the targets' folders are.
-    pub fn targets_directory(&self, file: &Path) -> PathBuf {
-        file.parent().unwrap_or(Path::new(".")).join(&self.targets_directory)
+    /// Where its targets are: in its `targets_directory`, where one stands, beside the program, or built in.
+    ///
+    /// # Errors
+    /// A `targets_directory` that is not there.
+    pub(crate) fn folders(
+        &self,
+        file: &ExperimentFile,
+        wrong: impl Fn(&str, String) -> ConfigError,
+    ) -> Result<Folders, ConfigError> {
+        let folders = Folders::targets(None).of_experiment(file, &self.targets_directory);
+        folders.map_err(|message| wrong("targets_directory", message))
     }
 }

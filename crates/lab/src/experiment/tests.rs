@@ -1,5 +1,6 @@
 use super::*;
 use crate::experiment::document::parse as parse_document;
+use std::path::Path;
 
 pub(crate) const TEXT: &str = r#"name = "small"
 question = "Two targets, one mode."

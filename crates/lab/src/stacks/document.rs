@@ -5,13 +5,14 @@ use super::cell::Scenario;
 use super::key::{self, KEYS, Task};
 use crate::error::{ConfigError, LabError};
 use crate::experiment::{AGAIN, Claim, Compare, Level, Order, Selector};
+use crate::found::{ExperimentFile, Folders};
 use crate::metric::Metric;
 use crate::options::RunOptions;
 use crate::stats::MOST_BLOCKS;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use toml::{Table, Value};
 
 /// What the file's `instrument` says.
@@ -29,7 +30,7 @@ pub(crate) struct StacksExperiment {
     pub(crate) question: String,
     /// What its author makes of the results, by paragraph.
     pub(crate) analysis: Option<String>,
-    /// The engines' folder; relative to the file's folder.
+    /// The engines' folder, relative to the file's.
     #[serde(default = "engines_directory")]
     pub(crate) engines_directory: PathBuf,
     /// What is measured.
@@ -127,9 +128,14 @@ impl StacksExperiment {
         Ok(read)
     }
 
-    /// Where its engines are.
-    pub(crate) fn engines_folder(&self, file: &Path) -> PathBuf {
-        file.parent().unwrap_or(Path::new("")).join(&self.engines_directory)
+    /// Where its engines are:     /// in its `engines_directory`, where one stands, beside the program, or built in.
+    ///
+    /// # Errors
+    /// An `engines_directory` that is not there.
+    pub(crate) fn folders(&self, file: &ExperimentFile) -> Result<Folders, ConfigError> {
+        let folders = Folders::engines(None).of_experiment(file, &self.engines_directory);
+        folders
+            .map_err(|message| ConfigError::new(file.path.display(), format!("engines_directory: {message}")))
     }
 
     /// Every scenario, each once, in the file's order.

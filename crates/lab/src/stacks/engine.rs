@@ -5,6 +5,7 @@ use super::key::{self, KEYS};
 use crate::cache;
 use crate::error::{ConfigError, LabError};
 use crate::experiment::Level;
+use crate::found::Folders;
 use serde::Deserialize;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -84,22 +85,15 @@ pub(crate) struct Abilities {
 /// The name of the description in an engine's folder.
 const FILE: &str = "engine.toml";
 
-/// The folder of what engines share, which is none.
-const COMMON: &str = "common";
-
 impl Engine {
     /// Reads the engine of such a name.
     ///
     /// # Errors
     /// An unknown name, with the names that there are; a description that cannot be read, or with unknown keys or values.
-    pub(crate) fn read(engines: &Path, name: &str) -> Result<Self, ConfigError> {
-        let directory = engines.join(name);
+    pub(crate) fn read(folders: &Folders, name: &str) -> Result<Self, LabError> {
+        let directory = folders.folder(name)?.join(name);
         let file = directory.join(FILE);
-        let Ok(text) = fs::read_to_string(&file) else {
-            let known = names(engines).unwrap_or_default().join(", ");
-            let message = format!("`{name}` is not in {}: allowed are {known}", engines.display());
-            return Err(ConfigError::new("engine", message));
-        };
+        let text = fs::read_to_string(&file).map_err(LabError::file(&file, "cannot be read"))?;
         let description = Description::read(&file, &text)?;
         let absolute = std::path::absolute(&directory).unwrap_or(directory);
         Ok(Self { name: name.to_owned(), directory: absolute, description })
@@ -210,19 +204,6 @@ impl Variant {
     fn folder(&self) -> String {
         format!("{}-{}", self.compiler, self.allocator)
     }
-}
-
-/// The names of the engines in a folder, in order.
-pub(crate) fn names(engines: &Path) -> Result<Vec<String>, LabError> {
-    let entries = fs::read_dir(engines).map_err(LabError::file(engines, "cannot be read"))?;
-    let mut names: Vec<String> = entries
-        .flatten()
-        .filter(|entry| entry.path().join(FILE).is_file())
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .filter(|name| name != COMMON)
-        .collect();
-    names.sort();
-    Ok(names)
 }
 
 #[cfg(test)]

@@ -38,6 +38,7 @@ use crate::doctor;
 use crate::error::{ConfigError, LabError};
 use crate::executor::{allowed_cores, this_program};
 use crate::experiment::CoreSets;
+use crate::found::{self, Folders};
 use crate::guard::Guard;
 use crate::interrupt::Interrupt;
 use crate::machine::Machine;
@@ -70,29 +71,30 @@ pub struct StacksOutcome {
 
 /// Whether a file is an experiment with stacks, and not one with gateways.
 pub fn is_experiment(file: &Path) -> bool {
-    let text = fs::read_to_string(file).unwrap_or_default();
+    let found = found::experiment(file).map(|found| found.path);
+    let text = fs::read_to_string(found.as_deref().unwrap_or(file)).unwrap_or_default();
     let table: Option<toml::Table> = toml::from_str(&text).ok();
     table.is_some_and(|table| {
         table.get("instrument").and_then(toml::Value::as_str) == Some(document::INSTRUMENT)
     })
 }
 
-/// The engines of a folder with their versions, and whether they are built.
+/// The engines of these folders with their versions, and whether they are built.
 ///
 /// # Errors
-/// A folder that cannot be read. A description that is wrong is a row that says so.
-pub fn list(engines: &Path) -> Result<String, LabError> {
-    let read = |name: String| Engine::read(engines, &name).map_err(|error| (name, error.to_string()));
-    Ok(text::list(&engine::names(engines)?.into_iter().map(read).collect::<Vec<_>>()))
+/// Folders without any engine. A description that is wrong is a row that says so.
+pub fn list(folders: &Folders) -> Result<String, LabError> {
+    let read = |name: String| Engine::read(folders, &name).map_err(|error| (name, error.to_string()));
+    Ok(text::list(&folders.names()?.into_iter().map(read).collect::<Vec<_>>()))
 }
 
-/// Builds engines of a folder: those named, or all. Returns what became of each, and how many failed.
+/// Builds engines: those named, or all. Returns what became of each, and how many failed.
 ///
 /// # Errors
 /// An unknown name, a wrong description among those named, an interrupt.
-pub fn build(engines: &Path, names: &[String], jobs: usize) -> Result<(String, usize), LabError> {
-    let names = if names.is_empty() { engine::names(engines)? } else { names.to_vec() };
-    let engines = names.iter().map(|name| Engine::read(engines, name)).collect::<Result<Vec<_>, _>>()?;
+pub fn build(folders: &Folders, names: &[String], jobs: usize) -> Result<(String, usize), LabError> {
+    let names = if names.is_empty() { folders.names()? } else { names.to_vec() };
+    let engines = names.iter().map(|name| Engine::read(folders, name)).collect::<Result<Vec<_>, _>>()?;
     let interrupt = Interrupt::on_signals()?;
     let mut guard = Guard::start(&this_program()?)?;
     let (mut text, mut failed) = (String::new(), 0);
@@ -116,8 +118,8 @@ pub fn build(engines: &Path, names: &[String], jobs: usize) -> Result<(String, u
 /// # Errors
 /// A wrong experiment, engine or option.
 pub fn plan(options: &RunOptions) -> Result<String, LabError> {
-    let (experiment, _) = StacksExperiment::load(options)?;
-    let (engines, absent) = engines(&experiment, options)?;
+    let (_, experiment, _, folders) = load(options)?;
+    let (engines, absent) = engines(&experiment, &folders);
     Ok(text::plan(&StacksPlan::new(experiment, &engines, absent, &options.only)?))
 }
 
@@ -127,9 +129,9 @@ pub fn plan(options: &RunOptions) -> Result<String, LabError> {
 /// A wrong experiment, engine or option; files that cannot be written; an interrupt. An engine that cannot be built and
 /// an invalid run are results.
 pub fn run(options: &RunOptions) -> Result<StacksOutcome, LabError> {
-    let (options, experiment, source) = chosen(options)?;
+    let (options, experiment, source, folders) = load(options)?;
     let options = &options;
-    let (mut engines, mut absent) = engines(&experiment, options)?;
+    let (mut engines, mut absent) = engines(&experiment, &folders);
     let interrupt = Interrupt::on_signals()?;
     let mut guard = Guard::start(&this_program()?)?;
     let selected = StacksPlan::new(experiment.clone(), &engines, absent.clone(), &options.only)?;
@@ -197,32 +199,35 @@ pub fn report(directory: &Path) -> Result<StacksOutcome, LabError> {
     Ok(StacksOutcome { directory: directory.to_owned(), text, invalid_runs, results })
 }
 
-/// The experiment, its text, and the options with the file that it came from: the one that is named, or else the one that
-/// the result has which is gone on with.
-fn chosen(options: &RunOptions) -> Result<(RunOptions, StacksExperiment, String), LabError> {
+/// The options with the file that is named, or else with that of the result which is gone on with; the experiment, its text,
+/// and where its engines are.
+fn load(options: &RunOptions) -> Result<(RunOptions, StacksExperiment, String, Folders), LabError> {
     let stored = options.continue_dir.as_ref().filter(|_| options.file.as_os_str().is_empty());
     let Some(directory) = stored else {
-        let (experiment, text) = StacksExperiment::load(options)?;
-        return Ok((options.clone(), experiment, text));
+        let file = found::experiment(&options.file)?;
+        let located = RunOptions { file: file.path.clone(), ..options.clone() };
+        let (experiment, text) = StacksExperiment::load(&located)?;
+        let folders = experiment.folders(&file)?;
+        return Ok((options.clone(), experiment, text, folders));
     };
     let StacksPlan { file, only, mut experiment, .. } = store::plan(&Store::open(directory))?;
     experiment.blocks = options.blocks.unwrap_or(experiment.blocks);
-    Ok((RunOptions { file, only, ..options.clone() }, experiment, String::new()))
+    let folders = experiment.folders(&found::experiment(&file)?)?;
+    Ok((RunOptions { file, only, ..options.clone() }, experiment, String::new(), folders))
 }
 
 type Engines = (BTreeMap<String, Engine>, BTreeMap<String, String>);
 
 /// The experiment's engines by name, and those whose folder or description is missing or wrong, with the reason.
-fn engines(experiment: &StacksExperiment, options: &RunOptions) -> Result<Engines, LabError> {
-    let folder = experiment.engines_folder(&options.file);
+fn engines(experiment: &StacksExperiment, folders: &Folders) -> Engines {
     let (mut present, mut absent) = (BTreeMap::new(), BTreeMap::new());
     for name in &experiment.engines {
-        match Engine::read(&folder, name) {
+        match Engine::read(folders, name) {
             Ok(engine) => drop(present.insert(name.clone(), engine)),
             Err(error) => drop(absent.insert(name.clone(), error.to_string())),
         }
     }
-    Ok((present, absent))
+    (present, absent)
 }
 
 /// What has to be built for a plan.
@@ -240,6 +245,7 @@ fn machine(allowed: &[usize], engines: &BTreeMap<String, Engine>) -> Result<Mach
     machine.doctor = doctor::examine();
     for (name, engine) in engines {
         let about = &engine.description;
+        machine.folders.insert(name.clone(), engine.directory.display().to_string());
         machine.versions.insert(name.clone(), format!("{} {}", about.stack, about.version));
         let words = format!("A runner in {}. {}", about.language, about.about);
         machine.about.insert(name.clone(), words.trim().to_owned());

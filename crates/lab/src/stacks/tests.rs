@@ -80,7 +80,7 @@ impl Bench {
 
     fn plan(&self) -> (StacksPlan, BTreeMap<String, Engine>) {
         let (experiment, _) = StacksExperiment::load(&self.options()).expect("is read");
-        let (engines, absent) = engines(&experiment, &self.options()).expect("are read");
+        let (engines, absent) = engines(&experiment, &Folders::engines(Some(&self.0.path().join("engines"))));
         let plan = StacksPlan::new(experiment, &engines, absent, &[]).expect("plans");
         (plan, engines)
     }
@@ -240,8 +240,8 @@ fn the_experiments_and_engines_of_this_repository_are_right() {
             assert!(!experiment.scenarios().is_empty(), "{}", file.display());
         }
     }
-    let engines = root.join("engines");
-    for name in engine::names(&engines).expect("are listed") {
+    let engines = Folders::engines(Some(&root.join("engines")));
+    for name in engines.names().expect("are listed") {
         Engine::read(&engines, &name).expect("the engine is right");
     }
 }

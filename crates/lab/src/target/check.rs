@@ -1,10 +1,10 @@
 //! A target's own check of its configuration.
 
 use super::find::look;
-use super::list::names;
 use super::{SAMPLE_TLS, Stop, StopSignal, Target, samples};
 use crate::error::LabError;
 use crate::executor::{issue_certificate, this_program};
+use crate::found::Folders;
 use crate::guard::Guard;
 use crate::interrupt::Interrupt;
 use crate::network::{first_look, free_ports};
@@ -31,13 +31,13 @@ pub struct Checks {
     pub failed: u32,
 }
 
-/// Renders each mode of the targets named, or of all that are in `directory`, with a certificate of its own and lets the
+/// Renders each mode of the targets named, or of all, with a certificate of its own and lets the
 /// target's own check judge it.
 ///
 /// # Errors
 /// An unknown target, a wrong description or template; a certificate, a port or a directory that is not to be had.
-pub fn check(directory: &Path, wanted: &[String]) -> Result<Checks, LabError> {
-    let all = names(directory)?;
+pub fn check(folders: &Folders, wanted: &[String]) -> Result<Checks, LabError> {
+    let all = folders.names()?;
     let values = samples()?;
     let interrupt = Interrupt::on_signals()?;
     let mut guard = Guard::start(&this_program()?)?;
@@ -45,7 +45,7 @@ pub fn check(directory: &Path, wanted: &[String]) -> Result<Checks, LabError> {
     let chosen = if wanted.is_empty() { &all } else { wanted };
     let width = chosen.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     for name in chosen.iter().take_while(|_| !interrupt.is_set()) {
-        let (target, absent) = look(directory, name, &values)?;
+        let (target, absent) = look(&folders.folder(name)?, name, &values)?;
         let mut say = |words: &str| _ = writeln!(checks.text, "{name:width$}  {words}");
         match absent {
             Some(why) => {

@@ -144,10 +144,8 @@ impl Description {
         taken: impl Fn(&str) -> bool,
     ) -> Result<Self, ConfigError> {
         let path = directory.join(name).join(FILE);
-        let text = std::fs::read_to_string(&path).map_err(|error| {
-            let known = folders(directory).join(", ");
-            ConfigError::new(path.display(), format!("target `{name}`: {error}; targets here are: {known}"))
-        })?;
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| ConfigError::new(path.display(), format!("target `{name}`: {error}")))?;
         let description: Self =
             toml::from_str(&text).map_err(|error| ConfigError::toml(path.display(), &text, &error))?;
         match description.fault(taken) {
@@ -199,15 +197,4 @@ impl Description {
             setting.fault().map(|(part, message)| (format!("{key}.{part}"), message))
         })
     }
-}
-
-/// The names of the targets in a directory, sorted.
-pub(super) fn folders(directory: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries
-        .filter(|entry| entry.path().join(FILE).is_file())
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .collect();
-    names.sort();
-    names
 }

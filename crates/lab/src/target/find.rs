@@ -4,6 +4,7 @@ use super::description::Description;
 use super::{Target, words};
 use crate::cache;
 use crate::error::{ConfigError, LabError};
+use crate::found::Folders;
 use crate::plan::{Absent, Targets};
 use crate::template::Values;
 use std::collections::BTreeMap;
@@ -16,10 +17,10 @@ const OWN: [&str; 3] = ["client_side", "upstream_side", "installed"];
 
 /// Finds targets by their names. One whose program is missing is absent, and that is no error; a description or a
 /// template that cannot be read is one, whether or not the program is there.
-pub fn find(names: &[String], directory: &Path, values: &Values) -> Result<Targets, LabError> {
+pub fn find(names: &[String], folders: &Folders, values: &Values) -> Result<Targets, LabError> {
     let mut targets = Targets::default();
     for name in names {
-        let (target, absent) = look(directory, name, values)?;
+        let (target, absent) = look(&folders.folder(name)?, name, values)?;
         match absent {
             None => targets.present.insert(name.clone(), target).map(drop),
             Some(why) => targets.absent.insert(name.clone(), Absent { target, why }).map(drop),

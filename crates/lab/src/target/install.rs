@@ -4,6 +4,7 @@ use super::find::look;
 use super::{Target, samples};
 use crate::error::{ConfigError, LabError};
 use crate::executor::this_program;
+use crate::found::Folders;
 use crate::guard::Guard;
 use crate::interrupt::Interrupt;
 use crate::progress::tell;
@@ -12,16 +13,17 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
-/// Installs a target of `directory` with its own script, which may use `jobs` cores and whose words go to standard error.
+/// Installs a target with its own script, which may use `jobs` cores and whose words go to standard error.
 /// Returns one line for people: what is there. A target that is there already is left as it is if it has no script;
 /// a script is run again, and is quick where there is nothing to do.
 ///
 /// # Errors
 /// An unknown target, a wrong description, a target without a script that is not there (with what its description says
 /// about getting it), a script that fails, and one after which the target is still absent.
-pub fn install(directory: &Path, name: &str, jobs: usize) -> Result<String, LabError> {
+pub fn install(folders: &Folders, name: &str, jobs: usize) -> Result<String, LabError> {
     let values = samples()?;
-    let (target, absent) = look(directory, name, &values)?;
+    let directory = folders.folder(name)?;
+    let (target, absent) = look(&directory, name, &values)?;
     let Some(install) = &target.description.install else {
         return match absent {
             None => Ok(format!("{}; it has no install script and needs none", present(&target))),
@@ -46,7 +48,7 @@ pub fn install(directory: &Path, name: &str, jobs: usize) -> Result<String, LabE
     if !status.success() {
         return Err(failed(format!("{} failed: {status}; its last words are above", script.display())));
     }
-    match look(directory, name, &values)? {
+    match look(&directory, name, &values)? {
         (target, None) => Ok(present(&target)),
         (_, Some(why)) => Err(failed(format!("{} ended well, but {why}", script.display()))),
     }

@@ -1,17 +1,18 @@
 //! `weir targets`: which gateways are here, in which version, and how to get the others.
 
-use super::description::folders;
 use super::find::look;
 use super::samples;
-use crate::error::{ConfigError, LabError};
+use crate::error::LabError;
+use crate::found::Folders;
 use crate::table::flow;
+use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::PathBuf;
 
 /// How far the lines below a target's first are indented.
 const INDENT: usize = 4;
 
-/// The targets of a directory, on a terminal.
+/// Targets on a terminal.
 #[derive(Clone, Debug)]
 pub struct List {
     /// One row for each, with what it is and where or why not, at most 100 columns wide.
@@ -20,18 +21,21 @@ pub struct List {
     pub wrong: Vec<String>,
 }
 
-/// Lists the targets of `directory`. One that is absent is no error, nor is one whose description is wrong: it is listed
+/// Lists the targets of these folders. One that is absent is no error, nor is one whose description is wrong: it is listed
 /// as such.
 ///
 /// # Errors
-/// A directory without any target.
-pub fn list(directory: &Path) -> Result<List, LabError> {
-    let names = names(directory)?;
+/// Folders without any target.
+pub fn list(folders: &Folders) -> Result<List, LabError> {
+    let names = folders.names()?;
     let values = samples()?;
     let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     let mut list = List { text: String::new(), wrong: Vec::new() };
+    let mut by_folder: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
     for name in names {
-        let (state, version, lines) = match look(directory, &name, &values) {
+        let folder = folders.folder(&name)?;
+        by_folder.entry(folder.clone()).or_default().push(name.clone());
+        let (state, version, lines) = match look(&folder, &name, &values) {
             Ok((target, None)) => {
                 let (files, _) = target.required(&values)?;
                 let files = files.into_iter().map(|file| file.display().to_string());
@@ -47,17 +51,11 @@ pub fn list(directory: &Path) -> Result<List, LabError> {
         let _ = writeln!(list.text, "{}", row.trim_end());
         lines.iter().for_each(|line: &String| flow(&mut list.text, line, INDENT, INDENT));
     }
-    Ok(list)
-}
-
-/// The names of the targets in a directory; none is an error.
-pub(super) fn names(directory: &Path) -> Result<Vec<String>, ConfigError> {
-    let names = folders(directory);
-    if names.is_empty() {
-        let message = "no target is there: allowed is a directory of folders with a target.toml";
-        return Err(ConfigError::new(directory.display(), message));
+    // Of one folder alone nobody asks which.
+    for (folder, names) in by_folder.iter().filter(|_| by_folder.len() > 1) {
+        flow(&mut list.text, &format!("from {}: {}", folder.display(), names.join(", ")), 0, INDENT);
     }
-    Ok(names)
+    Ok(list)
 }
 
 #[cfg(test)]
@@ -85,7 +83,7 @@ mod tests {
             ("longer", &format!("about = '{long}'")),
             ("odd", "abuot = 'Odd.'"),
         ]);
-        let list = list(directory.path()).expect("is listed");
+        let list = list(&Folders::targets(Some(directory.path()))).expect("is listed");
         let lines: Vec<&str> = list.text.lines().collect();
         assert_eq!(lines[0], "fast    present  1.2");
         assert_eq!(lines[1], "    Fast.");
@@ -99,11 +97,5 @@ mod tests {
         assert!(list.text.contains("target.toml:3: unknown field `abuot`"), "{}", list.text);
         assert_eq!(list.wrong, ["odd"]);
         assert!(lines.iter().all(|line| line.len() <= WIDTH || !line.trim().contains(' ')), "{}", list.text);
-    }
-
-    #[test]
-    fn a_directory_without_targets_is_an_error() {
-        let error = list(Path::new("/no/such")).expect_err("is refused").to_string();
-        assert!(error.starts_with("/no/such: no target is there: allowed is "), "{error}");
     }
 }

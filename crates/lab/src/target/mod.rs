@@ -110,6 +110,11 @@ impl Target {
         !self.description.start.is_empty()
     }
 
+    /// The folder that it was read from, from the root.
+    pub fn folder(&self) -> PathBuf {
+        std::path::absolute(&self.directory).unwrap_or_else(|_| self.directory.clone())
+    }
+
     /// How to end it.
     pub fn stop(&self) -> Stop {
         self.description.stop.unwrap_or(Stop { signal: StopSignal::Term, timeout_ms: 2000 })

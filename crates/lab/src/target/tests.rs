@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::experiment::Experiment;
+use crate::found::Folders;
 use crate::plan::{Plan, Targets};
 use crate::testing::experiment;
 use std::fs;
@@ -57,7 +58,7 @@ fn found_in(directory: &tempfile::TempDir, description: &str, template: &str) ->
         fs::write(directory.path().join(format!("fast/a-{side}.conf")), template).expect("is written");
     }
     let place = directory.path().display().to_string();
-    let found = find(&experiment().targets(), directory.path(), &values())
+    let found = find(&experiment().targets(), &Folders::targets(Some(directory.path())), &values())
         .map_err(|error| error.to_string().replace(&place, ""));
     if let Ok(targets) = &found
         && let Some(fast) = targets.present.get("fast")
@@ -213,7 +214,8 @@ fn one_template_folder_may_serve_two_targets() {
     write("fast/a-h1.conf", "own");
     write("shared/a-h1.conf", "not read");
     write("shared/a-h1c.conf", "shared");
-    let targets = find(&experiment().targets(), directory.path(), &values()).expect("are read");
+    let targets = find(&experiment().targets(), &Folders::targets(Some(directory.path())), &values())
+        .expect("are read");
     let file = |mode| {
         let prepared = targets.present["fast"].prepare(mode, &values()).expect("renders").expect("a process");
         prepared.files[0].1.clone()
@@ -246,9 +248,15 @@ fn a_wrong_description_names_file_line_and_what_is_allowed() {
 #[test]
 fn an_unknown_target_names_those_that_there_are() {
     let directory = tempfile::tempdir().expect("a directory");
-    let error =
-        find(&experiment().targets(), directory.path(), &values()).expect_err("is refused").to_string();
-    assert!(error.contains("target `direct`") && error.contains("targets here are: "), "{error}");
+    std::fs::create_dir(directory.path().join("slow")).expect("is made");
+    std::fs::write(directory.path().join("slow/target.toml"), "").expect("is written");
+    let error = find(&experiment().targets(), &Folders::targets(Some(directory.path())), &values())
+        .expect_err("is refused")
+        .to_string();
+    assert!(
+        error.starts_with("target: `direct` is not in ") && error.contains(": allowed are slow"),
+        "{error}"
+    );
 }
 
 /// The experiments of this repository are read, and so are their targets, rendered for each of their modes, whether
@@ -256,6 +264,7 @@ fn an_unknown_target_names_those_that_there_are() {
 #[test]
 fn the_experiments_and_targets_of_this_repository_are_right() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let folders = Folders::targets(Some(&folder.join("../targets")));
     let files = std::fs::read_dir(folder).expect("is there").map(|entry| entry.expect("is read").path());
     let files: Vec<PathBuf> =
         files.filter(|path| path.extension().is_some_and(|extension| extension == "toml")).collect();
@@ -266,8 +275,7 @@ fn the_experiments_and_targets_of_this_repository_are_right() {
         let tls = experiment.any_conditions().expect("are read").tls;
         let values = crate::executor::sample_values(Path::new("no-such-program"), &tls);
         let names = experiment.targets();
-        let targets =
-            find(&names, &experiment.targets_directory(&file), &values).expect("the targets are right");
+        let targets = find(&names, &folders, &values).expect("the targets are right");
         assert_eq!(targets.present.len() + targets.absent.len(), names.len());
         for name in names {
             match name.as_str() {
@@ -286,7 +294,7 @@ fn prepared_in_this_repository() -> Vec<(String, Prepared)> {
     for name in ["dir", "cert", "key", "identity", "ca"] {
         values = values.with(name, format!("/my results/{name}"));
     }
-    let names = description::folders(&directory);
+    let names = Folders::targets(Some(&directory)).names().expect("are listed");
     let targets = names.iter().map(|name| find::look(&directory, name, &values).expect("is right").0);
     let prepared = |target: Target| {
         let prepare = |mode: &Mode| target.prepare(*mode, &values).expect("renders");

@@ -1,0 +1,118 @@
+//! Experiments, targets and engines from anywhere: where one stands, then beside the program, then built into it.
+
+mod built_in;
+mod folders;
+
+pub use folders::Folders;
+
+use crate::error::{ConfigError, LabError};
+use std::path::{Component, Path, PathBuf};
+
+const EXPERIMENTS: &str = "experiments";
+
+/// An experiment's file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ExperimentFile {
+    pub(crate) path: PathBuf,
+    /// The folder that its `targets_directory` starts from: its own, or where one stands when it came with the program.
+    pub(crate) base: PathBuf,
+    /// Whether it lies where one stands, and did not come with the program.
+    pub(crate) is_own: bool,
+}
+
+/// The file of an experiment that is given by its path or by its name, with or without `experiments/` and `.toml`: the
+/// path, `experiments/NAME.toml` where one stands, beside the program, or built in.
+///
+/// # Errors
+/// What is nowhere, with what was looked for and what is built in; a cache that cannot be written.
+pub(crate) fn experiment(given: &Path) -> Result<ExperimentFile, LabError> {
+    let name = name(given);
+    let file = name.as_ref().map(|name| format!("{name}.toml"));
+    let here = file.as_ref().map(|file| Path::new(EXPERIMENTS).join(file));
+    let own: Vec<PathBuf> = [given.to_owned()].into_iter().chain(here).collect();
+    if let Some(path) = own.iter().find(|path| path.is_file()) {
+        let base = path.parent().unwrap_or(Path::new("")).to_owned();
+        return Ok(ExperimentFile { path: path.clone(), base, is_own: true });
+    }
+    let came = |path| ExperimentFile { path, base: PathBuf::new(), is_own: false };
+    let Some(file) = file else { return Err(nowhere(given, &own).into()) };
+    let beside: Vec<PathBuf> = folders::beside(EXPERIMENTS).map(|folder| folder.join(&file)).collect();
+    if let Some(path) = beside.iter().find(|path| path.is_file()) {
+        return Ok(came(path.clone()));
+    }
+    if built_in::has(&format!("{EXPERIMENTS}/{file}")) {
+        return Ok(came(built_in::unpacked()?.join(EXPERIMENTS).join(file)));
+    }
+    Err(nowhere(given, &[own, beside].concat()).into())
+}
+
+/// The names of the experiments that are built in.
+pub fn experiments() -> Vec<&'static str> {
+    let files = built_in::below(EXPERIMENTS).filter(|name| !name.contains('/'));
+    let mut names: Vec<&str> = files.filter_map(|name| name.strip_suffix(".toml")).collect();
+    names.sort_unstable();
+    names
+}
+
+/// What `quickstart`, `quickstart.toml` and `experiments/quickstart.toml` are called; none of a path to elsewhere.
+fn name(given: &Path) -> Option<String> {
+    let mut parts = given.components().filter(|part| *part != Component::CurDir);
+    let (first, second, None) = (parts.next()?, parts.next(), parts.next()) else { return None };
+    let last = match second {
+        Some(last) if first.as_os_str() == EXPERIMENTS => last,
+        Some(_) => return None,
+        None => first,
+    };
+    let Component::Normal(last) = last else { return None };
+    let last = last.to_str()?;
+    Some(last.strip_suffix(".toml").unwrap_or(last).to_owned())
+}
+
+fn nowhere(given: &Path, tried: &[PathBuf]) -> ConfigError {
+    let mut tried: Vec<String> = tried.iter().map(|path| path.display().to_string()).collect();
+    tried.dedup();
+    let message = format!(
+        "no such experiment: looked for {}; built in are {}",
+        tried.join(", "),
+        experiments().join(", ")
+    );
+    ConfigError::new(given.display(), message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_said_in_three_ways() {
+        for given in
+            ["quickstart", "quickstart.toml", "experiments/quickstart.toml", "./experiments/quickstart"]
+        {
+            assert_eq!(name(Path::new(given)).as_deref(), Some("quickstart"), "{given}");
+        }
+        for given in
+            ["", ".", "..", "mine/quickstart.toml", "/experiments/quickstart.toml", "experiments/a/b"]
+        {
+            assert_eq!(name(Path::new(given)), None, "{given}");
+        }
+    }
+
+    #[test]
+    fn a_file_as_given_wins_and_is_ones_own() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("quickstart.toml");
+        std::fs::write(&path, "").expect("is written");
+        let found = experiment(&path).expect("is found");
+        assert_eq!(found, ExperimentFile { path, base: folder.path().to_owned(), is_own: true });
+    }
+
+    #[test]
+    fn what_is_nowhere_is_said_with_what_there_is() {
+        for given in ["quickstrat", "/no/such/quickstart.toml"] {
+            let error = experiment(Path::new(given)).expect_err("is refused").to_string();
+            let wanted = format!("{given}: no such experiment: looked for {given}");
+            assert!(error.starts_with(&wanted), "{error}");
+            assert!(error.contains("; built in are avx512, ") && error.contains(", quickstart, "), "{error}");
+        }
+    }
+}

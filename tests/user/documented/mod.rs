@@ -1,0 +1,161 @@
+//! Every command that README, docs and `--help` show is pasted into a shell. What they name (a server, a certificate,
+//! stored results) is there; what would take minutes is cut short, and is judged by how far it came.
+//!
+//! A command that no rule knows fails the test: whoever shows a new one says below how it is run.
+
+mod shown;
+mod stand;
+
+use shown::{Shown, mentions};
+use stand::{Servers, Stand};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::thread;
+
+/// How a command is run, and what shows that it was understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum How {
+    /// To its end: exit code 0.
+    Done,
+    /// To its end, with a judgement of what it measured: 0, 3 or 4, or that it has too little to judge.
+    Judged,
+    /// Until it listens; SIGTERM ends it with 0.
+    Listens,
+    /// To the point where its results would be written or its engines built, which is after everything that can be wrong
+    /// with the command: exit code 1, and these words.
+    Stops(&'static str),
+    /// Not at all, for this reason.
+    Not(&'static str),
+}
+
+/// By how a command begins; the longest counts.
+const RULES: [(&str, How); 29] = [
+    ("weir calibrate", How::Done),
+    ("weir compare", How::Judged),
+    ("weir completions", How::Done),
+    ("weir cost", How::Judged),
+    ("weir doctor", How::Judged),
+    ("weir history", How::Judged),
+    ("weir load", How::Judged),
+    ("weir man", How::Done),
+    ("weir origin", How::Listens),
+    ("weir plan", How::Done),
+    ("weir probe", How::Done),
+    ("weir relay", How::Listens),
+    ("weir report", How::Judged),
+    ("weir run", How::Stops(stand::NO_PLACE)),
+    ("weir doctor --strict &&", How::Stops(stand::NO_PLACE)),
+    ("weir serve", How::Listens),
+    ("weir stacks build", How::Stops("not on the PATH")),
+    ("weir stacks list", How::Done),
+    ("weir stacks plan", How::Done),
+    ("weir stacks run", How::Stops("nothing to run")),
+    ("weir targets", How::Done),
+    ("weir targets install", How::Stops("with bash: No such file")),
+    ("source <(weir completions", How::Done),
+    ("mkdir -p targets/", How::Done),
+    ("mkdir -p ~/.local/", How::Done),
+    ("sed ", How::Done),
+    ("cargo ", How::Not("builds for minutes; what it builds is what the other commands run")),
+    ("curl ", How::Not("is somebody else's program")),
+    ("printf ", How::Not("an engine's protocol: tests/stacks.rs speaks it")),
+];
+
+#[test]
+fn every_command_that_is_shown_works_when_it_is_pasted() {
+    let shown = Mutex::new(shown::all());
+    let servers = Servers::start();
+    let counted = Mutex::new(BTreeMap::<How, u32>::new());
+    let wrong = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while let Some((source, commands)) = { shown.lock().unwrap().pop() } {
+                    let stand = Stand::new(&source, &servers);
+                    for command in &commands {
+                        match judge(&stand, command) {
+                            Ok(how) => *counted.lock().unwrap().entry(how).or_default() += 1,
+                            Err(why) => wrong.lock().unwrap().push(format!("{source}: {command}\n    {why}")),
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let counted = counted.into_inner().unwrap();
+    let wrong = wrong.into_inner().unwrap();
+    for (how, count) in &counted {
+        println!("{count:3}  {how:?}");
+    }
+    assert!(wrong.is_empty(), "{} of the commands shown:\n{}", wrong.len(), wrong.join("\n"));
+    let run: u32 =
+        counted.iter().filter(|(how, _)| !matches!(how, How::Not(_))).map(|(_, count)| count).sum();
+    assert!(run > 60, "the commands are not found any more: {counted:?}");
+}
+
+/// What stands in a sentence has names in the place of values; but its subcommand and its flags are real.
+#[test]
+fn every_command_that_is_mentioned_has_such_flags() {
+    let helps = shown::helps();
+    let mut count = 0;
+    for (file, mention) in mentions() {
+        let words: Vec<&str> = mention.split_whitespace().collect();
+        let mut path = words[0].to_owned();
+        for word in &words[1..] {
+            let longer = format!("{path} {word}");
+            if !helps.contains_key(&longer) {
+                break;
+            }
+            path = longer;
+        }
+        let is_known = words.len() == 1 || words[1].starts_with('-') || path != "weir";
+        assert!(is_known, "{file}: `{mention}`: there is no such subcommand");
+        for flag in words.iter().filter(|word| word.starts_with("--")) {
+            let name = flag.split('=').next().unwrap();
+            let is_flag = |word: &str| word.trim_end_matches([',', ']']) == name;
+            assert!(
+                helps[&path].split_whitespace().any(is_flag),
+                "{file}: `{mention}`: `{path}` has no flag {name}"
+            );
+        }
+        count += 1;
+    }
+    println!("{count} mentioned");
+    assert!(count > 20, "they are not found any more");
+}
+
+fn judge(stand: &Stand<'_>, command: &Shown) -> Result<How, String> {
+    // What is set for a command alone stands before it.
+    let is_setting = |word: &&str| word.split_once('=').is_some_and(|(name, _)| name.chars().all(is_upper));
+    let words: Vec<&str> = command.0.split_whitespace().skip_while(is_setting).collect();
+    let words = words.join(" ") + " ";
+    let rule =
+        RULES.iter().filter(|(begin, _)| words.starts_with(begin)).max_by_key(|(begin, _)| begin.len());
+    let Some((_, how)) = rule else {
+        return Err("no rule of tests/user/documented says how to run it".into());
+    };
+    let ended = match how {
+        How::Not(_) => return Ok(*how),
+        How::Listens => stand.listen(command),
+        _ => stand.run(command),
+    };
+    let is_right = match how {
+        How::Done | How::Listens => ended.code == Some(0),
+        How::Judged => matches!(ended.code, Some(0 | 3 | 4)) || ended.stderr.contains(stand::NO_VALUE),
+        How::Stops(words) => {
+            ended.code == Some(1) && [&ended.stderr, &ended.stdout].iter().any(|text| text.contains(words))
+        }
+        How::Not(_) => true,
+    };
+    let last = |text: &str| text.lines().rev().take(3).collect::<Vec<_>>().join(" | ");
+    match is_right {
+        true => Ok(*how),
+        false => {
+            Err(format!("{how:?}: exit {:?}: {} {}", ended.code, last(&ended.stderr), last(&ended.stdout)))
+        }
+    }
+}
+
+fn is_upper(c: char) -> bool {
+    c.is_ascii_uppercase() || c == '_'
+}
