@@ -13,7 +13,7 @@ Examples:
   weir run experiments/quickstart.toml                      five minutes: an indication
   weir run experiments/quickstart.toml --blocks 12          a verdict
   weir run experiments/quickstart.toml --only target=weir,target=nginx,mode=h1-h1
-  weir run experiments/quickstart.toml --set window_ms=2000 --set tls.group=p-256
+  weir run experiments/quickstart.toml --set window_ms=2000 --set tls.group=p256
   weir run experiments/passthrough.toml --quick --set target='[\"weir\",\"caddy\"]'
   weir run --continue out/quickstart-20260101-120000 experiments/quickstart.toml")]
 pub(crate) struct RunArgs {
