@@ -94,7 +94,7 @@ fn engines_are_listed_built_and_run() {
     assert!(ran.status.success(), "{text}{}", String::from_utf8_lossy(&ran.stderr));
     for part in [
         "broken: absent: its build failed",
-        "1 cells are not run, since the engine cannot: ",
+        "1 cell is not run, since the engine cannot: ",
         "server 1.0 us",
     ] {
         assert!(text.contains(part), "{part}: {text}");
@@ -204,8 +204,8 @@ fn what_is_wrong_is_refused_with_what_is_allowed() {
     let folder = bench();
     for (args, why) in [
         (&["stacks", "build", "none"][..], "`none` is not in engines: allowed are broken, good"),
-        (&["stacks", "run", "fakes.toml", "--filter", "engine=none"], "`none`: allowed are broken, good"),
-        (&["stacks", "run", "fakes.toml", "--filter", "colour=red"], "no such key: allowed are engine, do, "),
+        (&["stacks", "run", "fakes.toml", "--only", "engine=none"], "`none`: allowed are broken, good"),
+        (&["stacks", "run", "fakes.toml", "--only", "colour=red"], "no such key: allowed are engine, name, do, "),
         (&["stacks", "run", "fakes.toml", "--set", "window_ms=x"], "`x`: allowed is 1 to 600000"),
         (&["stacks", "run", "none.toml"], "none.toml: cannot be read"),
     ] {

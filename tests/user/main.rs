@@ -2,3 +2,5 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+
+mod stacks;

@@ -6,6 +6,7 @@ use crate::stats::{self, Estimate, Weight};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use weir_load::plural;
 
 /// The false-discovery rate that a verdict allows.
 const ALPHA: f64 = 0.05;
@@ -132,7 +133,11 @@ impl Ratio {
     fn judged(&self, blocks: u32, margin: f64, noise: Option<Noise>) -> Result<Verdict, String> {
         let Some(value) = self.value else { return Err("no block has a valid run of both".into()) };
         let Some((low, high)) = self.interval() else {
-            return Err(format!("{blocks} blocks: no interval below {}", stats::BLOCKS_FOR_INTERVAL));
+            return Err(format!(
+                "{}: no interval below {}",
+                plural(blocks.into(), "block"),
+                stats::BLOCKS_FOR_INTERVAL
+            ));
         };
         // So few blocks as an indication has cannot pass an adjustment: the least p of five is 0.0625. What it says rests
         // on the interval and the noise floor alone, and is said to be no more than an indication.
@@ -192,10 +197,12 @@ impl Ratio {
             (Verdict::Equivalent, _) => format!("equivalent within {}", percent(margin, margin)),
             _ => self.note.as_ref().map_or_else(|| "undecided".into(), |note| format!("undecided: {note}")),
         };
-        match self.weight {
-            Weight::Indication if self.verdict != Verdict::Undecided => format!("{words} (indication)"),
-            _ => words,
-        }
+        if self.is_indication() { format!("{words} (indication)") } else { words }
+    }
+
+    /// Whether it rests on so few blocks that it is no more than an indication.
+    pub fn is_indication(&self) -> bool {
+        self.weight == Weight::Indication && self.value.is_some()
     }
 }
 

@@ -46,6 +46,7 @@ pub use options::{
     Route, Schedule, Server, Sni, TlsOptions,
 };
 pub use output::assert::{Assertion, AssertionError, Broken, check_all};
+pub use output::figures::plural;
 pub use output::metric::Metric;
 pub use output::table::table;
 pub use output::{csv, live};

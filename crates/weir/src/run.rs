@@ -56,7 +56,7 @@ pub(crate) struct ExperimentArgs {
     #[arg(long)]
     quick: bool,
     /// Only the cells with these levels, such as mode=h1-h1c,users=100; of one key several are alternatives
-    #[arg(long, value_name = "K=V,K=V")]
+    #[arg(long, alias = "filter", value_name = "K=V,K=V")]
     only: Vec<String>,
     /// Another value for a key of the experiment, such as window_ms=2000 or users=[10,20]; may be repeated
     #[arg(long, value_name = "K=V")]
@@ -67,17 +67,13 @@ impl ExperimentArgs {
     pub(crate) fn options(self) -> Result<RunOptions, Failure> {
         let options =
             RunOptions { file: self.file, blocks: self.blocks, quick: self.quick, ..RunOptions::default() };
-        chosen(options, ("--only", &self.only), &self.set)
+        chosen(options, &self.only, &self.set)
     }
 }
 
-/// The options with the cells that `only`, under the name of its option, leaves of them, and with what is set.
-pub(crate) fn chosen(
-    options: RunOptions,
-    (option, only): (&str, &[String]),
-    set: &[String],
-) -> Result<RunOptions, Failure> {
-    let only = only.iter().map(|text| RunOptions::parse_pairs(option, text));
+/// The options with the cells that `only` leaves of them, and with what is set.
+pub(crate) fn chosen(options: RunOptions, only: &[String], set: &[String]) -> Result<RunOptions, Failure> {
+    let only = only.iter().map(|text| RunOptions::parse_pairs("--only", text));
     let set = set.iter().map(|text| RunOptions::parse_pair("--set", text));
     Ok(RunOptions {
         only: only.collect::<Result<Vec<_>, _>>().map_err(Failure::usage)?.concat(),

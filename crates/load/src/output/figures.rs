@@ -29,7 +29,7 @@ pub(crate) fn count(number: u64) -> String {
 }
 
 /// How many of a thing, in words.
-pub(crate) fn plural(number: u64, thing: &str) -> String {
+pub fn plural(number: u64, thing: &str) -> String {
     format!("{} {thing}{}", count(number), if number == 1 { "" } else { "s" })
 }
 

@@ -106,7 +106,8 @@ fn brief(one: &Comparison) -> String {
         _ => String::new(),
     };
     let class = class(one.outcome);
-    format!("<span class=\"verdict {class}\">{words}</span><br><small>{figures}</small>")
+    let indication = if one.is_indication { "<br>(indication)" } else { "" };
+    format!("<span class=\"verdict {class}\">{words}</span><br><small>{figures}{indication}</small>")
 }
 
 /// All figures of all comparisons, folded away; by mode where there are many.
