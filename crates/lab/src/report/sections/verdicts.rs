@@ -132,7 +132,7 @@ fn table(comparisons: &[&Comparison]) -> String {
     let mut table = Table::new([
         (Column::Key, "target"),
         (Column::Text, "against"),
-        (Column::Text, "cell"),
+        (Column::Wide, "cell"),
         (Column::Number, "ratio"),
         (Column::Number, "interval"),
         (Column::Number, "coverage"),
