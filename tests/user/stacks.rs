@@ -22,7 +22,8 @@ fn examples(help: &[&str]) -> Vec<Vec<String>> {
 #[test]
 fn the_examples_of_the_help_are_accepted_as_they_stand() {
     let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let listed = Weir::run(&["stacks", "list", "--directory", &checkout.join("engines").display().to_string()]);
+    let listed =
+        Weir::run(&["stacks", "list", "--directory", &checkout.join("engines").display().to_string()]);
     assert_eq!(listed.code, Some(0), "{}", listed.stderr);
     let engines: Vec<&str> =
         listed.stdout.lines().filter_map(|line| line.split_whitespace().next()).collect();
@@ -44,9 +45,8 @@ fn the_examples_of_the_help_are_accepted_as_they_stand() {
                     let is_file = |word: &String| word.ends_with(".toml");
                     match rest.iter_mut().find(|word| is_file(word)) {
                         Some(file) => *file = checkout.join(&*file).display().to_string(),
-                        None => plan.push(
-                            checkout.join("experiments/stacks-handshakes.toml").display().to_string(),
-                        ),
+                        None => plan
+                            .push(checkout.join("experiments/stacks-handshakes.toml").display().to_string()),
                     }
                     plan.extend(rest);
                     let plan: Vec<&str> = plan.iter().map(String::as_str).collect();

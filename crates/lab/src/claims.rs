@@ -304,7 +304,9 @@ fn judge_errors(expect: Predicate, paired: &Paired) -> Result<ClaimVerdict, Stri
 
 fn with_interval(paired: &Paired) -> Result<(f64, Interval), String> {
     let found = paired.estimate.and_then(|estimate| Some((estimate.value, estimate.interval?)));
-    found.ok_or_else(|| format!("{}: no interval below {BLOCKS_FOR_INTERVAL}", plural(paired.blocks as u64, "block")))
+    found.ok_or_else(|| {
+        format!("{}: no interval below {BLOCKS_FOR_INTERVAL}", plural(paired.blocks as u64, "block"))
+    })
 }
 
 /// The location of a cell's own values, which may be zero: no logarithms.

@@ -143,7 +143,11 @@ mod tests {
         }
         let read = Results::read(&results).expect("reads");
         assert_eq!(read.records.len(), 4);
-        assert!(read.records.iter().all(|record| record.validity.is_valid()), "{:?}", read.records[0].validity);
+        assert!(
+            read.records.iter().all(|record| record.validity.is_valid()),
+            "{:?}",
+            read.records[0].validity
+        );
         let stored = std::fs::read_to_string(results.join("plan.json")).expect("is there");
         assert!(stored.contains("\"p-256\"") && !stored.contains("\"p256\""), "{stored}");
         for spelling in ["p256", "p-256", "secp256r1"] {

@@ -262,8 +262,7 @@ fn verdicts(text: &mut String, plan: &Plan, summary: &Summary) {
     claims(text, &summary.claims, &str::to_owned);
     let invalid: u32 = summary.cells.iter().map(|cell| cell.invalid_runs).sum();
     if invalid > 0 {
-        let _ =
-            writeln!(text, "\n{}, kept and not averaged:", plural(invalid.into(), "invalid run"));
+        let _ = writeln!(text, "\n{}, kept and not averaged:", plural(invalid.into(), "invalid run"));
         for cell in summary.cells.iter().filter(|cell| cell.invalid_runs > 0) {
             let total = cell.blocks + cell.invalid_runs;
             let why =

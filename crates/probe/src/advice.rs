@@ -40,9 +40,8 @@ fn certificate(report: &Report, lines: &mut Vec<String>) {
                 "{} certificate: signing costs several times what it does with ecdsa p256",
                 key.replace("rsa ", "rsa-"),
             )),
-            key @ ("ecdsa p384" | "ecdsa p521") => lines.push(format!(
-                "{key} certificate: signing costs several times what it does with ecdsa p256"
-            )),
+            key @ ("ecdsa p384" | "ecdsa p521") => lines
+                .push(format!("{key} certificate: signing costs several times what it does with ecdsa p256")),
             _ => {}
         }
         if chain.over_initial_window {

@@ -64,8 +64,7 @@ pub fn examine() -> Vec<Finding> {
 /// Says on standard error what makes results untrustworthy, before anything is measured.
 pub(crate) fn warn(findings: &[Finding]) {
     for finding in findings.iter().filter(|finding| finding.level == Level::Bad) {
-        let _ =
-            writeln!(io::stderr(), "doctor: {}: {}. {}", finding.id, finding.value, finding.advice);
+        let _ = writeln!(io::stderr(), "doctor: {}: {}. {}", finding.id, finding.value, finding.advice);
     }
 }
 

@@ -213,8 +213,12 @@ impl View<'_> {
         let pictures = scenarios.into_iter().filter_map(|scenario| {
             let bars: Vec<Bar<'_>> =
                 self.of_scenario(scenario).filter_map(|found| self.split_bar(found)).collect();
-            let svg =
-                bars::draw(&format!("Split: {}", scenario.title()), "us of the server", &bars, bars::reach(&bars))?;
+            let svg = bars::draw(
+                &format!("Split: {}", scenario.title()),
+                "us of the server",
+                &bars,
+                bars::reach(&bars),
+            )?;
             Some(Picture { caption: scenario.title(), svg })
         });
         Figures {

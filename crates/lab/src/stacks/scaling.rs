@@ -75,7 +75,9 @@ impl Drop {
         let Self { engine, threads, fewest, cores, kept, .. } = self;
         let (scenario, lost) = (self.scenario.title(), (1.0 - kept) * 100.0);
         let cores = plural(*cores as u64, "core");
-        format!("{scenario}: {engine}: {threads} threads make {lost:.0} % less than {fewest} on {cores} would")
+        format!(
+            "{scenario}: {engine}: {threads} threads make {lost:.0} % less than {fewest} on {cores} would"
+        )
     }
 }
 

@@ -142,7 +142,8 @@ fn what_a_reader_has_to_know_stands_in_text_and_page() {
     let mut elsewhere = results.plan.experiment.claims[0].clone();
     elsewhere.id = "elsewhere".into();
     elsewhere.cell = [("engine".to_owned(), Level::new("none-of-these"))].into_iter().collect();
-    let untestable = Claim { id: "untestable".into(), not_testable: Some("no such thing".into()), ..elsewhere.clone() };
+    let untestable =
+        Claim { id: "untestable".into(), not_testable: Some("no such thing".into()), ..elsewhere.clone() };
     results.plan.experiment.claims.extend([elsewhere, untestable]);
     results.summary = StacksSummary::of(&results.plan, &results.records);
     let StacksResults { plan, summary, records, machine, .. } = &results;
@@ -189,7 +190,11 @@ fn what_others_used_of_the_cores_is_stored_with_each_run() {
     let (plan, summary) = bench.run();
     let runs = plan.blocks.concat().len() as u32;
     assert_eq!(summary.foreign.runs, runs);
-    assert!(summary.foreign.median.is_some_and(|share| (0.0..=1.0).contains(&share)), "{:?}", summary.foreign);
+    assert!(
+        summary.foreign.median.is_some_and(|share| (0.0..=1.0).contains(&share)),
+        "{:?}",
+        summary.foreign
+    );
     let results = bench.0.path().join("results");
     for run in fs::read_dir(results.join("runs")).expect("are there").flatten() {
         let text = fs::read_to_string(run.path()).expect("is read");
@@ -307,8 +312,11 @@ fn the_pair_that_shows_the_noise_floor_stays_beside_the_engines_that_are_named()
     let plan = |only: &str| {
         let only = RunOptions::parse_pairs("--only", only).expect("parses");
         let text = super::plan(&RunOptions { only, ..bench.options() }).expect("plans");
-        let cells: Vec<String> =
-            text.lines().filter_map(|line| line.strip_prefix("  handshake.1.3.full.")).map(str::to_owned).collect();
+        let cells: Vec<String> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("  handshake.1.3.full."))
+            .map(str::to_owned)
+            .collect();
         (cells, text)
     };
     let kept = "The A/A pair of slow is run beside what --only names";
@@ -346,7 +354,9 @@ fn both_spellings_of_a_group_are_one() {
         let (only, set) = (pairs("--only", only), pairs("--set", set));
         super::plan(&RunOptions { only, set, ..bench.options() }).expect("plans")
     };
-    assert!(plan("group=p-256", "").contains("\n4 cells:\n  handshake.1.3.full.ecdsa-p256.p256.tickets=2.slow\n"));
+    assert!(
+        plan("group=p-256", "").contains("\n4 cells:\n  handshake.1.3.full.ecdsa-p256.p256.tickets=2.slow\n")
+    );
     assert_eq!(plan("group=p-256", ""), plan("group=p256", ""));
     assert_eq!(plan("", "group=p-256"), plan("", "group=p256"));
 }

@@ -258,7 +258,9 @@ pub(super) fn list(engines: &[Result<Engine, (String, String)>]) -> String {
         let _ = writeln!(text, "{first:<name$}  {second:<version$}  {third:<crypto$}  {state}");
     }
     if rows.iter().any(|row| row[3] == "not built") {
-        text.push_str("\n`weir stacks build NAME` builds one; `weir stacks run` builds those that it needs.\n");
+        text.push_str(
+            "\n`weir stacks build NAME` builds one; `weir stacks run` builds those that it needs.\n",
+        );
     }
     text
 }

@@ -139,7 +139,10 @@ mod tests {
             ("do=primitive operation=ecdsa-p256-sign", "ECDSA P-256 sign"),
             ("do=primitive operation=x25519mlkem768-server", "X25519MLKEM768 key exchange, server"),
             ("do=primitive operation=p256", "P-256 key exchange"),
-            ("do=memory version=1.3 certificate=ecdsa-p256 sessions=1000", "memory, TLS 1.3, ECDSA P-256, 1000 sessions"),
+            (
+                "do=memory version=1.3 certificate=ecdsa-p256 sessions=1000",
+                "memory, TLS 1.3, ECDSA P-256, 1000 sessions",
+            ),
         ] {
             assert_eq!(title(levels), expected);
         }
@@ -149,7 +152,9 @@ mod tests {
     #[test]
     fn each_scenario_of_the_experiments_has_a_title_of_its_own() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
-        for entry in std::fs::read_dir(folder).expect("is there").flatten().filter(|one| is_experiment(&one.path())) {
+        for entry in
+            std::fs::read_dir(folder).expect("is there").flatten().filter(|one| is_experiment(&one.path()))
+        {
             let options = RunOptions { file: entry.path(), ..RunOptions::default() };
             let (experiment, _) = StacksExperiment::load(&options).expect("is right");
             let mut titles: BTreeMap<String, String> = BTreeMap::new();
