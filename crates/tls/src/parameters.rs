@@ -191,7 +191,7 @@ impl Group {
     /// Whether this is the group that goes by such a name: its own or another one in use, in any case.
     fn is_called(self, name: &str) -> bool {
         let is_it = |known: &&str| name.eq_ignore_ascii_case(known);
-        is_it(&self.name()) || self.aliases().iter().any(|alias| is_it(&alias))
+        is_it(&self.name()) || self.aliases().iter().any(is_it)
     }
 
     /// The name in settings and reports of a group that may be spelt in another way (`p-256`, `secp256r1`). A word that is
