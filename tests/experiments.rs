@@ -72,7 +72,7 @@ fn settings_that_differ_are_each_kept_and_shown() {
 #[test]
 fn tls_is_the_experiments_upstream_too() {
     for (version, suite, group) in
-        [("1.3", "chacha20-poly1305-sha256", "p-256"), ("1.2", "ecdhe-ecdsa-aes256-gcm-sha384", "x25519")]
+        [("1.3", "chacha20-poly1305-sha256", "p256"), ("1.2", "ecdhe-ecdsa-aes256-gcm-sha384", "x25519")]
     {
         let tls = [("version", version), ("suite", suite), ("group", group)];
         let set = tls.map(|(key, value)| format!("tls.{key}={value}"));
@@ -95,7 +95,7 @@ fn tls_is_the_experiments_upstream_too() {
 /// A client that offers everything gets what the test server was told, and one that offers something else gets nothing.
 #[test]
 fn the_test_server_accepts_what_it_is_told_alone() {
-    let words = ["--tls", "1.2", "--suite", "ecdhe-ecdsa-chacha20-poly1305", "--group", "p-256"];
+    let words = ["--tls", "1.2", "--suite", "ecdhe-ecdsa-chacha20-poly1305", "--group", "p256"];
     let origin =
         Weir::start(&[&["origin", "--listen", "https://127.0.0.1:0", "--workers", "1"][..], &words].concat());
     let load = |more: &[&str]| {
@@ -105,7 +105,7 @@ fn the_test_server_accepts_what_it_is_told_alone() {
     let result: Value = serde_json::from_str(&load(&[]).stdout).unwrap();
     let negotiated = &result["handshakes"]["negotiated"][0];
     let facts = [&negotiated["version"], &negotiated["suite"], &negotiated["group"]];
-    assert_eq!(facts, ["1.2", "ecdhe-ecdsa-chacha20-poly1305", "p-256"]);
+    assert_eq!(facts, ["1.2", "ecdhe-ecdsa-chacha20-poly1305", "p256"]);
     assert_eq!(load(&["--tls", "1.3"]).code, Some(1));
 }
 

@@ -42,7 +42,7 @@ fn unknown_names_in_tls_list_the_known_ones() {
     let suites = ["rot13", "aes128-gcm-sha256", "ecdhe-ecdsa-aes128-gcm-sha256"];
     ends(&[TLS, "--suite", "rot13"], USAGE, &[&["--suite"], &suites[..]].concat());
     ends(&[TLS, "--suite", "aes128-gcm-sha256,rot13"], USAGE, &suites);
-    let groups = ["--group", "p-257", "x25519", "p-256", "p-384", "x25519mlkem768"];
+    let groups = ["--group", "p-257", "x25519", "p256", "p384", "x25519mlkem768"];
     ends(&[TLS, "--group", "p-257"], USAGE, &groups);
     ends(&[TLS, "--signature", "md5"], USAGE, &["--signature", "md5", "ecdsa-p256-sha256", "rsa-pss-sha256"]);
     for version in ["1.1", "1.3-1.2", "1.2-"] {

@@ -284,10 +284,10 @@ fn what_is_asked_for_in_tls_is_what_is_negotiated() {
     let ca = certificates.ca.to_str().unwrap();
     for (flags, version, suite, group) in [
         (
-            ["--tls", "1.2", "--suite", "ecdhe-ecdsa-aes128-gcm-sha256", "--group", "p-256"],
+            ["--tls", "1.2", "--suite", "ecdhe-ecdsa-aes128-gcm-sha256", "--group", "p256"],
             "1.2",
             "ecdhe-ecdsa-aes128-gcm-sha256",
-            "p-256",
+            "p256",
         ),
         (
             ["--tls", "1.3", "--suite", "aes256-gcm-sha384", "--group", "x25519mlkem768"],
@@ -295,7 +295,7 @@ fn what_is_asked_for_in_tls_is_what_is_negotiated() {
             "aes256-gcm-sha384",
             "x25519mlkem768",
         ),
-        (["--tls", "1.2-1.3", "--signature", "ecdsa-p256-sha256", "--group", "p-384"], "1.3", "", "p-384"),
+        (["--tls", "1.2-1.3", "--signature", "ecdsa-p256-sha256", "--group", "p384"], "1.3", "", "p384"),
     ] {
         let more = ["--cacert", ca, "--new-connection", "--alpn", "http/1.1"];
         let result = right(&[&[url.as_str()], &PACED[..], &flags, &more].concat());

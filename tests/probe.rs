@@ -28,7 +28,7 @@ fn what_the_origin_has() {
     assert_eq!(suites(&report, "1.3").len(), 3);
     assert_eq!(suites(&report, "1.2").len(), 3, "an ECDSA key fits half of the six");
     for version in ["1.3", "1.2"] {
-        assert_eq!(list(&version_of(&report, version)["groups"]), ["x25519", "p-256", "p-384"]);
+        assert_eq!(list(&version_of(&report, version)["groups"]), ["x25519", "p256", "p384"]);
         assert_eq!(list(&version_of(&report, version)["signatures"]), ["ecdsa-p256-sha256"]);
     }
     assert_eq!(report["verification"]["verdict"], "verified");
@@ -218,7 +218,7 @@ fn openssl_of_tls_1_2_without_tickets() {
     assert_eq!(offered(&report), ["1.2"]);
     assert_eq!(version_of(&report, "1.3")["refusal"], "alert protocol_version");
     // Without the curve of its key the server refuses everything, and has P-384 nevertheless.
-    assert_eq!(sorted(&version_of(&report, "1.2")["groups"]), ["p-256", "p-384"]);
+    assert_eq!(sorted(&version_of(&report, "1.2")["groups"]), ["p256", "p384"]);
     assert!(suites(&report, "1.2").iter().all(|name| name.starts_with("ecdhe-ecdsa-")));
     assert_eq!(report["session_12"]["ticket"], Value::Null);
     assert_eq!(resumed(&report, "resume-1.2-id"), (3, 3));
@@ -238,13 +238,13 @@ fn openssl_of_tls_1_3_without_tickets() {
     let report = server.report(&[]);
     assert_eq!(offered(&report), ["1.3"]);
     assert_eq!(iana(&report, "1.3"), ["TLS_AES_256_GCM_SHA384"]);
-    assert_eq!(list(&version_of(&report, "1.3")["groups"]), ["p-384", "p-521"]);
+    assert_eq!(list(&version_of(&report, "1.3")["groups"]), ["p384", "p521"]);
     assert_eq!(report["negotiated"]["hello_retry"], true);
-    assert_eq!(report["first_shares"], serde_json::json!([{"group": "p-384", "retry_to": null}]));
+    assert_eq!(report["first_shares"], serde_json::json!([{"group": "p384", "retry_to": null}]));
     assert_eq!(report["tickets_13"]["count"], 0);
     assert_eq!(not_tried(&report, "resume-1.3-psk"), "no ticket is given");
     assert!(advises(&report, "0 tickets"));
-    assert!(advises(&report, "a first key share for p-384 avoids it"));
+    assert!(advises(&report, "a first key share for p384 avoids it"));
 }
 
 /// rustls has none of these suites, so there is no whole handshake; the rest is known all the same.
@@ -298,7 +298,7 @@ fn openssl_with_two_keys() {
         assert_eq!(chain["bytes"].as_u64().unwrap(), sum);
         assert_eq!(chain["root_sent"], chain["certificates"].as_array().unwrap().len() == 2);
     }
-    assert_eq!(keys, ["ecdsa p-256", "rsa 2048"]);
+    assert_eq!(keys, ["ecdsa p256", "rsa 2048"]);
     assert_eq!(chains[1]["root_sent"], true);
     assert!(advises(&report, "the chain has the root"));
 }
@@ -313,7 +313,7 @@ fn nginx_with_a_shared_cache_and_no_tickets() {
     let expected = ["ecdhe-ecdsa-aes256-gcm-sha384", "ecdhe-ecdsa-aes128-gcm-sha256"];
     assert_eq!(suites(&report, "1.2"), expected);
     assert_eq!(version_of(&report, "1.2")["suite_preference"], "server");
-    assert_eq!(sorted(&version_of(&report, "1.2")["groups"]), ["p-256", "p-384"]);
+    assert_eq!(sorted(&version_of(&report, "1.2")["groups"]), ["p256", "p384"]);
     assert_eq!(resumed(&report, "resume-1.2-id"), (10, 10));
     assert_eq!(not_tried(&report, "resume-1.2-ticket"), "no ticket is given");
 }
@@ -367,10 +367,10 @@ fn haproxy_of_tls_1_3_alone() {
     let report = server.report(&["--tries", "3"]);
     assert_eq!(offered(&report), ["1.3"]);
     assert_eq!(suites(&report, "1.3"), ["chacha20-poly1305-sha256"]);
-    assert_eq!(list(&version_of(&report, "1.3")["groups"]), ["p-256"]);
+    assert_eq!(list(&version_of(&report, "1.3")["groups"]), ["p256"]);
     assert_eq!(report["alpn"]["h2"], "h2");
     assert_eq!(resumed(&report, "resume-1.3-psk"), (3, 3));
-    assert!(advises(&report, "a first key share for p-256 avoids it"));
+    assert!(advises(&report, "a first key share for p256 avoids it"));
 }
 
 /// Runs it with `--json -`, and expects that there is nothing but JSON on standard output.

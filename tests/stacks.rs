@@ -92,11 +92,9 @@ fn engines_are_listed_built_and_run() {
     let ran = weir(folder.path(), &["run", "fakes.toml", "--out", "results", "--strict"]);
     let text = said(&ran);
     assert!(ran.status.success(), "{text}{}", String::from_utf8_lossy(&ran.stderr));
-    for part in [
-        "broken: absent: its build failed",
-        "1 cells are not run, since the engine cannot: ",
-        "server 1.0 us",
-    ] {
+    for part in
+        ["broken: absent: its build failed", "1 cell is not run, since the engine cannot: ", "server 1.0 us"]
+    {
         assert!(text.contains(part), "{part}: {text}");
     }
     let page = || fs::read_to_string(folder.path().join("results/report.html")).unwrap();
@@ -207,8 +205,11 @@ fn what_is_wrong_is_refused_with_what_is_allowed() {
             &["stacks", "build", "none", "--directory", "engines"][..],
             "`none` is not in engines: allowed are broken, good",
         ),
-        (&["stacks", "run", "fakes.toml", "--filter", "engine=none"], "`none`: allowed are broken, good"),
-        (&["stacks", "run", "fakes.toml", "--filter", "colour=red"], "no such key: allowed are engine, do, "),
+        (&["stacks", "run", "fakes.toml", "--only", "engine=none"], "`none`: allowed are broken, good"),
+        (
+            &["stacks", "run", "fakes.toml", "--only", "colour=red"],
+            "no such key: allowed are engine, name, do, ",
+        ),
         (&["stacks", "run", "fakes.toml", "--set", "window_ms=x"], "`x`: allowed is 1 to 600000"),
         (&["stacks", "run", "none.toml"], "none.toml: no such experiment: looked for none.toml, "),
     ] {

@@ -190,7 +190,7 @@ func pinned(s *settings) (*tls.Config, error) {
 
 var versions = map[string]uint16{"1.2": tls.VersionTLS12, "1.3": tls.VersionTLS13}
 
-var groups = map[string]tls.CurveID{"x25519": tls.X25519, "p-256": tls.CurveP256, "p-384": tls.CurveP384}
+var groups = map[string]tls.CurveID{"x25519": tls.X25519, "p256": tls.CurveP256, "p384": tls.CurveP384}
 
 var suites12 = map[string]uint16{
 	"ecdhe-ecdsa-aes128-gcm-sha256": tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,

@@ -6,4 +6,5 @@ mod documented;
 mod evidence;
 mod found;
 mod serve;
+mod stacks;
 mod streams;

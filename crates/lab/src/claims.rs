@@ -93,13 +93,31 @@ impl fmt::Display for ClaimVerdict {
     }
 }
 
+/// Why a cell says nothing of a ratio whose other side is missing.
+const OTHER_NOT_RUN: &str = "what it is compared with was not run";
+
 /// Checks every claim of a plan.
 pub(crate) fn all(plan: &Plan, cells: &[(&Cell, Vec<&RunRecord>)], floors: &Floors) -> Vec<Finding> {
     let error_rate = plan.rule().error_rate;
     plan.experiment.claims.iter().map(|claim| find(claim, cells, floors, error_rate)).collect()
 }
 
+/// The claims that are worth a reader's time, and a line about the rest: where an experiment was cut down, those about cells
+/// that were not run would hide the others. `summary.json` has them all.
+pub(crate) fn shown(findings: &[Finding]) -> (Vec<&Finding>, Option<String>) {
+    let (unrun, shown): (Vec<&Finding>, Vec<&Finding>) = findings.iter().partition(|claim| claim.is_unrun());
+    let verb = if unrun.len() == 1 { "is" } else { "are" };
+    let words = || format!("{} {verb} about cells that were not run.", plural(unrun.len() as u64, "claim"));
+    (shown, (!unrun.is_empty()).then(words))
+}
+
 impl Finding {
+    /// Whether no cell that it is about was run, or none with what it is compared with.
+    fn is_unrun(&self) -> bool {
+        let is_without_other = |one: &Evidence| one.note.as_deref() == Some(OTHER_NOT_RUN);
+        self.verdict == ClaimVerdict::Undecided && self.cells.iter().all(is_without_other)
+    }
+
     /// The words of its verdict: `contradicted (indication)`.
     pub fn verdict_text(&self) -> String {
         let is_decided = matches!(self.verdict, ClaimVerdict::Confirmed | ClaimVerdict::Contradicted);
@@ -228,7 +246,7 @@ fn one(
                 evidence(name, Some(of), expect, paired, floors.get(&(metric, cell.group())))
             }
             None => {
-                let why = Err("what it is compared with was not run".into());
+                let why = Err(OTHER_NOT_RUN.into());
                 with_verdict(name, None, Paired::default(), why)
             }
         }),
@@ -294,8 +312,9 @@ fn judge_errors(expect: Predicate, paired: &Paired) -> Result<ClaimVerdict, Stri
 
 fn with_interval(paired: &Paired) -> Result<(f64, Interval), String> {
     let found = paired.estimate.and_then(|estimate| Some((estimate.value, estimate.interval?)));
-    let blocks = || plural(paired.blocks as u64, "block");
-    found.ok_or_else(|| format!("{}: no interval below {BLOCKS_FOR_INTERVAL}", blocks()))
+    found.ok_or_else(|| {
+        format!("{}: no interval below {BLOCKS_FOR_INTERVAL}", plural(paired.blocks as u64, "block"))
+    })
 }
 
 /// The location of a cell's own values, which may be zero: no logarithms.

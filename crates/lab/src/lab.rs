@@ -1,7 +1,7 @@
 //! The commands of the lab: run, plan, report.
 
 use crate::conduct::Broken;
-use crate::doctor::{self, Level};
+use crate::doctor;
 use crate::error::{ConfigError, LabError};
 use crate::executor::{ProcessExecutor, allowed_cores, sample_values, this_program};
 use crate::experiment::{Experiment, Stop, blame};
@@ -114,9 +114,7 @@ pub fn run(options: &RunOptions) -> Result<Outcome, LabError> {
             let directory = options.out.clone().unwrap_or_else(|| default_directory(&setup.experiment.name));
             let store = Store::create(&directory)?;
             machine.doctor = doctor::examine();
-            for finding in machine.doctor.iter().filter(|finding| finding.level == Level::Bad) {
-                tell(format_args!("doctor: {}: {}. {}", finding.id, finding.value, finding.advice));
-            }
+            doctor::warn(&machine.doctor);
             store.write("experiment.toml", &setup.text)?;
             store.write_json("machine.json", &machine)?;
             (store, fresh)

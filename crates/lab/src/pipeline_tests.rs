@@ -408,9 +408,13 @@ fn claims_end_in_each_of_their_ways() {
         ("away", ClaimVerdict::NotTestable, 0),
     ];
     assert_eq!(found, expected);
-    for part in ["no cell of it was run", "not testable here", "no such machine", "contradicted"] {
+    let unrun = "1 claim is about cells that were not run.";
+    for part in [unrun, "not testable here", "no such machine", "contradicted"] {
         assert!(world.text.contains(part) && world.html.contains(part), "{part}");
     }
+    let hidden = world.summary.claims.iter().find(|one| one.id == "none").expect("is kept");
+    assert_eq!(hidden.why, "no cell of it was run");
+    assert!(!world.text.contains(&hidden.why) && !world.html.contains(&hidden.why));
     assert!(
         world
             .summary

@@ -76,8 +76,17 @@ fn check_planned(run: &PlannedRun, planned: Option<&PlannedRun>) -> Result<(), S
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::tests::parse;
+    use crate::options::{RunOptions, select};
     use crate::plan::Stage;
+    use crate::run::Request;
     use crate::synthetic::{Shape, Synthetic, Truth};
+    use crate::testing::{observation, result_for, targets};
+    use serde::Serialize;
+
+    fn json(value: &impl Serialize) -> String {
+        serde_json::to_string(value).expect("is written")
+    }
 
     /// A run whose cell is none of the plan's was in no figure, and yet among the runs that were counted; one with a
     /// level that the experiment does not have ended the report without the name of its file.
@@ -106,6 +115,48 @@ mod tests {
         store.write_run(good).expect("is written");
         Results::read(&synthetic.path()).expect("reads");
         refused(|run| run.id = "b009-001-x".into(), "id: `b009-001-x`: allowed are the runs of plan.json");
+    }
+
+    /// What a group is called has changed; what was measured has not.
+    #[test]
+    fn results_with_the_former_names_of_groups_are_read_and_valid() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let text = "name = 'groups'\nquestion = 'Q'\nbaseline = ['slow']\nblocks = 1\nseed = 1\n[factors]\n\
+            target = ['fast', 'slow']\ntls.group = ['p-256', 'x25519']\n[constants]\nmode = 'h1-h1c'\n\
+            load_model = 'saturated'\nconnections = 8\nbytes = 100\nwarmup_ms = 10\nwindow_ms = 50\n";
+        let options = RunOptions::default();
+        let experiment = parse(text, &options).expect("parses");
+        let plan = Plan::new(experiment, &targets(directory.path()), &options).expect("plans");
+        let former = |text: String| text.replace("\"p256\"", "\"p-256\"").replace("=p256", "=p-256");
+        let results = directory.path().join("results");
+        Store::create(&results).expect("is made");
+        let write = |name: &str, text: String| std::fs::write(results.join(name), text).expect("is written");
+        write("plan.json", former(json(&plan)));
+        write("machine.json", json(&Machine::default()));
+        for run in &plan.blocks[0] {
+            let group = run.cell.factors["tls.group"].as_str().to_owned();
+            let mut load = result_for(&run.cell, None);
+            load.handshakes.negotiated[0].group = Some(group);
+            let conditions = plan.experiment.conditions(&run.cell).expect("is a cell of it");
+            let record = RunRecord::new(&Request::new(run, conditions, None), observation(&run.cell, load));
+            write(&format!("runs/{}.json", run.id.replace("=p256", "=p-256")), former(json(&record)));
+        }
+        let read = Results::read(&results).expect("reads");
+        assert_eq!(read.records.len(), 4);
+        assert!(
+            read.records.iter().all(|record| record.validity.is_valid()),
+            "{:?}",
+            read.records[0].validity
+        );
+        let stored = std::fs::read_to_string(results.join("plan.json")).expect("is there");
+        assert!(stored.contains("\"p-256\"") && !stored.contains("\"p256\""), "{stored}");
+        for spelling in ["p256", "p-256", "secp256r1"] {
+            let only = [("tls.group".to_owned(), spelling.to_owned())];
+            let has = |run: &&RunRecord| {
+                select("--cell", &only, &run.run.cell, &read.plan.experiment).expect("is a level")
+            };
+            assert_eq!(read.records.iter().filter(has).count(), 2, "{spelling}");
+        }
     }
 
     /// A plan whose experiment lacks a level of its cells was told without the file and what it allows.

@@ -1,5 +1,6 @@
 //! `summary.json`: what each cell came to over its blocks, and what the comparisons say.
 
+pub use crate::busy::{FOREIGN_MUCH, Foreign};
 use crate::claims::{self, Finding};
 use crate::comparison::{self, Comparison, is_lower_bound};
 use crate::experiment::{Case, Level, Load, Mode};
@@ -125,29 +126,6 @@ pub struct CellSummary {
     pub validity: Validity,
 }
 
-/// What processes outside the experiment used of its cores.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Foreign {
-    /// Median share over the runs of the blocks, from 0 to 1; null where the system does not tell.
-    pub median: Option<f64>,
-    /// Runs in which it was above [`FOREIGN_MUCH`].
-    pub much: u32,
-    /// All runs of the blocks.
-    pub runs: u32,
-}
-
-/// Such a share of foreign work is more than the few per cent that a quiet machine and the lab itself need.
-pub const FOREIGN_MUCH: f64 = 0.1;
-
-impl Foreign {
-    fn of(records: &[RunRecord]) -> Self {
-        let runs = || records.iter().filter(|record| record.run.stage != Stage::Calibration);
-        let shares: Vec<f64> = runs().filter_map(|run| run.observation.foreign_cpu).collect();
-        let much = shares.iter().filter(|share| **share > FOREIGN_MUCH).count() as u32;
-        Self { median: stats::median(&shares), much, runs: runs().count() as u32 }
-    }
-}
-
 /// The targets that had to be killed, how they were to end, and how often it came to that.
 fn killed(records: &[RunRecord]) -> Vec<String> {
     let mut found: BTreeMap<(&str, &str), usize> = BTreeMap::new();
@@ -184,12 +162,13 @@ impl Summary {
         let claims = claims::all(plan, &cells, &comparison::floors(&comparisons));
         let cells: Vec<CellSummary> =
             cells.iter().map(|(cell, runs)| CellSummary::of(cell, runs, machine)).collect();
+        let of_blocks = records.iter().filter(|record| record.run.stage != Stage::Calibration);
         Self {
             schema: 1,
             experiment: plan.experiment.name.clone(),
             weight: Weight::of(*compared_blocks(&comparisons, &cells).end() as usize),
-            foreign: Foreign::of(records),
             killed: killed(records),
+            foreign: Foreign::of(of_blocks.map(|run| run.observation.foreign_cpu)),
             machine: machine.clone(),
             comparisons,
             cells,

@@ -1,14 +1,15 @@
 //! The findings on a terminal, within 100 columns.
 
-use crate::claims::Finding;
+use crate::claims::{self, Finding};
 use crate::comparison::Comparison;
 use crate::experiment::Load;
-use crate::plan::{Group, Plan};
+use crate::plan::{Cell, Group, Plan};
 use crate::stats::{BLOCKS_FOR_INTERVAL, BLOCKS_FOR_VERDICT, ErrorRate, Weight};
-use crate::summary::{CellSummary, FOREIGN_MUCH, Foreign, Summary};
+use crate::summary::{CellSummary, Summary};
 use crate::vary::Vary;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use weir_load::plural;
 
 /// The widest line.
 pub const WIDTH: usize = 100;
@@ -55,16 +56,7 @@ pub fn labels(plan: &Plan, summary: &Summary) -> Vec<String> {
         labels.push(format!("CORES: {note}."));
     }
     labels.push(weight(plan, summary));
-    if let Foreign { median: Some(median), much, runs } = summary.foreign
-        && much * 10 > runs
-    {
-        labels.push(format!(
-            "BUSY: in {much} of {runs} runs other processes used more than {:.0} % of the cores (median {:.0} %). Costs and \
-             latencies are worse and less certain than on a quiet machine.",
-            FOREIGN_MUCH * 100.0,
-            median * 100.0,
-        ));
-    }
+    labels.extend(summary.foreign.label());
     let sharing = placement.and_then(crate::placement::Placement::sharing);
     labels.push(format!(
         "Client, gateway and origin ran on one machine over {}{}.",
@@ -78,9 +70,12 @@ pub fn labels(plan: &Plan, summary: &Summary) -> Vec<String> {
     labels.extend(pairs.chunk_by(same).filter_map(noise_floor));
     match &plan.baseline {
         Some(_) => {}
-        None => {
-            labels.push(format!("No baseline: none of {} is present.", plan.experiment.baseline.join(", ")));
-        }
+        None => labels.push(no_baseline(&plan.experiment.baseline, &plan.absent)),
+    }
+    if let Some(aa) = &plan.experiment.aa
+        && !plan.cells.iter().any(Cell::is_again)
+    {
+        labels.push(no_pair(aa, &plan.absent));
     }
     for (name, why) in &plan.absent {
         labels.push(format!("{name}: absent: {why}."));
@@ -91,12 +86,32 @@ pub fn labels(plan: &Plan, summary: &Summary) -> Vec<String> {
     labels
 }
 
+/// Why nothing is compared with a baseline: what became of each candidate.
+pub(crate) fn no_baseline(candidates: &[String], absent: &BTreeMap<String, String>) -> String {
+    let what = |name: &String| match absent.contains_key(name.split('+').next().unwrap_or_default()) {
+        true => format!("{name} is absent"),
+        false => format!("no cell of {name} is among those that are run"),
+    };
+    let each: Vec<String> = candidates.iter().map(what).collect();
+    let why = if each.is_empty() { "the experiment has none".into() } else { each.join("; ") };
+    format!("No baseline, so there are no ratios to one: {why}.")
+}
+
+/// Why there is no noise floor though the experiment names what is run twice.
+pub(crate) fn no_pair(aa: &str, absent: &BTreeMap<String, String>) -> String {
+    let why = match absent.contains_key(aa) {
+        true => format!("{aa}, which would be run twice, is absent"),
+        false => format!("the A/A pair of {aa} is not among the cells that are run"),
+    };
+    format!("No noise floor: {why}. What is called different may be noise.")
+}
+
 /// How much the comparisons weigh, by the blocks that they rest on.
 fn weight(plan: &Plan, summary: &Summary) -> String {
     let (valid, planned) = (summary.blocks(), plan.blocks.len());
     let (least, most) = (*valid.start(), *valid.end());
     let valid = if least == most { most.to_string() } else { format!("{least} to {most}") };
-    let blocks = format!("{valid} valid of {planned} planned blocks");
+    let blocks = format!("{valid} valid of {}", plural(planned as u64, "planned block"));
     // Where enough were planned, more of them are not what is missing.
     let more = if planned < BLOCKS_FOR_VERDICT { " (--blocks 12)" } else { "" };
     match summary.weight {
@@ -262,10 +277,10 @@ fn verdicts(text: &mut String, plan: &Plan, summary: &Summary) {
         let row = vary.row(&comparison.group(), comparison.factor.as_deref());
         wrap(text, &format!("  {row}: {}", comparison.line(plan.experiment.margin)));
     }
-    claims(text, &summary.claims);
+    claims(text, &summary.claims, &str::to_owned);
     let invalid: u32 = summary.cells.iter().map(|cell| cell.invalid_runs).sum();
     if invalid > 0 {
-        let _ = writeln!(text, "\n{invalid} invalid runs, kept and not averaged:");
+        let _ = writeln!(text, "\n{}, kept and not averaged:", plural(invalid.into(), "invalid run"));
         for cell in summary.cells.iter().filter(|cell| cell.invalid_runs > 0) {
             let total = cell.blocks + cell.invalid_runs;
             let why =
@@ -279,18 +294,23 @@ fn verdicts(text: &mut String, plan: &Plan, summary: &Summary) {
     }
 }
 
-/// What became of each claim, with the figure here beside the source's and the original's.
-pub(crate) fn claims(text: &mut String, findings: &[Finding]) {
+/// What became of each claim, with the figure here beside the source's and the original's. `called` says what a person calls
+/// a cell of such a name.
+pub(crate) fn claims(text: &mut String, findings: &[Finding], called: &dyn Fn(&str) -> String) {
     if findings.is_empty() {
         return;
     }
+    let (shown, unrun) = claims::shown(findings);
     text.push_str("\nClaims:\n");
-    for claim in findings {
+    if let Some(unrun) = unrun {
+        flow(text, &unrun, 2, 6);
+    }
+    for claim in shown {
         flow(text, &format!("{} ({}): {}", claim.id, claim.source, claim.says), 2, 6);
         flow(text, &format!("{}: {}", claim.verdict_text(), claim.why), 6, 10);
         if claim.cells.len() <= MOST_CELLS {
             for one in &claim.cells {
-                flow(text, &format!("here {}: {}", one.value_text(), one.cell), 6, 10);
+                flow(text, &format!("here {}: {}", one.value_text(), called(&one.cell)), 6, 10);
             }
         }
         let told = [("asked", claim.asked_text()), ("told", claim.figures_text())];

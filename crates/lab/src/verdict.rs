@@ -233,10 +233,12 @@ impl Ratio {
             (Verdict::Equivalent, _) => format!("equivalent within {}", percent(margin, margin)),
             _ => self.note.as_ref().map_or_else(|| "undecided".into(), |note| format!("undecided: {note}")),
         };
-        match self.weight {
-            Weight::Indication if self.verdict != Verdict::Undecided => format!("{words} (indication)"),
-            _ => words,
-        }
+        if self.is_indication() { format!("{words} (indication)") } else { words }
+    }
+
+    /// Whether it rests on so few blocks that it is no more than an indication.
+    pub fn is_indication(&self) -> bool {
+        self.weight == Weight::Indication && self.value.is_some()
     }
 }
 

@@ -213,6 +213,26 @@ fn the_first_label_counts_the_valid_blocks_of_what_is_compared() {
     assert_eq!(first(12), "Verdict: 12 valid of 12 planned blocks.");
 }
 
+/// Cells that `--only` leaves out took the noise floor or the baseline with them, and nothing was said.
+#[test]
+fn what_only_leaves_out_is_told() {
+    let (mut plan, mut summary) = judged(|_| {}, |_, _| {});
+    let is_told = |plan: &Plan, summary: &Summary, what: &str| {
+        labels(plan, summary).iter().any(|label| label.starts_with(what))
+    };
+    assert!(!is_told(&plan, &summary, "No "));
+    plan.cells.retain(|cell| cell.target != "fast");
+    summary.comparisons.retain(|one| !one.aa);
+    let pair = "No noise floor: the A/A pair of fast is not among the cells that are run.";
+    assert!(is_told(&plan, &summary, pair), "{:?}", labels(&plan, &summary));
+    plan.absent.insert("fast".into(), "not installed".into());
+    assert!(is_told(&plan, &summary, "No noise floor: fast, which would be run twice, is absent."));
+    plan.baseline = None;
+    plan.experiment.baseline.push("fast".into());
+    let baseline = "No baseline, so there are no ratios to one: no cell of slow is among those that are run; fast is absent.";
+    assert!(is_told(&plan, &summary, baseline), "{:?}", labels(&plan, &summary));
+}
+
 /// A ratio of 0.8 beside an A/A pair of 1.3: undecided as a comparison, and as a claim it was confirmed.
 #[test]
 fn a_claim_has_to_pass_the_noise_floor_of_its_comparison() {

@@ -128,7 +128,7 @@ pub struct LoadArgs {
     /// Cipher suites offered, most preferred first, such as aes128-gcm-sha256 [default: all]
     #[arg(long = "suite", value_name = "LIST", value_delimiter = ',', help_heading = TLS)]
     suites: Vec<Suite>,
-    /// Groups offered, most preferred first, such as x25519,p-256 [default: x25519, p-256, p-384]
+    /// Groups offered, most preferred first, such as x25519,p256 [default: x25519, p256, p384]
     #[arg(long = "group", value_name = "LIST", value_delimiter = ',', help_heading = TLS)]
     groups: Vec<Group>,
     /// Signature schemes offered, most preferred first, such as rsa-pss-sha256 [default: all]
@@ -430,7 +430,7 @@ mod tests {
         assert_eq!(o.policy.per_connection, PerConnection::Requests { least: 5, most: 10 });
         assert_eq!((o.policy.resume, o.policy.close, o.tls.ids_only), (30.0, Close::Reset, true));
         let o =
-            options("https://a/ --tls 1.2-1.3 --group p-256,x25519 --sni none --alpn h2,http/1.1").unwrap();
+            options("https://a/ --tls 1.2-1.3 --group p256,x25519 --sni none --alpn h2,http/1.1").unwrap();
         assert_eq!((o.tls.versions.len(), o.tls.groups.len(), o.tls.alpn.len()), (2, 2, 2));
         assert_eq!(o.tls.sni, Sni::None);
         let o = options("http://a/x http://a/y --weights 3,1 --source 127.0.0.1-127.0.0.3").unwrap();

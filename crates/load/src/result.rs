@@ -1,8 +1,9 @@
 //! What one run of the load engine found: the value that `weir load --json` prints and the lab reads.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use weir_tls::Group;
 
 /// One measured window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -122,6 +123,7 @@ pub struct Asked {
     /// Suites offered.
     pub suites: Vec<String>,
     /// Groups offered.
+    #[serde(deserialize_with = "groups")]
     pub groups: Vec<String>,
     /// Signature schemes offered; empty is all that are known.
     pub signatures: Vec<String>,
@@ -263,6 +265,7 @@ pub struct Negotiated {
     /// The cipher suite.
     pub suite: String,
     /// The key exchange's group; `None` where there was no key exchange.
+    #[serde(default, deserialize_with = "group")]
     pub group: Option<String>,
     /// The server's signature scheme; `None` in a resumption.
     pub signature: Option<String>,
@@ -278,6 +281,18 @@ pub struct Negotiated {
     pub chain_bytes: Option<u32>,
     /// How many handshakes.
     pub count: u64,
+}
+
+/// Groups by the names that they have today: older results say `p-256` where newer ones say `p256`.
+fn groups<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let groups = Vec::<String>::deserialize(deserializer)?;
+    Ok(groups.iter().map(|name| Group::spelling(name).to_owned()).collect())
+}
+
+/// The same of one that may not be there.
+fn group<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let group = Option::<String>::deserialize(deserializer)?;
+    Ok(group.map(|name| Group::spelling(&name).to_owned()))
 }
 
 impl Cost {
@@ -577,6 +592,19 @@ pub(crate) mod tests {
         let text = serde_json::to_string(&sample()).unwrap();
         assert_eq!(serde_json::from_str::<LoadResult>(&text).unwrap(), sample());
         assert!(text.contains(r#""source":"process 4711","cpu_us":1900000.0"#), "{text}");
+    }
+
+    #[test]
+    fn groups_of_older_results_have_todays_names() {
+        let mut value = serde_json::to_value(sample()).unwrap();
+        value["asked"]["groups"] = serde_json::json!(["p-256", "p-384", "x25519", "x448"]);
+        value["handshakes"]["negotiated"][0]["group"] = "p-256".into();
+        let read: LoadResult = serde_json::from_value(value.clone()).unwrap();
+        assert_eq!(read.asked.groups, ["p256", "p384", "x25519", "x448"]);
+        assert_eq!(read.handshakes.negotiated[0].group.as_deref(), Some("p256"));
+        value["handshakes"]["negotiated"][0]["group"] = serde_json::Value::Null;
+        let resumed: LoadResult = serde_json::from_value(value).unwrap();
+        assert_eq!(resumed.handshakes.negotiated[0].group, None);
     }
 
     /// What older programs wrote lacks fields that were added since; the layout's version is the same.

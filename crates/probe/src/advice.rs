@@ -25,7 +25,7 @@ fn certificate(report: &Report, lines: &mut Vec<String>) {
         lines.push(format!("the certificate is not believed ({reason}): {detail}"));
     }
     let is_cheap = |chain: &Chain| {
-        chain.certificates.first().is_some_and(|leaf| matches!(leaf.key.as_str(), "ecdsa p-256" | "ed25519"))
+        chain.certificates.first().is_some_and(|leaf| matches!(leaf.key.as_str(), "ecdsa p256" | "ed25519"))
     };
     let has_cheap_key = report.chains.iter().any(is_cheap);
     for chain in &report.chains {
@@ -37,12 +37,11 @@ fn certificate(report: &Report, lines: &mut Vec<String>) {
             // A server with a cheaper key as well gives this one only to those who ask for it.
             _ if has_cheap_key => {}
             key if key.starts_with("rsa") => lines.push(format!(
-                "{} certificate: signing costs several times what it does with ecdsa p-256",
+                "{} certificate: signing costs several times what it does with ecdsa p256",
                 key.replace("rsa ", "rsa-"),
             )),
-            key @ ("ecdsa p-384" | "ecdsa p-521") => lines.push(format!(
-                "{key} certificate: signing costs several times what it does with ecdsa p-256"
-            )),
+            key @ ("ecdsa p384" | "ecdsa p521") => lines
+                .push(format!("{key} certificate: signing costs several times what it does with ecdsa p256")),
             _ => {}
         }
         if chain.over_initial_window {
@@ -215,14 +214,14 @@ pub(crate) mod tests {
             connections: 50,
             elapsed_ms: 100,
             versions: vec![
-                version("1.3", &["TLS_AES_128_GCM_SHA256"], &["x25519", "p-256"]),
+                version("1.3", &["TLS_AES_128_GCM_SHA256"], &["x25519", "p256"]),
                 version("1.0", &[], &[]),
             ],
             negotiated: None,
-            first_shares: vec![share("x25519"), share("p-256")],
+            first_shares: vec![share("x25519"), share("p256")],
             alpn: None,
             verification: Verification::Verified,
-            chains: vec![chain("ecdsa p-256", 60, 500)],
+            chains: vec![chain("ecdsa p256", 60, 500)],
             client_certificate: Some(ClientCertificate::NotAsked),
             tickets_13: tickets(2, 0),
             session_12: None,
@@ -258,15 +257,15 @@ pub(crate) mod tests {
                 "chacha20-poly1305 comes first",
             ),
             (|r| r.versions[0].prime_bits = Some(1024), "prime field of 1024 bits"),
-            (|r| r.versions[0].groups = vec!["p-384".into()], "no x25519"),
-            (|r| r.first_shares[0].retry_to = Some("p-256".into()), "a first key share for p-256 avoids it"),
+            (|r| r.versions[0].groups = vec!["p384".into()], "no x25519"),
+            (|r| r.first_shares[0].retry_to = Some("p256".into()), "a first key share for p256 avoids it"),
             (
                 |r| r.chains = vec![chain("rsa 2048", 60, 900)],
                 "rsa-2048 certificate: signing costs several times",
             ),
-            (|r| r.chains = vec![chain("ecdsa p-384", 60, 900)], "ecdsa p-384 certificate"),
-            (|r| r.chains = vec![chain("ecdsa p-256", 3, 900)], "ends in 3 days, on 2026-04-01"),
-            (|r| r.chains = vec![chain("ecdsa p-256", 60, 14_001)], "chain of 14001 bytes"),
+            (|r| r.chains = vec![chain("ecdsa p384", 60, 900)], "ecdsa p384 certificate"),
+            (|r| r.chains = vec![chain("ecdsa p256", 3, 900)], "ends in 3 days, on 2026-04-01"),
+            (|r| r.chains = vec![chain("ecdsa p256", 60, 14_001)], "chain of 14001 bytes"),
             (|r| r.chains[0].root_sent = true, "the root, 500 bytes"),
             (|r| r.tickets_13 = tickets(0, 0), "0 tickets"),
             (|r| r.tickets_13 = tickets(1, 16384), "early data of 16384 bytes"),

@@ -15,7 +15,7 @@ pub struct Certificate {
     pub subject: String,
     /// The issuer's distinguished name.
     pub issuer: String,
-    /// The kind and size of the key: `ecdsa p-256`, `rsa 2048`, `ed25519`.
+    /// The kind and size of the key: `ecdsa p256`, `rsa 2048`, `ed25519`.
     pub key: String,
     /// How the issuer signed it: `ecdsa-sha256`, `rsa-sha256`; an object identifier where that is none of the
     /// usual.
@@ -77,9 +77,9 @@ fn signature(algorithm: &Oid<'_>) -> String {
 
 /// RFC 5480 2.1.1.1.
 const CURVES: &[(Oid<'static>, &str)] = &[
-    (oid!(1.2.840.10045.3.1.7), "p-256"),
-    (oid!(1.3.132.0.34), "p-384"),
-    (oid!(1.3.132.0.35), "p-521"),
+    (oid!(1.2.840.10045.3.1.7), "p256"),
+    (oid!(1.3.132.0.34), "p384"),
+    (oid!(1.3.132.0.35), "p521"),
     (oid!(1.3.132.0.10), "secp256k1"),
 ];
 
@@ -141,7 +141,7 @@ mod tests {
         let expected = Certificate {
             subject: "CN=a.test".into(),
             issuer: "CN=a.test".into(),
-            key: "ecdsa p-256".into(),
+            key: "ecdsa p256".into(),
             signature: "ecdsa-sha256".into(),
             not_before: "2026-01-02".into(),
             not_after: "2026-03-04".into(),
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn kinds_of_keys() {
         for (algorithm, key, signature) in [
-            (&rcgen::PKCS_ECDSA_P384_SHA384, "ecdsa p-384", "ecdsa-sha384"),
+            (&rcgen::PKCS_ECDSA_P384_SHA384, "ecdsa p384", "ecdsa-sha384"),
             (&rcgen::PKCS_ED25519, "ed25519", "ed25519"),
             (&rcgen::PKCS_RSA_SHA256, "rsa 2048", "rsa-sha256"),
         ] {

@@ -89,9 +89,9 @@ impl KeyAgreement {
 /// The groups (RFC 8446 4.2.7 and the IANA registry), most preferred first.
 pub(crate) const GROUPS: &[(u16, &str)] = &[
     (0x001d, "x25519"),
-    (0x0017, "p-256"),
-    (0x0018, "p-384"),
-    (0x0019, "p-521"),
+    (0x0017, "p256"),
+    (0x0018, "p384"),
+    (0x0019, "p521"),
     (0x001e, "x448"),
     (0x11ec, "x25519mlkem768"),
     (0x11eb, "secp256r1mlkem768"),

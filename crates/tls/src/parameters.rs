@@ -170,12 +170,12 @@ impl Group {
     /// P-384 2.9 and [`Group::X25519Mlkem768`] 1.25, besides 2.3 KB on the wire; so that one must be asked for.
     pub const DEFAULT: [Self; 3] = [Self::X25519, Self::P256, Self::P384];
 
-    /// The name in settings and reports: `x25519`, `p-256`, `p-384`, `x25519mlkem768`.
+    /// The name in settings and reports: `x25519`, `p256`, `p384`, `x25519mlkem768`.
     pub fn name(self) -> &'static str {
         match self {
             Self::X25519 => "x25519",
-            Self::P256 => "p-256",
-            Self::P384 => "p-384",
+            Self::P256 => "p256",
+            Self::P384 => "p384",
             Self::X25519Mlkem768 => "x25519mlkem768",
         }
     }
@@ -183,9 +183,21 @@ impl Group {
     fn aliases(self) -> &'static [&'static str] {
         match self {
             Self::X25519 | Self::X25519Mlkem768 => &[],
-            Self::P256 => &["p256", "secp256r1", "prime256v1"],
-            Self::P384 => &["p384", "secp384r1"],
+            Self::P256 => &["p-256", "secp256r1", "prime256v1"],
+            Self::P384 => &["p-384", "secp384r1"],
         }
+    }
+
+    /// Whether this is the group that goes by such a name: its own or another one in use, in any case.
+    fn is_called(self, name: &str) -> bool {
+        let is_it = |known: &&str| name.eq_ignore_ascii_case(known);
+        is_it(&self.name()) || self.aliases().iter().any(is_it)
+    }
+
+    /// The name in settings and reports of a group that may be spelt in another way (`p-256`, `secp256r1`). A word that is
+    /// no group's name is returned as it is.
+    pub fn spelling(name: &str) -> &str {
+        Self::ALL.into_iter().find(|group| group.is_called(name)).map_or(name, |group| group.name())
     }
 
     /// Whether a handshake of `version` can use this group.
@@ -229,13 +241,10 @@ impl FromStr for Suite {
 impl FromStr for Group {
     type Err = UnknownName;
 
-    /// Takes `X25519`, `P-256` (also `secp256r1`, `prime256v1`), `P-384` (also `secp384r1`) and `X25519MLKEM768`, in
-    /// any case.
+    /// Takes `x25519`, `p256` (also `p-256`, `secp256r1`, `prime256v1`), `p384` (also `p-384`, `secp384r1`) and
+    /// `x25519mlkem768`, in any case.
     fn from_str(name: &str) -> Result<Self, UnknownName> {
-        find("group", name, &Self::ALL, Self::name, |group| {
-            name.eq_ignore_ascii_case(group.name())
-                || group.aliases().iter().any(|alias| name.eq_ignore_ascii_case(alias))
-        })
+        find("group", name, &Self::ALL, Self::name, |group| group.is_called(name))
     }
 }
 

@@ -72,7 +72,7 @@ fn a_client_whose_first_key_share_does_not_suit_is_asked_to_retry() {
     let connector = pki.connector(|_| {});
     let facts = handshake(&connector, &acceptor);
     assert!(facts.hello_retry);
-    let expected = "1.3 aes128-gcm-sha256 p-384 ecdsa-p256-sha256 full hello-retry chain=1/";
+    let expected = "1.3 aes128-gcm-sha256 p384 ecdsa-p256-sha256 full hello-retry chain=1/";
     assert!(facts.to_string().starts_with(expected), "{facts}");
     // The next connection remembers the group.
     let facts = handshake(&connector, &acceptor);

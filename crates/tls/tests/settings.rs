@@ -29,7 +29,10 @@ fn names_parse_and_print() {
         "OpenSSL's name"
     );
     assert_eq!("X25519".parse(), Ok(Group::X25519));
-    assert_eq!("prime256v1".parse(), Ok(Group::P256));
+    for spelling in ["p256", "p-256", "P-256", "secp256r1", "prime256v1"] {
+        assert_eq!((spelling.parse(), Group::spelling(spelling)), (Ok(Group::P256), "p256"));
+    }
+    assert_eq!(Group::spelling("p-521"), "p-521", "none of ours");
     assert_eq!("secp384r1".parse(), Ok(Group::P384));
     assert_eq!("X25519MLKEM768".parse(), Ok(Group::X25519Mlkem768));
     assert!(Version::ALL.iter().all(|known| known.to_string().parse() == Ok(*known)));
@@ -41,8 +44,8 @@ fn names_parse_and_print() {
 fn unknown_names_say_what_is_allowed() {
     let error = "1.1".parse::<Version>().unwrap_err();
     assert_eq!(error.to_string(), "unknown TLS version \"1.1\"; allowed: 1.2, 1.3");
-    let error = "p-521".parse::<Group>().unwrap_err();
-    assert_eq!(error.to_string(), "unknown group \"p-521\"; allowed: x25519, p-256, p-384, x25519mlkem768");
+    let error = "p521".parse::<Group>().unwrap_err();
+    assert_eq!(error.to_string(), "unknown group \"p521\"; allowed: x25519, p256, p384, x25519mlkem768");
     let error = "AES256-SHA".parse::<Suite>().unwrap_err().to_string();
     assert!(error.starts_with("unknown suite \"AES256-SHA\"; allowed: aes128-gcm-sha256, "), "{error}");
 }
@@ -61,7 +64,7 @@ fn lists_that_do_not_fit_together() {
     );
     assert_eq!(
         refused(&pki, |settings| settings.groups = vec![Group::X25519Mlkem768]),
-        "TLS 1.2 is enabled and none of its groups is; allowed: x25519, p-256, p-384"
+        "TLS 1.2 is enabled and none of its groups is; allowed: x25519, p256, p384"
     );
     assert_eq!(
         refused(&pki, |settings| settings.groups.clear()),

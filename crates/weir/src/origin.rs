@@ -45,7 +45,7 @@ const EXAMPLES: &str = "\
 Examples:
   weir origin --listen http://127.0.0.1:8080
   weir origin --listen http://127.0.0.1:0 --listen https://127.0.0.1:8443 --workers 1 --cores 0
-  weir origin --listen https://127.0.0.1:8443 --tls 1.2 --group p-256   # accepts nothing else
+  weir origin --listen https://127.0.0.1:8443 --tls 1.2 --group p256   # accepts nothing else
   curl 'http://127.0.0.1:8080/bytes/1000?delay_ms=20'
 
 SIGTERM or SIGINT drains, a second one ends it at once. SIGHUP, SIGUSR1 and SIGUSR2 do nothing, and

@@ -17,7 +17,7 @@ Examples:
   weir run quickstart                      # five minutes: an indication
   weir run quickstart --blocks 12          # a verdict
   weir run quickstart --only target=weir,target=nginx,mode=h1-h1
-  weir run quickstart --set window_ms=2000 --set tls.group=p-256
+  weir run quickstart --set window_ms=2000 --set tls.group=p256
   weir run passthrough --quick --set target='[\"weir\",\"caddy\"]'
   weir run --continue out/quickstart-20260101-120000                # an interrupted one goes on
   weir run --continue out/quickstart-20260101-120000 --blocks 24    # more evidence for a finished one
@@ -77,7 +77,7 @@ pub(crate) struct ExperimentArgs {
     #[arg(long, requires = "file")]
     quick: bool,
     /// Only the cells with these levels, such as mode=h1-h1c,users=100; of one key several are alternatives
-    #[arg(long, value_name = "K=V,K=V", requires = "file")]
+    #[arg(long, alias = "filter", value_name = "K=V,K=V", requires = "file")]
     only: Vec<String>,
     /// Another value for a key of the experiment, such as window_ms=2000 or users=[10,20]; may be repeated
     #[arg(long, value_name = "K=V", requires = "file")]
@@ -88,7 +88,7 @@ impl ExperimentArgs {
     /// With the experiment in a file.
     pub(crate) fn options(self, file: PathBuf) -> Result<RunOptions, Failure> {
         let options = RunOptions { file, blocks: self.blocks, quick: self.quick, ..RunOptions::default() };
-        chosen(options, ("--only", &self.only), &self.set)
+        chosen(options, &self.only, &self.set)
     }
 }
 
@@ -100,13 +100,9 @@ pub(crate) fn experiment_help() -> String {
     )
 }
 
-/// The options with the cells that `only`, under the name of its option, leaves of them, and with what is set.
-pub(crate) fn chosen(
-    options: RunOptions,
-    (option, only): (&str, &[String]),
-    set: &[String],
-) -> Result<RunOptions, Failure> {
-    let only = only.iter().map(|text| RunOptions::parse_pairs(option, text));
+/// The options with the cells that `only` leaves of them, and with what is set.
+pub(crate) fn chosen(options: RunOptions, only: &[String], set: &[String]) -> Result<RunOptions, Failure> {
+    let only = only.iter().map(|text| RunOptions::parse_pairs("--only", text));
     let set = set.iter().map(|text| RunOptions::parse_pair("--set", text));
     Ok(RunOptions {
         only: only.collect::<Result<Vec<_>, _>>().map_err(Failure::usage)?.concat(),

@@ -69,9 +69,10 @@ struct StacksRunArgs {
 struct ExperimentArgs {
     #[arg(default_value = "stacks-handshakes", help = experiment_help())]
     file: PathBuf,
-    /// Only the cells with these levels, such as engine=go,version=1.3; of one key several are alternatives
-    #[arg(long, value_name = "K=V,K=V")]
-    filter: Vec<String>,
+    /// Only the cells with these levels, such as engine=go,version=1.3; of one key several are alternatives. The A/A pair is
+    /// run beside the engines named, since it shows the noise floor; name=go in place of engine=go leaves it out
+    #[arg(long, alias = "filter", value_name = "K=V,K=V")]
+    only: Vec<String>,
     /// What the file's [quick] table cuts it down to
     #[arg(long)]
     quick: bool,
@@ -88,7 +89,7 @@ Examples:
   weir stacks list
   weir stacks build rustls-0.23-aws-lc openssl-system
   weir stacks run --quick
-  weir stacks run tickets --filter engine=rustls-0.23-aws-lc";
+  weir stacks run tickets --only engine=rustls-0.23-aws-lc,engine=rustls-0.23-ring";
 
 const BUILD_EXAMPLES: &str = "\
 Examples:
@@ -98,9 +99,9 @@ Examples:
 const RUN_EXAMPLES: &str = "\
 Examples:
   weir stacks run --quick                               # an indication, in minutes
-  weir stacks run --filter engine=go,engine=openssl-system,do=handshake --blocks 12
+  weir stacks run --only engine=go,engine=openssl-system,do=handshake --blocks 12
   weir stacks run avx512 --set window_ms=500
-  weir stacks run --quick --filter do=handshake --instructions";
+  weir stacks run --quick --only do=handshake --instructions";
 
 pub(crate) fn run(args: StacksArgs) -> Outcome {
     match args.command {
@@ -145,6 +146,6 @@ impl ExperimentArgs {
     fn options(self) -> Result<RunOptions, Failure> {
         let options =
             RunOptions { file: self.file, blocks: self.blocks, quick: self.quick, ..RunOptions::default() };
-        chosen(options, ("--filter", &self.filter), &self.set)
+        chosen(options, &self.only, &self.set)
     }
 }

@@ -63,9 +63,9 @@ fn provider(settings: &Settings) -> Result<Arc<CryptoProvider>, String> {
     };
     let group = match settings.text("group") {
         "x25519" => kx_group::X25519,
-        "p-256" => kx_group::SECP256R1,
-        "p-384" => kx_group::SECP384R1,
-        other => return Err(format!("--group {other}: x25519, p-256 or p-384")),
+        "p256" => kx_group::SECP256R1,
+        "p384" => kx_group::SECP384R1,
+        other => return Err(format!("--group {other}: x25519, p256 or p384")),
     };
     let all = aws_lc_rs::default_provider();
     Ok(Arc::new(CryptoProvider { cipher_suites: vec![suite], kx_groups: vec![group], ..all }))

@@ -16,6 +16,7 @@ pub use table::table;
 
 use activity::Sample;
 use serde::{Deserialize, Serialize};
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
 use system::System;
@@ -58,6 +59,13 @@ pub fn examine() -> Vec<Finding> {
     let before = Sample::take(&system);
     std::thread::sleep(WATCHED);
     findings(&system, &before, &Sample::take(&system))
+}
+
+/// Says on standard error what makes results untrustworthy, before anything is measured.
+pub(crate) fn warn(findings: &[Finding]) {
+    for finding in findings.iter().filter(|finding| finding.level == Level::Bad) {
+        let _ = writeln!(io::stderr(), "doctor: {}: {}. {}", finding.id, finding.value, finding.advice);
+    }
 }
 
 /// Whether a hypervisor is below this machine; `None` where the system does not tell.

@@ -194,10 +194,10 @@ pub enum Group {
     /// X25519
     X25519,
     /// NIST P-256
-    #[serde(rename = "p-256", alias = "p256", alias = "secp256r1")]
+    #[serde(alias = "p-256", alias = "P-256", alias = "secp256r1")]
     P256,
     /// NIST P-384
-    #[serde(rename = "p-384", alias = "p384", alias = "secp384r1")]
+    #[serde(alias = "p-384", alias = "P-384", alias = "secp384r1")]
     P384,
 }
 
@@ -266,8 +266,8 @@ impl Group {
     pub fn name(self) -> &'static str {
         match self {
             Self::X25519 => "x25519",
-            Self::P256 => "p-256",
-            Self::P384 => "p-384",
+            Self::P256 => "p256",
+            Self::P384 => "p384",
         }
     }
 

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cmp::Ordering;
 use std::fmt;
+use weir_tls::Group;
 
-/// One value of a factor, by the text that names it: `30`, `x25519`, `0,1`.
+/// One value of a factor, by the text that names it: `30`, `x25519`, `0,1`. A group has one name, however it was spelt.
 ///
 /// Numbers are ordered by their value and stand as numbers in JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -13,18 +14,25 @@ pub struct Level(String);
 impl Level {
     /// The level of such a text.
     pub fn new(text: impl fmt::Display) -> Self {
-        Self(text.to_string())
+        Self::named(text.to_string())
     }
 
     /// The level of a value in an experiment file; a list becomes its items with commas between.
     pub fn of(value: &toml::Value) -> Self {
         match value {
-            toml::Value::String(text) => Self(text.clone()),
+            toml::Value::String(text) => Self::named(text.clone()),
             toml::Value::Array(items) => {
                 let items: Vec<String> = items.iter().map(|item| Self::of(item).0).collect();
                 Self(items.join(","))
             }
             other => Self(other.to_string()),
+        }
+    }
+
+    fn named(text: String) -> Self {
+        match Group::spelling(&text) {
+            same if same == text => Self(text),
+            other => Self(other.to_owned()),
         }
     }
 
@@ -96,6 +104,8 @@ mod tests {
             ("0.5", "0.5", "\"0.5\""),
             ("true", "true", "true"),
             ("'x25519'", "x25519", "\"x25519\""),
+            ("'p-256'", "p256", "\"p256\""),
+            ("['P-384', 'x25519']", "p384,x25519", "\"p384,x25519\""),
             ("'007'", "007", "\"007\""),
             ("[0, 1]", "0,1", "\"0,1\""),
             ("['a: b', 'c']", "a: b,c", "\"a: b,c\""),

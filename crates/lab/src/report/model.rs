@@ -25,6 +25,8 @@ pub(crate) struct Report {
     /// The comparisons by metric and load, what the experiment is made for first.
     pub(crate) families: Vec<Family>,
     pub(crate) claims: Vec<Claim>,
+    /// That there are claims about what was not run; may be empty.
+    pub(crate) claims_unrun: String,
     /// Charts of another kind than those of groups.
     pub(crate) figures: Vec<Figures>,
     pub(crate) invalid: Vec<InvalidRun>,
@@ -136,6 +138,8 @@ pub(crate) struct Comparison {
     pub(crate) p_adjusted: Option<f64>,
     pub(crate) blocks: u32,
     pub(crate) outcome: Outcome,
+    /// Whether so few blocks are no more than an indication.
+    pub(crate) is_indication: bool,
     /// By how much the ratio differs from 1, in words.
     pub(crate) difference: String,
     /// The verdict in words.

@@ -173,6 +173,7 @@ fn compare(subjects: &[Subject], group: &Group, cell: &Cell) -> Comparison {
         p_adjusted: Some(0.01),
         blocks: 12,
         outcome,
+        is_indication: false,
         difference: "20 % lower".into(),
         words: "undecided: within the A/A noise of 2.0 %".into(),
     }

@@ -9,7 +9,7 @@ use super::model::{
     Standing, Subject,
 };
 use super::sections::seconds::LEAST;
-use crate::claims::{ClaimVerdict, Evidence, Finding};
+use crate::claims::{self, ClaimVerdict, Evidence, Finding};
 use crate::comparison::{self, Verdict};
 use crate::doctor;
 use crate::experiment::Load;
@@ -38,6 +38,7 @@ pub(crate) fn report(
     records: &[RunRecord],
     settings: &[(String, String)],
 ) -> Report {
+    let (claims, claims_unrun) = claims(&summary.claims, &str::to_owned);
     let view = View { plan, summary, subjects: subjects(plan, summary), vary: Vary::of(plan) };
     let runs = by_cell(plan, records);
     let experiment = &plan.experiment;
@@ -51,7 +52,8 @@ pub(crate) fn report(
         groups: view.groups(&runs),
         families: view.families(),
         figures: Vec::new(),
-        claims: summary.claims.iter().map(claim).collect(),
+        claims,
+        claims_unrun,
         invalid: records.iter().filter(|run| !run.validity.is_valid()).map(invalid).collect(),
         reproductions: runs.iter().map(|(cell, runs)| reproduction(plan, cell, runs)).collect(),
         targets: targets(summary, settings),
@@ -272,6 +274,7 @@ impl View<'_> {
             p_adjusted: one.ratio.p_adjusted,
             blocks: one.blocks,
             outcome: outcome(one.ratio.verdict, one.ratio.value, one.metric),
+            is_indication: one.ratio.is_indication(),
             difference: one.ratio.value.map_or_else(String::new, |ratio| verdict::difference(ratio, margin)),
             words: one.verdict_text(margin),
         }
@@ -288,7 +291,13 @@ pub(crate) fn outcome(verdict: Verdict, ratio: Option<f64>, metric: Metric) -> O
     }
 }
 
-pub(crate) fn claim(finding: &Finding) -> Claim {
+/// The claims that are shown, and a line about the others. `called` says what a person calls a cell of such a name.
+pub(crate) fn claims(findings: &[Finding], called: &dyn Fn(&str) -> String) -> (Vec<Claim>, String) {
+    let (shown, unrun) = claims::shown(findings);
+    (shown.into_iter().map(|finding| claim(finding, called)).collect(), unrun.unwrap_or_default())
+}
+
+fn claim(finding: &Finding, called: &dyn Fn(&str) -> String) -> Claim {
     Claim {
         id: finding.id.clone(),
         source: finding.source.clone(),
@@ -302,22 +311,18 @@ pub(crate) fn claim(finding: &Finding) -> Claim {
             ClaimVerdict::Undecided | ClaimVerdict::NotTestable => Standing::Open,
         },
         why: finding.why.clone(),
-        evidence: finding.cells.iter().map(evidence).collect(),
+        evidence: finding.cells.iter().map(|one| evidence(one, called)).collect(),
     }
 }
 
 /// `request.h1-h1c.c100.b1000.saturated.weir against ..nginx: 0.93 [0.90, 0.97], 12 blocks: confirmed`.
-fn evidence(one: &Evidence) -> String {
-    let against = one.against.as_ref().map_or_else(String::new, |other| format!(" against {other}"));
+fn evidence(one: &Evidence, called: &dyn Fn(&str) -> String) -> String {
+    let against =
+        one.against.as_ref().map_or_else(String::new, |other| format!(" against {}", called(other)));
     let notes: Vec<&str> = one.note.iter().chain(&one.remark).map(String::as_str).collect();
     let note = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
-    format!(
-        "{}{against}: {}, {}: {}{note}",
-        one.cell,
-        one.value_text(),
-        plural(one.blocks.into(), "block"),
-        one.verdict
-    )
+    let (cell, blocks) = (called(&one.cell), plural(one.blocks.into(), "block"));
+    format!("{cell}{against}: {}, {blocks}: {}{note}", one.value_text(), one.verdict)
 }
 
 fn invalid(run: &RunRecord) -> InvalidRun {

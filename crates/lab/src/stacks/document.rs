@@ -388,7 +388,7 @@ fn combinations(levels: &[(&'static str, Vec<Level>)]) -> Vec<Scenario> {
 
 /// How many tickets a server sends where an experiment does not say: as few as the handshake needs in TLS 1.2, and what
 /// OpenSSL and rustls send in TLS 1.3.
-fn usual_tickets(version: &str, resumption: &str) -> u32 {
+pub(super) fn usual_tickets(version: &str, resumption: &str) -> u32 {
     match (version, resumption) {
         ("1.2", "ticket") => 1,
         ("1.2", _) => 0,

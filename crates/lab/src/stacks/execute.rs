@@ -7,6 +7,7 @@ use super::key::mask_variable;
 use super::material::{Files, key_of};
 use super::output::Seen;
 use super::run::{PlannedStackRun, StackRun};
+use crate::busy::Meter;
 use crate::error::LabError;
 use crate::guard::Guard;
 use crate::interrupt::Interrupt;
@@ -98,6 +99,7 @@ impl ProcessRunner<'_> {
             exit: String::new(),
             stderr: String::new(),
             elapsed_ms: 0,
+            foreign_cpu: None,
         };
         let began = Instant::now();
         record.validity = match self.process(&mut record, &work) {
@@ -135,11 +137,13 @@ impl ProcessRunner<'_> {
         };
         let threads = scenario.number("threads").unwrap_or(1) as usize;
         let cores = &self.allowed[..threads.clamp(1, self.allowed.len())];
+        let meter = Meter::begin(cores, &[]);
         let mut process = Process::start_reading("runner", &command, cores, work, input)
             .map_err(|error| format!("{}: {error}", record.command[0]))?;
         self.guard.watch(process.pid());
         let window = Duration::from_millis(scenario.number("window_ms").unwrap_or(0));
         let waited = process.wait(window + GRACE, self.interrupt);
+        record.foreign_cpu = meter.and_then(|meter| meter.foreign_share(cores, &[process.pid()]));
         process.signal(StopSignal::Term);
         let exit = process.finish(STOP);
         self.guard.release(process.pid());

@@ -24,6 +24,7 @@ pub(crate) mod synthetic;
 #[cfg(test)]
 mod tests;
 mod text;
+mod title;
 
 pub use cell::{Scenario, StackCell};
 pub use output::{Facts, Seen, Side};
@@ -167,7 +168,9 @@ pub fn run(options: &RunOptions) -> Result<StacksOutcome, LabError> {
             let directory = options.out.clone().unwrap_or_else(|| default_directory(&plan.experiment.name));
             let store = Store::create(&directory)?;
             store.write("experiment.toml", &source)?;
-            store.write_json("machine.json", &machine(&allowed, &engines)?)?;
+            let machine = machine(&allowed, &engines)?;
+            doctor::warn(&machine.doctor);
+            store.write_json("machine.json", &machine)?;
             store.write_json("plan.json", &plan)?;
             store
         }

@@ -39,6 +39,9 @@ pub(crate) struct StacksPlan {
     /// Cells whose timed lock many threads may hold at once.
     #[serde(default)]
     pub(crate) shared_locks: BTreeSet<String>,
+    /// Whether `--only` named other engines and the A/A pair is run beside them.
+    #[serde(default)]
+    pub(crate) is_pair_kept: bool,
     /// The baseline: the first of the experiment's that is present.
     pub(crate) baseline: Option<String>,
     /// The blocks.
@@ -55,7 +58,8 @@ impl StacksPlan {
     /// The layout's version.
     pub(super) const SCHEMA: u32 = 1;
 
-    /// Plans the engines that are present; `only` leaves the cells with these levels.
+    /// Plans the engines that are present; `only` leaves the cells with these levels, and beside them the A/A pair: without
+    /// its noise floor they could not be judged. Where rows are chosen by their names, they are all.
     pub(super) fn new(
         experiment: StacksExperiment,
         engines: &BTreeMap<String, Engine>,
@@ -66,7 +70,14 @@ impl StacksPlan {
         let (mut unable, mut shared_locks) = (BTreeMap::new(), BTreeSet::new());
         let all = all_cells(&experiment);
         check_only(&all, only)?;
-        for cell in all.into_iter().filter(|cell| is_selected(cell, only)) {
+        let pair = Pair::beside(&experiment, &all, engines, only);
+        let mut is_pair_kept = false;
+        for cell in all.iter().cloned() {
+            let is_kept = !is_selected(&cell, only);
+            if is_kept && !pair.has(&cell) {
+                continue;
+            }
+            is_pair_kept |= is_kept;
             let Some(engine) = engines.get(&cell.engine) else { continue };
             if engine.description.is_shared(&cell.scenario) {
                 shared_locks.insert(cell.to_string());
@@ -93,6 +104,7 @@ impl StacksPlan {
             absent,
             unable,
             shared_locks,
+            is_pair_kept,
             baseline,
             blocks,
             extended: Vec::new(),
@@ -126,6 +138,34 @@ impl StacksPlan {
         let window = |cell: &StackCell| cell.scenario.number("window_ms").unwrap_or(0);
         let block: u64 = self.cells.iter().map(|cell| window(cell) + OVERHEAD_MS).sum();
         block * self.blocks.len() as u64
+    }
+}
+
+/// The cells of the A/A pair in the scenarios that some chosen engine can do.
+struct Pair<'a> {
+    engine: Option<&'a String>,
+    scenarios: BTreeSet<&'a Scenario>,
+}
+
+impl<'a> Pair<'a> {
+    fn beside(
+        experiment: &'a StacksExperiment,
+        all: &'a [StackCell],
+        engines: &BTreeMap<String, Engine>,
+        only: &[(String, String)],
+    ) -> Self {
+        let can = |cell: &StackCell| {
+            engines.get(&cell.engine).is_some_and(|engine| engine.description.lacks(&cell.scenario).is_none())
+        };
+        let is_by_name = only.iter().any(|(key, _)| key == NAME);
+        let engine = experiment.aa.as_ref().filter(|_| !is_by_name);
+        let chosen = all.iter().filter(|cell| is_selected(cell, only) && can(cell));
+        Self { engine, scenarios: chosen.map(|cell| &cell.scenario).collect() }
+    }
+
+    /// Of what the pair's engine cannot do nothing is said: nobody has asked for it.
+    fn has(&self, cell: &StackCell) -> bool {
+        self.engine == Some(&cell.engine) && self.scenarios.contains(&cell.scenario)
     }
 }
 
@@ -194,12 +234,22 @@ pub(super) fn is_selected(cell: &StackCell, only: &[(String, String)]) -> bool {
 }
 
 pub(super) fn unknown_key() -> String {
-    let keys = std::iter::once("engine").chain(key::KEYS.iter().map(|key| key.name));
+    let keys = ["engine", NAME].into_iter().chain(key::KEYS.iter().map(|key| key.name));
     format!("no such key: allowed are {}", keys.collect::<Vec<_>>().join(", "))
 }
 
+/// By which one row of the results is chosen: an engine, or the second in the A/A pair.
+pub(super) const NAME: &str = "name";
+
 fn is_level(cell: &StackCell, key: &str, value: &str) -> bool {
-    (key == "engine" && cell.name == value) || cell.level(key).is_some_and(|level| level.as_str() == value)
+    (key == "engine" && cell.name == value) || level(cell, key) == Some(Level::new(value))
+}
+
+fn level(cell: &StackCell, key: &str) -> Option<Level> {
+    match key {
+        NAME => Some(Level::new(&cell.name)),
+        key => cell.level(key),
+    }
 }
 
 fn check_only(cells: &[StackCell], only: &[(String, String)]) -> Result<(), ConfigError> {
@@ -207,7 +257,7 @@ fn check_only(cells: &[StackCell], only: &[(String, String)]) -> Result<(), Conf
         if cells.iter().any(|cell| is_level(cell, key, value)) {
             continue;
         }
-        let mut known: Vec<Level> = cells.iter().filter_map(|cell| cell.level(key)).collect();
+        let mut known: Vec<Level> = cells.iter().filter_map(|cell| level(cell, key)).collect();
         known.sort();
         known.dedup();
         let known: Vec<&str> = known.iter().map(Level::as_str).collect();
@@ -215,7 +265,7 @@ fn check_only(cells: &[StackCell], only: &[(String, String)]) -> Result<(), Conf
             [] => unknown_key(),
             known => format!("`{value}`: allowed are {}", known.join(", ")),
         };
-        return Err(ConfigError::new(format!("--filter {key}={value}"), message));
+        return Err(ConfigError::new(format!("--only {key}={value}"), message));
     }
     Ok(())
 }

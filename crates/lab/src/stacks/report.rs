@@ -6,7 +6,7 @@ use super::output::Facts;
 use super::plan::StacksPlan;
 use super::run::StackRun;
 use super::summary::{CellFindings, Contrast, Located, StacksSummary};
-use super::text::{in_locks, labels};
+use super::text::{in_locks, labels, titles};
 use crate::machine::Machine;
 use crate::metric::{Better, Metric};
 use crate::report::chart::axis::{Axis, count, plain};
@@ -31,6 +31,9 @@ pub(super) fn render(
 ) -> String {
     let view = View { plan, summary, machine, looks: looks(plan) };
     let invalid = records.iter().filter(|run| !run.validity.is_valid());
+    let titles = titles(plan);
+    let called = |cell: &str| titles.get(cell).unwrap_or(&cell.to_owned()).clone();
+    let (claims, claims_unrun) = view::claims(&summary.claims, &called);
     let experiment = &plan.experiment;
     page::render(&Report {
         name: experiment.name.clone(),
@@ -40,7 +43,8 @@ pub(super) fn render(
         analysis: view::paragraphs(experiment.analysis.as_deref()),
         subjects: view.subjects(),
         families: view.families(),
-        claims: summary.claims.iter().map(view::claim).collect(),
+        claims,
+        claims_unrun,
         figures: view.figures(),
         invalid: invalid
             .map(|run| InvalidRun { id: run.run.id.clone(), why: run.validity.to_string() })
@@ -107,7 +111,7 @@ impl View<'_> {
         let margin = self.plan.experiment.margin;
         Comparison {
             mode: one.cell.scenario.word("do").to_owned(),
-            group: one.cell.scenario.to_string(),
+            group: one.cell.scenario.title(),
             target: one.target.clone(),
             look: self.look(&one.cell.name),
             baseline: one.baseline.clone(),
@@ -118,6 +122,7 @@ impl View<'_> {
             p_adjusted: one.ratio.p_adjusted,
             blocks: one.blocks,
             outcome: view::outcome(one.ratio.verdict, one.ratio.value, one.metric),
+            is_indication: one.ratio.is_indication(),
             difference: one.ratio.value.map_or_else(String::new, |ratio| verdict::difference(ratio, margin)),
             words: one.words(margin),
         }
@@ -166,8 +171,8 @@ impl View<'_> {
             let bars: Vec<Bar<'_>> = cells.iter().map(|cell| self.bar(cell, metric)).collect();
             let axis =
                 if is_rate_of_core(metric) { "handshakes per second of a core" } else { metric.unit() };
-            let svg = bars::draw(&format!("{title}: {scenario}"), axis, &bars, bars::reach(&bars))?;
-            Some(Picture { caption: scenario.to_string(), svg })
+            let svg = bars::draw(&format!("{title}: {}", scenario.title()), axis, &bars, bars::reach(&bars))?;
+            Some(Picture { caption: scenario.title(), svg })
         });
         Figures { title: title.to_owned(), note: note.to_owned(), pictures: pictures.collect() }
     }
@@ -208,9 +213,13 @@ impl View<'_> {
         let pictures = scenarios.into_iter().filter_map(|scenario| {
             let bars: Vec<Bar<'_>> =
                 self.of_scenario(scenario).filter_map(|found| self.split_bar(found)).collect();
-            let svg =
-                bars::draw(&format!("Split: {scenario}"), "us of the server", &bars, bars::reach(&bars))?;
-            Some(Picture { caption: scenario.to_string(), svg })
+            let svg = bars::draw(
+                &format!("Split: {}", scenario.title()),
+                "us of the server",
+                &bars,
+                bars::reach(&bars),
+            )?;
+            Some(Picture { caption: scenario.title(), svg })
         });
         Figures {
             title: "What a server's full handshake is made of".into(),
@@ -265,8 +274,8 @@ impl View<'_> {
             panels.entry(found.cell.scenario.without(key)).or_default().push(found);
         }
         let pictures = panels.iter().filter_map(|(scenario, cells)| {
-            let svg = self.plot(&format!("{title}: {scenario}"), key, metric, cells)?;
-            Some(Picture { caption: scenario.to_string(), svg })
+            let svg = self.plot(&format!("{title}: {}", scenario.title()), key, metric, cells)?;
+            Some(Picture { caption: scenario.title(), svg })
         });
         Figures { title: title.to_owned(), note: note.to_owned(), pictures: pictures.collect() }
     }

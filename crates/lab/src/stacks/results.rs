@@ -2,7 +2,7 @@
 
 use super::cell::StackCell;
 use super::key;
-use super::plan::{StacksPlan, is_selected, unknown_key};
+use super::plan::{NAME, StacksPlan, is_selected, unknown_key};
 use super::run::StackRun;
 use super::store;
 use super::summary::StacksSummary;
@@ -62,7 +62,8 @@ pub(crate) fn select(
     levels: &[(String, String)],
     cell: &StackCell,
 ) -> Result<bool, ConfigError> {
-    let is_unknown = |(key, _): &&(String, String)| key != "engine" && key::find(key).is_none();
+    let is_known = |key: &str| matches!(key, "engine" | NAME) || key::find(key).is_some();
+    let is_unknown = |(key, _): &&(String, String)| !is_known(key);
     match levels.iter().find(is_unknown) {
         Some((key, value)) => Err(ConfigError::new(format!("{option} {key}={value}"), unknown_key())),
         None => Ok(is_selected(cell, levels)),

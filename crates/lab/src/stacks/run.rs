@@ -42,6 +42,10 @@ pub struct StackRun {
     pub stderr: String,
     /// Milliseconds from its start to its end.
     pub elapsed_ms: u64,
+    /// The share of its cores that other processes used meanwhile; `None` where the system does not tell, and in older
+    /// results.
+    #[serde(default)]
+    pub foreign_cpu: Option<f64>,
 }
 
 impl StackRun {

@@ -5,6 +5,7 @@ use super::summary::CellFindings;
 use crate::metric::Metric;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use weir_load::plural;
 
 /// The rate of each thread beside that of the fewest, where it is more than [`MUCH`] below what the cores allow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -71,10 +72,11 @@ fn share(threads: u64, cores: usize) -> f64 {
 impl Drop {
     /// `handshake.1.2.resumed-ticket: rustls-0.23.16: 4 threads make 38 % less than ...`.
     pub(super) fn text(&self) -> String {
-        let Self { scenario, engine, threads, fewest, cores, kept } = self;
-        let lost = (1.0 - kept) * 100.0;
+        let Self { engine, threads, fewest, cores, kept, .. } = self;
+        let (scenario, lost) = (self.scenario.title(), (1.0 - kept) * 100.0);
+        let cores = plural(*cores as u64, "core");
         format!(
-            "{scenario}: {engine}: {threads} threads make {lost:.0} % less than {fewest} on {cores} cores would"
+            "{scenario}: {engine}: {threads} threads make {lost:.0} % less than {fewest} on {cores} would"
         )
     }
 }

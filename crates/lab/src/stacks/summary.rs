@@ -6,6 +6,7 @@ use super::output::{Facts, Side};
 use super::plan::StacksPlan;
 use super::run::{StackRun, measured};
 use super::scaling::{self, Drop};
+use crate::busy::Foreign;
 use crate::claims::{self, Evidence, Finding};
 use crate::experiment::{Claim, Predicate, Selector};
 use crate::metric::Metric;
@@ -25,6 +26,9 @@ pub struct StacksSummary {
     pub experiment: String,
     /// How much the best founded comparison weighs.
     pub weight: Weight,
+    /// How busy other processes kept the cores.
+    #[serde(default)]
+    pub foreign: Foreign,
     /// What each engine said of itself, by its name.
     pub facts: BTreeMap<String, Facts>,
     /// One entry for each cell.
@@ -116,6 +120,7 @@ impl StacksSummary {
             schema: Self::SCHEMA,
             experiment: plan.experiment.name.clone(),
             weight: Weight::of(best as usize),
+            foreign: Foreign::of(records.iter().map(|record| record.foreign_cpu)),
             facts: records.iter().filter_map(of_engine).collect(),
             claims: plan.experiment.claims.iter().map(|claim| find(claim, plan, &runs, &floors)).collect(),
             drops: Vec::new(),

@@ -22,12 +22,14 @@ pub(crate) struct Made<'a> {
     pub(crate) effect: f64,
     /// By what factor everything takes longer in this session.
     pub(crate) drift: f64,
+    /// The share of the cores that other processes used.
+    pub(crate) foreign: f64,
     pub(crate) seed: u64,
 }
 
 impl Made<'_> {
     pub(crate) const NOTHING: Self =
-        Self { blocks: 12, window_ms: 10, version: "1.0", effect: 1.0, drift: 1.0, seed: 1 };
+        Self { blocks: 12, window_ms: 10, version: "1.0", effect: 1.0, drift: 1.0, foreign: 0.01, seed: 1 };
 }
 
 const EXPERIMENT: &str = "
@@ -140,5 +142,6 @@ fn run(planned: &PlannedStackRun, made: &Made<'_>, rng: &mut Rng) -> StackRun {
         exit: "exit status: 0".into(),
         stderr: String::new(),
         elapsed_ms: 10,
+        foreign_cpu: Some(made.foreign),
     }
 }

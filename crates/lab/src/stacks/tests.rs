@@ -1,7 +1,9 @@
 //! The room as a whole: an experiment's file, its plan, runs of a runner that is a script, findings and page.
 
 use super::run::PlannedStackRun;
+use super::synthetic::Made;
 use super::*;
+use crate::experiment::{Claim, Level};
 use crate::testing::no_guard;
 use std::os::unix::fs::PermissionsExt;
 
@@ -132,6 +134,80 @@ fn an_experiment_with_scripts_comes_to_a_verdict_and_a_page() {
     assert_eq!(fs::read_to_string(directory.join("report.html")).expect("is written"), page);
 }
 
+/// Findings that rest on few blocks, about cells that were not run, or from a busy machine, in all that shows them.
+#[test]
+fn what_a_reader_has_to_know_stands_in_text_and_page() {
+    let few = Made { blocks: 6, effect: 0.5, foreign: 0.4, ..Made::NOTHING };
+    let mut results = synthetic::results(&few);
+    let mut elsewhere = results.plan.experiment.claims[0].clone();
+    elsewhere.id = "elsewhere".into();
+    elsewhere.cell = [("engine".to_owned(), Level::new("none-of-these"))].into_iter().collect();
+    let untestable =
+        Claim { id: "untestable".into(), not_testable: Some("no such thing".into()), ..elsewhere.clone() };
+    results.plan.experiment.claims.extend([elsewhere, untestable]);
+    results.summary = StacksSummary::of(&results.plan, &results.records);
+    let StacksResults { plan, summary, records, machine, .. } = &results;
+    let text = text::render(plan, summary);
+    let page = report::render(plan, summary, records, machine);
+    let busy = "BUSY: in 54 of 54 runs other processes used more than 10 % of the cores (median 40 %).";
+    let unrun = "1 claim is about cells that were not run.";
+    for part in ["Indication: 6 blocks", busy, unrun, "untestable"] {
+        assert!(text.replace("\n    ", " ").contains(part) && page.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("elsewhere") && !page.contains("elsewhere"), "{text}");
+    let json = serde_json::to_string(summary).expect("is written");
+    assert!(json.contains("\"elsewhere\"") && json.contains("\"foreign\":{\"median\":0.4"), "{json}");
+    // Each row with a ratio.
+    let flat = text.replace("\n      ", " ");
+    let rows: Vec<&str> = flat.lines().filter(|line| line.contains(": fast: ")).collect();
+    assert!(rows.len() == 5 && rows.iter().all(|row| row.ends_with("(indication)")), "{rows:#?}");
+    assert_eq!(page.matches("<br>(indication)</small>").count(), summary.contrasts.len());
+    assert!(text.contains("\nfull handshake, TLS 1.3, ECDSA P-256\n  fast        server 50."), "{text}");
+    assert!(page.contains("<figcaption><b>full handshake, TLS 1.3, RSA-2048</b></figcaption>"));
+    assert!(!page.contains("<b>handshake.1.3"));
+
+    let many = synthetic::results(&Made { blocks: 12, effect: 0.5, ..Made::NOTHING });
+    let text = text::render(&many.plan, &many.summary);
+    assert!(!text.contains("BUSY") && !text.contains("(indication)") && !text.contains("not run"), "{text}");
+    let page = report::render(&many.plan, &many.summary, &many.records, &many.machine);
+    assert!(!page.contains("(indication)") && !page.contains("BUSY"));
+}
+
+#[test]
+fn one_of_a_thing_is_one_thing() {
+    let one = synthetic::results(&Made { blocks: 1, ..Made::NOTHING });
+    let text = text::render(&one.plan, &one.summary);
+    assert!(text.starts_with("1 block: no interval") && !text.contains("1 blocks"), "{text}");
+    assert!(text.contains("undecided: 1 block: no interval below 5"), "{text}");
+}
+
+/// The share of others is measured beside each run; results from before it was have none, and are read.
+#[test]
+fn what_others_used_of_the_cores_is_stored_with_each_run() {
+    let bench = Bench::new(EXPERIMENT);
+    bench.engine("fast", "full", "5000");
+    bench.engine("slow", "full", "10000");
+    let (plan, summary) = bench.run();
+    let runs = plan.blocks.concat().len() as u32;
+    assert_eq!(summary.foreign.runs, runs);
+    assert!(
+        summary.foreign.median.is_some_and(|share| (0.0..=1.0).contains(&share)),
+        "{:?}",
+        summary.foreign
+    );
+    let results = bench.0.path().join("results");
+    for run in fs::read_dir(results.join("runs")).expect("are there").flatten() {
+        let text = fs::read_to_string(run.path()).expect("is read");
+        let mut stored: serde_json::Value = serde_json::from_str(&text).expect("is JSON");
+        let share = stored.as_object_mut().and_then(|run| run.remove("foreign_cpu")).expect("is stored");
+        assert!(share.is_number(), "{share}");
+        fs::write(run.path(), stored.to_string()).expect("is written");
+    }
+    let older = report(&results).expect("is read");
+    assert_eq!((older.results.summary.foreign.median, older.results.summary.foreign.runs), (None, runs));
+    assert!(!older.text.contains("BUSY"), "{}", older.text);
+}
+
 #[test]
 fn another_kind_of_handshake_than_asked_for_enters_nothing() {
     let bench = Bench::new(EXPERIMENT);
@@ -222,7 +298,67 @@ fn a_level_that_no_cell_has_is_refused() {
     };
     assert!(plan(&[("engine", "slow"), ("certificate", "rsa-2048")]).is_ok());
     let error = plan(&[("certificate", "dsa")]).expect_err("is refused").to_string();
-    assert_eq!(error, "--filter certificate=dsa: `dsa`: allowed are ecdsa-p256, rsa-2048");
+    assert_eq!(error, "--only certificate=dsa: `dsa`: allowed are ecdsa-p256, rsa-2048");
+    let error = plan(&[("name", "slaw")]).expect_err("is refused").to_string();
+    assert_eq!(error, "--only name=slaw: `slaw`: allowed are fast, gone, slow, slow-again");
+}
+
+/// Without the A/A pair whatever was left was called different from nothing but the baseline's luck.
+#[test]
+fn the_pair_that_shows_the_noise_floor_stays_beside_the_engines_that_are_named() {
+    let bench = Bench::new(EXPERIMENT);
+    bench.engine("fast", "full", "1");
+    bench.engine("slow", "full", "1");
+    let plan = |only: &str| {
+        let only = RunOptions::parse_pairs("--only", only).expect("parses");
+        let text = super::plan(&RunOptions { only, ..bench.options() }).expect("plans");
+        let cells: Vec<String> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("  handshake.1.3.full."))
+            .map(str::to_owned)
+            .collect();
+        (cells, text)
+    };
+    let kept = "The A/A pair of slow is run beside what --only names";
+    // `fast` cannot do RSA, so nothing is run there.
+    let (cells, text) = plan("engine=fast");
+    assert_eq!(cells, ["fast", "slow", "slow-again"].map(|name| format!("ecdsa-p256.tickets=2.{name}")));
+    assert!(text.contains(kept) && text.contains("baseline: slow"), "{text}");
+    let (cells, text) = plan("engine=slow,certificate=rsa-2048");
+    assert_eq!(cells, ["slow", "slow-again"].map(|name| format!("rsa-2048.tickets=2.{name}")));
+    assert!(!text.contains(kept), "{text}");
+    let (cells, text) = plan("name=fast,name=slow,certificate=ecdsa-p256");
+    assert_eq!(cells, ["fast", "slow"].map(|name| format!("ecdsa-p256.tickets=2.{name}")));
+    let told = "No noise floor: the A/A pair of slow is not among the cells that are run.";
+    assert!(text.contains(told), "{text}");
+    let (_, text) = plan("name=fast");
+    let told = "gone is absent; no cell of slow is among those that are run";
+    assert!(text.replace("\n    ", " ").contains(told), "{text}");
+}
+
+#[test]
+fn both_spellings_of_a_group_are_one() {
+    let bench = Bench::new(&EXPERIMENT.replace("[[claims]]", "group = ['p-256', 'x25519']\n[[claims]]"));
+    bench.engine("slow", "full", "1");
+    bench.write(
+        "engines/slow/engine.toml",
+        &fs::read_to_string(bench.0.path().join("engines/slow/engine.toml"))
+            .expect("is there")
+            .replace("groups = ['x25519']", "groups = ['x25519', 'p256']"),
+    );
+    let plan = |only: &str, set: &str| {
+        let pairs = |option, text: &str| match text {
+            "" => Vec::new(),
+            text => RunOptions::parse_pairs(option, text).expect("parses"),
+        };
+        let (only, set) = (pairs("--only", only), pairs("--set", set));
+        super::plan(&RunOptions { only, set, ..bench.options() }).expect("plans")
+    };
+    assert!(
+        plan("group=p-256", "").contains("\n4 cells:\n  handshake.1.3.full.ecdsa-p256.p256.tickets=2.slow\n")
+    );
+    assert_eq!(plan("group=p-256", ""), plan("group=p256", ""));
+    assert_eq!(plan("", "group=p-256"), plan("", "group=p256"));
 }
 
 /// Read as they are, and as `--quick` leaves them; and each engine that is described here is described rightly.

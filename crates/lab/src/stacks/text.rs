@@ -1,35 +1,39 @@
 //! Plan, list and findings in words, within 100 columns.
 
+use super::cell::StackCell;
 use super::engine::{Engine, Variant};
 use super::plan::StacksPlan;
 use super::summary::{CellFindings, Contrast, Located, StacksSummary};
 use crate::metric::Metric;
 use crate::progress::duration;
 use crate::stats::{BLOCKS_FOR_INTERVAL, BLOCKS_FOR_VERDICT, Weight};
-use crate::table::{QUICK, WIDTH, claims, flow, wrap};
-use std::collections::BTreeSet;
+use crate::table::{QUICK, WIDTH, claims, flow, no_baseline, no_pair, wrap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::time::Duration;
+use weir_load::plural;
 
 /// What has to be known before any number is read.
 pub(super) fn labels(plan: &StacksPlan, summary: &StacksSummary) -> Vec<String> {
-    let blocks = plan.blocks.len();
+    let blocks = plural(plan.blocks.len() as u64, "block");
     let mut labels = vec![match summary.weight {
-        Weight::Verdict => format!("Verdict: {blocks} blocks."),
+        Weight::Verdict => format!("Verdict: {blocks}."),
         Weight::Indication => format!(
-            "Indication: {blocks} blocks, not adjusted for the number of comparisons. A verdict needs \
+            "Indication: {blocks}, not adjusted for the number of comparisons. A verdict needs \
              {BLOCKS_FOR_VERDICT} or more (--blocks 12)."
         ),
         Weight::None => {
-            format!("{blocks} blocks: no interval and no verdict below {BLOCKS_FOR_INTERVAL} (--blocks 12).")
+            format!("{blocks}: no interval and no verdict below {BLOCKS_FOR_INTERVAL} (--blocks 12).")
         }
     }];
+    labels.extend(summary.foreign.label());
     labels.push("Both ends in one process, in memory: no sockets, no network, no HTTP.".into());
     for (metric, floor) in noise(summary) {
         labels.push(format!("Noise floor (A/A, {}): {floor}.", metric.title()));
     }
+    labels.extend(pair(plan));
     if plan.baseline.is_none() && !plan.experiment.baseline.is_empty() {
-        labels.push(format!("No baseline: none of {} is present.", plan.experiment.baseline.join(", ")));
+        labels.push(no_baseline(&plan.experiment.baseline, &plan.absent));
     }
     labels.extend(summary.drops.iter().map(|drop| format!("{}.", drop.text())));
     labels.extend(counting(summary));
@@ -38,13 +42,27 @@ pub(super) fn labels(plan: &StacksPlan, summary: &StacksSummary) -> Vec<String> 
         let some: Vec<String> =
             plan.unable.iter().take(3).map(|(cell, why)| format!("{cell} ({why})")).collect();
         let more = if plan.unable.len() > 3 { ", ..." } else { "" };
-        labels.push(format!(
-            "{} cells are not run, since the engine cannot: {}{more}.",
-            plan.unable.len(),
-            some.join(", ")
-        ));
+        let (cells, verb) = match plan.unable.len() {
+            1 => ("1 cell".to_owned(), "is"),
+            many => (plural(many as u64, "cell"), "are"),
+        };
+        let some = some.join(", ");
+        labels.push(format!("{cells} {verb} not run, since the engine cannot: {some}{more}."));
     }
     labels
+}
+
+/// What became of the A/A pair, where it is not run as the experiment has it.
+fn pair(plan: &StacksPlan) -> Option<String> {
+    let aa = plan.experiment.aa.as_ref()?;
+    if !plan.cells.iter().any(StackCell::is_again) {
+        return Some(no_pair(aa, &plan.absent));
+    }
+    plan.is_pair_kept.then(|| {
+        format!(
+            "The A/A pair of {aa} is run beside what --only names: it shows the noise floor. --only name=.. leaves it out."
+        )
+    })
 }
 
 /// What is to be known of instruction counts, where there are any or were to be.
@@ -88,14 +106,17 @@ pub(super) fn render(plan: &StacksPlan, summary: &StacksSummary) -> String {
     for label in labels(plan, summary) {
         wrap(&mut text, &label);
     }
+    let names = summary.cells.iter().map(|found| found.cell.name.chars().count());
+    let width = names.max().unwrap_or_default().min(NAME);
     let mut scenario = String::new();
     for found in &summary.cells {
-        let own = found.cell.scenario.to_string();
+        let own = found.cell.scenario.title();
         if own != scenario {
-            let _ = writeln!(text, "\n{own}");
+            text.push('\n');
+            wrap(&mut text, &own);
             scenario = own;
         }
-        row(&mut text, plan, found);
+        row(&mut text, plan, found, width);
     }
     let mut family = String::new();
     for one in &summary.contrasts {
@@ -106,12 +127,18 @@ pub(super) fn render(plan: &StacksPlan, summary: &StacksSummary) -> String {
         }
         wrap(&mut text, &contrast(plan, one));
     }
-    claims(&mut text, &summary.claims);
+    let titles = titles(plan);
+    claims(&mut text, &summary.claims, &|cell| titles.get(cell).unwrap_or(&cell.to_owned()).clone());
     text
 }
 
+/// What each cell is called in words, by its name.
+pub(super) fn titles(plan: &StacksPlan) -> BTreeMap<String, String> {
+    plan.cells.iter().map(|cell| (cell.to_string(), cell.title())).collect()
+}
+
 /// A cell's values beside its name, on as many lines as they need.
-fn row(text: &mut String, plan: &StacksPlan, found: &CellFindings) {
+fn row(text: &mut String, plan: &StacksPlan, found: &CellFindings, width: usize) {
     // That nobody waited is the rule.
     let is_news = |(metric, located): &(&Metric, &Located)| {
         **metric != Metric::WaitsPerHandshake || located.value > 0.0
@@ -126,11 +153,11 @@ fn row(text: &mut String, plan: &StacksPlan, found: &CellFindings) {
         flow(text, &format!("{name}: {}", found.why_invalid.as_deref().unwrap_or("no run")), 2, 6);
         return;
     }
-    let mut line = format!("  {name:<NAME$}");
+    let mut line = format!("  {name:<width$}");
     for value in values {
         if line.chars().count() + GAP.len() + value.chars().count() > WIDTH {
             let _ = writeln!(text, "{line}");
-            line = " ".repeat(NAME + 2);
+            line = " ".repeat(width + 2);
         }
         line += GAP;
         line += &value;
@@ -139,7 +166,7 @@ fn row(text: &mut String, plan: &StacksPlan, found: &CellFindings) {
 }
 
 /// The widest name that leaves the values in columns.
-const NAME: usize = 27;
+const NAME: usize = 32;
 /// Between values.
 const GAP: &str = "  ";
 
@@ -178,7 +205,7 @@ fn heading(one: &Contrast) -> String {
 
 fn contrast(plan: &StacksPlan, one: &Contrast) -> String {
     let over = one.factor.as_ref().map_or_else(String::new, |_| format!(" over {}", one.baseline));
-    let (scenario, target) = (&one.cell.scenario, &one.target);
+    let (scenario, target) = (one.cell.scenario.title(), &one.target);
     format!("  {scenario}: {target}{over}: {} {}", one.ratio.text(), one.words(plan.experiment.margin))
 }
 
@@ -188,8 +215,14 @@ pub(super) fn plan(plan: &StacksPlan) -> String {
     for (name, why) in &plan.absent {
         wrap(&mut text, &format!("engine {name}: absent: {why}"));
     }
-    let _ = writeln!(text, "baseline: {}", plan.baseline.as_deref().unwrap_or("none is present"));
-    let _ = writeln!(text, "\n{} cells:", plan.cells.len());
+    match &plan.baseline {
+        Some(baseline) => drop(writeln!(text, "baseline: {baseline}")),
+        None => wrap(&mut text, &no_baseline(&plan.experiment.baseline, &plan.absent)),
+    }
+    if let Some(label) = pair(plan) {
+        wrap(&mut text, &label);
+    }
+    let _ = writeln!(text, "\n{}:", plural(plan.cells.len() as u64, "cell"));
     for cell in &plan.cells {
         let _ = writeln!(text, "  {cell}");
     }
@@ -199,27 +232,35 @@ pub(super) fn plan(plan: &StacksPlan) -> String {
     let expected = duration(Duration::from_millis(plan.expected_ms()));
     let _ = writeln!(
         text,
-        "\nblocks: {} of {} runs; in all about {expected}, builds apart",
+        "\nblocks: {} of {}; in all about {expected}, builds apart",
         plan.blocks.len(),
-        plan.cells.len()
+        plural(plan.cells.len() as u64, "run")
     );
     text
 }
 
 /// The engines of a folder: what is built, and in which versions.
 pub(super) fn list(engines: &[Result<Engine, (String, String)>]) -> String {
-    let mut text = format!("{:<26} {:<12} {:<30} {}\n", "engine", "version", "crypto", "state");
-    for engine in engines {
-        let line = match engine {
-            Ok(engine) => {
-                let about = &engine.description;
-                let state =
-                    if engine.is_built(&Variant::plain()) { "built" } else { "not built: weir stacks build" };
-                format!("{:<26} {:<12} {:<30} {state}", engine.name, about.version, about.crypto)
-            }
-            Err((name, why)) => format!("{name:<26} broken: {why}"),
-        };
-        let _ = writeln!(text, "{}", line.trim_end());
+    let row = |engine: &Result<Engine, (String, String)>| match engine {
+        Ok(engine) => {
+            let about = &engine.description;
+            let state = if engine.is_built(&Variant::plain()) { "built" } else { "not built" };
+            [&engine.name, &about.version, &about.crypto, state].map(str::to_owned)
+        }
+        Err((name, why)) => [name.clone(), String::new(), String::new(), format!("broken: {why}")],
+    };
+    let head = ["engine", "version", "crypto", "state"].map(str::to_owned);
+    let rows: Vec<[String; 4]> = std::iter::once(head).chain(engines.iter().map(row)).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
+    let [name, version, crypto] = [0, 1, 2].map(width);
+    let mut text = String::new();
+    for [first, second, third, state] in &rows {
+        let _ = writeln!(text, "{first:<name$}  {second:<version$}  {third:<crypto$}  {state}");
+    }
+    if rows.iter().any(|row| row[3] == "not built") {
+        text.push_str(
+            "\n`weir stacks build NAME` builds one; `weir stacks run` builds those that it needs.\n",
+        );
     }
     text
 }

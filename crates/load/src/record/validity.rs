@@ -166,7 +166,7 @@ mod tests {
             ),
             (|r, _| r.asked.tls_versions = vec!["1.2".into()], "64 handshakes were `1.3 aes128"),
             (|r, _| r.asked.suites = vec!["aes256-gcm-sha384".into()], "64 handshakes were"),
-            (|r, _| r.asked.groups = vec!["p-256".into()], "64 handshakes were"),
+            (|r, _| r.asked.groups = vec!["p256".into()], "64 handshakes were"),
             (|r, _| r.asked.signatures = vec!["ed25519".into()], "64 handshakes were"),
             (|r, _| r.asked.alpn = vec!["http/1.1".into()], "64 handshakes were"),
             (|r, _| r.handshakes.negotiated[0].alpn = Some("h2".into()), ""),

@@ -32,7 +32,7 @@ fn a_library_is_followed_through_its_versions() {
     let cells = parse_cells("colour=red").expect("is read");
     let error = of(&all, &HistoryOptions { cells, ..HistoryOptions::default() }).expect_err("is refused");
     assert!(
-        error.to_string().starts_with("--cell colour=red: no such key: allowed are engine, do, "),
+        error.to_string().starts_with("--cell colour=red: no such key: allowed are engine, name, do, "),
         "{error}"
     );
 }

@@ -32,7 +32,7 @@ const BOTTOM: f64 = 36.0;
 /// The height of a name at a line's end.
 const NAME: f64 = 13.0;
 /// Characters of such a name at most.
-const NAME_LENGTH: usize = 17;
+const NAME_LENGTH: usize = 18;
 /// The width of a character, about.
 const CHARACTER: f64 = 6.1;
 

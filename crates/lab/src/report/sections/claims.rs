@@ -8,8 +8,14 @@ use crate::report::model::{Claim, Report, Standing};
 const AT_ONCE: usize = 2;
 
 pub(crate) fn render(report: &Report) -> String {
-    if report.claims.is_empty() {
-        return String::new();
+    let unrun = match report.claims_unrun.as_str() {
+        "" => String::new(),
+        words => format!("<p class=\"note\">{}</p>\n", escape(words)),
+    };
+    match (report.claims.is_empty(), unrun.is_empty()) {
+        (true, true) => return String::new(),
+        (true, false) => return heading("Claims", "") + &unrun,
+        _ => {}
     }
     let mut table = Table::new([
         (Column::Text, "verdict here"),
@@ -40,7 +46,7 @@ pub(crate) fn render(report: &Report) -> String {
     }
     let note = "Statements of others, each a predicate on named cells that was fixed before the run. <i>Undecided</i>: valid \
                 runs here neither confirm nor contradict it, or there are none.";
-    format!("{}<div class=\"stack\">{}</div>\n", heading("Claims", note), table.finish())
+    format!("{}<div class=\"stack\">{}</div>\n{unrun}", heading("Claims", note), table.finish())
 }
 
 fn says(claim: &Claim) -> String {

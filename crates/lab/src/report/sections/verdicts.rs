@@ -1,6 +1,7 @@
 //! The verdicts: a table with a row for each group and a column for each target, and all figures behind it.
 
 use super::{AT_ONCE, folded, in_order};
+use crate::report::chart::palette::Look;
 use crate::report::markup::{Column, NONE, Table, details, escape, number};
 use crate::report::model::{Comparison, Family, Outcome, Report};
 use std::fmt::Write;
@@ -74,21 +75,24 @@ fn matrix(comparisons: &[&Comparison], prefix: &str) -> String {
     let column = |one: &&Comparison| (one.is_aa, one.target.clone(), one.baseline.clone(), one.look);
     let mut columns = in_order(comparisons.iter().map(column));
     columns.sort_by_key(|(is_aa, ..)| *is_aa);
-    let titles = columns.iter().map(|(is_aa, target, baseline, look)| {
+    let title = |(is_aa, target, baseline, look): &(bool, String, String, Look)| {
         let aa = if *is_aa { "A/A: " } else { "" };
-        let title =
-            format!("{}{}<br><small>{aa}against {}</small>", look.key(), escape(target), escape(baseline));
-        (Column::Text, title)
-    });
+        format!("{}{}<br><small>{aa}against {}</small>", look.key(), escape(target), escape(baseline))
+    };
+    let titles = columns.iter().map(|column| (Column::Text, title(column)));
     let mut table = Table::new([(Column::Key, String::new())].into_iter().chain(titles));
     for group in in_order(comparisons.iter().map(|one| one.group.as_str())) {
         let cells = columns.iter().map(|of_column| {
             let one = comparisons.iter().find(|one| one.group == group && column(one) == *of_column);
-            one.map_or_else(|| NONE.to_owned(), |one| brief(one))
+            // A narrow page has a line for each target in the place of its column.
+            let line = |one: &&Comparison| {
+                format!("<span class=\"cap\">{}</span><div>{}</div>", title(of_column), brief(one))
+            };
+            one.map_or_else(|| NONE.to_owned(), line)
         });
         table.row("", [escape(group.strip_prefix(prefix).unwrap_or(group))].into_iter().chain(cells));
     }
-    table.finish()
+    format!("<div class=\"matrix\">{}</div>\n", table.finish())
 }
 
 /// A verdict in a narrow cell: the word or the size of the difference, and the ratio below it.
@@ -106,7 +110,8 @@ fn brief(one: &Comparison) -> String {
         _ => String::new(),
     };
     let class = class(one.outcome);
-    format!("<span class=\"verdict {class}\">{words}</span><br><small>{figures}</small>")
+    let indication = if one.is_indication { "<br>(indication)" } else { "" };
+    format!("<span class=\"verdict {class}\">{words}</span><br><small>{figures}{indication}</small>")
 }
 
 /// All figures of all comparisons, folded away; by mode where there are many.
@@ -131,7 +136,7 @@ fn table(comparisons: &[&Comparison]) -> String {
     let mut table = Table::new([
         (Column::Key, "target"),
         (Column::Text, "against"),
-        (Column::Text, "cell"),
+        (Column::Wide, "cell"),
         (Column::Number, "ratio"),
         (Column::Number, "interval"),
         (Column::Number, "coverage"),

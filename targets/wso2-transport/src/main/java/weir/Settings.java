@@ -68,9 +68,9 @@ final class Settings {
     String group() {
         return switch (text("group")) {
             case "x25519" -> "x25519";
-            case "p-256" -> "secp256r1";
-            case "p-384" -> "secp384r1";
-            default -> throw new IllegalArgumentException("--group " + text("group") + ": x25519, p-256 or p-384");
+            case "p256" -> "secp256r1";
+            case "p384" -> "secp384r1";
+            default -> throw new IllegalArgumentException("--group " + text("group") + ": x25519, p256 or p384");
         };
     }
 }

@@ -1,0 +1,212 @@
+//! `weir stacks` as it is typed: the examples of its help, `--only`, and what is said of a run that was cut down.
+
+use super::common::Weir;
+use std::fs;
+use std::path::Path;
+
+/// The examples of a help text, as the words after `weir`.
+fn examples(help: &[&str]) -> Vec<Vec<String>> {
+    let text = Weir::run(&[help, &["--help"]].concat()).stdout;
+    let (_, examples) = text.split_once("Examples:").expect("has examples");
+    let words = |line: &str| {
+        // What stands behind three spaces says what it is for.
+        let command = line.trim().split("   ").next().unwrap_or_default();
+        command.split_whitespace().skip(1).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let found: Vec<Vec<String>> = examples.lines().map(words).filter(|words| !words.is_empty()).collect();
+    assert!(found.iter().all(|words| words[0] == "stacks"), "{found:?}");
+    found
+}
+
+/// Each is planned in this checkout with the words that it has: nothing is built for that.
+#[test]
+fn the_examples_of_the_help_are_accepted_as_they_stand() {
+    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let listed =
+        Weir::run(&["stacks", "list", "--directory", &checkout.join("engines").display().to_string()]);
+    assert_eq!(listed.code, Some(0), "{}", listed.stderr);
+    let engines: Vec<&str> =
+        listed.stdout.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    let mut tried = 0;
+    for help in [&["stacks"][..], &["stacks", "run"], &["stacks", "build"]] {
+        for words in examples(help) {
+            let said = words.join(" ");
+            match words[1].as_str() {
+                "list" => assert_eq!(words.len(), 2, "{said}"),
+                "build" => {
+                    let unknown = words[2..].iter().find(|name| !engines.contains(&name.as_str()));
+                    assert_eq!(unknown, None, "{said}");
+                }
+                "run" => {
+                    // `plan` has all of its words but this one, and looks for the experiment from where it is called.
+                    let mut plan = vec!["stacks".to_owned(), "plan".to_owned()];
+                    let mut rest: Vec<String> =
+                        words[2..].iter().filter(|word| *word != "--instructions").cloned().collect();
+                    let is_file = |word: &String| word.ends_with(".toml");
+                    match rest.iter_mut().find(|word| is_file(word)) {
+                        Some(file) => *file = checkout.join(&*file).display().to_string(),
+                        None => plan
+                            .push(checkout.join("experiments/stacks-handshakes.toml").display().to_string()),
+                    }
+                    plan.extend(rest);
+                    let plan: Vec<&str> = plan.iter().map(String::as_str).collect();
+                    let planned = Weir::run(&plan);
+                    assert_eq!(planned.code, Some(0), "{said}: {}", planned.stderr);
+                    assert!(planned.stdout.contains("\nblocks: "), "{said}: {}", planned.stdout);
+                    if said.contains("--only") {
+                        assert!(planned.stdout.lines().any(|line| line.starts_with("baseline: ")), "{said}");
+                    }
+                }
+                other => panic!("{other}: {said}"),
+            }
+            tried += 1;
+        }
+    }
+    assert!(tried >= 8, "{tried}");
+}
+
+const EXPERIMENT: &str = "name = 'fakes'
+instrument = 'stacks'
+question = 'Does it work?'
+engines_directory = 'engines'
+engines = ['good', 'other']
+baseline = ['good']
+aa = 'good'
+blocks = 1
+seed = 1
+[constants]
+window_ms = 1
+[[scenarios]]
+do = 'handshake'
+version = '1.3'
+group = ['x25519', 'p-256']
+[[claims]]
+id = 'seen'
+source = 'own'
+says = 'As fast with either group.'
+metric = 'server_us_per_handshake'
+cell = { group = 'p-256' }
+against = { group = 'x25519' }
+expect = '0.5 .. 2'
+[[claims]]
+id = 'hidden'
+source = 'own'
+says = 'Twice as fast.'
+metric = 'server_us_per_handshake'
+cell = { engine = 'other', group = 'x25519' }
+against = { engine = 'good' }
+expect = '< 0.6'
+";
+
+const ENGINE: &str = "stack = 'fake'
+version = '1.0'
+crypto = 'none'
+language = 'sh'
+build = ['sh', '-c', 'true']
+run = ['sh', '{engine}/run.sh']
+[abilities]
+do = ['handshake']
+versions = ['1.3']
+resumptions = ['none']
+certificates = ['ecdsa-p256']
+groups = ['x25519', 'p256']
+suites = ['aes128-gcm']
+tickets = [2]
+";
+
+/// It says that it did what it was asked for.
+const RUNNER: &str = r#"
+while read -r key value; do
+    case $key in group) group=$value ;; suite) suite=$value ;; version) version=$value ;; esac
+done
+echo '{"type":"facts","stack":"fake","tls":"fake 1.0","crypto":"none","compiler":"sh","allocator":"system","build":"release"}'
+for side in client server; do
+    echo '{"type":"negotiated","side":"'$side'","version":"'$version'","kind":"full","suite":"'$suite'","group":"'$group'","signature":null,"count":1}'
+    echo '{"type":"samples","thread":0,"side":"'$side'","ns":[1000]}'
+done
+echo '{"type":"thread","thread":0,"units":1,"wall_ns":10,"cpu_ns":10}'
+echo '{"type":"done"}'
+"#;
+
+/// An experiment with two engines that are scripts, and the arguments that name it.
+fn bench() -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["good", "other"] {
+        let engine = folder.path().join("engines").join(name);
+        fs::create_dir_all(&engine).unwrap();
+        fs::write(engine.join("engine.toml"), ENGINE).unwrap();
+        fs::write(engine.join("run.sh"), RUNNER).unwrap();
+    }
+    let file = folder.path().join("fakes.toml");
+    fs::write(&file, EXPERIMENT).unwrap();
+    (folder, file.display().to_string())
+}
+
+/// One word for one thing, in both subcommands that plan and in what they refuse.
+#[test]
+fn only_is_the_word_and_filter_is_understood() {
+    let (_folder, file) = bench();
+    let cells = |args: &[&str]| {
+        let planned = Weir::run(args);
+        assert_eq!(planned.code, Some(0), "{args:?}: {}", planned.stderr);
+        planned.stdout
+    };
+    let planned = cells(&["stacks", "plan", &file, "--only", "group=p256"]);
+    assert!(planned.contains("3 cells:\n  handshake.1.3.full.ecdsa-p256.p256.tickets=2.good\n"), "{planned}");
+    for args in [
+        ["stacks", "plan", &file, "--only", "group=p-256"].as_slice(),
+        &["stacks", "plan", &file, "--filter", "group=p256"],
+        &["plan", &file, "--only", "group=secp256r1"],
+        &["plan", &file, "--filter", "group=p256"],
+    ] {
+        assert_eq!(cells(args), planned, "{args:?}");
+    }
+    for command in [&["stacks", "plan"][..], &["plan"], &["stacks", "run"], &["run"]] {
+        for word in ["--only", "--filter"] {
+            let refused = Weir::run(&[command, &[&file, word, "group=p257"]].concat());
+            assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+            let why = "weir: --only group=p257: `p257`: allowed are p256, x25519";
+            assert_eq!(refused.stderr.lines().next(), Some(why), "{command:?} {word}");
+        }
+        let help = Weir::run(&[command, &["--help"]].concat()).stdout;
+        assert!(help.contains("--only") && !help.contains("--filter"), "{help}");
+    }
+}
+
+#[test]
+fn a_run_that_was_cut_down_keeps_its_noise_floor_and_hides_what_it_cannot_tell() {
+    let (folder, file) = bench();
+    let out = folder.path().join("results").display().to_string();
+    let ran = Weir::run(&["stacks", "run", &file, "--only", "engine=other,group=p256", "--out", &out]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let flat = ran.stdout.replace("\n    ", " ");
+    for part in [
+        "1 block: no interval and no verdict below 5",
+        "The A/A pair of good is run beside what --only names",
+        "\nfull handshake, TLS 1.3, ECDSA P-256, P-256 key exchange\n",
+        "\nClaims:\n  2 claims are about cells that were not run.\n",
+    ] {
+        assert!(flat.contains(part), "{part}: {}", ran.stdout);
+    }
+    assert!(!ran.stdout.contains("Twice as fast."), "{}", ran.stdout);
+    let read = |name: &str| fs::read_to_string(Path::new(&out).join(name)).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&read("summary.json")).unwrap();
+    assert_eq!(summary["claims"].as_array().unwrap().len(), 2, "all of them are kept");
+    assert_eq!(summary["foreign"]["runs"], 3, "other, and good twice");
+    assert!(summary["foreign"]["median"].is_number(), "{}", summary["foreign"]);
+    let page = read("report.html");
+    assert!(page.contains("2 claims are about cells that were not run.") && !page.contains("Twice as fast."));
+}
+
+/// Columns with one space between them were read as one.
+#[test]
+fn the_columns_of_the_list_do_not_touch() {
+    let engines = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../engines").display().to_string();
+    let listed = Weir::run(&["stacks", "list", "--directory", &engines]).stdout;
+    let table: Vec<&str> = listed.lines().take_while(|line| !line.is_empty()).collect();
+    assert!(table.len() > 20, "{listed}");
+    for line in table {
+        assert_eq!(line.split("  ").filter(|column| !column.is_empty()).count(), 4, "{line}");
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+}
