@@ -134,7 +134,7 @@ pub struct LoadArgs {
     /// Signature schemes offered, most preferred first, such as rsa-pss-sha256 [default: all]
     #[arg(long = "signature", value_name = "LIST", value_delimiter = ',', help_heading = TLS)]
     signatures: Vec<Signature>,
-    /// Application protocols offered, such as http/1.1 [default: none]
+    /// Application protocols offered: http/1.1, the only one that is spoken [default: none]
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = TLS)]
     alpn: Vec<String>,
     /// The server's name, instead of the URL's host; none sends none
@@ -429,9 +429,8 @@ mod tests {
             .unwrap();
         assert_eq!(o.policy.per_connection, PerConnection::Requests { least: 5, most: 10 });
         assert_eq!((o.policy.resume, o.policy.close, o.tls.ids_only), (30.0, Close::Reset, true));
-        let o =
-            options("https://a/ --tls 1.2-1.3 --group p-256,x25519 --sni none --alpn h2,http/1.1").unwrap();
-        assert_eq!((o.tls.versions.len(), o.tls.groups.len(), o.tls.alpn.len()), (2, 2, 2));
+        let o = options("https://a/ --tls 1.2-1.3 --group p-256,x25519 --sni none --alpn http/1.1").unwrap();
+        assert_eq!((o.tls.versions.len(), o.tls.groups.len(), o.tls.alpn.len()), (2, 2, 1));
         assert_eq!(o.tls.sni, Sni::None);
         let o = options("http://a/x http://a/y --weights 3,1 --source 127.0.0.1-127.0.0.3").unwrap();
         assert_eq!((o.requests[0].weight, o.requests[1].weight, o.route.sources.len()), (3, 1, 3));
@@ -466,6 +465,10 @@ mod tests {
             ("https://a/ --tls 1.3-1.2", "lower one first"),
             ("https://a/ --tls 1.1", "1.2, 1.3"),
             ("https://a/ --suite aes", "aes128-gcm-sha256"),
+            ("https://a/ --alpn h2", "--alpn: `h2` cannot be used; allowed: http/1.1, the only"),
+            ("https://a/ --alpn http/1.1,h3", "--alpn: `h3`"),
+            ("https://a/ --alpn http/1.0", "--alpn: `http/1.0`"),
+            ("https://a/ --alpn=", "--alpn: ``"),
             ("https://a/ --group p-512", "x25519mlkem768"),
             ("https://a/ --signature rsa", "rsa-pss-sha256"),
             ("http://a/ --pid server=5", "origin=PID"),
