@@ -282,7 +282,7 @@ fn the_summary_has_the_documented_keys() {
     has(
         &value["cells"][0],
         "case target version mode connections bytes rate blocks requests_per_second handshakes_per_second mean_us sd_us \
-         p50_us p99_us error_ratio cpu_us_per_request cpu_us_per_handshake rss_kib utilisation limit validity",
+         p50_us p95_us p99_us error_ratio cpu_us_per_request cpu_us_per_handshake rss_kib utilisation limit validity",
     );
     has(&value["comparisons"][0], "metric baseline target mode case ratio low high blocks verdict");
 }
