@@ -278,6 +278,15 @@ fn two_results_of_load_are_put_side_by_side_and_decide_nothing() {
             .all(|line| line.chars().count() <= 100 || line.contains(&a) || line.contains(&b))
     );
 
+    // The command that it names is one.
+    let command = ended.stdout.split_once("  weir run ").unwrap().1.split_once("\n\n").unwrap().0;
+    let command =
+        command.replace("\\\n", " ").replace('\'', "").replace("before", "weir").replace("after", "floor");
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let command = command.replace("experiments/", &format!("{}/experiments/", repository.display()));
+    let plan = Weir::run(&["plan"].into_iter().chain(command.split_whitespace()).collect::<Vec<_>>());
+    assert_eq!(plan.code, Some(MEASURED), "{command}: {}", plan.stderr);
+
     let failing = Weir::run(&["compare", &a, &b, "--fail-on", "regression"]);
     assert_eq!(failing.code, Some(NO_EVIDENCE), "{}", failing.stdout);
     assert!(failing.stderr.starts_with("weir: nothing was decided: two single runs"), "{}", failing.stderr);

@@ -483,10 +483,7 @@ mod tests {
             ("http://a/ -c 1.5", "expected a whole number, 1 to 1000000"),
             ("http://a/ -c=-1", "expected a whole number, 1 to 1000000"),
             ("http://a/ -t 99999999999999999999", "expected a whole number, 1 to 1024"),
-            (
-                "http://a/ --weights 1,x",
-                "'x' for '--weights <LIST>': expected a whole number, 1 to 1000000",
-            ),
+            ("http://a/ --weights 1,x", "'x' for '--weights <LIST>': expected a whole number, 1 to 1000000"),
             ("http://a/ --seed x", "expected a whole number from 0"),
             ("http://a/ --expect-status OK", "expected a whole number, 200 to 999"),
             ("http://a/ --expect-length 1KiB", "expected a whole number of bytes"),

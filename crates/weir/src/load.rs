@@ -39,11 +39,11 @@ Examples:
 
 Exit codes:
   0  what was asked for was measured
-  1  it could not run: nobody answers there, the server's certificate is not trusted, a file cannot be written
+  1  it could not run: nobody answers there, its certificate is not trusted, a file cannot be written
   2  a flag, or a file that it names, cannot be used
-  3  it ran, and the result is invalid: errors, a resumption that failed, a rate that was not kept; the last
-     line of the table (`validity` in JSON) and a line on standard error say why
-  4  an --assert does not hold; the assertions of an invalid result decide nothing, so 3 comes first";
+  3  it ran, and the result is invalid: errors, a failed resumption, a rate that was not kept; the
+     reasons are in the result (validity) and on standard error
+  4  an --assert does not hold; of an invalid result it decides nothing, so 3 comes first";
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
     limits::raise_open_files().map_err(Failure::run)?;

@@ -20,6 +20,8 @@ pub struct Loads {
     pub schema: u32,
     /// What has to be known before any number is read.
     pub labels: Vec<String>,
+    /// The experiment that would decide it: a command for the shell, on two lines.
+    pub decide: String,
     /// The first: the denominator.
     pub a: Run,
     /// The second: the numerator.
@@ -109,8 +111,8 @@ impl Loads {
         };
         let (a, b) = (run(0), run(1));
         let differences = differences(results);
-        let labels = labels([&a, &b], results[0], &differences);
-        Self { schema: 1, labels, a, b, differences, figures: figures(results) }
+        let labels = labels([&a, &b], &differences);
+        Self { schema: 1, labels, decide: decide(results[0]), a, b, differences, figures: figures(results) }
     }
 
     /// Labels and one line for each figure, at most 100 columns wide.
@@ -119,6 +121,8 @@ impl Loads {
         for label in &self.labels {
             wrap(&mut text, label);
         }
+        wrap(&mut text, DECIDES);
+        let _ = writeln!(text, "{}", self.decide);
         let _ = writeln!(text, "\n  {:<32} {:>14} {:>14} {:>9}", "", "A", "B", "B/A");
         for Figure { what, a, b, ratio } in &self.figures {
             let ratio = ratio.map_or_else(|| "-".into(), |ratio| format!("{ratio:.3}"));
@@ -172,7 +176,7 @@ fn in_words(error: &serde_json::Error) -> String {
     kinds.iter().fold(error.to_string(), |text, (kind, word)| text.replace(kind, word))
 }
 
-fn labels(runs: [&Run; 2], first: &LoadResult, differences: &[Difference]) -> Vec<String> {
+fn labels(runs: [&Run; 2], differences: &[Difference]) -> Vec<String> {
     let mut labels = Vec::new();
     for (name, run) in ["A", "B"].iter().zip(runs) {
         if let Some(reasons) = run.validity.strip_prefix("invalid: ") {
@@ -187,13 +191,6 @@ fn labels(runs: [&Run; 2], first: &LoadResult, differences: &[Difference]) -> Ve
          machine two runs of one program differ by 10 % and more from noise alone, in CPU per request too."
             .into(),
     );
-    let mode = if first.url.starts_with("https") { "h1-h1c" } else { "h1c-h1c" };
-    labels.push(format!(
-        "One experiment decides it, with both in every block. Describe either version in targets/NAME/target.toml, \
-         then: weir run experiments/quickstart.toml --set 'target=[\"before\",\"after\"]' --set baseline=before \
-         --set aa=before --set mode={mode} --set connections={} --blocks 12",
-        first.asked.connections
-    ));
     labels.extend(
         differences.iter().map(|Difference { what, a, b }| format!("Differs: {what}: {a} in A, {b} in B.")),
     );
@@ -203,11 +200,29 @@ fn labels(runs: [&Run; 2], first: &LoadResult, differences: &[Difference]) -> Ve
     labels
 }
 
+const DECIDES: &str = "One experiment with both in every block decides it. Describe each version in \
+    targets/NAME/target.toml, and:";
+
+fn decide(first: &LoadResult) -> String {
+    let mode = if first.url.starts_with("https") { "h1-h1c" } else { "h1c-h1c" };
+    let connections = first.asked.connections;
+    format!(
+        "  weir run experiments/quickstart.toml --set 'target=[\"before\",\"after\"]' \\\n      \
+         --set 'baseline=[\"before\"]' --set aa=before --set mode={mode} --set connections={connections} --blocks 12"
+    )
+}
+
 /// Windows of one length differ by what it takes to end them.
 const WINDOW_TOLERANCE: f64 = 0.1;
 
 fn differences(results: [&LoadResult; 2]) -> Vec<Difference> {
-    let [a, b] = results.map(asked);
+    let [mut a, mut b] = results.map(asked);
+    if results[0].asked.tls_versions.is_empty() != results[1].asked.tls_versions.is_empty() {
+        // What was negotiated says it in one line.
+        for of in [&mut a, &mut b] {
+            of.retain(|name, _| !OFFERED.contains(&name.as_str()));
+        }
+    }
     let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
     let value = |of: &BTreeMap<String, String>, name: &String| words(of.get(name).map_or("", String::as_str));
     let differing = names.into_iter().filter(|name| a.get(*name) != b.get(*name));
@@ -221,6 +236,9 @@ fn differences(results: [&LoadResult; 2]) -> Vec<Difference> {
     }
     found
 }
+
+/// What a run in cleartext has none of.
+const OFFERED: [&str; 6] = ["tls_versions", "suites", "groups", "signatures", "alpn", "verified"];
 
 /// What was asked for and what TLS came of it, by name.
 fn asked(result: &LoadResult) -> BTreeMap<String, String> {
@@ -302,7 +320,7 @@ fn ratio(a: Option<Measured>, b: Option<Measured>) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::testing::load_result;
-    use std::fs;
+    use weir_load::result::Negotiated;
 
     fn both(change: impl FnOnce(&mut LoadResult, &mut LoadResult)) -> Loads {
         let (mut a, mut b) = (load_result(), load_result());
@@ -358,6 +376,20 @@ mod tests {
         assert!(text.contains("Differs: groups: none in A, x25519, p-256 in B."), "{text}");
         assert!(text.contains("http://127.0.0.1:1/x in A, https://127.0.0.1:1/y in B"), "{text}");
         assert!(!text.contains("The same was asked"), "{text}");
+    }
+
+    #[test]
+    fn cleartext_beside_tls_is_one_difference_and_not_one_for_each_list() {
+        let loads = both(|a, b| {
+            a.asked.tls_versions.clear();
+            a.handshakes.negotiated.clear();
+            b.asked.tls_versions = vec!["1.3".into()];
+            b.asked.suites = vec!["aes128-gcm-sha256".into()];
+            let (version, suite) = ("1.3".to_owned(), "aes128-gcm-sha256".to_owned());
+            b.handshakes.negotiated = vec![Negotiated { version, suite, ..Negotiated::default() }];
+        });
+        let named: Vec<&str> = loads.differences.iter().map(|one| one.what.as_str()).collect();
+        assert_eq!(named, ["negotiated"]);
     }
 
     #[test]
