@@ -13,6 +13,8 @@ use std::path::Path;
 const FAILED: i32 = 1;
 /// It was asked for something that cannot be.
 const USAGE: i32 = 2;
+/// It ran, and what was asked for was not measured.
+const NO_EVIDENCE: i32 = 3;
 
 /// Runs `weir ARGS`, which must end with `code`, a message that has all of `parts`, and no panic.
 fn ends(args: &[&str], code: i32, parts: &[&str]) {
@@ -122,7 +124,7 @@ fn a_port_in_use_is_told_with_the_process_that_has_it() {
 }
 
 /// What connects is measured, whatever it is: the result is there, invalid and with a reason, and the exit code says that
-/// nothing succeeded.
+/// nothing was measured.
 #[test]
 fn load_on_what_is_no_http_server() {
     let certificates = Certificates::new();
@@ -133,7 +135,7 @@ fn load_on_what_is_no_http_server() {
         (format!("http://127.0.0.1:{}", tls.address().port()), "closed", "ended before the answer"),
     ] {
         let load = ["load", &url, "-c", "2", "-d", "300ms", "--warmup", "100ms"];
-        ends(&load, FAILED, &["validity       invalid: ", class]);
+        ends(&load, NO_EVIDENCE, &["validity       invalid: ", class]);
         let json = Weir::run(&[&load[..], &["--json", "-"]].concat());
         let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
         let example = json["error_examples"][class].as_str().unwrap_or_default().to_ascii_lowercase();

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::load::{adds_up, load, load_well, served};
+use common::load::{NO_EVIDENCE, adds_up, ends_as_judged, load, load_well, served};
 use common::{Certificates, DEADLINE, Ended, Upstream, Weir, origin, poll_until};
 use rustix::process::Signal;
 use std::fs;
@@ -152,18 +152,19 @@ fn servers_that_cannot_be_had_are_told_before_the_run() {
 
 /// All that was asked for was answered, and nothing of it rightly.
 #[test]
-fn a_run_without_any_success_is_an_error_with_its_classes_counted() {
+fn a_run_without_any_success_is_no_evidence_and_counts_its_classes() {
     let certificates = Certificates::new();
     let origin = origin(false, &certificates);
     let url = format!("{}/no-such-path", origin.urls[0]);
     let args = [url.as_str(), "-c", "2", "--rate", "100", "-d", "500ms", "--warmup", "0s"];
     let loaded = load(&args);
-    assert_eq!(loaded.code, Some(FAILED), "{:?}", loaded.result.validity);
+    assert_eq!(loaded.code, Some(NO_EVIDENCE), "{:?}", loaded.result.validity);
     assert_eq!((loaded.result.requests, loaded.result.errors["status"]), (0, 50));
     assert_eq!(loaded.result.error_ratio, 1.0);
     assert!(loaded.stderr.contains("50 status"), "{}", loaded.stderr);
+    assert!(loaded.stderr.contains("no request was answered rightly"), "{}", loaded.stderr);
     let table = Weir::run(&[&["load"], &args[..]].concat());
-    assert_eq!(table.code, Some(FAILED));
+    assert_eq!(table.code, Some(NO_EVIDENCE));
     assert!(table.stdout.contains("50 status"), "the table is printed: {}", table.stdout);
 }
 
@@ -184,8 +185,20 @@ fn assertions_hold_or_are_broken_or_cannot_be_understood() {
     assert!(broken.stderr.contains("p50_us<0"), "{}", broken.stderr);
     assert!(broken.stdout.contains("validity"), "the result is printed nevertheless: {}", broken.stdout);
     // A percentile that too few samples stand behind holds no promise.
-    let few =
-        ["load", &url, "-c", "1", "--rate", "10", "-d", "500ms", "--warmup", "0s", "--assert", "p99_us<1e9"];
+    let few = [
+        "load",
+        &url,
+        "-c",
+        "1",
+        "--think",
+        "50ms",
+        "-d",
+        "500ms",
+        "--warmup",
+        "0s",
+        "--assert",
+        "p99_us<1e9",
+    ];
     let few = Weir::run(&few);
     assert_eq!(few.code, Some(BROKEN), "{}{}", few.stdout, few.stderr);
     for (text, parts) in [
@@ -227,8 +240,9 @@ fn ctrl_c_reports_what_was_measured_until_then() {
         poll_until(DEADLINE, "requests", || served(origin.address()) > 1000);
         weir.signal(Signal::INT);
         let ended = weir.wait();
-        assert_eq!(ended.code, Some(0), "{flags:?}: {}{}", ended.stdout, ended.stderr);
         let result: LoadResult = serde_json::from_str(&ended.stdout).unwrap();
+        // A pacer may be late on a busy machine.
+        ends_as_judged(&ended, &result);
         assert!(result.partial, "{flags:?}");
         assert!(result.window_s > 0.0 && result.window_s < 60.0, "{flags:?}: {} s", result.window_s);
         assert!(result.requests > 0 && result.response.count > 0, "{flags:?}");

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::load::{Loaded, OK, TRIAL, load, load_well, served, url, valid_or_late};
+use common::load::{Loaded, NO_EVIDENCE, OK, TRIAL, load, load_well, served, url, valid_or_late};
 use common::{Certificates, DEADLINE, Ending, Peer, Upstream, poll_until};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -63,7 +63,7 @@ impl Faulty {
             "{}",
             result.validity
         );
-        assert_eq!(loaded.code, Some(0), "a server that fails now and then is a result");
+        assert_eq!(loaded.code, Some(NO_EVIDENCE));
         loaded
     }
 }
@@ -94,7 +94,7 @@ fn the_length_that_the_path_names_is_expected() {
     let right = load_well(&[&[format!("{url}2").as_str()], &PACED[..]].concat());
     assert_eq!((right.requests, right.errors.len()), (PLANNED, 0), "{:?}", right.error_examples);
     let wrong = load(&[&[format!("{url}3").as_str()], &PACED[..]].concat());
-    assert_eq!(wrong.code, Some(1), "nothing was answered rightly");
+    assert_eq!(wrong.code, Some(NO_EVIDENCE), "nothing was answered rightly");
     assert_eq!((wrong.result.requests, &wrong.result.errors), (0, &counts("length", PLANNED)));
 }
 
@@ -297,7 +297,7 @@ fn redirects_are_answers_and_are_not_followed() {
     let server = Upstream::start(None, move |peer| peer.serve(moved));
     let url = url(false, &server);
     let loaded = load(&[&[url.as_str()], &PACED[..]].concat());
-    assert_eq!((loaded.code, loaded.result.errors), (Some(1), counts("status", PLANNED)));
+    assert_eq!((loaded.code, loaded.result.errors), (Some(NO_EVIDENCE), counts("status", PLANNED)));
     let expected = load_well(&[&[url.as_str(), "--expect-status", "302"], &PACED[..]].concat());
     assert_eq!((expected.errors.len(), right(&expected)), (0, PLANNED));
     assert!(server.requests().iter().all(|request| request.head.starts_with("GET / HTTP/1.1\r\n")));
@@ -315,7 +315,7 @@ fn a_server_that_goes_away_is_refused_connections() {
     poll_until(DEADLINE, "requests in the window", || served(origin.address()) > 500);
     drop(origin);
     let Loaded { code, result, .. } = run.join().unwrap();
-    assert_eq!(code, Some(0), "part of it was answered");
+    assert_eq!(code, Some(NO_EVIDENCE), "part of it was not answered");
     assert!(result.requests > 0 && result.errors.contains_key("connect_refused"), "{:?}", result.errors);
     // One that was made and not yet accepted is reset before it stands.
     let known = ["connect_refused", "connect", "closed", "reset", "missing_connections"];

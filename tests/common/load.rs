@@ -18,26 +18,49 @@ pub struct Loaded {
     pub stderr: String,
 }
 
-/// Runs `weir load ARGS --json -`, whatever its exit code is.
+/// It ran, and what was asked for was not measured.
+pub const NO_EVIDENCE: i32 = 3;
+
+/// Runs `weir load ARGS --json -`, which must end with 0 if its result is valid, and else with 3 and a line that has the
+/// reason; with `--assert` or `--allow-invalid` among ARGS it may end otherwise.
 ///
 /// # Panics
-/// When it prints no result.
+/// When it prints no result, or ends otherwise.
 pub fn load(args: &[&str]) -> Loaded {
     let Ended { code, stdout, stderr } = Weir::run(&[&["load"], args, &["--json", "-"]].concat());
     let result: LoadResult = serde_json::from_str(&stdout)
         .unwrap_or_else(|error| panic!("no result of {args:?} ({error}), exit {code:?}: {stdout}{stderr}"));
     adds_up(&result);
+    if !args.iter().any(|arg| ["--assert", "--allow-invalid"].contains(arg)) {
+        ends_as_judged(&Ended { code, stdout, stderr: stderr.clone() }, &result);
+    }
     Loaded { code, result, stderr }
 }
 
-/// As [`load`], where the run must come to its end.
+/// Whether it was measured is told by the exit code and on standard error as it is in the result.
 ///
 /// # Panics
-/// Unless the exit code is 0.
+/// When it is not.
+pub fn ends_as_judged(ended: &Ended, result: &LoadResult) {
+    let Ended { code, stderr, .. } = ended;
+    match result.validity.strip_prefix("invalid: ") {
+        None => assert_eq!((*code, result.validity.as_str()), (Some(0), "valid"), "{stderr}"),
+        Some(reason) => {
+            assert_eq!(*code, Some(NO_EVIDENCE), "{}: {stderr}", result.validity);
+            let due = format!("weir: the result is invalid: {reason}");
+            assert!(stderr.lines().any(|line| line == due), "no `{due}` in {stderr}");
+        }
+    }
+}
+
+/// As [`load`], where something must be answered rightly.
+///
+/// # Panics
+/// When nothing was.
 pub fn load_well(args: &[&str]) -> LoadResult {
-    let loaded = load(args);
-    assert_eq!(loaded.code, Some(0), "{args:?}: {} {:?}", loaded.stderr, loaded.result.validity);
-    loaded.result
+    let Loaded { result, .. } = load(args);
+    assert!(result.requests > 0, "{args:?}: {} {:?}", result.validity, result.error_examples);
+    result
 }
 
 /// What one result says in two places is the same, whatever was measured.
@@ -62,10 +85,10 @@ pub fn adds_up(result: &LoadResult) {
         assert!((latency.max_us - longest).abs() < 1e-6, "{} {longest}", latency.max_us);
         assert_eq!(latency.censored > 0, latency.censored_from_us.is_some());
         assert!(latency.censored <= latency.count);
-        let percentiles = [latency.p50_us, latency.p90_us, latency.p99_us, latency.p999_us];
+        let percentiles = [latency.p50_us, latency.p90_us, latency.p95_us, latency.p99_us, latency.p999_us];
         assert_eq!(
             percentiles.map(|p| p.is_some()),
-            [20, 100, 1000, 10_000].map(|least| latency.count >= least)
+            [20, 100, 200, 1000, 10_000].map(|least| latency.count >= least)
         );
         assert!(percentiles.is_sorted_by_key(|p| p.unwrap_or(f64::MAX)), "{percentiles:?}");
     }

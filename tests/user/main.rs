@@ -5,6 +5,7 @@ mod common;
 mod documented;
 mod evidence;
 mod found;
+mod load;
 mod serve;
 mod stacks;
 mod streams;

@@ -102,7 +102,7 @@ pub struct Step {
 
 /// What may be followed. Only valid runs are, so there are hardly any errors to count.
 const FOLLOWED: &str = "cpu_us_per_request, cpu_us_per_handshake, requests_per_second, handshakes_per_second, mean_us, \
-    p50_us, p99_us, rss_kib, utilisation, little_ratio, gc_throughput_percent, after_full_gc_kib";
+    p50_us, p95_us, p99_us, rss_kib, utilisation, little_ratio, gc_throughput_percent, after_full_gc_kib";
 
 /// Reads results of one plan and follows its cells through them.
 ///

@@ -2,18 +2,23 @@
 
 use crate::run::Parts;
 use weir_load::limit::{self, Part};
-use weir_load::result::Cost;
 pub use weir_load::result::Limit;
+use weir_load::result::{Cost, ServerCost};
 
 /// Names the limit of a run from what each part used of its cores, and from how near to its own ceiling the engine was.
 pub fn of(parts: &Parts<'_>) -> Limit {
     let part = |who, cost: Option<&Cost>, cores| {
         let most = cost.map_or(0.0, |cost| f64::from(cost.cores));
-        Part { who, cpu: cost.map_or(0.0, |cost| cost.utilisation * most), most, cores }
+        Part { who, cpu: cost.map_or(0.0, |cost| cost.utilisation * most), most, busiest: 0.0, cores }
+    };
+    let server = |who, server: Option<&ServerCost>, cores| {
+        let busiest = server.and_then(|server| server.busiest_thread.as_ref());
+        let busiest = busiest.map_or(0.0, |thread| thread.utilisation);
+        Part { busiest, ..part(who, server.map(|server| &server.cost), cores) }
     };
     let limit = limit::of(&[
-        part(Limit::Gateway, parts.gateway.map(|server| &server.cost), parts.gateway_cores),
-        part(Limit::Origin, parts.origin.map(|server| &server.cost), parts.origin_cores),
+        server(Limit::Gateway, parts.gateway, parts.gateway_cores),
+        server(Limit::Origin, parts.origin, parts.origin_cores),
         part(Limit::Load, Some(&parts.load.engine.cost), parts.load_cores),
     ]);
     parts.load.ceiling.as_ref().map_or(limit, |ceiling| limit::beside_ceiling(limit, ceiling.share))
@@ -23,7 +28,7 @@ pub fn of(parts: &Parts<'_>) -> Limit {
 mod tests {
     use super::*;
     use crate::testing::load_result;
-    use weir_load::result::{Ceiling, ServerCost};
+    use weir_load::result::{BusyThread, Ceiling};
 
     fn limit(gateway: f64, origin: f64, load: f64, cores: [&[usize]; 3]) -> Limit {
         let server = |utilisation: f64, cores: &[usize]| ServerCost {
@@ -93,6 +98,26 @@ mod tests {
         assert_eq!(limit(0.5, Some(0.79)), Limit::Neither);
         assert_eq!(limit(0.5, Some(0.81)), Limit::Load);
         assert_eq!(limit(0.99, Some(0.81)), Limit::Gateway);
+    }
+
+    #[test]
+    fn a_server_is_full_when_one_of_its_threads_is() {
+        let limit = |utilisation| {
+            let busiest_thread = Some(BusyThread { name: "node".into(), utilisation });
+            let cost = Cost { utilisation: 0.3, cores: 4, ..Cost::default() };
+            let server = ServerCost { cost, busiest_thread, ..ServerCost::default() };
+            let (gateway_cores, load_cores) = (&[0, 1, 2, 3][..], &[4][..]);
+            of(&Parts {
+                load: &load_result(),
+                gateway: Some(&server),
+                origin: None,
+                gc: None,
+                gateway_cores,
+                origin_cores: &[],
+                load_cores,
+            })
+        };
+        assert_eq!([limit(0.94), limit(0.96)], [Limit::Neither, Limit::Gateway]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::comparison::is_lower_bound;
 use crate::experiment::{Case, Load};
+use crate::histogram::Latencies;
 use crate::limit::Limit;
 use crate::run::{Parts, RunRecord};
 use crate::summary::FOREIGN_MUCH;
@@ -30,6 +31,8 @@ pub enum Metric {
     MeanUs,
     /// Median response time.
     P50Us,
+    /// 95th percentile of the response time.
+    P95Us,
     /// Mean response time, times rate, over connections: 1 in a closed loop without think time (Little's law).
     LittleRatio,
     /// Peak resident memory of the gateway.
@@ -138,6 +141,7 @@ impl Metric {
             | Self::P99Us
             | Self::MeanUs
             | Self::P50Us
+            | Self::P95Us
             | Self::RssKib
             | Self::ErrorRatio
             | Self::AfterFullGcKib
@@ -172,6 +176,7 @@ impl Metric {
             Self::HandshakesPerSecond => "handshakes per second",
             Self::MeanUs => "mean response time",
             Self::P50Us => "median response time",
+            Self::P95Us => "p95 response time",
             Self::LittleRatio => "mean response time x rate / connections",
             Self::RssKib => "peak memory",
             Self::Utilisation => "utilisation",
@@ -199,6 +204,7 @@ impl Metric {
             | Self::P99Us
             | Self::MeanUs
             | Self::P50Us
+            | Self::P95Us
             | Self::ServerUsPerHandshake
             | Self::ClientUsPerHandshake
             | Self::OperationUs => "us",
@@ -223,6 +229,7 @@ impl Metric {
             Self::HandshakesPerSecond => Some(load.handshakes.per_second),
             Self::MeanUs => Some(load.response.mean_us),
             Self::P50Us => load.response.p50_us,
+            Self::P95Us => p95_us(&load.response),
             Self::LittleRatio => {
                 let connections = f64::from(load.asked.connections.max(1));
                 Some(load.response.mean_us * load.requests_per_second / (connections * 1e6))
@@ -275,6 +282,7 @@ impl Metric {
         match self {
             Self::P99Us => percentile("p99", &|response| response.p99_us),
             Self::P50Us => percentile("p50", &|response| response.p50_us),
+            Self::P95Us => percentile("p95", &p95_us),
             Self::MeanUs | Self::LittleRatio => count(&has_censored).map(|bounds| bound("mean", bounds)),
             Self::RequestsPerSecond | Self::CpuUsPerRequest => {
                 let is_without = results.iter().any(|load| !has_requests(load));
@@ -286,13 +294,15 @@ impl Metric {
 
     /// Whether it is another one at another offered rate.
     pub(crate) fn depends_on_rate(self) -> bool {
-        self.is_cpu() || matches!(self, Self::P99Us | Self::MeanUs | Self::P50Us | Self::Utilisation)
+        self.is_cpu()
+            || matches!(self, Self::P99Us | Self::MeanUs | Self::P50Us | Self::P95Us | Self::Utilisation)
     }
 
     /// Whether processes outside the run may have held it down, where it is as fast as it can be: a rate or a time of
     /// such a run is theirs.
     pub(crate) fn is_starved(self, load: Load, run: &RunRecord) -> bool {
-        let is_of_speed = self.is_rate() || matches!(self, Self::P99Us | Self::MeanUs | Self::P50Us);
+        let is_of_speed =
+            self.is_rate() || matches!(self, Self::P99Us | Self::MeanUs | Self::P50Us | Self::P95Us);
         let foreign = run.observation.foreign_cpu.is_some_and(|share| share > FOREIGN_MUCH);
         is_of_speed && load == Load::Saturated && foreign && run.limit == Some(Limit::Neither)
     }
@@ -316,6 +326,11 @@ impl Metric {
             (_, _, Some(Limit::Origin | Limit::Load | Limit::SharedCores) | None) => false,
         }
     }
+}
+
+/// Older results have it in their histogram alone.
+pub(crate) fn p95_us(latency: &Latency) -> Option<f64> {
+    latency.p95_us.or_else(|| Latencies::merge([latency.hdr_v2.as_str()])?.quantile_us(0.95))
 }
 
 /// Whether connections carry requests; else what stands as the rate and cost of these are those of handshakes.

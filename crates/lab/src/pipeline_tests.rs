@@ -282,7 +282,7 @@ fn the_summary_has_the_documented_keys() {
     has(
         &value["cells"][0],
         "case target version mode connections bytes rate blocks requests_per_second handshakes_per_second mean_us sd_us \
-         p50_us p99_us error_ratio cpu_us_per_request cpu_us_per_handshake rss_kib utilisation limit validity",
+         p50_us p95_us p99_us error_ratio cpu_us_per_request cpu_us_per_handshake rss_kib utilisation limit validity",
     );
     has(&value["comparisons"][0], "metric baseline target mode case ratio low high blocks verdict");
 }
@@ -320,10 +320,10 @@ fn everything_after_the_runs_can_be_rebuilt() {
 }
 
 #[test]
-fn no_results_are_an_error_with_the_files_name() {
+fn a_folder_without_results_is_an_error_with_its_name() {
     let directory = tempfile::tempdir().expect("a directory");
     let error = report(directory.path()).expect_err("nothing is there");
-    assert!(matches!(&error, LabError::File { path, .. } if path.ends_with("plan.json")), "{error}");
+    assert!(matches!(&error, LabError::NoResult { path, .. } if path == directory.path()), "{error}");
 }
 
 /// Each of these makes a run look faster than it was, or its times shorter.

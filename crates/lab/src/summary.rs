@@ -80,6 +80,9 @@ pub struct CellSummary {
     pub sd_us: Option<f64>,
     /// Median of the merged histograms; null where it would be a lower bound alone.
     pub p50_us: Option<f64>,
+    /// 95th percentile of the merged histograms; null where it would be a lower bound alone, and in older summaries.
+    #[serde(default)]
+    pub p95_us: Option<f64>,
     /// 99th percentile of the merged histograms; null where it would be a lower bound alone.
     pub p99_us: Option<f64>,
     /// Errors over all requests of all runs, invalid ones too.
@@ -246,6 +249,7 @@ impl CellSummary {
             mean_us: of_latencies(&|all| is_known.then(|| all.mean_us())),
             sd_us: of_latencies(&|all| is_known.then(|| all.sd_us())),
             p50_us: percentile(0.5),
+            p95_us: percentile(0.95),
             p99_us: percentile(0.99),
             error_ratio: error_ratio(runs),
             cpu_us_per_request: median(&cpu_request),

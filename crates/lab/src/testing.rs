@@ -56,6 +56,7 @@ pub(crate) fn load_result() -> LoadResult {
         sd_us: 20.0,
         p50_us: Some(200.0),
         p90_us: Some(210.0),
+        p95_us: Some(215.0),
         p99_us: Some(220.0),
         p999_us: None,
         max_us: 230.0,

@@ -9,7 +9,7 @@ use crate::request::{field, requests_from_file};
 use crate::route::destination::host_port;
 use crate::route::source::Sources;
 use crate::target::{Target, requests_of};
-use crate::usage::{Usage, size, time};
+use crate::usage::{Usage, percent, size, time, whole};
 use crate::{ceiling, meter};
 use clap::{Args, Command, FromArgMatches as _, ValueEnum};
 use std::fs;
@@ -27,7 +27,7 @@ pub struct LoadArgs {
     #[arg(value_name = "URL", required = true)]
     urls: Vec<Target>,
     /// How often each URL comes compared with the others, such as 3,1
-    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = REQUESTS)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = whole::<u32>(A_MILLION), help_heading = REQUESTS)]
     weights: Vec<u32>,
     /// A file of requests, one JSON object a line: method, path, headers, body, chunked, weight, expect
     #[arg(long, value_name = "FILE", help_heading = REQUESTS, conflicts_with_all = ["weights", "method", "data", "chunked"])]
@@ -45,19 +45,19 @@ pub struct LoadArgs {
     #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true, help_heading = REQUESTS)]
     chunked: Option<Option<String>>,
     /// The only status that is right [default: 200 to 299]
-    #[arg(long, value_name = "STATUS", help_heading = REQUESTS)]
+    #[arg(long, value_name = "STATUS", value_parser = whole::<u16>("a whole number, 200 to 999"), help_heading = REQUESTS)]
     expect_status: Option<u16>,
     /// The only SHA-256 of a body that is right, 64 hexadecimal digits
     #[arg(long, value_name = "HEX", value_parser = sha256, help_heading = REQUESTS)]
     expect_sha256: Option<[u8; 32]>,
     /// The only length of a body that is right, in bytes [default: N for a path /bytes/N, else as framed]
-    #[arg(long, value_name = "BYTES", help_heading = REQUESTS)]
+    #[arg(long, value_name = "BYTES", value_parser = whole::<u64>("a whole number of bytes"), help_heading = REQUESTS)]
     expect_length: Option<u64>,
     /// How long a request, or the making of a connection, may take
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time, help_heading = REQUESTS)]
     timeout: Duration,
     /// Share of the requests that may go without an answer before the run is invalid; a wrong answer never may
-    #[arg(long, value_name = "PCT", default_value_t = 0.0, help_heading = REQUESTS)]
+    #[arg(long, value_name = "PCT", default_value_t = 0.0, value_parser = percent, help_heading = REQUESTS)]
     error_budget: f64,
 
     /// Length of the measured window, such as 500ms, 5s or 2m [default: 10s, or the steps of --rate]
@@ -79,14 +79,14 @@ pub struct LoadArgs {
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "rate", help_heading = SCHEDULE)]
     think: Option<Duration>,
     /// What all random choices are drawn from
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = SCHEDULE)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>("a whole number from 0"), help_heading = SCHEDULE)]
     seed: u64,
 
     /// Connections held open; with new connections, at once at most
-    #[arg(short, long, value_name = "N", default_value_t = 64, help_heading = CONNECTIONS)]
+    #[arg(short, long, value_name = "N", default_value_t = 64, value_parser = whole::<u32>(A_MILLION), help_heading = CONNECTIONS)]
     connections: u32,
     /// Threads
-    #[arg(short = 't', long, value_name = "N", default_value_t = 1, help_heading = CONNECTIONS)]
+    #[arg(short = 't', long, value_name = "N", default_value_t = 1, value_parser = whole::<usize>("a whole number, 1 to 1024"), help_heading = CONNECTIONS)]
     workers: usize,
     /// Cores that the workers are put on, such as 0,2-3
     #[arg(long, value_name = "LIST", help_heading = CONNECTIONS)]
@@ -101,7 +101,7 @@ pub struct LoadArgs {
     #[arg(long, group = "life", help_heading = CONNECTIONS)]
     handshake_only: bool,
     /// Share of new TLS connections that resume a session, in percent; the others make full handshakes
-    #[arg(long, value_name = "PCT", default_value_t = 0.0, requires = "life", help_heading = CONNECTIONS)]
+    #[arg(long, value_name = "PCT", default_value_t = 0.0, requires = "life", value_parser = percent, help_heading = CONNECTIONS)]
     resume: f64,
     /// Local addresses used in turn, such as 127.0.0.1-127.0.0.16
     #[arg(long, value_name = "LIST", help_heading = CONNECTIONS)]
@@ -134,7 +134,7 @@ pub struct LoadArgs {
     /// Signature schemes offered, most preferred first, such as rsa-pss-sha256 [default: all]
     #[arg(long = "signature", value_name = "LIST", value_delimiter = ',', help_heading = TLS)]
     signatures: Vec<Signature>,
-    /// Application protocols offered, such as http/1.1 [default: none]
+    /// Application protocols offered: http/1.1, the only one that is spoken [default: none]
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = TLS)]
     alpn: Vec<String>,
     /// The server's name, instead of the URL's host; none sends none
@@ -178,6 +178,8 @@ const SCHEDULE: &str = "Schedule";
 const CONNECTIONS: &str = "Connections";
 const TLS: &str = "TLS";
 const ACCOUNTS: &str = "Accounts";
+
+const A_MILLION: &str = "a whole number, 1 to 1000000";
 
 /// One rate for the whole window, or steps.
 #[derive(Clone, Debug, PartialEq)]
@@ -429,9 +431,8 @@ mod tests {
             .unwrap();
         assert_eq!(o.policy.per_connection, PerConnection::Requests { least: 5, most: 10 });
         assert_eq!((o.policy.resume, o.policy.close, o.tls.ids_only), (30.0, Close::Reset, true));
-        let o =
-            options("https://a/ --tls 1.2-1.3 --group p256,x25519 --sni none --alpn h2,http/1.1").unwrap();
-        assert_eq!((o.tls.versions.len(), o.tls.groups.len(), o.tls.alpn.len()), (2, 2, 2));
+        let o = options("https://a/ --tls 1.2-1.3 --group p256,x25519 --sni none --alpn http/1.1").unwrap();
+        assert_eq!((o.tls.versions.len(), o.tls.groups.len(), o.tls.alpn.len()), (2, 2, 1));
         assert_eq!(o.tls.sni, Sni::None);
         let o = options("http://a/x http://a/y --weights 3,1 --source 127.0.0.1-127.0.0.3").unwrap();
         assert_eq!((o.requests[0].weight, o.requests[1].weight, o.route.sources.len()), (3, 1, 3));
@@ -466,6 +467,10 @@ mod tests {
             ("https://a/ --tls 1.3-1.2", "lower one first"),
             ("https://a/ --tls 1.1", "1.2, 1.3"),
             ("https://a/ --suite aes", "aes128-gcm-sha256"),
+            ("https://a/ --alpn h2", "--alpn: `h2` cannot be used; allowed: http/1.1, the only"),
+            ("https://a/ --alpn http/1.1,h3", "--alpn: `h3`"),
+            ("https://a/ --alpn http/1.0", "--alpn: `http/1.0`"),
+            ("https://a/ --alpn=", "--alpn: ``"),
             ("https://a/ --group p-512", "x25519mlkem768"),
             ("https://a/ --signature rsa", "rsa-pss-sha256"),
             ("http://a/ --pid server=5", "origin=PID"),
@@ -474,6 +479,16 @@ mod tests {
             ("http://a/ --data 5 --chunked=much", "--chunked: `much` cannot be used; allowed: 1 to 1GiB"),
             ("http://a/ --data 5 --chunked=0", "--chunked: `0` cannot be used; allowed: 1 to 1GiB"),
             ("http://a/ --requests f --chunked", "cannot be used with"),
+            ("http://a/ -c many", "'many' for '--connections <N>': expected a whole number, 1 to 1000000"),
+            ("http://a/ -c 1.5", "expected a whole number, 1 to 1000000"),
+            ("http://a/ -c=-1", "expected a whole number, 1 to 1000000"),
+            ("http://a/ -t 99999999999999999999", "expected a whole number, 1 to 1024"),
+            ("http://a/ --weights 1,x", "'x' for '--weights <LIST>': expected a whole number, 1 to 1000000"),
+            ("http://a/ --seed x", "expected a whole number from 0"),
+            ("http://a/ --expect-status OK", "expected a whole number, 200 to 999"),
+            ("http://a/ --expect-length 1KiB", "expected a whole number of bytes"),
+            ("https://a/ --new-connection --resume all", "expected 0 to 100 percent"),
+            ("http://a/ --error-budget few", "expected 0 to 100 percent"),
             ("http://a/ --error-budget 101", "0 to 100 percent"),
             ("http://a/ --error-budget=-1", "0 to 100 percent"),
             ("http://a/x http://b/y", "http://b"),

@@ -21,16 +21,26 @@ pub struct Part<'a> {
     pub cpu: f64,
     /// What it can use at most, in cores: one for each working thread, no more than it is allowed; 0 is not known.
     pub most: f64,
+    /// What its busiest thread used, in cores; 0 is not known, or that no thread is told apart.
+    pub busiest: f64,
     /// The cores that it runs on; empty where they are not known, or are another machine's.
     pub cores: &'a [usize],
 }
 
+impl Part<'_> {
+    /// It uses all that it can, or one of its threads does: what waits for that thread gets no more from the others. (One
+    /// that spins while it waits looks the same.)
+    fn is_full(&self) -> bool {
+        self.most > 0.0 && self.cpu >= FULL * self.most || self.busiest >= FULL
+    }
+}
+
 /// Names the limit from what each part used.
 ///
-/// A part that uses all that it can is the limit, whoever else is there: its threads could not do more with more cores.
-/// Else it is who dominates a set of cores that is full, or `shared cores` where nobody does.
+/// A part that uses all that it can, or of which one thread does, is the limit, whoever else is there: it could not do
+/// more with more cores. Else it is who dominates a set of cores that is full, or `shared cores` where nobody does.
 pub fn of(parts: &[Part<'_>]) -> Limit {
-    if let Some(part) = parts.iter().find(|part| part.most > 0.0 && part.cpu >= FULL * part.most) {
+    if let Some(part) = parts.iter().find(|part| part.is_full()) {
         return part.who;
     }
     let used = |cores: &[usize], who: Option<Limit>| -> f64 {
@@ -73,7 +83,7 @@ mod tests {
         let who = [Limit::Gateway, Limit::Origin, Limit::Load];
         let part = |index: usize| {
             let most = cores[index].len() as f64;
-            Part { who: who[index], cpu: used[index] * most, most, cores: cores[index] }
+            Part { who: who[index], cpu: used[index] * most, most, busiest: 0.0, cores: cores[index] }
         };
         of(&[part(0), part(1), part(2)])
     }
@@ -114,15 +124,27 @@ mod tests {
     #[test]
     fn a_single_thread_is_full_on_one_of_many_cores() {
         let all = [0, 1, 2, 3];
-        let gateway = Part { who: Limit::Gateway, cpu: 0.98, most: 1.0, cores: &all };
-        let load = Part { who: Limit::Load, cpu: 0.5, most: 1.0, cores: &all };
+        let gateway = Part { who: Limit::Gateway, cpu: 0.98, most: 1.0, busiest: 0.0, cores: &all };
+        let load = Part { who: Limit::Load, cpu: 0.5, most: 1.0, busiest: 0.0, cores: &all };
         assert_eq!(of(&[load, gateway]), Limit::Gateway);
         assert_eq!(of(&[load, Part { most: 4.0, ..gateway }]), Limit::Neither);
     }
 
+    /// A server of one thread that does the work and of helpers that may use four cores.
+    #[test]
+    fn a_full_thread_among_idle_ones_is_the_limit() {
+        let all = [0, 1, 2, 3];
+        let gateway = Part { who: Limit::Gateway, cpu: 1.2, most: 4.0, busiest: 0.98, cores: &all };
+        let load = Part { who: Limit::Load, cpu: 0.5, most: 1.0, busiest: 0.0, cores: &all };
+        assert_eq!(of(&[gateway, load]), Limit::Gateway);
+        assert_eq!(of(&[Part { busiest: 0.94, ..gateway }, load]), Limit::Neither);
+        assert_eq!(of(&[Part { who: Limit::Origin, ..gateway }, load]), Limit::Origin);
+        assert_eq!(of(&[Part { busiest: 0.5, ..gateway }, Part { cpu: 0.97, ..load }]), Limit::Load);
+    }
+
     #[test]
     fn one_full_worker_of_several_is_enough() {
-        let worker = |cpu, core| Part { who: Limit::Load, cpu, most: 1.0, cores: core };
+        let worker = |cpu, core| Part { who: Limit::Load, cpu, most: 1.0, busiest: 0.0, cores: core };
         assert_eq!(of(&[worker(0.3, &[0]), worker(0.96, &[1])]), Limit::Load);
         assert_eq!(of(&[worker(0.3, &[0]), worker(0.6, &[1])]), Limit::Neither);
         assert_eq!(
@@ -134,8 +156,8 @@ mod tests {
 
     #[test]
     fn a_server_elsewhere_shares_no_core_and_is_full_by_its_own_measure() {
-        let elsewhere = Part { who: Limit::Gateway, cpu: 3.0, most: 0.0, cores: &[] };
-        let load = Part { who: Limit::Load, cpu: 0.5, most: 1.0, cores: &[0] };
+        let elsewhere = Part { who: Limit::Gateway, cpu: 3.0, most: 0.0, busiest: 0.0, cores: &[] };
+        let load = Part { who: Limit::Load, cpu: 0.5, most: 1.0, busiest: 0.0, cores: &[0] };
         assert_eq!(of(&[load, elsewhere]), Limit::Neither);
         assert_eq!(of(&[load, Part { most: 3.0, ..elsewhere }]), Limit::Gateway);
     }

@@ -210,7 +210,7 @@ pub struct TlsOptions {
     pub groups: Vec<Group>,
     /// Signature schemes offered, most preferred first.
     pub signatures: Vec<Signature>,
-    /// Application protocols offered, most preferred first.
+    /// Application protocols offered, most preferred first: only `http/1.1` is spoken. Empty offers none.
     pub alpn: Vec<String>,
     /// The server's name, instead of the URL's host.
     pub sni: Sni,
@@ -247,6 +247,9 @@ pub(crate) const CHUNKS_ALLOWED: &str = "1 to 1GiB, in bytes or such as 4KiB";
 /// The bytes of a chunk where none are told: programs that pass a stream on read 4 to 64 KiB at once, and a TLS record
 /// holds this much (RFC 8446 section 5.1).
 pub(crate) const DEFAULT_CHUNK: u64 = 16 * 1024;
+
+/// The application protocol of the engine, by its name in ALPN (RFC 7301 section 6).
+const SPOKEN: &str = "http/1.1";
 
 impl Options {
     /// The defaults for a URL: GET, 64 connections that are kept, a window of 10 s after a warm-up of 1 s, 1 worker,
@@ -341,6 +344,10 @@ impl Options {
             let allowed = "with --new-connection, --requests-per-connection or --handshake-only: \
                            connections that are kept make no handshakes";
             range("--resume", &resume, !self.policy.per_connection.keeps(), allowed)?;
+        }
+        for protocol in &self.tls.alpn {
+            let allowed = "http/1.1, the only protocol that the engine speaks (HTTP/1.1)";
+            range("--alpn", protocol, protocol == SPOKEN, allowed)?;
         }
         let budget = self.error_budget;
         range("--error-budget", &budget, (0.0..=100.0).contains(&budget), "0 to 100 percent")?;

@@ -187,6 +187,9 @@ pub struct Second {
     pub p50_us: Option<f64>,
     /// 99th percentile, to 2 digits; `None` with fewer than 1000.
     pub p99_us: Option<f64>,
+    /// 95th percentile, to 2 digits; `None` with fewer than 200, and in older results.
+    #[serde(default)]
+    pub p95_us: Option<f64>,
 }
 
 /// A distribution of times; percentiles that too few samples stand behind are `None`.
@@ -202,6 +205,9 @@ pub struct Latency {
     pub p50_us: Option<f64>,
     /// 90th percentile.
     pub p90_us: Option<f64>,
+    /// 95th percentile; `None` in older results too.
+    #[serde(default)]
+    pub p95_us: Option<f64>,
     /// 99th percentile.
     pub p99_us: Option<f64>,
     /// 99.9th percentile.
@@ -211,7 +217,7 @@ pub struct Latency {
     /// Samples that are only known to be at least as long as they stand here: time-outs, and arrivals never sent.
     #[serde(default)]
     pub censored: u64,
-    /// The shortest of them: percentiles from here on are lower bounds (written "p99 >= 2 s").
+    /// The shortest of them: percentiles from here on are lower bounds (written "p99 >=2 s").
     #[serde(default)]
     pub censored_from_us: Option<f64>,
     /// HDR histogram, V2 serialisation, base64: unit nanoseconds, 3 digits. The form in which runs are merged.
@@ -293,6 +299,14 @@ fn groups<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::
 fn group<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let group = Option::<String>::deserialize(deserializer)?;
     Ok(group.map(|name| Group::spelling(&name).to_owned()))
+}
+
+impl LoadResult {
+    /// Why it must not stand beside valid ones; `None` for a valid one.
+    pub fn invalid(&self) -> Option<&str> {
+        let said = self.validity.as_str();
+        (said != "valid").then(|| said.strip_prefix("invalid: ").unwrap_or(said))
+    }
 }
 
 impl Cost {
@@ -408,6 +422,18 @@ pub struct ServerCost {
     /// What else it did; nothing of it is told by a cgroup or a command.
     #[serde(flatten)]
     pub counters: Counters,
+    /// The thread that used the most of those that were there all the time; `None` of a command, and in older results.
+    #[serde(default)]
+    pub busiest_thread: Option<BusyThread>,
+}
+
+/// A thread of a server.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BusyThread {
+    /// As the system knows it: what a server calls it, or its program's name.
+    pub name: String,
+    /// Share of the window that it was on a CPU: 1.0 is all that one thread can use.
+    pub utilisation: f64,
 }
 
 /// What a named server is in the system under test.
@@ -504,6 +530,7 @@ pub(crate) mod tests {
             sd_us: 12.5,
             p50_us: Some(61.5),
             p90_us: Some(80.0),
+            p95_us: Some(95.0),
             p99_us: Some(1234.5),
             p999_us: None,
             max_us: 2_345_678.0,
@@ -580,6 +607,7 @@ pub(crate) mod tests {
                     major_faults: Some(0),
                     open_files: Some(140),
                 },
+                busiest_thread: Some(BusyThread { name: "nginx".into(), utilisation: 0.95 }),
             }],
             limit: Limit::Gateway,
             validity: "valid".into(),
@@ -618,12 +646,16 @@ pub(crate) mod tests {
         let counters = serde_json::to_value(Counters::default()).unwrap();
         let counters: Vec<&str> = counters.as_object().unwrap().keys().map(String::as_str).collect();
         without("", &["window_boot_s"]);
+        without("/response", &["p95_us"]);
         without("/asked", &["error_budget_percent"]);
         without("/servers/0", &counters);
+        without("/servers/0", &["busiest_thread"]);
         without("/engine", &counters);
         without("/engine", &["rss_peak_kib"]);
         let mut expected = sample();
+        expected.response.p95_us = None;
         expected.servers[0].counters = Counters::default();
+        expected.servers[0].busiest_thread = None;
         (expected.engine.rss_peak_kib, expected.engine.counters) = (None, Counters::default());
         assert_eq!(serde_json::from_value::<LoadResult>(value).unwrap(), expected);
     }

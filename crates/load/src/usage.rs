@@ -1,6 +1,7 @@
 //! Flags that cannot be followed, and the units in which they are written.
 
 use std::borrow::Cow;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// A flag that cannot be followed.
@@ -37,6 +38,16 @@ pub fn time(text: &str) -> Result<Duration, String> {
     };
     let number: f64 = number.parse().map_err(|_| wrong())?;
     Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())
+}
+
+/// A parser of whole numbers; `allowed` is what a message says.
+pub(crate) fn whole<N: FromStr>(allowed: &'static str) -> impl Fn(&str) -> Result<N, String> + Clone {
+    move |text| text.parse().map_err(|_| format!("expected {allowed}"))
+}
+
+/// A parser of shares in percent.
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| "expected 0 to 100 percent, such as 30 or 0.1".to_string())
 }
 
 /// Reads a size as people write it: `1000`, `64KiB`, `1MB`. `None` when it is no size.

@@ -9,8 +9,8 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 use weir_load::result::{
-    Asked, Ceiling, Cost, Counters, EngineCost, Handshakes, Latency, LoadResult, Negotiated, Pacer,
-    PhaseTime, SCHEMA, Second, ServerCost, Step, Tickets, Unsent, WorkerCost,
+    Asked, BusyThread, Ceiling, Cost, Counters, EngineCost, Handshakes, Latency, LoadResult, Negotiated,
+    Pacer, PhaseTime, SCHEMA, Second, ServerCost, Step, Tickets, Unsent, WorkerCost,
 };
 use weir_load::{ErrorClass, Metric, Options, PerConnection, Schedule, run};
 use weir_origin::{Origin, Settings};
@@ -102,6 +102,7 @@ fn latency() -> Latency {
         sd_us: 5773.5,
         p50_us: Some(10_000.0),
         p90_us: Some(18_000.0),
+        p95_us: Some(19_000.0),
         p99_us: Some(19_800.0),
         p999_us: Some(19_980.0),
         max_us: 20_000.0,
@@ -182,7 +183,12 @@ fn full() -> LoadResult {
         connect: latency(),
         handshake: kinds.iter().chain(&["full"]).map(|kind| (text(kind), latency())).collect(),
         steps: vec![Step { rate: 1000.0, from_s: 0.0, to_s: 1.0, planned: 1000, response: latency() }],
-        seconds: vec![Second { p50_us: Some(61.0), p99_us: Some(120.0), ..Second::default() }],
+        seconds: vec![Second {
+            p50_us: Some(61.0),
+            p95_us: Some(110.0),
+            p99_us: Some(120.0),
+            ..Second::default()
+        }],
         connections_opened: 2,
         connections_opened_in_window: 1,
         handshakes: Handshakes {
@@ -215,6 +221,7 @@ fn full() -> LoadResult {
             cost: cost(),
             rss_peak_kib: Some(1),
             counters: counters(),
+            busiest_thread: Some(BusyThread { name: text("node"), utilisation: 0.98 }),
             ..ServerCost::default()
         }],
         pacer: Some(Pacer { planned: 3, sent: 2, achieved_ratio: 0.9, lag_p99_us: 1.0, lag_max_us: 2.0 }),
@@ -442,9 +449,13 @@ fn the_example_that_merges_histograms_is_right() {
         }
         let told = Command::new("python3").args(["-c", example]).args(&files).output().unwrap();
         let mut expected = vec![format!("count {}", merged.len())];
-        for (name, quantile, samples) in
-            [("50", 0.5, 20), ("90", 0.9, 100), ("99", 0.99, 1000), ("99.9", 0.999, 10_000)]
-        {
+        for (name, quantile, samples) in [
+            ("50", 0.5, 20),
+            ("90", 0.9, 100),
+            ("95", 0.95, 200),
+            ("99", 0.99, 1000),
+            ("99.9", 0.999, 10_000),
+        ] {
             let us = merged.value_at_quantile(quantile) as f64 / 1e3;
             let value =
                 if merged.len() >= samples { format!("{us:?}") } else { "too few samples".to_string() };

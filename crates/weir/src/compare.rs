@@ -1,17 +1,20 @@
-//! `weir compare`: two results of one plan.
+//! `weir compare`: two results of one plan, or of `weir load`.
 
 use crate::outputs::{self, Exports, Gate};
 use crate::run::failure;
 use crate::{Failure, Outcome};
 use clap::Args;
 use std::path::PathBuf;
-use weir_lab::across::compare;
+use weir_lab::across::{Loads, compare, loads};
 use weir_lab::export::Compared;
 
 /// Compare two results of one plan, cell by cell: a release, or a TLS library, with the one before.
 ///
 /// Targets and engines whose version and files are the same in both, and cells without a gateway, show how much the sessions
 /// differ. If they moved, nothing is said of the others.
+///
+/// Two files of weir load --json are put side by side as well. They are two single runs, which decide nothing: with
+/// --fail-on they end with code 3.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompareArgs {
@@ -37,11 +40,15 @@ Examples:
   weir compare out/main out/branch --changed nginx         # a rival's build with the same version
   weir compare out/release-1 out/release-2 --json - --fail-on regression
   weir compare out/tls-before out/tls-after                # two results of weir stacks run
-  weir compare out/release-1 out/release-2 --junit junit.xml --markdown summary.md";
+  weir compare out/release-1 out/release-2 --junit junit.xml --markdown summary.md
+  weir compare before.json after.json                      # two results of weir load: no verdict";
 
 pub(crate) fn run(args: CompareArgs) -> Outcome {
     let CompareArgs { a, b, changed, json, exports: Exports { csv, markdown, junit }, gate } = &args;
     let [json, csv, markdown, junit] = [json, csv, markdown, junit].map(Option::as_deref);
+    if let Some(loads) = loads(a, b).map_err(|error| failure(&error))? {
+        return side_by_side(&args, &loads);
+    }
     outputs::check(&[("--json", json), ("--csv", csv), ("--markdown", markdown), ("--junit", junit)])?;
     let across = compare(a, b, changed).map_err(|error| failure(&error))?;
     let compared = Compared(&across);
@@ -53,4 +60,31 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
     ];
     outputs::tell(across.text(), &texts)?;
     gate.judge(&across.regressions())
+}
+
+/// Two results of `weir load`.
+fn side_by_side(args: &CompareArgs, loads: &Loads) -> Outcome {
+    let CompareArgs { changed, json, exports: Exports { csv, markdown, junit }, gate, .. } = args;
+    let [json, csv, markdown] = [json, csv, markdown].map(Option::as_deref);
+    let of_experiments = [("--changed", !changed.is_empty()), ("--junit", junit.is_some())];
+    if let Some((flag, _)) = of_experiments.iter().find(|(_, is_given)| *is_given) {
+        return Err(Failure::usage(format!(
+            "{flag}: cannot be used with results of weir load, which decide nothing; allowed: --json, --csv, --markdown"
+        )));
+    }
+    outputs::check(&[("--json", json), ("--csv", csv), ("--markdown", markdown)])?;
+    let texts = [
+        ("--json", json, serde_json::to_string_pretty(loads).map_err(Failure::run)? + "\n"),
+        ("--csv", csv, loads.csv()),
+        ("--markdown", markdown, loads.markdown()),
+    ];
+    outputs::tell(loads.text(), &texts)?;
+    match gate.fail_on {
+        Some(_) => gate.need_evidence(
+            "whether there is a regression is not decided",
+            &[Loads::UNDECIDED.into()],
+            "run the experiment that is named above",
+        ),
+        None => Ok(()),
+    }
 }

@@ -21,9 +21,12 @@ pub(crate) struct Arguments {
     /// Write one row for each second of the window as CSV to a file, or with - to standard output
     #[arg(long, value_name = "FILE|-", help_heading = "Output")]
     csv: Option<PathBuf>,
-    /// Fail with exit code 4 unless this holds, such as 'p99_us<5000'; may be repeated
+    /// End with code 4 unless this holds, such as 'p99_us<5000'; may be repeated
     #[arg(long = "assert", value_name = "CONDITION", value_delimiter = ',', help_heading = "Output")]
     assertions: Vec<Assertion>,
+    /// Do not end with code 3 because the result is invalid
+    #[arg(long, help_heading = "Output")]
+    allow_invalid: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -32,11 +35,19 @@ Examples:
   weir load https://127.0.0.1:8443/ -c 256 -d 30s --cacert ca.pem --pid \"$(pidof -s nginx)\"
   weir load http://127.0.0.1:8080/ --rate 5000       # open loop, latency from the planned instant
   weir load https://127.0.0.1:8443/ --new-connection --group x25519 -k     # full handshakes
-  weir load http://127.0.0.1:8080/echo --data 64KiB -H 'X-Run: 1' --json result.json";
+  weir load http://127.0.0.1:8080/echo --data 64KiB -H 'X-Run: 1' --json result.json
+
+Exit codes:
+  0  what was asked for was measured
+  1  it could not run: nobody answers there, its certificate is not trusted, a file cannot be written
+  2  a flag, or a file that it names, cannot be used
+  3  it ran, and the result is invalid: errors, a failed resumption, a rate that was not kept; the
+     reasons are in the result (validity) and on standard error
+  4  an --assert does not hold; of an invalid result it decides nothing, so 3 comes first";
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
     limits::raise_open_files().map_err(Failure::run)?;
-    let Arguments { load, json, csv, assertions } = arguments;
+    let Arguments { load, json, csv, assertions, allow_invalid } = arguments;
     // Better now than after the run.
     outputs::check(&[("--json", json.as_deref()), ("--csv", csv.as_deref())])?;
     let files = load.files();
@@ -52,14 +63,15 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         false => Failure::run(error),
     })?;
     tell(&result, json.as_deref(), csv.as_deref())?;
-    if result.requests == 0 {
-        let counted: Vec<String> =
-            result.errors.iter().map(|(class, count)| format!("{count} {class}")).collect();
-        let counted = if counted.is_empty() { "no errors either".into() } else { counted.join(", ") };
-        return Err(Failure::run(format!("nothing was answered rightly within the window ({counted})")));
-    }
     let broken: Vec<String> = check_all(&assertions, &result).iter().map(ToString::to_string).collect();
-    if broken.is_empty() { Ok(()) } else { Err(Failure::condition(broken.join("\nweir: "))) }
+    match result.invalid().filter(|_| !allow_invalid) {
+        Some(reason) => {
+            let said = [vec![format!("the result is invalid: {reason}")], broken].concat();
+            Err(Failure::no_evidence(said.join("\nweir: ")))
+        }
+        None if broken.is_empty() => Ok(()),
+        None => Err(Failure::condition(broken.join("\nweir: "))),
+    }
 }
 
 /// Writes the result where it is wanted; to standard output as a table, unless that is taken.

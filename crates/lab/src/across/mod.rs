@@ -2,6 +2,7 @@
 
 pub(crate) mod change;
 mod gateways;
+pub(crate) mod load;
 pub(crate) mod matching;
 mod program;
 mod stacks;
@@ -9,6 +10,7 @@ pub(crate) mod stored;
 mod text;
 
 pub use change::Change;
+pub use load::{Loads, loads};
 pub use stored::Place;
 
 use crate::error::{ConfigError, LabError};

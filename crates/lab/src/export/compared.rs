@@ -3,7 +3,8 @@
 use super::junit::{Case, Outcome};
 use super::reported::{name, words};
 use super::{Table, csv, junit, markdown, number};
-use crate::across::Across;
+use crate::across::load::{Figure, Measured, shown};
+use crate::across::{Across, Loads};
 use crate::table;
 
 /// Two results as other programs read them.
@@ -38,6 +39,37 @@ const COLUMNS: [&str; 26] = [
     "verdict",
     "note",
 ];
+
+impl Loads {
+    /// One row for each figure.
+    pub fn csv(&self) -> String {
+        let rows = self.figures.iter().map(|Figure { what, a, b, ratio }| {
+            let bound = |side: &Option<Measured>| side.map(|measured| measured.is_lower_bound);
+            let value = |side: &Option<Measured>| side.map(|measured| measured.value);
+            vec![
+                what.clone(),
+                number(value(a)),
+                number(value(b)),
+                number(bound(a)),
+                number(bound(b)),
+                number(*ratio),
+            ]
+        });
+        let columns = vec!["figure", "a", "b", "a_is_lower_bound", "b_is_lower_bound", "ratio"];
+        csv::render(&Table { title: String::new(), columns, rows: rows.collect() })
+    }
+
+    /// Labels and a table.
+    pub fn markdown(&self) -> String {
+        let rows = self.figures.iter().map(|Figure { what, a, b, ratio }| {
+            let ratio = ratio.map_or_else(|| "-".into(), |ratio| format!("{ratio:.3}"));
+            vec![what.clone(), shown(*a), shown(*b), ratio]
+        });
+        let table =
+            Table { title: "Figures".into(), columns: vec!["figure", "A", "B", "B/A"], rows: rows.collect() };
+        markdown::render("Two results of weir load", &self.labels, &[table])
+    }
+}
 
 impl Compared<'_> {
     /// One row for each change.

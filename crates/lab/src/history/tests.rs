@@ -254,7 +254,7 @@ fn errors_are_refused_with_what_can_be_followed() {
     assert!(error.starts_with("--metric error_ratio: ") && error.contains("cpu_us_per_request, "), "{error}");
     let metrics: Result<BTreeSet<Metric>, String> = FOLLOWED.split(", ").map(str::parse).collect();
     let metrics = metrics.expect("are metrics");
-    assert!(metrics.len() == 12 && !metrics.contains(&Metric::ErrorRatio), "{metrics:?}");
+    assert!(metrics.len() == 13 && !metrics.contains(&Metric::ErrorRatio), "{metrics:?}");
 }
 
 #[test]

@@ -84,6 +84,7 @@ pub(crate) struct Cell {
     pub(crate) mean_us: Option<f64>,
     pub(crate) sd_us: Option<f64>,
     pub(crate) p50_us: Option<f64>,
+    pub(crate) p95_us: Option<f64>,
     pub(crate) p99_us: Option<f64>,
     pub(crate) error_ratio: Option<f64>,
     pub(crate) cpu_us: Option<f64>,

@@ -164,6 +164,7 @@ impl View<'_> {
             mean_us: found.mean_us,
             sd_us: found.sd_us,
             p50_us: found.p50_us,
+            p95_us: found.p95_us,
             p99_us: found.p99_us,
             error_ratio: found.error_ratio,
             cpu_us: found.cpu_us(),

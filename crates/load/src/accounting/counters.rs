@@ -118,12 +118,14 @@ pub(crate) fn open_files(pid: u32) -> Option<u64> {
     }
 }
 
-/// The switches of a thread, by its own status file: that of a process tells its first thread's alone.
-pub(crate) fn switches(status: &str) -> Option<Switches> {
-    parse_switches(&fs::read_to_string(status).ok()?)
+/// The name of a thread, by its own status file, as it can stand on a terminal; empty where there is none.
+pub(crate) fn name(status: &str) -> String {
+    let name = status.lines().find_map(|line| line.strip_prefix("Name:")).unwrap_or_default();
+    name.trim().chars().map(|char| if char.is_control() { '?' } else { char }).collect()
 }
 
-fn parse_switches(status: &str) -> Option<Switches> {
+/// The switches of a thread, by its own status file: that of a process tells its first thread's alone.
+pub(crate) fn switches(status: &str) -> Option<Switches> {
     Some(Switches {
         voluntary: number_in(status, "voluntary_ctxt_switches:")?,
         involuntary: number_in(status, "nonvoluntary_ctxt_switches:")?,
@@ -164,10 +166,9 @@ fn all(family: &Family, what: fn(&Life) -> Option<u64>) -> Option<u64> {
 mod tests {
     use super::super::family::Thread;
     use super::*;
-    use std::time::Duration;
 
     fn switching(voluntary: u64, involuntary: u64) -> Thread {
-        Thread { cpu: Duration::ZERO, switches: Some(Switches { voluntary, involuntary }) }
+        Thread { switches: Some(Switches { voluntary, involuntary }), ..Thread::default() }
     }
 
     fn life(parent: u32, minor: u64, waited: u64, threads: &[(u32, Thread)]) -> Life {
@@ -178,7 +179,7 @@ mod tests {
             waited_faults: Faults { minor: waited, major: 0 },
             rss_kib: Some(100),
             open_files: Some(3),
-            threads: threads.iter().copied().collect(),
+            threads: threads.iter().cloned().collect(),
             ..Life::default()
         }
     }
@@ -187,10 +188,11 @@ mod tests {
     fn lines_of_a_threads_status() {
         let text = "Name:\tx\nVmHWM:\t    9000 kB\nVmRSS:\t    8208 kB\nvoluntary_ctxt_switches:\t41\n\
                     nonvoluntary_ctxt_switches:\t7\n";
-        assert_eq!(parse_switches(text), Some(Switches { voluntary: 41, involuntary: 7 }));
+        assert_eq!(switches(text), Some(Switches { voluntary: 41, involuntary: 7 }));
+        assert_eq!([name(text), name("Name:\ta\u{1b}[2J b\n"), name("")], ["x", "a?[2J b", ""]);
         assert_eq!((number_in(text, "VmRSS:"), number_in(text, "VmSwap:")), (Some(8208), None));
         for text in ["", "voluntary_ctxt_switches:\t41\n", "voluntary_ctxt_switches:\tmany\n"] {
-            assert_eq!(parse_switches(text), None, "{text:?}");
+            assert_eq!(switches(text), None, "{text:?}");
         }
     }
 

@@ -35,8 +35,10 @@ pub(crate) struct Life {
 }
 
 /// One thread.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Thread {
+    /// What it is called; empty where the system does not tell.
+    pub(crate) name: String,
     /// What it has used.
     pub(crate) cpu: Duration,
     /// `None` where the system does not tell.
@@ -146,8 +148,10 @@ impl Family {
         let mut threads: Vec<(Duration, u32)> = Vec::new();
         for (pid, life) in &self.0 {
             let earlier = before.same(*pid, life.started);
-            let had = |tid: &u32| earlier.and_then(|life| life.threads.get(tid)).copied().unwrap_or_default();
-            let used = |(tid, thread): (&u32, &Thread)| (thread.cpu.saturating_sub(had(tid).cpu), *tid);
+            let had = |tid: &u32| earlier.and_then(|life| life.threads.get(tid)).map(|thread| thread.cpu);
+            let used = |(tid, thread): (&u32, &Thread)| {
+                (thread.cpu.saturating_sub(had(tid).unwrap_or_default()), *tid)
+            };
             threads.extend(life.threads.iter().map(used));
         }
         let most = threads.iter().map(|thread| thread.0).max().unwrap_or_default();
@@ -160,6 +164,18 @@ impl Family {
             }
         }
         Working { threads: threads.len(), cores: cores.into_iter().collect() }
+    }
+
+    /// What the thread that used the most since `before` is called, and what it used: of those that were there then.
+    pub(crate) fn busiest_since(&self, before: &Self) -> Option<(&str, Duration)> {
+        let stayed = self.0.iter().filter_map(|(pid, life)| Some((life, before.same(*pid, life.started)?)));
+        let used = stayed.flat_map(|(life, earlier)| {
+            life.threads.iter().filter_map(|(tid, thread)| {
+                let had = earlier.threads.get(tid)?.cpu;
+                Some((thread.name.as_str(), thread.cpu.saturating_sub(had)))
+            })
+        });
+        used.max_by_key(|(_, used)| *used)
     }
 
     /// Peak resident memory, summed. Memory that processes share counts for each of them.
@@ -175,12 +191,14 @@ impl Working {
     }
 }
 
-/// The first number of /proc/PID/task/TID/schedstat (nanoseconds on a CPU), and the switches.
+/// The first number of /proc/PID/task/TID/schedstat (nanoseconds on a CPU), and what its status file tells.
 fn thread(pid: u32, tid: u32) -> Option<Thread> {
     let directory = format!("/proc/{pid}/task/{tid}");
     let text = fs::read_to_string(format!("{directory}/schedstat")).ok()?;
     let cpu = Duration::from_nanos(text.split(' ').next()?.parse().ok()?);
-    Some(Thread { cpu, switches: counters::switches(&format!("{directory}/status")) })
+    let status = fs::read(format!("{directory}/status")).unwrap_or_default();
+    let status = String::from_utf8_lossy(&status);
+    Some(Thread { name: counters::name(&status), cpu, switches: counters::switches(&status) })
 }
 
 /// `roots` and their descendants.
@@ -300,9 +318,35 @@ mod tests {
     }
 
     #[test]
+    fn the_busiest_thread_is_one_that_was_there_all_the_time() {
+        let of = |pid: u32, started: u64, threads: &[(u32, &str, u64)]| {
+            let thread = |&(tid, name, cpu): &(u32, &str, u64)| {
+                (tid, Thread { name: name.into(), cpu: ms(cpu), switches: None })
+            };
+            (pid, Life { started, threads: threads.iter().map(thread).collect(), ..Life::default() })
+        };
+        let before = Family([of(1, 1, &[(1, "node", 100), (2, "old", 0)]), of(9, 1, &[(9, "x", 0)])].into());
+        let after = |threads: &[(u32, &str, u64)], other: u64| {
+            Family([of(1, 1, threads), of(9, other, &[(9, "x", 900)])].into())
+        };
+        let all = after(&[(1, "node", 800), (2, "old", 600), (3, "new", 990)], 7);
+        assert_eq!(
+            all.busiest_since(&before),
+            Some(("node", ms(700))),
+            "neither a new one nor a new process"
+        );
+        assert_eq!(
+            after(&[(1, "node", 800)], 1).busiest_since(&before),
+            Some(("x", ms(900))),
+            "of any process"
+        );
+        assert_eq!(all.busiest_since(&Family::default()), None);
+    }
+
+    #[test]
     fn threads_that_did_nothing_do_not_count() {
         let with = |threads: &[(u32, u64)]| {
-            let thread = |&(tid, cpu): &(u32, u64)| (tid, Thread { cpu: ms(cpu), switches: None });
+            let thread = |&(tid, cpu): &(u32, u64)| (tid, Thread { cpu: ms(cpu), ..Thread::default() });
             let threads = threads.iter().map(thread).collect();
             Family([(1, Life { threads, ..Life::default() })].into())
         };

@@ -148,6 +148,7 @@ impl Accounts {
                 },
                 rss_peak_kib: used.rss_peak_kib,
                 counters: used.counters,
+                busiest_thread: used.busiest_thread.clone(),
             });
             all.push((server.role, used));
         }
@@ -158,12 +159,14 @@ impl Accounts {
                 Role::Origin => Limit::Origin,
             };
             let cpu = used.cpu.unwrap_or_default().as_secs_f64() / seconds;
-            parts.push(Part { who, cpu, most: used.most, cores: &used.set });
+            let busiest = used.busiest_thread.as_ref().map_or(0.0, |thread| thread.utilisation);
+            parts.push(Part { who, cpu, most: used.most, busiest, cores: &used.set });
         }
         parts.extend(spans.iter().map(|span| Part {
             who: Limit::Load,
             cpu: span.cpu().as_secs_f64() / span.window().as_secs_f64(),
             most: 1.0,
+            busiest: 0.0,
             cores: &span.cores,
         }));
         account.limit = limit::of(&parts);

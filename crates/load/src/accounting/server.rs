@@ -6,7 +6,7 @@ use super::counters;
 use super::family::{Family, Working};
 use super::process::Process;
 use crate::options::{Meter, Server as Named};
-use crate::result::{Counters, Role};
+use crate::result::{BusyThread, Counters, Role};
 use crate::usage::Usage;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -32,6 +32,8 @@ enum Gauge {
 #[derive(Debug)]
 pub(super) struct Sight {
     family: Family,
+    /// When all of it had been seen.
+    at: Instant,
     /// What a command told.
     sample: Option<Result<Sample, Silence>>,
 }
@@ -48,6 +50,16 @@ pub(super) struct Used {
     pub(super) rss_peak_kib: Option<u64>,
     /// Nothing, by a cgroup or a command.
     pub(super) counters: Counters,
+    pub(super) busiest_thread: Option<BusyThread>,
+}
+
+impl Sight {
+    /// The thread that used the most between two looks.
+    fn busiest_since(&self, before: &Self) -> Option<BusyThread> {
+        let (name, used) = self.family.busiest_since(&before.family)?;
+        let utilisation = used.as_secs_f64() / self.at.duration_since(before.at).as_secs_f64().max(1e-9);
+        Some(BusyThread { name: name.to_owned(), utilisation })
+    }
 }
 
 impl Server {
@@ -113,11 +125,12 @@ impl Server {
 
     /// Looks at its processes and threads, or runs its command.
     pub(super) fn look(&self) -> Sight {
-        match &self.gauge {
-            Gauge::Process(process) => Sight { family: process.look(), sample: None },
-            Gauge::Cgroup(cgroup, _) => Sight { family: Family::just(cgroup.pids()), sample: None },
-            Gauge::Command(text) => Sight { family: Family::default(), sample: Some(command::sample(text)) },
-        }
+        let (family, sample) = match &self.gauge {
+            Gauge::Process(process) => (process.look(), None),
+            Gauge::Cgroup(cgroup, _) => (Family::just(cgroup.pids()), None),
+            Gauge::Command(text) => (Family::default(), Some(command::sample(text))),
+        };
+        Sight { family, at: Instant::now(), sample }
     }
 
     /// What it used, or why that is not known.
@@ -142,7 +155,8 @@ impl Server {
                 }
                 let working = after.family.working_since(&before.family, window);
                 let used = Used::by(cpu, source, working, None, Some(after.family.rss_peak_kib()));
-                Ok(Used { counters: counters::between(looks.0, looks.1), ..used })
+                let busiest_thread = after.busiest_since(before);
+                Ok(Used { counters: counters::between(looks.0, looks.1), busiest_thread, ..used })
             }
             Gauge::Cgroup(cgroup, _) => {
                 let (Some(Some(from)), Some(Some(to))) = (readings.0.first(), readings.1.first()) else {
@@ -150,7 +164,8 @@ impl Server {
                 };
                 let working = after.family.working_since(&before.family, window);
                 let cpu = to.saturating_sub(*from);
-                Ok(Used::by(cpu, source, working, cgroup.quota(), cgroup.memory_peak_kib()))
+                let used = Used::by(cpu, source, working, cgroup.quota(), cgroup.memory_peak_kib());
+                Ok(Used { busiest_thread: after.busiest_since(before), ..used })
             }
             Gauge::Command(_) => {
                 let sample = |sight: &Sight, edge| match &sight.sample {
@@ -193,11 +208,19 @@ impl Used {
         let cores = working.usable();
         let most = f64::from(cores).min(quota.unwrap_or(f64::INFINITY));
         let set = working.cores;
-        Self { cpu: Some(cpu), source, cores, most, set, rss_peak_kib, counters: Counters::default() }
+        Self { cpu: Some(cpu), cores, most, set, rss_peak_kib, ..Self::nothing(source) }
     }
 
     pub(super) fn nothing(source: String) -> Self {
-        let (set, counters) = (Vec::new(), Counters::default());
-        Self { cpu: None, source, cores: 0, most: 0.0, set, rss_peak_kib: None, counters }
+        Self {
+            cpu: None,
+            source,
+            cores: 0,
+            most: 0.0,
+            set: Vec::new(),
+            rss_peak_kib: None,
+            counters: Counters::default(),
+            busiest_thread: None,
+        }
     }
 }

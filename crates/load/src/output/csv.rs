@@ -4,15 +4,17 @@ use crate::result::{LoadResult, Second};
 use std::fmt::Write as _;
 
 /// A header, and one row for each second of the window; a percentile with too few samples is empty. The columns are
-/// the fields of [`Second`], in their order.
+/// the fields of [`Second`], in their order: a new one comes last, for those who read by position.
 pub fn seconds(result: &LoadResult) -> String {
-    let mut out = "at_s,requests,errors,handshakes,connections,waiting,p50_us,p99_us\n".to_string();
+    let mut out = "at_s,requests,errors,handshakes,connections,waiting,p50_us,p99_us,p95_us\n".to_string();
     for second in &result.seconds {
-        let Second { at_s, requests, errors, handshakes, connections, waiting, p50_us, p99_us } = second;
-        let [p50_us, p99_us] = [p50_us, p99_us].map(|us| us.map_or(String::new(), |us| us.to_string()));
+        let Second { at_s, requests, errors, handshakes, connections, waiting, p50_us, p99_us, p95_us } =
+            second;
+        let [p50_us, p99_us, p95_us] =
+            [p50_us, p99_us, p95_us].map(|us| us.map_or(String::new(), |us| us.to_string()));
         let _ = writeln!(
             out,
-            "{at_s},{requests},{errors},{handshakes},{connections},{waiting},{p50_us},{p99_us}"
+            "{at_s},{requests},{errors},{handshakes},{connections},{waiting},{p50_us},{p99_us},{p95_us}"
         );
     }
     out
@@ -36,12 +38,13 @@ mod tests {
             waiting: 3,
             p50_us: Some(61.5),
             p99_us: Some(1200.0),
+            p95_us: Some(900.0),
         };
         result.seconds = vec![full, Second { at_s: 1.0, requests: 19, ..Second::default() }];
         let expected = "\
-at_s,requests,errors,handshakes,connections,waiting,p50_us,p99_us
-0,25000,1,2,64,3,61.5,1200
-1,19,0,0,0,0,,
+at_s,requests,errors,handshakes,connections,waiting,p50_us,p99_us,p95_us
+0,25000,1,2,64,3,61.5,1200,900
+1,19,0,0,0,0,,,
 ";
         assert_eq!(seconds(&result), expected);
     }

@@ -55,7 +55,12 @@ pub(crate) fn percent(share: f64) -> String {
 
 /// A value of a distribution, or that it is at least that.
 pub(crate) fn bounded(latency: &Latency, us: f64) -> String {
-    if is_lower_bound(latency, us) { format!(">= {}", time(us)) } else { time(us) }
+    if is_lower_bound(latency, us) { at_least(us) } else { time(us) }
+}
+
+/// A lower bound, as narrow as a column of the table.
+pub(crate) fn at_least(us: f64) -> String {
+    format!(">={}", time(us))
 }
 
 /// Whether a percentile or the maximum stands among the censored samples: it is at least as long, and nobody knows
@@ -125,7 +130,7 @@ mod tests {
     #[test]
     fn what_stands_among_censored_samples_is_a_lower_bound() {
         let latency = Latency { censored: 3, censored_from_us: Some(2e6), ..Latency::default() };
-        assert_eq!([1e6, 2e6, 3e6].map(|us| bounded(&latency, us)), ["1.00 s", ">= 2.00 s", ">= 3.00 s"]);
+        assert_eq!([1e6, 2e6, 3e6].map(|us| bounded(&latency, us)), ["1.00 s", ">=2.00 s", ">=3.00 s"]);
         assert_eq!(bounded(&Latency::default(), 3e6), "3.00 s");
     }
 }

@@ -21,6 +21,8 @@ pub enum Metric {
     P50,
     /// 90th percentile of the response time.
     P90,
+    /// 95th percentile of the response time.
+    P95,
     /// 99th percentile of the response time.
     P99,
     /// 99.9th percentile of the response time.
@@ -72,7 +74,7 @@ pub(crate) enum Reading {
 
 impl Metric {
     /// All metrics.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::Requests,
         Self::RequestsPerSecond,
         Self::HandshakesPerSecond,
@@ -80,6 +82,7 @@ impl Metric {
         Self::Sd,
         Self::P50,
         Self::P90,
+        Self::P95,
         Self::P99,
         Self::P999,
         Self::Max,
@@ -110,6 +113,7 @@ impl Metric {
             Self::Sd => "sd_us",
             Self::P50 => "p50_us",
             Self::P90 => "p90_us",
+            Self::P95 => "p95_us",
             Self::P99 => "p99_us",
             Self::P999 => "p999_us",
             Self::Max => "max_us",
@@ -147,6 +151,7 @@ impl Metric {
             Self::Sd => sd(response),
             Self::P50 => percentile(response, response.p50_us),
             Self::P90 => percentile(response, response.p90_us),
+            Self::P95 => percentile(response, response.p95_us),
             Self::P99 => percentile(response, response.p99_us),
             Self::P999 => percentile(response, response.p999_us),
             Self::Max => percentile(response, (response.count > 0).then_some(response.max_us)),
@@ -194,7 +199,7 @@ fn sd(latency: &Latency) -> Reading {
     match latency {
         Latency { count: 0, .. } => too_few(latency),
         Latency { censored: 0, sd_us, .. } => Reading::Exactly(*sd_us),
-        Latency { censored, .. } => Reading::Nothing(format!("{censored} samples are censored")),
+        Latency { censored, .. } => Reading::Nothing(are_censored(*censored)),
     }
 }
 
@@ -209,7 +214,14 @@ fn percentile(latency: &Latency, us: Option<f64>) -> Reading {
 }
 
 fn too_few(latency: &Latency) -> Reading {
-    Reading::Nothing(format!("{} samples are too few", latency.count))
+    Reading::Nothing(match latency.count {
+        1 => "1 sample is too few".to_string(),
+        count => format!("{count} samples are too few"),
+    })
+}
+
+fn are_censored(samples: u64) -> String {
+    format!("{} censored", if samples == 1 { "1 sample is".into() } else { format!("{samples} samples are") })
 }
 
 fn server(result: &LoadResult, read: impl Fn(&ServerCost) -> Option<f64>) -> Reading {
@@ -228,7 +240,7 @@ impl fmt::Display for Reading {
         match self {
             Self::Exactly(value) => write!(formatter, "is {value}"),
             Self::AtLeast { value, censored } => {
-                write!(formatter, "is at least {value}: {censored} samples are censored")
+                write!(formatter, "is at least {value}: {}", are_censored(*censored))
             }
             Self::Nothing(why) => write!(formatter, "has no value: {why}"),
         }
@@ -251,6 +263,7 @@ mod tests {
             sd_us: 105.0,
             p50_us: Some(106.0),
             p90_us: Some(107.0),
+            p95_us: Some(107.5),
             p99_us: Some(108.0),
             p999_us: Some(109.0),
             max_us: 110.0,
@@ -291,6 +304,7 @@ mean_us is 104
 sd_us is 105
 p50_us is 106
 p90_us is 107
+p95_us is 107.5
 p99_us is 108
 p999_us is 109
 max_us is 110
@@ -330,6 +344,6 @@ valid is 1";
         assert_eq!(Metric::Valid.read(&empty), Reading::Exactly(0.0), "an empty result is not valid");
         let mut censored = sample();
         censored.response.censored = 1;
-        assert!(Metric::Sd.read(&censored).to_string().contains("1 samples are censored"));
+        assert!(Metric::Sd.read(&censored).to_string().contains("1 sample is censored"));
     }
 }

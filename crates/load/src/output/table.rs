@@ -1,7 +1,7 @@
 //! A result on one screen: 100 columns, and 24 lines unless the run was in trouble or had many steps.
 
-use crate::output::figures::{bounded, count, percent, plural, rate, size, time};
-use crate::result::{Asked, Cost, Handshakes, Latency, LoadResult, Role, ServerCost};
+use crate::output::figures::{at_least, bounded, count, percent, plural, rate, size, time};
+use crate::result::{Asked, BusyThread, Cost, Handshakes, Latency, LoadResult, Role, ServerCost};
 use std::fmt::Write as _;
 
 /// The result as lines of text for people. Both response time and service time are in it, whatever the loop.
@@ -25,6 +25,12 @@ const WIDTH: usize = 100;
 /// Where the text of a row begins.
 const TEXT_AT: usize = 17;
 
+/// Where the column of the counts ends, in the rows of times.
+const COUNT_TO: usize = 30;
+
+/// The width of a time in them: `>=1.23 ms`, and a space.
+const TIME: usize = 10;
+
 /// The combinations that are listed; a run that asked for one has one, or one for each kind.
 const MOST_NEGOTIATED: usize = 4;
 
@@ -41,16 +47,15 @@ impl Page {
 
     fn work(&mut self, result: &LoadResult) {
         let per_second = rate(result.requests_per_second);
-        let requests = count(result.requests);
         let (label, what) = match result.asked.requests_per_connection.as_str() {
-            "handshake-only" => ("finished", format!("{requests} handshakes, {per_second}")),
-            _ => ("requests", format!("{requests} answered rightly, {per_second}")),
+            "handshake-only" => ("finished", plural(result.requests, "handshake")),
+            _ => ("requests", format!("{} answered rightly", count(result.requests))),
         };
         let bytes = |bytes: u64| {
             if result.window_s > 0.0 { size(bytes as f64 / result.window_s) } else { "-".into() }
         };
         let (received, sent) = (bytes(result.bytes_received), bytes(result.bytes_sent));
-        self.row(label, &format!("{what}; received {received}/s, sent {sent}/s"));
+        self.row(label, &format!("{what}, {per_second}; received {received}/s, sent {sent}/s"));
         self.costs(result);
         self.errors(result);
         if let Some(pacer) = &result.pacer {
@@ -111,7 +116,7 @@ impl Page {
     }
 
     fn times(&mut self, result: &LoadResult) {
-        self.time_row("", ["count", "mean", "p50", "p90", "p99", "p99.9", "max"].map(String::from));
+        self.time_row("", ["count", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"].map(String::from));
         let mut shown = Vec::new();
         let mut time_row = |name: &str, latency| {
             self.time_row(name, cells(latency));
@@ -128,7 +133,7 @@ impl Page {
             time_row(name, latency);
         }
         if shown.iter().any(|latency| latency.p50_us.is_none() || latency.p999_us.is_none()) {
-            self.row("", "-: too few samples; p50 needs 20, p90 100, p99 1000, p99.9 10 000");
+            self.row("", "-: too few samples; p50 needs 20, p90 100, p95 200, p99 1000, p99.9 10 000");
         }
         let censored = result.response.censored;
         if censored > 0 {
@@ -202,11 +207,18 @@ impl Page {
         self.0.push('\n');
     }
 
-    fn time_row(&mut self, name: &str, cells: [String; 7]) {
+    /// A row of eight columns that never touch: a name that leaves no room for the count has a line of its own.
+    fn time_row(&mut self, name: &str, cells: [String; 8]) {
         let [count, rest @ ..] = cells;
-        let _ = write!(self.0, "  {name:<19}{count:>11}");
+        let _ = write!(self.0, "  {name}");
+        let mut column = 2 + name.chars().count();
+        if column + 1 + count.len() > COUNT_TO {
+            self.0.push('\n');
+            column = 0;
+        }
+        let _ = write!(self.0, "{count:>width$}", width = COUNT_TO - column);
         for cell in rest {
-            let _ = write!(self.0, "{cell:>11}");
+            let _ = write!(self.0, "{cell:>TIME$}");
         }
         self.0.push('\n');
     }
@@ -272,17 +284,17 @@ fn workers(asked: &Asked) -> String {
 }
 
 /// The cells of a distribution's row.
-fn cells(latency: &Latency) -> [String; 7] {
+fn cells(latency: &Latency) -> [String; 8] {
     let cell = |us: Option<f64>| us.map_or("-".to_string(), |us| bounded(latency, us));
     let any = latency.count > 0;
     // With censored samples the mean is no more than a lower bound either.
-    let mean =
-        if latency.censored > 0 { format!(">= {}", time(latency.mean_us)) } else { time(latency.mean_us) };
+    let mean = if latency.censored > 0 { at_least(latency.mean_us) } else { time(latency.mean_us) };
     [
         count(latency.count),
         if any { mean } else { "-".to_string() },
         cell(latency.p50_us),
         cell(latency.p90_us),
+        cell(latency.p95_us),
         cell(latency.p99_us),
         cell(latency.p999_us),
         cell(any.then_some(latency.max_us)),
@@ -333,7 +345,12 @@ fn server_cost(server: &ServerCost) -> String {
     let peak =
         server.rss_peak_kib.map_or(String::new(), |kib| format!(", peak {}", size(kib as f64 * 1024.0)));
     let used = if server.cost.is_unknown() { "not told".into() } else { cost(&server.cost) };
-    format!("{used}{peak} ({})", server.source)
+    // Of a server of one core it says once more what is said already.
+    let busiest = server.busiest_thread.as_ref().filter(|_| server.cost.cores > 1);
+    let busiest = busiest.map_or(String::new(), |BusyThread { name, utilisation }| {
+        format!(" (busiest thread `{name}` {:.0} %)", utilisation * 100.0)
+    });
+    format!("{used}{busiest}{peak} ({})", server.source)
 }
 
 #[cfg(test)]

@@ -125,6 +125,7 @@ impl Seconds {
             waiting: part.waiting,
             p50_us: part.response.quantile_us(0.5),
             p99_us: part.response.quantile_us(0.99),
+            p95_us: part.response.quantile_us(0.95),
         };
         if number >= 0 {
             self.done.push(second.clone());

@@ -3,6 +3,7 @@
 use crate::accounting::{Accounts, Look, Span, Work};
 use crate::check::ErrorClass;
 use crate::options::{ArrivalKind, Close, Options, PerConnection, Schedule};
+use crate::output::figures::plural;
 use crate::record::recorder::Recorder;
 use crate::record::{stationarity, validity};
 use crate::result::{Asked, EngineCost, LoadResult, Pacer, PhaseTime, SCHEMA, Second, Step};
@@ -140,8 +141,8 @@ fn warnings(result: &LoadResult, all: &Recorder, seconds: &[Second]) -> Vec<Stri
     }
     if all.backlog > 0 {
         warnings.push(format!(
-            "the window began with {} arrivals that waited: give it a longer --warmup or --settle",
-            all.backlog
+            "the window began with {} waiting to be sent: give it a longer --warmup or --settle",
+            plural(all.backlog, "arrival")
         ));
     }
     let closed = result.asked.rate.is_none();

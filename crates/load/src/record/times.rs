@@ -75,6 +75,7 @@ impl Times {
             sd_us: if all.is_empty() { 0.0 } else { all.stdev() / 1e3 },
             p50_us: quantile(0.5),
             p90_us: quantile(0.9),
+            p95_us: quantile(0.95),
             p99_us: quantile(0.99),
             p999_us: quantile(0.999),
             max_us: us(all.max()),
@@ -116,14 +117,16 @@ mod tests {
     fn percentiles_need_ten_times_their_samples() {
         let have = |count| {
             let d = times(1..=count).distribution();
-            [d.p50_us, d.p90_us, d.p99_us, d.p999_us].map(|p| p.is_some())
+            [d.p50_us, d.p90_us, d.p95_us, d.p99_us, d.p999_us].map(|p| p.is_some())
         };
-        assert_eq!(have(19), [false; 4]);
-        assert_eq!(have(20), [true, false, false, false]);
-        assert_eq!(have(100), [true, true, false, false]);
-        assert_eq!(have(999), [true, true, false, false]);
-        assert_eq!(have(1000), [true, true, true, false]);
-        assert_eq!(have(10_000), [true; 4]);
+        assert_eq!(have(19), [false; 5]);
+        assert_eq!(have(20), [true, false, false, false, false]);
+        assert_eq!(have(100), [true, true, false, false, false]);
+        assert_eq!(have(199), [true, true, false, false, false]);
+        assert_eq!(have(200), [true, true, true, false, false]);
+        assert_eq!(have(999), [true, true, true, false, false]);
+        assert_eq!(have(1000), [true, true, true, true, false]);
+        assert_eq!(have(10_000), [true; 5]);
     }
 
     #[test]
@@ -135,6 +138,7 @@ mod tests {
         near(d.sd_us, 2886.8);
         near(d.p50_us.unwrap(), 5000.0);
         near(d.p90_us.unwrap(), 9000.0);
+        near(d.p95_us.unwrap(), 9500.0);
         near(d.p99_us.unwrap(), 9900.0);
         near(d.p999_us.unwrap(), 9990.0);
         near(d.max_us, 10_000.0);

@@ -2,6 +2,7 @@
 
 use crate::check::ErrorClass;
 use crate::options::{Options, PerConnection};
+use crate::output::figures::plural;
 use crate::result::{LoadResult, Negotiated, Pacer};
 
 /// `valid`, or `invalid: ` and the reasons. `lost` says what of the servers could not be accounted.
@@ -38,6 +39,9 @@ pub fn exceeds_budget(result: &LoadResult, percent: f64) -> bool {
 }
 
 fn pacing(pacer: &Pacer, result: &LoadResult) -> Vec<String> {
+    if pacer.planned == 0 {
+        return vec!["pacer (no arrival was planned within the window: it is too short for the rate)".into()];
+    }
     let mut reasons = Vec::new();
     let allowed = Pacer::lag_bound_us(result.response.p50_us);
     if pacer.achieved_ratio < Pacer::LEAST_ACHIEVED {
@@ -54,10 +58,10 @@ fn pacing(pacer: &Pacer, result: &LoadResult) -> Vec<String> {
 fn negotiation(result: &LoadResult, options: &Options) -> Option<String> {
     let (handshakes, asked) = (&result.handshakes, &result.asked);
     if handshakes.hello_retry > 0 && !options.tls.allow_hello_retry {
-        return Some(format!("{} HelloRetryRequests", handshakes.hello_retry));
+        return Some(plural(handshakes.hello_retry, "HelloRetryRequest"));
     }
     if handshakes.had_nothing > 0 {
-        let reason = format!("{} connections were to resume and had no session", handshakes.had_nothing);
+        let reason = format!("{} had no session to resume", plural(handshakes.had_nothing, "connection"));
         // BoringSSL and AWS-LC do.
         let hint = match options.policy.per_connection {
             PerConnection::Handshake => {
@@ -68,11 +72,12 @@ fn negotiation(result: &LoadResult, options: &Options) -> Option<String> {
         return Some(reason + hint);
     }
     if handshakes.declined > 0 {
-        return Some(format!("{} resumptions were declined by the server", handshakes.declined));
+        return Some(format!("the server declined {}", plural(handshakes.declined, "resumption")));
     }
     let resumed: u64 = handshakes.resumed.values().sum();
     if resumed != handshakes.offered {
-        return Some(format!("{resumed} resumptions of {} that were offered", handshakes.offered));
+        let resumed = plural(resumed, "resumption");
+        return Some(format!("{resumed} of {} that were offered", handshakes.offered));
     }
     let outside = |value: Option<&str>, list: &[String]| {
         value.is_some_and(|value| !list.is_empty() && !list.iter().any(|known| known == value))
@@ -89,7 +94,10 @@ fn negotiation(result: &LoadResult, options: &Options) -> Option<String> {
             || none_of_the_protocols
             || by_ticket
         {
-            return Some(format!("{} handshakes were `{seen}`, which was not asked for", seen.count));
+            return Some(format!(
+                "{} with `{seen}`, which was not asked for",
+                plural(seen.count, "handshake")
+            ));
         }
     }
     None
@@ -151,31 +159,31 @@ mod tests {
         type Change = fn(&mut LoadResult, &mut Options);
         let table: [(Change, &str); 12] = [
             (|r, _| r.handshakes.hello_retry = 3, "3 HelloRetryRequests"),
-            (|r, _| r.handshakes.had_nothing = 2, "2 connections were to resume and had no session"),
+            (|r, _| r.handshakes.had_nothing = 2, "2 connections had no session to resume"),
             (
                 |r, o| {
                     r.handshakes.had_nothing = 2;
                     o.policy.per_connection = PerConnection::Handshake;
                 },
-                "2 connections were to resume and had no session: a server may send its tickets with",
+                "2 connections had no session to resume: a server may send its tickets with",
             ),
-            (|r, _| r.handshakes.declined = 5, "5 resumptions were declined"),
+            (|r, _| r.handshakes.declined = 5, "the server declined 5 resumptions"),
             (
                 |r, _| r.handshakes.resumed = [("resume-1.3-psk".to_string(), 4)].into(),
                 "4 resumptions of 0 that were offered",
             ),
-            (|r, _| r.asked.tls_versions = vec!["1.2".into()], "64 handshakes were `1.3 aes128"),
-            (|r, _| r.asked.suites = vec!["aes256-gcm-sha384".into()], "64 handshakes were"),
-            (|r, _| r.asked.groups = vec!["p256".into()], "64 handshakes were"),
-            (|r, _| r.asked.signatures = vec!["ed25519".into()], "64 handshakes were"),
-            (|r, _| r.asked.alpn = vec!["http/1.1".into()], "64 handshakes were"),
+            (|r, _| r.asked.tls_versions = vec!["1.2".into()], "64 handshakes with `1.3 aes128"),
+            (|r, _| r.asked.suites = vec!["aes256-gcm-sha384".into()], "64 handshakes with"),
+            (|r, _| r.asked.groups = vec!["p256".into()], "64 handshakes with"),
+            (|r, _| r.asked.signatures = vec!["ed25519".into()], "64 handshakes with"),
+            (|r, _| r.asked.alpn = vec!["http/1.1".into()], "64 handshakes with"),
             (|r, _| r.handshakes.negotiated[0].alpn = Some("h2".into()), ""),
             (
                 |r, o| {
                     o.tls.ids_only = true;
                     r.handshakes.negotiated[0].kind = "resume-1.2-ticket".into();
                 },
-                "64 handshakes were",
+                "64 handshakes with",
             ),
         ];
         for (number, (change, reason)) in table.into_iter().enumerate() {
@@ -206,5 +214,10 @@ mod tests {
         assert!(with(0.9899, 0.0, 100.0).starts_with("invalid: pacer (sent 99.0 %"));
         assert!(with(1.0, 1001.0, 100.0).starts_with("invalid: pacer (lag p99 1001 us, allowed 1000 us)"));
         assert_eq!(with(1.0, 1001.0, 30_000.0), "valid", "5 % of the median");
+        let nothing = judged(|result, _| {
+            let pacer = Pacer { planned: 0, sent: 0, achieved_ratio: 0.0, lag_p99_us: 0.0, lag_max_us: 0.0 };
+            result.pacer = Some(pacer);
+        });
+        assert!(nothing.starts_with("invalid: pacer (no arrival was planned"), "{nothing}");
     }
 }

@@ -123,17 +123,17 @@ impl Reader<'_> {
                 ("weight", Json::Number(weight)) if within_weights(*weight) => {
                     request.weight = *weight as u32;
                 }
-                ("weight", _) => return refused(self, "1 to 1000000"),
+                ("weight", _) => return refused(self, "a whole number, 1 to 1000000"),
                 ("expect", Json::Object(keys)) => request.expect = self.expect(keys)?,
                 ("expect", _) => return refused(self, "an object: {\"status\": 200}"),
                 _ => return Err(self.unknown(None, &key, KEYS)),
             }
         }
         if request.path.is_empty() {
-            return Err(self.wrong(Some("path"), &"", "a path from `/` on"));
+            return Err(self.wrong(None, &"no path", "a `path` from `/` on in each request"));
         }
         if request.chunk.is_some() && request.body.is_none() {
-            return Err(self.wrong(None, &"chunked", "beside a body alone"));
+            return Err(self.wrong(None, &"chunked", "beside a body, which is what is sent in chunks"));
         }
         Ok(request)
     }
@@ -189,9 +189,9 @@ impl Reader<'_> {
             let refused = |allowed| Err(self.wrong(Some(&place), value, allowed));
             match (key.as_str(), value) {
                 ("status", Json::Number(status @ 200..=999)) => expect.status = Some(*status as u16),
-                ("status", _) => return refused("a final status, 200 to 999"),
+                ("status", _) => return refused("a final status, a whole number from 200 to 999"),
                 ("length", Json::Number(length)) => expect.length = Some(*length),
-                ("length", _) => return refused("a number of bytes"),
+                ("length", _) => return refused("a whole number of bytes"),
                 ("sha256", Json::Text(text)) => match sha256(text) {
                     Ok(hash) => expect.sha256 = Some(hash),
                     Err(_) => return refused("64 hexadecimal digits"),
@@ -251,7 +251,7 @@ fn reason(error: &serde_json::Error) -> String {
     text.split(" at line ").next().unwrap_or_default().to_string()
 }
 
-/// JSON whose objects keep the order of their keys, and those that come twice.
+/// JSON, shown as it was written, whose objects keep the order of their keys, and those that come twice.
 enum Json {
     Text(String),
     Number(u64),
@@ -275,7 +275,8 @@ impl Json {
 impl fmt::Display for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Text(text) | Self::Other(text) => f.write_str(text),
+            Self::Text(text) => write!(f, "{}", serde_json::Value::from(text.as_str())),
+            Self::Other(text) => f.write_str(text),
             Self::Number(number) => number.fmt(f),
             Self::Flag(flag) => flag.fmt(f),
             Self::List(values) => {
@@ -318,7 +319,8 @@ impl<'de> Deserialize<'de> for Json {
             }
 
             fn visit_f64<E>(self, number: f64) -> Result<Json, E> {
-                Ok(Json::Other(number.to_string()))
+                // With its point: 1.0 is no whole number.
+                Ok(Json::Other(format!("{number:?}")))
             }
 
             fn visit_bool<E>(self, value: bool) -> Result<Json, E> {
@@ -409,24 +411,27 @@ mod tests {
         for (line, message) in [
             (r#"{"path": "/", "wait": 1}"#, "line 3: `wait` cannot be used; allowed: the keys path, method,"),
             (r#"{"path": "/", "path": "/"}"#, "line 3: `path` cannot be used; allowed: each key once"),
-            (r#"{"method": "GET"}"#, "line 3, path: `` cannot be used; allowed: a path from `/` on"),
-            (r#"{"path": "a"}"#, "line 3, path: `a`"),
-            (r#"{"path": "/a b"}"#, "line 3, path: `/a b`"),
+            (r#"{"method": "GET"}"#, "line 3: `no path` cannot be used; allowed: a `path` from `/` on"),
+            (r#"{"path": "a"}"#, "line 3, path: `\"a\"`"),
+            (r#"{"path": "/a b"}"#, "line 3, path: `\"/a b\"`"),
             (r#"{"path": 1}"#, "line 3, path: `1`"),
-            (r#"{"path": "/", "method": "G T"}"#, "line 3, method: `G T` cannot be used; allowed: a method"),
+            (
+                r#"{"path": "/", "method": "G T"}"#,
+                "line 3, method: `\"G T\"` cannot be used; allowed: a method",
+            ),
             (r#"{"path": "/", "method": null}"#, "line 3, method: `null`"),
             (
                 r#"{"path": "/", "headers": ["A: b"]}"#,
-                "line 3, headers: `[A: b]` cannot be used; allowed: an object",
+                "line 3, headers: `[\"A: b\"]` cannot be used; allowed: an object",
             ),
             (
                 r#"{"path": "/", "headers": {"A": 1}}"#,
                 "line 3, headers: `A: 1` cannot be used; allowed: a string",
             ),
-            (r#"{"path": "/", "headers": {"A": ["b", true]}}"#, "line 3, headers: `A: [b, true]`"),
+            (r#"{"path": "/", "headers": {"A": ["b", true]}}"#, "line 3, headers: `A: [\"b\", true]`"),
             (
                 r#"{"path": "/", "headers": {"A b": "c"}}"#,
-                "line 3, headers: `A b: c` cannot be used; allowed: a name",
+                "line 3, headers: `A b: \"c\"` cannot be used; allowed: a name",
             ),
             (r#"{"path": "/", "headers": {"content-length": "1"}}"#, "the body's framing"),
             (r#"{"path": "/", "body": 1}"#, "line 3, body: `1`"),
@@ -436,22 +441,33 @@ mod tests {
             ),
             (
                 r#"{"path": "/", "body_base64": "A"}"#,
-                "line 3, body_base64: `A` cannot be used; allowed: base64",
+                "line 3, body_base64: `\"A\"` cannot be used; allowed: base64",
             ),
-            (r#"{"path": "/", "body_size": "64 kilo"}"#, "line 3, body_size: `64 kilo`"),
+            (r#"{"path": "/", "body_size": "64 kilo"}"#, "line 3, body_size: `\"64 kilo\"`"),
             (r#"{"path": "/", "body_size": -1}"#, "line 3, body_size: `-1`"),
             (
                 r#"{"path": "/", "body_size": "2GiB"}"#,
-                "line 3, body_size: `2GiB` cannot be used; allowed: at most 1 GiB",
+                "line 3, body_size: `\"2GiB\"` cannot be used; allowed: at most 1 GiB",
             ),
             (r#"{"path": "/", "chunked": true}"#, "line 3: `chunked` cannot be used; allowed: beside a body"),
             (
                 r#"{"path": "/", "body": "x", "chunked": 0}"#,
                 "line 3, chunked: `0` cannot be used; allowed: true, false or the size of a chunk",
             ),
-            (r#"{"path": "/", "body": "x", "chunked": "yes"}"#, "line 3, chunked: `yes`"),
-            (r#"{"path": "/", "body": "x", "chunked": "2GiB"}"#, "line 3, chunked: `2GiB`"),
-            (r#"{"path": "/", "weight": 0}"#, "line 3, weight: `0` cannot be used; allowed: 1 to 1000000"),
+            (r#"{"path": "/", "body": "x", "chunked": "yes"}"#, "line 3, chunked: `\"yes\"`"),
+            (r#"{"path": "/", "body": "x", "chunked": "2GiB"}"#, "line 3, chunked: `\"2GiB\"`"),
+            (
+                r#"{"path": "/", "weight": 0}"#,
+                "line 3, weight: `0` cannot be used; allowed: a whole number, 1 to 1000000",
+            ),
+            (
+                r#"{"path": "/", "weight": "3"}"#,
+                "line 3, weight: `\"3\"` cannot be used; allowed: a whole number",
+            ),
+            (
+                r#"{"path": "/", "weight": 1.0}"#,
+                "line 3, weight: `1.0` cannot be used; allowed: a whole number",
+            ),
             (r#"{"path": "/", "weight": 1000001}"#, "line 3, weight: `1000001`"),
             (r#"{"path": "/", "weight": 4294967297}"#, "line 3, weight: `4294967297`"),
             (r#"{"path": "/", "weight": 1.5}"#, "line 3, weight: `1.5`"),
@@ -469,10 +485,10 @@ mod tests {
                 "line 3, expect.status: `100` cannot be used; allowed: a final",
             ),
             (r#"{"path": "/", "expect": {"status": 65736}}"#, "line 3, expect.status: `65736`"),
-            (r#"{"path": "/", "expect": {"length": "1"}}"#, "line 3, expect.length: `1`"),
+            (r#"{"path": "/", "expect": {"length": "1"}}"#, "line 3, expect.length: `\"1\"`"),
             (
                 r#"{"path": "/", "expect": {"sha256": "ab"}}"#,
-                "line 3, expect.sha256: `ab` cannot be used; allowed: 64",
+                "line 3, expect.sha256: `\"ab\"` cannot be used; allowed: 64",
             ),
             ("[]", "line 3: `[]` cannot be used; allowed: an object"),
             (
@@ -503,6 +519,6 @@ mod tests {
         // Each alone would fit; nothing is allocated for the one that does not.
         let bodies = "{\"path\":\"/\",\"body_size\":\"1MiB\"}\n{\"path\":\"/\",\"body_size\":\"1GiB\"}\n";
         let error = read(bodies.as_bytes()).unwrap_err().to_string();
-        assert!(error.contains("line 2, body_size: `1GiB`") && error.contains("1 GiB in all"), "{error}");
+        assert!(error.contains("line 2, body_size: `\"1GiB\"`") && error.contains("1 GiB in all"), "{error}");
     }
 }

@@ -56,13 +56,15 @@ fn cells(results: &Results) -> Table {
             value(found.per_second()),
             value(found.cpu_us()),
             value(found.p50_us),
+            value(found.p95_us),
             value(found.p99_us),
             found.limit.map_or_else(|| "-".into(), |limit| limit.to_string()),
             format!("{} of {}", found.blocks, found.blocks + found.invalid_runs),
             found.validity.to_string(),
         ]
     };
-    let columns = ["cell", "per second", "CPU, us", "p50, us", "p99, us", "limit", "valid runs", "validity"];
+    let columns =
+        ["cell", "per second", "CPU, us", "p50, us", "p95, us", "p99, us", "limit", "valid runs", "validity"];
     Table { title: "Cells".into(), columns: columns.to_vec(), rows: pairs(results).map(row).collect() }
 }
 
@@ -88,6 +90,7 @@ pub(super) fn rows(results: &Results) -> Vec<Vec<String>> {
             of(Metric::MeanUs, found.mean_us, None),
             beside("sd_us", "us", found.sd_us),
             of(Metric::P50Us, found.p50_us, None),
+            of(Metric::P95Us, found.p95_us, None),
             of(Metric::P99Us, found.p99_us, None),
             of(Metric::RssKib, found.rss_kib, None),
             beside("rss_end_kib", "KiB", found.rss_end_kib),

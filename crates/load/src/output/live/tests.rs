@@ -12,6 +12,7 @@ fn live() -> Progress {
         waiting: 3,
         p50_us: Some(61.5),
         p99_us: Some(1234.5),
+        p95_us: Some(900.0),
     };
     Progress {
         phase: Phase::Window,

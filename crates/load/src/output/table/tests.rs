@@ -21,6 +21,7 @@ fn latency(count: u64, us: f64) -> Latency {
         sd_us: us * 0.2,
         p50_us: (count >= 20).then_some(us),
         p90_us: (count >= 100).then_some(us * 1.5),
+        p95_us: (count >= 200).then_some(us * 2.0),
         p99_us: (count >= 1000).then_some(us * 3.0),
         p999_us: (count >= 10_000).then_some(us * 7.0),
         max_us: us * 20.0,
@@ -62,7 +63,13 @@ fn ramp() -> LoadResult {
         step(
             30_000.0,
             2.0,
-            &Latency { count: 30_000, p50_us: Some(4e5), p90_us: Some(1.6e6), ..result.response.clone() },
+            &Latency {
+                count: 30_000,
+                p50_us: Some(4e5),
+                p90_us: Some(1.6e6),
+                p95_us: Some(1.8e6),
+                ..result.response.clone()
+            },
         ),
     ];
     result.window_s = 3.0;
@@ -217,4 +224,41 @@ fn many_combinations_are_summed_up() {
     let text = table(&result);
     assert!(text.contains("  negotiated     6 x TLS 1.3 suite-6 "), "the most frequent first\n{text}");
     assert!(text.contains("\n                 3 x 2 further combinations\n"), "{text}");
+}
+
+#[test]
+fn no_columns_touch_and_none_is_beyond_the_hundredth() {
+    let mut result = ramp();
+    for (at, step) in result.steps.iter_mut().enumerate() {
+        let at = 1000.0 * at as f64;
+        (step.rate, step.from_s, step.to_s) = (1_234_567.0, at, at + 1000.0);
+        step.response =
+            Latency { count: 1_234_567_000, censored: 9, censored_from_us: Some(0.0), ..latency(1, 1.0) };
+        step.response.max_us = 99_950.0;
+    }
+    result.handshake = [("resume-1.2-ticket".to_string(), latency(123_456_789, 99_940.0))].into();
+    let text = table(&result);
+    assert!(
+        text.contains("\n    1 234 567/s, 1000-2000 s\n                 1 234 567 000 >=1.10 us  "),
+        "{text}"
+    );
+    assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+}
+
+#[test]
+fn one_of_a_thing_is_no_plural() {
+    let mut result = handshakes();
+    result.requests = 1;
+    assert!(table(&result).contains("  finished       1 handshake, "), "{}", table(&result));
+}
+
+/// A server of many threads of which one does all the work is told by that thread.
+#[test]
+fn the_busiest_thread_is_named_where_there_are_several_cores() {
+    let mut result = usual();
+    result.servers[0].cost = Cost { utilisation: 0.3, cores: 4, ..result.servers[0].cost.clone() };
+    result.servers[0].busiest_thread = Some(BusyThread { name: "node".into(), utilisation: 0.984 });
+    let expected =
+        "  gateway CPU    38.0 us per request, 30 % of 4 cores (busiest thread `node` 98 %), peak 12.6 MB";
+    assert!(table(&result).contains(expected), "{}", table(&result));
 }

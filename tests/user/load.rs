@@ -1,0 +1,320 @@
+//! `weir load`: green means measured, and what cannot be asked for is said in words. `weir compare` of its results.
+
+use crate::common::load::{NO_EVIDENCE, OK, load, load_well, url};
+use crate::common::{Certificates, Ended, Upstream, Weir, origin};
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
+
+const MEASURED: i32 = 0;
+const FAILED: i32 = 1;
+const USAGE: i32 = 2;
+const BROKEN: i32 = 4;
+
+const SHORT: [&str; 6] = ["-c", "2", "-d", "300ms", "--warmup", "0s"];
+
+/// Runs `weir load` with `args`, which must end with `code` and the first line on standard error that has all of `parts`.
+#[track_caller]
+fn ends(args: &[&str], code: i32, parts: &[&str]) -> Ended {
+    let ended = Weir::run(args);
+    assert_eq!(ended.code, Some(code), "{args:?}: {}{}", ended.stdout, ended.stderr);
+    let first = ended.stderr.lines().next().unwrap_or_default();
+    for part in parts {
+        assert!(first.contains(part), "{args:?}: no `{part}` in `{first}`\n{}", ended.stderr);
+    }
+    for jargon in ["u64", "u32", "usize", "f64", "sequence", "panicked", "target type", "found in string"] {
+        assert!(!ended.stderr.contains(jargon), "{args:?}: `{jargon}` in {}", ended.stderr);
+    }
+    ended
+}
+
+/// Half of its answers are 500.
+fn half_broken() -> Upstream {
+    Upstream::start(None, |peer| {
+        while peer.request().is_some() {
+            peer.answer(OK);
+            if peer.request().is_none() {
+                return;
+            }
+            peer.answer("HTTP/1.1 500 Oh\r\nContent-Length: 4\r\n\r\noops");
+        }
+    })
+}
+
+#[test]
+fn half_of_the_answers_being_500_is_no_evidence() {
+    let server = half_broken();
+    let url = url(false, &server);
+    let run = [&["load", &url], &SHORT[..]].concat();
+    let invalid = ["weir: the result is invalid: errors (", " status)"];
+    let ended = ends(&run, NO_EVIDENCE, &invalid);
+    assert!(
+        ended.stdout.contains("  validity       invalid: errors ("),
+        "the table is there: {}",
+        ended.stdout
+    );
+    assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+
+    // What was measured is written all the same.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("result.json");
+    ends(&[&run[..], &["--json", file.to_str().unwrap()]].concat(), NO_EVIDENCE, &invalid);
+    let result: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert!(result["validity"].as_str().unwrap().starts_with("invalid: errors"), "{result}");
+
+    // An assertion about it decides nothing, and is told.
+    let asserted = [&run[..], &["--assert", "errors==0"]].concat();
+    let both = ends(&asserted, NO_EVIDENCE, &invalid);
+    assert!(both.stderr.contains("\nweir: --assert errors==0: errors is "), "{}", both.stderr);
+
+    ends(&[&run[..], &["--allow-invalid"]].concat(), MEASURED, &[""]);
+    ends(&[&asserted[..], &["--allow-invalid"]].concat(), BROKEN, &["weir: --assert errors==0: errors is "]);
+}
+
+#[test]
+fn a_server_that_resumes_nothing_is_no_evidence_of_resumptions() {
+    let server =
+        Weir::start(&["origin", "--listen", "https://127.0.0.1:0", "--workers", "1", "--tickets", "0"]);
+    let url = format!("{}/bytes/10", server.urls[0]);
+    let run = [&["load", &url, "-k", "--new-connection", "--resume", "100"], &SHORT[..]].concat();
+    ends(&run, NO_EVIDENCE, &["weir: the result is invalid: ", "negotiated (", "had no session to resume"]);
+    ends(&[&run[..], &["--allow-invalid"]].concat(), MEASURED, &[""]);
+}
+
+#[test]
+fn a_rate_that_cannot_be_sent_is_no_evidence() {
+    let certificates = Certificates::new();
+    let server = origin(false, &certificates);
+    let delayed = |ms: u32| format!("{}/bytes/10?delay_ms={ms}", server.urls[0]);
+    let run = |url: &str, more: &[&str]| {
+        ends(
+            &[&["load", url, "-c", "1", "--rate", "1000"], more].concat(),
+            NO_EVIDENCE,
+            &["weir: the result is invalid: ", "pacer (sent ", "of the planned arrivals"],
+        )
+    };
+    // One connection gets five answers in a second.
+    let some = run(&delayed(200), &["-d", "500ms", "--warmup", "0s"]);
+    assert!(some.stdout.contains("  unsent "), "{}", some.stdout);
+    // The answer to the warm-up's request comes after the window: no arrival of it is sent.
+    run(&delayed(2000), &["-d", "200ms", "--warmup", "200ms"]);
+}
+
+#[test]
+fn a_rate_without_an_arrival_in_the_window_is_no_evidence() {
+    let certificates = Certificates::new();
+    let server = origin(false, &certificates);
+    let run = ["load", &server.urls[0], "-c", "1", "--rate", "0.01", "-d", "100ms", "--warmup", "10ms"];
+    ends(&run, NO_EVIDENCE, &["no arrival was planned within the window"]);
+}
+
+#[test]
+fn what_cannot_run_at_all_is_a_failure_and_help_has_all_codes() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    ends(&["load", &format!("http://{free}/")], FAILED, &["refused", &free.to_string()]);
+    let help = Weir::run(&["load", "--help"]).stdout;
+    let (_, codes) = help.split_once("Exit codes:\n").expect("a paragraph of exit codes");
+    let codes: Vec<&str> = codes.lines().filter_map(|line| line.strip_prefix("  ")).collect();
+    let first: String =
+        codes.iter().filter_map(|line| line.chars().next()).filter(char::is_ascii_digit).collect();
+    assert_eq!(first, "01234", "{codes:?}");
+    assert!(help.contains("--allow-invalid"), "{help}");
+}
+
+#[test]
+fn a_protocol_that_is_not_spoken_is_refused_before_anything_is_sent() {
+    let server = Upstream::start(None, |peer| _ = peer.read_to_end());
+    let url = format!("https://{}/", server.address);
+    let spoken = ["--alpn", "`h2` cannot be used", "http/1.1, the only protocol that the engine speaks"];
+    ends(&["load", &url, "-k", "--alpn", "h2"], USAGE, &spoken);
+    ends(&["load", &url, "-k", "--alpn", "http/1.1,h2"], USAGE, &spoken);
+    assert_eq!(server.connections(), 0);
+    let experiment = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/quickstart.toml");
+    let plan = ["plan", experiment.to_str().unwrap(), "--set", "load.alpn=h2"];
+    ends(&plan, USAGE, &["load.alpn", "`h2` cannot be used", "http/1.1"]);
+}
+
+#[test]
+fn the_95th_percentile_can_be_asked_for() {
+    let certificates = Certificates::new();
+    let server = origin(false, &certificates);
+    let url = format!("{}/bytes/10", server.urls[0]);
+    let result = load_well(&[&[url.as_str()], &SHORT[..]].concat());
+    if result.response.count >= 200 {
+        let [p90, p95] = [result.response.p90_us, result.response.p95_us].map(Option::unwrap);
+        assert!(p90 <= p95 && p95 <= result.response.max_us, "{:?}", result.response);
+    }
+    let run = [&["load", &url], &SHORT[..]].concat();
+    let held = ends(&[&run[..], &["--assert", "p95_us<1h"]].concat(), MEASURED, &[""]);
+    assert!(held.stdout.contains("p90       p95       p99"), "{}", held.stdout);
+    ends(&[&run[..], &["--assert", "p95_us<0"]].concat(), BROKEN, &["--assert p95_us<0: p95_us is "]);
+}
+
+/// A shell that does nothing but use a core; dropping it ends it.
+struct Busy(Child);
+
+impl Busy {
+    fn start() -> Self {
+        let mut command = Command::new("sh");
+        command.args(["-c", "while :; do :; done"]).stdin(Stdio::null());
+        Self(command.spawn().unwrap())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// How busy it is depends on what else the machine does; who is named does not.
+#[test]
+fn the_busiest_thread_of_a_server_is_named() {
+    let (certificates, busy) = (Certificates::new(), Busy::start());
+    let server = origin(false, &certificates);
+    let pid = busy.0.id().to_string();
+    let run = [&[server.urls[0].as_str(), "--think", "10ms", "--pid", &pid], &SHORT[..]].concat();
+    let result = load_well(&run);
+    let thread = result.servers[0].busiest_thread.as_ref().expect("it was there all the time");
+    assert_eq!(thread.name, "sh");
+    assert!(thread.utilisation > 0.0, "{thread:?}");
+    if thread.utilisation >= weir_load::limit::FULL {
+        assert_eq!(result.limit.to_string(), "gateway");
+    }
+}
+
+#[test]
+fn numbers_that_are_none_are_told_by_flag_value_and_what_is_expected() {
+    for (flag, value, expected) in [
+        ("-c", "many", "a whole number, 1 to 1000000"),
+        ("-c", "1.5", "a whole number, 1 to 1000000"),
+        ("-c", "99999999999", "a whole number, 1 to 1000000"),
+        ("-c", "0", "1 to 1000000"),
+        ("-t", "two", "a whole number, 1 to 1024"),
+        ("--weights", "heavy", "a whole number, 1 to 1000000"),
+        ("--weights", "0", "1 to 1000000"),
+        ("--rate", "fast", "requests per second, such as 5000"),
+        ("--rate", "0", "requests per second"),
+        ("--seed", "x", "a whole number from 0"),
+        ("--expect-status", "OK", "a whole number, 200 to 999"),
+        ("--expect-length", "1KiB", "a whole number of bytes"),
+        ("--error-budget", "few", "0 to 100 percent"),
+        ("-d", "10", "such as 500ms"),
+    ] {
+        ends(&["load", "http://127.0.0.1:1/", flag, value], USAGE, &[value, expected]);
+    }
+}
+
+#[test]
+fn a_wrong_kind_of_json_in_a_file_of_requests_is_told_by_line_key_and_value() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mix.jsonl");
+    let name = file.to_str().unwrap();
+    for (line, parts) in [
+        (r#"{"path": "/", "weight": "3"}"#, [", weight: `\"3\"`", "a whole number, 1 to 1000000"]),
+        (r#"{"path": "/", "weight": 2.0}"#, [", weight: `2.0`", "a whole number, 1 to 1000000"]),
+        (r#"{"path": ["/"]}"#, [", path: `[\"/\"]`", "a path from `/` on"]),
+        (r#"{"path": "/", "expect": {"status": "200"}}"#, [", expect.status: `\"200\"`", "a whole number"]),
+        (r#"{"method": "GET"}"#, [": `no path`", "a `path` from `/` on"]),
+        (r#"{"path": "/""#, ["", "JSON, one object a line"]),
+    ] {
+        fs::write(&file, format!("{{\"path\": \"/\"}}\n{line}\n")).unwrap();
+        let place = format!("--requests: {name}, line 2");
+        let parts = [place.as_str(), parts[0], parts[1]];
+        ends(&["load", "http://127.0.0.1:1/", "--requests", name], USAGE, &parts);
+    }
+}
+
+/// Results of `weir load` in files.
+struct Stored(TempDir);
+
+impl Stored {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    /// Runs `weir load` and stores what it found.
+    fn load(&self, name: &str, args: &[&str]) -> String {
+        let file = self.file(name);
+        let result = load(&[args, &["--allow-invalid"]].concat()).result;
+        fs::write(&file, serde_json::to_string(&result).unwrap()).unwrap();
+        file
+    }
+}
+
+#[test]
+fn two_results_of_load_are_put_side_by_side_and_decide_nothing() {
+    let (certificates, stored) = (Certificates::new(), Stored::new());
+    let server = origin(false, &certificates);
+    let url = format!("{}/bytes/10", server.urls[0]);
+    let pid = server.pid().to_string();
+    let run = [&[url.as_str(), "--pid", &pid], &SHORT[..]].concat();
+    let (a, b) = (stored.load("a.json", &run), stored.load("b.json", &run));
+    let ended = Weir::run(&["compare", &a, &b]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(MEASURED), ""), "{}", ended.stdout);
+    for part in [
+        "Nothing is decided here",
+        "weir run experiments/quickstart.toml",
+        "The same was asked of both.",
+        "  requests per second ",
+        "  gateway CPU per request, us ",
+        "  load CPU per request, us ",
+        "  response p50, us ",
+        "  errors ",
+    ] {
+        assert!(ended.stdout.contains(part), "no `{part}` in {}", ended.stdout);
+    }
+    assert!(
+        ended
+            .stdout
+            .lines()
+            .all(|line| line.chars().count() <= 100 || line.contains(&a) || line.contains(&b))
+    );
+
+    // The command that it names is one.
+    let command = ended.stdout.split_once("  weir run ").unwrap().1.split_once("\n\n").unwrap().0;
+    let command =
+        command.replace("\\\n", " ").replace('\'', "").replace("before", "weir").replace("after", "floor");
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let command = command.replace("experiments/", &format!("{}/experiments/", repository.display()));
+    let plan = Weir::run(&["plan"].into_iter().chain(command.split_whitespace()).collect::<Vec<_>>());
+    assert_eq!(plan.code, Some(MEASURED), "{command}: {}", plan.stderr);
+
+    let failing = Weir::run(&["compare", &a, &b, "--fail-on", "regression"]);
+    assert_eq!(failing.code, Some(NO_EVIDENCE), "{}", failing.stdout);
+    assert!(failing.stderr.contains("two single runs of weir load have no interval"), "{}", failing.stderr);
+    assert_eq!(failing.stdout, ended.stdout, "the figures are there all the same");
+
+    let json = Weir::run(&["compare", &a, &b, "--json", "-"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert!(json["figures"].as_array().unwrap().len() > 5, "{json}");
+    let csv = Weir::run(&["compare", &a, &b, "--csv", "-"]).stdout;
+    assert!(csv.starts_with("figure,a,b,"), "{csv}");
+    ends(&["compare", &a, &b, "--junit", "-"], USAGE, &["--junit", "decide nothing"]);
+
+    let folder = stored.0.path().to_str().unwrap();
+    ends(&["compare", &a, folder], USAGE, &["a.json", "a file cannot be compared with", "a directory"]);
+    ends(&["compare", folder, &a], USAGE, &["a.json", "a file cannot be compared with", "a directory"]);
+}
+
+#[test]
+fn what_differs_between_two_results_of_load_is_named_and_an_invalid_one_is_said_first() {
+    let stored = Stored::new();
+    let (good, bad) = (Upstream::start(None, |peer| peer.serve(OK)), half_broken());
+    let a = stored.load("a.json", &[&[url(false, &good).as_str()], &SHORT[..]].concat());
+    let b = stored.load("b.json", &[&url(false, &bad), "-c", "3", "-d", "300ms", "--warmup", "0s"]);
+    let ended = Weir::run(&["compare", &a, &b]);
+    assert_eq!(ended.code, Some(MEASURED), "{}", ended.stderr);
+    let first = ended.stdout.lines().next().unwrap();
+    assert!(first.starts_with("B is invalid"), "{}", ended.stdout);
+    for part in ["Differs: connections: 2 in A, 3 in B.", "Differs: url: "] {
+        assert!(ended.stdout.contains(part), "no `{part}` in {}", ended.stdout);
+    }
+}
