@@ -1,0 +1,142 @@
+//! The rounds: every case once in each, the order alternating, so that drift of the machine touches all alike.
+
+use super::{Case, CostError, ROUNDS};
+use serde::Serialize;
+use weir_load::result::LoadResult;
+use weir_load::{LoadError, Options};
+
+/// One case over the rounds.
+#[derive(Clone, Debug, Serialize)]
+pub struct Phase {
+    /// Which.
+    pub case: Case,
+    /// Whether its figures are evidence.
+    pub outcome: Outcome,
+    /// The results in the order of the rounds; fewer than those when one of them was no evidence.
+    pub rounds: Vec<LoadResult>,
+}
+
+/// Whether the figures of a case are evidence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// All rounds were valid.
+    Measured,
+    /// The server did not resume what it was to resume: a finding about the server, not a failure.
+    NotResumed {
+        /// Connections that were to resume.
+        tries: u64,
+        /// Those for which the server had given nothing to resume with.
+        had_nothing: u64,
+        /// Those that did resume.
+        resumed: u64,
+    },
+    /// A round was no evidence, and the case was not measured any further.
+    Invalid {
+        /// Which, counted from 1.
+        round: u32,
+        /// Why.
+        why: String,
+    },
+}
+
+impl Phase {
+    /// The case and the reason, if its figures are no evidence.
+    pub(super) fn invalid(&self) -> Option<String> {
+        match &self.outcome {
+            Outcome::Invalid { round, why } => {
+                Some(format!("{}, round {round} of {ROUNDS}: {why}", self.case))
+            }
+            Outcome::Measured | Outcome::NotResumed { .. } => None,
+        }
+    }
+}
+
+/// Measures the cases. `begin` is told each round before it begins, counted from 0.
+///
+/// # Errors
+/// When a load cannot run at all in the first round, or was told to end.
+pub(super) fn run(
+    cases: &[(Case, Options)],
+    mut measure: impl FnMut(&Options) -> Result<LoadResult, LoadError>,
+    begin: &mut dyn FnMut(u32),
+) -> Result<Vec<Phase>, CostError> {
+    let phase = |(case, _): &(Case, Options)| Phase { case: *case, outcome: Outcome::Measured, rounds: Vec::new() };
+    let mut phases: Vec<Phase> = cases.iter().map(phase).collect();
+    for round in 0..ROUNDS {
+        begin(round);
+        let mut order: Vec<usize> = (0..cases.len()).collect();
+        if round % 2 == 1 {
+            order.reverse();
+        }
+        for at in order {
+            let (phase, (case, options)) = (&mut phases[at], &cases[at]);
+            if phase.outcome != Outcome::Measured {
+                continue;
+            }
+            match measure(options) {
+                Err(LoadError::NoWindow) => return Err(CostError::Interrupted),
+                Ok(result) if result.partial => return Err(CostError::Interrupted),
+                Err(error) if round == 0 => return Err(error.into()),
+                Err(error) => {
+                    phase.outcome = Outcome::Invalid { round: round + 1, why: error.to_string() };
+                }
+                Ok(result) => {
+                    phase.outcome = judge(*case, &result, round + 1);
+                    phase.rounds.push(result);
+                }
+            }
+        }
+    }
+    Ok(phases)
+}
+
+fn judge(case: Case, result: &LoadResult, round: u32) -> Outcome {
+    let handshakes = &result.handshakes;
+    let tries = handshakes.offered + handshakes.had_nothing;
+    let resumed: u64 = handshakes.resumed.values().sum();
+    let answers_are_right = result.requests > 0 && result.errors.is_empty();
+    if case == Case::NewResumed && answers_are_right && resumed < tries {
+        return Outcome::NotResumed { tries, had_nothing: handshakes.had_nothing, resumed };
+    }
+    match why_not(case, result) {
+        None => Outcome::Measured,
+        Some(why) => Outcome::Invalid { round, why },
+    }
+}
+
+/// Why a result is no evidence for its case.
+fn why_not(case: Case, result: &LoadResult) -> Option<String> {
+    if result.validity != "valid" {
+        return Some(reason(result));
+    }
+    let new = result.connections_opened_in_window;
+    if case.keeps() && new * LEAST_KEPT_FOR > result.requests {
+        return Some(format!(
+            "the server keeps no connection for long: {new} new ones for {} requests; turn keep-alive on",
+            result.requests,
+        ));
+    }
+    if result.response.p50_us.is_none() {
+        let seconds = result.window_s * f64::from(ROUNDS) * MEDIAN_NEEDS / result.response.count.max(1) as f64;
+        return Some(format!(
+            "{} answers are too few for a median; give the cases more time: -d {:.0}s",
+            result.response.count,
+            (seconds * 1.5).ceil(),
+        ));
+    }
+    None
+}
+
+/// Connections that end after fewer requests than this are not kept: the handshakes would be in the requests' cost.
+const LEAST_KEPT_FOR: u64 = 100;
+
+/// Samples that stand behind a median at least.
+const MEDIAN_NEEDS: f64 = 20.0;
+
+/// What was wrong with a result, with the first error in words.
+pub(super) fn reason(result: &LoadResult) -> String {
+    let reason = result.validity.strip_prefix("invalid: ").unwrap_or(&result.validity);
+    let example = result.errors.keys().find_map(|class| result.error_examples.get(class));
+    example.map_or_else(|| reason.to_owned(), |example| format!("{reason}: {example}"))
+}
