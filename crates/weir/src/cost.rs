@@ -51,9 +51,9 @@ pub(crate) struct CostArgs {
 
 const EXAMPLES: &str = "\
 Examples:
-  weir cost https://example.org/                                   cleartext on port 80, if it answers
+  weir cost https://example.org/                        beside its port 80, if that answers
   weir cost https://127.0.0.1:8443/ --plain http://127.0.0.1:8080 -k --pid $(pidof -s nginx)
-  weir cost https://api.internal/health --cacert ca.pem -c 1 -d 2s   gently
+  weir cost https://api.internal/health --cacert ca.pem -c 1 -d 2s
   weir cost https://127.0.0.1:8443/ -k --json - | jq .findings";
 
 pub(crate) fn run(args: CostArgs) -> Outcome {
@@ -77,7 +77,9 @@ pub(crate) fn run(args: CostArgs) -> Outcome {
     outputs::tell(cost.text(), &[("--json", json.as_deref(), result)])?;
     match &cost.invalid()[..] {
         [] => Ok(()),
-        invalid => Err(Failure::no_evidence(format!("not measured: {}", invalid.join("\nweir: not measured: ")))),
+        invalid => {
+            Err(Failure::no_evidence(format!("not measured: {}", invalid.join("\nweir: not measured: "))))
+        }
     }
 }
 

@@ -5,7 +5,8 @@ use serde::Serialize;
 use std::fmt;
 use std::time::Duration;
 use weir_load::{Options, PerConnection, Phases, Target};
-use weir_tls::Roots;
+use weir_probe::Report;
+use weir_tls::{Group, Roots};
 
 /// A way in which a client meets the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -44,8 +45,14 @@ impl Case {
         matches!(self, Self::KeptCleartext | Self::KeptTls)
     }
 
-    /// The load of one round; `None` for a case in cleartext where there is no such server.
-    pub(super) fn options(self, question: &Question, cleartext: Option<&Target>) -> Option<Options> {
+    /// The load of one round; `None` for a case in cleartext where there is no such server. Where the server prefers
+    /// X25519MLKEM768, that key share is sent first, as browsers do.
+    pub(super) fn options(
+        self,
+        question: &Question,
+        cleartext: Option<&Target>,
+        probe: &Report,
+    ) -> Option<Options> {
         let target = match self {
             Self::NewCleartext | Self::KeptCleartext => cleartext?,
             Self::NewFull | Self::NewResumed | Self::KeptTls => &question.url,
@@ -60,6 +67,10 @@ impl Case {
         }
         if self == Self::NewResumed {
             options.policy.resume = 100.0;
+        }
+        let preferred = probe.negotiated.as_ref().and_then(|seen| seen.group.as_deref());
+        if preferred == Some(Group::X25519Mlkem768.name()) {
+            options.tls.groups = vec![Group::X25519Mlkem768, Group::X25519, Group::P256, Group::P384];
         }
         // It is a finding about the server, which a round trip more belongs to.
         options.tls.allow_hello_retry = true;

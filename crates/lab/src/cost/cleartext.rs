@@ -47,12 +47,11 @@ impl Cleartext {
         options.phases.warmup = Duration::ZERO;
         options.phases.window = TRIAL;
         options.timeout = PATIENCE;
-        Ok(match measure(&options) {
-            Err(LoadError::NoWindow) => return Err(CostError::Interrupted),
-            Ok(result) if result.partial => return Err(CostError::Interrupted),
+        Ok(match rounds::whole(measure(&options)) {
             Ok(result) if result.validity == "valid" => Self::Found(target),
             Ok(result) => Self::None { why: format!("{target}: {}", rounds::reason(&result)) },
-            Err(error) => Self::None { why: error.to_string() },
+            Err(CostError::Load(error)) => Self::None { why: error.to_string() },
+            Err(error) => return Err(error),
         })
     }
 

@@ -6,6 +6,7 @@
 
 mod case;
 mod cleartext;
+mod figures;
 mod findings;
 mod rounds;
 mod spread;
@@ -13,7 +14,8 @@ mod text;
 
 pub use case::Case;
 pub use cleartext::Cleartext;
-pub use findings::{Figures, Findings, Negotiated, Resumption, Tenth};
+pub use figures::Figures;
+pub use findings::{Findings, Negotiated, Resumption, Tenth};
 pub use rounds::{Outcome, Phase};
 pub use spread::Spread;
 
@@ -80,7 +82,9 @@ pub enum CostError {
         url: String,
     },
     /// What it should be compared with is over TLS as well.
-    #[error("--plain: {url} is over TLS; allowed: the http URL at which the same service answers in cleartext")]
+    #[error(
+        "--plain: {url} is over TLS; allowed: the http URL at which the same service answers in cleartext"
+    )]
     NotPlain {
         /// The URL.
         url: String,
@@ -146,14 +150,12 @@ pub fn cost(
     let cleartext = Cleartext::find(question, &mut measure)?;
     let cases: Vec<(Case, Options)> = Case::ALL
         .into_iter()
-        .filter_map(|case| Some((case, case.options(question, cleartext.target())?)))
+        .filter_map(|case| Some((case, case.options(question, cleartext.target(), &probe)?)))
         .collect();
-    let each = cases.iter().map(|(_, options)| options.phases.warmup + options.phases.window).sum::<Duration>();
-    let mut begin = |round: u32| {
-        let left = each * (ROUNDS - round);
+    let begin = |round: u32, left: Duration| {
         tell(&format!("round {} of {ROUNDS}, {:.0} s left", round + 1, left.as_secs_f64().ceil()));
     };
-    let phases = rounds::run(&cases, &mut measure, &mut begin)?;
+    let phases = rounds::run(cases, &mut measure, begin)?;
     let findings = Findings::new(question, &cleartext, &probe, &phases);
     Ok(Cost {
         schema: 1,

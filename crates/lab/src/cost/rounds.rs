@@ -2,6 +2,7 @@
 
 use super::{Case, CostError, ROUNDS};
 use serde::Serialize;
+use std::time::Duration;
 use weir_load::result::LoadResult;
 use weir_load::{LoadError, Options};
 
@@ -52,43 +53,89 @@ impl Phase {
     }
 }
 
-/// Measures the cases. `begin` is told each round before it begins, counted from 0.
+/// Measures the cases. `begin` is told each round before it begins, counted from 0, and the time that is left.
 ///
 /// # Errors
 /// When a load cannot run at all in the first round, or was told to end.
 pub(super) fn run(
-    cases: &[(Case, Options)],
+    cases: Vec<(Case, Options)>,
     mut measure: impl FnMut(&Options) -> Result<LoadResult, LoadError>,
-    begin: &mut dyn FnMut(u32),
+    mut begin: impl FnMut(u32, Duration),
 ) -> Result<Vec<Phase>, CostError> {
-    let phase = |(case, _): &(Case, Options)| Phase { case: *case, outcome: Outcome::Measured, rounds: Vec::new() };
-    let mut phases: Vec<Phase> = cases.iter().map(phase).collect();
+    let open = |(case, options)| {
+        let phase = Phase { case, outcome: Outcome::Measured, rounds: Vec::new() };
+        (phase, options)
+    };
+    let mut phases: Vec<(Phase, Options)> = cases.into_iter().map(open).collect();
     for round in 0..ROUNDS {
-        begin(round);
-        let mut order: Vec<usize> = (0..cases.len()).collect();
+        let open = || phases.iter().filter(|(phase, _)| phase.outcome == Outcome::Measured);
+        if open().next().is_none() {
+            break;
+        }
+        let each: Duration = open().map(|(_, options)| options.phases.warmup + options.phases.window).sum();
+        begin(round, each * (ROUNDS - round));
+        let mut order: Vec<&mut (Phase, Options)> = phases.iter_mut().collect();
         if round % 2 == 1 {
             order.reverse();
         }
-        for at in order {
-            let (phase, (case, options)) = (&mut phases[at], &cases[at]);
-            if phase.outcome != Outcome::Measured {
-                continue;
-            }
-            match measure(options) {
-                Err(LoadError::NoWindow) => return Err(CostError::Interrupted),
-                Ok(result) if result.partial => return Err(CostError::Interrupted),
-                Err(error) if round == 0 => return Err(error.into()),
-                Err(error) => {
-                    phase.outcome = Outcome::Invalid { round: round + 1, why: error.to_string() };
-                }
-                Ok(result) => {
-                    phase.outcome = judge(*case, &result, round + 1);
-                    phase.rounds.push(result);
-                }
+        for (phase, options) in order {
+            if phase.outcome == Outcome::Measured {
+                phase.add(round, options, &mut measure)?;
             }
         }
     }
-    Ok(phases)
+    Ok(phases.into_iter().map(|(phase, _)| phase).collect())
+}
+
+impl Phase {
+    fn add(
+        &mut self,
+        round: u32,
+        options: &mut Options,
+        measure: &mut impl FnMut(&Options) -> Result<LoadResult, LoadError>,
+    ) -> Result<(), CostError> {
+        let mut result = whole(measure(options));
+        if let Ok(first) = &result
+            && round == 0
+            && ran_out(first)
+        {
+            options.policy.resume = HALF;
+            result = whole(measure(options));
+        }
+        match result {
+            Ok(result) => {
+                self.outcome = judge(self.case, &result, round + 1);
+                self.rounds.push(result);
+            }
+            Err(CostError::Load(error)) if round > 0 => {
+                self.outcome = Outcome::Invalid { round: round + 1, why: error.to_string() };
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}
+
+/// A result of the whole window.
+pub(super) fn whole(result: Result<LoadResult, LoadError>) -> Result<LoadResult, CostError> {
+    match result {
+        Err(LoadError::NoWindow) => Err(CostError::Interrupted),
+        Ok(result) if result.partial => Err(CostError::Interrupted),
+        other => Ok(other?),
+    }
+}
+
+/// The share of the connections that resume, in percent, where a session that was resumed brings no new ticket (Node's
+/// does not): full handshakes bring one at least.
+const HALF: f64 = 50.0;
+
+/// Whether every session that was offered was resumed, and there were not enough of them.
+fn ran_out(result: &LoadResult) -> bool {
+    let handshakes = &result.handshakes;
+    handshakes.had_nothing > 0
+        && handshakes.offered > 0
+        && handshakes.declined == 0
+        && result.errors.is_empty()
 }
 
 fn judge(case: Case, result: &LoadResult, round: u32) -> Outcome {
@@ -118,7 +165,8 @@ fn why_not(case: Case, result: &LoadResult) -> Option<String> {
         ));
     }
     if result.response.p50_us.is_none() {
-        let seconds = result.window_s * f64::from(ROUNDS) * MEDIAN_NEEDS / result.response.count.max(1) as f64;
+        let seconds =
+            result.window_s * f64::from(ROUNDS) * MEDIAN_NEEDS / result.response.count.max(1) as f64;
         return Some(format!(
             "{} answers are too few for a median; give the cases more time: -d {:.0}s",
             result.response.count,
