@@ -10,6 +10,8 @@ mod figures;
 mod findings;
 mod rounds;
 mod spread;
+#[cfg(test)]
+mod tests;
 mod text;
 
 pub use case::Case;
@@ -136,7 +138,7 @@ fn check(error: &ProbeError) -> &'static str {
 /// finding.
 pub fn cost(
     question: &Question,
-    mut measure: impl FnMut(&Options) -> Result<LoadResult, LoadError>,
+    measure: impl FnMut(&Options) -> Result<LoadResult, LoadError>,
     mut tell: impl FnMut(&str),
 ) -> Result<Cost, CostError> {
     if !question.url.endpoint.tls {
@@ -147,6 +149,16 @@ pub fn cost(
     }
     tell(&format!("probing {}", question.url.endpoint));
     let probe = weir_probe::probe(&probe_options(question))?;
+    answer(question, probe, measure, tell)
+}
+
+/// All but the probe.
+fn answer(
+    question: &Question,
+    probe: Report,
+    mut measure: impl FnMut(&Options) -> Result<LoadResult, LoadError>,
+    mut tell: impl FnMut(&str),
+) -> Result<Cost, CostError> {
     let cleartext = Cleartext::find(question, &mut measure)?;
     let cases: Vec<(Case, Options)> = Case::ALL
         .into_iter()

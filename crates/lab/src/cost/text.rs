@@ -51,10 +51,10 @@ fn full(found: &Findings) -> String {
     let Some(new) = found.cases.get(&Case::NewFull) else { return not_measured("full handshakes") };
     let handshake = format!("A full handshake takes {}", median(new.handshake_us));
     let Some(beside) = found.cases.get(&Case::NewCleartext) else {
-        return format!("{handshake}; the whole new connection with a request {}.", cost(new));
+        return format!("{handshake}; a new connection with a request {}.", cost(new));
     };
     format!(
-        "{handshake}{}; the whole new connection {}, in cleartext {}.",
+        "{handshake}{}; a new connection {}, in cleartext {}.",
         cpu(found.full_cpu_us),
         median(new.time_us),
         median(beside.time_us),
@@ -83,12 +83,12 @@ fn resumed(found: &Findings) -> String {
 
 fn saving(found: &Findings, new: &Figures) -> String {
     let of_whole = match (found.resumed_cpu_us, new.cpu_us) {
-        (None, Some(whole)) => format!("; the whole connection {} CPU", time(whole.median)),
+        (None, Some(whole)) => format!("; its connection {} CPU", time(whole.median)),
         (added, _) => cpu(added),
     };
     let of = if new.cpu_us.is_some() { "CPU" } else { "time" };
     let saved = found.saved.map_or(String::new(), |saved| {
-        let doubt = if saved.min > 0.0 { "" } else { ", if anything" };
+        let doubt = if saved.min > 0.0 { "" } else { ", if any" };
         format!(": it saves {} of the {of}{doubt}", shares(saved))
     });
     format!("A resumed one takes {}{of_whole}{saved}.", median(new.handshake_us))
@@ -104,7 +104,11 @@ fn kept(found: &Findings) -> String {
         (None, Some(ratio)) => format!(": time x {}", ratio_of(ratio)),
         (None, None) => String::new(),
     };
-    format!("Kept, a request takes {}; in cleartext {}{ratio}.", cost(tls), cost(cleartext))
+    let beside = match cleartext.cpu_us.filter(|_| tls.cpu_us.is_some()) {
+        Some(cpu) => format!("{}, {}", median(cleartext.time_us), time(cpu.median)),
+        None => median(cleartext.time_us),
+    };
+    format!("A kept request takes {}; in cleartext {beside}{ratio}.", cost(tls))
 }
 
 fn advice(found: &Findings) -> String {
@@ -119,7 +123,7 @@ fn advice(found: &Findings) -> String {
     }
     let resumed = resumed.map_or(String::new(), |resumed| format!(" (resumed {})", some(resumed)));
     format!(
-        "Keep connections: from {} requests on each{resumed} the handshake is under 10 % of the {of}.",
+        "Keep connections: from {} requests on{resumed} the handshake is under 10 % of the {of}.",
         some(full)
     )
 }
