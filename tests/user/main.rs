@@ -2,3 +2,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../servers/mod.rs"]
+mod servers;
+
+mod cost;

@@ -114,7 +114,9 @@ impl Findings {
         let mut cases: BTreeMap<Case, Figures> =
             phases.iter().filter_map(|phase| Some((phase.case, Figures::of(phase)?))).collect();
         let among_full = of(Case::NewResumed).filter(|phase| is_among_full(phase));
-        if let Some((phase, mixed)) = among_full.zip(cases.remove(&Case::NewResumed)) {
+        if let Some(phase) = among_full
+            && let Some(mixed) = cases.remove(&Case::NewResumed)
+        {
             cases.insert(Case::NewResumed, mixed.without_full(phase, cases.get(&Case::NewFull)));
         }
         let (full, resumed) = (cases.get(&Case::NewFull), cases.get(&Case::NewResumed));

@@ -11,9 +11,29 @@ pub(super) fn text(cost: &Cost) -> String {
         let _ = writeln!(text, "{}. {line}", at + 1);
     }
     for note in &cost.notes {
-        let _ = writeln!(text, "{note}");
+        text += &wrapped(note);
     }
     text
+}
+
+/// What is wider is broken at a space.
+const WIDTH: usize = 100;
+
+fn wrapped(note: &str) -> String {
+    let (mut text, mut column) = (String::new(), 0);
+    for word in note.split(' ') {
+        let width = word.chars().count();
+        if column > 0 && column + 1 + width > WIDTH {
+            text.push_str("\n  ");
+            column = 2;
+        } else if column > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += width;
+    }
+    text + "\n"
 }
 
 /// The five lines, without their numbers.
@@ -108,7 +128,7 @@ fn kept(found: &Findings) -> String {
         Some(cpu) => format!("{}, {}", median(cleartext.time_us), time(cpu.median)),
         None => median(cleartext.time_us),
     };
-    format!("A kept request takes {}; in cleartext {beside}{ratio}.", cost(tls))
+    format!("A kept request takes {}; cleartext {beside}{ratio}.", cost(tls))
 }
 
 fn advice(found: &Findings) -> String {
@@ -149,7 +169,7 @@ pub(super) fn notes(found: &Findings) -> Vec<String> {
     note(
         !found.not_served_by_pid.is_empty(),
         &format!(
-            "CPU is missing in {}: another process serves that; name it by one more --pid.",
+            "No CPU of {}: another process than that of --pid serves it; name both, by two --pid.",
             names(&found.not_served_by_pid),
         ),
     );
