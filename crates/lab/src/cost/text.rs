@@ -109,7 +109,7 @@ fn saving(found: &Findings, new: &Figures) -> String {
     let of = if new.cpu_us.is_some() { "CPU" } else { "time" };
     let saved = found.saved.map_or(String::new(), |saved| {
         let doubt = if saved.min > 0.0 { "" } else { ", if any" };
-        format!(": it saves {} of the {of}{doubt}", shares(saved))
+        format!(": {} less {of}{doubt}", shares(saved))
     });
     format!("A resumed one takes {}{of_whole}{saved}.", median(new.handshake_us))
 }
