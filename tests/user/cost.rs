@@ -252,7 +252,8 @@ impl Told {
             assert!(self.lines[0].contains(fact(name)), "{}", self.lines[0]);
         }
         let own = ["-k", "--new-connection", "-c", CONNECTIONS, "-d", "200ms", "--warmup", "0s"];
-        let loaded = load_well(&[&[url, "--group", fact("group")], &own[..]].concat());
+        let loaded =
+            load_well(&[&[url, "--tls", fact("version"), "--group", fact("group")], &own[..]].concat());
         for seen in &loaded.handshakes.negotiated {
             let seen = (&*seen.version, &*seen.suite, seen.group.as_deref());
             assert_eq!(seen, (fact("version"), fact("suite"), Some(fact("group"))));

@@ -188,6 +188,10 @@ pub(super) fn notes(found: &Findings) -> Vec<String> {
         "CPU below that of cleartext is the load's doing, not TLS's: compare at one rate (weir load --rate).",
     );
     note(
+        found.kept_cpu_ratio.or(found.kept_time_ratio).is_some_and(|ratio| ratio.max > FAR * ratio.min),
+        "The rounds lie far apart: a quieter machine or a longer -d tells more.",
+    );
+    note(
         found.resumed_among_full,
         "A session that is resumed brings no new ticket here, so only every second connection resumed.",
     );
@@ -216,6 +220,9 @@ pub(super) fn notes(found: &Findings) -> Vec<String> {
     );
     notes
 }
+
+/// Rounds that differ by more than this say little of what TLS costs a request, which is seldom more.
+const FAR: f64 = 1.5;
 
 fn not_measured(what: &str) -> String {
     format!("Not measured: {what}, since the load was invalid.")
