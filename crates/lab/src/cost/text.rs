@@ -160,7 +160,7 @@ pub(super) fn notes(found: &Findings) -> Vec<String> {
         note(true, &format!("Cleartext is {url}, which answers; --plain URL names another one."));
     }
     if let Some(why) = &found.no_cleartext {
-        note(true, &format!("Not compared with cleartext: {why}; --plain http://HOST:PORT/PATH names it."));
+        note(true, &format!("Not compared with cleartext: {why}; --plain http://HOST:PORT names it."));
     }
     note(
         !found.accounted,
