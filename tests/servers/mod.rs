@@ -160,6 +160,11 @@ impl Server {
         ([127, 0, 0, 1], if tls { self.tls_port } else { self.port }).into()
     }
 
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// A file in its folder.
     pub(crate) fn file(&self, name: &str) -> String {
         fs::read_to_string(self.folder.as_ref().unwrap().path().join(name)).unwrap()

@@ -2,6 +2,10 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../servers/mod.rs"]
+mod servers;
+
+mod cost;
 mod documented;
 mod evidence;
 mod found;

@@ -38,18 +38,9 @@ fn the_examples_of_the_help_are_accepted_as_they_stand() {
                     assert_eq!(unknown, None, "{said}");
                 }
                 "run" => {
-                    // `plan` has all of its words but this one, and looks for the experiment from where it is called.
-                    let mut plan = vec!["stacks".to_owned(), "plan".to_owned()];
-                    let mut rest: Vec<String> =
-                        words[2..].iter().filter(|word| *word != "--instructions").cloned().collect();
-                    let is_file = |word: &String| word.ends_with(".toml");
-                    match rest.iter_mut().find(|word| is_file(word)) {
-                        Some(file) => *file = checkout.join(&*file).display().to_string(),
-                        None => plan
-                            .push(checkout.join("experiments/stacks-handshakes.toml").display().to_string()),
-                    }
-                    plan.extend(rest);
-                    let plan: Vec<&str> = plan.iter().map(String::as_str).collect();
+                    // `plan` has all of its words but this one.
+                    let rest = words[2..].iter().filter(|word| *word != "--instructions").map(String::as_str);
+                    let plan: Vec<&str> = ["stacks", "plan"].into_iter().chain(rest).collect();
                     let planned = Weir::run(&plan);
                     assert_eq!(planned.code, Some(0), "{said}: {}", planned.stderr);
                     assert!(planned.stdout.contains("\nblocks: "), "{said}: {}", planned.stdout);

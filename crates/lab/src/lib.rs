@@ -8,6 +8,7 @@ pub mod across;
 pub mod cell;
 pub mod claims;
 pub mod comparison;
+pub mod cost;
 pub mod doctor;
 pub mod error;
 pub mod evidence;

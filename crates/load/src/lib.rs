@@ -49,7 +49,7 @@ pub use output::assert::{Assertion, AssertionError, Broken, check_all};
 pub use output::figures::plural;
 pub use output::metric::Metric;
 pub use output::table::table;
-pub use output::{csv, live};
+pub use output::{csv, figures, live};
 pub use record::validity::exceeds_budget;
 pub use request::{field, requests_from_file};
 pub use route::destination::host_port;

@@ -6,6 +6,8 @@ mod calibrate;
 mod compare;
 mod completions;
 #[cfg(feature = "lab")]
+mod cost;
+#[cfg(feature = "lab")]
 mod delay_relay;
 #[cfg(feature = "lab")]
 mod doctor;
@@ -71,6 +73,8 @@ enum Command {
     Plan(plan::PlanArgs),
     #[cfg(feature = "lab")]
     Probe(probe::ProbeArgs),
+    #[cfg(feature = "lab")]
+    Cost(cost::CostArgs),
     #[cfg(feature = "lab")]
     Doctor(doctor::DoctorArgs),
     #[cfg(feature = "lab")]
@@ -146,6 +150,8 @@ fn main() -> ExitCode {
         Command::Plan(args) => plan::run(args),
         #[cfg(feature = "lab")]
         Command::Probe(args) => probe::run(args),
+        #[cfg(feature = "lab")]
+        Command::Cost(args) => cost::run(args),
         #[cfg(feature = "lab")]
         Command::Doctor(args) => doctor::run(args),
         #[cfg(feature = "lab")]

@@ -18,9 +18,9 @@ Examples:
   weir run quickstart --blocks 12          # a verdict
   weir run quickstart --only target=weir,target=nginx,mode=h1-h1
   weir run quickstart --set window_ms=2000 --set tls.group=p256
-  weir run passthrough --quick --set target='[\"weir\",\"caddy\"]'
-  weir run --continue out/quickstart-20260101-120000                # an interrupted one goes on
-  weir run --continue out/quickstart-20260101-120000 --blocks 24    # more evidence for a finished one
+  weir run passthrough --quick --set 'users=[10,100]'
+  weir run --continue out/quickstart-20260101-120000                # an interrupted one
+  weir run --continue out/quickstart-20260101-120000 --blocks 24    # more evidence
 
 Exit codes: 0 everything that was asked was measured, whatever it came to; 1 it could not run; 2 usage or
 configuration; 3 no evidence: a cell or a comparison has no valid run (--strict: any run was invalid), or

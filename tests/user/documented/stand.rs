@@ -14,6 +14,8 @@ pub(super) const NO_PLACE: &str = "/dev/null/none";
 /// Results of a tenth of a second have no percentile, and on a busy machine perhaps no valid run.
 pub(super) const NO_VALUE: &str = "none has a value of this metric";
 
+const LOAD: &str = "load.json";
+
 /// What the commands' clients talk to, and results that they read; made once.
 pub(super) struct Servers {
     certificates: Certificates,
@@ -123,7 +125,7 @@ fn edits(servers: &Servers) -> Vec<(&'static str, String)> {
         ("--pid PID", format!("--pid {}", servers.http.pid())),
         ("-d 30s", "-d 200ms".into()),
         ("-d 5s", "-d 200ms".into()),
-        ("-d 2s", "-d 200ms".into()),
+        ("-d 2s", "-d 300ms".into()),
         ("https://api.internal", format!("https://{https}")),
         ("-c 256", "-c 4".into()),
         ("-c 64", "-c 4".into()),
@@ -174,7 +176,7 @@ impl Servers {
         servers
     }
 
-    /// Small ones, of gateways and of stacks.
+    /// Small ones, of gateways, of stacks and of a load.
     fn make_results(&self) {
         let folder = self.results.path();
         write(&folder.join("gateways.toml"), GATEWAYS);
@@ -191,6 +193,10 @@ impl Servers {
             let words = || String::from_utf8_lossy(&[stdout, stderr].concat()).into_owned();
             assert!(matches!(status.code(), Some(0 | 3)), "{name}: {}", words());
         }
+        let load = folder.join(LOAD);
+        let words = ["load", &self.http.urls[0], "-c", "1", "-d", "100ms", "--json", load.to_str().unwrap()];
+        let ended = Weir::run(&words);
+        assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.stderr);
     }
 }
 
@@ -201,6 +207,9 @@ impl<'a> Stand<'a> {
         let Certificates { ca, cert, key, .. } = &servers.certificates;
         for (from, name) in [(ca, "ca.pem"), (cert, "chain.pem"), (key, "key.pem")] {
             fs::copy(from, path(name)).unwrap();
+        }
+        for name in ["before.json", "after.json"] {
+            fs::copy(servers.results.path().join(LOAD), path(name)).unwrap();
         }
         for name in ["nginx", "haproxy"] {
             write(&path("targets").join(name).join("target.toml"), RIVAL);
@@ -229,7 +238,7 @@ impl<'a> Stand<'a> {
         let mut text = edited(&command.0, &edits(self.servers));
         for client in ["weir load", "weir cost"] {
             if text.starts_with(client) && !text.contains(" -d ") {
-                text = text.replacen(client, &format!("{client} -d 200ms"), 1);
+                text = text.replacen(client, &format!("{client} -d 300ms"), 1);
             }
         }
         if text.starts_with("weir calibrate") && !text.contains("--quick") {

@@ -3,17 +3,17 @@
 use crate::result::Latency;
 
 /// Microseconds, in the unit that people would choose.
-pub(crate) fn time(us: f64) -> String {
+pub fn time(us: f64) -> String {
     scaled(us, &["us", "ms", "s"])
 }
 
 /// Bytes, in powers of 1000.
-pub(crate) fn size(bytes: f64) -> String {
+pub fn size(bytes: f64) -> String {
     if bytes < 999.5 { format!("{bytes:.0} B") } else { scaled(bytes / 1e3, &["kB", "MB", "GB", "TB"]) }
 }
 
 /// How many, in groups of three digits from 10 000 on.
-pub(crate) fn count(number: u64) -> String {
+pub fn count(number: u64) -> String {
     let digits = number.to_string();
     if digits.len() < 5 {
         return digits;
@@ -34,7 +34,7 @@ pub fn plural(number: u64, thing: &str) -> String {
 }
 
 /// So many per second; whole from 100 on.
-pub(crate) fn rate(per_second: f64) -> String {
+pub fn rate(per_second: f64) -> String {
     match per_second {
         // An asked rate of 5 is 5, not 5.00.
         whole if whole.fract() == 0.0 => format!("{}/s", count(whole as u64)),
@@ -44,7 +44,7 @@ pub(crate) fn rate(per_second: f64) -> String {
 }
 
 /// A share, in percent: what is not all never reads as all, nor what is not nothing as nothing.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     match share * 100.0 {
         whole if whole.fract() == 0.0 => format!("{whole:.0} %"),
         high if high > 99.0 && high < 100.0 => format!("{:.2} %", high.min(99.99)),
@@ -54,7 +54,7 @@ pub(crate) fn percent(share: f64) -> String {
 }
 
 /// A value of a distribution, or that it is at least that.
-pub(crate) fn bounded(latency: &Latency, us: f64) -> String {
+pub fn bounded(latency: &Latency, us: f64) -> String {
     if is_lower_bound(latency, us) { at_least(us) } else { time(us) }
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn at_least(us: f64) -> String {
 
 /// Whether a percentile or the maximum stands among the censored samples: it is at least as long, and nobody knows
 /// how much longer.
-pub(crate) fn is_lower_bound(latency: &Latency, us: f64) -> bool {
+pub fn is_lower_bound(latency: &Latency, us: f64) -> bool {
     latency.censored > 0 && latency.censored_from_us.is_none_or(|from| us >= from)
 }
 

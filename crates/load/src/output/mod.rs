@@ -2,7 +2,7 @@
 
 pub(crate) mod assert;
 pub mod csv;
-pub(crate) mod figures;
+pub mod figures;
 pub mod live;
 pub(crate) mod metric;
 pub(crate) mod table;

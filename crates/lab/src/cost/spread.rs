@@ -1,0 +1,48 @@
+//! A figure over the rounds.
+
+use crate::stats::median;
+use serde::Serialize;
+
+/// The median of the rounds, and how far they lie apart.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    /// The middle.
+    pub median: f64,
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+impl Spread {
+    /// Of one value for each round; `None` where there is none.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let median = median(values)?;
+        let (min, max) = values
+            .iter()
+            .filter(|value| value.is_finite())
+            .fold((median, median), |(min, max), value| (min.min(*value), max.max(*value)));
+        Some(Self { median, min, max })
+    }
+
+    /// Of what `combine` makes of two figures of the same round.
+    pub fn paired(one: &[f64], other: &[f64], combine: impl Fn(f64, f64) -> f64) -> Option<Self> {
+        let values: Vec<f64> = one.iter().zip(other).map(|(one, other)| combine(*one, *other)).collect();
+        Self::of(&values)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_are_paired_before_they_are_summed_up() {
+        let spread = |median, min, max| Some(Spread { median, min, max });
+        assert_eq!(Spread::of(&[3.0, 1.0, 2.0]), spread(2.0, 1.0, 3.0));
+        assert_eq!(Spread::of(&[]), None);
+        // The machine was half as fast in the second round: the ratio does not know.
+        assert_eq!(Spread::paired(&[2.0, 4.0], &[1.0, 2.0], |a, b| a / b), spread(2.0, 2.0, 2.0));
+        assert_eq!(Spread::paired(&[2.0, 4.0], &[0.0, 2.0], |a, b| a / b), spread(2.0, 2.0, 2.0));
+    }
+}
