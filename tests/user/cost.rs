@@ -29,7 +29,7 @@ fn an_origin_beside_its_cleartext() {
         format!("{}/bytes/1000", origin.urls[1]),
         "the path is the URL's"
     );
-    assert!(told.lines[0].starts_with("1. TLS 1.3, x25519, aes128-gcm-sha256, ecdsa p-256 key; resumes ("));
+    assert!(told.lines[0].starts_with("1. TLS 1.3, x25519, aes128-gcm-sha256, ecdsa p256 key; resumes ("));
     assert!(
         told.lines[3].contains("; cleartext ") && told.lines[3].contains(": CPU x "),
         "{}",
@@ -182,7 +182,6 @@ impl Told {
         assert_eq!(ended.code, Some(0), "{args:?}: {}{}", ended.stderr, ended.stdout);
         let json: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         let lines: Vec<String> = ended.stdout.lines().skip(1).take(5).map(str::to_owned).collect();
-        println!("{}", ended.stdout);
         for (at, line) in lines.iter().enumerate() {
             assert!(line.starts_with(&format!("{}. ", at + 1)) && line.chars().count() <= 100, "{line}");
             assert_eq!(line[3..], *json["lines"][at].as_str().unwrap());

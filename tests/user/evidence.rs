@@ -175,7 +175,7 @@ fn a_folder_that_is_no_result_is_told_in_words() {
         let why = format!("{path}: no result of `weir run`: there is no plan.json in it\n");
         assert_eq!(said(&ended, 1), why, "{command}");
         let ended = Weir::run(&[command, "/no/such/folder"]);
-        assert_eq!(said(&ended, 1), "/no/such/folder: no such folder\n", "{command}");
+        assert_eq!(said(&ended, 1), "/no/such/folder: no such file or folder\n", "{command}");
     }
 }
 

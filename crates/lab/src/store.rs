@@ -111,7 +111,7 @@ impl Store {
             (true, _) if self.directory.join("plan.json").exists() => return Ok(()),
             (true, _) => "no result of `weir run`: there is no plan.json in it",
             (false, true) => "no folder; expected the result of `weir run`",
-            (false, false) => "no such folder",
+            (false, false) => "no such file or folder",
         };
         Err(LabError::NoResult { path: self.directory.clone(), why })
     }

@@ -213,11 +213,10 @@ fn table(text: &mut String, plan: &Plan, summary: &Summary, group: &Group) {
     let rate = rate.map_or_else(String::new, |rate| format!(", equal rate {rate:.0}/s"));
     let Group { mode, case, .. } = *group;
     let _ = writeln!(text, "{mode} ({}), {group}{rate}", mode.describe());
-    let _ = writeln!(
-        text,
-        "{:<11}{:>7}{:>6}{:>7}{:>5}{:>6}{:>6}{:>5}{:>7}{:>6} {:<12} ratio, CPU",
+    let per_second = if case.is_handshake() { "hs/s" } else { "req/s" };
+    let titles = [
         "target",
-        if case.is_handshake() { "hs/s" } else { "req/s" },
+        per_second,
         "mean",
         "p99",
         "err%",
@@ -226,14 +225,14 @@ fn table(text: &mut String, plan: &Plan, summary: &Summary, group: &Group) {
         "util",
         "origin",
         "RSS",
-        "limit"
-    );
+        "limit",
+        "ratio, CPU",
+    ];
+    let mut lines = vec![titles.map(str::to_owned)];
     for (name, equal, saturated) in rows {
         let timed = equal.or(saturated);
-        let _ = writeln!(
-            text,
-            "{:<11}{:>7}{:>6}{:>7}{:>5}{:>6}{:>6}{:>5}{:>7}{:>6} {:<12} {}",
-            cut(name, 10),
+        lines.push([
+            name.to_owned(),
             number(saturated.and_then(CellSummary::per_second), 0),
             milliseconds(timed.and_then(|cell| cell.mean_us)),
             milliseconds(timed.and_then(|cell| cell.p99_us)),
@@ -245,7 +244,29 @@ fn table(text: &mut String, plan: &Plan, summary: &Summary, group: &Group) {
             number(saturated.or(equal).and_then(|cell| cell.rss_kib).map(|kib| kib / 1024.0), 1),
             saturated.and_then(|cell| cell.limit).map_or_else(|| "-".into(), |limit| limit.to_string()),
             ratio(plan, summary, name, group),
-        );
+        ]);
+    }
+    columns(text, &lines);
+}
+
+/// Lines in columns: the first and the last two to the left, numbers to the right. A name is cut where it would make the
+/// table too wide.
+fn columns<const N: usize>(text: &mut String, lines: &[[String; N]]) {
+    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+    let mut widths: [usize; N] = std::array::from_fn(width);
+    let others: usize = widths[1..].iter().sum();
+    // A space stands between two columns.
+    widths[0] = widths[0].min(WIDTH.saturating_sub(others + N - 1));
+    for line in lines {
+        let mut row = format!("{:<width$}", cut(&line[0], widths[0]), width = widths[0]);
+        for (column, cell) in line.iter().enumerate().skip(1) {
+            let width = widths[column];
+            row.push_str(&match column + 2 < N {
+                true => format!(" {cell:>width$}"),
+                false => format!(" {cell:<width$}"),
+            });
+        }
+        let _ = writeln!(text, "{}", row.trim_end());
     }
 }
 

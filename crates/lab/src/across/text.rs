@@ -51,7 +51,7 @@ pub(super) fn labels<S: Stored>(between: Between<'_, S>, changes: &[Change], is_
     match weight {
         crate::stats::Weight::Verdict => {}
         crate::stats::Weight::Indication => {
-            labels.push(format!("Indication: {weakest}. A verdict needs 10 or more in both (--blocks 12)."))
+            labels.push(format!("Indication: {weakest}. A verdict needs 10 or more in both (--blocks 12)."));
         }
         crate::stats::Weight::None => {
             labels.push(format!("{weakest}: no interval and no verdict below 5 (--blocks 12)."));
