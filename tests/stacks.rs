@@ -1,38 +1,11 @@
 //! `weir stacks` as a program: engines that are scripts are listed, built, run, reported; what is wrong is refused.
 
+mod common;
+
+use common::engine::{RUNNER, description};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
-
-/// An engine that needs nothing but a shell: it says that it did what it was asked for.
-const RUNNER: &str = r#"
-while read -r key value; do
-    case $key in group) group=$value ;; suite) suite=$value ;; version) version=$value ;; esac
-done
-echo '{"type":"facts","stack":"fake","tls":"fake 1.0","crypto":"none","compiler":"sh","allocator":"system","build":"release"}'
-for side in client server; do
-    echo '{"type":"negotiated","side":"'$side'","version":"'$version'","kind":"full","suite":"'$suite'","group":"'$group'","signature":null,"count":1}'
-    echo '{"type":"samples","thread":0,"side":"'$side'","ns":[1000]}'
-done
-echo '{"type":"thread","thread":0,"units":1,"wall_ns":10,"cpu_ns":10}'
-echo '{"type":"done"}'
-"#;
-
-const ENGINE: &str = "stack = 'fake'
-version = '1.0'
-crypto = 'none'
-language = 'sh'
-build = ['sh', '{engine}/build.sh', '{target}']
-run = ['sh', '{target}/run.sh']
-[abilities]
-do = ['handshake']
-versions = ['1.3']
-resumptions = ['none']
-certificates = ['ecdsa-p256']
-groups = ['x25519']
-suites = ['aes128-gcm']
-tickets = [2]
-";
 
 const EXPERIMENT: &str = "name = 'fakes'
 instrument = 'stacks'
@@ -48,6 +21,11 @@ do = 'handshake'
 version = ['1.2', '1.3']
 ";
 
+/// What runs an engine is what its build has put into its folder.
+fn engine() -> String {
+    description("['sh', '{engine}/build.sh', '{target}']").replace("{engine}/run.sh", "{target}/run.sh")
+}
+
 /// A folder with two engines, of which one cannot be built, and an experiment.
 fn bench() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -58,7 +36,7 @@ fn bench() -> tempfile::TempDir {
     };
     write("fakes.toml", EXPERIMENT);
     for (name, build) in [("good", "cp run.sh \"$1\""), ("broken", "echo no >&2; exit 1")] {
-        write(&format!("engines/{name}/engine.toml"), ENGINE);
+        write(&format!("engines/{name}/engine.toml"), &engine());
         write(&format!("engines/{name}/run.sh"), RUNNER);
         write(&format!("engines/{name}/build.sh"), build);
     }
@@ -136,7 +114,7 @@ fn race() -> tempfile::TempDir {
     );
     fs::remove_dir_all(folder.path().join("engines/broken")).unwrap();
     fs::create_dir(folder.path().join("engines/slow")).unwrap();
-    write("engines/slow/engine.toml", ENGINE);
+    write("engines/slow/engine.toml", &engine());
     write("engines/slow/run.sh", &RUNNER.replace("1000", "2000"));
     write("engines/slow/build.sh", "cp run.sh \"$1\"");
     folder
@@ -171,7 +149,7 @@ fn an_upgrade_that_takes_longer_is_a_regression_between_two_results() {
     let write =
         |name: &str, text: &str| fs::write(folder.path().join("engines/good").join(name), text).unwrap();
     run("before");
-    write("engine.toml", &ENGINE.replace("1.0", "1.1"));
+    write("engine.toml", &engine().replace("1.0", "1.1"));
     write("run.sh", &RUNNER.replace("fake 1.0", "fake 1.1").replace("1000", "3000"));
     run("after");
     let compared = weir(&["compare", "before", "after", "--csv", "values.csv", "--fail-on", "regression"]);

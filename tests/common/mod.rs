@@ -5,6 +5,7 @@
 #![allow(dead_code, unused_imports, unreachable_pub, clippy::print_stdout)]
 
 mod client;
+pub mod engine;
 #[cfg(feature = "lab")]
 mod experiment;
 mod fixture;

@@ -1,6 +1,7 @@
 //! `weir stacks` as it is typed: the examples of its help, `--only`, and what is said of a run that was cut down.
 
 use super::common::Weir;
+use super::common::engine::{RUNNER, description};
 use std::fs;
 use std::path::Path;
 
@@ -89,43 +90,13 @@ against = { engine = 'good' }
 expect = '< 0.6'
 ";
 
-const ENGINE: &str = "stack = 'fake'
-version = '1.0'
-crypto = 'none'
-language = 'sh'
-build = ['sh', '-c', 'true']
-run = ['sh', '{engine}/run.sh']
-[abilities]
-do = ['handshake']
-versions = ['1.3']
-resumptions = ['none']
-certificates = ['ecdsa-p256']
-groups = ['x25519', 'p256']
-suites = ['aes128-gcm']
-tickets = [2]
-";
-
-/// It says that it did what it was asked for.
-const RUNNER: &str = r#"
-while read -r key value; do
-    case $key in group) group=$value ;; suite) suite=$value ;; version) version=$value ;; esac
-done
-echo '{"type":"facts","stack":"fake","tls":"fake 1.0","crypto":"none","compiler":"sh","allocator":"system","build":"release"}'
-for side in client server; do
-    echo '{"type":"negotiated","side":"'$side'","version":"'$version'","kind":"full","suite":"'$suite'","group":"'$group'","signature":null,"count":1}'
-    echo '{"type":"samples","thread":0,"side":"'$side'","ns":[1000]}'
-done
-echo '{"type":"thread","thread":0,"units":1,"wall_ns":10,"cpu_ns":10}'
-echo '{"type":"done"}'
-"#;
-
 /// An experiment with two engines that are scripts, and the arguments that name it.
 fn bench() -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
     for name in ["good", "other"] {
         let engine = folder.path().join("engines").join(name);
         fs::create_dir_all(&engine).unwrap();
-        fs::write(engine.join("engine.toml"), ENGINE).unwrap();
+        fs::write(engine.join("engine.toml"), description("['true']")).unwrap();
         fs::write(engine.join("run.sh"), RUNNER).unwrap();
     }
     let file = folder.path().join("fakes.toml");

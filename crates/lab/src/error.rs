@@ -47,10 +47,10 @@ pub enum LabError {
     /// The network that was asked for cannot be made, or broke.
     #[error("network: {0}")]
     Network(String),
-    /// A target that the command line names cannot run here.
+    /// A target or an engine that the command line names cannot run here.
     #[error("{target}: {why}; {option} names it, so nothing is run without it")]
     Absent {
-        /// The target.
+        /// Its name.
         target: String,
         /// Why it cannot run.
         why: String,

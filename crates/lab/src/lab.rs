@@ -64,17 +64,6 @@ impl Setup {
         let placement = Placement::choose(&conditions.cores, &allowed);
         Ok(Self { options, weir, experiment, text, targets, placement, allowed })
     }
-
-    /// Refuses to run without a target that the command line names: what is measured without it is not what was asked.
-    fn check_named(&self) -> Result<(), LabError> {
-        let absent = |(name, _): &(String, &str)| self.targets.absent.contains_key(name);
-        match self.options.named_targets().into_iter().find(absent) {
-            Some((name, option)) => {
-                Err(LabError::Absent { why: self.targets.absent[&name].why.clone(), target: name, option })
-            }
-            None => Ok(()),
-        }
-    }
 }
 
 /// The options with the file that is named, or else with that of the result which is gone on with; where it is; the
@@ -103,7 +92,7 @@ fn chosen(options: &RunOptions) -> Result<(RunOptions, ExperimentFile, Experimen
 pub fn run(options: &RunOptions) -> Result<Outcome, LabError> {
     let setup = Setup::new(options)?;
     let options = &setup.options;
-    setup.check_named()?;
+    options.check_named("target", |name| setup.targets.absent.get(name).map(|absent| absent.why.as_str()))?;
     let fresh = Plan::new(setup.experiment.clone(), &setup.targets, options)?;
     let mut machine = Machine::read(&setup.allowed, &setup.targets, &setup.placement);
     machine.network = setup.experiment.network();

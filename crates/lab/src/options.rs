@@ -1,6 +1,6 @@
 //! What the command line asks of `run` and `plan`.
 
-use crate::error::ConfigError;
+use crate::error::{ConfigError, LabError};
 use crate::experiment::{Experiment, Level, OWN, canonical, is_setting};
 use crate::plan::Cell;
 use std::path::PathBuf;
@@ -56,8 +56,24 @@ impl RunOptions {
         }
     }
 
-    /// The targets that the command line asks for by name, and the option that does.
-    pub(crate) fn named_targets(&self) -> Vec<(String, &'static str)> {
+    /// Refuses to run without a target or an engine that the command line names: what is measured without it is not what was
+    /// asked. `key` is `target` or `engine`.
+    pub(crate) fn check_named<'a>(
+        &self,
+        key: &str,
+        why_absent: impl Fn(&str) -> Option<&'a str>,
+    ) -> Result<(), LabError> {
+        let absent = |(name, option): (String, &'static str)| {
+            // A target's settings stand behind its name.
+            let folder = name.split('+').next().unwrap_or(&name);
+            let why = why_absent(folder)?.to_owned();
+            Some(LabError::Absent { target: folder.to_owned(), why, option })
+        };
+        self.named(key).into_iter().find_map(absent).map_or(Ok(()), Err)
+    }
+
+    /// What the command line asks for by name under a key, and the option that does.
+    fn named(&self, key: &str) -> Vec<(String, &'static str)> {
         let names = |value: &str| -> Vec<String> {
             let list = toml::from_str::<toml::Table>(&format!("names = {value}")).ok();
             let list = list.and_then(|table| table.get("names").and_then(toml::Value::as_array).cloned());
@@ -67,8 +83,8 @@ impl RunOptions {
             }
         };
         let of = |pairs: &[(String, String)], option: &'static str| -> Vec<(String, &'static str)> {
-            let targets = pairs.iter().filter(|(key, _)| key == "target");
-            targets.flat_map(|(_, value)| names(value)).map(|name| (name, option)).collect()
+            let values = pairs.iter().filter(|(other, _)| other == key).map(|(_, value)| value);
+            values.flat_map(|value| names(value)).map(|name| (name, option)).collect()
         };
         [of(&self.set, "--set"), of(&self.only, "--only")].concat()
     }

@@ -1,6 +1,7 @@
 //! A folder to paste commands into: with what they name, and a shell that finds nothing but stand-ins.
 
 use super::shown::Shown;
+use crate::common::engine::{RUNNER, description};
 use crate::common::{Certificates, DEADLINE, Ended, Weir, poll_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -62,35 +63,6 @@ warmup_ms = 50
 window_ms = 100
 load_model = 'saturated'
 ";
-
-const ENGINE: &str = "stack = 'fake'
-version = '1.0'
-crypto = 'none'
-language = 'sh'
-build = ['sh', '-c', ':']
-run = ['sh', '{engine}/run.sh']
-[abilities]
-do = ['handshake']
-versions = ['1.3']
-resumptions = ['none']
-certificates = ['ecdsa-p256']
-groups = ['x25519']
-suites = ['aes128-gcm']
-tickets = [2]
-";
-
-const RUNNER: &str = r#"
-while read -r key value; do
-    case $key in group) group=$value ;; suite) suite=$value ;; version) version=$value ;; esac
-done
-echo '{"type":"facts","stack":"fake","tls":"fake 1.0","crypto":"none","compiler":"sh","allocator":"system","build":"release"}'
-for side in client server; do
-    echo '{"type":"negotiated","side":"'$side'","version":"'$version'","kind":"full","suite":"'$suite'","group":"'$group'","signature":null,"count":1}'
-    echo '{"type":"samples","thread":0,"side":"'$side'","ns":[1000]}'
-done
-echo '{"type":"thread","thread":0,"units":1,"wall_ns":10,"cpu_ns":10}'
-echo '{"type":"done"}'
-"#;
 
 const STACKS: &str = "name = 'stacks-handshakes'
 instrument = 'stacks'
@@ -182,7 +154,7 @@ impl Servers {
         write(&folder.join("gateways.toml"), GATEWAYS);
         write(&folder.join("targets/nginx/target.toml"), RIVAL);
         write(&folder.join("stacks.toml"), STACKS);
-        write(&folder.join("engines/openssl-system/engine.toml"), ENGINE);
+        write(&folder.join("engines/openssl-system/engine.toml"), &description("['true']"));
         write(&folder.join("engines/openssl-system/run.sh"), RUNNER);
         for name in ["gateways", "stacks"] {
             let mut weir = Command::new(env!("CARGO_BIN_EXE_weir"));

@@ -152,6 +152,7 @@ pub fn run(options: &RunOptions) -> Result<StacksOutcome, LabError> {
             absent.insert(name, why);
         }
     }
+    options.check_named("engine", |name| absent.get(name).map(String::as_str))?;
     let mut plan = StacksPlan::new(experiment, &engines, absent, &options.only)?;
     plan.file = options.file.clone();
     plan.arguments = options.arguments();

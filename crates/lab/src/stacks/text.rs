@@ -7,7 +7,7 @@ use super::summary::{CellFindings, Contrast, Located, StacksSummary};
 use crate::metric::Metric;
 use crate::progress::duration;
 use crate::stats::{BLOCKS_FOR_INTERVAL, BLOCKS_FOR_VERDICT, Weight};
-use crate::table::{QUICK, WIDTH, claims, flow, no_baseline, no_pair, wrap};
+use crate::table::{QUICK, WIDTH, claims, extended, flow, no_baseline, no_pair, wrap};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::time::Duration;
@@ -35,6 +35,7 @@ pub(super) fn labels(plan: &StacksPlan, summary: &StacksSummary) -> Vec<String> 
     if plan.baseline.is_none() && !plan.experiment.baseline.is_empty() {
         labels.push(no_baseline(&plan.experiment.baseline, &plan.absent));
     }
+    labels.extend(extended(&plan.extended, plan.blocks.len()));
     labels.extend(summary.drops.iter().map(|drop| format!("{}.", drop.text())));
     labels.extend(counting(summary));
     labels.extend(plan.absent.iter().map(|(name, why)| format!("{name}: absent: {why}.")));
