@@ -78,6 +78,8 @@ fn the_page_of_load_has_every_long_flag_and_the_examples() {
     let examples =
         page.split_once(".SH EXAMPLES\n.nf\n").expect("examples are not filled like a paragraph").1;
     assert!(examples.starts_with("weir load http://127.0.0.1:8080/bytes/1000\n"), "{examples}");
+    let codes = page.split_once(".SH \"EXIT STATUS\"\n.nf\n").expect("a list stays one").1;
+    assert!(codes.starts_with("0  what was asked for was measured\n"), "{codes}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use weir_lab::export::Compared;
 /// Two files of weir load --json are put side by side as well. They are two single runs, which decide nothing: with
 /// --fail-on they end with code 3.
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = [EXAMPLES, outputs::RESULT_CODES].concat())]
 pub(crate) struct CompareArgs {
     /// The results before
     a: PathBuf,

@@ -54,7 +54,13 @@ Examples:
   weir cost https://example.org/                        # beside its port 80, if that answers
   weir cost https://127.0.0.1:8443/ --plain http://127.0.0.1:8080 -k --pid \"$(pidof -s nginx)\"
   weir cost https://api.internal/health --cacert ca.pem -c 1 -d 2s
-  weir cost https://127.0.0.1:8443/ -k --json - | jq .findings";
+  weir cost https://127.0.0.1:8443/ -k --json - | jq .findings
+
+Exit codes:
+  0  every case was measured
+  1  it could not run
+  2  a flag, or a file that it names, cannot be used
+  3  a case was not measured: errors, wrong answers or too few; the other lines are told";
 
 pub(crate) fn run(args: CostArgs) -> Outcome {
     limits::raise_open_files().map_err(Failure::run)?;

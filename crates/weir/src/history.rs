@@ -12,7 +12,7 @@ use weir_lab::metric::Metric;
 
 /// Follow cells through many results of one plan, oldest first, and tell whether the last change is a regression.
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = [EXAMPLES, outputs::RESULT_CODES].concat())]
 pub(crate) struct HistoryArgs {
     /// The results, in any order
     #[arg(required = true, value_name = "DIR")]

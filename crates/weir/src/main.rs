@@ -49,11 +49,19 @@ use std::process::ExitCode;
 
 /// An HTTP pass-through gateway over TLS, and the lab that measures it.
 #[derive(Parser, Debug)]
-#[command(version, max_term_width = 110)]
+#[command(version, max_term_width = 110, after_help = EXIT_CODES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 }
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  what was asked was done; of the lab: what was asked was measured, whatever it came to
+  1  it could not be done
+  2  usage or configuration
+  3  there is no evidence for what was asked
+  4  a condition (--assert, --fail-on) does not hold";
 
 #[derive(Subcommand, Debug)]
 enum Command {

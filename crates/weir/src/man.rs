@@ -89,18 +89,28 @@ fn page(command: &Command) -> io::Result<(String, String)> {
 
 /// What stands behind the flags in `--help`: examples line by line, then paragraphs, each under a heading of the page's own.
 fn render_after_help(text: &str) -> Roff {
-    let (examples, notes) = text.split_once("\n\n").unwrap_or((text, ""));
     let mut roff = Roff::new();
-    roff.control("SH", ["EXAMPLES"]).control("nf", []);
-    for line in examples.lines().skip(1) {
-        roff.text([roman(line.trim_start())]);
-    }
-    roff.control("fi", []);
-    if !notes.is_empty() {
-        roff.control("SH", ["NOTES"]);
-        for paragraph in notes.split("\n\n") {
-            roff.control("PP", []).text([roman(paragraph)]);
+    let mut is_first_note = true;
+    for part in text.split("\n\n") {
+        let (head, lines) = part.split_once(":\n").unwrap_or((part, ""));
+        match head {
+            "Example" | "Examples" => as_they_stand(roff.control("SH", ["EXAMPLES"]), lines),
+            "Exit codes" => as_they_stand(roff.control("SH", ["EXIT STATUS"]), lines),
+            _ => {
+                if std::mem::take(&mut is_first_note) {
+                    roff.control("SH", ["NOTES"]);
+                }
+                roff.control("PP", []).text([roman(part)]);
+            }
         }
     }
     roff
+}
+
+fn as_they_stand(roff: &mut Roff, lines: &str) {
+    roff.control("nf", []);
+    for line in lines.lines() {
+        roff.text([roman(line.strip_prefix("  ").unwrap_or(line))]);
+    }
+    roff.control("fi", []);
 }

@@ -23,6 +23,27 @@ pub(crate) struct Exports {
     pub(crate) junit: Option<PathBuf>,
 }
 
+/// The exit codes of a subcommand that runs an experiment, for the end of its `--help`.
+pub(crate) const RUN_CODES: &str = "
+
+Exit codes:
+  0  what was asked was measured, whatever it came to
+  1  it could not run
+  2  usage or configuration
+  3  no evidence: a cell or a comparison has no valid run (--strict: any run was invalid), or
+     --fail-on is not decided
+  4  what --fail-on names was found";
+
+/// The exit codes of a subcommand that reads results.
+pub(crate) const RESULT_CODES: &str = "
+
+Exit codes:
+  0  it was told; with --fail-on: nothing was shown to have become worse
+  1  it could not be read or written
+  2  usage, or results that do not belong together
+  3  --fail-on is not decided: too few valid runs
+  4  what --fail-on names was found";
+
 /// What a subcommand that ran to its end makes of what it found.
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Exit code")]

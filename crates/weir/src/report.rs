@@ -10,7 +10,7 @@ use weir_lab::stacks;
 
 /// Rebuild summary.json and report.html from the runs that an experiment has stored.
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = [EXAMPLES, outputs::RESULT_CODES].concat())]
 pub(crate) struct ReportArgs {
     /// The directory of an experiment's results
     directory: PathBuf,

@@ -1,6 +1,6 @@
 //! `weir run`: an experiment, from plan to report.
 
-use crate::outputs::Gate;
+use crate::outputs::{Gate, RUN_CODES};
 use crate::words::say;
 use crate::{Failure, Outcome, stacks};
 use clap::Args;
@@ -12,19 +12,7 @@ use weir_reactor::limits;
 
 /// Run an experiment: fresh processes for each run, statistics over blocks, one report.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  weir run quickstart                      # five minutes: an indication
-  weir run quickstart --blocks 12          # a verdict
-  weir run quickstart --only target=weir,target=nginx,mode=h1-h1
-  weir run quickstart --set window_ms=2000 --set tls.group=p256
-  weir run passthrough --quick --set 'users=[10,100]'
-  weir run --continue out/quickstart-20260101-120000                # an interrupted one
-  weir run --continue out/quickstart-20260101-120000 --blocks 24    # more evidence
-
-Exit codes: 0 everything that was asked was measured, whatever it came to; 1 it could not run; 2 usage or
-configuration; 3 no evidence: a cell or a comparison has no valid run (--strict: any run was invalid), or
---fail-on is not decided; 4 what --fail-on names was found.")]
+#[command(after_help = [EXAMPLES, RUN_CODES].concat())]
 pub(crate) struct RunArgs {
     #[arg(required_unless_present = "continue_dir", help = experiment_help() + "; with --continue that of the result")]
     file: Option<PathBuf>,
@@ -33,6 +21,16 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     results: ResultArgs,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  weir run quickstart                      # five minutes: an indication
+  weir run quickstart --blocks 12          # a verdict
+  weir run quickstart --only target=weir,target=nginx,mode=h1-h1
+  weir run quickstart --set window_ms=2000 --set tls.group=p256
+  weir run passthrough --quick --set 'users=[10,100]'
+  weir run --continue out/quickstart-20260101-120000                # an interrupted one
+  weir run --continue out/quickstart-20260101-120000 --blocks 24    # more evidence";
 
 /// Where an experiment's results go, of gateways and of stacks.
 #[derive(Args, Debug)]

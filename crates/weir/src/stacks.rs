@@ -1,5 +1,6 @@
 //! `weir stacks`: TLS libraries side by side, in memory.
 
+use crate::outputs::RUN_CODES;
 use crate::run::{ResultArgs, chosen, experiment_help, failure};
 use crate::words::say;
 use crate::{Failure, Outcome};
@@ -54,7 +55,7 @@ struct BuildArgs {
 
 /// Run an experiment: what is not built is built first, then fresh processes for each run, in blocks.
 #[derive(Args, Debug)]
-#[command(after_help = RUN_EXAMPLES)]
+#[command(after_help = [RUN_EXAMPLES, RUN_CODES].concat())]
 struct StacksRunArgs {
     #[command(flatten)]
     experiment: ExperimentArgs,
