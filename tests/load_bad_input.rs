@@ -263,7 +263,8 @@ fn ctrl_c_shows_in_the_table() {
     poll_until(DEADLINE, "requests", || served(origin.address()) > 1000);
     weir.signal(Signal::INT);
     let ended = weir.wait();
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    assert!(ended.stderr.contains("the window was ended by a signal after "), "{}", ended.stderr);
     assert!(ended.stdout.contains("partial"), "{}", ended.stdout);
 }
 

@@ -336,6 +336,9 @@ fn a_gate_passes_an_upgrade_that_does_nothing_and_none_without_evidence() {
     let elements = xml(&fs::read_to_string(&junit).unwrap());
     assert_eq!(elements.iter().filter(|(element, _)| element == "error").count(), 2, "{elements:?}");
     ends(&[&["report", text(&same)][..], &gate].concat(), 3, &open);
+    // A night that lost the cell says nothing of it.
+    let history = ["history", text(&before), text(&burns), "--cell", "target=weir"];
+    ends(&[&history[..], &gate].concat(), 0, &[]);
 }
 
 #[test]

@@ -175,6 +175,28 @@ fn an_upgrade_that_takes_longer_is_a_regression_between_two_results() {
     assert!(unknown.status.code() == Some(2) && told.contains("allowed are good, slow"), "{told}");
 }
 
+/// The default experiment was taken for the one to go on with, and its engines were built before that was refused.
+#[test]
+fn a_finished_result_takes_more_blocks() {
+    let folder = bench();
+    let run = |args: &[&str]| {
+        let output = weir(folder.path(), &[&["stacks", "run"], args].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        said(&output)
+    };
+    run(&["fakes.toml", "--only", "engine=good", "--out", "out"]);
+    let stored = || fs::read_dir(folder.path().join("out/runs")).unwrap().count();
+    let before = stored();
+    let text = run(&["--continue", "out", "--blocks", "4"]);
+    assert_eq!(stored(), 2 * before, "two blocks and two more");
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("Extended once, from 2 to 4 blocks, after a look at the result"), "{text}");
+    let other = weir(folder.path(), &["stacks", "run", "--continue", "engines"]);
+    let error = String::from_utf8_lossy(&other.stderr).into_owned();
+    assert_eq!(other.status.code(), Some(1));
+    assert_eq!(error, "weir: engines: no result of `weir run`: there is no plan.json in it\n");
+}
+
 #[test]
 fn what_is_wrong_is_refused_with_what_is_allowed() {
     let folder = bench();

@@ -1,7 +1,8 @@
 //! Green means measured: `weir run` and the gates on its results end with 0 where there is evidence, and say what is missing
 //! where there is none.
 
-use crate::common::{Ended, Experiment, Weir};
+use crate::common::{DEADLINE, Ended, Experiment, Weir, poll_until};
+use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
 
@@ -54,7 +55,8 @@ fn a_target_that_is_not_there_is_found_before_the_first_block() {
     let files = [("mine/target.toml", ghost.as_str()), ("good/target.toml", good.as_str())];
     let both = Experiment::of(&files, &["target=[\"mine\",\"good\"]"]);
     let ended = run(&both, &[]);
-    let why = "mine: no-such-gateway is not on the PATH; --set names it, so nothing is run without it\n";
+    let why =
+        "mine cannot be run: no-such-gateway is not on the PATH; --set asks for it, so nothing was run\n";
     assert_eq!(said(&ended, 1), why);
     assert!(both.runs().is_empty());
     // Where the file lists it, and not the command line, the others are measured, and it is said to be absent.
@@ -81,6 +83,17 @@ fn a_target_that_ends_at_once_ends_the_experiment_with_its_own_words() {
     let logs = said.split_once("  logs: ").expect("are named").1.lines().next().unwrap();
     let log = fs::read_to_string(std::path::Path::new(logs).join("target.err")).unwrap();
     assert_eq!(log, "reading the configuration\nno such flag: --fast\n");
+}
+
+/// Without an equal rate there is no calibration, and all blocks of a dead target were waited for.
+#[test]
+fn without_calibration_two_blocks_show_that_a_target_does_not_work() {
+    let broken = experiment("echo no such flag: --fast >&2; exit 3", &["blocks=9"]);
+    let ended = run(&broken, &[]);
+    let first =
+        "mine in h1c-h1c: target: it ended before it was ready (exit status: 3): no such flag: --fast\n";
+    assert!(said(&ended, 1).starts_with(first), "{}", ended.stderr);
+    assert_eq!(broken.runs().len(), 4, "two blocks of two targets");
 }
 
 #[test]
@@ -151,10 +164,27 @@ fn blocks_are_added_to_a_finished_result() {
     let plan: Value = serde_json::from_str(&small.text("out/plan.json")).unwrap();
     assert_eq!(plan["extended"], serde_json::json!([1]));
     let ended = go_on("2");
-    assert_eq!(said(&ended, 2), "--blocks: 2: it has 3 blocks already; expected a number above 3\n");
+    assert_eq!(said(&ended, 2), "--blocks: 2: it has 3 blocks already; expected 3 or more\n");
     // What is finished is told once more.
     assert_eq!(said(&go_on("3"), 0), "");
     assert_eq!(small.runs().len(), 6);
+}
+
+/// The second number of blocks was taken for an extension of blocks that nobody had seen, or for none at all.
+#[test]
+fn an_interrupted_result_takes_another_number_of_blocks() {
+    let small = experiment("exec RELAY", &["blocks=200"]);
+    let weir = small.start("--out");
+    poll_until(DEADLINE, "two runs are stored", || small.runs().len() >= 2);
+    weir.signal(Signal::INT);
+    assert_eq!(weir.wait().code, Some(1));
+    let measured = small.runs().len().div_ceil(2);
+    let (out, wanted) = (small.file("out"), (measured + 1).to_string());
+    let ended =
+        Weir::run(&["run", "--continue", out.to_str().unwrap(), "--blocks", &wanted, "--allow-invalid"]);
+    assert_eq!(said(&ended, 0), "");
+    assert_eq!(small.runs().len(), 2 * (measured + 1));
+    assert!(!ended.stdout.contains("Extended"), "nobody had looked at a whole result: {}", ended.stdout);
 }
 
 #[test]

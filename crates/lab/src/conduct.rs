@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// What becomes of an experiment when a target does not work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Broken {
-    /// It ends as soon as calibration shows it: whoever asked for the target waits for no more.
+    /// It ends as soon as calibration or the first two blocks show it: whoever asked for the target waits for no more.
     Ends,
     /// It goes on with the others.
     GoesOn,
@@ -34,7 +34,7 @@ pub(crate) fn conduct(
     let records = calibrate(plan, store, executor, progress, broken)?;
     plan.overheads_ms.extend(overheads_ms(&records));
     if plan.rates.is_empty() {
-        plan.rates = equal_rates(plan, &records)?;
+        plan.rates = equal_rates(plan, &records, broken)?;
     }
     if let (true, Stop::Minutes(minutes)) = (plan.blocks.is_empty(), plan.experiment.stop) {
         let spent = records.iter().map(|record| record.observation.elapsed_ms).sum();
@@ -45,9 +45,14 @@ pub(crate) fn conduct(
     progress.begin(runs, plan.block_ms() * plan.blocks.len() as u64);
     let mut all = Vec::new();
     for (block, done) in plan.blocks.clone().iter().zip(1..) {
-        let records = make(plan, block, store, executor, progress)?;
+        all.extend(make(plan, block, store, executor, progress)?);
+        if broken == Broken::Ends
+            && done == BLOCKS_TO_SHOW
+            && let Some(record) = failing(&all).next()
+        {
+            return Err(LabError::Broken(epitaph(record, store)));
+        }
         let Stop::Precision(rule) = plan.experiment.stop else { continue };
-        all.extend(records);
         if done < plan.blocks.len() && done >= rule.least as usize && is_precise(plan, &all, rule) {
             plan.blocks.truncate(done);
             plan.is_precise = true;
@@ -72,28 +77,32 @@ fn calibrate(
     if broken == Broken::GoesOn {
         return Ok(records);
     }
-    if let Some(failed) = failing(&records) {
-        let again: Vec<PlannedRun> =
-            plan.calibration.iter().filter(|run| run.cell == failed.run.cell).cloned().collect();
+    let failed: Vec<&RunRecord> = failing(&records).collect();
+    if !failed.is_empty() {
+        let is_of_failed = |run: &&PlannedRun| failed.iter().any(|record| record.run.id == run.id);
+        let again: Vec<PlannedRun> = plan.calibration.iter().filter(is_of_failed).cloned().collect();
         let again = make(plan, &again, store, executor, progress)?;
         records.retain(|record| again.iter().all(|other| other.run.id != record.run.id));
         records.extend(again);
     }
-    match failing(&records) {
-        Some(record) => Err(LabError::Calibration(epitaph(record, store))),
-        None => Ok(records),
+    if let Some(record) = failing(&records).next() {
+        return Err(LabError::Calibration(epitaph(record, store)));
     }
+    Ok(records)
 }
 
-/// A calibration run of a cell of which each one failed, and through its target's fault.
-fn failing(records: &[RunRecord]) -> Option<&RunRecord> {
+/// The runs of cells of which each run failed, and through its target's fault.
+fn failing(records: &[RunRecord]) -> impl Iterator<Item = &RunRecord> {
     let is_targets_fault = |record: &RunRecord| {
         record.observation.failure.as_ref().is_some_and(|why| why.starts_with("target: "))
     };
-    records
-        .iter()
-        .find(|record| records.iter().filter(|other| other.run.cell == record.run.cell).all(is_targets_fault))
+    records.iter().filter(move |record| {
+        records.iter().filter(|other| other.run.cell == record.run.cell).all(is_targets_fault)
+    })
 }
+
+/// So many blocks show that a target does not work: one could be an accident.
+const BLOCKS_TO_SHOW: usize = 2;
 
 /// Why a run failed, the last lines of its target, and where the rest is.
 fn epitaph(record: &RunRecord, store: &Store) -> String {
@@ -181,7 +190,7 @@ fn overheads_ms(records: &[RunRecord]) -> BTreeMap<String, u64> {
 ///
 /// A mode without a gateway takes the lowest rate of the modes with the same client side, where there is one: its
 /// latency is there to be read beside theirs.
-fn equal_rates(plan: &Plan, records: &[RunRecord]) -> Result<Vec<EqualRate>, LabError> {
+fn equal_rates(plan: &Plan, records: &[RunRecord], broken: Broken) -> Result<Vec<EqualRate>, LabError> {
     let mut maxima: BTreeMap<(Group, &str), f64> = BTreeMap::new();
     for record in records.iter().filter(|record| record.run.stage == Stage::Calibration) {
         let Some(load) = record.observation.load.as_ref().filter(|_| record.validity.is_valid()) else {
@@ -198,7 +207,8 @@ fn equal_rates(plan: &Plan, records: &[RunRecord]) -> Result<Vec<EqualRate>, Lab
             *entry = (name, maximum);
         }
     }
-    if slowest.is_empty() && !plan.calibration.is_empty() {
+    let needs_rates = || plan.cells.iter().all(|cell| cell.load == Load::EqualRate);
+    if slowest.is_empty() && !plan.calibration.is_empty() && (broken == Broken::Ends || needs_rates()) {
         let reasons = records.iter().find(|record| !record.validity.is_valid());
         let reason =
             reasons.map_or_else(String::new, |record| format!("; {}: {}", record.run.id, record.validity));

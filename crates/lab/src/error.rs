@@ -48,7 +48,7 @@ pub enum LabError {
     #[error("network: {0}")]
     Network(String),
     /// A target or an engine that the command line names cannot run here.
-    #[error("{target}: {why}; {option} names it, so nothing is run without it")]
+    #[error("{target} cannot be run: {why}; {option} asks for it, so nothing was run")]
     Absent {
         /// Its name.
         target: String,
@@ -63,6 +63,9 @@ pub enum LabError {
     /// No run of a mode gave a rate from which the equal rate could be taken.
     #[error("calibration: {0}")]
     Calibration(String),
+    /// A target failed in each run of the first blocks.
+    #[error("{0}")]
+    Broken(String),
     /// No certificate could be issued.
     #[error("certificate: {0}")]
     Certificate(String),

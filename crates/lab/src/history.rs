@@ -242,10 +242,12 @@ impl History {
         self.series.iter().filter(|series| series.latest.is_regression())
     }
 
-    /// Whether the newest result has no value that could be held against an earlier one.
-    pub fn is_undecided(&self) -> bool {
+    /// The cells that the newest result does not have; where it has no value at all that could be held against an earlier
+    /// one, all cells.
+    pub fn undecided(&self) -> impl Iterator<Item = &Series> {
         let says_nothing = |series: &Series| matches!(series.latest, Latest::Absent | Latest::Alone);
-        self.series.iter().all(says_nothing)
+        let is_open = self.series.iter().all(says_nothing);
+        self.series.iter().filter(move |series| is_open || matches!(series.latest, Latest::Absent))
     }
 
     /// A table for each cell, at most 100 columns wide.

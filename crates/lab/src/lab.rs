@@ -10,10 +10,11 @@ use crate::interrupt::Interrupt;
 use crate::machine::Machine;
 use crate::options::RunOptions;
 use crate::placement::Placement;
-use crate::plan::{Plan, Targets};
+use crate::plan::{Plan, Stage, Targets};
 use crate::progress::{Bar, tell};
 use crate::report::render;
 use crate::results::Results;
+use crate::run::RunRecord;
 use crate::store::{Store, default_directory};
 use crate::{conduct, describe, found, hash, table, target};
 use std::collections::BTreeMap;
@@ -80,7 +81,7 @@ fn chosen(options: &RunOptions) -> Result<(RunOptions, ExperimentFile, Experimen
     if let Some(blocks) = options.blocks {
         experiment.stop = Stop::Blocks(blocks);
     }
-    let place = found::experiment(&file)?;
+    let place = found::stored(&file);
     Ok((RunOptions { file, only, ..options.clone() }, place, experiment, String::new()))
 }
 
@@ -92,13 +93,20 @@ fn chosen(options: &RunOptions) -> Result<(RunOptions, ExperimentFile, Experimen
 pub fn run(options: &RunOptions) -> Result<Outcome, LabError> {
     let setup = Setup::new(options)?;
     let options = &setup.options;
-    options.check_named("target", |name| setup.targets.absent.get(name).map(|absent| absent.why.as_str()))?;
+    let why_absent = |name: &str| setup.targets.absent.get(name).map(|absent| absent.why.as_str());
+    options.check_named(&["target", "name", "aa"], why_absent)?;
     let fresh = Plan::new(setup.experiment.clone(), &setup.targets, options)?;
+    if fresh.baseline.is_none() {
+        options.check_named(&["baseline"], why_absent)?;
+    }
     let mut machine = Machine::read(&setup.allowed, &setup.targets, &setup.placement);
     machine.network = setup.experiment.network();
     machine.sources = sources(&setup)?;
     let (store, mut plan) = match &options.continue_dir {
-        Some(directory) => resume(directory, fresh, &machine, options.blocks)?,
+        Some(directory) => {
+            doctor::warn(&doctor::examine());
+            resume(directory, fresh, &machine, options.blocks)?
+        }
         None => {
             let directory = options.out.clone().unwrap_or_else(|| default_directory(&setup.experiment.name));
             let store = Store::create(&directory)?;
@@ -170,7 +178,12 @@ fn resume(
     let store = Store::open(directory);
     let (mut stored, before) = (store.plan()?, store.machine()?);
     if let Some(blocks) = blocks {
-        stored.extend(blocks).map_err(|why| ConfigError::new("--blocks", why))?;
+        let block = |record: &RunRecord| match record.run.stage {
+            Stage::Block(block) => block,
+            Stage::Calibration => 0,
+        };
+        let measured = store.runs()?.iter().map(block).max().unwrap_or(0);
+        stored.extend(blocks, measured).map_err(|why| ConfigError::new("--blocks", why))?;
     }
     let refuse = |what: &str| {
         let source = format!("--continue {}", directory.display());

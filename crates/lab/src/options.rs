@@ -1,7 +1,7 @@
 //! What the command line asks of `run` and `plan`.
 
 use crate::error::{ConfigError, LabError};
-use crate::experiment::{Experiment, Level, OWN, canonical, is_setting};
+use crate::experiment::{AGAIN, Experiment, Level, OWN, canonical, is_setting};
 use crate::plan::Cell;
 use std::path::PathBuf;
 
@@ -57,19 +57,20 @@ impl RunOptions {
     }
 
     /// Refuses to run without a target or an engine that the command line names: what is measured without it is not what was
-    /// asked. `key` is `target` or `engine`.
+    /// asked.
     pub(crate) fn check_named<'a>(
         &self,
-        key: &str,
+        keys: &[&str],
         why_absent: impl Fn(&str) -> Option<&'a str>,
     ) -> Result<(), LabError> {
         let absent = |(name, option): (String, &'static str)| {
-            // A target's settings stand behind its name.
-            let folder = name.split('+').next().unwrap_or(&name);
+            // Settings, and what tells the second of an A/A pair, stand behind the folder's name.
+            let folder = name.split('+').next().unwrap_or(&name).trim_end_matches(AGAIN);
             let why = why_absent(folder)?.to_owned();
             Some(LabError::Absent { target: folder.to_owned(), why, option })
         };
-        self.named(key).into_iter().find_map(absent).map_or(Ok(()), Err)
+        let named = keys.iter().flat_map(|key| self.named(key));
+        named.into_iter().find_map(absent).map_or(Ok(()), Err)
     }
 
     /// What the command line asks for by name under a key, and the option that does.

@@ -184,21 +184,20 @@ impl Plan {
         self.blocks = planned;
     }
 
-    /// Adds blocks to those that there are, up to so many in all. The order of the first ones stays as it is.
+    /// Makes it a plan of so many blocks, of which some were measured. The order of the first ones stays as it is.
     ///
     /// # Errors
-    /// There are more already.
-    pub(crate) fn extend(&mut self, blocks: u32) -> Result<(), String> {
-        let has = self.blocks.len() as u32;
-        if blocks < has {
-            return Err(format!("{blocks}: it has {has} blocks already; expected a number above {has}"));
+    /// More were measured already.
+    pub(crate) fn extend(&mut self, blocks: u32, measured: u32) -> Result<(), String> {
+        let planned = self.blocks.len() as u32;
+        if is_extension(planned, measured, blocks)? {
+            self.extended.push(planned);
         }
-        self.experiment.stop = Stop::Blocks(blocks);
-        if blocks > has && has > 0 {
-            self.extended.push(has);
+        if blocks != planned {
             self.is_precise = false;
             self.fix_blocks(blocks);
         }
+        self.experiment.stop = Stop::Blocks(blocks);
         Ok(())
     }
 
@@ -261,6 +260,20 @@ impl Plan {
                 given().or_else(|| self.rates.iter().find(same).map(|rate| rate.requests_per_second))
             }
         }
+    }
+}
+
+/// Whether a plan of other blocks extends a finished result, which somebody may have looked at.
+///
+/// # Errors
+/// More were measured already.
+pub(crate) fn is_extension(planned: u32, measured: u32, wanted: u32) -> Result<bool, String> {
+    match wanted < measured {
+        true => Err(format!(
+            "{wanted}: it has {} already; expected {measured} or more",
+            plural(measured.into(), "block")
+        )),
+        false => Ok(measured > 0 && measured == planned && wanted > planned),
     }
 }
 

@@ -307,8 +307,12 @@ fn verdicts(text: &mut String, plan: &Plan, summary: &Summary) {
             let why =
                 if cell.validity.is_valid() { "see the report".into() } else { cell.validity.to_string() };
             let line = format!(
-                "  {} {} {}: {} of {total} runs: {why}",
-                cell.target, cell.mode, cell.load, cell.invalid_runs
+                "  {} {} {}: {} of {}: {why}",
+                cell.target,
+                cell.mode,
+                cell.load,
+                cell.invalid_runs,
+                plural(total.into(), "run")
             );
             wrap(text, &line);
         }

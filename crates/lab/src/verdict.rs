@@ -119,7 +119,8 @@ pub struct Ratio {
     pub verdict: Verdict,
     /// Why it is undecided, where the numbers alone do not say it.
     pub note: Option<String>,
-    /// Whether it is undecided because valid runs are missing: no block has one of both, or too few have for an interval.
+    /// Whether it is undecided because valid runs are missing: no block has one of both, too few have for an interval, or
+    /// what shows the noise has none or has moved.
     #[serde(default)]
     pub lacks_evidence: bool,
 }
@@ -154,7 +155,10 @@ impl Ratio {
             return;
         }
         match (self.judged(blocks, rule, floor.unwrap_or_default()), floor) {
-            (Ok(Verdict::Different), Err(why)) => self.note = Some(why.into()),
+            (Ok(Verdict::Different), Err(why)) => {
+                self.lacks_evidence = true;
+                self.note = Some(why.into());
+            }
             (Ok(verdict), _) => self.verdict = verdict,
             (Err(note), _) => {
                 self.lacks_evidence = matches!(note, Note::NoEvidence(_));
@@ -298,6 +302,19 @@ mod tests {
             let words = format!("{found:?}");
             assert_eq!(decided(found, p_adjusted, floor), expected.map_err(str::to_owned), "{words}");
         }
+    }
+
+    /// A gate that asks for regressions passed a ratio that looked worse, since its noise was not known.
+    #[test]
+    fn what_cannot_be_held_against_its_noise_lacks_evidence() {
+        let rule = Rule { margin: 0.03, error_rate: ErrorRate::default() };
+        let decided = |floor| {
+            let mut found = Ratio { p_adjusted: Some(0.001), ..ratio(1.05, 1.02, 1.08, 12) };
+            found.decide(12, rule, floor);
+            (found.verdict, found.lacks_evidence)
+        };
+        assert_eq!(decided(Ok(None)), (Verdict::Different, false));
+        assert_eq!(decided(Err("the A/A pair has no value")), (Verdict::Undecided, true));
     }
 
     /// A margin of 1.5 % was printed as one of 2 %, and one of 0.1 % as none.

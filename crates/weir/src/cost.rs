@@ -57,7 +57,7 @@ Examples:
   weir cost https://127.0.0.1:8443/ -k --json - | jq .findings
 
 Exit codes:
-  0  every case was measured
+  0  every case that was asked for was measured
   1  it could not run
   2  a flag, or a file that it names, cannot be used
   3  a case was not measured: errors, wrong answers or too few; the other lines are told";

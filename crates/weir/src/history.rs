@@ -56,8 +56,7 @@ pub(crate) fn run(args: HistoryArgs) -> Outcome {
     let line =
         |series: &Series| format!("{}: {}: {}", series.cell, series.metric, history.latest_text(series));
     let shown = history.regressions().map(line).collect();
-    let undecided =
-        if history.is_undecided() { history.series.iter().map(line).collect() } else { Vec::new() };
+    let undecided = history.undecided().map(line).collect();
     args.gate.judge(&Regressions { shown, undecided })
 }
 

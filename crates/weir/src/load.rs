@@ -64,9 +64,15 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     })?;
     tell(&result, json.as_deref(), csv.as_deref())?;
     let broken: Vec<String> = check_all(&assertions, &result).iter().map(ToString::to_string).collect();
-    match result.invalid().filter(|_| !allow_invalid) {
-        Some(reason) => {
-            let said = [vec![format!("the result is invalid: {reason}")], broken].concat();
+    let missing = result.invalid().map(|reason| format!("the result is invalid: {reason}")).or_else(|| {
+        let (measured, asked) = (result.window_s, options.phases.window.as_secs_f64());
+        result
+            .partial
+            .then(|| format!("the window was ended by a signal after {measured:.1} of {asked:.1} s"))
+    });
+    match missing.filter(|_| !allow_invalid) {
+        Some(missing) => {
+            let said = [vec![missing], broken].concat();
             Err(Failure::no_evidence(said.join("\nweir: ")))
         }
         None if broken.is_empty() => Ok(()),

@@ -54,6 +54,11 @@ impl ResultArgs {
         RunOptions { out, continue_dir, allow_invalid: self.gate.allow_invalid, ..options }
     }
 
+    /// Whether it goes on with a result.
+    pub(crate) fn continues(&self) -> bool {
+        self.continue_dir.is_some()
+    }
+
     /// The exit code of an experiment that ran to its end: 0 is for what was measured.
     pub(crate) fn judge(&self, reported: &Reported<'_>, invalid_runs: u32) -> Outcome {
         self.gate.judge(&reported.regressions())?;

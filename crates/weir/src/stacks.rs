@@ -68,8 +68,8 @@ struct StacksRunArgs {
 
 #[derive(Args, Debug)]
 struct ExperimentArgs {
-    #[arg(default_value = "stacks-handshakes", help = experiment_help())]
-    file: PathBuf,
+    #[arg(help = experiment_help() + " [default: stacks-handshakes, with --continue that of the result]")]
+    file: Option<PathBuf>,
     /// Only the cells with these levels, such as engine=go,version=1.3; of one key several are alternatives. The A/A pair is
     /// run beside the engines named, since it shows the noise floor; name=go in place of engine=go leaves it out
     #[arg(long, alias = "filter", value_name = "K=V,K=V")]
@@ -109,11 +109,13 @@ pub(crate) fn run(args: StacksArgs) -> Outcome {
         StacksCommand::List(place) => say(stacks::list(&place.folders()).map_err(|error| failure(&error))?),
         StacksCommand::Build(args) => run_build(&args),
         StacksCommand::Run(args) => {
-            let options = args.results.with(args.experiment.options()?);
+            let options = args.results.with(args.experiment.options(args.results.continues())?);
             let options = RunOptions { instructions: args.instructions, ..options };
             run_experiment(&options, &args.results)
         }
-        StacksCommand::Plan(args) => say(stacks::plan(&args.options()?).map_err(|error| failure(&error))?),
+        StacksCommand::Plan(args) => {
+            say(stacks::plan(&args.options(false)?).map_err(|error| failure(&error))?)
+        }
     }
 }
 
@@ -144,9 +146,14 @@ impl Place {
 }
 
 impl ExperimentArgs {
-    fn options(self) -> Result<RunOptions, Failure> {
-        let options =
-            RunOptions { file: self.file, blocks: self.blocks, quick: self.quick, ..RunOptions::default() };
+    /// Where a result is gone on with, its experiment is the one, unless a file or an option says another.
+    fn options(self, continues: bool) -> Result<RunOptions, Failure> {
+        let is_bare = !self.quick && self.only.is_empty() && self.set.is_empty();
+        let file = self.file.unwrap_or_else(|| match continues && is_bare {
+            true => PathBuf::new(),
+            false => "stacks-handshakes".into(),
+        });
+        let options = RunOptions { file, blocks: self.blocks, quick: self.quick, ..RunOptions::default() };
         chosen(options, &self.only, &self.set)
     }
 }

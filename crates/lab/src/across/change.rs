@@ -139,6 +139,7 @@ fn judge<S: Stored>(changes: &mut [Change], margin: f64) {
         let noise = reach.map(|reach| Noise { name: S::DRIFT, reach: *reach });
         match moved.get(&one.family()) {
             Some(which) if one.ratio.note.is_none() => {
+                one.ratio.lacks_evidence = true;
                 one.ratio.note = Some(format!("the unchanged {}s moved as well ({which})", S::SUBJECT));
             }
             _ => one.decide(rule, noise),

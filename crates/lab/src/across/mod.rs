@@ -146,11 +146,13 @@ impl Across {
     /// is no regression.
     pub fn regressions(&self) -> Regressions {
         let changed = self.changes.iter().filter(|change| !change.unchanged);
-        Regressions::of(changed.map(|change| Asked {
+        let mut found = Regressions::of(changed.map(|change| Asked {
             line: change.line(self.margin),
             ratio: &change.ratio,
             is_worse: change.is_regression(),
-        }))
+        }));
+        found.undecided.extend(self.only_a.iter().map(|cell| format!("{cell}: not in B")));
+        found
     }
 
     /// Which results these are: the first is A, the second B.

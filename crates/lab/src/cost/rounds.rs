@@ -215,7 +215,7 @@ const MEDIAN_NEEDS: f64 = 20.0;
 
 /// What was wrong with a result, with the first error in words.
 pub(super) fn reason(result: &LoadResult) -> String {
-    let reason = result.validity.strip_prefix("invalid: ").unwrap_or(&result.validity);
+    let reason = result.invalid().unwrap_or("valid");
     let example = result.errors.keys().find_map(|class| result.error_examples.get(class));
     example.map_or_else(|| reason.to_owned(), |example| format!("{reason}: {example}"))
 }

@@ -1,6 +1,7 @@
 //! The answer for people: five lines of at most 100 columns, and what is to be known beside them.
 
 use super::{Case, Cost, Figures, Findings, Negotiated, Resumption, Spread, Tenth};
+use crate::table::flow;
 use std::fmt::Write as _;
 use weir_load::figures::{count, percent, plural, time};
 
@@ -11,29 +12,9 @@ pub(super) fn text(cost: &Cost) -> String {
         let _ = writeln!(text, "{}. {line}", at + 1);
     }
     for note in &cost.notes {
-        text += &wrapped(note);
+        flow(&mut text, note, 0, 2);
     }
     text
-}
-
-/// What is wider is broken at a space.
-const WIDTH: usize = 100;
-
-fn wrapped(note: &str) -> String {
-    let (mut text, mut column) = (String::new(), 0);
-    for word in note.split(' ') {
-        let width = word.chars().count();
-        if column > 0 && column + 1 + width > WIDTH {
-            text.push_str("\n  ");
-            column = 2;
-        } else if column > 0 {
-            text.push(' ');
-            column += 1;
-        }
-        text.push_str(word);
-        column += width;
-    }
-    text + "\n"
 }
 
 /// The five lines, without their numbers.

@@ -117,6 +117,11 @@ impl Reported<'_> {
             },
             says: format!("{} {}", one.ratio.text(), one.words),
         }));
+        if fail_on_regression && self.with_baseline().next().is_none() {
+            let (name, outcome) =
+                ("with a baseline".to_owned(), Outcome::Error("nothing is compared".into()));
+            cases.push(Case { class: "comparison", name, outcome, says: String::new() });
+        }
         junit::render(self.experiment, &cases)
     }
 

@@ -46,6 +46,13 @@ pub(crate) fn experiment(given: &Path) -> Result<ExperimentFile, LabError> {
     Err(nowhere(given, &[own, beside].concat()).into())
 }
 
+/// The file of an experiment that a result was made from; where it lies no more, its targets are looked for as those of one
+/// that came with the program.
+pub(crate) fn stored(given: &Path) -> ExperimentFile {
+    let gone = ExperimentFile { path: given.to_owned(), base: PathBuf::new(), is_own: false };
+    experiment(given).unwrap_or(gone)
+}
+
 /// The names of the experiments that are built in.
 pub fn experiments() -> Vec<&'static str> {
     let files = built_in::below(EXPERIMENTS).filter(|name| !name.contains('/'));

@@ -128,7 +128,7 @@ impl StacksExperiment {
         Ok(read)
     }
 
-    /// Where its engines are:     /// in its `engines_directory`, where one stands, beside the program, or built in.
+    /// Where its engines are: in its `engines_directory`, where one stands, beside the program, or built in.
     ///
     /// # Errors
     /// An `engines_directory` that is not there.

@@ -152,7 +152,8 @@ pub fn run(options: &RunOptions) -> Result<StacksOutcome, LabError> {
             absent.insert(name, why);
         }
     }
-    options.check_named("engine", |name| absent.get(name).map(String::as_str))?;
+    let why_absent = |name: &str| absent.get(name).map(String::as_str);
+    options.check_named(&["engine", "engines", "name", "aa"], why_absent)?;
     let mut plan = StacksPlan::new(experiment, &engines, absent, &options.only)?;
     plan.file = options.file.clone();
     plan.arguments = options.arguments();
@@ -160,6 +161,7 @@ pub fn run(options: &RunOptions) -> Result<StacksOutcome, LabError> {
     let allowed = allowed_cores()?;
     let store = match &options.continue_dir {
         Some(directory) => {
+            doctor::warn(&doctor::examine());
             let (store, stored) = resume(directory, &plan, &engines, options.blocks)?;
             plan = stored;
             store.write_json("plan.json", &plan)?;
@@ -208,6 +210,10 @@ pub fn report(directory: &Path) -> Result<StacksOutcome, LabError> {
 fn load(options: &RunOptions) -> Result<(RunOptions, StacksExperiment, String, Folders), LabError> {
     let stored = options.continue_dir.as_ref().filter(|_| options.file.as_os_str().is_empty());
     let Some(directory) = stored else {
+        if let Some(directory) = &options.continue_dir {
+            // Before anything is built.
+            store::plan(&Store::open(directory))?;
+        }
         let file = found::experiment(&options.file)?;
         let located = RunOptions { file: file.path.clone(), ..options.clone() };
         let (experiment, text) = StacksExperiment::load(&located)?;
@@ -215,8 +221,12 @@ fn load(options: &RunOptions) -> Result<(RunOptions, StacksExperiment, String, F
         return Ok((options.clone(), experiment, text, folders));
     };
     let StacksPlan { file, only, mut experiment, .. } = store::plan(&Store::open(directory))?;
+    if options.instructions && !experiment.instructions {
+        let why = "the result was begun without; expected a new result";
+        return Err(ConfigError::new("--instructions", why).into());
+    }
     experiment.blocks = options.blocks.unwrap_or(experiment.blocks);
-    let folders = experiment.folders(&found::experiment(&file)?)?;
+    let folders = experiment.folders(&found::stored(&file))?;
     Ok((RunOptions { file, only, ..options.clone() }, experiment, String::new(), folders))
 }
 
@@ -268,7 +278,8 @@ fn resume(
     let store = Store::open(directory);
     let (mut stored, before) = (store::plan(&store)?, store.machine()?);
     if let Some(blocks) = blocks {
-        stored.extend(blocks).map_err(|why| ConfigError::new("--blocks", why))?;
+        let measured = store::runs(&store, &stored)?.iter().map(|run| run.run.block).max().unwrap_or(0);
+        stored.extend(blocks, measured).map_err(|why| ConfigError::new("--blocks", why))?;
     }
     let refuse = |what: &str| {
         let source = format!("--continue {}", directory.display());

@@ -7,6 +7,7 @@ use super::key;
 use super::run::PlannedStackRun;
 use crate::error::{ConfigError, LabError};
 use crate::experiment::{AGAIN, Level, Order};
+use crate::plan::is_extension;
 use crate::stats::ErrorRate;
 use crate::verdict::Rule;
 use serde::{Deserialize, Serialize};
@@ -116,20 +117,17 @@ impl StacksPlan {
         Rule { margin: self.experiment.margin, error_rate: ErrorRate::of_looks(1 + self.extended.len()) }
     }
 
-    /// Adds blocks to those that there are, up to so many in all. The order of the first ones stays as it is.
+    /// Makes it a plan of so many blocks, of which some were measured. The order of the first ones stays as it is.
     ///
     /// # Errors
-    /// There are more already.
-    pub(super) fn extend(&mut self, count: u32) -> Result<(), String> {
-        let has = self.experiment.blocks;
-        if count < has {
-            return Err(format!("{count}: it has {has} blocks already; expected a number above {has}"));
+    /// More were measured already.
+    pub(super) fn extend(&mut self, count: u32, measured: u32) -> Result<(), String> {
+        let planned = self.experiment.blocks;
+        if is_extension(planned, measured, count)? {
+            self.extended.push(planned);
         }
-        if count > has {
-            self.extended.push(has);
-            self.experiment.blocks = count;
-            self.blocks = blocks(&self.experiment, &self.cells);
-        }
+        self.experiment.blocks = count;
+        self.blocks = blocks(&self.experiment, &self.cells);
         Ok(())
     }
 
