@@ -9,6 +9,7 @@ use std::path::Path;
 fn examples(help: &[&str]) -> Vec<Vec<String>> {
     let text = Weir::run(&[help, &["--help"]].concat()).stdout;
     let (_, examples) = text.split_once("Examples:").expect("has examples");
+    let examples = examples.split("\n\n").next().unwrap_or_default();
     let words = |line: &str| {
         // What stands behind three spaces says what it is for.
         let command = line.trim().split("   ").next().unwrap_or_default();

@@ -29,7 +29,7 @@ enum How {
 }
 
 /// By how a command begins; the longest counts.
-const RULES: [(&str, How); 29] = [
+const RULES: [(&str, How); 31] = [
     ("weir calibrate", How::Done),
     ("weir compare", How::Judged),
     ("weir completions", How::Done),
@@ -50,6 +50,8 @@ const RULES: [(&str, How); 29] = [
     ("weir stacks list", How::Done),
     ("weir stacks plan", How::Done),
     ("weir stacks run", How::Stops("nothing to run")),
+    ("weir stacks run --only engine=", How::Stops("not on the PATH")),
+    ("weir stacks run tickets --only engine=", How::Stops("not on the PATH")),
     ("weir targets", How::Done),
     ("weir targets install", How::Stops("with bash: No such file")),
     ("source <(weir completions", How::Done),
