@@ -481,8 +481,8 @@ mod tests {
             "{error}"
         );
         assert!(error.contains("(--allow-invalid)"), "{error}");
-        // Each calibration run, and those of one mode of the broken target once more.
-        assert_eq!(executor.asked.len(), 5 + 1);
+        // Each calibration run, and those of both modes of the broken target once more.
+        assert_eq!(executor.asked.len(), 5 + 2);
     }
 
     #[test]
