@@ -121,6 +121,17 @@ fn a_cell_without_a_valid_run_is_no_success() {
     assert_eq!(said(&ended, 0), "");
 }
 
+/// The new version burns as much again, which no machine is too noisy to show.
+#[test]
+fn an_upgrade_that_costs_more_fails_the_gate_of_its_own_experiment() {
+    let upgrade = experiment("while :; do :; done &\nexec RELAY", &["blocks=5"]);
+    let gate = ["--set", "baseline=[\"good\"]", "--fail-on", "regression", "--allow-invalid"];
+    let ended = run(&upgrade, &gate);
+    let text = said(&ended, 4);
+    assert!(text.starts_with("regression: ") && text.contains("mine vs good: "), "{text}");
+    assert!(ended.stderr.contains("regression: CPU per request, saturated, h1c-h1c, "), "{}", ended.stderr);
+}
+
 #[test]
 fn a_target_that_ends_within_the_window_spoils_its_run_and_says_how() {
     // It has worked for a tenth of a second when it ends.

@@ -8,6 +8,7 @@ use crate::run::RunRecord;
 use crate::stats::{self, ErrorRate, Estimate};
 use crate::verdict::Note;
 use std::collections::BTreeMap;
+use weir_load::plural;
 
 /// Where one in so many runs was held down, or more, there is no verdict: from 29 % of one side on the estimate of Hodges
 /// and Lehmann is wherever such runs are.
@@ -95,8 +96,9 @@ pub(crate) fn remark(metric: Metric, load: Load, name: &str, runs: &[&RunRecord]
     let few = words.filter(|_| ONE_OF * held < runs.len());
     let full = runs.iter().filter(|run| run.limit == Some(Limit::Gateway)).count();
     let is_saturated = load == Load::EqualRate && metric.depends_on_rate() && full > 0;
-    let saturated =
-        is_saturated.then(|| format!("{name} was saturated at this rate in {full} of {} runs", runs.len()));
+    let saturated = is_saturated.then(|| {
+        format!("{name} was saturated at this rate in {full} of {}", plural(runs.len() as u64, "run"))
+    });
     joined(few.into_iter().chain(saturated).collect())
 }
 
@@ -112,7 +114,9 @@ fn held_down(metric: Metric, load: Load, name: &str, runs: &[&RunRecord]) -> (us
         };
         *counts.entry(by).or_default() += 1;
     }
-    let words = counts.iter().map(|(by, count)| format!("{name} {by} in {count} of {} runs", runs.len()));
+    let words = counts
+        .iter()
+        .map(|(by, count)| format!("{name} {by} in {count} of {}", plural(runs.len() as u64, "run")));
     (counts.values().sum(), joined(words.collect()))
 }
 

@@ -169,9 +169,9 @@ fn in_words(error: &serde_json::Error) -> String {
         ("usize", "a whole number"),
         ("f64", "a number"),
         ("a sequence", "a list"),
-        ("sequence", "list"),
+        ("type: sequence", "type: list"),
         ("a map", "an object"),
-        ("map", "object"),
+        ("type: map", "type: object"),
     ];
     kinds.iter().fold(error.to_string(), |text, (kind, word)| text.replace(kind, word))
 }
@@ -207,7 +207,7 @@ fn decide(first: &LoadResult) -> String {
     let mode = if first.url.starts_with("https") { "h1-h1c" } else { "h1c-h1c" };
     let connections = first.asked.connections;
     format!(
-        "  weir run experiments/quickstart.toml --set 'target=[\"before\",\"after\"]' \\\n      \
+        "  weir run quickstart --set 'target=[\"before\",\"after\"]' \\\n      \
          --set 'baseline=[\"before\"]' --set aa=before --set mode={mode} --set connections={connections} --blocks 12"
     )
 }
@@ -349,7 +349,7 @@ mod tests {
         for part in [
             "Nothing is decided here",
             "10 %",
-            "weir run experiments/",
+            "weir run quickstart ",
             "The same was asked of both.",
             "0.950",
         ] {
