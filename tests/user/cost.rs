@@ -10,17 +10,15 @@ use weir_load::result::LoadResult;
 
 const CONNECTIONS: &str = "2";
 
+/// A test server over TLS, and the same in cleartext.
+fn origin_of_both() -> Weir {
+    let listen = ["--listen", "https://127.0.0.1:0", "--listen", "http://127.0.0.1:0"];
+    Weir::start(&[&["origin", "--workers", "1"][..], &listen].concat())
+}
+
 #[test]
 fn an_origin_beside_its_cleartext() {
-    let origin = Weir::start(&[
-        "origin",
-        "--listen",
-        "https://127.0.0.1:0",
-        "--listen",
-        "http://127.0.0.1:0",
-        "--workers",
-        "1",
-    ]);
+    let origin = origin_of_both();
     let (url, pid) = (format!("{}/bytes/1000", origin.urls[0]), origin.pid().to_string());
     let told = Told::of(&[&url, "-k", "--plain", &origin.urls[1], "--pid", &pid, "-d", "1s"]);
     told.agrees(&url);
@@ -132,15 +130,7 @@ fn wrong_answers_are_no_evidence_and_the_rest_is_told() {
 
 #[test]
 fn what_cannot_be_asked_says_what_to_do() {
-    let origin = Weir::start(&[
-        "origin",
-        "--listen",
-        "https://127.0.0.1:0",
-        "--listen",
-        "http://127.0.0.1:0",
-        "--workers",
-        "1",
-    ]);
+    let origin = origin_of_both();
     let (tls, plain) = (&*origin.urls[0], &*origin.urls[1]);
     let nobody = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

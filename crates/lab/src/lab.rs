@@ -70,8 +70,7 @@ impl Setup {
 /// The options with the file that is named, or else with that of the result which is gone on with; where it is; the
 /// experiment and its text.
 fn chosen(options: &RunOptions) -> Result<(RunOptions, ExperimentFile, Experiment, String), LabError> {
-    let stored = options.continue_dir.as_ref().filter(|_| options.file.as_os_str().is_empty());
-    let Some(directory) = stored else {
+    let Some(directory) = options.stored() else {
         let file = found::experiment(&options.file)?;
         let located = RunOptions { file: file.path.clone(), ..options.clone() };
         let (experiment, text) = Experiment::load(&located)?;

@@ -1,9 +1,10 @@
 //! What the command line asks of `run` and `plan`.
 
 use crate::error::{ConfigError, LabError};
-use crate::experiment::{AGAIN, Experiment, Level, OWN, canonical, is_setting};
+use crate::experiment::{AGAIN, Experiment, Level, OWN, canonical, is_setting, parse_value};
 use crate::plan::Cell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use toml::Value;
 
 /// The options of `weir run` and `weir plan`.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +31,11 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
+    /// The result whose own experiment is gone on with, since no file names one.
+    pub fn stored(&self) -> Option<&Path> {
+        self.continue_dir.as_deref().filter(|_| self.file.as_os_str().is_empty())
+    }
+
     /// Reads `k=v,k=v` of `--only`.
     pub fn parse_pairs(option: &str, text: &str) -> Result<Vec<(String, String)>, ConfigError> {
         let mut pairs: Vec<(String, String)> = Vec::new();
@@ -76,11 +82,11 @@ impl RunOptions {
     /// What the command line asks for by name under a key, and the option that does.
     fn named(&self, key: &str) -> Vec<(String, &'static str)> {
         let names = |value: &str| -> Vec<String> {
-            let list = toml::from_str::<toml::Table>(&format!("names = {value}")).ok();
-            let list = list.and_then(|table| table.get("names").and_then(toml::Value::as_array).cloned());
-            match list {
-                Some(names) => names.iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect(),
-                None => vec![value.trim_matches(['"', '\'']).to_owned()],
+            match parse_value(value) {
+                Value::Array(names) => {
+                    names.iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect()
+                }
+                name => name.as_str().map(str::to_owned).into_iter().collect(),
             }
         };
         let of = |pairs: &[(String, String)], option: &'static str| -> Vec<(String, &'static str)> {

@@ -129,9 +129,9 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
 
 /// Whether the experiment that is run, or gone on with, is one with TLS stacks.
 fn is_of_stacks(options: &RunOptions) -> bool {
-    match &options.continue_dir {
-        Some(directory) if options.file.as_os_str().is_empty() => weir_lab::stacks::is_of_stacks(directory),
-        _ => weir_lab::stacks::is_experiment(&options.file),
+    match options.stored() {
+        Some(directory) => weir_lab::stacks::is_of_stacks(directory),
+        None => weir_lab::stacks::is_experiment(&options.file),
     }
 }
 

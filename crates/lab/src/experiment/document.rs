@@ -354,7 +354,7 @@ fn meant(key: &str, value: Value, text: &str) -> Value {
 }
 
 /// A value as TOML writes it, or a bare word as a string.
-fn parse_value(text: &str) -> Value {
+pub(crate) fn parse_value(text: &str) -> Value {
     toml::from_str::<Table>(&format!("value = {text}"))
         .ok()
         .and_then(|mut table| table.remove("value"))

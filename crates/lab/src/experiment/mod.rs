@@ -19,7 +19,7 @@ pub use claim::{Claim, Compare, Predicate, Selector};
 pub(crate) use conditions::echo;
 pub use conditions::{Conditions, CoreSets, Framing, RequestKind};
 pub use document::Order;
-pub(crate) use document::blame;
+pub(crate) use document::{blame, parse_value};
 pub use factor::{Factor, OWN, canonical, is_setting};
 pub use factors::{CertificateKind, Group, Load, Mode, Side, Suite, Tls, TlsVersion};
 pub use level::Level;

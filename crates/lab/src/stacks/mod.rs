@@ -208,8 +208,7 @@ pub fn report(directory: &Path) -> Result<StacksOutcome, LabError> {
 /// The options with the file that is named, or else with that of the result which is gone on with; the experiment, its text,
 /// and where its engines are.
 fn load(options: &RunOptions) -> Result<(RunOptions, StacksExperiment, String, Folders), LabError> {
-    let stored = options.continue_dir.as_ref().filter(|_| options.file.as_os_str().is_empty());
-    let Some(directory) = stored else {
+    let Some(directory) = options.stored() else {
         if let Some(directory) = &options.continue_dir {
             // Before anything is built.
             store::plan(&Store::open(directory))?;
