@@ -11,10 +11,10 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use weir_lab::net::{
+use weir_load::result::LoadResult;
+use weir_netem::{
     Between, DirectionReport, Emulation, Net, NetReport, Network, Place, RelayPlace, clean_dead,
 };
-use weir_load::result::LoadResult;
 
 const PORT: u16 = 8080;
 

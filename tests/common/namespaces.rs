@@ -3,8 +3,8 @@
 use super::peer;
 use std::path::Path;
 use std::sync::OnceLock;
-use weir_lab::net::{Kind, Net, Network, RelayPlace};
 use weir_lab::process::allowed_cores;
+use weir_netem::{Kind, Net, Network, RelayPlace};
 
 /// Whether this machine lets us; else it is said why not.
 pub fn possible() -> bool {

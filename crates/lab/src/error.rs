@@ -45,8 +45,8 @@ pub enum LabError {
         source: std::io::Error,
     },
     /// The network that was asked for cannot be made, or broke.
-    #[error("network: {0}")]
-    Network(String),
+    #[error(transparent)]
+    Network(#[from] weir_netem::NetError),
     /// A target or an engine that the command line names cannot run here.
     #[error("{target} cannot be run: {why}; {option} asks for it, so nothing was run")]
     Absent {

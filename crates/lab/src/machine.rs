@@ -1,11 +1,10 @@
 //! What the results were measured on.
 
-use crate::doctor::{self, Finding};
+use crate::doctor::{Finding, Hardware};
 use crate::placement::Placement;
 use crate::plan::Targets;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs;
 
 /// The machine, the programs and where they were placed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,23 +47,13 @@ pub struct Machine {
     pub doctor: Vec<Finding>,
 }
 
-/// Vector AES and carry-less multiplication speed up records, IFMA speeds up RSA, SHA-NI the handshake's hashes.
-const FEATURES: [&str; 8] =
-    ["aes", "vaes", "pclmulqdq", "vpclmulqdq", "avx2", "avx512f", "avx512ifma", "sha_ni"];
-
 impl Machine {
     /// What this program is called among the sources.
     pub const THIS_PROGRAM: &str = "this program";
 
     /// Reads this machine, which takes no time: [`crate::doctor::examine`] does, and is left to the caller.
     pub fn read(allowed: &[usize], targets: &Targets, placement: &Placement) -> Self {
-        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let flags: Vec<&str> =
-            field(&cpuinfo, "flags").or(field(&cpuinfo, "Features")).unwrap_or("").split(' ').collect();
-        let weir_load::Machine { cpu, kernel, .. } = weir_load::Machine::read();
-        let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-        let memory = field(&meminfo, "MemTotal").and_then(|text| text.split(' ').next()?.parse().ok());
-        let governor = fs::read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").ok();
+        let hardware = Hardware::read();
         let of_targets = |what: fn(&crate::target::Target) -> &String| {
             let present = targets.present.iter();
             present.map(|(name, target)| (name.clone(), what(target).clone())).collect::<BTreeMap<_, _>>()
@@ -72,17 +61,13 @@ impl Machine {
         let folders = targets.present.iter();
         let folders = folders.map(|(name, target)| (name.clone(), target.folder().display().to_string()));
         Self {
-            cpu,
+            cpu: hardware.cpu,
             cores: allowed.to_vec(),
-            cpu_features: FEATURES
-                .into_iter()
-                .filter(|name| flags.contains(name))
-                .map(str::to_owned)
-                .collect(),
-            kernel,
-            memory_kib: memory.unwrap_or(0),
-            governor: governor.map(|text| text.trim().to_owned()),
-            is_virtual: doctor::is_virtual() == Some(true),
+            cpu_features: hardware.features,
+            kernel: hardware.kernel,
+            memory_kib: hardware.memory_kib,
+            governor: hardware.governor,
+            is_virtual: hardware.is_virtual,
             network: "loopback".into(),
             versions: of_targets(|target| &target.version),
             titles: of_targets(|target| &target.title),
@@ -98,25 +83,9 @@ impl Machine {
     }
 }
 
-/// The value of the first line `name : value`.
-fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    text.lines().find_map(|line| {
-        let (key, value) = line.split_once(':')?;
-        (key.trim() == name).then(|| value.trim())
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn fields_of_proc_files() {
-        let text = "processor\t: 0\nmodel name\t: A CPU\nflags\t\t: fpu aes\n";
-        assert_eq!(field(text, "model name"), Some("A CPU"));
-        assert_eq!(field(text, "flags"), Some("fpu aes"));
-        assert_eq!(field(text, "bugs"), None);
-    }
 
     #[test]
     fn this_machine_has_a_name_and_memory() {

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::TcpListener;
+use weir_doctor::{LISTENERS_FROM, ROOM_BELOW};
 
 /// Finds `COUNT` free loopback ports below the range from which the system takes the ports of outgoing connections: one
 /// of those could otherwise be taken between our look and the server's bind.
@@ -10,12 +11,15 @@ use std::net::TcpListener;
 /// When there are not so many.
 pub fn free_ports<const COUNT: usize>(start: u16) -> io::Result<[u16; COUNT]> {
     let end = first_ephemeral();
-    let span = end.saturating_sub(LOWEST).max(1);
-    let candidates = (0..span).map(|step| LOWEST + start.wrapping_add(step) % span);
+    let span = end.saturating_sub(LISTENERS_FROM).max(1);
+    let candidates = (0..span).map(|step| LISTENERS_FROM + start.wrapping_add(step) % span);
     let free = candidates.filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
     let ports: Vec<u16> = free.take(COUNT).collect();
     ports.try_into().map_err(|_| {
-        io::Error::new(io::ErrorKind::AddrInUse, format!("no {COUNT} free ports from {LOWEST} to {end}"))
+        io::Error::new(
+            io::ErrorKind::AddrInUse,
+            format!("no {COUNT} free ports from {LISTENERS_FROM} to {end}"),
+        )
     })
 }
 
@@ -24,12 +28,6 @@ pub fn free_ports<const COUNT: usize>(start: u16) -> io::Result<[u16; COUNT]> {
 pub(crate) fn first_look() -> u16 {
     (std::process::id() as u16).wrapping_mul(1009)
 }
-
-/// Above the ports that services are given.
-const LOWEST: u16 = 15_000;
-
-/// A range of outgoing ports that begins above this leaves room for the listeners below it.
-pub(crate) const ROOM_BELOW: u16 = LOWEST + 100;
 
 fn first_ephemeral() -> u16 {
     std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range")

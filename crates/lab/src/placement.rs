@@ -3,6 +3,8 @@
 use crate::experiment::CoreSets;
 use serde::{Deserialize, Serialize};
 
+pub use weir_doctor::cores::list;
+
 /// Core sets as they will be used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placement {
@@ -47,11 +49,6 @@ impl Placement {
             (false, true, _) => Some(format!("gateway and load share core {}", list(gateway))),
         }
     }
-}
-
-/// Core numbers as `--cores` takes them.
-pub fn list(cores: &[usize]) -> String {
-    cores.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]

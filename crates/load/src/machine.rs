@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::fs;
+use weir_doctor::Hardware;
 
 /// What a ceiling was measured on, and holds for alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,21 +18,9 @@ pub struct Machine {
 impl Machine {
     /// Reads this machine.
     pub fn read() -> Self {
-        let kernel = |name: &str| {
-            let text = fs::read_to_string(format!("/proc/sys/kernel/{name}")).unwrap_or_default();
-            text.trim().to_owned()
-        };
-        let (cpu, cores) = processors(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default());
-        Self { cpu, cores, kernel: format!("{} {}", kernel("ostype"), kernel("osrelease")) }
+        let Hardware { cpu, processors: cores, kernel, .. } = Hardware::read();
+        Self { cpu, cores, kernel }
     }
-}
-
-/// Name and number of the processors in /proc/cpuinfo.
-fn processors(cpuinfo: &str) -> (String, u32) {
-    let fields = cpuinfo.lines().filter_map(|line| line.split_once(':'));
-    let fields = fields.map(|(name, value)| (name.trim(), value.trim()));
-    let name = fields.clone().find(|(name, _)| *name == "model name").map_or("unknown", |(_, value)| value);
-    (name.to_owned(), fields.filter(|(name, _)| *name == "processor").count() as u32)
 }
 
 impl fmt::Display for Machine {
@@ -44,13 +32,6 @@ impl fmt::Display for Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn processors_in_cpuinfo() {
-        let text = "processor\t: 0\nmodel name\t: A CPU\n\nprocessor\t: 1\nmodel name\t: A CPU\n";
-        assert_eq!(processors(text), ("A CPU".to_owned(), 2));
-        assert_eq!(processors(""), ("unknown".to_owned(), 0));
-    }
 
     #[test]
     fn this_machine_has_cores_and_a_kernel() {

@@ -3,6 +3,6 @@
 use crate::{Failure, Outcome};
 
 pub(crate) fn run() -> Outcome {
-    let said = weir_lab::net::relay::run();
+    let said = weir_netem::relay::run();
     said.map_err(|error| Failure::run(format!("delay-relay: {error}")))
 }

@@ -5,7 +5,7 @@ use crate::{Failure, Outcome};
 use clap::Args;
 use std::fs;
 use std::path::{Path, PathBuf};
-use weir_lab::doctor::{Level, examine, table};
+use weir_doctor::{Level, examine, table};
 
 /// What disturbs a measurement on this machine, and what to do about it.
 ///

@@ -144,7 +144,7 @@ impl ProcessExecutor {
         let id = request.run.id.bytes().map(u64::from);
         let seed = id.fold(self.seed, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte));
         let core = conditions.cores.load.last().copied().unwrap_or_default();
-        Net::set_up(&conditions.net, &RelayPlace { weir: &self.places.weir, core, seed })
+        Ok(Net::set_up(&conditions.net, &RelayPlace { weir: &self.places.weir, core, seed })?)
     }
 
     fn values(

@@ -1,6 +1,6 @@
 //! Whether a hypervisor is below.
 
-use super::system::System;
+use crate::system::System;
 
 /// What the firmware of virtual machines calls itself or its maker, at the beginning.
 const NAMES: [&str; 15] = [
@@ -23,7 +23,7 @@ const NAMES: [&str; 15] = [
 
 /// `None` where the system does not tell. An x86 has a flag for it; elsewhere there are names, and that none of them is
 /// known says nothing.
-pub(super) fn is_below(system: &System) -> Option<bool> {
+pub(crate) fn is_below(system: &System) -> Option<bool> {
     if system.has("proc/device-tree/hypervisor") || kind(system).is_some() {
         return Some(true);
     }
@@ -41,7 +41,7 @@ pub(super) fn is_below(system: &System) -> Option<bool> {
 }
 
 /// What the hypervisor, or else the machine, calls itself.
-pub(super) fn name(system: &System) -> Option<String> {
+pub(crate) fn name(system: &System) -> Option<String> {
     kind(system).or_else(|| dmi(system, "product_name"))
 }
 
@@ -51,4 +51,27 @@ fn kind(system: &System) -> Option<String> {
 
 fn dmi(system: &System, file: &str) -> Option<String> {
     system.read(&format!("sys/class/dmi/id/{file}")).filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Tree;
+
+    /// ARM's processors have `Features` in place of x86's `flags`, and no flag among them for a hypervisor.
+    #[test]
+    fn a_virtual_machine_without_a_flag_is_known_by_its_names() {
+        const PRODUCT: &str = "sys/class/dmi/id/product_name";
+        const VENDOR: (&str, &str) = ("sys/class/dmi/id/sys_vendor", "Amazon EC2\n");
+        let below = |files: &[(&str, &str)]| {
+            let tree = Tree::new(&[("proc/cpuinfo", "processor\t: 0\nFeatures\t: fp asimd aes\n")]);
+            files.iter().for_each(|(path, text)| tree.write(path, text.as_bytes()));
+            is_below(&tree.system())
+        };
+        assert_eq!(below(&[]), None);
+        assert_eq!(below(&[("proc/device-tree/hypervisor/compatible", "kvm")]), Some(true));
+        assert_eq!(below(&[(PRODUCT, "KVM Virtual Machine\n")]), Some(true));
+        assert_eq!(below(&[VENDOR, (PRODUCT, "m7g.large\n")]), Some(true));
+        assert_eq!(below(&[VENDOR, (PRODUCT, "m7g.metal\n")]), None);
+    }
 }

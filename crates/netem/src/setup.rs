@@ -1,11 +1,11 @@
 //! A network as described, made and taken away again.
 
-use super::description::{Kind, Network};
-use super::namespaces::{Namespace, clean_dead, ip, next_number, run};
-use super::relay::{Leg, Settings};
-use super::relay_process::RelayProcess;
-use super::report::{Emulation, NetReport, RelayReport};
-use crate::error::LabError;
+use crate::description::{Kind, Network};
+use crate::error::NetError;
+use crate::namespaces::{Namespace, clean_dead, ip, next_number, run};
+use crate::relay::{Leg, Settings};
+use crate::relay_process::RelayProcess;
+use crate::report::{Emulation, NetReport, RelayReport};
 use std::fs;
 use std::path::Path;
 
@@ -78,8 +78,8 @@ impl Net {
     ///
     /// # Errors
     /// The description is wrong; rights, `ip`, `nsenter` or `/dev/net/tun` are missing; a command failed.
-    pub fn set_up(network: &Network, relay: &RelayPlace<'_>) -> Result<Self, LabError> {
-        network.check().map_err(|unfit| LabError::Network(unfit.to_string()))?;
+    pub fn set_up(network: &Network, relay: &RelayPlace<'_>) -> Result<Self, NetError> {
+        network.check()?;
         if network.kind == Kind::Loopback {
             let control = congestion_control();
             return Ok(Self {
@@ -130,7 +130,7 @@ impl Net {
     ///
     /// # Errors
     /// The namespace cannot be entered.
-    pub fn inside<T: Send>(&self, place: Place, work: impl FnOnce() -> T + Send) -> Result<T, LabError> {
+    pub fn inside<T: Send>(&self, place: Place, work: impl FnOnce() -> T + Send) -> Result<T, NetError> {
         match self.space(place) {
             Some(space) => space.inside(work),
             None => Ok(work()),
@@ -142,9 +142,12 @@ impl Net {
         self.relay.as_ref().map(RelayProcess::pid)
     }
 
-    /// Loopback with a relay beside it that delays nothing, which is this program.
-    #[cfg(test)]
-    pub(crate) fn with_relay(weir: &Path) -> Result<Self, LabError> {
+    /// Loopback with a relay beside it that delays nothing: `weir` may be any program that answers `ready`.
+    ///
+    /// # Errors
+    /// The program cannot be started, or answers something else.
+    #[cfg(feature = "testing")]
+    pub fn with_relay(weir: &Path) -> Result<Self, NetError> {
         let place = RelayPlace { weir, core: 0, seed: 1 };
         let relay = start_relay(&Network::default(), Vec::new(), &place)?;
         Ok(Self { relay: Some(relay), ..Self::set_up(&Network::default(), &place)? })
@@ -154,7 +157,7 @@ impl Net {
     ///
     /// # Errors
     /// The relay ended before it was told to, and why.
-    pub fn finish(mut self) -> Result<NetReport, LabError> {
+    pub fn finish(mut self) -> Result<NetReport, NetError> {
         let relay = self.relay.take().map(RelayProcess::finish).transpose()?;
         Ok(NetReport {
             network: self.network,
@@ -184,7 +187,7 @@ fn join(
     network: &Network,
     spaces: &Spaces,
     place: &RelayPlace<'_>,
-) -> Result<(Emulation, Option<RelayProcess>), LabError> {
+) -> Result<(Emulation, Option<RelayProcess>), NetError> {
     let Spaces { load, gateway, origin } = spaces;
     let emulated = network.is_emulated();
     let sides = [
@@ -228,15 +231,15 @@ fn join(
     load.ip(&["route", "add", "default", "via", GATEWAY_ADDRESS])?;
     origin.ip(&["route", "add", "default", "via", UPSTREAM_ADDRESS])?;
     let forward = gateway.inside(|| fs::write("/proc/sys/net/ipv4/ip_forward", "1"))?;
-    forward.map_err(|source| LabError::System { action: "cannot forward between namespaces", source })?;
+    forward.map_err(|source| NetError::System { action: "cannot forward between namespaces", source })?;
     Ok((emulation, relay))
 }
 
-fn start_relay(network: &Network, legs: Vec<Leg>, place: &RelayPlace<'_>) -> Result<RelayProcess, LabError> {
+fn start_relay(network: &Network, legs: Vec<Leg>, place: &RelayPlace<'_>) -> Result<RelayProcess, NetError> {
     if !Path::new("/dev/net/tun").exists() {
         let words =
             "net.rtt_ms and net.loss_percent need /dev/net/tun (kernel module `tun`), or netem (`sch_netem`)";
-        return Err(LabError::Network(words.into()));
+        return Err(NetError::Missing(words.into()));
     }
     let settings = Settings {
         legs,
@@ -250,14 +253,14 @@ fn start_relay(network: &Network, legs: Vec<Leg>, place: &RelayPlace<'_>) -> Res
 }
 
 impl Side<'_> {
-    fn add_veth(&self) -> Result<(), LabError> {
+    fn add_veth(&self) -> Result<(), NetError> {
         let [near, far] = self.ends.map(|(space, _)| space.name());
         let name = self.device;
         ip(&["link", "add", name, "netns", near, "type", "veth", "peer", "name", name, "netns", far])
     }
 
     /// Lets netem delay what leaves either end; false if the kernel (or `tc`) cannot.
-    fn add_netem(&self, network: &Network) -> Result<bool, LabError> {
+    fn add_netem(&self, network: &Network) -> Result<bool, NetError> {
         let delay = format!("{}us", (network.rtt_ms * 500.0).round());
         let loss = format!("{}%", network.loss_percent);
         for (space, _) in &self.ends {
@@ -288,12 +291,12 @@ fn congestion_control() -> Option<String> {
     Some(text.trim().to_owned())
 }
 
-fn require_rights() -> Result<(), LabError> {
+fn require_rights() -> Result<(), NetError> {
     let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     if may(&status) {
         return Ok(());
     }
-    Err(LabError::Network(
+    Err(NetError::Missing(
         "net.kind = \"veth\" needs root, or the capabilities CAP_NET_ADMIN and CAP_SYS_ADMIN; \
          net.kind = \"loopback\" needs neither"
             .into(),

@@ -102,17 +102,17 @@ impl Network {
     }
 
     /// The largest IP packet between the namespaces, in bytes.
-    pub(super) fn mtu_bytes(&self) -> u16 {
+    pub(crate) fn mtu_bytes(&self) -> u16 {
         self.mtu.unwrap_or(DEFAULT_MTU)
     }
 }
 
 impl Between {
-    pub(super) fn client(self) -> bool {
+    pub(crate) fn client(self) -> bool {
         self != Self::Upstream
     }
 
-    pub(super) fn upstream(self) -> bool {
+    pub(crate) fn upstream(self) -> bool {
         self != Self::Client
     }
 }
@@ -123,7 +123,7 @@ mod tests {
 
     fn read(text: &str) -> Result<Network, String> {
         let network: Network =
-            toml::from_str(text).map_err(|error: toml::de::Error| crate::error::said(&error))?;
+            toml::from_str(text).map_err(|error: toml::de::Error| error.message().to_owned())?;
         network.check().map_err(|unfit| unfit.to_string())?;
         Ok(network)
     }

@@ -5,9 +5,9 @@
 //! than the MTU. It is settled by one line of JSON ([`Settings`]) on standard input, says `ready`, relays until that
 //! input ends (so it ends with a lab that was killed), and prints its [`RelayReport`].
 
-use super::line::{Counts, Line, Packet};
-use super::namespaces::inside;
-use super::report::{DirectionReport, RelayReport, Spread};
+use crate::line::{Counts, Line, Packet};
+use crate::namespaces::inside;
+use crate::report::{DirectionReport, RelayReport, Spread};
 use hdrhistogram::Histogram;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;

@@ -1,9 +1,9 @@
 //! Settings of the kernel.
 
-use super::system::{System, chosen};
-use super::{Check, Finding, Subject};
+use crate::finding::{Check, Finding, Subject};
+use crate::system::{System, chosen};
 
-pub(super) const CHECKS: &[Check] = &[huge_pages, aslr, perf];
+pub(crate) const CHECKS: &[Check] = &[huge_pages, aslr, perf];
 
 /// CAP_SYS_ADMIN and CAP_PERFMON of capabilities(7).
 const TO_PROFILE: [u32; 2] = [21, 38];
@@ -58,5 +58,23 @@ fn perf(system: &System) -> Finding {
         _ => subject
             .note(value, "Measurements are not touched, but a profile will lack the kernel.")
             .mend("sudo sysctl -w kernel.perf_event_paranoid=1"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::Level;
+    use crate::testing::{Tree, expect};
+
+    #[test]
+    fn a_profile_needs_a_low_level_or_the_right() {
+        let tree =
+            Tree::new(&[("proc/self/status", "CapEff:\t0\n"), ("proc/sys/kernel/perf_event_paranoid", "3")]);
+        let found = perf(&tree.system());
+        expect(&found, Level::Note, "perf_event_paranoid 3");
+        assert_eq!(found.mend.as_deref(), Some("sudo sysctl -w kernel.perf_event_paranoid=1"));
+        tree.write("proc/self/status", b"CapEff:\t0000004000000000\n");
+        expect(&perf(&tree.system()), Level::Good, "the right to profile all the same");
     }
 }

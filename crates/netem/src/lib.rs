@@ -5,6 +5,7 @@
 //! them it was stands in the [`NetReport`].
 
 mod description;
+mod error;
 mod line;
 mod namespaces;
 pub mod relay;
@@ -13,7 +14,7 @@ mod report;
 mod setup;
 
 pub use description::{Between, Kind, Network, Unfit};
-pub use namespaces::clean_dead;
-pub(crate) use namespaces::clean_of;
+pub use error::NetError;
+pub use namespaces::{clean_dead, clean_of};
 pub use report::{DirectionReport, Emulation, NetReport, RelayReport, Spread};
 pub use setup::{GATEWAY_ADDRESS, LOAD_SOURCES, LOOPBACK_ADDRESS, Net, ORIGIN_ADDRESS, Place, RelayPlace};

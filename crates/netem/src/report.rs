@@ -1,6 +1,6 @@
 //! What the network was, and whether it was what it should be.
 
-use super::description::Network;
+use crate::description::Network;
 use serde::{Deserialize, Serialize};
 
 /// Above this share of its core in a second, the relay is what holds the packets up. The kernel leaves a process with a
@@ -123,6 +123,7 @@ impl RelayReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::description::Kind;
 
     fn calm() -> RelayReport {
         let way = DirectionReport {
@@ -175,7 +176,7 @@ mod tests {
 
     #[test]
     fn it_is_read_as_it_was_written() {
-        let network = Network { kind: super::super::Kind::Veth, rtt_ms: 20.0, ..Network::default() };
+        let network = Network { kind: Kind::Veth, rtt_ms: 20.0, ..Network::default() };
         let report = NetReport {
             network,
             emulation: Emulation::Relay,

@@ -1,8 +1,8 @@
 //! The delay relay as the lab's child: started, asked for its report, never left behind.
 
-use super::relay::Settings;
-use super::report::RelayReport;
-use crate::error::LabError;
+use crate::error::NetError;
+use crate::relay::Settings;
+use crate::report::RelayReport;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -14,7 +14,7 @@ const PATIENCE: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
 
 /// A running delay relay. Dropped, it is killed; it also ends when this process does, with the pipe between them.
 #[derive(Debug)]
-pub(super) struct RelayProcess {
+pub(crate) struct RelayProcess {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
@@ -23,8 +23,8 @@ pub(super) struct RelayProcess {
 
 impl RelayProcess {
     /// Starts it, and waits until its devices are there.
-    pub(super) fn start(weir: &Path, settings: &Settings) -> Result<Self, LabError> {
-        let failed = |error: std::io::Error| LabError::Network(format!("the delay relay: {error}"));
+    pub(crate) fn start(weir: &Path, settings: &Settings) -> Result<Self, NetError> {
+        let failed = |error: std::io::Error| NetError::Relay(format!("the delay relay: {error}"));
         let mut command = command(weir);
         command.arg("delay-relay").process_group(0);
         let mut child = command
@@ -33,7 +33,7 @@ impl RelayProcess {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(failed)?;
-        let missing = || LabError::Network("the delay relay has no pipe".into());
+        let missing = || NetError::Relay("the delay relay has no pipe".into());
         let (input, output) = (child.stdin.take(), child.stdout.take().ok_or_else(missing)?);
         let errors = child.stderr.take().ok_or_else(missing)?;
         let mut process = Self { child, input, output: BufReader::new(output), errors };
@@ -45,29 +45,29 @@ impl RelayProcess {
         }
         match process.line()?.trim_end() {
             "ready" => Ok(process),
-            other => Err(LabError::Network(format!("the delay relay said `{other}` instead of `ready`"))),
+            other => Err(NetError::Relay(format!("the delay relay said `{other}` instead of `ready`"))),
         }
     }
 
     /// Its pid.
-    pub(super) fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// Ends it, and takes its report.
-    pub(super) fn finish(mut self) -> Result<RelayReport, LabError> {
+    pub(crate) fn finish(mut self) -> Result<RelayReport, NetError> {
         self.input = None;
         let line = self.line()?;
         let report = serde_json::from_str(&line);
-        report.map_err(|error| LabError::Network(format!("the delay relay's report: {error}")))
+        report.map_err(|error| NetError::Relay(format!("the delay relay's report: {error}")))
     }
 
     /// The next line that it says, or why there is none.
-    fn line(&mut self) -> Result<String, LabError> {
+    fn line(&mut self) -> Result<String, NetError> {
         let mut fds = [PollFd::new(self.output.get_ref(), PollFlags::IN)];
         let said = self.output.buffer().is_empty().then(|| poll(&mut fds, Some(&PATIENCE)));
         if matches!(said, Some(Ok(0))) {
-            return Err(LabError::Network("the delay relay did not answer".into()));
+            return Err(NetError::Relay("the delay relay did not answer".into()));
         }
         let mut line = String::new();
         match self.output.read_line(&mut line) {
@@ -76,7 +76,7 @@ impl RelayProcess {
                 // Its output has ended, so it has ended or is about to.
                 let mut words = String::new();
                 let _ = self.errors.read_to_string(&mut words);
-                Err(LabError::Network(format!("the delay relay ended: {}", words.trim())))
+                Err(NetError::Relay(format!("the delay relay ended: {}", words.trim())))
             }
         }
     }

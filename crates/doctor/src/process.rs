@@ -1,9 +1,9 @@
 //! What this process, and those that it starts, may do.
 
-use super::system::System;
-use super::{Check, Finding, Subject};
+use crate::finding::{Check, Finding, Subject};
+use crate::system::System;
 
-pub(super) const CHECKS: &[Check] = &[open_files, priority];
+pub(crate) const CHECKS: &[Check] = &[open_files, priority];
 
 /// CAP_SYS_NICE of capabilities(7).
 const SYS_NICE: u32 = 23;

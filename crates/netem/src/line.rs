@@ -5,33 +5,33 @@ use weir_load::rng::Rng;
 
 /// A packet in a buffer that may be longer than it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Packet {
-    pub(super) buffer: Box<[u8]>,
-    pub(super) length: usize,
+pub(crate) struct Packet {
+    pub(crate) buffer: Box<[u8]>,
+    pub(crate) length: usize,
 }
 
 impl Packet {
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.buffer[..self.length]
     }
 }
 
 /// What came and what became of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
-    pub(super) packets_in: u64,
-    pub(super) bytes_in: u64,
-    pub(super) packets_out: u64,
-    pub(super) lost: u64,
-    pub(super) overflow: u64,
-    pub(super) late: u64,
-    pub(super) largest: usize,
-    pub(super) queued_most: usize,
+pub(crate) struct Counts {
+    pub(crate) packets_in: u64,
+    pub(crate) bytes_in: u64,
+    pub(crate) packets_out: u64,
+    pub(crate) lost: u64,
+    pub(crate) overflow: u64,
+    pub(crate) late: u64,
+    pub(crate) largest: usize,
+    pub(crate) queued_most: usize,
 }
 
 /// Times are nanoseconds since any one instant.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(crate) struct Line {
     delay: u64,
     /// Released by more than this behind its due time, a packet is late.
     tolerance: u64,
@@ -41,18 +41,18 @@ pub(super) struct Line {
     rng: Rng,
     /// The delay is the same for all, so who came first goes first.
     waiting: VecDeque<(u64, Packet)>,
-    pub(super) counts: Counts,
+    pub(crate) counts: Counts,
 }
 
 impl Line {
     /// Delays by `delay` ns, loses the share `loss` of 1, and holds at most `limit` packets.
-    pub(super) fn new(delay: u64, tolerance: u64, loss: f64, limit: usize, seed: u64) -> Self {
+    pub(crate) fn new(delay: u64, tolerance: u64, loss: f64, limit: usize, seed: u64) -> Self {
         let (rng, waiting) = (Rng::new(seed), VecDeque::new());
         Self { delay, tolerance, loss, limit, rng, waiting, counts: Counts::default() }
     }
 
     /// A packet has come; it is given back if it goes no further.
-    pub(super) fn arrive(&mut self, now: u64, packet: Packet) -> Option<Packet> {
+    pub(crate) fn arrive(&mut self, now: u64, packet: Packet) -> Option<Packet> {
         let counts = &mut self.counts;
         counts.packets_in += 1;
         counts.bytes_in += packet.length as u64;
@@ -73,12 +73,12 @@ impl Line {
     }
 
     /// When the next packet is to go.
-    pub(super) fn due(&self) -> Option<u64> {
+    pub(crate) fn due(&self) -> Option<u64> {
         self.waiting.front().map(|(due, _)| *due)
     }
 
     /// The next packet whose time has come, and by how much it is behind.
-    pub(super) fn release(&mut self, now: u64) -> Option<(Packet, u64)> {
+    pub(crate) fn release(&mut self, now: u64) -> Option<(Packet, u64)> {
         let (due, packet) = self.waiting.pop_front_if(|(due, _)| *due <= now)?;
         let behind = now - due;
         self.counts.packets_out += 1;
@@ -87,7 +87,7 @@ impl Line {
     }
 
     /// How many wait.
-    pub(super) fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 }

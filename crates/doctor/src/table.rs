@@ -1,8 +1,11 @@
 //! Findings for people: a screen of 100 columns.
 
-use super::{Finding, Level};
-use crate::table::WIDTH;
+use crate::finding::{Finding, Level, UNKNOWN};
 use std::fmt::Write as _;
+use std::io::{self, Write as _};
+
+/// The widest line but for commands, which are in one piece.
+const WIDTH: usize = 100;
 
 /// The width of levels, and of names.
 const LEVEL: usize = 6;
@@ -23,9 +26,7 @@ pub fn table(findings: &[Finding]) -> String {
         let head = format!("{:<LEVEL$}{:<NAME$}", word(finding.level), finding.id);
         wrap(&mut text, &head, &finding.value, LEVEL + NAME);
     }
-    for finding in
-        sorted.iter().filter(|finding| finding.level != Level::Good && finding.value != super::UNKNOWN)
-    {
+    for finding in sorted.iter().filter(|finding| finding.level != Level::Good && finding.value != UNKNOWN) {
         let head = format!("\n{}: ", finding.id);
         wrap(&mut text, &head, &format!("{} {}", finding.advice, finding.why), 2);
         if let Some(command) = &finding.mend {
@@ -34,6 +35,13 @@ pub fn table(findings: &[Finding]) -> String {
         }
     }
     text
+}
+
+/// Says on standard error what makes results untrustworthy, before anything is measured.
+pub fn warn(findings: &[Finding]) {
+    for finding in findings.iter().filter(|finding| finding.level == Level::Bad) {
+        let _ = writeln!(io::stderr(), "doctor: {}: {}. {}", finding.id, finding.value, finding.advice);
+    }
 }
 
 fn word(level: Level) -> &'static str {
@@ -65,4 +73,36 @@ fn wrap(text: &mut String, head: &str, words: &str, indent: usize) {
         is_first = false;
     }
     text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::Subject;
+
+    #[test]
+    fn the_worst_is_first_and_commands_are_in_one_piece() {
+        let command = "sudo sysctl -w net.core.somaxconn=4096";
+        let text = table(&[
+            Subject::new("aslr", "A layout is noise.").good("on"),
+            Subject::new("time-wait", "Ports run out.").note("not used again", "Turn it on."),
+            Subject::new("backlog", "Connections are dropped.")
+                .bad("somaxconn 128", "Raise it.")
+                .mend(command),
+        ]);
+        assert!(text.starts_with("1 bad, 1 to note, 1 good. "), "{text}");
+        let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
+        assert!(at("bad   backlog") < at("note  time-wait"), "{text}");
+        assert!(at("note  time-wait") < at("good  aslr"), "{text}");
+        assert!(text.contains(&format!("\n  $ {command}\n")), "{text}");
+        assert!(!text.contains("\naslr:"), "what is good needs no advice: {text}");
+    }
+
+    #[test]
+    fn lines_are_cut_at_the_width() {
+        let long = "x".repeat(5000);
+        let words = "many words ".repeat(100);
+        let text = table(&[Subject::new("cgroup", "why").bad(long, &words)]);
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+    }
 }

@@ -1,10 +1,15 @@
 //! Ports, queues and the loopback.
 
-use super::system::System;
-use super::{Check, Finding, Subject};
-use crate::network::ROOM_BELOW;
+use crate::finding::{Check, Finding, Subject};
+use crate::system::System;
 
-pub(super) const CHECKS: &[Check] = &[ports, time_wait, backlog, loopback, ipv6];
+pub(crate) const CHECKS: &[Check] = &[ports, time_wait, backlog, loopback, ipv6];
+
+/// The lab's listeners are given ports from here on, above those of well-known services.
+pub const LISTENERS_FROM: u16 = 15_000;
+
+/// A range of outgoing ports that begins above this leaves room for those listeners below it.
+pub const ROOM_BELOW: u16 = LISTENERS_FROM + 100;
 
 /// How long the kernel holds a port that was closed, in seconds.
 const TIME_WAIT_S: u64 = 60;

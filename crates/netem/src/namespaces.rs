@@ -2,7 +2,7 @@
 //!
 //! Their names tell who made them (`weir-PID-N-load`), so that what a killed lab has left can be removed.
 
-use crate::error::LabError;
+use crate::error::NetError;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::{self, File};
 use std::io;
@@ -31,13 +31,13 @@ const INHERITED: [&str; 10] = [
 
 /// A named network namespace of ours. Dropped, its name is removed; it is gone when its last process is.
 #[derive(Debug)]
-pub(super) struct Namespace {
+pub(crate) struct Namespace {
     name: String,
 }
 
 impl Namespace {
     /// Makes `weir-PID-NUMBER-PART`, with a loopback interface that is up and the machine's TCP settings.
-    pub(super) fn make(number: u32, part: &str) -> Result<Self, LabError> {
+    pub(crate) fn make(number: u32, part: &str) -> Result<Self, NetError> {
         let name = format!("{PREFIX}{}-{number}-{part}", std::process::id());
         if Path::new(DIRECTORY).join(&name).exists() {
             // Left by a killed lab whose pid was ours.
@@ -61,12 +61,12 @@ impl Namespace {
     }
 
     /// Its name.
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
     /// `ip` within it.
-    pub(super) fn ip(&self, words: &[&str]) -> Result<(), LabError> {
+    pub(crate) fn ip(&self, words: &[&str]) -> Result<(), NetError> {
         ip(&[&["-n", self.name.as_str()], words].concat())
     }
 
@@ -74,15 +74,13 @@ impl Namespace {
     ///
     /// Not `ip netns exec`: that gives the program a file system of its own, in which `/sys` lacks the cgroups.
     /// `nsenter` changes the network alone and becomes the program, whose pid, group and cores are thus those of the start.
-    pub(super) fn prefix(&self) -> Vec<String> {
+    pub(crate) fn prefix(&self) -> Vec<String> {
         vec!["nsenter".into(), format!("--net={}", path(&self.name).display()), "--".into()]
     }
 
     /// Calls `work` on a thread that is in the namespace; sockets that it opens stay there.
-    pub(super) fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, LabError> {
-        inside(&self.name, work).map_err(|error| {
-            LabError::Network(format!("the namespace {} cannot be entered: {error}", self.name))
-        })
+    pub(crate) fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, NetError> {
+        inside(&self.name, work).map_err(|source| NetError::Namespace { name: self.name.clone(), source })
     }
 }
 
@@ -94,13 +92,13 @@ impl Drop for Namespace {
 }
 
 /// The next number for this process: it may have several networks at a time.
-pub(super) fn next_number() -> u32 {
+pub(crate) fn next_number() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Calls `work` on a thread that is in the namespace of this name.
-pub(super) fn inside<T: Send>(name: &str, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+pub(crate) fn inside<T: Send>(name: &str, work: impl FnOnce() -> T + Send) -> io::Result<T> {
     let namespace = File::open(path(name))?;
     let called = std::thread::scope(|scope| {
         let enter_and_work = || {
@@ -116,7 +114,7 @@ pub(super) fn inside<T: Send>(name: &str, work: impl FnOnce() -> T + Send) -> io
 ///
 /// # Errors
 /// As `ip netns del`, for the first that could not be removed.
-pub fn clean_dead() -> Result<Vec<String>, LabError> {
+pub fn clean_dead() -> Result<Vec<String>, NetError> {
     clean(|lab| !Path::new("/proc").join(lab.to_string()).exists())
 }
 
@@ -124,11 +122,11 @@ pub fn clean_dead() -> Result<Vec<String>, LabError> {
 ///
 /// # Errors
 /// As [`clean_dead`].
-pub(crate) fn clean_of(lab: u32) -> Result<Vec<String>, LabError> {
+pub fn clean_of(lab: u32) -> Result<Vec<String>, NetError> {
     clean(|other| other == lab)
 }
 
-fn clean(is_gone: impl Fn(u32) -> bool) -> Result<Vec<String>, LabError> {
+fn clean(is_gone: impl Fn(u32) -> bool) -> Result<Vec<String>, NetError> {
     let Ok(entries) = fs::read_dir(DIRECTORY) else { return Ok(Vec::new()) };
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let mut removed = Vec::new();
@@ -164,17 +162,17 @@ fn sysctl(key: &str) -> PathBuf {
 }
 
 /// Runs `ip` with these words.
-pub(super) fn ip(words: &[&str]) -> Result<(), LabError> {
+pub(crate) fn ip(words: &[&str]) -> Result<(), NetError> {
     run("ip", "iproute2", words)
 }
 
 /// Runs a program to its end; `package` is what a distribution calls its source.
-pub(super) fn run(program: &str, package: &str, words: &[&str]) -> Result<(), LabError> {
-    let said = |message: String| LabError::Network(format!("{program} {}: {message}", words.join(" ")));
+pub(crate) fn run(program: &str, package: &str, words: &[&str]) -> Result<(), NetError> {
+    let said = |message: String| NetError::Command(format!("{program} {}: {message}", words.join(" ")));
     match Command::new(program).args(words).output() {
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => Err(said(String::from_utf8_lossy(&output.stderr).trim().replace('\n', ": "))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(LabError::Network(format!(
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(NetError::Missing(format!(
             "net.kind = \"veth\" needs the program `{program}` (package {package}) on the PATH"
         ))),
         Err(error) => Err(said(error.to_string())),

@@ -1,11 +1,12 @@
 //! The processor and its cores.
 
-use super::system::{CPU, System, cores};
-use super::{Check, Finding, Subject, hypervisor};
-use crate::placement::list;
+use crate::cores;
+use crate::finding::{Check, Finding, Subject};
+use crate::hypervisor;
+use crate::system::{CPU, System};
 use std::collections::BTreeSet;
 
-pub(super) const CHECKS: &[Check] = &[
+pub(crate) const CHECKS: &[Check] = &[
     cores_allowed,
     governor,
     frequency,
@@ -124,8 +125,11 @@ fn smt(system: &System) -> Finding {
         "smt",
         "Two threads of one core share its units: what runs on the one slows the other by a third or more.",
     );
-    let siblings: Vec<Vec<usize>> =
-        system.of_cores("topology/thread_siblings_list").iter().filter_map(|text| cores(text)).collect();
+    let siblings: Vec<Vec<usize>> = system
+        .of_cores("topology/thread_siblings_list")
+        .iter()
+        .filter_map(|text| cores::parse(text))
+        .collect();
     let allowed = system.allowed().unwrap_or_default();
     let shared = siblings.iter().any(|pair| pair.iter().filter(|core| allowed.contains(core)).count() > 1);
     let off = "echo off | sudo tee /sys/devices/system/cpu/smt/control";
@@ -160,10 +164,10 @@ fn isolated(system: &System) -> Finding {
             "For figures to be published, keep the measured cores free by the kernel's isolcpus= and nohz_full=.",
         );
     }
-    let Some(isolated) = cores(&text) else { return subject.unknown() };
+    let Some(isolated) = cores::parse(&text) else { return subject.unknown() };
     let value = format!("cores {text}");
     if !allowed.iter().all(|core| isolated.contains(core)) {
-        let (isolated, allowed) = (list(&isolated), list(&allowed));
+        let (isolated, allowed) = (cores::list(&isolated), cores::list(&allowed));
         return subject
             .note(format!("{value}, and the allowed are {allowed}"), "Run experiments on the isolated cores.")
             .mend(&format!("taskset -c {isolated} weir run FILE"));
@@ -235,5 +239,70 @@ fn mitigations(system: &System) -> Finding {
         _ if off => subject.note(format!("off (mitigations=off), {value}"), advice),
         0 => subject.unknown(),
         _ => subject.good(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::{Level, UNKNOWN};
+    use crate::testing::{QUIET, Tree, expect};
+
+    #[test]
+    fn siblings_are_bad_when_both_are_allowed() {
+        let tree = Tree::new(QUIET);
+        tree.write("sys/devices/system/cpu/smt/active", b"1");
+        tree.write("sys/devices/system/cpu/cpu0/topology/thread_siblings_list", b"0,4");
+        expect(&smt(&tree.system()), Level::Bad, "siblings are among the allowed cores");
+        tree.write("proc/self/status", b"CapEff:\t0\nCpus_allowed_list:\t0-3\n");
+        expect(&smt(&tree.system()), Level::Note, "on");
+    }
+
+    #[test]
+    fn a_slow_clock_is_replaced_by_a_fast_one_that_is_there() {
+        const DIRECTORY: &str = "sys/devices/system/clocksource/clocksource0";
+        let tree = Tree::new(&[]);
+        tree.write(&format!("{DIRECTORY}/current_clocksource"), b"acpi_pm");
+        expect(&clocksource(&tree.system()), Level::Bad, "acpi_pm");
+        assert_eq!(clocksource(&tree.system()).mend, None);
+        tree.write(&format!("{DIRECTORY}/available_clocksource"), b"tsc acpi_pm");
+        let mend = clocksource(&tree.system()).mend.expect("tsc is there");
+        assert_eq!(mend, format!("echo tsc | sudo tee /{DIRECTORY}/current_clocksource"));
+    }
+
+    #[test]
+    fn isolated_cores_are_good_when_they_are_those_that_are_used() {
+        let found = |allowed: &str, on: &str| {
+            let tree = Tree::new(QUIET);
+            tree.write("proc/self/status", format!("Cpus_allowed_list:\t{allowed}\n").as_bytes());
+            tree.write("sys/devices/system/cpu/isolated", on.as_bytes());
+            isolated(&tree.system())
+        };
+        expect(&found("2-3", "1-4"), Level::Good, "cores 1-4");
+        for allowed in ["0-1", "1-3", "0-7"] {
+            let found = found(allowed, "2-3");
+            expect(&found, Level::Note, "cores 2-3, and the allowed are ");
+            assert_eq!(found.mend.as_deref(), Some("taskset -c 2,3 weir run FILE"));
+        }
+        let several = found("2-5", "2-5");
+        expect(&several, Level::Note, "cores 2-5");
+        assert!(several.advice.starts_with("Give each gateway one core"), "{several:?}");
+        expect(&found("0-1", "nonsense"), Level::Note, UNKNOWN);
+    }
+
+    #[test]
+    fn a_virtual_machine_without_a_flag_has_its_name() {
+        const DMI: &str = "sys/class/dmi/id";
+        let found = |files: &[(&str, &str)]| {
+            let tree = Tree::new(&[("proc/cpuinfo", "processor\t: 0\nFeatures\t: fp asimd aes\n")]);
+            files.iter().for_each(|(path, text)| tree.write(path, text.as_bytes()));
+            virtual_machine(&tree.system())
+        };
+        let (product, vendor) = (format!("{DMI}/product_name"), format!("{DMI}/sys_vendor"));
+        expect(&found(&[]), Level::Note, UNKNOWN);
+        expect(&found(&[("proc/device-tree/hypervisor/compatible", "kvm")]), Level::Note, "a virtual");
+        expect(&found(&[(&product, "KVM Virtual Machine\n")]), Level::Note, "(KVM Virtual Machine)");
+        let amazon = found(&[(&vendor, "Amazon EC2\n"), (&product, "m7g.large\n")]);
+        expect(&amazon, Level::Note, "a virtual machine (m7g.large)");
     }
 }

@@ -1,0 +1,219 @@
+//! What happens on the machine just now.
+
+use crate::cgroup::Cgroup;
+use crate::finding::{Finding, Subject};
+use crate::stat::{Process, Ticks, processes};
+use crate::system::System;
+use std::collections::BTreeMap;
+
+/// What the kernel has counted at an instant.
+#[derive(Debug, Default)]
+pub(crate) struct Sample {
+    /// Of the allowed cores, in ticks.
+    cores: Option<Ticks>,
+    /// By their ids.
+    processes: BTreeMap<u32, Process>,
+    /// Pages moved to and from swap.
+    swapped: Option<u64>,
+    cgroup: Option<Cgroup>,
+}
+
+/// As many names of other processes are told.
+const NAMES: usize = 3;
+
+/// And only those that used this share of a core.
+const TELLING: f64 = 0.05;
+
+impl Sample {
+    pub(crate) fn take(system: &System) -> Self {
+        Self {
+            cores: system.allowed().and_then(|cores| Ticks::read(system, &cores)),
+            processes: processes(system),
+            swapped: swapped(system),
+            cgroup: Cgroup::read(system),
+        }
+    }
+
+    pub(crate) fn cgroup(&self) -> Option<&Cgroup> {
+        self.cgroup.as_ref()
+    }
+}
+
+/// Other processes' use of the cores.
+pub(crate) fn others(system: &System, before: &Sample, after: &Sample) -> Finding {
+    let subject = Subject::new(
+        "others",
+        "What else runs takes cores and caches from all parts of a run, and not from all runs alike.",
+    );
+    let (Some(from), Some(to)) = (before.cores, after.cores) else { return subject.unknown() };
+    let all = to.all.saturating_sub(from.all).max(1);
+    let share = to.busy.saturating_sub(from.busy) as f64 / all as f64;
+    let cores = system.allowed().map_or(1, |cores| cores.len()).max(1);
+    let of_one = all as f64 / cores as f64;
+    let mut by_name: BTreeMap<&str, u64> = BTreeMap::new();
+    for (pid, process) in after.processes.iter().filter(|(pid, _)| **pid != std::process::id()) {
+        // The id may be another process's now; its name may change, and a kernel's worker changes it with each task.
+        let earlier = before.processes.get(pid).filter(|earlier| earlier.started == process.started);
+        let had = earlier.map_or(0, |earlier| earlier.own);
+        let sum = by_name.entry(&process.name).or_default();
+        *sum = sum.saturating_add(process.own.saturating_sub(had));
+    }
+    let mut users: Vec<(u64, &str)> = by_name.into_iter().map(|(name, ticks)| (ticks, name)).collect();
+    users.retain(|(ticks, _)| *ticks as f64 >= TELLING * of_one);
+    users.sort_unstable_by_key(|(ticks, _)| std::cmp::Reverse(*ticks));
+    let users: Vec<String> = users
+        .iter()
+        .take(NAMES)
+        .map(|(ticks, name)| format!("{name} {:.0} % of a core", 100.0 * *ticks as f64 / of_one))
+        .collect();
+    let mut value = format!("{:.0} % of {cores} cores just now", share * 100.0);
+    if !users.is_empty() {
+        value += &format!(": {}", users.join(", "));
+    }
+    let advice = "End what else runs, or wait until it has.";
+    match share {
+        share if share >= 0.1 => subject.bad(value, advice),
+        share if share >= 0.03 => subject.note(value, advice),
+        _ => subject.good(value),
+    }
+    .mend_unless_good("ps -eo pid,pcpu,comm --sort=-pcpu | head")
+}
+
+/// The load average.
+pub(crate) fn load(system: &System) -> Finding {
+    let subject = Subject::new(
+        "load",
+        "A machine that was just busy is warm, and its caches and disks are not at rest.",
+    );
+    let average = || system.read("proc/loadavg")?.split(' ').next()?.parse::<f64>().ok();
+    let average = average().filter(|average| average.is_finite());
+    let (Some(average), Some(cores)) = (average, system.allowed()) else { return subject.unknown() };
+    let value = format!("{average:.2} over the last minute, on {} cores", cores.len());
+    let advice = "Wait until it has fallen.";
+    match average / cores.len().max(1) as f64 {
+        each if each >= 0.75 => subject.bad(value, advice),
+        each if each >= 0.25 => subject.note(value, advice),
+        _ => subject.good(value),
+    }
+}
+
+/// What the hypervisor gave to others.
+pub(crate) fn steal(before: &Sample, after: &Sample) -> Finding {
+    let subject = Subject::new(
+        "steal",
+        "While the hypervisor runs other guests on a core, a request on it waits, and no clock of ours says why.",
+    );
+    let (Some(from), Some(to)) = (before.cores, after.cores) else { return subject.unknown() };
+    let share = |steal: u64, all: u64| steal as f64 / all.max(1) as f64;
+    let recent = share(to.steal.saturating_sub(from.steal), to.all.saturating_sub(from.all));
+    let ever = share(to.steal, to.all);
+    let value = format!("{:.1} % just now, {:.1} % since boot", recent * 100.0, ever * 100.0);
+    match (recent, ever) {
+        (recent, _) if recent >= 0.02 => {
+            subject.bad(value, "Move to a host with cores of its own, or measure at another time.")
+        }
+        (recent, ever) if recent > 0.0 || ever >= 0.005 => {
+            subject.note(value, "Neighbours use this host: measure more blocks, and look at the A/A pair.")
+        }
+        _ => subject.good(value),
+    }
+}
+
+/// Memory on disk.
+pub(crate) fn swap(system: &System, before: &Sample, after: &Sample) -> Finding {
+    let subject = Subject::new(
+        "swap",
+        "A page that has to come back from a disk costs as much as thousands of requests.",
+    );
+    let kib = |name| system.number_field("proc/meminfo", name);
+    let (Some(total), Some(free)) = (kib("SwapTotal"), kib("SwapFree")) else { return subject.unknown() };
+    if total == 0 {
+        return subject.good("none");
+    }
+    let used = total.saturating_sub(free);
+    let moved = after.swapped.unwrap_or(0).saturating_sub(before.swapped.unwrap_or(0));
+    let value = format!("{} of {} MiB used, {moved} pages moved just now", used >> 10, total >> 10);
+    match (moved, used) {
+        (1.., _) => subject.bad(value, "Free memory, and turn it off.").mend("sudo swapoff -a"),
+        (0, 1..) => subject
+            .note(value, "Turn it off, so that nothing comes back from it meanwhile.")
+            .mend("sudo swapoff -a"),
+        (0, 0) => subject.good(value),
+    }
+}
+
+fn swapped(system: &System) -> Option<u64> {
+    let text = system.read("proc/vmstat")?;
+    let number =
+        |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+    Some(number("pswpin ")?.saturating_add(number("pswpout ")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::Level;
+    use crate::testing::{Tree, expect};
+
+    const STAT: &str = "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 100 0 100 800 0 0 0 0 0 0\n\
+                        cpu1 100 0 100 800 0 0 0 0 0 0\ncpu2 9 9 9 9 9 9 9 9 9 9\n";
+
+    /// Before and after `later` is written.
+    fn samples(tree: &Tree, later: &[(&str, &str)]) -> (Sample, Sample) {
+        let before = Sample::take(&tree.system());
+        later.iter().for_each(|(path, text)| tree.write(path, text.as_bytes()));
+        (before, Sample::take(&tree.system()))
+    }
+
+    #[test]
+    fn others_are_named_with_what_they_use() {
+        let process = |pid: u32, name: &str, ticks: u64, started: u64| {
+            format!("{pid} ({name}) R 1 9 9 0 -1 0 1 2 3 4 {ticks} 0 0 0 20 0 1 0 {started} 0 0")
+        };
+        let tree = Tree::new(&[
+            ("proc/self/status", "Cpus_allowed_list:\t0-1\n"),
+            ("proc/stat", STAT),
+            ("proc/9/stat", &process(9, "a worker:1", 500, 5)),
+            ("proc/10/stat", &process(10, "quiet", 9999, 5)),
+            ("proc/11/stat", &process(11, "ended", 9999, 5)),
+        ]);
+        let (before, after) = samples(
+            &tree,
+            &[
+                ("proc/stat", "cpu0 150 0 100 850 0 0 0 0 0 0\ncpu1 100 0 100 896 0 0 0 4 0 0\n"),
+                ("proc/9/stat", &process(9, "cargo build", 530, 5)),
+                ("proc/11/stat", &process(11, "cargo build", 15, 99)),
+                (&format!("proc/{}/stat", std::process::id()), &process(7, "this program", 50, 5)),
+            ],
+        );
+        let found = others(&tree.system(), &before, &after);
+        expect(&found, Level::Bad, "25 % of 2 cores just now: cargo?build 45 % of a core");
+        assert!(!found.value.contains("quiet") && !found.value.contains("this"), "{found:?}");
+        expect(&steal(&before, &after), Level::Bad, "2.0 % just now, 0.2 % since boot");
+        // Nothing has moved since.
+        let (before, after) = samples(&tree, &[]);
+        expect(&others(&tree.system(), &before, &after), Level::Good, "0 % of 2 cores");
+        expect(&steal(&before, &after), Level::Good, "0.0 % just now");
+    }
+
+    #[test]
+    fn the_load_is_judged_by_core() {
+        let tree = Tree::new(&[
+            ("proc/self/status", "Cpus_allowed_list:\t0-1\n"),
+            ("proc/loadavg", "1.60 0.5 0.1 1/1 1"),
+        ]);
+        expect(&load(&tree.system()), Level::Bad, "1.60 over the last minute, on 2 cores");
+    }
+
+    #[test]
+    fn pages_that_move_are_worse_than_pages_that_lie_there() {
+        let tree = Tree::new(&[
+            ("proc/meminfo", "SwapTotal: 2048 kB\nSwapFree: 1024 kB\n"),
+            ("proc/vmstat", "pswpin 5\npswpout 6\n"),
+        ]);
+        let (before, after) = samples(&tree, &[]);
+        expect(&swap(&tree.system(), &before, &after), Level::Note, "0 pages moved just now");
+        let (before, after) = samples(&tree, &[("proc/vmstat", "pswpin 8\npswpout 6\n")]);
+        expect(&swap(&tree.system(), &before, &after), Level::Bad, "3 pages moved just now");
+    }
+}

@@ -1,0 +1,162 @@
+//! The CPU quota of the cgroup that this process is in.
+
+use crate::finding::{Finding, Subject};
+use crate::system::System;
+
+/// The cgroup of this process whose quota binds: its own or one above.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Cgroup {
+    version: u8,
+    /// The smallest quota in cores, and where it stands.
+    quota: Option<(f64, String)>,
+    /// How often it has held its processes back.
+    throttled: Option<u64>,
+}
+
+/// The CPU quota, and whether it binds.
+pub(crate) fn quota(system: &System, before: Option<&Cgroup>, after: Option<&Cgroup>) -> Finding {
+    let subject = Subject::new(
+        "cgroup",
+        "A quota stops all threads of the cgroup for the rest of each period, mostly of 100 ms, once it is used up: that \
+         is in the tail of every latency.",
+    );
+    let Some(cgroup) = after else { return subject.unknown() };
+    let Some((quota, place)) = &cgroup.quota else {
+        return subject.good(format!("no CPU quota (version {})", cgroup.version));
+    };
+    let earlier = before.and_then(|cgroup| cgroup.throttled);
+    let throttled = match (cgroup.throttled, earlier) {
+        (Some(all), Some(earlier)) => {
+            format!("throttled {all} times, {} just now", all.saturating_sub(earlier))
+        }
+        _ => "throttling unknown".to_owned(),
+    };
+    let value = format!("{quota:.2} cores by {place} (version {}), {throttled}", cgroup.version);
+    let allowed = system.allowed().map_or(1, |cores| cores.len());
+    if *quota < allowed as f64 || cgroup.throttled > earlier {
+        subject
+            .bad(value, "Run without a CPU limit: give whole cores instead (cpuset, docker --cpuset-cpus).")
+    } else {
+        subject.note(value, "It is no less than the cores allowed, but threads may still be stopped by it.")
+    }
+}
+
+impl Cgroup {
+    /// Version 2, or 1 where its controller for CPU is mounted.
+    pub(crate) fn read(system: &System) -> Option<Self> {
+        let membership = system.read("proc/self/cgroup")?;
+        let mut found: Option<Self> = None;
+        for line in membership.lines() {
+            let mut parts = line.splitn(3, ':').skip(1);
+            let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
+            let is_cpu = controllers.split(',').any(|name| name == "cpu");
+            let (version, mounts): (u8, &[&str]) = match controllers {
+                "" => (2, &["sys/fs/cgroup", "sys/fs/cgroup/unified"]),
+                _ if is_cpu => (1, &["sys/fs/cgroup/cpu", "sys/fs/cgroup/cpu,cpuacct"]),
+                _ => continue,
+            };
+            let one = Self::at(system, version, mounts, path);
+            // Where both are mounted, the one with a quota has the controller.
+            if found.as_ref().is_none_or(|found| found.quota.is_none())
+                && (one.quota.is_some() || found.is_none())
+            {
+                found = Some(one);
+            }
+        }
+        found
+    }
+
+    /// A quota above binds as well. A container sees its own cgroup under its path or as the root of the mount.
+    fn at(system: &System, version: u8, mounts: &[&str], path: &str) -> Self {
+        let mut least: Option<(f64, String)> = None;
+        let mut throttled = None;
+        for mount in mounts {
+            for above in std::path::Path::new(path).ancestors() {
+                let directory = format!("{mount}{}", above.display());
+                let directory = directory.trim_end_matches('/');
+                let Some(quota) = quota_of(system, version, directory) else { continue };
+                if least.as_ref().is_none_or(|(least, _)| quota < *least) {
+                    throttled = system.read(&format!("{directory}/cpu.stat")).and_then(|text| {
+                        text.lines().find_map(|line| line.strip_prefix("nr_throttled ")?.parse().ok())
+                    });
+                    least = Some((quota, above.display().to_string()));
+                }
+            }
+        }
+        Self { version, quota: least, throttled }
+    }
+}
+
+/// In cores; `None` without one.
+fn quota_of(system: &System, version: u8, directory: &str) -> Option<f64> {
+    let (quota, period) = match version {
+        2 => {
+            let text = system.read(&format!("{directory}/cpu.max"))?;
+            let (quota, period) = text.split_once(' ')?;
+            (quota.parse::<f64>().ok()?, period.parse::<f64>().ok()?)
+        }
+        _ => (
+            system.number(&format!("{directory}/cpu.cfs_quota_us"))?,
+            system.number(&format!("{directory}/cpu.cfs_period_us"))?,
+        ),
+    };
+    (quota > 0.0 && period > 0.0).then_some(quota / period)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::Level;
+    use crate::testing::{Tree, expect};
+
+    const ALLOWED: (&str, &str) = ("proc/self/status", "Cpus_allowed_list:\t0-1\n");
+
+    /// Between the two readings `later` is written.
+    fn found(tree: &Tree, later: &[(&str, &str)]) -> Finding {
+        let system = tree.system();
+        let before = Cgroup::read(&system);
+        later.iter().for_each(|(path, text)| tree.write(path, text.as_bytes()));
+        quota(&system, before.as_ref(), Cgroup::read(&system).as_ref())
+    }
+
+    #[test]
+    fn a_quota_of_version_1_and_what_it_holds_back() {
+        const STAT: &str = "sys/fs/cgroup/cpu/docker/a/cpu.stat";
+        let tree = Tree::new(&[
+            ALLOWED,
+            ("proc/self/cgroup", "9:name=systemd:/x\n4:cpu,cpuacct:/docker/a\n0::/docker/a\n"),
+            ("sys/fs/cgroup/cpu/docker/a/cpu.cfs_quota_us", "150000\n"),
+            ("sys/fs/cgroup/cpu/docker/a/cpu.cfs_period_us", "100000\n"),
+            (STAT, "nr_periods 90\nnr_throttled 12\nthrottled_time 5\n"),
+        ]);
+        let found = found(&tree, &[(STAT, "nr_periods 99\nnr_throttled 15\nthrottled_time 9\n")]);
+        let expected = "1.50 cores by /docker/a (version 1), throttled 15 times, 3 just now";
+        expect(&found, Level::Bad, expected);
+    }
+
+    #[test]
+    fn the_least_quota_of_version_2_binds() {
+        let above = |quota: &str| {
+            let tree = Tree::new(&[
+                ALLOWED,
+                ("proc/self/cgroup", "0::/a/b\n"),
+                ("sys/fs/cgroup/a/b/cpu.max", "900000 100000\n"),
+                ("sys/fs/cgroup/a/cpu.max", quota),
+                ("sys/fs/cgroup/a/cpu.stat", "usage_usec 7\nnr_throttled 0\n"),
+            ]);
+            found(&tree, &[])
+        };
+        expect(&above("50000 100000\n"), Level::Bad, "0.50 cores by /a (version 2), throttled 0 times");
+        expect(&above("200000 100000\n"), Level::Note, "2.00 cores by /a (version 2)");
+    }
+
+    #[test]
+    fn a_containers_own_cgroup_is_the_root_of_its_mount() {
+        let tree = Tree::new(&[
+            ALLOWED,
+            ("proc/self/cgroup", "0::/docker/elsewhere\n"),
+            ("sys/fs/cgroup/cpu.max", "100000 100000\n"),
+        ]);
+        expect(&found(&tree, &[]), Level::Bad, "1.00 cores by / (version 2), throttling unknown");
+    }
+}

@@ -1,0 +1,68 @@
+//! How much of a run's cores went to processes that have nothing to do with it.
+
+use crate::stat::{Ticks, processes};
+use crate::system::System;
+use rustix::param::clock_ticks_per_second;
+use std::time::Instant;
+
+/// From here to [`Meter::foreign_share`]. Both ends lie outside the measured window: reading costs a few milliseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Meter {
+    began: Instant,
+    busy: u64,
+    own: u64,
+}
+
+impl Meter {
+    /// Begins; `groups` are the process groups of the run so far. `None` where the system does not tell.
+    pub fn begin(cores: &[usize], groups: &[u32]) -> Option<Self> {
+        let system = System::here();
+        let began = Instant::now();
+        Some(Self { began, busy: Ticks::read(&system, cores)?.busy, own: of_groups(&system, groups) })
+    }
+
+    /// The share of the cores' time since that other processes used, from 0 to 1. Ticks of 10 ms make it coarse: it
+    /// tells a busy machine from a quiet one, and no more. Processes that have ended must not have been reaped yet.
+    pub fn foreign_share(&self, cores: &[usize], groups: &[u32]) -> Option<f64> {
+        let system = System::here();
+        let busy = Ticks::read(&system, cores)?.busy.saturating_sub(self.busy);
+        let own = of_groups(&system, groups).saturating_sub(self.own);
+        let available =
+            self.began.elapsed().as_secs_f64() * clock_ticks_per_second() as f64 * cores.len() as f64;
+        Some((busy.saturating_sub(own) as f64 / available.max(1.0)).min(1.0))
+    }
+}
+
+/// What the living and unreaped members of process groups have used, their reaped children included.
+fn of_groups(system: &System, groups: &[u32]) -> u64 {
+    let members = processes(system).into_values().filter(|process| groups.contains(&process.group));
+    members.fold(0, |sum, process| sum.saturating_add(process.own).saturating_add(process.children))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Tree;
+
+    #[test]
+    fn members_of_the_groups_are_summed_with_their_children() {
+        let stat =
+            |group: u32, ticks: &str| format!("7 (x) S 1 {group} 7 0 -1 0 0 0 0 0 {ticks} 20 0 1 0 100");
+        let tree = Tree::new(&[
+            ("proc/7/stat", &stat(7, "1 2 3 4")),
+            ("proc/8/stat", &stat(7, "10 0 0 0")),
+            ("proc/9/stat", &stat(9, "100 0 0 0")),
+            ("proc/10/stat", &stat(10, "1000 0 0 0")),
+        ]);
+        assert_eq!(of_groups(&tree.system(), &[7, 9]), 120);
+        assert_eq!(of_groups(&tree.system(), &[]), 0);
+    }
+
+    #[test]
+    fn this_machine_tells() {
+        let core = System::here().allowed().expect("cores")[0];
+        let meter = Meter::begin(&[core], &[]).expect("/proc/stat");
+        let share = meter.foreign_share(&[core], &[]).expect("/proc/stat");
+        assert!((0.0..=1.0).contains(&share));
+    }
+}
