@@ -1,10 +1,12 @@
 //! The Hodges-Lehmann estimates of a location and of a shift, with intervals from the signed-rank and the rank-sum
 //! distribution.
 
-use super::exact::Distribution;
-use super::mann_whitney::{self, rank_sum};
-use super::wilcoxon::{self, signed_rank};
-use super::{BLOCKS_FOR_INTERVAL, ErrorRate};
+use crate::error_rate::ErrorRate;
+use crate::exact::Distribution;
+use crate::mann_whitney::{self, rank_sum};
+use crate::median::median;
+use crate::weight::BLOCKS_FOR_INTERVAL;
+use crate::wilcoxon::{self, signed_rank};
 
 /// An estimated location.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,7 +49,7 @@ impl Estimate {
 pub fn estimate(values: &[f64], error_rate: ErrorRate) -> Option<Estimate> {
     let walsh = walsh_averages(values);
     let blocks = values.len();
-    let value = super::median(&walsh)?;
+    let value = median(&walsh)?;
     let interval =
         (blocks >= BLOCKS_FOR_INTERVAL).then(|| interval(&walsh, &signed_rank(blocks), error_rate));
     Some(Estimate { value, interval, p_value: wilcoxon::p_value(values), blocks })
@@ -59,7 +61,7 @@ pub fn shift(first: &[f64], second: &[f64]) -> Option<Estimate> {
         second.iter().flat_map(|above| first.iter().map(move |below| above - below)).collect();
     differences.sort_by(f64::total_cmp);
     let blocks = first.len().min(second.len());
-    let value = super::median(&differences)?;
+    let value = median(&differences)?;
     let interval = (blocks >= BLOCKS_FOR_INTERVAL)
         .then(|| interval(&differences, &rank_sum(first.len(), second.len()), ErrorRate::default()));
     Some(Estimate { value, interval, p_value: mann_whitney::p_value(first, second), blocks })
@@ -84,11 +86,9 @@ fn interval(sorted: &[f64], distribution: &Distribution, error_rate: ErrorRate) 
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
-
-    /// Hollander and Wolfe (1973), page 29: the Hamilton depression scale at two visits, the differences.
-    pub(crate) const DEPRESSION: [f64; 9] = [0.952, -0.147, 1.022, 0.43, 0.62, 0.59, 0.49, -0.08, 0.01];
+    use crate::wilcoxon::tests::DEPRESSION;
 
     fn close(left: f64, right: f64) {
         assert!((left - right).abs() < 1e-9, "{left} is not {right}");

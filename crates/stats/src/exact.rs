@@ -9,14 +9,14 @@ pub struct Distribution {
 
 impl Distribution {
     /// The distribution with such ways to 0, 1, 2 and so on.
-    pub(super) fn new(counts: Vec<f64>) -> Self {
+    pub(crate) fn new(counts: Vec<f64>) -> Self {
         let total = counts.iter().sum();
         Self { counts, total }
     }
 
     /// The normal curve with this variance, in place of a distribution of 0 to `most` that is symmetric: what is too many
     /// ways to count, or too many for an `f64`.
-    pub(super) fn normal(most: usize, variance: f64) -> Self {
+    pub(crate) fn normal(most: usize, variance: f64) -> Self {
         let (centre, variance) = (most as f64 / 2.0, variance.max(f64::MIN_POSITIVE));
         let height = |value: usize| (-(value as f64 - centre).powi(2) / (2.0 * variance)).exp();
         Self::new((0..=most).map(height).collect())
@@ -49,7 +49,7 @@ impl Distribution {
 
 /// Twice the mean rank of each of `sorted`, whose equals by `same` share theirs, so that the mean of two neighbours is
 /// whole.
-pub(super) fn doubled_ranks<T>(sorted: &[T], same: impl FnMut(&T, &T) -> bool) -> Vec<usize> {
+pub(crate) fn doubled_ranks<T>(sorted: &[T], same: impl FnMut(&T, &T) -> bool) -> Vec<usize> {
     let mut ranks = Vec::with_capacity(sorted.len());
     for group in sorted.chunk_by(same) {
         let first = ranks.len() + 1;

@@ -1,6 +1,6 @@
 //! The rank-sum statistic of Wilcoxon, Mann and Whitney: two samples that share no blocks.
 
-use super::exact::{Distribution, doubled_ranks};
+use crate::exact::{Distribution, doubled_ranks};
 
 /// Beyond so many values in both samples the distribution is taken from the normal curve with the same mean and variance:
 /// the exact one costs their number to the fourth power, and differs in the fourth digit by then.
@@ -71,8 +71,8 @@ mod tests {
 
     /// Hollander and Wolfe (1973), page 69: permeability of the human chorioamnion, at term and between the 12th and the
     /// 26th week.
-    pub(crate) const TERM: [f64; 10] = [0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46];
-    pub(crate) const EARLY: [f64; 5] = [1.15, 0.88, 0.90, 0.74, 1.21];
+    const TERM: [f64; 10] = [0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46];
+    const EARLY: [f64; 5] = [1.15, 0.88, 0.90, 0.74, 1.21];
 
     #[test]
     fn quantiles_are_those_of_qwilcox() {

@@ -1,42 +1,15 @@
-//! The words that may be said about a ratio, and the rule that chooses between them: for targets within one result, and
-//! for one target in two.
+//! A ratio and its verdict.
 
-use crate::metric::Metric;
-use crate::stats::{self, ErrorRate, Estimate, Weight};
+use super::noise::Noise;
+use super::note::Note;
+use super::rule::Rule;
+use super::words::{difference, percent};
+use crate::better::Better;
+use crate::hodges_lehmann::Estimate;
+use crate::weight::{BLOCKS_FOR_INTERVAL, Weight};
+use crate::words::plural;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::fmt;
-use weir_load::plural;
-
-/// What a ratio is held against before anything is said of it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Rule {
-    /// Two values within this ratio are called equivalent: 0.03 is 3 %.
-    pub(crate) margin: f64,
-    /// The false-discovery rate that it allows.
-    pub(crate) error_rate: ErrorRate,
-}
-
-/// Why nothing may be said of a ratio, whatever its numbers are.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Note {
-    /// There is no valid run to say it from: another try may have one.
-    NoEvidence(String),
-    /// Such runs cannot support it, however many there are.
-    Unsupported(String),
-}
-
-impl Note {
-    pub(crate) fn no_valid_run(name: &str) -> Self {
-        Self::NoEvidence(format!("{name} has no valid run"))
-    }
-
-    pub(crate) fn text(&self) -> &str {
-        match self {
-            Self::NoEvidence(why) | Self::Unsupported(why) => why,
-        }
-    }
-}
 
 /// What a comparison came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,43 +30,6 @@ impl fmt::Display for Verdict {
             Self::Equivalent => "equivalent",
             Self::Undecided => "undecided",
         })
-    }
-}
-
-/// How far what has not changed seems to be from itself, as a logarithm, and what to call that.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Noise {
-    pub(crate) name: &'static str,
-    pub(crate) reach: f64,
-}
-
-impl fmt::Display for Noise {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} of {:.1} %", self.name, self.reach.exp_m1() * 100.0)
-    }
-}
-
-/// How far the A/A pairs seem to be from themselves, by what they share with the comparisons that are held against them.
-#[derive(Clone, Debug)]
-pub(crate) struct Floors<K>(BTreeMap<K, Option<Noise>>);
-
-impl<K: Ord> Floors<K> {
-    /// From what each A/A pair shows; `None` where it has no interval.
-    pub(crate) fn of(pairs: impl Iterator<Item = (K, Option<f64>)>) -> Self {
-        let noise = |reach| Noise { name: "A/A noise", reach };
-        Self(pairs.map(|(key, reach)| (key, reach.map(noise))).collect())
-    }
-
-    /// What a difference has to exceed: nothing where no A/A pair was planned.
-    ///
-    /// # Errors
-    /// One was planned, and has too few valid runs: what was asked for as a proof is not there.
-    pub(crate) fn get(&self, key: &K) -> Result<Option<Noise>, &'static str> {
-        match self.0.get(key) {
-            Some(Some(noise)) => Ok(Some(*noise)),
-            Some(None) => Err("the A/A pair has no value, so the noise floor is not known"),
-            None => Ok(None),
-        }
     }
 }
 
@@ -127,7 +63,7 @@ pub struct Ratio {
 
 impl Ratio {
     /// Not decided yet. `note` says why it never can be.
-    pub(crate) fn of(estimate: Option<Estimate>, blocks: usize, note: Option<Note>) -> Self {
+    pub fn of(estimate: Option<Estimate>, blocks: usize, note: Option<Note>) -> Self {
         let interval = estimate.and_then(|estimate| estimate.interval);
         Self {
             value: estimate.map(|estimate| estimate.value),
@@ -144,13 +80,13 @@ impl Ratio {
     }
 
     /// Whether it is in the family that its p-value is adjusted in: what its runs cannot support asks nothing.
-    pub(crate) fn is_asked(&self) -> bool {
+    pub fn is_asked(&self) -> bool {
         self.weight != Weight::None && self.note.is_none()
     }
 
     /// Decides, unless a note says already why nothing may be said. Where the noise floor is not known, nothing is called
     /// different.
-    pub(crate) fn decide(&mut self, blocks: u32, rule: Rule, floor: Result<Option<Noise>, &'static str>) {
+    pub fn decide(&mut self, blocks: u32, rule: Rule, floor: Result<Option<Noise>, &'static str>) {
         if self.note.is_some() {
             return;
         }
@@ -175,7 +111,7 @@ impl Ratio {
         };
         let Some((low, high)) = self.interval() else {
             let blocks = plural(blocks.into(), "block");
-            let least = stats::BLOCKS_FOR_INTERVAL;
+            let least = BLOCKS_FOR_INTERVAL;
             return Err(Note::NoEvidence(format!("{blocks}: no interval below {least}")));
         };
         // So few blocks as an indication has cannot pass an adjustment: the least p of five is 0.0625. What it says rests
@@ -208,7 +144,7 @@ impl Ratio {
     /// interval holds 1, that is the estimate. Chance is accounted for by the interval of each comparison; counted here once
     /// more, it would hide what is there. Where the interval excludes 1, something is at work that chance is not, and its
     /// farther end counts.
-    pub(crate) fn reach(&self) -> Option<f64> {
+    pub fn reach(&self) -> Option<f64> {
         let (value, (low, high)) = self.value.zip(self.interval())?;
         Some(match low > 1.0 || high < 1.0 {
             true => low.ln().abs().max(high.ln().abs()),
@@ -216,9 +152,9 @@ impl Ratio {
         })
     }
 
-    /// Whether it is shown to be for the worse.
-    pub fn is_worse(&self, metric: Metric) -> bool {
-        self.verdict == Verdict::Different && self.value.is_some_and(|value| metric.is_worse(value))
+    /// Whether it is shown to be for the worse, of a quantity that is better that way.
+    pub fn is_worse(&self, better: Better) -> bool {
+        self.verdict == Verdict::Different && self.value.is_some_and(|value| better.is_worse(value))
     }
 
     /// `0.72 [0.69, 0.76]`.
@@ -246,29 +182,11 @@ impl Ratio {
     }
 }
 
-/// A verdict's words, and what is to be known beside them.
-pub(crate) fn with_remark(words: String, remark: Option<&str>) -> String {
-    remark.map_or_else(|| words.clone(), |remark| format!("{words}; {remark}"))
-}
-
-/// `28 % lower`.
-pub(crate) fn difference(ratio: f64, margin: f64) -> String {
-    let word = if ratio < 1.0 { "lower" } else { "higher" };
-    format!("{} {word}", percent((ratio - 1.0).abs(), margin))
-}
-
-/// A share in percent, with as many digits as the margin has: of 1.5 % as of 0.1 % one.
-fn percent(share: f64, margin: f64) -> String {
-    // To a millionth: 0.07 * 100 is not 7.
-    let shown = ((margin * 1e6).round() / 1e4).to_string();
-    let digits = shown.split_once('.').map_or(0, |(_, digits)| digits.len());
-    format!("{:.digits$} %", share * 100.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::Interval;
+    use crate::error_rate::ErrorRate;
+    use crate::hodges_lehmann::Interval;
 
     fn ratio(value: f64, low: f64, high: f64, blocks: usize) -> Ratio {
         let interval = Some(Interval { low, high, coverage: 0.95 });

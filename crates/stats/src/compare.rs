@@ -1,68 +1,7 @@
-//! The statistics of an experiment: pure functions on numbers, one per process run.
-//!
-//! The unit of evidence is the process run. Two targets are compared within each block, so what is tested is the
-//! per-block log ratio; its location is the Hodges-Lehmann estimate, its interval and its p-value come from the exact
-//! distribution of the Wilcoxon signed-rank statistic, and the p-values of one family of comparisons are adjusted by
-//! the procedure of Benjamini and Hochberg. Two results share no blocks: there it is the shift of the logarithms, and the
-//! rank-sum statistic.
+//! Two targets by their values: in the same blocks, or in two results that share none.
 
-pub mod exact;
-pub mod fdr;
-pub mod hodges_lehmann;
-pub mod mann_whitney;
-pub mod wilcoxon;
-
-use serde::{Deserialize, Serialize};
-
-pub use hodges_lehmann::{Estimate, Interval};
-
-/// Fewer blocks than this give no interval at all.
-pub const BLOCKS_FOR_INTERVAL: usize = 5;
-
-/// Fewer blocks than this give an indication, not a verdict.
-pub const BLOCKS_FOR_VERDICT: usize = 10;
-
-/// More blocks than this are not planned: the estimate sorts the means of all their pairs, two million with 2000.
-pub const MOST_BLOCKS: u32 = 2000;
-
-/// How often a comparison of what is the same may be called a difference: 0.05.
-///
-/// Each time that more blocks are added to a finished result, somebody has looked at it and has asked once more. The rate is
-/// divided by the number of looks (Bonferroni), so that the last look is the more careful the more there were before.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ErrorRate(f64);
-
-impl ErrorRate {
-    const OF_ONE_LOOK: f64 = 0.05;
-
-    /// Of the last of so many looks, from 1.
-    pub fn of_looks(looks: usize) -> Self {
-        Self(Self::OF_ONE_LOOK / looks.max(1) as f64)
-    }
-
-    /// The rate, above 0 and at most 0.05.
-    pub fn get(self) -> f64 {
-        self.0
-    }
-}
-
-impl Default for ErrorRate {
-    fn default() -> Self {
-        Self::of_looks(1)
-    }
-}
-
-/// The middle of `values`; the mean of the two middle ones when their number is even. `None` when there is none.
-pub fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    match sorted.len() {
-        0 => None,
-        n if n % 2 == 1 => Some(sorted[middle]),
-        _ => Some((sorted[middle - 1] + sorted[middle]) / 2.0),
-    }
-}
+use crate::error_rate::ErrorRate;
+use crate::hodges_lehmann::{self, Estimate};
 
 /// Compares two targets that were measured in the same blocks.
 ///
@@ -94,41 +33,11 @@ fn logarithms(values: &[f64]) -> Vec<f64> {
     values.iter().filter(|value| **value > 0.0 && value.is_finite()).map(|value| value.ln()).collect()
 }
 
-/// How sure a comparison is, by its number of blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Weight {
-    /// Fewer than five blocks: a ratio, no interval.
-    None,
-    /// Five to nine blocks.
-    Indication,
-    /// Ten blocks or more.
-    Verdict,
-}
-
-impl Weight {
-    /// The weight of so many blocks.
-    pub fn of(blocks: usize) -> Self {
-        match blocks {
-            0..BLOCKS_FOR_INTERVAL => Self::None,
-            BLOCKS_FOR_INTERVAL..BLOCKS_FOR_VERDICT => Self::Indication,
-            _ => Self::Verdict,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_load::rng::Rng;
-
-    #[test]
-    fn median_of_odd_even_and_none() {
-        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
-        assert_eq!(median(&[]), None);
-        assert_eq!(median(&[f64::NAN, 7.0]), Some(7.0));
-    }
+    use crate::fdr;
+    use crate::rng::Rng;
 
     #[test]
     fn a_constant_ratio_is_found_whatever_the_blocks_do() {

@@ -8,7 +8,7 @@ use hdrhistogram::serialization::Deserializer;
 /// So many samples must lie beyond a percentile for it to be given.
 const SAMPLES_BEYOND: f64 = 10.0;
 
-/// The merged latencies of a cell's runs.
+/// The merged latencies of several runs.
 #[derive(Clone, Debug)]
 pub struct Latencies(Histogram<u64>);
 
@@ -57,7 +57,18 @@ impl Latencies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::encode;
+    use hdrhistogram::serialization::{Serializer as _, V2Serializer};
+
+    /// As the load engine writes it.
+    fn encode(nanoseconds: &[u64]) -> String {
+        let mut histogram = Histogram::<u64>::new(3).expect("three digits");
+        for value in nanoseconds {
+            histogram.record(*value).expect("auto-resizes");
+        }
+        let mut bytes = Vec::new();
+        V2Serializer::new().serialize(&histogram, &mut bytes).expect("serialises");
+        STANDARD.encode(bytes)
+    }
 
     #[test]
     fn merged_percentiles_are_those_of_all_samples() {

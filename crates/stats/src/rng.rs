@@ -47,3 +47,25 @@ impl Rng {
         (-2.0 * self.unit().ln()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A plan's order has to come out of its seed on any machine, in any version.
+    #[test]
+    fn a_seed_draws_the_published_numbers() {
+        let mut rng = Rng::new(1_234_567);
+        let drawn = [(); 3].map(|()| rng.next());
+        assert_eq!(drawn, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
+    }
+
+    #[test]
+    fn a_shuffle_loses_nothing() {
+        let mut items: Vec<u32> = (0..100).collect();
+        Rng::new(1).shuffle(&mut items);
+        assert!(!items.is_sorted());
+        items.sort_unstable();
+        assert_eq!(items, (0..100).collect::<Vec<_>>());
+    }
+}
