@@ -13,6 +13,8 @@ use std::fmt;
 use std::str::FromStr;
 use weir_load::result::{Latency, LoadResult};
 
+pub use weir_stats::Better;
+
 /// A quantity of which each run has one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -67,17 +69,6 @@ pub enum Metric {
     /// The client's.
     #[serde(rename = "client_instructions_avx2")]
     ClientInstructions,
-}
-
-/// Which way a metric is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Better {
-    /// More is.
-    More,
-    /// Less is.
-    Less,
-    /// It says how something was used, not how good it is.
-    Neither,
 }
 
 impl Metric {
@@ -159,11 +150,7 @@ impl Metric {
 
     /// Whether such a ratio of its values is a change for the worse.
     pub fn is_worse(self, ratio: f64) -> bool {
-        match self.better() {
-            Better::More => ratio < 1.0,
-            Better::Less => ratio > 1.0,
-            Better::Neither => false,
-        }
+        self.better().is_worse(ratio)
     }
 
     /// In words.

@@ -10,9 +10,10 @@ use crate::vary::Vary;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use weir_load::plural;
+use weir_report::text::{columns, milliseconds, number};
 
-/// The widest line.
-pub const WIDTH: usize = 100;
+pub use weir_report::text::WIDTH;
+pub(crate) use weir_report::text::{flow, short, wrap};
 
 /// With more pairs than this the label would be a paragraph.
 const MOST_RATIOS: usize = 6;
@@ -249,27 +250,6 @@ fn table(text: &mut String, plan: &Plan, summary: &Summary, group: &Group) {
     columns(text, &lines);
 }
 
-/// Lines in columns: the first and the last two to the left, numbers to the right. A name is cut where it would make the
-/// table too wide.
-fn columns<const N: usize>(text: &mut String, lines: &[[String; N]]) {
-    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
-    let mut widths: [usize; N] = std::array::from_fn(width);
-    let others: usize = widths[1..].iter().sum();
-    // A space stands between two columns.
-    widths[0] = widths[0].min(WIDTH.saturating_sub(others + N - 1));
-    for line in lines {
-        let mut row = format!("{:<width$}", cut(&line[0], widths[0]), width = widths[0]);
-        for (column, cell) in line.iter().enumerate().skip(1) {
-            let width = widths[column];
-            row.push_str(&match column + 2 < N {
-                true => format!(" {cell:>width$}"),
-                false => format!(" {cell:<width$}"),
-            });
-        }
-        let _ = writeln!(text, "{}", row.trim_end());
-    }
-}
-
 /// The larger error share of the two cells, in percent.
 fn worst_error(equal: Option<&CellSummary>, saturated: Option<&CellSummary>) -> Option<f64> {
     let of = |cell: Option<&CellSummary>| cell.and_then(|cell| cell.error_ratio);
@@ -343,59 +323,4 @@ pub(crate) fn claims(text: &mut String, findings: &[Finding], called: &dyn Fn(&s
             flow(text, &format!("{what}: {words}"), 6, 10);
         }
     }
-}
-
-fn number(value: Option<f64>, digits: usize) -> String {
-    value.map_or_else(|| "-".into(), |value| format!("{value:.digits$}"))
-}
-
-/// Three digits or more, whatever the unit.
-pub(crate) fn short(value: f64) -> String {
-    match value.abs() {
-        large if large >= 100.0 => format!("{value:.0}"),
-        middle if middle >= 10.0 => format!("{value:.1}"),
-        _ => format!("{value:.3}"),
-    }
-}
-
-/// Three digits.
-fn milliseconds(us: Option<f64>) -> String {
-    let digits = |ms: f64| match ms {
-        short if short < 1.0 => 3,
-        short if short < 10.0 => 2,
-        middle if middle < 100.0 => 1,
-        _ => 0,
-    };
-    number(us.map(|us| us / 1000.0), us.map_or(0, |us| digits(us / 1000.0)))
-}
-
-fn cut(text: &str, width: usize) -> &str {
-    text.char_indices().nth(width).map_or(text, |(end, _)| &text[..end])
-}
-
-/// Breaks a line at spaces; what follows is indented.
-pub(crate) fn wrap(text: &mut String, line: &str) {
-    let indent = line.len() - line.trim_start().len();
-    flow(text, line, indent, indent + 4);
-}
-
-/// Appends words as lines that fit, the first of them with an indent of its own; a word that does not fit has a line to
-/// itself.
-pub(crate) fn flow(text: &mut String, words: &str, first: usize, further: usize) {
-    let mut width = first;
-    for (index, word) in words.split_whitespace().enumerate() {
-        let length = word.chars().count();
-        if index == 0 {
-            text.push_str(&" ".repeat(first));
-        } else if width + 1 + length > WIDTH {
-            let _ = write!(text, "\n{}", " ".repeat(further));
-            width = further;
-        } else {
-            text.push(' ');
-            width += 1;
-        }
-        text.push_str(word);
-        width += length;
-    }
-    text.push('\n');
 }

@@ -1,7 +1,7 @@
 //! One direction of a delayed way: a packet comes and is lost, or waits its time and goes. It has no clock of its own.
 
 use std::collections::VecDeque;
-use weir_load::rng::Rng;
+use weir_stats::rng::Rng;
 
 /// A packet in a buffer that may be longer than it.
 #[derive(Debug, PartialEq, Eq)]

@@ -20,7 +20,7 @@ use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 use tun_rs::{DeviceBuilder, SyncDevice};
-use weir_load::rng::Rng;
+use weir_stats::rng::Rng;
 
 /// The most packets that wait in one direction: 50 ms of 4 Gbit/s in packets of 1500 bytes.
 const MOST_WAITING: usize = 16_384;

@@ -164,7 +164,7 @@ impl Change {
 
     /// Whether what has changed is shown to be worse, or works no more.
     pub fn is_regression(&self) -> bool {
-        self.broken || (!self.unchanged && self.ratio.is_worse(self.metric))
+        self.broken || (!self.unchanged && self.ratio.is_worse(self.metric.better()))
     }
 
     /// `different: 28 % lower`, or how it works no more.

@@ -1,18 +1,12 @@
 //! `report.html`: one self-contained file, readable offline, on a phone and on paper.
 //!
-//! `view` turns plan, summary and runs into the plain values of `model`; `sections` turn these into HTML, with `chart` for
-//! what is drawn. Nothing here reads a clock or depends on the order of a hash, so a rebuilt report is the same.
+//! `view` turns plan, summary and runs into the plain values of `model`, and `page` turns these into HTML.
 
-pub(crate) mod chart;
-#[cfg(test)]
-mod check;
-pub(crate) mod markup;
-pub(crate) mod model;
-pub(crate) mod page;
-mod sections;
 #[cfg(test)]
 mod tests;
 pub(crate) mod view;
+
+pub(crate) use weir_report::{chart, markup, model, page};
 
 use crate::plan::Plan;
 use crate::run::RunRecord;

@@ -8,7 +8,6 @@ use super::model::{
     About, Cell, Claim, Comparison, Curve, Family, Group, InvalidRun, Outcome, Report, Reproduction,
     Standing, Subject,
 };
-use super::sections::seconds::LEAST;
 use crate::claims::{self, ClaimVerdict, Evidence, Finding};
 use crate::comparison::{self, Verdict};
 use crate::doctor;
@@ -28,6 +27,9 @@ use weir_load::plural;
 
 /// Points of a course at most; longer windows have several seconds in each.
 const COURSE: usize = 120;
+
+/// Seconds below which there is no course to see.
+const LEAST: usize = 3;
 
 type Runs<'a> = [(&'a plan::Cell, Vec<&'a RunRecord>)];
 

@@ -2,6 +2,8 @@
 
 use crate::result::Latency;
 
+pub use weir_stats::{count, plural};
+
 /// Microseconds, in the unit that people would choose.
 pub fn time(us: f64) -> String {
     scaled(us, &["us", "ms", "s"])
@@ -10,27 +12,6 @@ pub fn time(us: f64) -> String {
 /// Bytes, in powers of 1000.
 pub fn size(bytes: f64) -> String {
     if bytes < 999.5 { format!("{bytes:.0} B") } else { scaled(bytes / 1e3, &["kB", "MB", "GB", "TB"]) }
-}
-
-/// How many, in groups of three digits from 10 000 on.
-pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    if digits.len() < 5 {
-        return digits;
-    }
-    let mut grouped = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            grouped.push(' ');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
-/// How many of a thing, in words: `1 block`, `12 000 runs`.
-pub fn plural(number: u64, thing: &str) -> String {
-    format!("{} {thing}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
 /// So many per second; whole from 100 on.
@@ -111,9 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_and_rates_are_grouped() {
-        assert_eq!([0, 9999, 10_000, 1_234_567].map(count), ["0", "9999", "10 000", "1 234 567"]);
-        assert_eq!([1, 2].map(|n| plural(n, "core")), ["1 core", "2 cores"]);
+    fn rates_are_grouped() {
         let rates = [0.5, 5.0, 12.34, 99.97, 25_031.4];
         assert_eq!(rates.map(rate), ["0.50/s", "5/s", "12.3/s", "100/s", "25 031/s"]);
     }

@@ -158,7 +158,7 @@ fn shown(one: &Comparison, results: &Results) -> Shown {
         baseline: one.baseline.clone(),
         ratio: one.ratio.clone(),
         words: one.verdict_text(results.plan.experiment.margin),
-        is_worse: one.ratio.is_worse(one.metric),
+        is_worse: one.ratio.is_worse(one.metric.better()),
         is_with_baseline: !one.aa && one.factor.is_none(),
     }
 }

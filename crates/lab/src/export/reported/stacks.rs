@@ -132,7 +132,7 @@ fn shown(one: &Contrast, results: &StacksResults) -> Shown {
         baseline: one.baseline.clone(),
         ratio: one.ratio.clone(),
         words: one.words(results.plan.experiment.margin),
-        is_worse: one.ratio.is_worse(one.metric),
+        is_worse: one.ratio.is_worse(one.metric.better()),
         is_with_baseline: !one.aa && one.factor.is_none(),
     }
 }

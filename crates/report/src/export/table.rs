@@ -1,0 +1,17 @@
+//! What is exported, before it has a form.
+
+/// A result as rows of text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// The heading; CSV has none.
+    pub title: String,
+    /// The names of the columns.
+    pub columns: Vec<&'static str>,
+    /// Fields, as many in each row as there are columns.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// A value, with all of its digits; nothing where there is none.
+pub fn number(value: Option<impl ToString>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}

@@ -1,0 +1,41 @@
+//! The page: its shell, and its sections in the order in which they are to be read.
+
+mod sections;
+#[cfg(test)]
+mod tests;
+
+use crate::markup::escape;
+use crate::model::Report;
+use sections::{
+    claims, costs, figures, header, latency, limits, numbers, origins, seconds, throughput, verdicts,
+};
+
+const STYLE: &str = include_str!("style.css");
+
+/// The whole file. It asks for nothing else and needs no script.
+pub fn render(report: &Report) -> String {
+    let parts = [
+        header::render,
+        verdicts::render,
+        claims::render,
+        header::analysis,
+        figures::render,
+        throughput::render,
+        limits::render,
+        costs::render,
+        latency::render,
+        seconds::render,
+        numbers::render,
+        origins::invalid,
+        origins::reproduce,
+        origins::targets,
+        origins::machine,
+    ];
+    let body: String = parts.iter().map(|part| part(report)).collect();
+    let name = escape(&report.name);
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/><meta name=\"viewport\" \
+         content=\"width=device-width, initial-scale=1\"/><meta name=\"color-scheme\" content=\"light dark\"/>\
+         <title>{name} - Weir</title><style>\n{STYLE}</style></head>\n<body><main>\n{body}</main></body></html>\n"
+    )
+}

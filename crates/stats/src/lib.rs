@@ -1,0 +1,31 @@
+//! Estimates and verdicts: pure functions on numbers, one per process run. Nothing here knows an instrument or a metric.
+//!
+//! The unit of evidence is the process run. Two targets are compared within each block, so what is tested is the
+//! per-block log ratio; its location is the Hodges-Lehmann estimate, its interval and its p-value come from the exact
+//! distribution of the Wilcoxon signed-rank statistic, and the p-values of one family of comparisons are adjusted by
+//! the procedure of Benjamini and Hochberg. Two results share no blocks: there it is the shift of the logarithms, and the
+//! rank-sum statistic. [`verdict`] holds a ratio against a rule and says what may be said of it.
+
+pub mod exact;
+pub mod fdr;
+pub mod histogram;
+pub mod hodges_lehmann;
+pub mod mann_whitney;
+pub mod rng;
+pub mod verdict;
+pub mod wilcoxon;
+
+mod better;
+mod compare;
+mod error_rate;
+mod median;
+mod weight;
+mod words;
+
+pub use better::Better;
+pub use compare::{compare_pairs, compare_samples, location};
+pub use error_rate::ErrorRate;
+pub use hodges_lehmann::{Estimate, Interval};
+pub use median::median;
+pub use weight::{BLOCKS_FOR_INTERVAL, BLOCKS_FOR_VERDICT, MOST_BLOCKS, Weight};
+pub use words::{count, plural};
