@@ -1,7 +1,7 @@
 //! s2n-tls as a stack: configurations and sessions.
 
 use weir_engine::callbacks::Ended;
-use weir_engine::{Connection, End, Error, Facts, Operate, Primitive, Resumption, Side, Stack, pem};
+use weir_engine::{Connection, End, Error, Facts, Operate, Primitive, Resumption, Stack, pem};
 use weir_engine_s2n_policy::Chosen;
 
 use crate::s2n;
@@ -10,28 +10,26 @@ use crate::s2n;
 pub(crate) struct S2n;
 
 impl Stack for S2n {
-    type Client = Configured;
-    type Server = Configured;
+    type Client = s2n::Config;
+    type Server = s2n::Config;
 
     fn facts(&self) -> Facts {
         weir_engine_aws_lc_rs::facts(weir_engine::built!())
     }
 
-    fn client(&self, connection: &Connection) -> Result<Configured, Error> {
+    fn client(&self, connection: &Connection) -> Result<s2n::Config, Error> {
         choose(connection)?;
         // A client without tickets would not read those that the server sends all the same.
         let tickets = connection.tickets > 0;
         let keeps = connection.resumption != Resumption::None;
-        let config = s2n::Config::client(&pem::text("ca", &connection.ca)?, tickets, keeps)?;
-        Ok(Configured { side: Side::Client, config })
+        s2n::Config::client(&pem::text("ca", &connection.ca)?, tickets, keeps)
     }
 
-    fn server(&self, connection: &Connection) -> Result<Configured, Error> {
+    fn server(&self, connection: &Connection) -> Result<s2n::Config, Error> {
         choose(connection)?;
         pem::check_leaf(&connection.chain, connection.certificate)?;
         let (chain, key) = (pem::text("chain", &connection.chain)?, pem::text("key", &connection.key)?);
-        let config = s2n::Config::server(&chain, &key, connection.tickets as u8, connection.record as u16)?;
-        Ok(Configured { side: Side::Server, config })
+        s2n::Config::server(&chain, &key, connection.tickets as u8, connection.record as u16)
     }
 
     fn operation(&self, primitive: &Primitive) -> Result<Box<dyn Operate>, Error> {
@@ -39,17 +37,11 @@ impl Stack for S2n {
     }
 }
 
-/// One end's configuration.
-pub(crate) struct Configured {
-    side: Side,
-    config: s2n::Config,
-}
-
-impl End for Configured {
+impl End for s2n::Config {
     type Session = Ended<s2n::Connection>;
 
     fn session(&self) -> Result<Ended<s2n::Connection>, Error> {
-        Ok(Ended::new(s2n::Connection::new(&self.config, self.side)?))
+        Ok(Ended::new(s2n::Connection::new(self)?))
     }
 }
 

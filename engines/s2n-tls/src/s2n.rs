@@ -16,6 +16,7 @@ pub(crate) struct Config(Arc<Owned>);
 /// What connections refer to, too: s2n-tls does not count them.
 struct Owned {
     raw: NonNull<s2n_config>,
+    side: Side,
     /// The server's certificate, which the configuration refers to.
     chain: Option<NonNull<s2n_cert_chain_and_key>>,
     /// Of a client. The callback has its address.
@@ -37,7 +38,7 @@ struct Store {
 impl Config {
     /// A client's, that trusts `root`. It has to ask for tickets, and keeps the last if sessions are resumed.
     pub(crate) fn client(root: &[u8], tickets: bool, keeps: bool) -> Result<Config, Error> {
-        let config = Arc::new(Owned::new(keeps)?);
+        let config = Arc::new(Owned::new(Side::Client, keeps)?);
         let root = CString::new(root).map_err(|_| Error::scenario("ca: PEM is allowed"))?;
         let raw = config.raw.as_ptr();
         let store = ptr::from_ref(&config.store).cast_mut().cast();
@@ -58,7 +59,7 @@ impl Config {
 
     /// A server's, with a ticket key of its own. `record`: plaintext bytes of a record at most.
     pub(crate) fn server(chain: &[u8], key: &[u8], tickets: u8, record: u16) -> Result<Config, Error> {
-        let mut config = Owned::new(false)?;
+        let mut config = Owned::new(Side::Server, false)?;
         let raw = config.raw.as_ptr();
         let (mut chain, mut key) = (chain.to_vec(), key.to_vec());
         // SAFETY: the configuration is alive and not yet used; pointers are given with their lengths, and what they
@@ -96,10 +97,10 @@ impl Config {
 
 impl Owned {
     /// One without the system's roots.
-    fn new(keeps: bool) -> Result<Owned, Error> {
+    fn new(side: Side, keeps: bool) -> Result<Owned, Error> {
         // SAFETY: it takes nothing, and gives a configuration or null.
         let raw = NonNull::new(unsafe { s2n_config_new_minimal() }).ok_or_else(|| failed("configuration"))?;
-        Ok(Owned { raw, chain: None, store: Store { keeps, session: Mutex::new(None) } })
+        Ok(Owned { raw, side, chain: None, store: Store { keeps, session: Mutex::new(None) } })
     }
 }
 
@@ -125,12 +126,13 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(config: &Config, side: Side) -> Result<Connection, Error> {
+    pub(crate) fn new(config: &Config) -> Result<Connection, Error> {
+        let config = &config.0;
+        let side = config.side;
         let mode = if side == Side::Client { s2n_mode::CLIENT } else { s2n_mode::SERVER };
         // SAFETY: it takes a number, and gives a connection or null.
         let raw = NonNull::new(unsafe { s2n_connection_new(mode) }).ok_or_else(|| failed("connection"))?;
         let wire = Wire::boxed();
-        let config = &config.0;
         let mut connection = Connection { raw, side, wire, _config: config.clone() };
         let context: *mut c_void = ptr::from_mut(&mut *connection.wire).cast();
         let raw = raw.as_ptr();

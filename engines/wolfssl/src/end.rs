@@ -12,8 +12,8 @@ use crate::wolfssl::{self, Chosen, Config};
 pub(crate) struct Wolfssl;
 
 impl Stack for Wolfssl {
-    type Client = Configured;
-    type Server = Configured;
+    type Client = Config;
+    type Server = Config;
 
     fn facts(&self) -> Facts {
         let version = format!("wolfssl {}", wolfssl::version());
@@ -27,19 +27,17 @@ impl Stack for Wolfssl {
         }
     }
 
-    fn client(&self, connection: &Connection) -> Result<Configured, Error> {
+    fn client(&self, connection: &Connection) -> Result<Config, Error> {
         let chosen = chosen(connection, Side::Client)?;
         let keeps = connection.resumption != Resumption::None;
-        let config = Config::client(&chosen, &pem::text("ca", &connection.ca)?, keeps)?;
-        Ok(Configured { side: Side::Client, config })
+        Config::client(&chosen, &pem::text("ca", &connection.ca)?, keeps)
     }
 
-    fn server(&self, connection: &Connection) -> Result<Configured, Error> {
+    fn server(&self, connection: &Connection) -> Result<Config, Error> {
         pem::check_leaf(&connection.chain, connection.certificate)?;
         let chosen = chosen(connection, Side::Server)?;
         let (chain, key) = (pem::text("chain", &connection.chain)?, pem::text("key", &connection.key)?);
-        let config = Config::server(&chosen, &chain, &key)?;
-        Ok(Configured { side: Side::Server, config })
+        Config::server(&chosen, &chain, &key)
     }
 
     fn operation(&self, _: &Primitive) -> Result<Box<dyn Operate>, Error> {
@@ -47,17 +45,11 @@ impl Stack for Wolfssl {
     }
 }
 
-/// One end's configuration.
-pub(crate) struct Configured {
-    side: Side,
-    config: Config,
-}
-
-impl End for Configured {
+impl End for Config {
     type Session = Ended<wolfssl::Connection>;
 
     fn session(&self) -> Result<Ended<wolfssl::Connection>, Error> {
-        Ok(Ended::new(self.config.connect(self.side)?))
+        Ok(Ended::new(self.connect()?))
     }
 }
 

@@ -33,6 +33,7 @@ pub(crate) struct Chosen {
 /// A configuration, complete.
 pub(crate) struct Config {
     raw: NonNull<ffi::Context>,
+    side: Side,
     store: Option<Arc<Store>>,
 }
 
@@ -109,7 +110,7 @@ impl Config {
             };
             let raw = ffi::wolfSSL_CTX_new(method);
             let owned = NonNull::new(raw).ok_or_else(|| Error::stack("context", "was not made"))?;
-            let config = Config { raw: owned, store: None };
+            let config = Config { raw: owned, side, store: None };
             check(ffi::wolfSSL_CTX_set_cipher_list(raw, suite.as_ptr()), "suite")?;
             if chosen.new {
                 let mut groups: Vec<c_int> = chosen.groups.iter().map(|group| c_int::from(*group)).collect();
@@ -131,7 +132,8 @@ impl Config {
     }
 
     /// A connection that has not begun.
-    pub(crate) fn connect(&self, side: Side) -> Result<Connection, Error> {
+    pub(crate) fn connect(&self) -> Result<Connection, Error> {
+        let side = self.side;
         // SAFETY: the context is alive.
         let raw = unsafe { ffi::wolfSSL_new(self.raw.as_ptr()) };
         let raw = NonNull::new(raw).ok_or_else(|| Error::stack("connection", "was not made"))?;

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
 
 use rustls::sign::{Signer, SigningKey};
 use rustls::{SignatureAlgorithm, SignatureScheme};
@@ -52,9 +51,7 @@ struct Noted(Box<dyn Signer>);
 
 impl Signer for Noted {
     fn sign(&self, message: &[u8]) -> Result<Vec<u8>, rustls::Error> {
-        let start = Instant::now();
-        let signature = self.0.sign(message)?;
-        notes::span(notes::Span::Sign, start);
+        let signature = notes::span(notes::Span::Sign, || self.0.sign(message))?;
         notes::signature(Side::Server, code(self.0.scheme()));
         Ok(signature)
     }

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
 
 use rustls::server::StoresServerSessions;
 use weir_engine::notes::{self, Lock};
@@ -10,26 +9,17 @@ use weir_engine::notes::{self, Lock};
 /// A store that notes how long each call is inside.
 pub(crate) struct Watched(pub(crate) Arc<dyn StoresServerSessions>);
 
-impl Watched {
-    fn watch<T>(&self, call: impl FnOnce(&dyn StoresServerSessions) -> T) -> T {
-        let start = Instant::now();
-        let result = call(&*self.0);
-        notes::held(Lock::SessionStore, start);
-        result
-    }
-}
-
 impl StoresServerSessions for Watched {
     fn put(&self, key: Vec<u8>, value: Vec<u8>) -> bool {
-        self.watch(|store| store.put(key, value))
+        notes::held(Lock::SessionStore, || self.0.put(key, value))
     }
 
     fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
-        self.watch(|store| store.get(key))
+        notes::held(Lock::SessionStore, || self.0.get(key))
     }
 
     fn take(&self, key: &[u8]) -> Option<Vec<u8>> {
-        self.watch(|store| store.take(key))
+        notes::held(Lock::SessionStore, || self.0.take(key))
     }
 
     fn can_cache(&self) -> bool {

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
 
 use rustls::server::ProducesTickets;
 use weir_engine::notes::{self, Lock};
@@ -20,17 +19,11 @@ impl ProducesTickets for Watched {
     }
 
     fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
-        let start = Instant::now();
-        let ticket = self.0.encrypt(plain);
-        notes::held(Lock::TicketKeys, start);
-        ticket
+        notes::held(Lock::TicketKeys, || self.0.encrypt(plain))
     }
 
     fn decrypt(&self, cipher: &[u8]) -> Option<Vec<u8>> {
-        let start = Instant::now();
-        let plain = self.0.decrypt(cipher);
-        notes::held(Lock::TicketKeys, start);
-        plain
+        notes::held(Lock::TicketKeys, || self.0.decrypt(cipher))
     }
 }
 

@@ -6,8 +6,9 @@ use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::{DigitallySignedStruct, Error, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use weir_engine::notes::{self, Span};
 
-use crate::verification::{signature, timed};
+use crate::verification::signature;
 
 /// Verifies as rustls does.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ impl ServerCertVerifier for Verifier {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        timed(|| self.0.verify_server_cert(leaf, intermediates, name, ocsp, now))
+        notes::span(Span::Verify, || self.0.verify_server_cert(leaf, intermediates, name, ocsp, now))
     }
 
     fn verify_tls12_signature(

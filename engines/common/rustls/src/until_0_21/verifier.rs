@@ -4,8 +4,9 @@ use std::time::SystemTime;
 
 use rustls::client::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier, WebPkiVerifier};
 use rustls::{Certificate, DigitallySignedStruct, Error, ServerName, SignatureScheme};
+use weir_engine::notes::{self, Span};
 
-use crate::verification::{signature, timed};
+use crate::verification::signature;
 
 /// Verifies as rustls does.
 pub(super) struct Verifier(pub(super) WebPkiVerifier);
@@ -20,7 +21,9 @@ impl ServerCertVerifier for Verifier {
         ocsp: &[u8],
         now: SystemTime,
     ) -> Result<ServerCertVerified, Error> {
-        timed(|| self.0.verify_server_cert(leaf, intermediates, name, timestamps, ocsp, now))
+        notes::span(Span::Verify, || {
+            self.0.verify_server_cert(leaf, intermediates, name, timestamps, ocsp, now)
+        })
     }
 
     fn verify_tls12_signature(
