@@ -1,7 +1,5 @@
 //! The client's session store, which counts tickets.
 
-use std::fmt;
-
 use rustls::NamedGroup;
 use rustls::client::{
     ClientSessionMemoryCache, ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue,
@@ -11,6 +9,7 @@ use weir_engine::notes;
 use crate::generation::{GivenName, KnownName, Name};
 
 /// rustls's store, or none.
+#[cfg_attr(not(feature = "until-0-21"), derive(Debug))]
 pub(crate) struct ClientStore {
     kept: Option<ClientSessionMemoryCache>,
 }
@@ -66,11 +65,5 @@ impl ClientSessionStore for ClientStore {
 
     fn take_tls13_ticket(&self, server: &Name) -> Option<Tls13ClientSessionValue> {
         self.kept.as_ref()?.take_tls13_ticket(server)
-    }
-}
-
-impl fmt::Debug for ClientStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ClientStore")
     }
 }

@@ -1,7 +1,8 @@
 //! rustls as a stack, for all its versions: engines lock which one, and hand over the cryptography.
 //!
 //! One crate for each generation of rustls's interface (folders 0.21, 0.22, 0.23) compiles these sources. Where the
-//! generations differ, `generation` is the one that the crate's feature chooses.
+//! generations differ, `generation` is the one that the crate's feature chooses. Since 0.22 rustls wants `Debug` of what
+//! it is handed; before, its own types have none.
 
 mod client;
 mod client_store;

@@ -1,6 +1,5 @@
 //! The server's key, which signs with one scheme only and tells when it does.
 
-use std::fmt;
 use std::sync::Arc;
 
 use rustls::sign::{Signer, SigningKey};
@@ -10,6 +9,7 @@ use weir_engine::{Certificate, Error, Named, Side, notes};
 use crate::told::code;
 
 /// A key that rustls is to sign with.
+#[cfg_attr(not(feature = "until-0-21"), derive(Debug))]
 pub(crate) struct Restricted {
     key: Arc<dyn SigningKey>,
     scheme: SignatureScheme,
@@ -41,12 +41,7 @@ impl SigningKey for Restricted {
     }
 }
 
-impl fmt::Debug for Restricted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Restricted({:?})", self.scheme)
-    }
-}
-
+#[cfg_attr(not(feature = "until-0-21"), derive(Debug))]
 struct Noted(Box<dyn Signer>);
 
 impl Signer for Noted {
@@ -58,11 +53,5 @@ impl Signer for Noted {
 
     fn scheme(&self) -> SignatureScheme {
         self.0.scheme()
-    }
-}
-
-impl fmt::Debug for Noted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Noted")
     }
 }

@@ -1,12 +1,12 @@
 //! The server's session store, with a watch on what runs inside it.
 
-use std::fmt;
 use std::sync::Arc;
 
 use rustls::server::StoresServerSessions;
 use weir_engine::notes::{self, Lock};
 
 /// A store that notes how long each call is inside.
+#[cfg_attr(not(feature = "until-0-21"), derive(Debug))]
 pub(crate) struct Watched(pub(crate) Arc<dyn StoresServerSessions>);
 
 impl StoresServerSessions for Watched {
@@ -24,11 +24,5 @@ impl StoresServerSessions for Watched {
 
     fn can_cache(&self) -> bool {
         self.0.can_cache()
-    }
-}
-
-impl fmt::Debug for Watched {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Watched")
     }
 }

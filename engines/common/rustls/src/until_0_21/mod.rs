@@ -10,7 +10,7 @@ use rustls::sign::{CertifiedKey, any_supported_type};
 use rustls::{ALL_CIPHER_SUITES, ALL_KX_GROUPS, NamedGroup, SupportedCipherSuite, SupportedKxGroup};
 use rustls::{Certificate, PrivateKey, RootCertStore, ServerName, Ticketer};
 use rustls::{ClientConfig, ConfigBuilder, ConfigSide, ServerConfig, WantsCipherSuites, WantsVerifier};
-use weir_engine::{Connection, Error, Group, pem};
+use weir_engine::{Connection, Error, Named, pem};
 
 use crate::restricted::Restricted;
 use crate::version;
@@ -83,13 +83,8 @@ fn suite(connection: &Connection) -> Result<SupportedCipherSuite, Error> {
 
 /// The group, as rustls takes it.
 fn group(connection: &Connection) -> Result<&'static SupportedKxGroup, Error> {
-    let name = match connection.group {
-        Group::X25519 => NamedGroup::X25519,
-        Group::P256 => NamedGroup::secp256r1,
-        Group::X25519MlKem768 => {
-            return Err(Error::scenario("group `x25519mlkem768`: this stack can `x25519`, `p256`"));
-        }
-    };
-    let group = ALL_KX_GROUPS.iter().copied().find(|group| group.name == name);
-    group.ok_or_else(|| Error::scenario(format!("group: this stack has no {name:?}")))
+    let wanted = NamedGroup::from(connection.group.code());
+    let group = ALL_KX_GROUPS.iter().copied().find(|group| group.name == wanted);
+    let name = connection.group.name();
+    group.ok_or_else(|| Error::scenario(format!("group `{name}`: this stack can `x25519`, `p256`")))
 }
