@@ -25,13 +25,13 @@ pub trait Calls {
     /// Decrypts, as far as there is input.
     fn read(&mut self, plain: &mut [u8]) -> isize;
 
-    /// What a call says by its result; none if it waits for input.
+    /// What a call says by its result: how much it did, none if it waits for input, an error if it failed.
     fn done(&self, result: isize, doing: &str) -> Result<Option<usize>, Error>;
 
     /// What was negotiated: the handshake is over.
     fn outcome(&self) -> Outcome;
 
-    /// Keeps the session, if it is to be kept and the callbacks do not: all that has come after the handshake is read.
+    /// Keeps the session, where the callbacks do not: the handshake is over, and what came after it is read.
     fn keep(&mut self) {}
 }
 
