@@ -17,7 +17,8 @@ type ends struct {
 	signer           *signer
 }
 
-func newEnds(s *scenario) (*ends, error) {
+// newEnds makes the server's configuration too, which all share.
+func newEnds(s *scenario) (*ends, *tls.Config, error) {
 	e := &ends{s: s, signer: &signer{}}
 	for _, file := range []struct {
 		key, path string
@@ -25,7 +26,7 @@ func newEnds(s *scenario) (*ends, error) {
 	}{{"chain", s.chain, &e.chain}, {"key", s.key, &e.key}, {"ca", s.ca, &e.root}} {
 		bytes, err := os.ReadFile(file.path)
 		if err != nil {
-			return nil, wrong("%s %s: %v: allowed is a PEM file", file.key, file.path, err)
+			return nil, nil, wrong("%s %s: %v: allowed is a PEM file", file.key, file.path, err)
 		}
 		*file.bytes = bytes
 	}
@@ -33,7 +34,8 @@ func newEnds(s *scenario) (*ends, error) {
 		offered13 = []uint16{suites13[s.suite]}
 		offered13WithoutAES = offered13
 	}
-	return e, nil
+	server, err := e.server()
+	return e, server, err
 }
 
 func (e *ends) server() (*tls.Config, error) {

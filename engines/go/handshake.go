@@ -7,11 +7,7 @@ import (
 
 // handshakes measures connections from nothing to their end.
 func handshakes(s *scenario, out *report) error {
-	ends, err := newEnds(s)
-	if err != nil {
-		return err
-	}
-	server, err := ends.server()
+	ends, server, err := newEnds(s)
 	if err != nil {
 		return err
 	}

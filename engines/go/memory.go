@@ -10,11 +10,7 @@ import (
 
 // memory measures what sessions take that are open at once.
 func memory(s *scenario, out *report) error {
-	ends, err := newEnds(s)
-	if err != nil {
-		return err
-	}
-	server, err := ends.server()
+	ends, server, err := newEnds(s)
 	if err != nil {
 		return err
 	}

@@ -8,26 +8,11 @@ type outcome struct {
 }
 
 func newOutcome(side string, state tls.ConnectionState, signature string) outcome {
-	o := outcome{side, tls.VersionName(state.Version), "full", tls.CipherSuiteName(state.CipherSuite), "", signature}
-	for name, is := range versions {
-		if is == state.Version {
-			o.version = name
-		}
-	}
-	for _, suites := range []map[string]uint16{suites13, suites12RSA, suites12ECDSA} {
-		for name, is := range suites {
-			if is == state.CipherSuite {
-				o.suite = name
-			}
-		}
-	}
+	o := outcome{side, nameOf(state.Version, tls.VersionName(state.Version), versions), "full",
+		nameOf(state.CipherSuite, tls.CipherSuiteName(state.CipherSuite), suites13, suites12RSA, suites12ECDSA),
+		"", signature}
 	if state.CurveID != 0 {
-		o.group = state.CurveID.String()
-	}
-	for name, is := range groups {
-		if is == state.CurveID {
-			o.group = name
-		}
+		o.group = nameOf(state.CurveID, state.CurveID.String(), groups)
 	}
 	if state.HelloRetryRequest {
 		o.kind = "full-with-hello-retry"
@@ -40,6 +25,18 @@ func newOutcome(side string, state tls.ConnectionState, signature string) outcom
 		}
 	}
 	return o
+}
+
+// nameOf is a value's name as the scenario has it, or else the library's.
+func nameOf[T comparable](value T, library string, names ...map[string]T) string {
+	for _, names := range names {
+		for name, is := range names {
+			if is == value {
+				return name
+			}
+		}
+	}
+	return library
 }
 
 // tally counts how connections came out at each end.

@@ -7,11 +7,7 @@ import (
 
 // transfers measures what moving bytes from the server to the client takes over a connection that exists.
 func transfers(s *scenario, out *report) error {
-	ends, err := newEnds(s)
-	if err != nil {
-		return err
-	}
-	server, err := ends.server()
+	ends, server, err := newEnds(s)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@
 'use strict';
 const crypto = require('crypto');
 const fs = require('fs');
+const { kindOf } = require('./ends');
 const { refuse } = require('./fault');
 
 // By name: gives what is to be repeated.
@@ -61,8 +62,7 @@ function signing({ operation: name, key: path }) {
   } catch (error) {
     throw refuse(`key ${path}: ${error.message}: allowed is a PEM file with a PKCS #8 key`);
   }
-  const { modulusLength: bits, namedCurve: curve } = key.asymmetricKeyDetails;
-  const kind = { prime256v1: 'ecdsa-p256', secp384r1: 'ecdsa-p384' }[curve] ?? `${key.asymmetricKeyType}-${bits}`;
+  const kind = kindOf(key);
   if (!name.startsWith(`${kind}-`)) throw refuse(`key ${path}: it is ${kind}: allowed is one of operation ${name}`);
   if (kind !== 'rsa-2048') return { key: { key }, hash: kind === 'ecdsa-p384' ? 'sha384' : 'sha256' };
   const { RSA_PKCS1_PSS_PADDING: padding, RSA_PSS_SALTLEN_DIGEST: saltLength } = crypto.constants;

@@ -93,11 +93,16 @@ final class Load {
 
     /** How often this thread has given the processor up. */
     private static long switches() throws IOException {
-        for (String line : Files.readAllLines(Path.of("/proc/thread-self/status"))) {
-            if (line.startsWith("voluntary_ctxt_switches:")) {
-                return Long.parseLong(line.substring(line.indexOf(':') + 1).strip());
+        return status("thread-self", "voluntary_ctxt_switches:");
+    }
+
+    /** What the kernel tells under a key of a process or thread: a number, and maybe its unit. */
+    static long status(String of, String key) throws IOException {
+        for (String line : Files.readAllLines(Path.of("/proc", of, "status"))) {
+            if (line.startsWith(key)) {
+                return Long.parseLong(line.replaceAll("[^0-9]", ""));
             }
         }
-        throw new IOException("the kernel does not tell a thread's voluntary switches");
+        throw new IOException("the kernel does not tell " + key);
     }
 }

@@ -1,7 +1,5 @@
 import java.io.IOException;
 import java.lang.ref.Reference;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import javax.net.ssl.SSLContext;
@@ -39,12 +37,7 @@ final class Memory {
     /** Without garbage, which is collected first. */
     private static long residentKib() throws IOException {
         System.gc();
-        for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {
-            if (line.startsWith("VmRSS:")) {
-                return Long.parseLong(line.replaceAll("[^0-9]", ""));
-            }
-        }
-        throw new IOException("the kernel does not tell the resident memory");
+        return Load.status("self", "VmRSS:");
     }
 
     private Memory() { }

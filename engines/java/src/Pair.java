@@ -86,9 +86,10 @@ final class Pair {
         }
     }
 
-    private static void good(SSLEngineResult result) throws Fault {
+    /** Ends the run if a step has not done all that it was to. */
+    static void good(SSLEngineResult result) throws Fault {
         if (result.getStatus() != SSLEngineResult.Status.OK) {
-            throw Fault.stack("a handshake's step says %s", result);
+            throw Fault.stack("a step says %s", result);
         }
     }
 }

@@ -2,7 +2,6 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
-import javax.net.ssl.SSLEngineResult;
 import javax.net.ssl.SSLParameters;
 
 /** Measures what moving bytes from the server to the client takes over a connection that exists. */
@@ -81,7 +80,7 @@ final class Transfers implements Worker {
         ByteBuffer into = ByteBuffer.wrap(read);
         began = System.nanoTime();
         while (wire.hasRemaining()) {
-            good(client.unwrap(wire, into));
+            Pair.good(client.unwrap(wire, into));
         }
         clientNs.add(System.nanoTime() - began);
         if (into.position() != scenario.bytes()
@@ -99,15 +98,9 @@ final class Transfers implements Worker {
             int size = Math.min(scenario.write(), scenario.bytes() - done);
             ByteBuffer piece = ByteBuffer.wrap(pattern, begin + done, size);
             while (piece.hasRemaining()) {
-                good(server.wrap(piece, wire));
+                Pair.good(server.wrap(piece, wire));
             }
             done += size;
-        }
-    }
-
-    private static void good(SSLEngineResult result) throws Fault {
-        if (result.getStatus() != SSLEngineResult.Status.OK) {
-            throw Fault.stack("a transfer's step says %s", result);
         }
     }
 

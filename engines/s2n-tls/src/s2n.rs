@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use s2n_tls_sys::*;
-use weir_engine::{Error, Group, Side, notes};
+use weir_engine::callbacks::{Calls, Wire};
+use weir_engine::{Error, Group, Kind, Outcome, Side, Version, notes};
 
 /// A configuration, complete.
 pub(crate) struct Config(Arc<Owned>);
@@ -15,6 +16,7 @@ pub(crate) struct Config(Arc<Owned>);
 /// What connections refer to, too: s2n-tls does not count them.
 struct Owned {
     raw: NonNull<s2n_config>,
+    side: Side,
     /// The server's certificate, which the configuration refers to.
     chain: Option<NonNull<s2n_cert_chain_and_key>>,
     /// Of a client. The callback has its address.
@@ -36,7 +38,7 @@ struct Store {
 impl Config {
     /// A client's, that trusts `root`. It has to ask for tickets, and keeps the last if sessions are resumed.
     pub(crate) fn client(root: &[u8], tickets: bool, keeps: bool) -> Result<Config, Error> {
-        let config = Arc::new(Owned::new(keeps)?);
+        let config = Arc::new(Owned::new(Side::Client, keeps)?);
         let root = CString::new(root).map_err(|_| Error::scenario("ca: PEM is allowed"))?;
         let raw = config.raw.as_ptr();
         let store = ptr::from_ref(&config.store).cast_mut().cast();
@@ -57,7 +59,7 @@ impl Config {
 
     /// A server's, with a ticket key of its own. `record`: plaintext bytes of a record at most.
     pub(crate) fn server(chain: &[u8], key: &[u8], tickets: u8, record: u16) -> Result<Config, Error> {
-        let mut config = Owned::new(false)?;
+        let mut config = Owned::new(Side::Server, false)?;
         let raw = config.raw.as_ptr();
         let (mut chain, mut key) = (chain.to_vec(), key.to_vec());
         // SAFETY: the configuration is alive and not yet used; pointers are given with their lengths, and what they
@@ -95,10 +97,10 @@ impl Config {
 
 impl Owned {
     /// One without the system's roots.
-    fn new(keeps: bool) -> Result<Owned, Error> {
+    fn new(side: Side, keeps: bool) -> Result<Owned, Error> {
         // SAFETY: it takes nothing, and gives a configuration or null.
         let raw = NonNull::new(unsafe { s2n_config_new_minimal() }).ok_or_else(|| failed("configuration"))?;
-        Ok(Owned { raw, chain: None, store: Store { keeps, session: Mutex::new(None) } })
+        Ok(Owned { raw, side, chain: None, store: Store { keeps, session: Mutex::new(None) } })
     }
 }
 
@@ -114,7 +116,7 @@ impl Drop for Owned {
     }
 }
 
-/// A connection, and the bytes that it is given and gives during a call.
+/// A connection.
 pub(crate) struct Connection {
     raw: NonNull<s2n_connection>,
     side: Side,
@@ -123,30 +125,14 @@ pub(crate) struct Connection {
     _config: Arc<Owned>,
 }
 
-/// What the callbacks read from and write to: set for the time of a call.
-struct Wire {
-    input: *const u8,
-    left: usize,
-    output: *mut Vec<u8>,
-}
-
-/// What s2n-tls says of a handshake, in code points.
-pub(crate) struct Told {
-    pub(crate) version: u16,
-    pub(crate) resumed: bool,
-    pub(crate) retried: bool,
-    pub(crate) suite: u16,
-    pub(crate) group: Option<u16>,
-    pub(crate) signature: Option<u16>,
-}
-
 impl Connection {
-    pub(crate) fn new(config: &Config, side: Side) -> Result<Connection, Error> {
+    pub(crate) fn new(config: &Config) -> Result<Connection, Error> {
+        let config = &config.0;
+        let side = config.side;
         let mode = if side == Side::Client { s2n_mode::CLIENT } else { s2n_mode::SERVER };
         // SAFETY: it takes a number, and gives a connection or null.
         let raw = NonNull::new(unsafe { s2n_connection_new(mode) }).ok_or_else(|| failed("connection"))?;
-        let wire = Box::new(Wire { input: ptr::null(), left: 0, output: ptr::null_mut() });
-        let config = &config.0;
+        let wire = Wire::boxed();
         let mut connection = Connection { raw, side, wire, _config: config.clone() };
         let context: *mut c_void = ptr::from_mut(&mut *connection.wire).cast();
         let raw = raw.as_ptr();
@@ -170,88 +156,34 @@ impl Connection {
         }
         Ok(connection)
     }
+}
 
-    pub(crate) fn side(&self) -> Side {
+impl Calls for Connection {
+    fn side(&self) -> Side {
         self.side
     }
 
-    /// Goes on with the handshake. Says whether it is over, and how much of the input it has taken.
-    pub(crate) fn negotiate(&mut self, input: &[u8], output: &mut Vec<u8>) -> Result<(bool, usize), Error> {
-        let raw = self.raw.as_ptr();
-        // SAFETY: the connection is alive, and has input and output for the time of the call.
-        let call = || unsafe { s2n_negotiate(raw, &mut s2n_blocked_status::NOT_BLOCKED.clone()) as isize };
-        let (result, left) = self.with(input, output, call);
-        Ok((self.done(result, "handshake")?.is_some(), input.len() - left))
+    fn wire(&mut self) -> &mut Wire {
+        &mut self.wire
     }
 
-    /// Encrypts all of `plain`.
-    pub(crate) fn send(&mut self, plain: &[u8], output: &mut Vec<u8>) -> Result<(), Error> {
-        let raw = self.raw.as_ptr();
+    fn handshake(&mut self) -> isize {
+        // SAFETY: the connection is alive.
+        unsafe { s2n_negotiate(self.raw.as_ptr(), &mut s2n_blocked_status::NOT_BLOCKED.clone()) as isize }
+    }
+
+    fn write(&mut self, plain: &[u8]) -> isize {
         let (data, size) = (plain.as_ptr().cast(), plain.len() as isize);
-        // SAFETY: as above; `data` has `size` bytes.
-        let call = || unsafe { s2n_send(raw, data, size, &mut s2n_blocked_status::NOT_BLOCKED.clone()) };
-        let (result, _) = self.with(&[], output, call);
-        match self.done(result, "writing")? {
-            Some(written) if written == plain.len() => Ok(()),
-            _ => Err(Error::stack("writing", "not all of it was written")),
-        }
+        // SAFETY: the connection is alive; `data` has `size` bytes.
+        unsafe { s2n_send(self.raw.as_ptr(), data, size, &mut s2n_blocked_status::NOT_BLOCKED.clone()) }
     }
 
-    /// Decrypts what there is. Says how many bytes that was.
-    pub(crate) fn receive(&mut self, mut input: &[u8], plain: &mut [u8]) -> Result<usize, Error> {
-        let raw = self.raw.as_ptr();
-        let mut filled = 0;
-        let mut unsent = Vec::new();
-        while filled < plain.len() {
-            let (data, size) = (plain[filled..].as_mut_ptr().cast(), (plain.len() - filled) as isize);
-            // SAFETY: as above; `data` has room for `size` bytes.
-            let call = || unsafe { s2n_recv(raw, data, size, &mut s2n_blocked_status::NOT_BLOCKED.clone()) };
-            let (result, left) = self.with(input, &mut unsent, call);
-            input = &input[input.len() - left..];
-            match self.done(result, "reading")? {
-                Some(count) if count > 0 => filled += count,
-                _ => break,
-            }
-        }
-        if input.is_empty() {
-            Ok(filled)
-        } else {
-            Err(Error::stack("reading", "more was sent than was to be read"))
-        }
+    fn read(&mut self, plain: &mut [u8]) -> isize {
+        let (data, size) = (plain.as_mut_ptr().cast(), plain.len() as isize);
+        // SAFETY: the connection is alive; `data` has room for `size` bytes.
+        unsafe { s2n_recv(self.raw.as_ptr(), data, size, &mut s2n_blocked_status::NOT_BLOCKED.clone()) }
     }
 
-    pub(crate) fn told(&self) -> Told {
-        let raw = self.raw.as_ptr();
-        let (mut first, mut second) = (0, 0);
-        let (mut group, mut signature) = (ptr::null(), ptr::null());
-        // SAFETY: the connection is alive and its handshake over; strings that are given live in the library.
-        unsafe {
-            s2n_connection_get_cipher_iana_value(raw, &mut first, &mut second);
-            let group = (s2n_connection_get_key_exchange_group(raw, &mut group) == 0).then(|| text(group));
-            let signature =
-                (s2n_connection_get_signature_scheme(raw, &mut signature) == 0).then(|| text(signature));
-            Told {
-                // 33 and 34, for TLS 1.2 and 1.3.
-                version: 0x0303 + (s2n_connection_get_actual_protocol_version(raw) - 33) as u16,
-                resumed: s2n_connection_is_session_resumed(raw) == 1,
-                retried: text(s2n_connection_get_handshake_type_name(raw)).contains("HELLO_RETRY_REQUEST"),
-                suite: u16::from_be_bytes([first, second]),
-                group: group.map(|name| code_of_group(&name)),
-                signature: signature.map(|name| code_of_signature(&name)),
-            }
-        }
-    }
-
-    /// Calls with input and output at hand. Gives what is left of the input, too.
-    fn with(&mut self, input: &[u8], output: &mut Vec<u8>, call: impl FnOnce() -> isize) -> (isize, usize) {
-        *self.wire = Wire { input: input.as_ptr(), left: input.len(), output };
-        let result = call();
-        let left = self.wire.left;
-        *self.wire = Wire { input: ptr::null(), left: 0, output: ptr::null_mut() };
-        (result, left)
-    }
-
-    /// What a call returned; none if it waits for input.
     fn done(&self, result: isize, doing: &str) -> Result<Option<usize>, Error> {
         if result >= 0 {
             return Ok(Some(result as usize));
@@ -262,6 +194,32 @@ impl Connection {
             return Ok(None);
         }
         Err(Error::stack(&format!("{}, {doing}", self.side.name()), last()))
+    }
+
+    fn outcome(&self) -> Outcome {
+        let raw = self.raw.as_ptr();
+        let (mut first, mut second) = (0, 0);
+        let (mut group, mut signature) = (ptr::null(), ptr::null());
+        // SAFETY: the connection is alive and its handshake over; strings that are given live in the library.
+        unsafe {
+            s2n_connection_get_cipher_iana_value(raw, &mut first, &mut second);
+            // 33 and 34, for TLS 1.2 and 1.3.
+            let version = 0x0303 + (s2n_connection_get_actual_protocol_version(raw) - 33) as u16;
+            let resumed = s2n_connection_is_session_resumed(raw) == 1;
+            let retried = text(s2n_connection_get_handshake_type_name(raw)).contains("HELLO_RETRY_REQUEST");
+            let full = if retried { Kind::FullWithHelloRetry } else { Kind::Full };
+            // What it tells of a handshake without a key exchange, or a signature, is the session's.
+            let agreed = !resumed || version == Version::Tls13.code();
+            let has_group = agreed && s2n_connection_get_key_exchange_group(raw, &mut group) == 0;
+            let has_signature = !resumed && s2n_connection_get_signature_scheme(raw, &mut signature) == 0;
+            Outcome {
+                version,
+                kind: if resumed { Kind::Resumed } else { full },
+                suite: u16::from_be_bytes([first, second]),
+                group: has_group.then(|| code_of_group(&text(group))),
+                signature: has_signature.then(|| code_of_signature(&text(signature))),
+            }
+        }
     }
 }
 
@@ -277,33 +235,18 @@ impl Drop for Connection {
 /// Gives s2n-tls what the peer has sent.
 unsafe extern "C" fn receive(context: *mut c_void, into: *mut u8, size: u32) -> c_int {
     // SAFETY: the context is a connection's wire, which nobody else uses during the call that this is made in.
-    let wire = unsafe { &mut *context.cast::<Wire>() };
-    let count = wire.left.min(size as usize);
-    if count == 0 {
+    let Some(count) = (unsafe { Wire::give(context, into, size as usize) }) else {
         // SAFETY: the thread's own variable; s2n-tls looks there for the reason.
         unsafe { *libc::__errno_location() = libc::EWOULDBLOCK };
         return -1;
-    }
-    // SAFETY: both have so many bytes, and are apart.
-    unsafe {
-        ptr::copy_nonoverlapping(wire.input, into, count);
-        wire.input = wire.input.add(count);
-    }
-    wire.left -= count;
+    };
     count as c_int
 }
 
 /// Takes what s2n-tls has for the peer.
 unsafe extern "C" fn send(context: *mut c_void, from: *const u8, size: u32) -> c_int {
-    // SAFETY: as above; the output is there for the time of the call, or null, and `from` has `size` bytes.
-    let (output, bytes) = unsafe {
-        ((*context.cast::<Wire>()).output.as_mut(), std::slice::from_raw_parts(from, size as usize))
-    };
-    match output {
-        Some(output) => output.extend_from_slice(bytes),
-        None => return -1,
-    }
-    size as c_int
+    // SAFETY: as above; `from` has `size` bytes.
+    if unsafe { Wire::take(context, from, size as usize) } { size as c_int } else { -1 }
 }
 
 /// Is called for each ticket that a client reads.

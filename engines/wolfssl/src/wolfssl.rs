@@ -5,7 +5,8 @@ use std::ffi::{CStr, CString, c_char, c_int, c_long, c_uchar, c_void};
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use weir_engine::{Error, Side, notes};
+use weir_engine::callbacks::{Calls, Wire};
+use weir_engine::{Error, Kind, Outcome, Side, notes};
 
 use crate::ffi;
 
@@ -32,6 +33,7 @@ pub(crate) struct Chosen {
 /// A configuration, complete.
 pub(crate) struct Config {
     raw: NonNull<ffi::Context>,
+    side: Side,
     store: Option<Arc<Store>>,
 }
 
@@ -108,7 +110,7 @@ impl Config {
             };
             let raw = ffi::wolfSSL_CTX_new(method);
             let owned = NonNull::new(raw).ok_or_else(|| Error::stack("context", "was not made"))?;
-            let config = Config { raw: owned, store: None };
+            let config = Config { raw: owned, side, store: None };
             check(ffi::wolfSSL_CTX_set_cipher_list(raw, suite.as_ptr()), "suite")?;
             if chosen.new {
                 let mut groups: Vec<c_int> = chosen.groups.iter().map(|group| c_int::from(*group)).collect();
@@ -130,11 +132,12 @@ impl Config {
     }
 
     /// A connection that has not begun.
-    pub(crate) fn connect(&self, side: Side) -> Result<Connection, Error> {
+    pub(crate) fn connect(&self) -> Result<Connection, Error> {
+        let side = self.side;
         // SAFETY: the context is alive.
         let raw = unsafe { ffi::wolfSSL_new(self.raw.as_ptr()) };
         let raw = NonNull::new(raw).ok_or_else(|| Error::stack("connection", "was not made"))?;
-        let wire = Box::new(Wire { input: ptr::null(), left: 0, output: ptr::null_mut() });
+        let wire = Wire::boxed();
         let mut connection = Connection { raw, side, wire, store: self.store.clone() };
         let context: *mut c_void = ptr::from_mut(&mut *connection.wire).cast();
         let raw = raw.as_ptr();
@@ -192,7 +195,7 @@ impl Drop for Session {
     }
 }
 
-/// A connection, and the bytes that it is given and gives during a call.
+/// A connection.
 pub(crate) struct Connection {
     raw: NonNull<ffi::Ssl>,
     side: Side,
@@ -200,104 +203,42 @@ pub(crate) struct Connection {
     store: Option<Arc<Store>>,
 }
 
-/// What the callbacks read from and write to: set for the time of a call.
-struct Wire {
-    input: *const u8,
-    left: usize,
-    output: *mut Vec<u8>,
-}
-
-impl Connection {
-    pub(crate) fn side(&self) -> Side {
+impl Calls for Connection {
+    fn side(&self) -> Side {
         self.side
     }
 
-    /// Goes on with the handshake: says whether it is over. What it has taken of the input is taken off.
-    pub(crate) fn negotiate(&mut self, input: &mut &[u8], output: &mut Vec<u8>) -> Result<bool, Error> {
-        let (raw, side) = (self.raw.as_ptr(), self.side);
-        // SAFETY: the connection is alive, and has input and output for the time of the call.
-        let call = || unsafe {
-            if side == Side::Client { ffi::wolfSSL_connect(raw) } else { ffi::wolfSSL_accept(raw) }
-        };
-        let (result, left) = self.with(input, output, call);
-        *input = &input[input.len() - left..];
-        Ok(self.done(result, "handshake")?.is_some())
+    fn wire(&mut self) -> &mut Wire {
+        &mut self.wire
     }
 
-    /// Encrypts all of `plain`.
-    pub(crate) fn write(&mut self, plain: &[u8], output: &mut Vec<u8>) -> Result<(), Error> {
-        let (raw, data, size) = (self.raw.as_ptr(), plain.as_ptr().cast(), plain.len() as c_int);
-        // SAFETY: as above; `data` has `size` bytes.
-        let (result, _) = self.with(&[], output, || unsafe { ffi::wolfSSL_write(raw, data, size) });
-        match self.done(result, "writing")? {
-            Some(written) if written == plain.len() => Ok(()),
-            _ => Err(Error::stack("writing", "not all of it was written")),
-        }
-    }
-
-    /// Decrypts what there is: says how many bytes that was.
-    pub(crate) fn read(&mut self, mut input: &[u8], plain: &mut [u8]) -> Result<usize, Error> {
+    fn handshake(&mut self) -> isize {
         let raw = self.raw.as_ptr();
-        let mut filled = 0;
-        let mut unsent = Vec::new();
-        while filled < plain.len() {
-            let (data, size) = (plain[filled..].as_mut_ptr().cast(), (plain.len() - filled) as c_int);
-            // SAFETY: as above; `data` has room for `size` bytes.
-            let (result, left) =
-                self.with(input, &mut unsent, || unsafe { ffi::wolfSSL_read(raw, data, size) });
-            input = &input[input.len() - left..];
-            match self.done(result, "reading")? {
-                Some(count) => filled += count,
-                None => break,
-            }
-        }
-        if input.is_empty() {
-            Ok(filled)
-        } else {
-            Err(Error::stack("reading", "more was sent than was to be read"))
-        }
-    }
-
-    /// Puts the session into the client's store, if it has one.
-    pub(crate) fn keep(&mut self) {
-        if let Some(store) = &self.store {
-            // SAFETY: the connection is alive and its handshake over; the session is counted for the caller.
-            let session = NonNull::new(unsafe { ffi::wolfSSL_get1_session(self.raw.as_ptr()) });
-            *store.lock() = session.map(Session);
-        }
-    }
-
-    pub(crate) fn version(&self) -> u16 {
         // SAFETY: the connection is alive.
-        unsafe { ffi::wolfSSL_version(self.raw.as_ptr()) as u16 }
+        let result = unsafe {
+            if self.side == Side::Client { ffi::wolfSSL_connect(raw) } else { ffi::wolfSSL_accept(raw) }
+        };
+        result as isize
     }
 
-    pub(crate) fn suite(&self) -> u16 {
-        // SAFETY: the connection is alive.
-        unsafe { ffi::wolfSSL_get_current_cipher_suite(self.raw.as_ptr()) as u16 }
+    fn write(&mut self, plain: &[u8]) -> isize {
+        let (data, size) = (plain.as_ptr().cast(), plain.len() as c_int);
+        // SAFETY: the connection is alive; `data` has `size` bytes.
+        unsafe { ffi::wolfSSL_write(self.raw.as_ptr(), data, size) as isize }
     }
 
-    pub(crate) fn resumed(&self) -> bool {
-        // SAFETY: the connection is alive.
-        unsafe { ffi::wolfSSL_session_reused(self.raw.as_ptr()) == 1 }
+    fn read(&mut self, plain: &mut [u8]) -> isize {
+        let (data, size) = (plain.as_mut_ptr().cast(), plain.len() as c_int);
+        // SAFETY: the connection is alive; `data` has room for `size` bytes.
+        unsafe { ffi::wolfSSL_read(self.raw.as_ptr(), data, size) as isize }
     }
 
-    /// Calls with input and output at hand. Gives what is left of the input, too.
-    fn with(&mut self, input: &[u8], output: &mut Vec<u8>, call: impl FnOnce() -> c_int) -> (c_int, usize) {
-        *self.wire = Wire { input: input.as_ptr(), left: input.len(), output };
-        let result = call();
-        let left = self.wire.left;
-        *self.wire = Wire { input: ptr::null(), left: 0, output: ptr::null_mut() };
-        (result, left)
-    }
-
-    /// What a call returned; none if it waits for input.
-    fn done(&self, result: c_int, doing: &str) -> Result<Option<usize>, Error> {
+    fn done(&self, result: isize, doing: &str) -> Result<Option<usize>, Error> {
         if result > 0 {
             return Ok(Some(result as usize));
         }
         // SAFETY: the connection is alive, and the result that of its last call.
-        let error = unsafe { ffi::wolfSSL_get_error(self.raw.as_ptr(), result) };
+        let error = unsafe { ffi::wolfSSL_get_error(self.raw.as_ptr(), result as c_int) };
         if error == ffi::WANT_READ {
             return Ok(None);
         }
@@ -308,6 +249,31 @@ impl Connection {
             CStr::from_ptr(text.as_ptr()).to_string_lossy().into_owned()
         };
         Err(Error::stack(&format!("{}, {doing}", self.side.name()), format!("{text} ({error})")))
+    }
+
+    fn outcome(&self) -> Outcome {
+        let raw = self.raw.as_ptr();
+        // SAFETY: the connection is alive and its handshake over.
+        unsafe {
+            Outcome {
+                version: ffi::wolfSSL_version(raw) as u16,
+                kind: if ffi::wolfSSL_session_reused(raw) == 1 { Kind::Resumed } else { Kind::Full },
+                suite: ffi::wolfSSL_get_current_cipher_suite(raw) as u16,
+                // Told in names that differ from release to release: what the server says on the wire stands in. Of
+                // the signature it tells the hash alone.
+                group: None,
+                signature: None,
+            }
+        }
+    }
+
+    /// Puts it into the client's store, if it has one.
+    fn keep(&mut self) {
+        if let Some(store) = &self.store {
+            // SAFETY: the connection is alive and its handshake over; the session is counted for the caller.
+            let session = NonNull::new(unsafe { ffi::wolfSSL_get1_session(self.raw.as_ptr()) });
+            *store.lock() = session.map(Session);
+        }
     }
 }
 
@@ -326,32 +292,15 @@ unsafe extern "C" fn receive(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: the context is a connection's wire, which nobody else uses during the call that this is made in.
-    let wire = unsafe { &mut *context.cast::<Wire>() };
-    let count = wire.left.min(size as usize);
-    if count == 0 {
-        return ffi::IO_WANT_READ;
-    }
-    // SAFETY: both have so many bytes, and are apart.
-    unsafe {
-        ptr::copy_nonoverlapping(wire.input, into.cast(), count);
-        wire.input = wire.input.add(count);
-    }
-    wire.left -= count;
-    count as c_int
+    let count = unsafe { Wire::give(context, into.cast(), size as usize) };
+    count.map_or(ffi::IO_WANT_READ, |count| count as c_int)
 }
 
 /// Takes what wolfSSL has for the peer.
 unsafe extern "C" fn send(_: *mut ffi::Ssl, from: *mut c_char, size: c_int, context: *mut c_void) -> c_int {
-    // SAFETY: as above; the output is there for the time of the call, or null, and `from` has `size` bytes.
-    let (output, bytes) = unsafe {
-        let bytes = std::slice::from_raw_parts(from.cast_const().cast(), size as usize);
-        ((*context.cast::<Wire>()).output.as_mut(), bytes)
-    };
-    match output {
-        Some(output) => output.extend_from_slice(bytes),
-        // The word of the end that wolfSSL may say when it is freed.
-        None => return size,
-    }
+    // Outside a call it is the word of the end that wolfSSL may say when it is freed: nobody takes it.
+    // SAFETY: as above; `from` has `size` bytes.
+    let _ = unsafe { Wire::take(context, from.cast_const().cast(), size as usize) };
     size
 }
 

@@ -1,8 +1,8 @@
 //! Builds an engine of the OpenSSL family: a TLS library, and the C runner against it.
 //!
-//! What each engine's build script calls. The engines are crates because that is how their libraries' sources come,
-//! each at an exact version that a lock file holds. A library is built as its authors would have it, for release, with
-//! what it has switched on by default.
+//! What each engine's build script calls; `build_openssl.rs` is that of every OpenSSL from source. The engines are crates
+//! because that is how their libraries' sources come, each at an exact version that a lock file holds. A library is built
+//! as its authors would have it, for release, with what it has switched on by default.
 
 mod cmake;
 mod openssl;

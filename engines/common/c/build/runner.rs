@@ -12,7 +12,6 @@ pub fn engine(library: &Library) {
     let manifest = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("engine.toml");
     println!("cargo:rerun-if-changed={}", folder.display());
     println!("cargo:rerun-if-changed={}", manifest.display());
-    println!("cargo:rerun-if-changed=build.rs");
 
     let text =
         fs::read_to_string(&manifest).unwrap_or_else(|error| panic!("{}: {error}", manifest.display()));

@@ -1,4 +1,4 @@
-//! Where cargo keeps the source of a crate that is not to be built as a crate.
+//! Where cargo keeps the source of a crate.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -13,8 +13,8 @@ pub struct Source {
     pub version: String,
 }
 
-/// Finds a crate that the engine's lock file names. It is named as a dependency for no target at all: its own build
-/// needs more than the library does (bindgen, and with it libclang), so cargo is only asked to fetch it.
+/// Finds a crate that the engine's lock file names. One whose own build needs more than the library in it does (bindgen,
+/// and with it libclang) is named as a dependency for no target at all: cargo is then only asked to fetch it.
 pub fn crate_source(name: &str) -> Source {
     let output = Command::new(variable("CARGO"))
         .args(["metadata", "--locked", "--format-version", "1"])

@@ -8,7 +8,8 @@
 #include "scenario.h"
 
 /* What OpenSSL, BoringSSL and AWS-LC do each in its own way: the files whose names end in _openssl.c are of the first,
-   those in _boring.c of the other two. All else in this folder is what they have in common. */
+   those in _boring.c of the other two, and compat.c parts them otherwise. All else in this folder is what they have in
+   common. */
 
 #if defined(OPENSSL_IS_BORINGSSL) || defined(OPENSSL_IS_AWSLC)
 #define WEIR_BORING 1
@@ -28,9 +29,6 @@ bool compat_cpuid(uint32_t words[4]);
 
 /* Offers, or accepts, this TLS 1.3 suite alone. */
 bool compat_set_suite(SSL_CTX *config, enum suite suite);
-
-/* How many tickets a server sends after a TLS 1.3 handshake. */
-bool compat_set_tickets(SSL_CTX *config, unsigned tickets);
 
 /* How many of `tickets` are sent after a resumed handshake without being asked for. */
 unsigned compat_tickets_when_resumed(unsigned tickets);

@@ -2,10 +2,8 @@
 
 #if !WEIR_BORING
 
-#include <inttypes.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <string.h>
 
 #include "fail.h"
 
@@ -20,49 +18,6 @@ void compat_version(char *version, size_t room) {
     char word[32];
     if (sscanf(OpenSSL_version(OPENSSL_VERSION), "OpenSSL %31s", word) == 1)
         snprintf(version, room, "%s", word);
-}
-
-#if OPENSSL_VERSION_NUMBER >= 0x30000000L
-
-bool compat_cpuid(uint32_t words[4]) {
-    /* "OPENSSL_ia32cap=0x...:0x..." and more: the mask that is in force, told since 3.0. */
-    const char *const settings = OPENSSL_info(OPENSSL_INFO_CPU_SETTINGS);
-    uint64_t leaf_1, leaf_7;
-    if (settings == NULL || sscanf(settings, "OPENSSL_ia32cap=0x%" SCNx64 ":0x%" SCNx64, &leaf_1, &leaf_7) != 2)
-        return false;
-    words[0] = (uint32_t)leaf_1, words[1] = (uint32_t)(leaf_1 >> 32);
-    words[2] = (uint32_t)leaf_7, words[3] = (uint32_t)(leaf_7 >> 32);
-    return true;
-}
-
-#elif defined(__x86_64__)
-
-/* OpenSSL 1.1.1 honours the mask as well and does not tell it: this is where its assembly code looks. */
-extern unsigned int OPENSSL_ia32cap_P[4];
-
-bool compat_cpuid(uint32_t words[4]) {
-    memcpy(words, OPENSSL_ia32cap_P, sizeof OPENSSL_ia32cap_P);
-    return true;
-}
-
-#else
-
-bool compat_cpuid(uint32_t words[4]) {
-    (void)words;
-    return false;
-}
-
-#endif
-
-bool compat_set_suite(SSL_CTX *config, enum suite suite) {
-    static const char *const NAMES[] = {
-        "TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256",
-    };
-    return SSL_CTX_set_ciphersuites(config, NAMES[suite]) == 1;
-}
-
-bool compat_set_tickets(SSL_CTX *config, unsigned tickets) {
-    return SSL_CTX_set_num_tickets(config, tickets) == 1;
 }
 
 /* Whatever number is set, one ticket follows a resumption. */

@@ -55,12 +55,10 @@ static const char *certificate_curve(const struct scenario *scenario) {
     return scenario->certificate == ECDSA_P_256 && scenario->group != GROUP_P_256 ? ":P-256" : "";
 }
 
-static void check_key(SSL_CTX *config, const struct scenario *scenario) {
+bool is_key_of(EVP_PKEY *key, enum certificate certificate) {
     static const int KINDS[] = {EVP_PKEY_RSA, EVP_PKEY_EC, EVP_PKEY_EC};
     static const int BITS[] = {2048, 256, 384};
-    EVP_PKEY *key = SSL_CTX_get0_privatekey(config);
-    if (EVP_PKEY_id(key) != KINDS[scenario->certificate] || EVP_PKEY_bits(key) != BITS[scenario->certificate])
-        fail_scenario("key `certificate` has another value than the kind of file `%s` of key `key`", scenario->key);
+    return EVP_PKEY_id(key) == KINDS[certificate] && EVP_PKEY_bits(key) == BITS[certificate];
 }
 
 SSL_CTX *server_config(const struct scenario *scenario) {
@@ -70,7 +68,8 @@ SSL_CTX *server_config(const struct scenario *scenario) {
         fail_stack("chain %s", scenario->chain);
     if (!SSL_CTX_use_PrivateKey_file(config, scenario->key, SSL_FILETYPE_PEM) || !SSL_CTX_check_private_key(config))
         fail_stack("key %s", scenario->key);
-    check_key(config, scenario);
+    if (!is_key_of(SSL_CTX_get0_privatekey(config), scenario->certificate))
+        fail_scenario("key `certificate` has another value than the kind of file `%s` of key `key`", scenario->key);
 
     const bool stores = scenario->resumption == RESUME_ID;
     SSL_CTX_set_session_cache_mode(config, stores ? SSL_SESS_CACHE_SERVER : SSL_SESS_CACHE_OFF);
@@ -78,7 +77,7 @@ SSL_CTX *server_config(const struct scenario *scenario) {
         fail_stack("session id context");
     if (scenario->version == TLS_1_2 && scenario->tickets == 0)
         SSL_CTX_set_options(config, SSL_OP_NO_TICKET);
-    if (scenario->version == TLS_1_3 && !compat_set_tickets(config, (unsigned)scenario->tickets))
+    if (scenario->version == TLS_1_3 && !SSL_CTX_set_num_tickets(config, scenario->tickets))
         fail_stack("%u tickets", (unsigned)scenario->tickets);
     /* Reading PEM files leaves word of their end behind. */
     ERR_clear_error();

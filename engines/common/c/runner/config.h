@@ -2,6 +2,7 @@
 #define WEIR_CONFIG_H
 
 #include <openssl/ssl.h>
+#include <stdbool.h>
 
 #include "scenario.h"
 
@@ -17,6 +18,9 @@ struct store {
 };
 
 void store_empty(struct store *store);
+
+/* Whether a private key is of the certificate's kind. */
+bool is_key_of(EVP_PKEY *key, enum certificate certificate);
 
 /* The server's configuration, for all threads. */
 SSL_CTX *server_config(const struct scenario *scenario);

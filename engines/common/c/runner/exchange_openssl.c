@@ -20,7 +20,7 @@ static EVP_PKEY *new_key(enum operation operation);
 static EVP_PKEY *decode(EVP_PKEY *own, const unsigned char *bytes, size_t length);
 static void agree(const struct exchange *exchange);
 static bool has_hybrid(void);
-static void hybrid_begin(struct exchange *exchange);
+static unsigned char *encapsulate(EVP_PKEY *peer, size_t *length);
 static void hybrid_client(const struct exchange *exchange);
 static void hybrid_server(const struct exchange *exchange);
 
@@ -30,18 +30,16 @@ static void hybrid_server(const struct exchange *exchange);
 #endif
 
 struct exchange *exchange_new(enum operation operation) {
-    const bool hybrid = operation == HYBRID_CLIENT || operation == HYBRID_SERVER;
-    if (hybrid && !has_hybrid())
+    if ((operation == HYBRID_CLIENT || operation == HYBRID_SERVER) && !has_hybrid())
         return NULL;
     struct exchange *exchange = must_allocate(1, sizeof *exchange);
     exchange->operation = operation;
-    if (hybrid) {
-        hybrid_begin(exchange);
-        return exchange;
-    }
-    EVP_PKEY *peer = new_key(operation);
-    exchange->length = EVP_PKEY_get1_encoded_public_key(peer, &exchange->sent);
-    EVP_PKEY_free(peer);
+    EVP_PKEY *key = new_key(operation);
+    if (operation == HYBRID_CLIENT)
+        exchange->sent = encapsulate(key, &exchange->length);
+    else
+        exchange->length = EVP_PKEY_get1_encoded_public_key(key, &exchange->sent);
+    EVP_PKEY_free(key);
     if (exchange->length == 0)
         fail_stack("encoding a public key");
     return exchange;
@@ -138,17 +136,6 @@ static unsigned char *encapsulate(EVP_PKEY *peer, size_t *length) {
     return ciphertext;
 }
 
-static void hybrid_begin(struct exchange *exchange) {
-    EVP_PKEY *key = new_key(exchange->operation);
-    if (exchange->operation == HYBRID_CLIENT)
-        exchange->sent = encapsulate(key, &exchange->length);
-    else
-        exchange->length = EVP_PKEY_get1_encoded_public_key(key, &exchange->sent);
-    if (exchange->length == 0)
-        fail_stack("encoding a public key");
-    EVP_PKEY_free(key);
-}
-
 /* The ciphertext is not for the new key. ML-KEM decapsulates it all the same, into another secret, by the same
    steps. */
 static void hybrid_client(const struct exchange *exchange) {
@@ -184,8 +171,9 @@ static bool has_hybrid(void) {
     return false;
 }
 
-static void hybrid_begin(struct exchange *exchange) {
-    (void)exchange;
+static unsigned char *encapsulate(EVP_PKEY *peer, size_t *length) {
+    (void)peer, (void)length;
+    return NULL;
 }
 
 static void hybrid_client(const struct exchange *exchange) {

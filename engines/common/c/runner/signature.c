@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "config.h"
 #include "fail.h"
 
 enum { DIGEST = 32, LONGEST = 256 };
@@ -65,15 +66,13 @@ void signature_free(void *argument) {
 }
 
 static EVP_PKEY *read_key(const struct scenario *scenario) {
-    static const int KINDS[] = {EVP_PKEY_RSA, EVP_PKEY_EC, EVP_PKEY_EC};
-    static const int BITS[] = {2048, 256, 384};
-    const size_t kind = (size_t)scenario->operation / 2; /* signing and verifying take turns in the list */
     BIO *file = BIO_new_file(scenario->key, "r");
     EVP_PKEY *key = file == NULL ? NULL : PEM_read_bio_PrivateKey(file, NULL, NULL, NULL);
     if (key == NULL)
         fail_stack("key %s", scenario->key);
     BIO_free(file);
-    if (EVP_PKEY_id(key) != KINDS[kind] || EVP_PKEY_bits(key) != BITS[kind])
+    /* Signing and verifying take turns in the list of operations, certificate by certificate. */
+    if (!is_key_of(key, scenario->operation / 2))
         fail_scenario("key `operation` has the value `%s`, and file `%s` of key `key` is of another kind",
                       operation_word(scenario->operation), scenario->key);
     ERR_clear_error();

@@ -38,7 +38,7 @@ const MESSAGE: [u8; 32] = [0x5a; 32];
 /// The header of a record of TLS 1.3, which is authenticated with it.
 const HEADER: [u8; 5] = [23, 3, 3, 64, 17];
 
-fn failed(error: impl std::fmt::Display) -> Error {
+pub(crate) fn failed(error: impl std::fmt::Display) -> Error {
     Error::stack("operation", error)
 }
 
@@ -114,14 +114,15 @@ impl Operate for Verify {
     }
 }
 
-struct Agree {
+/// One end's part: its key pair, the public half made too, and the secret with the other's.
+pub(crate) struct Agree {
     algorithm: &'static agreement::Algorithm,
     peer: Vec<u8>,
     random: SystemRandom,
 }
 
 impl Agree {
-    fn new(algorithm: &'static agreement::Algorithm) -> Result<Agree, Error> {
+    pub(crate) fn new(algorithm: &'static agreement::Algorithm) -> Result<Agree, Error> {
         let random = SystemRandom::new();
         let peer = EphemeralPrivateKey::generate(algorithm, &random).map_err(failed)?;
         let peer = peer.compute_public_key().map_err(failed)?.as_ref().to_vec();

@@ -5,6 +5,7 @@
 //! that all stacks are measured alike.
 
 mod allocator;
+pub mod callbacks;
 mod calls;
 mod connect;
 mod error;

@@ -268,28 +268,21 @@ impl Named for Operation {
 
 /// The report's name of a version's code point.
 pub(crate) fn version(code: u16) -> String {
-    Version::ALL
-        .iter()
-        .find(|one| one.code() == code)
-        .map_or_else(|| unknown(code), |one| one.name().to_owned())
+    name_of(code, |one: Version| one.code() == code)
 }
 
 /// The report's name of a suite's code point, whatever its version and certificate.
 pub(crate) fn suite(code: u16) -> String {
-    let is = |suite: &Suite| {
+    name_of(code, |suite: Suite| {
         Version::ALL.iter().any(|version| {
             Certificate::ALL.iter().any(|certificate| suite.code(*version, *certificate) == code)
         })
-    };
-    Suite::ALL.iter().find(|suite| is(suite)).map_or_else(|| unknown(code), |one| one.name().to_owned())
+    })
 }
 
 /// The report's name of a group's code point.
 pub(crate) fn group(code: u16) -> String {
-    Group::ALL
-        .iter()
-        .find(|one| one.code() == code)
-        .map_or_else(|| unknown(code), |one| one.name().to_owned())
+    name_of(code, |one: Group| one.code() == code)
 }
 
 /// The report's name of a signature scheme's code point.
@@ -300,6 +293,11 @@ pub(crate) fn signature(code: u16) -> String {
         0x0503 => "ecdsa_secp384r1_sha384".to_owned(),
         _ => unknown(code),
     }
+}
+
+fn name_of<T: Named>(code: u16, is: impl Fn(T) -> bool) -> String {
+    let known = T::ALL.iter().copied().find(|one| is(*one));
+    known.map_or_else(|| unknown(code), |one| one.name().to_owned())
 }
 
 fn unknown(code: u16) -> String {

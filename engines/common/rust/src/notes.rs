@@ -47,16 +47,22 @@ pub fn ticket() {
     note(|notes| notes.tickets += 1);
 }
 
-/// What began at `start` is over.
-pub fn span(span: Span, start: Instant) {
+/// Does a part of a handshake, and notes how long it takes.
+pub fn span<T>(span: Span, work: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let result = work();
     let took = nanoseconds(start);
     note(|notes| notes.spans[span as usize].add(took));
+    result
 }
 
-/// What began at `start` is over, and was inside what the server's threads share.
-pub fn held(lock: Lock, start: Instant) {
+/// Does what is inside of what the server's threads share, and notes how long it takes.
+pub fn held<T>(lock: Lock, work: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let result = work();
     let took = nanoseconds(start);
     note(|notes| notes.locks[lock as usize].add(took));
+    result
 }
 
 /// Where each span's sum is, whose it is, and its name in the report.

@@ -1,11 +1,36 @@
 //! The files that a scenario names.
 
+use std::fs;
 use std::path::Path;
 
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 
 use crate::error::Error;
+use crate::names::{Certificate, Named};
+
+/// A file as it is, for a library that reads PEM itself; `key` is what the scenario calls it.
+pub fn text(key: &str, path: &Path) -> Result<Vec<u8>, Error> {
+    fs::read(path).map_err(|error| {
+        Error::scenario(format!("{key} `{}`: a PEM file is allowed: {error}", path.display()))
+    })
+}
+
+/// Refuses a chain whose leaf has another kind of key, where a library would take any.
+pub fn check_leaf(chain: &Path, certificate: Certificate) -> Result<(), Error> {
+    // The object identifiers of the leaf's key.
+    let identifier: &[u8] = match certificate {
+        Certificate::Rsa2048 => &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01],
+        Certificate::EcdsaP256 => &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07],
+        Certificate::EcdsaP384 => &[0x2b, 0x81, 0x04, 0x00, 0x22],
+    };
+    let leaf = certificates("chain", chain)?.swap_remove(0);
+    if leaf.windows(identifier.len()).any(|part| part == identifier) {
+        return Ok(());
+    }
+    let (chain, kind) = (chain.display(), certificate.name());
+    Err(Error::scenario(format!("certificate `{kind}`: the leaf of chain `{chain}` has another kind of key")))
+}
 
 /// The certificates in a PEM file, in DER; `key` is what the scenario calls it.
 pub fn certificates(key: &str, path: &Path) -> Result<Vec<Vec<u8>>, Error> {

@@ -105,6 +105,18 @@ impl Connection {
     pub fn suite_code(&self) -> u16 {
         self.suite.code(self.version, self.certificate)
     }
+
+    /// The code point of a curve that a client must offer besides the group: in TLS 1.2 its list also says which curves a
+    /// certificate may be of (RFC 8422, section 5.1.1).
+    pub fn certificate_curve(&self) -> Option<u16> {
+        const P384: u16 = 24;
+        match self.certificate {
+            _ if self.version == Version::Tls13 => None,
+            Certificate::EcdsaP256 if self.group != Group::P256 => Some(Group::P256.code()),
+            Certificate::EcdsaP384 => Some(P384),
+            _ => None,
+        }
+    }
 }
 
 /// How much is measured.

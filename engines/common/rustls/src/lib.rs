@@ -1,12 +1,17 @@
 //! rustls as a stack, for all its versions: engines lock which one, and hand over the cryptography.
 //!
 //! One crate for each generation of rustls's interface (folders 0.21, 0.22, 0.23) compiles these sources. Where the
-//! generations differ, `generation` is the one that the crate's feature chooses.
+//! generations differ, `generation` is the one that the crate's feature chooses. Since 0.22 rustls wants `Debug` of what
+//! it is handed; before, its own types have none.
 
+mod client;
+mod client_store;
 mod restricted;
+mod server;
 mod server_store;
 mod session;
 mod tickets;
+mod verification;
 
 #[cfg_attr(feature = "until-0-21", path = "until_0_21/mod.rs")]
 #[cfg_attr(not(feature = "until-0-21"), path = "since_0_22/mod.rs")]
@@ -17,8 +22,10 @@ mod told;
 
 use std::sync::Arc;
 
-use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection};
-use weir_engine::{Connection, End, Error, Facts, Operate, Primitive, Side, Stack};
+use rustls::{
+    ClientConfig, ClientConnection, ServerConfig, ServerConnection, SupportedProtocolVersion, version,
+};
+use weir_engine::{Connection, End, Error, Facts, Operate, Primitive, Side, Stack, Version};
 
 pub use generation::Crypto;
 use session::Ended;
@@ -42,12 +49,13 @@ impl Stack for Rustls {
     }
 
     fn client(&self, connection: &Connection) -> Result<Client, Error> {
-        let config = Arc::new(generation::client(&self.crypto, connection)?);
-        Ok(Client { config, name: generation::name()? })
+        let config = Arc::new(client::client(&self.crypto, connection)?);
+        let name = generation::Name::try_from("localhost").map_err(|error| Error::runner("name", error))?;
+        Ok(Client { config, name })
     }
 
     fn server(&self, connection: &Connection) -> Result<Server, Error> {
-        Ok(Server { config: Arc::new(generation::server(&self.crypto, connection)?) })
+        Ok(Server { config: Arc::new(server::server(&self.crypto, connection)?) })
     }
 
     fn operation(&self, primitive: &Primitive) -> Result<Box<dyn Operate>, Error> {
@@ -84,14 +92,13 @@ impl End for Server {
     }
 }
 
-/// The name that the server's certificate must have.
-const NAME: &str = "localhost";
-
-/// Sessions that a server's store keeps: more than threads, so that none is pushed out.
-const SERVER_SESSIONS: usize = 4096;
-
-/// Servers whose sessions a client's store keeps, as rustls has it by default.
-const CLIENT_SESSIONS: usize = 256;
+/// The version, as rustls takes it.
+fn version(connection: &Connection) -> &'static SupportedProtocolVersion {
+    match connection.version {
+        Version::Tls12 => &version::TLS12,
+        Version::Tls13 => &version::TLS13,
+    }
+}
 
 /// The limit of rustls's records, which counts the five bytes of a record's header.
 fn fragment(connection: &Connection) -> Option<usize> {

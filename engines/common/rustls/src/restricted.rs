@@ -1,8 +1,6 @@
 //! The server's key, which signs with one scheme only and tells when it does.
 
-use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
 
 use rustls::sign::{Signer, SigningKey};
 use rustls::{SignatureAlgorithm, SignatureScheme};
@@ -11,6 +9,7 @@ use weir_engine::{Certificate, Error, Named, Side, notes};
 use crate::told::code;
 
 /// A key that rustls is to sign with.
+#[cfg_attr(not(feature = "until-0-21"), derive(Debug))]
 pub(crate) struct Restricted {
     key: Arc<dyn SigningKey>,
     scheme: SignatureScheme,
@@ -42,30 +41,17 @@ impl SigningKey for Restricted {
     }
 }
 
-impl fmt::Debug for Restricted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Restricted({:?})", self.scheme)
-    }
-}
-
+#[cfg_attr(not(feature = "until-0-21"), derive(Debug))]
 struct Noted(Box<dyn Signer>);
 
 impl Signer for Noted {
     fn sign(&self, message: &[u8]) -> Result<Vec<u8>, rustls::Error> {
-        let start = Instant::now();
-        let signature = self.0.sign(message)?;
-        notes::span(notes::Span::Sign, start);
+        let signature = notes::span(notes::Span::Sign, || self.0.sign(message))?;
         notes::signature(Side::Server, code(self.0.scheme()));
         Ok(signature)
     }
 
     fn scheme(&self) -> SignatureScheme {
         self.0.scheme()
-    }
-}
-
-impl fmt::Debug for Noted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Noted")
     }
 }

@@ -1,44 +1,28 @@
 //! The server's session store, with a watch on what runs inside it.
 
-use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
 
 use rustls::server::StoresServerSessions;
 use weir_engine::notes::{self, Lock};
 
 /// A store that notes how long each call is inside.
+#[cfg_attr(not(feature = "until-0-21"), derive(Debug))]
 pub(crate) struct Watched(pub(crate) Arc<dyn StoresServerSessions>);
-
-impl Watched {
-    fn watch<T>(&self, call: impl FnOnce(&dyn StoresServerSessions) -> T) -> T {
-        let start = Instant::now();
-        let result = call(&*self.0);
-        notes::held(Lock::SessionStore, start);
-        result
-    }
-}
 
 impl StoresServerSessions for Watched {
     fn put(&self, key: Vec<u8>, value: Vec<u8>) -> bool {
-        self.watch(|store| store.put(key, value))
+        notes::held(Lock::SessionStore, || self.0.put(key, value))
     }
 
     fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
-        self.watch(|store| store.get(key))
+        notes::held(Lock::SessionStore, || self.0.get(key))
     }
 
     fn take(&self, key: &[u8]) -> Option<Vec<u8>> {
-        self.watch(|store| store.take(key))
+        notes::held(Lock::SessionStore, || self.0.take(key))
     }
 
     fn can_cache(&self) -> bool {
         self.0.can_cache()
-    }
-}
-
-impl fmt::Debug for Watched {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Watched")
     }
 }

@@ -1,22 +1,71 @@
 //! rustls since 0.22: the cryptography is a provider, and keys and certificates have types of their own.
 
-mod client;
-mod client_store;
 mod provider;
-mod server;
 mod verifier;
 
-use rustls_pki_types::ServerName;
-use weir_engine::Error;
+use std::sync::Arc;
 
-pub(crate) use client::client;
+use rustls::client::WebPkiServerVerifier;
+use rustls::server::ProducesTickets;
+use rustls::sign::CertifiedKey;
+use rustls::{ClientConfig, ConfigBuilder, RootCertStore, ServerConfig, WantsVerifier};
+use rustls_pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName};
+use weir_engine::{Connection, Error, pem};
+
+use crate::restricted::Restricted;
+use crate::version;
 pub use provider::Crypto;
-pub(crate) use server::server;
+use verifier::Verifier;
 
 /// The name of a server, as rustls takes it.
 pub(crate) type Name = ServerName<'static>;
 
-/// The one name that certificates have.
-pub(crate) fn name() -> Result<Name, Error> {
-    ServerName::try_from(crate::NAME).map_err(|error| Error::runner("name", error))
+/// One that a client's store is given.
+pub(crate) type GivenName<'a> = ServerName<'static>;
+
+/// One that a client's store is asked for.
+pub(crate) type KnownName<'a> = ServerName<'a>;
+
+/// A client with one suite, group and version, which verifies as rustls does.
+pub(crate) fn client(crypto: &Crypto, connection: &Connection) -> Result<ClientConfig, Error> {
+    let provider = Arc::new(crypto.narrowed(connection)?);
+    let mut roots = RootCertStore::empty();
+    for root in pem::certificates("ca", &connection.ca)? {
+        roots.add(root.into()).map_err(|error| Error::scenario(format!("ca: a root is allowed: {error}")))?;
+    }
+    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+        .build()
+        .map_err(|error| Error::stack("verifier", error))?;
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[version(connection)])
+        .map_err(|error| Error::stack("client", error))?;
+    let verified = builder.dangerous().with_custom_certificate_verifier(Arc::new(Verifier(verifier)));
+    Ok(verified.with_no_client_auth())
+}
+
+/// What a server with one suite, group and version is made from.
+pub(crate) fn server(
+    crypto: &Crypto,
+    connection: &Connection,
+) -> Result<ConfigBuilder<ServerConfig, WantsVerifier>, Error> {
+    ServerConfig::builder_with_provider(Arc::new(crypto.narrowed(connection)?))
+        .with_protocol_versions(&[version(connection)])
+        .map_err(|error| Error::stack("server", error))
+}
+
+/// The server's chain and its key.
+pub(crate) fn certified(crypto: &Crypto, connection: &Connection) -> Result<CertifiedKey, Error> {
+    let key = PrivatePkcs8KeyDer::from(pem::private_key(&connection.key)?).into();
+    let key = (crypto.provider)()
+        .key_provider
+        .load_private_key(key)
+        .map_err(|error| Error::scenario(format!("key: one that the library reads is allowed: {error}")))?;
+    let chain =
+        pem::certificates("chain", &connection.chain)?.into_iter().map(CertificateDer::from).collect();
+    Ok(CertifiedKey::new(chain, Arc::new(Restricted::new(key, connection.certificate)?)))
+}
+
+/// The keys of tickets.
+pub(crate) fn ticketer(crypto: &Crypto) -> Result<Arc<dyn ProducesTickets>, Error> {
+    (crypto.ticketer)().map_err(|error| Error::stack("ticket keys", error))
 }

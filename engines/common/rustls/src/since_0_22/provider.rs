@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use rustls::NamedGroup;
 use rustls::crypto::CryptoProvider;
 use rustls::server::ProducesTickets;
-use rustls::{NamedGroup, SupportedProtocolVersion, version};
-use weir_engine::{Connection, Error, Group, Named, Suite, Version};
+use weir_engine::{Connection, Error, Group, Named, Suite};
 
 use crate::told::code;
 
@@ -37,14 +37,6 @@ impl Crypto {
             return Err(refused("group", connection.group, has));
         }
         Ok(provider)
-    }
-}
-
-/// The version, as rustls takes it.
-pub(super) fn version(connection: &Connection) -> &'static SupportedProtocolVersion {
-    match connection.version {
-        Version::Tls12 => &version::TLS12,
-        Version::Tls13 => &version::TLS13,
     }
 }
 

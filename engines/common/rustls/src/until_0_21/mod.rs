@@ -1,16 +1,20 @@
 //! rustls until 0.21: ring is built in, and certificates, keys and names are types of rustls's own.
 
-mod client;
-mod client_store;
-mod server;
 mod verifier;
 
-use rustls::{ALL_CIPHER_SUITES, ALL_KX_GROUPS, SupportedCipherSuite, SupportedKxGroup};
-use rustls::{NamedGroup, ServerName, SupportedProtocolVersion, version};
-use weir_engine::{Connection, Error, Group, Version};
+use std::sync::Arc;
 
-pub(crate) use client::client;
-pub(crate) use server::server;
+use rustls::client::WebPkiVerifier;
+use rustls::server::ProducesTickets;
+use rustls::sign::{CertifiedKey, any_supported_type};
+use rustls::{ALL_CIPHER_SUITES, ALL_KX_GROUPS, NamedGroup, SupportedCipherSuite, SupportedKxGroup};
+use rustls::{Certificate, PrivateKey, RootCertStore, ServerName, Ticketer};
+use rustls::{ClientConfig, ConfigBuilder, ConfigSide, ServerConfig, WantsCipherSuites, WantsVerifier};
+use weir_engine::{Connection, Error, Named, pem};
+
+use crate::restricted::Restricted;
+use crate::version;
+use verifier::Verifier;
 
 /// What rustls is to calculate with: there is no choice.
 pub struct Crypto;
@@ -18,17 +22,56 @@ pub struct Crypto;
 /// The name of a server, as rustls takes it.
 pub(crate) type Name = ServerName;
 
-/// The one name that certificates have.
-pub(crate) fn name() -> Result<Name, Error> {
-    ServerName::try_from(crate::NAME).map_err(|error| Error::runner("name", error))
+/// One that a client's store is given.
+pub(crate) type GivenName<'a> = &'a ServerName;
+
+/// One that a client's store is asked for.
+pub(crate) type KnownName<'a> = ServerName;
+
+/// A client with one suite, group and version, which verifies as rustls does.
+pub(crate) fn client(_crypto: &Crypto, connection: &Connection) -> Result<ClientConfig, Error> {
+    let mut roots = RootCertStore::empty();
+    for root in pem::certificates("ca", &connection.ca)? {
+        roots
+            .add(&Certificate(root))
+            .map_err(|error| Error::scenario(format!("ca: a root is allowed: {error}")))?;
+    }
+    let verifier = Verifier(WebPkiVerifier::new(roots, None));
+    let builder = narrowed(ClientConfig::builder(), connection)?;
+    Ok(builder.with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth())
 }
 
-/// The version, as rustls takes it.
-fn version(connection: &Connection) -> &'static SupportedProtocolVersion {
-    match connection.version {
-        Version::Tls12 => &version::TLS12,
-        Version::Tls13 => &version::TLS13,
-    }
+/// What a server with one suite, group and version is made from.
+pub(crate) fn server(
+    _crypto: &Crypto,
+    connection: &Connection,
+) -> Result<ConfigBuilder<ServerConfig, WantsVerifier>, Error> {
+    narrowed(ServerConfig::builder(), connection)
+}
+
+/// The server's chain and its key.
+pub(crate) fn certified(_crypto: &Crypto, connection: &Connection) -> Result<CertifiedKey, Error> {
+    let key = any_supported_type(&PrivateKey(pem::private_key(&connection.key)?))
+        .map_err(|error| Error::scenario(format!("key: one that the library reads is allowed: {error}")))?;
+    let chain = pem::certificates("chain", &connection.chain)?.into_iter().map(Certificate).collect();
+    Ok(CertifiedKey::new(chain, Arc::new(Restricted::new(key, connection.certificate)?)))
+}
+
+/// The keys of tickets.
+pub(crate) fn ticketer(_crypto: &Crypto) -> Result<Arc<dyn ProducesTickets>, Error> {
+    Ticketer::new().map_err(|_| Error::stack("ticket keys", "no random bytes"))
+}
+
+/// One suite, one group, one version.
+fn narrowed<S: ConfigSide>(
+    builder: ConfigBuilder<S, WantsCipherSuites>,
+    connection: &Connection,
+) -> Result<ConfigBuilder<S, WantsVerifier>, Error> {
+    builder
+        .with_cipher_suites(&[suite(connection)?])
+        .with_kx_groups(&[group(connection)?])
+        .with_protocol_versions(&[version(connection)])
+        .map_err(|error| Error::stack("configuration", error))
 }
 
 /// The suite, as rustls takes it.
@@ -40,13 +83,8 @@ fn suite(connection: &Connection) -> Result<SupportedCipherSuite, Error> {
 
 /// The group, as rustls takes it.
 fn group(connection: &Connection) -> Result<&'static SupportedKxGroup, Error> {
-    let name = match connection.group {
-        Group::X25519 => NamedGroup::X25519,
-        Group::P256 => NamedGroup::secp256r1,
-        Group::X25519MlKem768 => {
-            return Err(Error::scenario("group `x25519mlkem768`: this stack can `x25519`, `p256`"));
-        }
-    };
-    let group = ALL_KX_GROUPS.iter().copied().find(|group| group.name == name);
-    group.ok_or_else(|| Error::scenario(format!("group: this stack has no {name:?}")))
+    let wanted = NamedGroup::from(connection.group.code());
+    let group = ALL_KX_GROUPS.iter().copied().find(|group| group.name == wanted);
+    let name = connection.group.name();
+    group.ok_or_else(|| Error::scenario(format!("group `{name}`: this stack can `x25519`, `p256`")))
 }

@@ -1,30 +1,15 @@
 //! rustls's verifier of certificates, with a watch on it.
 
-use std::time::{Instant, SystemTime};
+use std::time::SystemTime;
 
 use rustls::client::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier, WebPkiVerifier};
 use rustls::{Certificate, DigitallySignedStruct, Error, ServerName, SignatureScheme};
-use weir_engine::Side;
 use weir_engine::notes::{self, Span};
 
-use crate::told::code;
+use crate::verification::signature;
 
-/// Verifies as rustls does, and notes the time and the signature's scheme.
+/// Verifies as rustls does.
 pub(super) struct Verifier(pub(super) WebPkiVerifier);
-
-impl Verifier {
-    fn signature(
-        &self,
-        signed: &DigitallySignedStruct,
-        verify: impl FnOnce(&WebPkiVerifier) -> Result<HandshakeSignatureValid, Error>,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let start = Instant::now();
-        let valid = verify(&self.0)?;
-        notes::span(Span::Verify, start);
-        notes::signature(Side::Client, code(signed.scheme));
-        Ok(valid)
-    }
-}
 
 impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
@@ -36,10 +21,9 @@ impl ServerCertVerifier for Verifier {
         ocsp: &[u8],
         now: SystemTime,
     ) -> Result<ServerCertVerified, Error> {
-        let start = Instant::now();
-        let verified = self.0.verify_server_cert(leaf, intermediates, name, timestamps, ocsp, now)?;
-        notes::span(Span::Verify, start);
-        Ok(verified)
+        notes::span(Span::Verify, || {
+            self.0.verify_server_cert(leaf, intermediates, name, timestamps, ocsp, now)
+        })
     }
 
     fn verify_tls12_signature(
@@ -48,7 +32,7 @@ impl ServerCertVerifier for Verifier {
         leaf: &Certificate,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.signature(signed, |verifier| verifier.verify_tls12_signature(message, leaf, signed))
+        signature(signed, || self.0.verify_tls12_signature(message, leaf, signed))
     }
 
     fn verify_tls13_signature(
@@ -57,7 +41,7 @@ impl ServerCertVerifier for Verifier {
         leaf: &Certificate,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.signature(signed, |verifier| verifier.verify_tls13_signature(message, leaf, signed))
+        signature(signed, || self.0.verify_tls13_signature(message, leaf, signed))
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

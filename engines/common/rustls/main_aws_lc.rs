@@ -1,4 +1,4 @@
-//! rustls 0.23 over aws-lc-rs, both in their newest versions.
+//! rustls, since 0.22, over aws-lc-rs: which versions, the engine's manifest says.
 
 use std::process::ExitCode;
 

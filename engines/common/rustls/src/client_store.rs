@@ -1,65 +1,69 @@
 //! The client's session store, which counts tickets.
 
+use rustls::NamedGroup;
 use rustls::client::{
     ClientSessionMemoryCache, ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue,
 };
-use rustls::{NamedGroup, ServerName};
 use weir_engine::notes;
 
-use crate::CLIENT_SESSIONS;
+use crate::generation::{GivenName, KnownName, Name};
 
 /// rustls's store, or none.
-pub(super) struct ClientStore {
+#[cfg_attr(not(feature = "until-0-21"), derive(Debug))]
+pub(crate) struct ClientStore {
     kept: Option<ClientSessionMemoryCache>,
 }
 
+/// Servers whose sessions a store keeps, as rustls has it by default.
+const SERVERS: usize = 256;
+
 impl ClientStore {
     /// Keeps sessions.
-    pub(super) fn keeping() -> ClientStore {
-        ClientStore { kept: Some(ClientSessionMemoryCache::new(CLIENT_SESSIONS)) }
+    pub(crate) fn keeping() -> ClientStore {
+        ClientStore { kept: Some(ClientSessionMemoryCache::new(SERVERS)) }
     }
 
     /// Takes sessions and forgets them.
-    pub(super) fn forgetting() -> ClientStore {
+    pub(crate) fn forgetting() -> ClientStore {
         ClientStore { kept: None }
     }
 }
 
 impl ClientSessionStore for ClientStore {
-    fn set_kx_hint(&self, server: &ServerName, group: NamedGroup) {
+    fn set_kx_hint(&self, server: GivenName<'_>, group: NamedGroup) {
         if let Some(kept) = &self.kept {
             kept.set_kx_hint(server, group);
         }
     }
 
-    fn kx_hint(&self, server: &ServerName) -> Option<NamedGroup> {
+    fn kx_hint(&self, server: &KnownName<'_>) -> Option<NamedGroup> {
         self.kept.as_ref()?.kx_hint(server)
     }
 
-    fn set_tls12_session(&self, server: &ServerName, session: Tls12ClientSessionValue) {
+    fn set_tls12_session(&self, server: GivenName<'_>, session: Tls12ClientSessionValue) {
         if let Some(kept) = &self.kept {
             kept.set_tls12_session(server, session);
         }
     }
 
-    fn tls12_session(&self, server: &ServerName) -> Option<Tls12ClientSessionValue> {
+    fn tls12_session(&self, server: &KnownName<'_>) -> Option<Tls12ClientSessionValue> {
         self.kept.as_ref()?.tls12_session(server)
     }
 
-    fn remove_tls12_session(&self, server: &ServerName) {
+    fn remove_tls12_session(&self, server: &Name) {
         if let Some(kept) = &self.kept {
             kept.remove_tls12_session(server);
         }
     }
 
-    fn insert_tls13_ticket(&self, server: &ServerName, ticket: Tls13ClientSessionValue) {
+    fn insert_tls13_ticket(&self, server: GivenName<'_>, ticket: Tls13ClientSessionValue) {
         notes::ticket();
         if let Some(kept) = &self.kept {
             kept.insert_tls13_ticket(server, ticket);
         }
     }
 
-    fn take_tls13_ticket(&self, server: &ServerName) -> Option<Tls13ClientSessionValue> {
+    fn take_tls13_ticket(&self, server: &Name) -> Option<Tls13ClientSessionValue> {
         self.kept.as_ref()?.take_tls13_ticket(server)
     }
 }

@@ -1,4 +1,4 @@
-//! rustls 0.22 over ring.
+//! rustls, since 0.22, over ring: which versions, the engine's manifest says.
 
 use std::process::ExitCode;
 

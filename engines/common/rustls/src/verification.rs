@@ -1,0 +1,17 @@
+//! A watch on rustls's verifier of certificates.
+
+use rustls::{DigitallySignedStruct, Error};
+use weir_engine::Side;
+use weir_engine::notes::{self, Span};
+
+use crate::told::code;
+
+/// Verifies a signature, and notes the time and the signature's scheme.
+pub(crate) fn signature<T>(
+    signed: &DigitallySignedStruct,
+    verify: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
+    let valid = notes::span(Span::Verify, verify)?;
+    notes::signature(Side::Client, code(signed.scheme));
+    Ok(valid)
+}
