@@ -52,7 +52,7 @@ fn nginx_sends_as_many_tickets_as_it_is_told() {
     assert_eq!(runs.len(), 2 * 3);
     for run in runs {
         assert_eq!(run["validity"], "valid", "{}", run["id"]);
-        let number = &run["cell"]["factors"]["tls.tickets"];
+        let number = &run["cell"]["levels"]["tls.tickets"];
         let given = &run["observation"]["load"]["handshakes"]["tickets"]["full"];
         assert_eq!((&given["least"], &given["most"]), (number, number), "{}", run["id"]);
     }
@@ -108,7 +108,7 @@ fn runs_are_valid(name: &str, warmup_ms: u32) {
         assert_eq!(run["validity"], "valid", "{}", run["observation"]);
         let load = &run["observation"]["load"];
         assert!(load["requests"].as_u64() > Some(0) && load["errors"] == serde_json::json!({}), "{load}");
-        modes.insert(run["cell"]["mode"].as_str().unwrap().to_owned());
+        modes.insert(run["cell"]["levels"]["mode"].as_str().unwrap().to_owned());
     }
     assert_eq!(Vec::from_iter(modes), MODES);
 }

@@ -5,6 +5,7 @@ mod common;
 #[path = "../servers/mod.rs"]
 mod servers;
 
+mod commands;
 mod cost;
 mod documented;
 mod evidence;

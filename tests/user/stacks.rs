@@ -115,7 +115,10 @@ fn only_is_the_word_and_filter_is_understood() {
         planned.stdout
     };
     let planned = cells(&["stacks", "plan", &file, "--only", "group=p256"]);
-    assert!(planned.contains("3 cells:\n  handshake.1.3.full.ecdsa-p256.p256.tickets=2.good\n"), "{planned}");
+    assert!(
+        planned.contains("3 cells:\n    1  handshake.1.3.full.ecdsa-p256.p256.tickets=2.good\n"),
+        "{planned}"
+    );
     for args in [
         ["stacks", "plan", &file, "--only", "group=p-256"].as_slice(),
         &["stacks", "plan", &file, "--filter", "group=p256"],
@@ -144,7 +147,7 @@ fn a_run_that_was_cut_down_keeps_its_noise_floor_and_hides_what_it_cannot_tell()
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let flat = ran.stdout.replace("\n    ", " ");
     for part in [
-        "1 block: no interval and no verdict below 5",
+        "1 valid of 1 planned block: no interval and no verdict below 5",
         "The A/A pair of good is run beside what --only names",
         "\nfull handshake, TLS 1.3, ECDSA P-256, P-256 key exchange\n",
         "\nClaims:\n  2 claims are about cells that were not run.\n",

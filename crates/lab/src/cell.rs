@@ -1,70 +1,95 @@
-//! A cell: one combination of the factors' levels, and the group of those that are compared with each other.
+//! A cell: a subject under one combination of the factors' levels.
 
-use crate::experiment::{AGAIN, Case, Level, Load, Mode, OWN, Selector, is_setting};
-use serde::{Deserialize, Serialize, Serializer};
+use crate::experiment::{AGAIN, Level, SUBJECTS, Selector, canonical, is_setting};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
-use weir_load::plural;
 
-/// One combination of factors.
+/// What is run once in every block.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Cell {
-    /// The target as the results name it: its own name, or that with `-again` for the second of the A/A pair.
+    /// Its stable name, in which its subject and its levels are.
+    pub id: String,
+    /// The subject as the results name it: its own name, with its settings, or that with `-again` for the second of the
+    /// A/A pair.
     pub name: String,
-    /// The folder that describes it.
-    pub target: String,
-    /// What a client does: it follows from the mode and the experiment's `[load]`.
-    pub case: Case,
-    /// Client side, upstream side.
-    pub mode: Mode,
-    /// Connections held open; with new connections, at once at most.
-    pub connections: u32,
-    /// Body bytes of an answer.
-    pub bytes: u64,
-    /// How requests arrive.
-    pub load: Load,
-    /// Its levels of the experiment's further factors, by their keys.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub factors: BTreeMap<String, Level>,
+    /// What is measured: a target, an engine, a command.
+    pub subject: String,
+    /// Under what it is measured.
+    pub levels: Levels,
+}
+
+/// Levels by their factors' keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Levels(BTreeMap<String, Level>);
+
+impl Levels {
+    /// The level of a key, if there is one.
+    pub fn get(&self, key: &str) -> Option<&Level> {
+        self.0.get(key)
+    }
+
+    /// The text of a key's level; empty where there is none.
+    pub fn word(&self, key: &str) -> &str {
+        self.get(key).map_or("", Level::as_str)
+    }
+
+    /// The whole number at a key.
+    pub fn number(&self, key: &str) -> Option<u64> {
+        self.word(key).parse().ok()
+    }
+
+    /// Each key with its level.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Level)> {
+        self.0.iter().map(|(key, level)| (key.as_str(), level))
+    }
+
+    /// `bytes 1000, mode h1`.
+    pub fn words(&self) -> String {
+        self.iter().map(|(key, level)| format!("{key} {level}")).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The same without a key: what those that differ in it alone have in common.
+    #[must_use]
+    pub fn without(&self, key: &str) -> Self {
+        let mut levels = self.0.clone();
+        levels.remove(key);
+        Self(levels)
+    }
+
+    /// The same with another level of a key.
+    #[must_use]
+    pub fn with(&self, key: &str, level: Level) -> Self {
+        let mut levels = self.0.clone();
+        levels.insert(key.to_owned(), level);
+        Self(levels)
+    }
+}
+
+impl FromIterator<(String, Level)> for Levels {
+    fn from_iter<T: IntoIterator<Item = (String, Level)>>(levels: T) -> Self {
+        Self(levels.into_iter().collect())
+    }
 }
 
 impl fmt::Display for Cell {
-    /// The stable name of a cell, its factors in a fixed order; the settings of its target are in the target's name.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, case, mode, connections, bytes, load, .. } = self;
-        write!(formatter, "{case}.{mode}.c{connections}.b{bytes}.{load}.")?;
-        for (key, level) in self.conditions() {
-            write!(formatter, "{key}={}.", file_name(level))?;
-        }
-        formatter.write_str(name)
+        formatter.pad(&self.id)
     }
-}
-
-/// Further factors beside the fields of a summary, one of which is the rate.
-pub(crate) fn further<S: Serializer>(
-    factors: &BTreeMap<String, Level>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(factors.iter().filter(|(key, _)| *key != "rate"))
-}
-
-/// A level as a part of a file's name.
-pub(crate) fn file_name(level: &Level) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.,%".contains(c) { c } else { '_' };
-    level.as_str().chars().map(plain).collect()
 }
 
 impl Cell {
-    /// The factors that two cells of one comparison share.
-    pub fn group(&self) -> Group {
-        let Self { case, mode, connections, bytes, load, .. } = *self;
-        let factors = self.conditions().map(|(key, level)| (key.clone(), level.clone())).collect();
-        Group { case, mode, connections, bytes, load, factors }
-    }
-
-    /// The further factors that are not settings of its target.
-    pub fn conditions(&self) -> impl Iterator<Item = (&String, &Level)> {
-        self.factors.iter().filter(|(key, _)| !is_setting(key))
+    /// All that it shares with the cells that it is compared with: its levels without its subject's own settings.
+    pub fn place(&self) -> Levels {
+        Levels(
+            self.levels
+                .0
+                .iter()
+                .filter(|(key, _)| !is_setting(key))
+                .map(|(key, level)| (key.clone(), level.clone()))
+                .collect(),
+        )
     }
 
     /// Whether it is of the second in the A/A pair.
@@ -73,8 +98,16 @@ impl Cell {
     }
 
     /// Its name, or for the second in the A/A pair that of the first.
-    pub fn subject(&self) -> &str {
+    pub fn first_name(&self) -> &str {
         self.name.strip_suffix(AGAIN).unwrap_or(&self.name)
+    }
+
+    /// Its level of a factor; its subject is one.
+    pub fn level(&self, key: &str) -> Option<Level> {
+        match canonical(key) {
+            key if SUBJECTS.contains(&key) => Some(Level::new(&self.subject)),
+            key => self.levels.get(key).cloned(),
+        }
     }
 
     /// Whether it has such levels.
@@ -84,58 +117,59 @@ impl Cell {
 
     /// Whether another cell is this one but for such levels, which it has in place of this one's.
     pub(crate) fn is_but_for(&self, other: &Self, levels: &Selector) -> bool {
-        let further = self.factors.keys().chain(other.factors.keys()).map(String::as_str);
-        // Another target has settings of its own.
+        let other_subject = levels.iter().any(|(key, _)| SUBJECTS.contains(&key.as_str()));
+        // Another subject has settings of its own.
         let is_own = |key: &str| {
-            let theirs = self.level(key).is_none() || other.level(key).is_none();
-            levels.get("target").is_some() && is_setting(key) && theirs
+            other_subject && is_setting(key) && (self.level(key).is_none() || other.level(key).is_none())
         };
         let same = |key: &str| match levels.get(key) {
             Some(level) => other.level(key).as_ref() == Some(level),
             None => is_own(key) || other.level(key) == self.level(key),
         };
-        !other.is_again() && OWN.into_iter().chain(further).all(same)
-    }
-
-    /// Its level of a factor, by the factor's key.
-    pub fn level(&self, key: &str) -> Option<Level> {
-        Some(match key {
-            "target" => Level::new(&self.target),
-            "mode" => Level::new(self.mode),
-            "load_model" => Level::new(self.load),
-            "connections" => Level::new(self.connections),
-            "bytes" => Level::new(self.bytes),
-            _ => return self.factors.get(key).cloned(),
-        })
+        let subjects = match other_subject {
+            true => {
+                levels.iter().filter(|(key, _)| SUBJECTS.contains(&key.as_str())).all(|(key, _)| same(key))
+            }
+            false => self.subject == other.subject,
+        };
+        let keys = self.levels.0.keys().chain(other.levels.0.keys()).chain(levels.iter().map(|(key, _)| key));
+        let mut keys = keys.filter(|key| !SUBJECTS.contains(&key.as_str()));
+        !other.is_again() && subjects && keys.all(|key| same(key))
     }
 }
 
-/// The factors of a cell but its target and that one's settings: what is compared is compared within one group.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Group {
-    /// See [`Cell::case`].
-    pub case: Case,
-    /// See [`Cell::mode`].
-    pub mode: Mode,
-    /// See [`Cell::connections`].
-    pub connections: u32,
-    /// See [`Cell::bytes`].
-    pub bytes: u64,
-    /// See [`Cell::load`].
-    pub load: Load,
-    /// See [`Cell::conditions`].
-    pub factors: BTreeMap<String, Level>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl fmt::Display for Group {
-    /// What is loaded with, in words; the mode stands elsewhere.
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { case, connections, bytes, .. } = self;
-        let (connections, bytes) = (plural((*connections).into(), "connection"), plural(*bytes, "byte"));
-        match case.is_handshake() {
-            false => write!(formatter, "{connections}, {bytes}"),
-            true => write!(formatter, "{case}, {connections} at once, {bytes}"),
-        }?;
-        self.factors.iter().try_for_each(|(key, level)| write!(formatter, ", {key} {level}"))
+    fn cell(name: &str, subject: &str, levels: &[(&str, &str)]) -> Cell {
+        let levels = levels.iter().map(|(key, level)| ((*key).to_owned(), Level::new(level))).collect();
+        Cell { id: String::new(), name: name.into(), subject: subject.into(), levels }
+    }
+
+    fn but_for(levels: &[(&str, &str)]) -> Selector {
+        levels.iter().map(|(key, level)| ((*key).to_owned(), Level::new(level))).collect()
+    }
+
+    #[test]
+    fn another_cell_differs_in_what_is_named_alone() {
+        let a = cell("a", "a", &[("tickets", "2"), ("version", "1.3")]);
+        let b = cell("b", "b", &[("tickets", "2"), ("version", "1.3")]);
+        let b_without = cell("b", "b", &[("tickets", "0"), ("version", "1.3")]);
+        assert!(a.is_but_for(&b, &but_for(&[("engine", "b")])));
+        assert!(!a.is_but_for(&b_without, &but_for(&[("engine", "b")])));
+        assert!(a.is_but_for(&b_without, &but_for(&[("engine", "b"), ("tickets", "0")])));
+        assert!(!a.is_but_for(&b, &but_for(&[("version", "1.3")])), "it is of another subject");
+        let again = cell("b-again", "b", &[("tickets", "2"), ("version", "1.3")]);
+        assert!(again.is_again() && !a.is_but_for(&again, &but_for(&[("engine", "b")])));
+    }
+
+    #[test]
+    fn another_subject_has_settings_of_its_own() {
+        let a = cell("a", "a", &[("bytes", "1")]);
+        let b = cell("b+pool=2", "b", &[("bytes", "1"), ("settings.pool", "2")]);
+        assert!(a.is_but_for(&b, &but_for(&[("target", "b")])));
+        assert!(!b.is_but_for(&cell("b", "b", &[("bytes", "1")]), &but_for(&[("bytes", "1")])));
+        assert_eq!(a.place(), b.place());
     }
 }

@@ -1,13 +1,14 @@
 //! Claims: what was found of each statement that an experiment sets out to check.
 
-use crate::comparison::Floors;
-use crate::experiment::{Claim, Predicate};
+use crate::cell::Cell;
+use crate::comparison::{Floors, Runs};
+use crate::experiment::{Claim, Predicate, SUBJECTS};
+use crate::instrument::{Instrument, RunOf};
 use crate::metric::Metric;
-use crate::pairing::{self, Paired};
-use crate::plan::{Cell, Plan};
-use crate::run::RunRecord;
-use crate::stats::{BLOCKS_FOR_INTERVAL, ErrorRate, Estimate, Interval, Weight, hodges_lehmann};
-use crate::verdict::{Noise, Note};
+use crate::pairing::{self, Paired, Side};
+use crate::plan::Plan;
+use crate::stats::verdict::{Noise, Note};
+use crate::stats::{BLOCKS_FOR_INTERVAL, ErrorRate, Estimate, Interval, Weight};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use weir_load::plural;
@@ -97,9 +98,9 @@ impl fmt::Display for ClaimVerdict {
 const OTHER_NOT_RUN: &str = "what it is compared with was not run";
 
 /// Checks every claim of a plan.
-pub(crate) fn all(plan: &Plan, cells: &[(&Cell, Vec<&RunRecord>)], floors: &Floors) -> Vec<Finding> {
+pub(crate) fn all<I: Instrument>(plan: &Plan, cells: &Runs<'_, I>, floors: &Floors) -> Vec<Finding> {
     let error_rate = plan.rule().error_rate;
-    plan.experiment.claims.iter().map(|claim| find(claim, cells, floors, error_rate)).collect()
+    plan.experiment.claims.iter().map(|claim| find::<I>(claim, cells, floors, error_rate)).collect()
 }
 
 /// The claims that are worth a reader's time, and a line about the rest: where an experiment was cut down, those about cells
@@ -162,23 +163,23 @@ impl Evidence {
     }
 }
 
-fn find(
+fn find<I: Instrument>(
     claim: &Claim,
-    cells: &[(&Cell, Vec<&RunRecord>)],
+    cells: &Runs<'_, I>,
     floors: &Floors,
     error_rate: ErrorRate,
 ) -> Finding {
     let mut evidence = Vec::new();
     if let (Some(metric), Some(expect)) = (claim.metric, claim.expect) {
-        for (cell, runs) in cells.iter().filter(|(cell, _)| is_meant(claim, cell)) {
-            evidence.extend(one(claim, (metric, expect), (cell, runs), cells, floors, error_rate));
+        for (cell, runs) in cells.iter().filter(|(cell, _)| is_meant::<I>(claim, metric, cell)) {
+            evidence.extend(one::<I>(claim, (metric, expect), (cell, runs), cells, floors, error_rate));
         }
     }
     finding(claim, evidence)
 }
 
 /// What the cells that a claim is about make of it together.
-pub(crate) fn finding(claim: &Claim, evidence: Vec<Evidence>) -> Finding {
+fn finding(claim: &Claim, evidence: Vec<Evidence>) -> Finding {
     let (verdict, why) = match &claim.not_testable {
         Some(why) => (ClaimVerdict::NotTestable, why.clone()),
         None => together(&evidence),
@@ -202,55 +203,47 @@ pub(crate) fn finding(claim: &Claim, evidence: Vec<Evidence>) -> Finding {
     }
 }
 
-/// What a cell's own value, or its ratio to another cell, makes of a claim.
-pub(crate) fn evidence(
-    cell: String,
-    against: Option<String>,
-    expect: Predicate,
-    paired: Paired,
-    floor: Result<Option<Noise>, &'static str>,
-) -> Evidence {
-    let found = judge(expect, &paired, floor);
-    with_verdict(cell, against, paired, found)
-}
-
-/// Whether a claim is about a cell. One without a gateway must be named.
-fn is_meant(claim: &Claim, cell: &Cell) -> bool {
-    let is_named = cell.mode.upstream().is_some() || claim.cell.get("target").is_some();
-    is_named && !cell.is_again() && cell.has(&claim.cell)
+/// Whether a claim is about a cell. One that nothing is compared with must be named.
+fn is_meant<I: Instrument>(claim: &Claim, metric: Metric, cell: &Cell) -> bool {
+    let is_named = || SUBJECTS.iter().any(|key| claim.cell.get(key).is_some());
+    I::has(metric, cell) && (!I::is_control(cell) || is_named()) && !cell.is_again() && cell.has(&claim.cell)
 }
 
 /// `None` for the cell that the others are compared with.
-fn one(
+fn one<I: Instrument>(
     claim: &Claim,
     (metric, expect): (Metric, Predicate),
-    (cell, runs): (&Cell, &Vec<&RunRecord>),
-    cells: &[(&Cell, Vec<&RunRecord>)],
+    (cell, runs): (&Cell, &[&RunOf<I>]),
+    cells: &Runs<'_, I>,
     floors: &Floors,
     error_rate: ErrorRate,
 ) -> Option<Evidence> {
     let name = cell.to_string();
-    match &claim.against {
+    let side = Side { name: &name, cell, runs };
+    let (against, paired, floor) = match &claim.against {
         None if metric == Metric::ErrorRatio => {
-            let paired = of_errors(&name, runs);
+            let paired = of_errors::<I>(&name, runs);
             let found = judge_errors(expect, &paired);
-            Some(with_verdict(name, None, paired, found))
+            return Some(with_verdict(name, None, paired, found));
         }
-        None => Some(evidence(name, None, expect, by_itself(metric, cell, runs, error_rate), Ok(None))),
-        Some(levels) if cell.has(levels) => None,
-        Some(levels) => Some(match cells.iter().find(|(other, _)| cell.is_but_for(other, levels)) {
-            Some((other, of_other)) => {
-                let of = other.to_string();
-                let sides = [(name.as_str(), cell.load, runs), (of.as_str(), other.load, of_other)];
-                let paired = pairing::pair(metric, sides, error_rate);
-                evidence(name, Some(of), expect, paired, floors.get(&(metric, cell.group())))
-            }
-            None => {
-                let why = Err(OTHER_NOT_RUN.into());
-                with_verdict(name, None, Paired::default(), why)
-            }
-        }),
-    }
+        None => (None, pairing::alone::<I>(metric, &side, error_rate), Ok(None)),
+        Some(levels) if cell.has(levels) => return None,
+        Some(levels) => {
+            let Some((other, of_other)) = cells.iter().find(|(other, _)| cell.is_but_for(other, levels))
+            else {
+                return Some(with_verdict(name, None, Paired::default(), Err(OTHER_NOT_RUN.into())));
+            };
+            let of = other.to_string();
+            let paired = pairing::pair::<I>(
+                metric,
+                [side, Side { name: &of, cell: other, runs: of_other }],
+                error_rate,
+            );
+            (Some(of), paired, floors.get(&(metric, cell.place())))
+        }
+    };
+    let found = judge(expect, &paired, floor);
+    Some(with_verdict(name, against, paired, found))
 }
 
 fn with_verdict(
@@ -317,29 +310,9 @@ fn with_interval(paired: &Paired) -> Result<(f64, Interval), String> {
     })
 }
 
-/// The location of a cell's own values, which may be zero: no logarithms.
-fn by_itself(metric: Metric, cell: &Cell, runs: &[&RunRecord], error_rate: ErrorRate) -> Paired {
-    let name = cell.to_string();
-    let valid = pairing::valid(runs);
-    let without_value = metric.has_no_value(&name, &valid);
-    let unsupported = || pairing::unsupported(metric, cell.load, &name, &valid).or(without_value.clone());
-    let no_run = valid.is_empty().then(|| Note::no_valid_run(&name));
-    let note = no_run.or_else(|| unsupported().map(Note::Unsupported));
-    let values: Vec<f64> = match without_value {
-        Some(_) => Vec::new(),
-        None => pairing::values(metric, &valid).into_values().collect(),
-    };
-    Paired {
-        estimate: hodges_lehmann::estimate(&values, error_rate),
-        blocks: values.len(),
-        note,
-        remark: pairing::remark(metric, cell.load, &name, &valid),
-    }
-}
-
 /// The worst of all runs, and from the best to the worst: of valid runs alone there would be no errors to find.
-fn of_errors(name: &str, runs: &[&RunRecord]) -> Paired {
-    let values = pairing::values(Metric::ErrorRatio, runs);
+fn of_errors<I: Instrument>(name: &str, runs: &[&RunOf<I>]) -> Paired {
+    let values = pairing::values::<I>(Metric::ErrorRatio, runs);
     let (blocks, all) = (values.len(), runs.len());
     let least = values.values().copied().fold(f64::INFINITY, f64::min);
     let worst = values.values().copied().fold(0.0, f64::max);

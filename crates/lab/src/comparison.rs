@@ -1,177 +1,155 @@
-//! Comparisons of targets, and the words that may be said about them.
+//! Comparisons of cells, and the words that may be said about them.
 
-use crate::experiment::{Case, Compare, Level, Load, Mode, Selector, is_setting};
+use crate::cell::{Cell, Levels};
+use crate::experiment::{Compare, Selector, is_of_subjects};
+use crate::instrument::{Instrument, RunOf};
 use crate::metric::Metric;
 use crate::pairing::{self, Paired, Side};
-use crate::plan::{Cell, Group, Plan};
-use crate::run::RunRecord;
-use crate::stats::{ErrorRate, fdr};
-use crate::verdict::{self, Ratio, Rule};
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use weir_load::result::Latency;
+use crate::plan::Plan;
+use crate::stats::verdict::Ratio;
+use crate::stats::{self, fdr};
 
-pub use crate::verdict::Verdict;
-
-/// Whether a percentile falls among samples that took longer than it was waited for: time-outs, arrivals never sent.
-pub(crate) fn is_lower_bound(latency: &Latency, percentile: Option<f64>) -> bool {
-    latency.censored_from_us.zip(percentile).is_some_and(|(from, percentile)| from <= percentile)
-}
-
-/// A target against a baseline in one mode and under one load.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A cell against another: a subject against the baseline, a level against another, or a subject against itself.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// What is compared.
     pub metric: Metric,
-    /// Target over baseline. Before the further factors, which take every key that is left.
-    #[serde(flatten)]
+    /// The first over the second.
     pub ratio: Ratio,
-    /// The denominator of the ratio.
+    /// The denominator of the ratio, in words.
     pub baseline: String,
-    /// The numerator.
+    /// The numerator, in words.
     pub target: String,
-    /// The folder that describes it.
-    #[serde(default)]
-    pub folder: String,
-    /// Client side, upstream side.
-    pub mode: Mode,
-    /// What a client does.
-    pub case: Case,
-    /// Connections held open.
-    pub connections: u32,
-    /// Body bytes of an answer.
-    pub bytes: u64,
-    /// How requests arrive.
-    pub load: Load,
-    /// The levels of the experiment's further factors.
-    #[serde(default, flatten, serialize_with = "crate::cell::further")]
-    pub factors: BTreeMap<String, Level>,
-    /// The factor of which two levels are compared; null where two targets are.
-    #[serde(default)]
+    /// The numerator's cell.
+    pub cell: Cell,
+    /// Those that it is judged together with, of the same metric.
+    pub family: String,
+    /// The factor of which two levels are compared; `None` where two subjects are.
     pub factor: Option<String>,
-    /// Requests per second that were offered; null in a closed loop.
+    /// Requests per second that were offered; `None` in a closed loop.
     pub rate: Option<f64>,
     /// Blocks in which both were valid and had a value.
     pub blocks: u32,
-    /// What is to be known of its runs beside the verdict: some were limited, or a target was saturated at the equal rate.
-    #[serde(default)]
+    /// What is to be known of its runs beside the verdict.
     pub remark: Option<String>,
-    /// Whether it compares a target with itself.
+    /// Whether it compares a subject with itself.
     pub aa: bool,
 }
 
-/// All comparisons of a plan: each target with the baseline, the A/A pair, and the levels of the factors that it asks
-/// for, for each group and metric.
-pub(crate) fn all(plan: &Plan, cells: &[(&Cell, Vec<&RunRecord>)]) -> Vec<Comparison> {
+/// The cells of a plan with their runs.
+pub(crate) type Runs<'a, I> = [(&'a Cell, Vec<&'a RunOf<I>>)];
+
+/// All comparisons of a plan: each subject with the baseline, the A/A pair, and the levels of the factors that it asks
+/// for, for each place and metric.
+pub(crate) fn all<I: Instrument>(plan: &Plan, cells: &Runs<'_, I>) -> Vec<Comparison> {
     let rule = plan.rule();
-    let error_rate = rule.error_rate;
     let mut found = Vec::new();
-    for (cell, runs) in cells.iter().filter(|(cell, _)| cell.mode.upstream().is_some()) {
-        let own = if cell.is_again() { Some(cell.subject()) } else { plan.baseline.as_deref() };
-        if let Some(baseline) = own.filter(|baseline| *baseline != cell.name)
-            && let Some((_, of_baseline)) =
-                cells.iter().find(|(other, _)| other.name == *baseline && other.group() == cell.group())
-        {
-            for metric in Metric::of_load(cell.load, cell.case) {
-                let sides = [(cell.name.as_str(), cell.load, runs), (baseline, cell.load, of_baseline)];
-                found.push(one(metric, cell, None, sides, error_rate));
-            }
-        }
-        for compare in plan.experiment.compare.iter().filter(|one| !cell.is_again() && cell.has(&one.cell)) {
-            let Compare { factor, baseline, .. } = compare;
-            let Some(level) = cell.level(factor).filter(|level| level != baseline) else { continue };
-            let wanted = Selector::from_iter([(factor.clone(), baseline.clone())]);
-            let Some((other, of_baseline)) = cells.iter().find(|(other, _)| cell.is_but_for(other, &wanted))
-            else {
-                continue;
-            };
-            // A target's name has its settings in it.
-            let names = match factor == "target" || is_setting(factor) {
-                true => [cell.name.clone(), other.name.clone()],
-                false => [&level, baseline].map(|level| format!("{} {factor}={level}", cell.name)),
-            };
-            for metric in Metric::of_load(cell.load, cell.case) {
-                let sides =
-                    [(names[0].as_str(), cell.load, runs), (names[1].as_str(), other.load, of_baseline)];
-                found.push(one(metric, cell, Some(factor), sides, error_rate));
+    for (cell, runs) in cells.iter().filter(|(cell, _)| !I::is_control(cell)) {
+        for (factor, names, (other, of_other)) in others::<I>(plan, cells, cell) {
+            for metric in I::compared(cell) {
+                let sides = [(&names[0], *cell, runs), (&names[1], *other, of_other)];
+                let sides = sides.map(|(name, cell, runs)| Side { name, cell, runs });
+                let Paired { estimate, blocks, note, remark } =
+                    pairing::pair::<I>(metric, sides, rule.error_rate);
+                found.push(Comparison {
+                    metric,
+                    ratio: Ratio::of(estimate, blocks, note),
+                    target: names[0].clone(),
+                    baseline: names[1].clone(),
+                    cell: (*cell).clone(),
+                    family: I::family(cell).to_owned(),
+                    factor: factor.clone(),
+                    rate: pairing::rate::<I>(runs),
+                    blocks: blocks as u32,
+                    remark,
+                    aa: cell.is_again(),
+                });
             }
         }
     }
-    adjust(&mut found);
+    // Within each family: the A/A pair asks nothing and is in none; neither is what its runs cannot support.
+    fdr::adjust(
+        found.iter_mut().filter(|one| one.ratio.is_asked() && !one.aa),
+        |one: &Comparison| (one.family.clone(), one.metric),
+        |one| (one.ratio.p_value, &mut one.ratio.p_adjusted),
+    );
     let floors = floors(&found);
-    for comparison in &mut found {
-        comparison.decide(rule, &floors);
+    for one in &mut found {
+        let floor = if one.aa { Ok(None) } else { floors.get(&(one.metric, one.cell.place())) };
+        one.ratio.decide(one.blocks, rule, floor);
     }
-    found.sort_by_key(|one| (one.load, one.metric, one.factor.is_some(), one.mode, one.aa));
+    found.sort_by_key(|one| {
+        (one.family.clone(), one.metric, one.factor.is_some(), I::order(&one.cell), one.aa)
+    });
     found
 }
 
-fn one(
-    metric: Metric,
-    cell: &Cell,
-    factor: Option<&String>,
-    sides: [Side<'_, '_>; 2],
-    error_rate: ErrorRate,
-) -> Comparison {
-    let [(target, _, runs), (baseline, ..)] = sides;
-    let Paired { estimate, blocks, note, remark } = pairing::pair(metric, sides, error_rate);
-    Comparison {
-        metric,
-        ratio: Ratio::of(estimate, blocks, note),
-        baseline: baseline.to_owned(),
-        target: target.to_owned(),
-        folder: cell.target.clone(),
-        mode: cell.mode,
-        case: cell.case,
-        connections: cell.connections,
-        bytes: cell.bytes,
-        load: cell.load,
-        factors: cell.group().factors,
-        factor: factor.cloned(),
-        rate: runs.iter().find_map(|run| run.rate),
-        blocks: blocks as u32,
-        remark,
-        aa: cell.is_again(),
+/// What a cell is compared with, by which factor, and what both are called then.
+type Other<'a, 'r, I> = (Option<String>, [String; 2], &'a (&'r Cell, Vec<&'r RunOf<I>>));
+
+fn others<'a, 'r, I: Instrument>(plan: &Plan, cells: &'a Runs<'r, I>, cell: &Cell) -> Vec<Other<'a, 'r, I>> {
+    let mut others = Vec::new();
+    let own = if cell.is_again() { Some(cell.first_name()) } else { plan.baseline.as_deref() };
+    let is_own = |other: &Cell, name: &str| other.name == name && other.place() == cell.place();
+    if let Some(name) = own.filter(|name| *name != cell.name)
+        && let Some(other) = cells.iter().find(|(other, _)| is_own(other, name))
+    {
+        others.push((None, [cell.name.clone(), name.to_owned()], other));
     }
+    for Compare { factor, baseline, cell: meant } in &plan.experiment.compare {
+        let level = cell.level(factor).filter(|level| level != baseline);
+        let Some(level) = level.filter(|_| !cell.is_again() && cell.has(meant)) else { continue };
+        let wanted = Selector::from_iter([(factor.clone(), baseline.clone())]);
+        let Some(other) = cells.iter().find(|(other, _)| cell.is_but_for(other, &wanted)) else { continue };
+        // A subject's name has its settings in it.
+        let names = match is_of_subjects(factor) {
+            true => [cell.name.clone(), other.0.name.clone()],
+            false => [&level, baseline].map(|level| format!("{} {factor}={level}", cell.name)),
+        };
+        others.push((Some(factor.clone()), names, other));
+    }
+    others
 }
 
-/// Adjusts the p-values within each family: one metric under one load. The A/A pair asks nothing and is in no family;
-/// neither is a comparison that its runs cannot support.
-fn adjust(comparisons: &mut [Comparison]) {
-    let is_asked = |one: &&mut Comparison| one.ratio.is_asked() && !one.aa;
-    let family = |one: &Comparison| (one.load, one.metric);
-    fdr::adjust(comparisons.iter_mut().filter(is_asked), family, |one| {
-        (one.ratio.p_value, &mut one.ratio.p_adjusted)
-    });
-}
-
-/// The noise floors of each metric and group.
-pub(crate) type Floors = verdict::Floors<(Metric, Group)>;
+/// The noise floors of each metric and place.
+pub(crate) type Floors = stats::verdict::Floors<(Metric, Levels)>;
 
 pub(crate) fn floors(comparisons: &[Comparison]) -> Floors {
-    let pairs = comparisons.iter().filter(|comparison| comparison.aa);
-    Floors::of(pairs.map(|one| ((one.metric, one.group()), one.ratio.reach())))
+    let pairs = comparisons.iter().filter(|one| one.aa);
+    Floors::of(pairs.map(|one| ((one.metric, one.cell.place()), one.ratio.reach())))
 }
 
 impl Comparison {
-    fn decide(&mut self, rule: Rule, floors: &Floors) {
-        let floor = if self.aa { Ok(None) } else { floors.get(&(self.metric, self.group())) };
-        self.ratio.decide(self.blocks, rule, floor);
+    /// Whether it is shown to be for the worse.
+    pub(crate) fn is_worse(&self) -> bool {
+        self.ratio.is_worse(self.metric.better())
     }
 
-    /// The group that it is of.
-    pub fn group(&self) -> Group {
-        let Self { case, mode, connections, bytes, load, .. } = *self;
-        Group { case, mode, connections, bytes, load, factors: self.factors.clone() }
+    /// Whether it is of two subjects, and not of two levels of a factor or of the A/A pair.
+    pub(crate) fn is_with_baseline(&self) -> bool {
+        !self.aa && self.factor.is_none()
     }
 
     /// `different: 28 % lower`, and the remark.
     pub fn verdict_text(&self, margin: f64) -> String {
-        verdict::with_remark(self.ratio.words(margin), self.remark.as_deref())
+        stats::verdict::with_remark(self.ratio.words(margin), self.remark.as_deref())
     }
 
-    /// The line of this comparison on standard output, under the heading of its metric and load.
+    /// What stands above it and its like: the metric, and what else they have in common.
+    pub(crate) fn heading(&self) -> String {
+        heading(self.metric, &self.family)
+    }
+
+    /// The line of this comparison on standard output, under its heading.
     pub fn line(&self, margin: f64) -> String {
         format!("{} vs {}: {} {}", self.target, self.baseline, self.ratio.text(), self.verdict_text(margin))
+    }
+}
+
+/// A metric in one family: `CPU per request, saturated`.
+pub(crate) fn heading(metric: Metric, family: &str) -> String {
+    match family {
+        "" => metric.to_string(),
+        family => format!("{metric}, {family}"),
     }
 }

@@ -1,45 +1,43 @@
 //! What `weir plan` says: cells, order, time.
 
+use crate::cell::Cell;
 use crate::experiment::{Order, Stop};
-use crate::placement::Placement;
-use crate::plan::{Cell, Plan, Targets};
+use crate::instrument::Shown;
+use crate::plan::Plan;
 use crate::progress::duration;
-use crate::table::{QUICK, WIDTH};
+use crate::words::{QUICK, no_baseline, pair};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 use weir_load::plural;
+use weir_report::text::{WIDTH, wrap};
 
 /// Blocks whose order is written out.
 const BLOCKS_SHOWN: usize = 4;
 
 /// A plan in words.
-pub(crate) fn plan(plan: &Plan, placement: &Placement, targets: &Targets) -> String {
+pub(crate) fn plan<I: Shown>(plan: &Plan, found: &I::Found) -> String {
     let experiment = &plan.experiment;
-    let mut text = format!("{}: {}\n", experiment.name, experiment.question.trim());
+    let mut text = String::new();
     if experiment.quick {
-        text.insert_str(0, &format!("{QUICK}\n"));
+        text.push_str(&format!("{QUICK}\n"));
     }
-    if let Some(note) = &placement.note {
-        let _ = writeln!(text, "CORES: {note}");
-    }
-    for (name, target) in &targets.present {
-        let _ = writeln!(text, "target {name}: {} {}", target.title, target.version);
-        let _ = writeln!(text, "    from {}", target.folder().display());
-    }
+    text.push_str(&format!("{}: {}\n", experiment.name, experiment.question.trim()));
+    I::describe(&mut text, plan, found);
     for (name, why) in &plan.absent {
-        let _ = writeln!(text, "target {name}: absent, so none of its cells is run: {why}");
+        wrap(&mut text, &format!("{} {name}: absent, so none of its cells is run: {why}", I::SUBJECT));
     }
     for line in &plan.dropped {
-        let _ = writeln!(text, "not run: {line}");
+        wrap(&mut text, &format!("not run: {line}"));
     }
-    let _ = writeln!(text, "baseline: {}", plan.baseline.as_deref().unwrap_or("none is present"));
-    if let Some(aa) = &experiment.aa {
-        let _ = writeln!(text, "A/A pair: {aa}, run twice in every block");
+    match &plan.baseline {
+        Some(baseline) => drop(writeln!(text, "baseline: {baseline}")),
+        None => wrap(&mut text, &no_baseline(&experiment.baseline, &plan.absent)),
     }
-    for factor in &experiment.factors {
-        let levels: Vec<String> = factor.names().iter().map(ToString::to_string).collect();
-        let _ = writeln!(text, "factor {}: {}", factor.key, levels.join(" | "));
+    match (pair(plan), &experiment.aa) {
+        (Some(label), _) => wrap(&mut text, &label),
+        (None, Some(aa)) => drop(writeln!(text, "A/A pair: {aa}, run twice in every block")),
+        (None, None) => {}
     }
     for levels in &experiment.leave_out {
         let _ = writeln!(text, "left out: {levels}");
@@ -63,7 +61,7 @@ fn order(text: &mut String, plan: &Plan) {
     let _ = writeln!(text, "\norder: {word}, from seed {}", plan.experiment.seed);
     for (index, block) in plan.blocks.iter().enumerate().take(BLOCKS_SHOWN) {
         let mut line = format!("  block {}:", index + 1);
-        for run in block {
+        for run in block.iter().flat_map(|turn| &turn.0) {
             let word = format!(" {}", numbers.get(&run.cell).copied().unwrap_or_default());
             if line.len() + word.len() > WIDTH {
                 let _ = writeln!(text, "{line}");
@@ -80,12 +78,11 @@ fn order(text: &mut String, plan: &Plan) {
 
 fn time(text: &mut String, plan: &Plan) {
     let calibration = plan.calibration_total_ms();
-    let _ = writeln!(
-        text,
-        "\ncalibration: {}, about {}",
-        plural(plan.calibration.len() as u64, "run"),
-        about(calibration)
-    );
+    text.push('\n');
+    if !plan.calibration.is_empty() {
+        let runs = plural(plan.calibration.len() as u64, "run");
+        let _ = writeln!(text, "calibration: {runs}, about {}", about(calibration));
+    }
     let block = plan.block_ms();
     let (blocks, note) = match plan.experiment.stop {
         Stop::Blocks(blocks) => (blocks, String::new()),

@@ -1,6 +1,6 @@
 //! Whether there is evidence for what was asked: what was measured at all, and what a condition on the result rests on.
 
-use crate::verdict::{Ratio, Verdict};
+use crate::stats::verdict::{Ratio, Verdict};
 
 /// What `--fail-on regression` finds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,8 +42,8 @@ impl Regressions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::verdict::Note;
     use crate::stats::{Estimate, Interval};
-    use crate::verdict::Note;
 
     fn ratio(verdict: Verdict, blocks: usize) -> Ratio {
         let interval = (blocks >= 5).then_some(Interval { low: 0.9, high: 1.1, coverage: 0.95 });

@@ -5,18 +5,18 @@ mod trend;
 
 pub use trend::{DEFAULT_THRESHOLD, LEAST_CHANGES, Last, Latest, Rule, Trend};
 
-use crate::across::are_of_stacks;
-use crate::across::matching::{Between, Matched, check_different, rates_differ};
-use crate::across::stored::{Sample, Stored};
+use crate::across::matching::{Between, Matched, cells, check_different, rates_differ};
+use crate::across::sample::Sample;
+use crate::cell::Cell;
 use crate::error::{ConfigError, LabError};
-use crate::experiment::Load;
+use crate::instrument::Instrument;
 use crate::metric::Metric;
 use crate::options::RunOptions;
 use crate::results::Results;
-use crate::stacks::StacksResults;
+use crate::select::select;
 use crate::stats;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What is asked of a history.
 #[derive(Clone, Debug, Default)]
@@ -109,26 +109,16 @@ const FOLLOWED: &str = "cpu_us_per_request, cpu_us_per_handshake, requests_per_s
 /// # Errors
 /// What is no result of this program; results that are not of one plan on one machine, with what differs; a directory that
 /// is given twice; no cell that was asked for; a metric that cannot be followed.
-pub fn history(options: &HistoryOptions) -> Result<History, LabError> {
+pub(crate) fn history<I: Instrument>(options: &HistoryOptions) -> Result<History, LabError> {
     let directories: Vec<_> = options.directories.iter().map(PathBuf::as_path).collect();
     check_different(&directories)?;
-    match are_of_stacks(&directories)? {
-        true => read(&directories, StacksResults::read, options),
-        false => read(&directories, Results::read, options),
-    }
-}
-
-fn read<S: Stored>(
-    directories: &[&Path],
-    one: fn(&Path) -> Result<S, LabError>,
-    options: &HistoryOptions,
-) -> Result<History, LabError> {
-    let mut all = directories.iter().map(|directory| one(directory)).collect::<Result<Vec<S>, _>>()?;
-    all.sort_by_key(|results| results.machine().started_unix);
+    let mut all =
+        directories.iter().map(|directory| Results::<I>::read(directory)).collect::<Result<Vec<_>, _>>()?;
+    all.sort_by_key(|results| results.machine.started_unix);
     Ok(of(&all, options)?)
 }
 
-fn of<S: Stored>(all: &[S], options: &HistoryOptions) -> Result<History, ConfigError> {
+fn of<I: Instrument>(all: &[Results<I>], options: &HistoryOptions) -> Result<History, ConfigError> {
     let Some((oldest, newest)) = all.first().zip(all.last()) else {
         return Err(ConfigError::new("history", "no result is given: at least one is needed"));
     };
@@ -139,38 +129,39 @@ fn of<S: Stored>(all: &[S], options: &HistoryOptions) -> Result<History, ConfigE
     }
     let mut labels = BTreeSet::new();
     for results in &all[1..] {
-        let names = [oldest, results].map(|results| results.directory().display().to_string());
+        let names = [oldest, results].map(|results| results.directory.display().to_string());
         let names = names.each_ref().map(String::as_str);
         let between = Between { names, results: [oldest, results] };
         between.check_plan()?;
         between.check_cells(&Matched::new(oldest, results))?;
         labels.extend(between.differences().iter().map(|difference| format!("Differs: {difference}.")));
     }
-    let mut cells: Vec<(String, &S::Cell)> = Vec::new();
+    let mut followed: Vec<&Cell> = Vec::new();
     let mut seen = BTreeSet::new();
     for results in all.iter().rev() {
-        for (name, cell, _) in results.cells() {
-            if seen.insert(name.clone()) && results.selects("--cell", &options.cells, cell)? {
-                cells.push((name, cell));
+        for (cell, _) in cells(results) {
+            if seen.insert(&cell.id) && select::<I>("--cell", &options.cells, cell, &results.plan.experiment)?
+            {
+                followed.push(cell);
             }
         }
     }
-    let is_offered = |cell: &S::Cell| S::place(cell).load() == Some(Load::EqualRate);
-    if options.metric.is_some_and(Metric::is_rate) && cells.iter().any(|(_, cell)| is_offered(cell)) {
-        cells.retain(|(_, cell)| !is_offered(cell));
+    let is_offered = |cell: &Cell| cell.levels.word("load_model") == "equal-rate";
+    if options.metric.is_some_and(Metric::is_rate) && followed.iter().any(|cell| is_offered(cell)) {
+        followed.retain(|cell| !is_offered(cell));
         labels.insert("Cells at equal-rate are left out: their rate is the one that was offered.".into());
     }
-    let minimum = options.threshold.unwrap_or_else(|| newest.margin());
+    let minimum = options.threshold.unwrap_or(newest.plan.experiment.margin);
     let series: Vec<Series> =
-        cells.into_iter().filter_map(|(name, cell)| Series::of(name, cell, all, options, minimum)).collect();
+        followed.into_iter().filter_map(|cell| Series::of(cell, all, options, minimum)).collect();
     if series.is_empty() {
         let message = "no cell of the results is meant, or none has a value of this metric; a rate is followed at \
              saturation alone";
         return Err(ConfigError::new("--cell", message));
     }
-    let entry = |results: &S| Entry {
-        directory: results.directory().to_owned(),
-        started_unix: results.machine().started_unix,
+    let entry = |results: &Results<I>| Entry {
+        directory: results.directory.clone(),
+        started_unix: results.machine.started_unix,
     };
     let labels = labels.into_iter().collect();
     Ok(History { results: all.iter().map(entry).collect(), series, minimum, labels })
@@ -178,25 +169,24 @@ fn of<S: Stored>(all: &[S], options: &HistoryOptions) -> Result<History, ConfigE
 
 impl Series {
     /// `None` where no result has a value of the cell.
-    fn of<S: Stored>(
-        name: String,
-        cell: &S::Cell,
-        all: &[S],
+    fn of<I: Instrument>(
+        cell: &Cell,
+        all: &[Results<I>],
         options: &HistoryOptions,
         minimum: f64,
     ) -> Option<Self> {
-        let metric = options.metric.or_else(|| S::main_metric(cell))?;
+        let metric = options.metric.or_else(|| I::compared(cell).first().copied())?;
         let mut points: Vec<Point> = Vec::new();
         for (index, results) in all.iter().enumerate() {
-            let Some((_, _, runs)) = results.cells().into_iter().find(|(other, ..)| *other == name) else {
+            let Some((_, runs)) = cells(results).into_iter().find(|(other, _)| other.id == cell.id) else {
                 continue;
             };
-            let Sample { values, valid, rate, note, .. } = S::sample(metric, cell, &runs, S::name(cell));
+            let Sample { values, valid, rate, note, .. } = Sample::of::<I>(metric, cell, &runs, &cell.name);
             let interval = stats::location(&values).and_then(|estimate| estimate.interval);
             let value = stats::median(&values);
             let mut point = Point {
                 result: index,
-                version: results.version(S::subject(cell)).to_owned(),
+                version: results.version(&cell.subject).to_owned(),
                 rate,
                 value,
                 low: interval.map(|interval| interval.low),
@@ -211,7 +201,7 @@ impl Series {
         }
         points.iter().any(|point| point.value.is_some()).then(|| {
             let latest = Latest::of(metric, &points, all.len() - 1, options.threshold, minimum);
-            Self { cell: name, target: S::name(cell).to_owned(), metric, points, latest }
+            Self { cell: cell.to_string(), target: cell.name.clone(), metric, points, latest }
         })
     }
 }

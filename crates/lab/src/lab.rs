@@ -1,82 +1,74 @@
 //! The commands of the lab: run, plan, report.
 
-use crate::conduct::Broken;
-use crate::doctor;
+use crate::conduct::{Broken, conduct};
 use crate::error::{ConfigError, LabError};
-use crate::executor::{ProcessExecutor, allowed_cores, sample_values, this_program};
-use crate::experiment::{Experiment, Stop, blame};
-use crate::found::ExperimentFile;
+use crate::experiment::{Experiment, Stop};
+use crate::found::{self, ExperimentFile};
+use crate::instrument::{Executor, RunOf, Shown};
 use crate::interrupt::Interrupt;
 use crate::machine::Machine;
 use crate::options::RunOptions;
-use crate::placement::Placement;
-use crate::plan::{Plan, Stage, Targets};
+use crate::plan::Plan;
 use crate::progress::{Bar, tell};
-use crate::report::render;
 use crate::results::Results;
-use crate::run::RunRecord;
 use crate::store::{Store, default_directory};
-use crate::{conduct, describe, found, hash, table, target};
-use std::collections::BTreeMap;
+use crate::{describe, doctor, page, planning, reader, words};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// What a command came to.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub(crate) struct Outcome<I: Shown> {
     /// Where the results are.
-    pub directory: PathBuf,
+    pub(crate) directory: PathBuf,
     /// Labels, tables and verdicts, at most 100 columns wide, for standard output.
-    pub text: String,
+    pub(crate) text: String,
     /// Runs of the blocks that were invalid.
-    pub invalid_runs: u32,
+    pub(crate) invalid_runs: u32,
     /// What the text was made from.
-    pub results: Results,
+    pub(crate) results: Results<I>,
 }
 
 /// What an experiment needs before it can be planned.
-struct Setup {
+struct Setup<I: Shown> {
     options: RunOptions,
-    weir: PathBuf,
     experiment: Experiment,
     text: String,
-    targets: Targets,
-    placement: Placement,
-    allowed: Vec<usize>,
+    found: I::Found,
 }
 
-impl Setup {
+impl<I: Shown> Setup<I> {
     fn new(options: &RunOptions) -> Result<Self, LabError> {
-        let weir = this_program()?;
-        let (options, file, experiment, text) = chosen(options)?;
-        let located = RunOptions { file: file.path.clone(), ..options.clone() };
-        let wrong = blame(&located.file, &text, &located);
-        let folders = experiment.folders(&file, &wrong)?;
-        let conditions = experiment.any_conditions()?;
-        let mut targets =
-            target::find(&experiment.targets(), &folders, &sample_values(&weir, &conditions.tls))?;
-        target::check_tickets(&experiment, &mut targets)?;
-        let allowed = allowed_cores()?;
-        experiment.check_here(&targets, &allowed, &wrong)?;
-        if !options.set.iter().any(|(key, _)| key == "baseline") {
-            experiment.check_baseline(&text, &targets, &wrong)?;
-        }
-        drop(wrong);
-        let placement = Placement::choose(&conditions.cores, &allowed);
-        Ok(Self { options, weir, experiment, text, targets, placement, allowed })
+        let (options, file, experiment, text) = chosen::<I>(options)?;
+        let found = I::find(&experiment, &file, &options, &text)?;
+        Ok(Self { options, experiment, text, found })
+    }
+
+    fn plan(&self) -> Result<Plan, LabError> {
+        planning::plan::<I>(self.experiment.clone(), &self.found, &self.options)
     }
 }
 
 /// The options with the file that is named, or else with that of the result which is gone on with; where it is; the
 /// experiment and its text.
-fn chosen(options: &RunOptions) -> Result<(RunOptions, ExperimentFile, Experiment, String), LabError> {
+fn chosen<I: Shown>(
+    options: &RunOptions,
+) -> Result<(RunOptions, ExperimentFile, Experiment, String), LabError> {
     let Some(directory) = options.stored() else {
+        if let Some(directory) = &options.continue_dir {
+            // Before anything is built.
+            Store::open(directory).plan::<I>()?;
+        }
         let file = found::experiment(&options.file)?;
         let located = RunOptions { file: file.path.clone(), ..options.clone() };
-        let (experiment, text) = Experiment::load(&located)?;
+        let (experiment, text) = reader::load::<I>(&located)?;
         return Ok((options.clone(), file, experiment, text));
     };
-    let Plan { file, only, mut experiment, .. } = Store::open(directory).plan()?;
+    let Plan { file, only, mut experiment, .. } = Store::open(directory).plan::<I>()?;
+    if options.instructions && !experiment.instructions {
+        let why = "the result was begun without; expected a new result";
+        return Err(ConfigError::new("--instructions", why).into());
+    }
     if let Some(blocks) = options.blocks {
         experiment.stop = Stop::Blocks(blocks);
     }
@@ -87,28 +79,29 @@ fn chosen(options: &RunOptions) -> Result<(RunOptions, ExperimentFile, Experimen
 /// Runs an experiment to its end, or goes on with one that was interrupted or that is to have more blocks.
 ///
 /// # Errors
-/// A wrong experiment, target or option; files that cannot be written; an interrupt. A target that fails, an invalid
-/// run and a slow gateway are results.
-pub fn run(options: &RunOptions) -> Result<Outcome, LabError> {
-    let setup = Setup::new(options)?;
-    let options = &setup.options;
-    let why_absent = |name: &str| setup.targets.absent.get(name).map(|absent| absent.why.as_str());
-    options.check_named(&["target", "name", "aa"], why_absent)?;
-    let fresh = Plan::new(setup.experiment.clone(), &setup.targets, options)?;
+/// A wrong experiment, subject or option; files that cannot be written; an interrupt. A subject that fails, an invalid run
+/// and a slow gateway are results.
+pub(crate) fn run<I: Shown>(options: &RunOptions) -> Result<Outcome<I>, LabError> {
+    let mut setup = Setup::<I>::new(options)?;
+    let interrupt = Interrupt::on_signals()?;
+    let wanted = setup.plan()?;
+    I::make_ready(&mut setup.found, &wanted, &interrupt)?;
+    let absent = I::absent(&setup.found);
+    let why_absent = |name: &str| absent.get(name).map(String::as_str);
+    setup.options.check_named(&[I::SUBJECT, "engines", "name", "aa"], why_absent)?;
+    let fresh = setup.plan()?;
     if fresh.baseline.is_none() {
-        options.check_named(&["baseline"], why_absent)?;
+        setup.options.check_named(&["baseline"], why_absent)?;
     }
-    let mut machine = Machine::read(&setup.allowed, &setup.targets, &setup.placement);
-    machine.network = setup.experiment.network();
-    machine.sources = sources(&setup)?;
-    let (store, mut plan) = match &options.continue_dir {
+    let mut machine = I::machine(&setup.experiment, &setup.found)?;
+    let (store, mut plan) = match &setup.options.continue_dir {
         Some(directory) => {
             doctor::warn(&doctor::examine());
-            resume(directory, fresh, &machine, options.blocks)?
+            resume::<I>(directory, fresh, &machine, setup.options.blocks)?
         }
         None => {
-            let directory = options.out.clone().unwrap_or_else(|| default_directory(&setup.experiment.name));
-            let store = Store::create(&directory)?;
+            let out = setup.options.out.clone();
+            let store = Store::create(&out.unwrap_or_else(|| default_directory(&setup.experiment.name)))?;
             machine.doctor = doctor::examine();
             doctor::warn(&machine.doctor);
             store.write("experiment.toml", &setup.text)?;
@@ -119,69 +112,51 @@ pub fn run(options: &RunOptions) -> Result<Outcome, LabError> {
     for (name, why) in &plan.absent {
         tell(format_args!("{name}: {why}"));
     }
-    let interrupt = Interrupt::on_signals()?;
-    let broken = if options.allow_invalid { Broken::GoesOn } else { Broken::Ends };
-    let mut executor = ProcessExecutor::new(
-        setup.weir,
-        store.clone(),
-        &setup.experiment,
-        setup.targets,
-        setup.allowed,
-        interrupt,
-    )?;
-    let conducted = conduct::conduct(&mut plan, &store, &mut executor, &mut Bar::default(), broken);
-    executor.clean();
+    let broken = if setup.options.allow_invalid { Broken::GoesOn } else { Broken::Ends };
+    let mut executor = I::executor(&plan.experiment, setup.found, &store, interrupt)?;
+    let conducted = conduct::<I>(&mut plan, &store, &mut executor, &mut Bar::default(), broken);
+    executor.finish(&plan, conducted.is_ok())?;
     conducted?;
     report(store.directory())
 }
 
 /// Says what [`run`] would do and how long it would take.
-pub fn plan(options: &RunOptions) -> Result<String, LabError> {
-    let setup = Setup::new(options)?;
-    let plan = Plan::new(setup.experiment, &setup.targets, &setup.options)?;
-    Ok(describe::plan(&plan, &setup.placement, &setup.targets))
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn plan<I: Shown>(options: &RunOptions) -> Result<String, LabError> {
+    let setup = Setup::<I>::new(options)?;
+    Ok(describe::plan::<I>(&setup.plan()?, &setup.found))
 }
 
 /// Rebuilds `summary.json` and `report.html` from the stored runs.
-pub fn report(directory: &Path) -> Result<Outcome, LabError> {
-    let results = Results::read(directory)?;
-    let Results { plan, records, summary, .. } = &results;
+///
+/// # Errors
+/// What is not the result of such an experiment; files that cannot be written.
+pub(crate) fn report<I: Shown>(directory: &Path) -> Result<Outcome<I>, LabError> {
+    let results = Results::<I>::read(directory)?;
     let store = Store::open(directory);
-    store.write_json("summary.json", summary)?;
-    store.write("report.html", &render(plan, summary, records, &store.settings()?))?;
-    let mut text = table::render(plan, summary);
+    store.write_json("summary.json", &I::json(&results))?;
+    store.write("report.html", &page::render(&results, &store))?;
+    let mut text = words::render(&results);
     let _ = writeln!(text, "\nReport: {}", directory.join("report.html").display());
-    let invalid_runs = summary.cells.iter().map(|cell| cell.invalid_runs).sum();
+    let invalid_runs = results.summary.cells.iter().map(|cell| cell.invalid_runs).sum();
     Ok(Outcome { directory: directory.to_owned(), text, invalid_runs, results })
-}
-
-/// What the runs are made of beside the targets' programs: another build of this one, another template or another body
-/// makes other runs though every version and every path is the same.
-fn sources(setup: &Setup) -> Result<BTreeMap<String, String>, LabError> {
-    let mut sources = setup.experiment.load_files()?;
-    for (name, target) in &setup.targets.present {
-        sources.insert(name.clone(), hash::files(&target.sources())?);
-    }
-    sources.insert(Machine::THIS_PROGRAM.to_owned(), hash::files(std::slice::from_ref(&setup.weir))?);
-    Ok(sources)
 }
 
 /// The stored plan of an experiment, with more blocks where so many are asked for, if it is the same experiment on the same
 /// programs.
-fn resume(
+fn resume<I: Shown>(
     directory: &Path,
     fresh: Plan,
     machine: &Machine,
     blocks: Option<u32>,
 ) -> Result<(Store, Plan), LabError> {
     let store = Store::open(directory);
-    let (mut stored, before) = (store.plan()?, store.machine()?);
+    let (mut stored, before) = (store.plan::<I>()?, store.machine()?);
     if let Some(blocks) = blocks {
-        let block = |record: &RunRecord| match record.run.stage {
-            Stage::Block(block) => block,
-            Stage::Calibration => 0,
-        };
-        let measured = store.runs()?.iter().map(block).max().unwrap_or(0);
+        let runs: Vec<RunOf<I>> = store.runs::<I>()?;
+        let measured = runs.iter().map(|run| run.run.stage.block()).max().unwrap_or(0);
         stored.extend(blocks, measured).map_err(|why| ConfigError::new("--blocks", why))?;
     }
     let refuse = |what: &str| {
@@ -192,14 +167,17 @@ fn resume(
         return refuse("it was begun with another experiment or other options");
     }
     if stored.cells != fresh.cells {
-        return refuse("it was begun with other cells (targets present, or --only)");
+        return refuse(&format!("it was begun with other cells ({}s present, or --only)", I::SUBJECT));
     }
     if (&before.versions, &before.cpu) != (&machine.versions, &machine.cpu) {
-        return refuse("it was begun with other versions of the targets, or on another processor");
+        return refuse(&format!(
+            "it was begun with other versions of the {}s, or on another processor",
+            I::SUBJECT
+        ));
     }
     let is_other =
-        |(name, hash): (&String, &String)| machine.sources.get(name).is_some_and(|now| now != hash);
-    if let Some((name, _)) = before.sources.iter().find(|one| is_other(*one)) {
+        |(name, hash): &(&String, &String)| machine.sources.get(*name).is_some_and(|now| now != *hash);
+    if let Some((name, _)) = before.sources.iter().find(is_other) {
         return refuse(&format!("it was begun with another build, description or content of `{name}`"));
     }
     if before.placement != machine.placement {

@@ -2,7 +2,8 @@
 //!
 //! `experiment.toml` becomes a plan (cells, blocks, seeded order); each run starts fresh processes on stated cores and
 //! is stored as it ends; validity and limit are judged per run; statistics, `summary.json`, table and report are pure
-//! functions of what is stored.
+//! functions of what is stored. What differs between what can be measured is an [`instrument`]'s affair; the pipeline is
+//! one. docs/LAB.md has it on a page.
 
 pub mod across;
 pub mod cell;
@@ -13,57 +14,51 @@ pub mod error;
 pub mod evidence;
 pub mod experiment;
 pub mod export;
+pub mod foreign;
 pub mod found;
-pub mod gc;
 pub mod history;
-pub mod limit;
+pub mod instrument;
+pub mod interrupt;
 pub mod machine;
 pub mod metric;
-pub mod network;
+mod once;
 pub mod options;
 pub mod placement;
 pub mod plan;
 pub mod process;
 pub mod results;
 pub mod run;
-pub mod stacks;
 pub mod store;
 pub mod summary;
-pub mod target;
-pub mod template;
-pub mod validity;
 
-mod busy;
+mod any;
 mod cache;
 mod conduct;
 mod describe;
-mod executor;
+mod files;
 mod guard;
 mod hash;
-mod interrupt;
+mod host;
 mod lab;
+mod leaves;
+mod page;
 mod pairing;
-#[cfg(test)]
-mod pipeline_tests;
+mod planning;
 mod progress;
-#[cfg(test)]
-mod proof_tests;
-mod report;
-#[cfg(test)]
-mod synthetic;
-pub mod table;
+mod reader;
+mod select;
 #[cfg(test)]
 mod testing;
-mod tool;
-mod vary;
 #[cfg(test)]
-mod verdict_tests;
+mod tests;
+mod tool;
+mod upgrade;
+mod words;
 
+pub use any::{Outcome, compare, history, plan, report, run};
 pub use error::{ConfigError, LabError};
 pub use guard::guard;
-pub use lab::{Outcome, plan, report, run};
 pub use options::RunOptions;
 pub use weir_doctor as doctor;
 pub use weir_netem as net;
 pub use weir_stats as stats;
-pub use weir_stats::{histogram, verdict};

@@ -2,9 +2,9 @@
 
 use crate::doctor::{Finding, Hardware};
 use crate::placement::Placement;
-use crate::plan::Targets;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The machine, the programs and where they were placed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,14 +52,9 @@ impl Machine {
     pub const THIS_PROGRAM: &str = "this program";
 
     /// Reads this machine, which takes no time: [`crate::doctor::examine`] does, and is left to the caller.
-    pub fn read(allowed: &[usize], targets: &Targets, placement: &Placement) -> Self {
+    pub fn read(allowed: &[usize]) -> Self {
         let hardware = Hardware::read();
-        let of_targets = |what: fn(&crate::target::Target) -> &String| {
-            let present = targets.present.iter();
-            present.map(|(name, target)| (name.clone(), what(target).clone())).collect::<BTreeMap<_, _>>()
-        };
-        let folders = targets.present.iter();
-        let folders = folders.map(|(name, target)| (name.clone(), target.folder().display().to_string()));
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
             cpu: hardware.cpu,
             cores: allowed.to_vec(),
@@ -68,17 +63,8 @@ impl Machine {
             memory_kib: hardware.memory_kib,
             governor: hardware.governor,
             is_virtual: hardware.is_virtual,
-            network: "loopback".into(),
-            versions: of_targets(|target| &target.version),
-            titles: of_targets(|target| &target.title),
-            folders: folders.collect(),
-            about: of_targets(|target| &target.about),
-            placement: Some(placement.clone()),
-            started_unix: std::time::SystemTime::now()
-                .duration_since(std::time::UNIX_EPOCH)
-                .map_or(0, |since| since.as_secs()),
-            sources: BTreeMap::new(),
-            doctor: Vec::new(),
+            started_unix: now.map_or(0, |since| since.as_secs()),
+            ..Self::default()
         }
     }
 }
@@ -89,8 +75,7 @@ mod tests {
 
     #[test]
     fn this_machine_has_a_name_and_memory() {
-        let placement = Placement { cores: crate::experiment::CoreSets::default(), note: None };
-        let machine = Machine::read(&[0], &Targets::default(), &placement);
+        let machine = Machine::read(&[0]);
         assert!(!machine.kernel.is_empty() && machine.memory_kib > 0, "{machine:?}");
     }
 }

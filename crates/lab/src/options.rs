@@ -1,10 +1,9 @@
 //! What the command line asks of `run` and `plan`.
 
 use crate::error::{ConfigError, LabError};
-use crate::experiment::{AGAIN, Experiment, Level, OWN, canonical, is_setting, parse_value};
-use crate::plan::Cell;
+use crate::experiment::AGAIN;
 use std::path::{Path, PathBuf};
-use toml::Value;
+use toml::{Table, Value};
 
 /// The options of `weir run` and `weir plan`.
 #[derive(Clone, Debug, Default)]
@@ -103,183 +102,12 @@ impl RunOptions {
         let set = self.set.iter().flat_map(|(key, value)| ["--set".to_owned(), format!("{key}={value}")]);
         quick.into_iter().chain(instructions).chain(set).collect()
     }
-
-    /// Whether each level that `--only` names is one of the experiment's, whose cells these are.
-    pub(crate) fn check_only(&self, cells: &[Cell], experiment: &Experiment) -> Result<(), ConfigError> {
-        for (key, value) in &self.only {
-            let known = known_levels(key, cells, experiment);
-            if known.is_empty() {
-                return Err(unknown_key("--only", experiment, key, value));
-            }
-            if !known.contains(&Level::new(value)) {
-                let known = known.iter().map(Level::as_str).collect::<Vec<_>>().join(", ");
-                let message = format!("`{value}`: allowed are {known}");
-                return Err(ConfigError::new(format!("--only {key}={value}"), message));
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether `--only` lets the cell pass.
-    pub(crate) fn selects(&self, cell: &Cell, experiment: &Experiment) -> Result<bool, ConfigError> {
-        select("--only", &self.only, cell, experiment)
-    }
 }
 
-/// Whether a cell has such levels; values of one key are alternatives. `option` is the one that gave them.
-pub(crate) fn select(
-    option: &str,
-    pairs: &[(String, String)],
-    cell: &Cell,
-    experiment: &Experiment,
-) -> Result<bool, ConfigError> {
-    for (key, _) in pairs {
-        let mut any = false;
-        for (_, value) in pairs.iter().filter(|(other, _)| other == key) {
-            any |= matches(option, cell, experiment, key, value)?;
-        }
-        if !any {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-fn matches(
-    option: &str,
-    cell: &Cell,
-    experiment: &Experiment,
-    key: &str,
-    value: &str,
-) -> Result<bool, ConfigError> {
-    match (key, canonical(key)) {
-        ("case", _) => return Ok(cell.case.to_string() == value),
-        ("load", _) => return Ok(cell.load.to_string() == value),
-        ("name", _) => return Ok(cell.name == value),
-        ("target", _) => return Ok(cell.name == value || cell.target == value),
-        _ => {}
-    }
-    let key = canonical(key);
-    let levels = experiment.levels(key);
-    if levels.is_empty() {
-        return Err(unknown_key(option, experiment, key, value));
-    }
-    let wanted = Level::new(value);
-    Ok(match cell.level(key) {
-        Some(level) => level == wanted,
-        // A target without such a setting is what it is.
-        None if is_setting(key) => true,
-        None => levels.contains(&wanted),
-    })
-}
-
-/// The levels that a key can have in such cells.
-fn known_levels(key: &str, cells: &[Cell], experiment: &Experiment) -> Vec<Level> {
-    let names = || cells.iter().map(|cell| Level::new(&cell.name));
-    let mut known = match key {
-        "case" => cells.iter().map(|cell| Level::new(cell.case)).collect(),
-        "name" => names().collect(),
-        "target" => experiment.levels(key).into_iter().chain(names()).collect(),
-        "load" => experiment.levels("load_model"),
-        key => experiment.levels(canonical(key)),
-    };
-    known.sort();
-    known.dedup();
-    known
-}
-
-fn unknown_key(option: &str, experiment: &Experiment, key: &str, value: &str) -> ConfigError {
-    let further = experiment.factors.iter().map(|factor| factor.key.as_str());
-    let further = further.filter(|key| !OWN.contains(key));
-    let allowed: Vec<&str> = OWN.into_iter().chain(["name", "case"]).chain(further).collect();
-    let message = format!("unknown key `{key}`: allowed keys are {}", allowed.join(", "));
-    ConfigError::new(format!("{option} {key}={value}"), message)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::experiment::{Case, Load, Mode};
-    use crate::plan::{Absent, Plan};
-
-    fn options(only: &str) -> RunOptions {
-        RunOptions { only: RunOptions::parse_pairs("--only", only).expect("parses"), ..RunOptions::default() }
-    }
-
-    #[test]
-    fn only_selects_by_factor() {
-        let cell = Cell {
-            name: "fast-again".into(),
-            target: "fast".into(),
-            case: Case::Request,
-            mode: Mode::H1H1c,
-            connections: 8,
-            bytes: 100,
-            load: Load::Saturated,
-            factors: [("delay_ms".to_owned(), Level::new(30))].into(),
-        };
-        let mut experiment = crate::testing::experiment();
-        experiment.set_factor("delay_ms", vec![0.into(), 30.into()]);
-        experiment.set_factor("settings.pool", vec![5.into(), 7.into()]);
-        for (only, selected) in [
-            ("mode=h1-h1c", true),
-            ("mode=h1-h1c,target=fast", true),
-            ("mode=h1-h1c,target=slow", false),
-            ("target=slow,target=fast", true),
-            ("case=request", true),
-            ("case=handshake-full", false),
-            ("load=equal-rate", false),
-            ("bytes=100,connections=8,load=saturated", true),
-            ("size=100,users=8,load_model=saturated,delay_ms=30", true),
-            ("delay_ms=0", false),
-            ("settings.pool=5", true),
-            ("settings.pool=7,mode=h1-h1c", true),
-            ("warmup_ms=10", true),
-            ("warmup_ms=11", false),
-            ("name=fast", false),
-            ("name=fast-again", true),
-        ] {
-            assert_eq!(options(only).selects(&cell, &experiment).expect("known keys"), selected, "{only}");
-        }
-        let error = options("targets=fast").selects(&cell, &experiment).expect_err("is refused").to_string();
-        assert!(error.contains("unknown key `targets`: allowed keys are target, mode"), "{error}");
-    }
-
-    /// A slip in a level ended as if there were nothing to run, without the level or what there is.
-    #[test]
-    fn a_level_that_there_is_not_names_those_that_there_are() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let mut targets = crate::testing::targets(directory.path());
-        let slow = targets.present.remove("slow").expect("is here");
-        let why = "no-such-program is not on the PATH".to_owned();
-        targets.absent.insert("slow".into(), Absent { target: slow, why });
-        let said = |only: &str| {
-            let mut experiment = crate::testing::experiment();
-            experiment.set_factor("connections", vec![8.into(), 64.into()]);
-            let planned = Plan::new(experiment, &targets, &options(only));
-            planned.map(|plan| plan.cells.len()).map_err(|error| (error.exit_code(), error.to_string()))
-        };
-        for (only, message) in [
-            ("users=77", "--only users=77: `77`: allowed are 8, 64"),
-            ("target=fst", "--only target=fst: `fst`: allowed are direct, fast, fast-again, slow"),
-            ("name=direct,name=fst", "--only name=fst: `fst`: allowed are direct, fast, fast-again, slow"),
-            ("case=handshake", "--only case=handshake: `handshake`: allowed are request"),
-            ("load=full", "--only load=full: `full`: allowed are equal-rate, saturated"),
-            ("mode=h1c,warmup_ms=11", "--only warmup_ms=11: `11`: allowed are 10"),
-        ] {
-            assert_eq!(said(only), Err((2, message.to_owned())), "{only}");
-        }
-        assert_eq!(said("target=direct,users=8,target=slow"), Ok(2));
-        let nothing = "nothing to run: --only leaves no cell of a present target".to_owned();
-        assert_eq!(said("target=slow"), Err((1, nothing)));
-    }
-
-    #[test]
-    fn pairs_need_a_key_and_a_value() {
-        let error = RunOptions::parse_pairs("--only", "x,mode=h1").expect_err("is refused");
-        assert_eq!(error.to_string(), "--only x: allowed is key=value");
-        let lists = RunOptions::parse_pairs("--only", "cores.gateway=0,1,mode=h1").expect("is read");
-        assert_eq!(lists[0], ("cores.gateway".to_owned(), "0,1".to_owned()));
-        assert!(RunOptions::parse_pair("--set", "=3").is_err());
-    }
+/// A value as TOML writes it, or a bare word as a string.
+pub(crate) fn parse_value(text: &str) -> Value {
+    toml::from_str::<Table>(&format!("value = {text}"))
+        .ok()
+        .and_then(|mut table| table.remove("value"))
+        .unwrap_or_else(|| Value::String(text.to_owned()))
 }

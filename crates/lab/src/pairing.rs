@@ -1,18 +1,12 @@
 //! Two cells block by block: the pairs of valid runs, what they come to, and why they may say nothing.
 
-use crate::experiment::Load;
-use crate::limit::Limit;
+use crate::cell::Cell;
+use crate::instrument::{Instrument, RunOf};
 use crate::metric::Metric;
-use crate::plan::Stage;
-use crate::run::RunRecord;
-use crate::stats::{self, ErrorRate, Estimate};
-use crate::verdict::Note;
+use crate::run::Stage;
+use crate::stats::verdict::Note;
+use crate::stats::{self, ErrorRate, Estimate, hodges_lehmann};
 use std::collections::BTreeMap;
-use weir_load::plural;
-
-/// Where one in so many runs was held down, or more, there is no verdict: from 29 % of one side on the estimate of Hodges
-/// and Lehmann is wherever such runs are.
-const ONE_OF: usize = 4;
 
 /// What the pairs of two cells come to.
 #[derive(Clone, Debug, Default)]
@@ -27,20 +21,22 @@ pub(crate) struct Paired {
     pub(crate) remark: Option<String>,
 }
 
-/// One side of a comparison: the cell's name, how its requests arrive, its runs.
-pub(crate) type Side<'a, 'r> = (&'a str, Load, &'a Vec<&'r RunRecord>);
+/// One side of a comparison: what it is called, the cell, its runs.
+#[derive(Debug)]
+pub(crate) struct Side<'a, I: Instrument> {
+    pub(crate) name: &'a str,
+    pub(crate) cell: &'a Cell,
+    pub(crate) runs: &'a [&'a RunOf<I>],
+}
 
 /// Pairs the valid runs of two cells.
-pub(crate) fn pair(metric: Metric, sides: [Side<'_, '_>; 2], error_rate: ErrorRate) -> Paired {
-    let offered = sides.map(|(_, _, runs)| runs.iter().find_map(|run| run.rate));
-    let sides = sides.map(|(name, load, runs)| (name, load, valid(runs)));
-    let no_run = sides.iter().find(|(_, _, runs)| runs.is_empty()).map(|(name, ..)| Note::no_valid_run(name));
-    let unsupported = sides.iter().find_map(|(name, load, runs)| unsupported(metric, *load, name, runs));
-    let without_value = sides.iter().find_map(|(name, _, runs)| metric.has_no_value(name, runs));
-    let [first, second] = match without_value {
-        Some(_) => [BTreeMap::new(), BTreeMap::new()],
-        None => [&sides[0].2, &sides[1].2].map(|runs| values(metric, runs)),
-    };
+pub(crate) fn pair<I: Instrument>(metric: Metric, sides: [Side<'_, I>; 2], error_rate: ErrorRate) -> Paired {
+    let offered = sides.each_ref().map(|side| rate::<I>(side.runs));
+    let unlike = I::unlike(sides.each_ref().map(|side| side.cell), sides.each_ref().map(|side| side.runs));
+    let found = sides.map(|side| OfSide::new(metric, &side));
+    let [no_run, unsupported] = [|one: &OfSide| one.no_run.clone(), |one: &OfSide| one.unsupported.clone()]
+        .map(|of| found.iter().find_map(of));
+    let [first, second] = found.each_ref().map(|one| &one.values);
     let pairs: Vec<(f64, f64)> =
         second.iter().filter_map(|(block, value)| Some((*value, *first.get(block)?))).collect();
     let estimate = stats::compare_pairs(&pairs, error_rate);
@@ -50,16 +46,50 @@ pub(crate) fn pair(metric: Metric, sides: [Side<'_, '_>; 2], error_rate: ErrorRa
         let all = pairs.len();
         (blocks < all).then(|| format!("{blocks} of {all} blocks have a value above 0"))
     };
-    let remarks: Vec<String> =
-        sides.iter().filter_map(|(name, load, runs)| remark(metric, *load, name, runs)).collect();
+    let why = || unsupported.or_else(dropped).or_else(|| other_rates(metric, offered));
     Paired {
         estimate,
         blocks,
-        note: no_run.or_else(|| {
-            let unsupported = unsupported.or(without_value).or_else(dropped);
-            unsupported.or_else(|| other_rates(metric, offered)).map(Note::Unsupported)
-        }),
-        remark: joined(remarks),
+        note: no_run.map(Note::NoEvidence).or_else(|| why().map(Note::Unsupported)),
+        remark: joined(found.into_iter().filter_map(|one| one.remark).chain(unlike).collect()),
+    }
+}
+
+/// The location of a cell's own values, which may be zero: no logarithms.
+pub(crate) fn alone<I: Instrument>(metric: Metric, side: &Side<'_, I>, error_rate: ErrorRate) -> Paired {
+    let found = OfSide::new(metric, side);
+    let values: Vec<f64> = found.values.into_values().collect();
+    Paired {
+        estimate: hodges_lehmann::estimate(&values, error_rate),
+        blocks: values.len(),
+        note: found.no_run.map(Note::NoEvidence).or(found.unsupported.map(Note::Unsupported)),
+        remark: found.remark,
+    }
+}
+
+/// What one side has.
+struct OfSide {
+    no_run: Option<String>,
+    unsupported: Option<String>,
+    remark: Option<String>,
+    values: BTreeMap<Stage, f64>,
+}
+
+impl OfSide {
+    fn new<I: Instrument>(metric: Metric, side: &Side<'_, I>) -> Self {
+        let Side { name, cell, runs } = side;
+        let valid = valid::<I>(runs);
+        let without_value = I::without_value(metric, name, &valid);
+        let values = match without_value {
+            Some(_) => BTreeMap::new(),
+            None => values::<I>(metric, &valid),
+        };
+        Self {
+            no_run: valid.is_empty().then(|| format!("{name} has no valid run")),
+            unsupported: I::unsupported(metric, cell, name, &valid).or(without_value),
+            remark: I::remark(metric, cell, name, &valid),
+            values,
+        }
     }
 }
 
@@ -70,56 +100,21 @@ fn other_rates(metric: Metric, offered: [Option<f64>; 2]) -> Option<String> {
         .then(|| format!("offered were {first:.0}/s and {second:.0}/s, not one rate"))
 }
 
+/// Requests per second that such runs were offered.
+pub(crate) fn rate<I: Instrument>(runs: &[&RunOf<I>]) -> Option<f64> {
+    runs.iter().find_map(|run| I::facts(&run.seen).rate)
+}
+
 /// Those that may be used.
-pub(crate) fn valid<'a>(runs: &[&'a RunRecord]) -> Vec<&'a RunRecord> {
+pub(crate) fn valid<'a, I: Instrument>(runs: &[&'a RunOf<I>]) -> Vec<&'a RunOf<I>> {
     runs.iter().copied().filter(|run| run.validity.is_valid()).collect()
 }
 
 /// Each run's value, by its block.
-pub(crate) fn values(metric: Metric, runs: &[&RunRecord]) -> BTreeMap<Stage, f64> {
-    runs.iter().filter_map(|run| Some((run.run.stage, metric.of_run(&run.parts()?)?))).collect()
+pub(crate) fn values<I: Instrument>(metric: Metric, runs: &[&RunOf<I>]) -> BTreeMap<Stage, f64> {
+    runs.iter().filter_map(|run| Some((run.run.stage, I::value(metric, run)?))).collect()
 }
 
-/// Why such runs tell nothing about the target: a quarter of them or more was held down by something else.
-pub(crate) fn unsupported(metric: Metric, load: Load, name: &str, runs: &[&RunRecord]) -> Option<String> {
-    if runs.is_empty() {
-        return Some(Note::no_valid_run(name).text().to_owned());
-    }
-    let (held, words) = held_down(metric, load, name, runs);
-    words.filter(|_| ONE_OF * held >= runs.len())
-}
-
-/// What is to be known of such runs where they do tell something: fewer than a quarter were held down by something else, or
-/// the target was saturated at a rate that was to be below its maximum.
-pub(crate) fn remark(metric: Metric, load: Load, name: &str, runs: &[&RunRecord]) -> Option<String> {
-    let (held, words) = held_down(metric, load, name, runs);
-    let few = words.filter(|_| ONE_OF * held < runs.len());
-    let full = runs.iter().filter(|run| run.limit == Some(Limit::Gateway)).count();
-    let is_saturated = load == Load::EqualRate && metric.depends_on_rate() && full > 0;
-    let saturated = is_saturated.then(|| {
-        format!("{name} was saturated at this rate in {full} of {}", plural(runs.len() as u64, "run"))
-    });
-    joined(few.into_iter().chain(saturated).collect())
-}
-
-/// How many of the runs were held down by something else than the target, and by what.
-fn held_down(metric: Metric, load: Load, name: &str, runs: &[&RunRecord]) -> (usize, Option<String>) {
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for run in runs {
-        let by = match run.limit {
-            None if !metric.is_supported(load, None) => "has no result".to_owned(),
-            Some(limit) if !metric.is_supported(load, Some(limit)) => format!("was limited by {limit}"),
-            _ if metric.is_starved(load, run) => "shared its cores with other processes".to_owned(),
-            _ => continue,
-        };
-        *counts.entry(by).or_default() += 1;
-    }
-    let words = counts
-        .iter()
-        .map(|(by, count)| format!("{name} {by} in {count} of {}", plural(runs.len() as u64, "run")));
-    (counts.values().sum(), joined(words.collect()))
-}
-
-fn joined(words: Vec<String>) -> Option<String> {
+pub(crate) fn joined(words: Vec<String>) -> Option<String> {
     (!words.is_empty()).then(|| words.join("; "))
 }

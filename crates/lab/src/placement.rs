@@ -1,6 +1,5 @@
 //! Which process runs where, given the cores that this machine lets us use.
 
-use crate::experiment::CoreSets;
 use serde::{Deserialize, Serialize};
 
 pub use weir_doctor::cores::list;
@@ -12,6 +11,35 @@ pub struct Placement {
     pub cores: CoreSets,
     /// What differs from what the experiment asked for.
     pub note: Option<String>,
+}
+
+/// Core numbers as the system counts them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CoreSets {
+    /// The target under test.
+    #[serde(default = "first_core")]
+    pub gateway: Vec<usize>,
+    /// The test server.
+    #[serde(default = "second_core")]
+    pub origin: Vec<usize>,
+    /// The load engine.
+    #[serde(default = "second_core")]
+    pub load: Vec<usize>,
+}
+
+impl Default for CoreSets {
+    fn default() -> Self {
+        Self { gateway: first_core(), origin: second_core(), load: second_core() }
+    }
+}
+
+fn first_core() -> Vec<usize> {
+    vec![0]
+}
+
+fn second_core() -> Vec<usize> {
+    vec![1]
 }
 
 impl Placement {

@@ -1,12 +1,13 @@
 //! Processes under test: started on stated cores, found ready, ended by their pid, never left behind.
 
 use crate::interrupt::Interrupt;
-use crate::target::{Stop, StopSignal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_open, waitid,
 };
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use serde::Deserialize;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::net::TcpStream;
@@ -32,6 +33,41 @@ const KEPT_BYTES: u64 = 1 << 20;
 pub fn allowed_cores() -> io::Result<Vec<usize>> {
     let set = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core)).collect())
+}
+
+/// How a process is ended.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stop {
+    /// The signal.
+    pub signal: StopSignal,
+    /// Milliseconds after which it is killed.
+    pub timeout_ms: u64,
+}
+
+/// Signals that ask a process to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum StopSignal {
+    /// SIGTERM
+    Term,
+    /// SIGQUIT
+    Quit,
+    /// SIGINT
+    Int,
+    /// SIGUSR1
+    Usr1,
+}
+
+impl fmt::Display for StopSignal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Term => "SIGTERM",
+            Self::Quit => "SIGQUIT",
+            Self::Int => "SIGINT",
+            Self::Usr1 => "SIGUSR1",
+        })
+    }
 }
 
 /// A child process and the group that it leads. Dropped, the whole group is killed.
@@ -63,11 +99,12 @@ impl Process {
     /// The affinity is set on a thread of ours, from which the child inherits it: so every program is placed alike,
     /// whether or not it can place itself.
     pub fn start(name: &str, command: &[String], cores: &[usize], directory: &Path) -> io::Result<Self> {
-        Self::start_reading(name, command, cores, directory, Stdio::null())
+        Self::start_in(directory, name, command, cores, directory, Stdio::null())
     }
 
-    /// The same with `input` as its standard input.
-    pub fn start_reading(
+    /// The same where it works in `folder`, and `directory` has its words alone; with `input` as its standard input.
+    pub fn start_in(
+        folder: &Path,
         name: &str,
         command: &[String],
         cores: &[usize],
@@ -79,7 +116,7 @@ impl Process {
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "empty command"))?;
         let (output, errors) = (directory.join(format!("{name}.out")), directory.join(format!("{name}.err")));
         let mut starting = Command::new(program);
-        starting.args(arguments).current_dir(directory).stdin(input).process_group(0);
+        starting.args(arguments).current_dir(folder).stdin(input).process_group(0);
         starting.stdout(File::create(&output)?).stderr(File::create(&errors)?);
         let mut set = CpuSet::new();
         for core in cores {

@@ -1,15 +1,18 @@
 //! The directory of an experiment's results. Everything after `runs/` can be rebuilt from it.
 
 use crate::error::LabError;
+use crate::instrument::{Instrument, RunOf};
 use crate::machine::Machine;
 use crate::plan::Plan;
-use crate::run::RunRecord;
+use crate::run::SCHEMA;
+use crate::upgrade;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::fs;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
-use weir_load::result::SCHEMA as LOAD_SCHEMA;
 
 /// A results directory.
 #[derive(Clone, Debug)]
@@ -61,17 +64,17 @@ impl Store {
     }
 
     /// Writes a run, as soon as it has ended.
-    pub fn write_run(&self, record: &RunRecord) -> Result<(), LabError> {
-        self.write_json(&format!("runs/{}.json", record.run.id), record)
+    pub(crate) fn write_run<I: Instrument>(&self, run: &RunOf<I>) -> Result<(), LabError> {
+        self.write_json(&format!("runs/{}.json", run.run.id), run)
     }
 
     /// A run that is stored already.
     ///
     /// # Errors
     /// As [`Self::runs`].
-    pub fn run(&self, id: &str) -> Result<Option<RunRecord>, LabError> {
+    pub(crate) fn run<I: Instrument>(&self, id: &str) -> Result<Option<RunOf<I>>, LabError> {
         let path = self.run_path(id);
-        if path.exists() { read_run(&path).map(Some) } else { Ok(None) }
+        if path.exists() { read_run::<I>(&path).map(Some) } else { Ok(None) }
     }
 
     /// Where a run of such an id is stored.
@@ -83,7 +86,7 @@ impl Store {
     ///
     /// # Errors
     /// Files that cannot be read, of another form or layout, or under another name than their run's.
-    pub fn runs(&self) -> Result<Vec<RunRecord>, LabError> {
+    pub(crate) fn runs<I: Instrument>(&self) -> Result<Vec<RunOf<I>>, LabError> {
         let directory = self.directory.join("runs");
         let entries = fs::read_dir(&directory).map_err(LabError::file(&directory, "cannot be read"))?;
         let mut paths = Vec::new();
@@ -94,21 +97,60 @@ impl Store {
             }
         }
         paths.sort();
-        paths.iter().map(|path| read_run(path)).collect()
+        paths.iter().map(|path| read_run::<I>(path)).collect()
+    }
+
+    /// The name of the instrument whose results these are.
+    ///
+    /// # Errors
+    /// What is no result, and a plan that cannot be read.
+    pub fn instrument(&self) -> Result<String, LabError> {
+        let (path, value) = self.read("plan.json")?;
+        let name = &value["experiment"]["instrument"];
+        match (name.as_str(), name.is_null()) {
+            (Some(name), _) => Ok(name.to_owned()),
+            // Of the first results, which were of gateways.
+            (None, true) => Ok("gateway".into()),
+            (None, false) => Err(stored(&path, format!("experiment.instrument: `{name}`: expected a text"))),
+        }
     }
 
     /// The plan.
     ///
     /// # Errors
-    /// As [`Self::read_json`].
-    pub fn plan(&self) -> Result<Plan, LabError> {
-        self.read_json("plan.json", Plan::SCHEMA)
+    /// What is no result, and a plan that cannot be read or is of another form or layout.
+    pub(crate) fn plan<I: Instrument>(&self) -> Result<Plan, LabError> {
+        let (path, mut value) = self.read("plan.json")?;
+        if layout(&path, "schema", &value["schema"], 1..=SCHEMA)? == 1 {
+            upgrade::plan(&mut value, I::SUBJECT);
+        }
+        parse(&path, value)
     }
 
-    /// That the directory holds a result at all.
-    fn check_is_result(&self) -> Result<(), LabError> {
+    /// A value that the instrument has stored, in a layout of its own; `None` where it has not.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is of another form or layout.
+    pub(crate) fn read_json<T: DeserializeOwned>(
+        &self,
+        name: &str,
+        schema: u32,
+    ) -> Result<Option<T>, LabError> {
+        if !self.directory.join(name).exists() {
+            return Ok(None);
+        }
+        let (path, value) = self.read(name)?;
+        layout(&path, "schema", &value["schema"], schema..=schema)?;
+        parse(&path, value).map(Some)
+    }
+
+    /// A stored value of any form.
+    fn read(&self, name: &str) -> Result<(PathBuf, Value), LabError> {
         let why = match (self.directory.is_dir(), self.directory.exists()) {
-            (true, _) if self.directory.join("plan.json").exists() => return Ok(()),
+            (true, _) if self.directory.join("plan.json").exists() => {
+                let path = self.directory.join(name);
+                return read(&path).map(|value| (path, value));
+            }
             (true, _) => "no result of `weir run`: there is no plan.json in it",
             (false, true) => "no folder; expected the result of `weir run`",
             (false, false) => "no such file or folder",
@@ -116,22 +158,10 @@ impl Store {
         Err(LabError::NoResult { path: self.directory.clone(), why })
     }
 
-    /// A stored value whose layout has a version.
-    ///
-    /// # Errors
-    /// A file that cannot be read, or of another form or layout.
-    pub(crate) fn read_json<T: DeserializeOwned>(&self, name: &str, schema: u32) -> Result<T, LabError> {
-        self.check_is_result()?;
-        let path = self.directory.join(name);
-        let text = read(&path)?;
-        check_layout(&path, "schema", &parse(&path, &text)?, schema)?;
-        parse(&path, &text)
-    }
-
     /// The machine that it was run on.
     pub fn machine(&self) -> Result<Machine, LabError> {
         let path = self.directory.join("machine.json");
-        parse(&path, &read(&path)?)
+        parse(&path, read(&path)?)
     }
 
     /// Keeps the files that a target was given, the first time that it runs in a mode.
@@ -155,54 +185,51 @@ impl Store {
     }
 }
 
-fn read_run(path: &Path) -> Result<RunRecord, LabError> {
-    let text = read(path)?;
-    check_layout(path, "schema", &parse(path, &text)?, RunRecord::SCHEMA)?;
-    let WithLoad { observation } = parse(path, &text)?;
-    if let Some(load) = observation.load {
-        check_layout(path, "observation.load.schema", &load, LOAD_SCHEMA)?;
+fn read_run<I: Instrument>(path: &Path) -> Result<RunOf<I>, LabError> {
+    let mut value = read(path)?;
+    if layout(path, "schema", &value["schema"], 1..=SCHEMA)? == 1 {
+        upgrade::run(&mut value, I::SUBJECT);
     }
-    let record: RunRecord = parse(path, &text)?;
-    let id = &record.run.id;
+    I::check_layout(&value).map_err(|message| stored(path, message))?;
+    let run: RunOf<I> = parse(path, value)?;
+    let id = &run.run.id;
     if path.file_stem().is_some_and(|name| name != id.as_str()) {
-        let message = format!("id: `{id}`: allowed is the file's own name");
-        return Err(LabError::Stored { path: path.to_owned(), message });
+        return Err(stored(path, format!("id: `{id}`: allowed is the file's own name")));
     }
-    Ok(record)
+    Ok(run)
 }
 
-/// What is read of a file before all else: in another layout the other fields may have any form.
-#[derive(Deserialize)]
-struct Layout {
-    schema: u32,
+/// The version of a layout, which is looked at before all else: in another one the other fields may have any form.
+fn layout(path: &Path, key: &str, found: &Value, known: RangeInclusive<u32>) -> Result<u32, LabError> {
+    check_layout(key, found, known).map_err(|message| stored(path, message))
 }
 
-/// The same of the load engine's result in a run.
-#[derive(Deserialize)]
-struct WithLoad {
-    observation: WithLoadLayout,
+/// The version of a layout, if it is one of those that this program reads.
+///
+/// # Errors
+/// Another one, in words.
+pub(crate) fn check_layout(key: &str, found: &Value, known: RangeInclusive<u32>) -> Result<u32, String> {
+    let version = found.as_u64().and_then(|version| u32::try_from(version).ok());
+    version.filter(|version| known.contains(version)).ok_or_else(|| {
+        let reads = match known.start() == known.end() {
+            true => known.end().to_string(),
+            false => format!("{} to {}", known.start(), known.end()),
+        };
+        format!("{key}: layout {found}, this program reads {reads}")
+    })
 }
 
-#[derive(Deserialize)]
-struct WithLoadLayout {
-    load: Option<Layout>,
+fn read(path: &Path) -> Result<Value, LabError> {
+    let text = fs::read_to_string(path).map_err(LabError::file(path, "cannot be read"))?;
+    serde_json::from_str(&text).map_err(|error| stored(path, error.to_string()))
 }
 
-fn check_layout(path: &Path, key: &str, layout: &Layout, known: u32) -> Result<(), LabError> {
-    if layout.schema == known {
-        return Ok(());
-    }
-    let message = format!("{key}: layout {}, this program reads {known}", layout.schema);
-    Err(LabError::Stored { path: path.to_owned(), message })
+fn parse<T: DeserializeOwned>(path: &Path, value: Value) -> Result<T, LabError> {
+    serde_json::from_value(value).map_err(|error| stored(path, error.to_string()))
 }
 
-fn read(path: &Path) -> Result<String, LabError> {
-    fs::read_to_string(path).map_err(LabError::file(path, "cannot be read"))
-}
-
-fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, LabError> {
-    serde_json::from_str(text)
-        .map_err(|error| LabError::Stored { path: path.to_owned(), message: error.to_string() })
+fn stored(path: &Path, message: String) -> LabError {
+    LabError::Stored { path: path.to_owned(), message }
 }
 
 /// The default directory for results of `name`: `out/NAME-YYYYMMDD-HHMMSS`, in UTC.
@@ -237,8 +264,8 @@ fn civil(days: i64) -> (i64, i64, i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::{Load, Mode};
-    use crate::testing::record;
+    use crate::instrument::gateway::testing::record;
+    use crate::instrument::gateway::{Gateway, Load, Mode};
 
     #[test]
     fn stamps() {
@@ -254,10 +281,10 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let store = Store::create(&directory.path().join("results")).expect("is made");
         let record = record(Mode::H1H1, Load::EqualRate);
-        assert_eq!(store.run(&record.run.id).expect("reads"), None);
-        store.write_run(&record).expect("is written");
-        assert_eq!(store.run(&record.run.id).expect("reads"), Some(record.clone()));
-        assert_eq!(store.runs().expect("reads"), [record]);
+        assert_eq!(store.run::<Gateway>(&record.run.id).expect("reads"), None);
+        store.write_run::<Gateway>(&record).expect("is written");
+        assert_eq!(store.run::<Gateway>(&record.run.id).expect("reads"), Some(record.clone()));
+        assert_eq!(store.runs::<Gateway>().expect("reads"), [record]);
         let again = Store::create(store.directory()).expect_err("is refused").to_string();
         assert!(again.contains("not empty"), "{again}");
     }
@@ -267,7 +294,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let store = Store::create(directory.path()).expect("is made");
         store.write("plan.json", "{\"schema\": 1").expect("is written");
-        let error = store.plan().expect_err("is refused").to_string();
+        let error = store.plan::<Gateway>().expect_err("is refused").to_string();
         assert!(error.contains("plan.json: not a result of this program"), "{error}");
     }
 
@@ -277,26 +304,25 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let store = Store::create(directory.path()).expect("is made");
         store.write("plan.json", "{\"schema\": 3, \"cells\": 7}").expect("is written");
-        let error = store.plan().expect_err("is refused").to_string();
-        assert!(
-            error
-                .ends_with("plan.json: not a result of this program: schema: layout 3, this program reads 1")
-        );
+        let error = store.plan::<Gateway>().expect_err("is refused").to_string();
+        assert!(error.ends_with(
+            "plan.json: not a result of this program: schema: layout 3, this program reads 1 to 2"
+        ));
 
         let good = record(Mode::H1H1, Load::EqualRate);
         let name = format!("runs/{}.json", good.run.id);
-        let mut other = RunRecord { schema: 2, ..good.clone() };
-        store.write_run(&other).expect("is written");
-        let error = store.runs().expect_err("is refused").to_string();
+        let mut other = crate::run::Run { schema: 3, ..good.clone() };
+        store.write_run::<Gateway>(&other).expect("is written");
+        let error = store.runs::<Gateway>().expect_err("is refused").to_string();
         assert!(
-            error.contains(&name) && error.ends_with("schema: layout 2, this program reads 1"),
+            error.contains(&name) && error.ends_with("schema: layout 3, this program reads 1 to 2"),
             "{error}"
         );
 
         other = good;
-        other.observation.load.as_mut().expect("a result").schema = 3;
-        store.write_run(&other).expect("is written");
-        for error in [store.runs().map(drop), store.run(&other.run.id).map(drop)] {
+        other.seen.observation.load.as_mut().expect("a result").schema = 3;
+        store.write_run::<Gateway>(&other).expect("is written");
+        for error in [store.runs::<Gateway>().map(drop), store.run::<Gateway>(&other.run.id).map(drop)] {
             let error = error.expect_err("is refused").to_string();
             let why = "observation.load.schema: layout 3, this program reads 2";
             assert!(error.contains(&name) && error.ends_with(why), "{error}");
@@ -310,7 +336,7 @@ mod tests {
         let store = Store::create(directory.path()).expect("is made");
         let record = record(Mode::H1H1, Load::EqualRate);
         store.write_json("runs/copy.json", &record).expect("is written");
-        let error = store.runs().expect_err("is refused").to_string();
+        let error = store.runs::<Gateway>().expect_err("is refused").to_string();
         assert!(error.contains("runs/copy.json") && error.contains(&record.run.id), "{error}");
     }
 }

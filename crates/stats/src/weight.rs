@@ -12,10 +12,11 @@ pub const BLOCKS_FOR_VERDICT: usize = 10;
 pub const MOST_BLOCKS: u32 = 2000;
 
 /// How sure a comparison is, by its number of blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Weight {
     /// Fewer than five blocks: a ratio, no interval.
+    #[default]
     None,
     /// Five to nine blocks.
     Indication,

@@ -5,7 +5,8 @@ use crate::run::failure;
 use crate::{Failure, Outcome};
 use clap::Args;
 use std::path::PathBuf;
-use weir_lab::across::{Loads, compare, loads};
+use weir_lab::across::{Loads, loads};
+use weir_lab::compare;
 use weir_lab::export::Compared;
 
 /// Compare two results of one plan, cell by cell: a release, or a TLS library, with the one before.

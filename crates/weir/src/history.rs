@@ -7,7 +7,8 @@ use clap::Args;
 use std::path::PathBuf;
 use weir_lab::evidence::Regressions;
 use weir_lab::export::Past;
-use weir_lab::history::{HistoryOptions, Series, history, parse_cells};
+use weir_lab::history;
+use weir_lab::history::{HistoryOptions, Series, parse_cells};
 use weir_lab::metric::Metric;
 
 /// Follow cells through many results of one plan, oldest first, and tell whether the last change is a regression.

@@ -5,7 +5,6 @@ use crate::run::{ExperimentArgs, experiment_help, failure};
 use crate::words::say;
 use clap::Args;
 use std::path::PathBuf;
-use weir_lab::stacks;
 
 /// Show what `run` would do, and how long it would take.
 #[derive(Args, Debug)]
@@ -19,9 +18,5 @@ pub(crate) struct PlanArgs {
 
 pub(crate) fn run(args: PlanArgs) -> Outcome {
     let options = args.experiment.options(args.file)?;
-    let planned = match stacks::is_experiment(&options.file) {
-        true => stacks::plan(&options),
-        false => weir_lab::plan(&options),
-    };
-    say(planned.map_err(|error| failure(&error))?)
+    say(weir_lab::plan(&options).map_err(|error| failure(&error))?)
 }

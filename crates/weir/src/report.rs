@@ -6,7 +6,6 @@ use crate::run::failure;
 use clap::Args;
 use std::path::PathBuf;
 use weir_lab::export::Reported;
-use weir_lab::stacks;
 
 /// Rebuild summary.json and report.html from the runs that an experiment has stored.
 #[derive(Args, Debug)]
@@ -31,15 +30,11 @@ pub(crate) fn run(args: ReportArgs) -> Outcome {
     let Exports { csv, markdown, junit } = &args.exports;
     let [csv, markdown, junit] = [csv, markdown, junit].map(Option::as_deref);
     outputs::check(&[("--csv", csv), ("--markdown", markdown), ("--junit", junit)])?;
-    if stacks::is_of_stacks(&args.directory) {
-        let outcome = stacks::report(&args.directory).map_err(|error| failure(&error))?;
-        return tell(outcome.text, &Reported::from(&outcome.results), &args);
-    }
     let outcome = weir_lab::report(&args.directory).map_err(|error| failure(&error))?;
-    tell(outcome.text, &Reported::from(&outcome.results), &args)
+    tell(outcome.text, &outcome.reported, &args)
 }
 
-fn tell(text: String, reported: &Reported<'_>, args: &ReportArgs) -> Outcome {
+fn tell(text: String, reported: &Reported, args: &ReportArgs) -> Outcome {
     let Exports { csv, markdown, junit } = &args.exports;
     let texts = [
         ("--csv", csv.as_deref(), reported.csv()),

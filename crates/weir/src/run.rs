@@ -2,11 +2,10 @@
 
 use crate::outputs::{Gate, RUN_CODES};
 use crate::words::say;
-use crate::{Failure, Outcome, stacks};
+use crate::{Failure, Outcome};
 use clap::Args;
 use std::path::PathBuf;
-use weir_lab::export::Reported;
-use weir_lab::{LabError, RunOptions, found};
+use weir_lab::{LabError, Outcome as Measured, RunOptions, found};
 use weir_load::plural;
 use weir_reactor::limits;
 
@@ -60,10 +59,11 @@ impl ResultArgs {
     }
 
     /// The exit code of an experiment that ran to its end: 0 is for what was measured.
-    pub(crate) fn judge(&self, reported: &Reported<'_>, invalid_runs: u32) -> Outcome {
+    pub(crate) fn judge(&self, measured: &Measured) -> Outcome {
+        let Measured { reported, invalid_runs, .. } = measured;
         self.gate.judge(&reported.regressions())?;
-        if self.strict && invalid_runs > 0 {
-            return Err(Failure::no_evidence(format!("{} invalid", plural(invalid_runs.into(), "run"))));
+        if self.strict && *invalid_runs > 0 {
+            return Err(Failure::no_evidence(format!("{} invalid", plural((*invalid_runs).into(), "run"))));
         }
         let what = "these have no valid run";
         self.gate.need_evidence(what, &reported.unmeasured(), "see the reasons above and `weir doctor`")
@@ -116,23 +116,16 @@ pub(crate) fn chosen(options: RunOptions, only: &[String], set: &[String]) -> Re
 
 pub(crate) fn run(args: RunArgs) -> Outcome {
     let RunArgs { file, experiment, results } = args;
-    let options = results.with(experiment.options(file.unwrap_or_default())?);
-    if is_of_stacks(&options) {
-        return stacks::run_experiment(&options, &results);
-    }
-    // Of what it starts: a rival that runs out of files where Weir raises its own limit would be no fair one.
-    limits::raise_open_files().map_err(Failure::run)?;
-    let outcome = weir_lab::run(&options).map_err(|error| failure(&error))?;
-    say(&outcome.text)?;
-    results.judge(&Reported::from(&outcome.results), outcome.invalid_runs)
+    run_experiment(&results.with(experiment.options(file.unwrap_or_default())?), &results)
 }
 
-/// Whether the experiment that is run, or gone on with, is one with TLS stacks.
-fn is_of_stacks(options: &RunOptions) -> bool {
-    match options.stored() {
-        Some(directory) => weir_lab::stacks::is_of_stacks(directory),
-        None => weir_lab::stacks::is_experiment(&options.file),
-    }
+/// Runs an experiment; `weir stacks run` comes here, too.
+pub(crate) fn run_experiment(options: &RunOptions, results: &ResultArgs) -> Outcome {
+    // Of what it starts: a rival that runs out of files where Weir raises its own limit would be no fair one.
+    limits::raise_open_files().map_err(Failure::run)?;
+    let outcome = weir_lab::run(options).map_err(|error| failure(&error))?;
+    say(&outcome.text)?;
+    results.judge(&outcome)
 }
 
 pub(crate) fn failure(error: &LabError) -> Failure {

@@ -1,16 +1,15 @@
 //! `weir stacks`: TLS libraries side by side, in memory.
 
 use crate::outputs::RUN_CODES;
-use crate::run::{ResultArgs, chosen, experiment_help, failure};
+use crate::run::{ResultArgs, chosen, experiment_help, failure, run_experiment};
 use crate::words::say;
 use crate::{Failure, Outcome};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::thread::available_parallelism;
 use weir_lab::RunOptions;
-use weir_lab::export::Reported;
 use weir_lab::found::Folders;
-use weir_lab::stacks::{self, StacksOutcome};
+use weir_lab::instrument::stacks;
 
 /// TLS libraries side by side: what a handshake, a resumption and a megabyte cost in each, without any network.
 ///
@@ -114,17 +113,9 @@ pub(crate) fn run(args: StacksArgs) -> Outcome {
             run_experiment(&options, &args.results)
         }
         StacksCommand::Plan(args) => {
-            say(stacks::plan(&args.options(false)?).map_err(|error| failure(&error))?)
+            say(weir_lab::plan(&args.options(false)?).map_err(|error| failure(&error))?)
         }
     }
-}
-
-/// Runs an experiment with stacks; `weir run` comes here, too.
-pub(crate) fn run_experiment(options: &RunOptions, of_results: &ResultArgs) -> Outcome {
-    let StacksOutcome { text, invalid_runs, results, .. } =
-        stacks::run(options).map_err(|error| failure(&error))?;
-    say(text)?;
-    of_results.judge(&Reported::from(&results), invalid_runs)
 }
 
 fn run_build(args: &BuildArgs) -> Outcome {

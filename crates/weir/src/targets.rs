@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::thread::available_parallelism;
 use weir_lab::found::Folders;
-use weir_lab::target::{check, install, list};
+use weir_lab::instrument::gateway::target::{check, install, list};
 
 /// The gateways under test: which are here, in which version, and how to get the others.
 ///

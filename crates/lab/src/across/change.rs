@@ -1,11 +1,13 @@
 //! One metric of one cell in two results, and what may be said of it.
 
 use super::matching::{Between, Matched, Pair, rates_differ};
-use super::stored::{Place, Sample, Stored};
-use crate::experiment::Load;
+use super::sample::Sample;
+use crate::cell::{Cell, Levels};
+use crate::comparison::heading;
+use crate::instrument::{Instrument, Shown};
 use crate::metric::Metric;
+use crate::stats::verdict::{Noise, Note, Ratio, Rule, Verdict};
 use crate::stats::{self, ErrorRate, fdr};
-use crate::verdict::{Noise, Note, Ratio, Rule, Verdict};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,9 +18,18 @@ pub struct Change {
     pub cell: String,
     /// The target or engine.
     pub target: String,
-    /// All of its factors but the target: of a gateway mode and load, of a TLS stack the scenario.
-    #[serde(flatten)]
-    pub place: Place,
+    /// Its levels, by their factors.
+    #[serde(flatten, serialize_with = "crate::across::levels")]
+    pub(crate) of: Cell,
+    /// Those that it is judged together with, of the same metric.
+    #[serde(skip)]
+    pub(crate) family: String,
+    /// Its place, as it is titled.
+    #[serde(skip)]
+    pub(crate) place: String,
+    /// The same, as short as it is known by.
+    #[serde(skip)]
+    short: String,
     /// What is compared.
     pub metric: Metric,
     /// Its version in A.
@@ -48,39 +59,41 @@ pub struct Change {
 
 /// Every metric of every cell that both have. Where no target or engine is known to have changed, none is taken for
 /// unchanged.
-pub(super) fn all<S: Stored>(
-    between: Between<'_, S>,
-    matched: &Matched<'_, S>,
+pub(super) fn all<I: Shown>(
+    between: Between<'_, I>,
+    matched: &Matched<'_, I>,
     changed: &BTreeSet<&str>,
     margin: f64,
 ) -> Vec<Change> {
-    let is_unchanged = |cell: &S::Cell| {
-        let is_known_same = !changed.is_empty() && !changed.contains(S::subject(cell));
-        S::is_control(cell) || is_known_same
+    let is_unchanged = |cell: &Cell| {
+        let is_known_same = !changed.is_empty() && !changed.contains(cell.subject.as_str());
+        I::is_control(cell) || is_known_same
     };
     let mut changes = Vec::new();
     for pair in &matched.both {
-        let metrics = S::metrics(pair.cell).into_iter();
+        // Of what nobody but the lab has made there is no CPU of a subject.
+        let metrics = I::compared(pair.cell).into_iter();
+        let metrics = metrics.filter(|metric| !I::is_control(pair.cell) || !metric.is_cpu());
         changes.extend(metrics.map(|metric| one(metric, between, pair, is_unchanged(pair.cell))));
     }
     let is_asked = |one: &&mut Change| one.ratio.is_asked();
-    let family = |one: &Change| (one.family(), one.unchanged);
+    let family = |one: &Change| (one.family.clone(), one.metric, one.unchanged);
     fdr::adjust(changes.iter_mut().filter(is_asked), family, |one| {
         (one.ratio.p_value, &mut one.ratio.p_adjusted)
     });
-    judge::<S>(&mut changes, margin);
+    judge::<I>(&mut changes, margin);
     changes.sort_by(|left, right| left.order().cmp(&right.order()));
     changes
 }
 
-fn one<S: Stored>(metric: Metric, between: Between<'_, S>, pair: &Pair<'_, S>, unchanged: bool) -> Change {
-    let Pair { name, cell, runs } = pair;
+fn one<I: Shown>(metric: Metric, between: Between<'_, I>, pair: &Pair<'_, I>, unchanged: bool) -> Change {
+    let Pair { cell, runs } = pair;
     let sample = |side: usize| {
-        let name = format!("{} in {}", S::name(cell), between.names[side]);
-        S::sample(metric, cell, &runs[side], &name)
+        let name = format!("{} in {}", cell.name, between.names[side]);
+        Sample::of::<I>(metric, cell, &runs[side], &name)
     };
     let [a, b] = [0, 1].map(sample);
-    let [version_a, version_b] = between.results.map(|results| results.version(S::subject(cell)).to_owned());
+    let [version_a, version_b] = between.results.map(|results| results.version(&cell.subject).to_owned());
     let broken = if unchanged { None } else { broken(&a, &b) };
     let is_broken = broken.is_some();
     let rates = [a.rate, b.rate];
@@ -91,9 +104,12 @@ fn one<S: Stored>(metric: Metric, between: Between<'_, S>, pair: &Pair<'_, S>, u
     let note = note.or_else(without_value).map(if no_run { Note::NoEvidence } else { Note::Unsupported });
     let blocks = a.values.len().min(b.values.len());
     Change {
-        cell: name.clone(),
-        target: S::name(cell).to_owned(),
-        place: S::place(cell),
+        cell: cell.to_string(),
+        target: cell.name.clone(),
+        of: (*cell).clone(),
+        family: I::family(cell).to_owned(),
+        place: I::place_title(cell),
+        short: I::short(cell),
         metric,
         version_a,
         version_b,
@@ -117,30 +133,30 @@ fn broken(a: &Sample, b: &Sample) -> Option<String> {
 }
 
 /// The unchanged first, since what they show is what the others have to exceed.
-fn judge<S: Stored>(changes: &mut [Change], margin: f64) {
+fn judge<I: Instrument>(changes: &mut [Change], margin: f64) {
     let rule = Rule { margin, error_rate: ErrorRate::default() };
     for one in changes.iter_mut().filter(|one| one.unchanged) {
         one.decide(rule, None);
     }
-    let mut drift: BTreeMap<(Metric, Place), f64> = BTreeMap::new();
-    let mut moved: BTreeMap<(Option<Load>, Metric), String> = BTreeMap::new();
+    let mut drift: BTreeMap<(Metric, Levels), f64> = BTreeMap::new();
+    let mut moved: BTreeMap<(String, Metric), String> = BTreeMap::new();
     for one in changes.iter().filter(|one| one.unchanged) {
         if let Some(reach) = one.ratio.reach().filter(|_| one.ratio.p_adjusted.is_some()) {
-            let most = drift.entry((one.metric, one.place.clone())).or_default();
+            let most = drift.entry((one.metric, one.of.place())).or_default();
             *most = most.max(reach);
         }
         if one.ratio.verdict == Verdict::Different {
-            let which = format!("{} {} {}", one.target, one.place.short(), one.ratio.text());
-            moved.entry(one.family()).or_insert(which);
+            let which = format!("{} {} {}", one.target, one.short, one.ratio.text());
+            moved.entry((one.family.clone(), one.metric)).or_insert(which);
         }
     }
     for one in changes.iter_mut().filter(|one| !one.unchanged) {
-        let reach = drift.get(&(one.metric, one.place.clone()));
-        let noise = reach.map(|reach| Noise { name: S::DRIFT, reach: *reach });
-        match moved.get(&one.family()) {
+        let reach = drift.get(&(one.metric, one.of.place()));
+        let noise = reach.map(|reach| Noise { name: "drift of what is unchanged", reach: *reach });
+        match moved.get(&(one.family.clone(), one.metric)) {
             Some(which) if one.ratio.note.is_none() => {
                 one.ratio.lacks_evidence = true;
-                one.ratio.note = Some(format!("the unchanged {}s moved as well ({which})", S::SUBJECT));
+                one.ratio.note = Some(format!("the unchanged {}s moved as well ({which})", I::SUBJECT));
             }
             _ => one.decide(rule, noise),
         }
@@ -148,14 +164,14 @@ fn judge<S: Stored>(changes: &mut [Change], margin: f64) {
 }
 
 impl Change {
-    /// Those that are adjusted together, and of which none is believed if an unchanged one moved.
-    pub(super) fn family(&self) -> (Option<Load>, Metric) {
-        (self.place.load(), self.metric)
+    /// Where it stands among the others.
+    fn order(&self) -> (&str, Metric, Levels, bool) {
+        (&self.family, self.metric, self.of.place(), self.unchanged)
     }
 
-    /// Where it stands among the others.
-    fn order(&self) -> (Option<Load>, Metric, &Place, bool) {
-        (self.place.load(), self.metric, &self.place, self.unchanged)
+    /// What stands above the changes of a metric: `CPU per request, saturated`.
+    pub(crate) fn heading(&self) -> String {
+        heading(self.metric, &self.family)
     }
 
     fn decide(&mut self, rule: Rule, noise: Option<Noise>) {

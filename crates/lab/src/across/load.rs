@@ -1,10 +1,9 @@
 //! Two results of `weir load` side by side. They are two single runs, so nothing is decided by them.
 
-use super::matching::{check_different, leaves};
-use crate::comparison::is_lower_bound;
+use super::matching::check_different;
 use crate::error::{ConfigError, LabError};
-use crate::metric::{has_requests, p95_us};
-use crate::table::{self, wrap};
+use crate::instrument::gateway::{has_requests, is_lower_bound, p95_us};
+use crate::leaves::leaves;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,6 +11,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use weir_load::result::{Cost, LoadResult, Role, SCHEMA};
+use weir_report::text::{short, wrap};
 
 /// Two results of `weir load`.
 #[derive(Clone, Debug, Serialize)]
@@ -137,7 +137,7 @@ pub(crate) fn shown(measured: Option<Measured>) -> String {
     let Some(Measured { value, is_lower_bound }) = measured else { return "-".into() };
     let bound = if is_lower_bound { ">=" } else { "" };
     // A count has no fraction.
-    let value = if value == 0.0 { "0".into() } else { table::short(value) };
+    let value = if value == 0.0 { "0".into() } else { short(value) };
     format!("{bound}{value}")
 }
 
@@ -319,7 +319,7 @@ fn ratio(a: Option<Measured>, b: Option<Measured>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::load_result;
+    use crate::instrument::gateway::testing::load_result;
     use weir_load::result::Negotiated;
 
     fn both(change: impl FnOnce(&mut LoadResult, &mut LoadResult)) -> Loads {

@@ -1,51 +1,58 @@
 //! Which cells of two results may be put beside each other, and why others may not.
 
-use super::stored::Stored;
+use crate::cell::Cell;
 use crate::error::ConfigError;
+use crate::experiment::Level;
+use crate::instrument::{Instrument, RunOf};
 use crate::machine::Machine;
-use serde::Serialize;
-use serde_json::Value;
+use crate::results::Results;
+use crate::summary::by_cell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Two results and what they are called.
-pub(crate) struct Between<'a, S> {
+pub(crate) struct Between<'a, I: Instrument> {
     pub(crate) names: [&'a str; 2],
-    pub(crate) results: [&'a S; 2],
+    pub(crate) results: [&'a Results<I>; 2],
 }
 
-impl<S> Copy for Between<'_, S> {}
+impl<I: Instrument> Copy for Between<'_, I> {}
 
-impl<S> Clone for Between<'_, S> {
+impl<I: Instrument> Clone for Between<'_, I> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
 /// A cell that both have, with its runs.
-pub(crate) struct Pair<'a, S: Stored> {
-    /// Its stable name.
-    pub(crate) name: String,
-    pub(crate) cell: &'a S::Cell,
-    pub(crate) runs: [Vec<&'a S::Run>; 2],
+pub(crate) struct Pair<'a, I: Instrument> {
+    pub(crate) cell: &'a Cell,
+    pub(crate) runs: [Vec<&'a RunOf<I>>; 2],
 }
 
 /// The cells of two results, by their stable names.
-pub(crate) struct Matched<'a, S: Stored> {
-    pub(crate) both: Vec<Pair<'a, S>>,
+pub(crate) struct Matched<'a, I: Instrument> {
+    pub(crate) both: Vec<Pair<'a, I>>,
     pub(crate) only_a: Vec<String>,
     pub(crate) only_b: Vec<String>,
 }
 
-impl<'a, S: Stored> Matched<'a, S> {
-    pub(crate) fn new(a: &'a S, b: &'a S) -> Self {
-        let of_b = b.cells().into_iter().map(|(name, cell, runs)| (name, (cell, runs)));
-        let mut of_b: BTreeMap<String, (&S::Cell, Vec<&S::Run>)> = of_b.collect();
+/// The cells with their runs, without the second of the A/A pair: it says once more what the first says.
+pub(crate) fn cells<I: Instrument>(results: &Results<I>) -> Vec<(&Cell, Vec<&RunOf<I>>)> {
+    let mut cells = by_cell(&results.plan, &results.runs);
+    cells.retain(|(cell, _)| !cell.is_again());
+    cells
+}
+
+impl<'a, I: Instrument> Matched<'a, I> {
+    pub(crate) fn new(a: &'a Results<I>, b: &'a Results<I>) -> Self {
+        let of_b = cells(b).into_iter().map(|(cell, runs)| (cell.to_string(), (cell, runs)));
+        let mut of_b: BTreeMap<String, (&Cell, Vec<&RunOf<I>>)> = of_b.collect();
         let (mut both, mut only_a) = (Vec::new(), Vec::new());
-        for (name, _, runs) in a.cells() {
-            match of_b.remove(&name) {
-                Some((cell, others)) => both.push(Pair { name, cell, runs: [runs, others] }),
-                None => only_a.push(name),
+        for (cell, runs) in cells(a) {
+            match of_b.remove(&cell.id) {
+                Some((cell, others)) => both.push(Pair { cell, runs: [runs, others] }),
+                None => only_a.push(cell.to_string()),
             }
         }
         Self { both, only_a, only_b: of_b.into_keys().collect() }
@@ -65,31 +72,35 @@ pub(crate) fn check_different(directories: &[&Path]) -> Result<(), ConfigError> 
     Ok(())
 }
 
-impl<S: Stored> Between<'_, S> {
+impl<I: Instrument> Between<'_, I> {
     /// Refuses results of different experiments or machines.
     pub(crate) fn check_plan(&self) -> Result<(), ConfigError> {
-        let [a, b] = self.results.map(Stored::experiment);
-        self.same("experiment", a, b)?;
-        let factors = self.results.map(Stored::factors);
+        let [a, b] = self.results.map(|results| &results.plan.experiment);
+        self.same("experiment", &a.name, &b.name)?;
+        // Which subjects were there is no part of the plan.
+        let factors = [a, b].map(|experiment| {
+            let factors = experiment.factors.iter().filter(|factor| factor.key != I::SUBJECT);
+            let names = |levels: Vec<Level>| levels.iter().map(Level::as_str).collect::<Vec<_>>().join(", ");
+            factors.map(|factor| (factor.key.clone(), names(factor.names()))).collect::<BTreeMap<_, _>>()
+        });
         let keys = factors.each_ref().map(|factors| factors.keys().cloned().collect::<Vec<_>>().join(", "));
         self.same("factors", &keys[0], &keys[1])?;
         for (key, levels) in &factors[0] {
             self.same(&format!("factor {key}"), levels, &factors[1][key])?;
         }
-        let machines = self.results.map(Stored::machine);
-        let [a, b] = machines.map(placed);
-        self.same("processor", &machines[0].cpu, &machines[1].cpu)?;
-        self.same("cores", &a, &b)?;
-        self.same("network", &machines[0].network, &machines[1].network)
+        let [first, second] = self.results.map(|results| &results.machine);
+        self.same("processor", &first.cpu, &second.cpu)?;
+        self.same("cores", &placed(first), &placed(second))?;
+        self.same("network", &first.network, &second.network)
     }
 
     /// Refuses cells of one name that are run under different conditions.
-    pub(crate) fn check_cells(&self, matched: &Matched<'_, S>) -> Result<(), ConfigError> {
+    pub(crate) fn check_cells(&self, matched: &Matched<'_, I>) -> Result<(), ConfigError> {
         if matched.both.is_empty() {
             return Err(self.refuse("they have no cell in common"));
         }
         for pair in &matched.both {
-            let [a, b] = self.results.map(|results| results.conditions(pair.cell));
+            let [a, b] = self.results.map(|results| I::conditions(results, pair.cell));
             let (a, b) = (a?, b?);
             for key in a.keys().chain(b.keys()) {
                 let values = [&a, &b].map(|leaves| leaves.get(key).map_or("not given", String::as_str));
@@ -101,7 +112,7 @@ impl<S: Stored> Between<'_, S> {
 
     /// What differs between the machines and their programs and does not forbid a comparison.
     pub(crate) fn differences(&self) -> Vec<String> {
-        let [a, b] = self.results.map(Stored::machine);
+        let [a, b] = self.results.map(|results| &results.machine);
         let governor = |machine: &Machine| machine.governor.clone().unwrap_or_else(|| "not told".into());
         let pairs = [
             ("kernel", a.kernel.clone(), b.kernel.clone()),
@@ -112,7 +123,9 @@ impl<S: Stored> Between<'_, S> {
         let differ = pairs.into_iter().filter(|(_, left, right)| left != right);
         let differ =
             differ.map(|(what, left, right)| format!("{what}: {left} in {first}, {right} in {second}"));
-        differ.chain(S::differences(*self)).collect()
+        differ
+            .chain(I::differences(self.results, self.names).into_iter().chain(self.other_programs()))
+            .collect()
     }
 
     /// Whether both tell the hash of such a source, and it is another one.
@@ -120,9 +133,14 @@ impl<S: Stored> Between<'_, S> {
         self.hashes([name.to_owned(), name.to_owned()]).is_some_and(|[before, after]| before != after)
     }
 
-    /// The subjects of the first whose source is another one in the second.
-    pub(super) fn other_sources(&self) -> impl Iterator<Item = &String> {
-        self.results[0].machine().versions.keys().filter(|name| self.is_other_source(name))
+    /// What the runs were made of and is another in the second result.
+    fn other_programs(&self) -> Vec<String> {
+        let own = self.is_other_source(Machine::THIS_PROGRAM);
+        let own = own.then(|| "another build of this program: load engine and origin differ".to_owned());
+        let others = self.results[0].machine.versions.keys().filter(|name| self.is_other_source(name));
+        own.into_iter()
+            .chain(others.map(|name| format!("another build, description or template of {name}")))
+            .collect()
     }
 
     /// A file is what is in it, wherever it lies; where a result does not tell that, it is its path.
@@ -139,7 +157,7 @@ impl<S: Stored> Between<'_, S> {
 
     /// The hashes of a source of each, where both tell one.
     fn hashes(&self, names: [String; 2]) -> Option<[&String; 2]> {
-        let [a, b] = self.results.map(|results| &results.machine().sources);
+        let [a, b] = self.results.map(|results| &results.machine.sources);
         Some([a.get(&names[0])?, b.get(&names[1])?])
     }
 
@@ -153,7 +171,7 @@ impl<S: Stored> Between<'_, S> {
     }
 
     fn refuse(&self, why: &str) -> ConfigError {
-        let [a, b] = self.results.map(|results| results.directory().display().to_string());
+        let [a, b] = self.results.map(|results| results.directory.display().to_string());
         ConfigError::new(format!("{a} and {b}"), why)
     }
 }
@@ -163,26 +181,6 @@ fn placed(machine: &Machine) -> String {
     match &machine.placement {
         Some(placement) => format!("{:?}", placement.cores),
         None => format!("{:?}", machine.cores),
-    }
-}
-
-/// What a value has at each of its keys; `tls.group` is one.
-pub(super) fn leaves(value: &impl Serialize) -> BTreeMap<String, String> {
-    let mut leaves = BTreeMap::new();
-    flatten(String::new(), &serde_json::to_value(value).unwrap_or_default(), &mut leaves);
-    leaves
-}
-
-fn flatten(key: String, value: &Value, leaves: &mut BTreeMap<String, String>) {
-    match value {
-        Value::Object(inner) => {
-            for (name, value) in inner {
-                let key = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
-                flatten(key, value, leaves);
-            }
-        }
-        Value::String(text) => drop(leaves.insert(key, text.clone())),
-        other => drop(leaves.insert(key, other.to_string())),
     }
 }
 

@@ -1,29 +1,28 @@
 //! Two results of one plan: what has changed from the first to the second, and how much of it is the session's.
 
 pub(crate) mod change;
-mod gateways;
 pub(crate) mod load;
 pub(crate) mod matching;
 mod program;
-mod stacks;
-pub(crate) mod stored;
+pub(crate) mod sample;
 mod text;
 
 pub use change::Change;
 pub use load::{Loads, loads};
-pub use stored::Place;
+pub(crate) use matching::check_different;
 
+use crate::cell::Cell;
 use crate::error::{ConfigError, LabError};
 use crate::evidence::{Asked, Regressions};
+use crate::instrument::{Instrument, Shown};
 use crate::machine::Machine;
 use crate::results::Results;
-use crate::stacks::{StacksResults, is_of_stacks};
-use crate::store::{Store, stamp};
+use crate::store::stamp;
 use matching::Matched;
-use serde::Serialize;
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use stored::Stored;
 
 /// What became of the cells of one plan between two results.
 #[derive(Clone, Debug, Serialize)]
@@ -65,75 +64,63 @@ pub struct Side {
 }
 
 impl Side {
-    fn of(results: &impl Stored) -> Self {
-        let Machine { started_unix, kernel, versions, .. } = results.machine().clone();
-        Self { directory: results.directory().to_owned(), started_unix, kernel, versions }
+    fn of<I: Instrument>(results: &Results<I>) -> Self {
+        let Machine { started_unix, kernel, versions, .. } = results.machine.clone();
+        Self { directory: results.directory.clone(), started_unix, kernel, versions }
     }
 }
 
-/// Compares the results in two directories, both of gateways or both of TLS stacks. `changed` names targets or engines
-/// that are other programs though their version is the same in both.
+/// Compares the results in two directories. `changed` names subjects that are other programs though their version is the
+/// same in both.
 ///
 /// # Errors
 /// What is no result of this program; results that are not of one plan on one machine, with what differs; an unknown name
 /// in `changed`.
-pub fn compare(a: &Path, b: &Path, changed: &[String]) -> Result<Across, LabError> {
-    matching::check_different(&[a, b])?;
-    Ok(match are_of_stacks(&[a, b])? {
-        true => of(&StacksResults::read(a)?, &StacksResults::read(b)?, changed)?,
-        false => of(&Results::read(a)?, &Results::read(b)?, changed)?,
-    })
+pub(crate) fn compare<I: Shown>(a: &Path, b: &Path, changed: &[String]) -> Result<Across, LabError> {
+    Ok(of(&Results::<I>::read(a)?, &Results::<I>::read(b)?, changed)?)
 }
 
-/// Whether all of these are results of TLS stacks; else all are of gateways.
-///
-/// # Errors
-/// One is of the one kind and one of the other, or is no result at all.
-pub(crate) fn are_of_stacks(directories: &[&Path]) -> Result<bool, LabError> {
-    let first = |is_such: bool| directories.iter().find(|directory| is_of_stacks(directory) == is_such);
-    match (first(true), first(false)) {
-        (of_stacks, None) => Ok(of_stacks.is_some()),
-        (None, Some(_)) => Ok(false),
-        (Some(of_stacks), Some(other)) => {
-            // What is no result at all is told as that.
-            Store::open(other).plan()?;
-            let message = format!(
-                "results of TLS stacks cannot be put beside {}, results of gateways; allowed is one plan",
-                other.display()
-            );
-            Err(ConfigError::new(of_stacks.display(), message).into())
-        }
-    }
-}
-
-fn of<S: Stored>(a: &S, b: &S, changed: &[String]) -> Result<Across, ConfigError> {
+fn of<I: Shown>(a: &Results<I>, b: &Results<I>, changed: &[String]) -> Result<Across, ConfigError> {
     let between = matching::Between { names: ["A", "B"], results: [a, b] };
     between.check_plan()?;
     let matched = Matched::new(a, b);
     between.check_cells(&matched)?;
-    let names: BTreeSet<&str> = matched.both.iter().map(|pair| S::subject(pair.cell)).collect();
+    let names: BTreeSet<&str> = matched.both.iter().map(|pair| pair.cell.subject.as_str()).collect();
     if let Some(unknown) = changed.iter().find(|name| !names.contains(name.as_str())) {
         let names = names.into_iter().collect::<Vec<_>>().join(", ");
         return Err(ConfigError::new(
             format!("--changed {unknown}"),
-            format!("no such {} in both results: allowed are {names}", S::SUBJECT),
+            format!("no such {} in both results: allowed are {names}", I::SUBJECT),
         ));
     }
-    let margin = b.margin();
+    let experiment = &b.plan.experiment;
     let changed = program::changed(between, &matched, changed);
-    let changes = change::all(between, &matched, &changed, margin);
+    let changes = change::all(between, &matched, &changed, experiment.margin);
     Ok(Across {
         schema: 1,
-        experiment: b.experiment().to_owned(),
-        margin,
+        experiment: experiment.name.clone(),
+        margin: experiment.margin,
         a: Side::of(a),
         b: Side::of(b),
         labels: text::labels(between, &changes, !changed.is_empty()),
         changes,
         only_a: matched.only_a,
         only_b: matched.only_b,
-        subject: S::SUBJECT,
+        subject: I::SUBJECT,
     })
+}
+
+/// The fields that tell a change's place beside the cell's name, which has the rest.
+fn levels<S: Serializer>(cell: &Cell, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    match (cell.levels.get("mode"), cell.levels.get("load_model")) {
+        (Some(mode), Some(load)) => {
+            map.serialize_entry("mode", mode)?;
+            map.serialize_entry("load", load)?;
+        }
+        _ => map.serialize_entry("scenario", &cell.levels)?,
+    }
+    map.end()
 }
 
 impl Across {

@@ -1,32 +1,34 @@
 //! Whether the programs of two results are the same, as far as the results tell.
 
 use super::matching::{Between, Matched, Pair};
-use super::stored::Stored;
+use crate::instrument::Instrument;
+use crate::machine::Machine;
 use std::collections::BTreeSet;
 
 /// The targets or engines that are known to be others in the second result: by `named`, by their version, or by what they
 /// were made from. One that tells no version is not known to be the same.
-pub(super) fn changed<'a, S: Stored>(
-    between: Between<'_, S>,
-    matched: &Matched<'a, S>,
+pub(super) fn changed<'a, I: Instrument>(
+    between: Between<'_, I>,
+    matched: &Matched<'a, I>,
     named: &[String],
 ) -> BTreeSet<&'a str> {
-    let is_other = |pair: &&Pair<'a, S>| {
-        let subject = S::subject(pair.cell);
+    let is_other_lab = between.is_other_source(Machine::THIS_PROGRAM);
+    let is_other = |pair: &&Pair<'a, I>| {
+        let subject = pair.cell.subject.as_str();
         let [before, after] = between.results.map(|results| results.version(subject));
         let is_one_version = before == after && !before.is_empty();
         !is_one_version
             || named.iter().any(|name| name == subject)
             || between.is_other_source(subject)
-            || S::is_other(between, pair)
+            || I::is_other(pair.runs.each_ref().map(Vec::as_slice), is_other_lab)
     };
-    let subjects = matched.both.iter().filter(|pair| !S::is_control(pair.cell));
-    subjects.filter(is_other).map(|pair| S::subject(pair.cell)).collect()
+    let subjects = matched.both.iter().filter(|pair| !I::is_control(pair.cell));
+    subjects.filter(is_other).map(|pair| pair.cell.subject.as_str()).collect()
 }
 
 /// Which of the results do not tell what they were made of.
-pub(super) fn untold<'a, S: Stored>(between: Between<'a, S>) -> Vec<&'a str> {
+pub(super) fn untold<'a, I: Instrument>(between: Between<'a, I>) -> Vec<&'a str> {
     let sides = between.names.into_iter().zip(between.results);
-    let untold = sides.filter(|(_, results)| results.machine().sources.is_empty());
+    let untold = sides.filter(|(_, results)| results.machine.sources.is_empty());
     untold.map(|(name, _)| name).collect()
 }

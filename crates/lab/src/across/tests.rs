@@ -3,13 +3,15 @@
 mod stacks;
 
 use super::*;
-use crate::experiment::Mode;
+use crate::experiment::Level;
 use crate::export::Compared;
+use crate::instrument::gateway::Gateway;
+use crate::instrument::gateway::Mode;
+use crate::instrument::gateway::synthetic::{Host, Shape, Synthetic, Truth};
 use crate::metric::Metric;
+use crate::run::Validity;
 use crate::stats::Weight;
-use crate::synthetic::{Host, Shape, Synthetic, Truth};
-use crate::validity::Validity;
-use crate::verdict::Verdict;
+use crate::stats::verdict::Verdict;
 
 const BEFORE: [(&str, &str); 2] = [("fast", "1.0"), ("slow", "7")];
 const AFTER: [(&str, &str); 2] = [("fast", "1.1"), ("slow", "7")];
@@ -18,7 +20,7 @@ fn shape<'a>(blocks: u32, versions: &'a [(&'a str, &'a str)]) -> Shape<'a> {
     Shape { aa: false, blocks, groups: 1, versions }
 }
 
-fn pair(blocks: u32, after: &[(&str, &str)], truth: Truth<'_>) -> (Across, [Results; 2]) {
+fn pair(blocks: u32, after: &[(&str, &str)], truth: Truth<'_>) -> (Across, [Results<Gateway>; 2]) {
     let a = Synthetic::new(shape(blocks, &BEFORE), 1).experiment(Truth::NOTHING);
     let b = Synthetic::new(shape(blocks, after), 2).experiment(truth);
     (of(&a, &b, &[]).expect("are of one plan"), [a, b])
@@ -47,7 +49,7 @@ fn a_release_that_costs_more_is_a_regression() {
     let text = across.text();
     assert!(text.contains("Changed: fast 1.0 -> 1.1. Unchanged, they show the drift: slow 7."), "{text}");
     assert!(text.contains("-> ") && text.contains(" % higher\n"), "{text}");
-    assert!(text.lines().all(|line| line.chars().count() <= crate::table::WIDTH), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= weir_report::text::WIDTH), "{text}");
     let failing = Compared(&across).junit(true);
     assert!(failing.contains("failures=\"2\"") && Compared(&across).junit(false).contains("failures=\"0\""));
 }
@@ -84,14 +86,14 @@ fn without_a_new_version_all_are_taken_for_changed_unless_one_is_named() {
 }
 
 /// Two results of one version each, in which `fast` is this program; their hashes are `[this program, slow's template]`.
-fn built(hashes: [[&str; 2]; 2], truth: Truth<'_>) -> [Results; 2] {
+fn built(hashes: [[&str; 2]; 2], truth: Truth<'_>) -> [Results<Gateway>; 2] {
     let told = |seed: u64, truth: Truth<'_>, [program, template]: [&str; 2]| {
         let mut results = Synthetic::new(shape(12, &BEFORE), seed).experiment(truth);
         let sources = [(Machine::THIS_PROGRAM, program), ("fast", "f"), ("slow", template)];
         results.machine.sources = sources.map(|(name, hash)| (name.to_owned(), hash.to_owned())).into();
-        for record in &mut results.records {
+        for record in &mut results.runs {
             let target = if record.run.cell.name == "fast" { "nsenter -- /w/weir serve" } else { "slowd /w" };
-            for process in &mut record.observation.processes {
+            for process in &mut record.seen.observation.processes {
                 let words = match process.role.as_str() {
                     "load" => "nsenter -- /w/weir load http://x",
                     "target" => target,
@@ -142,9 +144,10 @@ fn cells_without_a_gateway_are_a_control_whatever_is_known_of_the_others() {
     let drift = Truth { drift: 1.3, ..Truth::NOTHING };
     let [a, b] = [(1, Truth::NOTHING), (2, drift)].map(|(seed, truth)| {
         let mut results = Synthetic::new(shape(12, &BEFORE), seed).experiment(truth);
-        let of_runs = results.records.iter_mut().map(|record| &mut record.run.cell);
+        let of_runs = results.runs.iter_mut().map(|record| &mut record.run.cell);
         for cell in results.plan.cells.iter_mut().chain(of_runs).filter(|cell| cell.name == "slow") {
-            (cell.name, cell.target, cell.mode) = ("direct".into(), "direct".into(), Mode::H1c);
+            (cell.name, cell.subject) = ("direct".into(), "direct".into());
+            cell.levels = cell.levels.with("mode", Level::new(Mode::H1c));
         }
         results
     });
@@ -164,8 +167,8 @@ fn cells_without_a_gateway_are_a_control_whatever_is_known_of_the_others() {
 #[test]
 fn a_release_that_does_not_work_is_a_failure() {
     let (_, [a, mut b]) = pair(12, &AFTER, Truth::NOTHING);
-    let spoil = |results: &mut Results, name: &str| {
-        for record in results.records.iter_mut().filter(|record| record.run.cell.name == name) {
+    let spoil = |results: &mut Results<Gateway>, name: &str| {
+        for record in results.runs.iter_mut().filter(|record| record.run.cell.name == name) {
             record.validity = Validity::Invalid("2000 wrong answers".into());
         }
     };
@@ -236,7 +239,7 @@ fn five_blocks_are_an_indication_and_four_are_nothing() {
 #[test]
 fn what_is_of_another_plan_or_machine_is_refused_and_says_what_differs() {
     let [a, b] = [1, 2].map(|seed| Synthetic::new(shape(5, &BEFORE), seed).experiment(Truth::NOTHING));
-    let refused = |change: fn(&mut Results)| {
+    let refused = |change: fn(&mut Results<Gateway>)| {
         let mut other = b.clone();
         change(&mut other);
         of(&a, &other, &[]).expect_err("is refused").message
@@ -244,7 +247,7 @@ fn what_is_of_another_plan_or_machine_is_refused_and_says_what_differs() {
     for (message, change) in [
         (
             "experiment: `synthetic` in A, `other`",
-            (|b| b.plan.experiment.name = "other".into()) as fn(&mut Results),
+            (|b| b.plan.experiment.name = "other".into()) as fn(&mut Results<Gateway>),
         ),
         ("window_ms: `50` in A, `60` in B", |b| {
             b.plan.experiment.constants.insert("window_ms".into(), 60.into());

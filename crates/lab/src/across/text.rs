@@ -1,18 +1,22 @@
 //! What a comparison of two results says on standard output.
 
 use super::matching::Between;
-use super::stored::Stored;
 use super::{Across, Change, program};
+use crate::instrument::Instrument;
 use crate::progress::duration;
-use crate::table::wrap;
 use std::fmt::Write as _;
 use std::time::Duration;
 use weir_load::plural;
+use weir_report::text::{short, wrap};
 
 /// `is_told`: the results, or the command line, tell what has changed.
-pub(super) fn labels<S: Stored>(between: Between<'_, S>, changes: &[Change], is_told: bool) -> Vec<String> {
-    let subject = S::SUBJECT;
-    let mut labels = vec![apart::<S>(between)];
+pub(super) fn labels<I: Instrument>(
+    between: Between<'_, I>,
+    changes: &[Change],
+    is_told: bool,
+) -> Vec<String> {
+    let subject = I::SUBJECT;
+    let mut labels = vec![apart::<I>(between)];
     let of = |unchanged: bool| {
         let mut names: Vec<String> = Vec::new();
         for one in changes.iter().filter(|one| one.unchanged == unchanged) {
@@ -61,10 +65,10 @@ pub(super) fn labels<S: Stored>(between: Between<'_, S>, changes: &[Change], is_
 }
 
 /// What two results of different times can show, and what they cannot.
-fn apart<S: Stored>(between: Between<'_, S>) -> String {
-    let [a, b] = between.results.map(|results| results.machine().started_unix);
+fn apart<I: Instrument>(between: Between<'_, I>) -> String {
+    let [a, b] = between.results.map(|results| results.machine.started_unix);
     let time = duration(Duration::from_secs(a.abs_diff(b)));
-    let (subject, sessions) = (S::SUBJECT, S::SESSIONS);
+    let (subject, sessions) = (I::SUBJECT, I::SESSIONS);
     format!(
         "Measured {time} apart: whatever else changed on the machine meanwhile is in each ratio B/A, and more blocks do not \
          take it out. Unchanged {subject}s show how much that is. {sessions}{}Both versions as two {subject}s of one \
@@ -81,16 +85,16 @@ pub(super) fn render(across: &Across) -> String {
         wrap(&mut text, line);
     }
     // Sorted by family.
-    for family in across.changes.chunk_by(|left, right| left.family() == right.family()) {
+    for family in across.changes.chunk_by(|left, right| left.heading() == right.heading()) {
         let metric = family[0].metric;
-        let _ = writeln!(text, "\n{}, B/A:", family[0].place.heading(metric));
+        let _ = writeln!(text, "\n{}, B/A:", family[0].heading());
         let mut place = None;
         for one in family {
             if place.replace(&one.place) != Some(&one.place) {
                 wrap(&mut text, &format!("  {}", one.place));
             }
             let role = if one.unchanged { " (unchanged)" } else { "" };
-            let [a, b] = [one.a, one.b].map(|value| value.map_or_else(|| "-".into(), crate::table::short));
+            let [a, b] = [one.a, one.b].map(|value| value.map_or_else(|| "-".into(), short));
             let line = format!(
                 "    {}{role}: {a} -> {b} {}, {} {}",
                 one.subject(),

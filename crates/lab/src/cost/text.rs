@@ -1,9 +1,9 @@
 //! The answer for people: five lines of at most 100 columns, and what is to be known beside them.
 
 use super::{Case, Cost, Figures, Findings, Negotiated, Resumption, Spread, Tenth};
-use crate::table::flow;
 use std::fmt::Write as _;
 use weir_load::figures::{count, percent, plural, time};
+use weir_report::text::flow;
 
 /// The whole answer.
 pub(super) fn text(cost: &Cost) -> String {

@@ -24,7 +24,7 @@ impl Selector {
     }
 
     /// Keeps some of them.
-    pub(super) fn retain(&mut self, keep: impl Fn(&str, &Level) -> bool) {
+    pub(crate) fn retain(&mut self, keep: impl Fn(&str, &Level) -> bool) {
         self.0.retain(|key, level| keep(key, level));
     }
 

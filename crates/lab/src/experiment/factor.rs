@@ -1,19 +1,17 @@
 //! What is varied: each factor's levels, and all their combinations.
 
 use super::Level;
-use super::check::Blame;
-use crate::error::ConfigError;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-/// Factors that each cell has as a field of its own.
-pub const OWN: [&str; 5] = ["target", "mode", "load_model", "connections", "bytes"];
+/// The factors that say who is measured: each instrument has one of them.
+pub const SUBJECTS: [&str; 3] = ["target", "engine", "command"];
 
 /// The study's words for two of them.
 const ALIASES: [(&str, &str); 2] = [("users", "connections"), ("size", "bytes")];
 
 /// Tables among the conditions, whose keys are factors of their own.
-const TABLES: [&str; 5] = ["tls", "cores", "load", "settings", "net"];
+const TABLES: [&str; 6] = ["tls", "cores", "load", "settings", "net", "commands"];
 
 /// A factor and its levels, in the file's order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,19 +28,14 @@ impl Factor {
     pub fn names(&self) -> Vec<Level> {
         self.levels.iter().map(Level::of).collect()
     }
-
-    /// Whether it says who is measured, not under what.
-    pub(super) fn is_of_targets(&self) -> bool {
-        is_of_targets(&self.key)
-    }
 }
 
-/// Whether a key is the target, or one of the targets' settings.
-pub(super) fn is_of_targets(key: &str) -> bool {
-    key == "target" || is_setting(key)
+/// Whether a key says who is measured, not under what.
+pub(crate) fn is_of_subjects(key: &str) -> bool {
+    SUBJECTS.contains(&key) || is_setting(key)
 }
 
-/// Whether a key is one of the targets' settings: what belongs to who is measured, not to how.
+/// Whether a key is one of a subject's own settings: what belongs to who is measured, not to how.
 pub fn is_setting(key: &str) -> bool {
     key.starts_with("settings.")
 }
@@ -53,35 +46,12 @@ pub fn canonical(key: &str) -> &str {
 }
 
 /// The other name of a key, if it has one.
-pub(super) fn alias(key: &str) -> Option<&'static str> {
+pub(crate) fn alias(key: &str) -> Option<&'static str> {
     ALIASES.iter().find(|(_, known)| *known == key).map(|(alias, _)| *alias)
 }
 
-/// Reads the `[factors]` table.
-pub(super) fn read(table: &Table, wrong: &impl Blame) -> Result<Vec<Factor>, ConfigError> {
-    let mut factors: Vec<Factor> = Vec::new();
-    for (key, value) in leaves(table) {
-        let key = canonical(&key).to_owned();
-        let Value::Array(levels) = value else {
-            return Err(wrong(&key, format!("`{value}`: allowed is a list of levels, such as [{value}]")));
-        };
-        if levels.is_empty() {
-            return Err(wrong(&key, "empty: at least one level is needed".into()));
-        }
-        let names: Vec<Level> = levels.iter().map(Level::of).collect();
-        if let Some(twice) = names.iter().enumerate().find(|(index, name)| names[..*index].contains(name)) {
-            return Err(wrong(&key, format!("`{}` is given twice", twice.1)));
-        }
-        if factors.iter().any(|factor| factor.key == key) {
-            return Err(wrong(&key, "is given by both of its names: allowed is one".into()));
-        }
-        factors.push(Factor { key, levels: levels.clone() });
-    }
-    Ok(factors)
-}
-
 /// The keys with a value, those of inner tables with the table's name before a dot.
-pub(super) fn leaves(table: &Table) -> Vec<(String, &Value)> {
+pub(crate) fn leaves(table: &Table) -> Vec<(String, &Value)> {
     let mut leaves = Vec::new();
     for (key, value) in table {
         match value {
@@ -95,7 +65,7 @@ pub(super) fn leaves(table: &Table) -> Vec<(String, &Value)> {
 }
 
 /// Puts a value at a key, in its inner table where it has one.
-pub(super) fn insert(table: &mut Table, key: &str, value: Value) {
+pub(crate) fn insert(table: &mut Table, key: &str, value: Value) {
     match inner(key) {
         Some((name, rest)) => {
             let entry = table.entry(name).or_insert_with(|| Value::Table(Table::new()));
@@ -110,7 +80,7 @@ pub(super) fn insert(table: &mut Table, key: &str, value: Value) {
 }
 
 /// Takes a key away.
-pub(super) fn remove(table: &mut Table, key: &str) -> Option<Value> {
+pub(crate) fn remove(table: &mut Table, key: &str) -> Option<Value> {
     match inner(key) {
         Some((name, rest)) => table.get_mut(name)?.as_table_mut()?.remove(rest),
         None => table.remove(key),
@@ -118,7 +88,7 @@ pub(super) fn remove(table: &mut Table, key: &str) -> Option<Value> {
 }
 
 /// What stands at a key.
-pub(super) fn get<'a>(table: &'a Table, key: &str) -> Option<&'a Value> {
+pub(crate) fn get<'a>(table: &'a Table, key: &str) -> Option<&'a Value> {
     match inner(key) {
         Some((name, rest)) => table.get(name)?.as_table()?.get(rest),
         None => table.get(key),
@@ -126,7 +96,7 @@ pub(super) fn get<'a>(table: &'a Table, key: &str) -> Option<&'a Value> {
 }
 
 /// Whether a value is a list of levels of this key, and not one level that is a list itself.
-pub(super) fn is_levels(key: &str, value: &Value) -> bool {
+pub(crate) fn is_levels(key: &str, value: &Value) -> bool {
     let Value::Array(items) = value else { return false };
     let takes_lists = key.starts_with("cores.") || key.starts_with("load.");
     !takes_lists || (!items.is_empty() && items.iter().all(Value::is_array))
@@ -137,7 +107,7 @@ fn inner(key: &str) -> Option<(&str, &str)> {
 }
 
 /// All combinations of levels: the first factor varies slowest.
-pub(super) fn combinations<'a>(factors: &[&'a Factor]) -> Vec<Vec<(&'a str, &'a Value)>> {
+pub(crate) fn combinations<'a>(factors: &[&'a Factor]) -> Vec<Vec<(&'a str, &'a Value)>> {
     let mut all = vec![Vec::new()];
     for factor in factors {
         all = all

@@ -45,6 +45,12 @@ impl Level {
     pub fn number(&self) -> Option<f64> {
         self.0.parse().ok().filter(|number: &f64| number.is_finite())
     }
+
+    /// As a part of a file's name.
+    pub(crate) fn file_name(&self) -> String {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.,%".contains(c) { c } else { '_' };
+        self.0.chars().map(plain).collect()
+    }
 }
 
 impl fmt::Display for Level {

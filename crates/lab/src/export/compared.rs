@@ -1,11 +1,11 @@
 //! Two results of one plan.
 
 use super::junit::{Case, Outcome};
-use super::reported::{name, words};
-use super::{Table, csv, junit, markdown, number};
+use super::reported::name;
+use super::{Table, csv, further, junit, markdown, number};
 use crate::across::load::{Figure, Measured, shown};
 use crate::across::{Across, Loads};
-use crate::table;
+use weir_report::text::short;
 
 /// Two results as other programs read them.
 #[derive(Clone, Copy, Debug)]
@@ -79,9 +79,9 @@ impl Compared<'_> {
             vec![
                 one.cell.clone(),
                 one.target.clone(),
-                number(one.place.mode()),
-                number(one.place.load()),
-                words(one.place.levels().into_iter()),
+                number(one.of.levels.get("mode")),
+                number(one.of.levels.get("load_model")),
+                further(&one.of.levels),
                 name(one.metric),
                 one.metric.unit().into(),
                 one.version_a.clone(),
@@ -111,12 +111,12 @@ impl Compared<'_> {
     /// Which results they are, labels and tables: what has changed, and what has not.
     pub fn markdown(&self) -> String {
         let subject = self.0.subject;
-        let value = |value: Option<f64>| value.map_or_else(|| "-".into(), table::short);
+        let value = |value: Option<f64>| value.map_or_else(|| "-".into(), short);
         let of = |unchanged: bool, title: String| {
             let rows = self.0.changes.iter().filter(|one| one.unchanged == unchanged).map(|one| {
                 vec![
-                    one.place.heading(one.metric),
-                    one.place.to_string(),
+                    one.heading(),
+                    one.place.clone(),
                     one.subject(),
                     format!("{} -> {} {}", value(one.a), value(one.b), one.metric.unit()),
                     one.ratio.text(),

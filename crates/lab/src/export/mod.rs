@@ -8,4 +8,14 @@ pub use compared::Compared;
 pub use past::Past;
 pub use reported::Reported;
 
+use crate::cell::Levels;
 use weir_report::export::{Table, csv, junit, markdown, number};
+
+/// Levels that have columns of their own.
+const COLUMNS: [&str; 5] = ["case", "mode", "connections", "bytes", "load_model"];
+
+/// The other levels: `delay_ms=30;rate=100`.
+fn further(levels: &Levels) -> String {
+    let others = levels.iter().filter(|(key, _)| !COLUMNS.contains(key));
+    others.map(|(key, level)| format!("{key}={level}")).collect::<Vec<_>>().join(";")
+}

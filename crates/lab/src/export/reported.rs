@@ -1,27 +1,26 @@
-//! One result, of gateways or of TLS stacks: its cells, its comparisons and its claims.
+//! One result: its cells, its comparisons and its claims.
 
+mod cells;
 mod claims;
-mod gateways;
-mod stacks;
 
 use super::junit::{Case, Outcome};
 use super::{Table, csv, junit, markdown, number};
 use crate::claims::Finding;
 use crate::evidence::{Asked, Regressions};
-use crate::experiment::Level;
-use crate::table::QUICK;
-use crate::validity::Validity;
-use crate::verdict::Ratio;
+use crate::instrument::Shown;
+use crate::results::Results;
+use crate::stats::verdict::Ratio;
+use crate::words::{QUICK, labels};
 use serde::Serialize;
 
 /// One result as other programs read it.
 #[derive(Clone, Debug)]
-pub struct Reported<'a> {
-    experiment: &'a str,
+pub struct Reported {
+    experiment: String,
     labels: Vec<String>,
     cells: Cells,
-    comparisons: Vec<Shown>,
-    claims: &'a [Finding],
+    comparisons: Vec<Compared>,
+    claims: Vec<Finding>,
 }
 
 /// The cells in each form.
@@ -36,7 +35,7 @@ struct Cells {
 
 /// A comparison in each form.
 #[derive(Clone, Debug)]
-struct Shown {
+struct Compared {
     row: Vec<String>,
     metric: String,
     place: String,
@@ -77,11 +76,25 @@ const COLUMNS: [&str; 23] = [
     "note",
 ];
 
-impl Reported<'_> {
+impl<I: Shown> From<&Results<I>> for Reported {
+    fn from(results: &Results<I>) -> Self {
+        let Results { plan, summary, .. } = results;
+        let quick = plan.experiment.quick.then(|| QUICK.to_owned());
+        Self {
+            experiment: plan.experiment.name.clone(),
+            labels: quick.into_iter().chain(labels::<I>(plan, summary)).collect(),
+            cells: cells::of(results),
+            comparisons: summary.comparisons.iter().map(|one| cells::compared(one, results)).collect(),
+            claims: summary.claims.clone(),
+        }
+    }
+}
+
+impl Reported {
     /// One row for each value of a cell, for each comparison, for each claim, and for each cell of a claim.
     pub fn csv(&self) -> String {
         let comparisons = self.comparisons.iter().map(|one| one.row.clone()).collect();
-        let rows = [self.cells.rows.clone(), comparisons, claims::rows(self.claims)].concat();
+        let rows = [self.cells.rows.clone(), comparisons, claims::rows(&self.claims)].concat();
         csv::render(&Table { title: String::new(), columns: COLUMNS.to_vec(), rows })
     }
 
@@ -97,8 +110,8 @@ impl Reported<'_> {
             rows: rows.collect(),
         };
         let mut tables = self.cells.tables.clone();
-        tables.extend([comparisons, claims::table(self.claims)]);
-        markdown::render(self.experiment, &self.labels, &tables)
+        tables.extend([comparisons, claims::table(&self.claims)]);
+        markdown::render(&self.experiment, &self.labels, &tables)
     }
 
     /// A test case for each cell (invalid is a failure), each claim (contradicted is a failure, what is not decided is
@@ -122,7 +135,7 @@ impl Reported<'_> {
                 ("with a baseline".to_owned(), Outcome::Error("nothing is compared".into()));
             cases.push(Case { class: "comparison", name, outcome, says: String::new() });
         }
-        junit::render(self.experiment, &cases)
+        junit::render(&self.experiment, &cases)
     }
 
     /// What the comparisons with the baseline show to be for the worse, and what they cannot decide.
@@ -140,16 +153,16 @@ impl Reported<'_> {
         if !self.cells.unmeasured.is_empty() {
             return self.cells.unmeasured.clone();
         }
-        let cannot = |one: &&Shown| one.ratio.lacks_evidence && one.ratio.value.is_none();
-        self.comparisons.iter().filter(cannot).map(Shown::line).collect()
+        let cannot = |one: &&Compared| one.ratio.lacks_evidence && one.ratio.value.is_none();
+        self.comparisons.iter().filter(cannot).map(Compared::line).collect()
     }
 
-    fn with_baseline(&self) -> impl Iterator<Item = &Shown> {
+    fn with_baseline(&self) -> impl Iterator<Item = &Compared> {
         self.comparisons.iter().filter(|one| one.is_with_baseline)
     }
 }
 
-impl Shown {
+impl Compared {
     /// What is compared, and where.
     fn title(&self) -> String {
         let Self { metric, place, target, baseline, .. } = self;
@@ -160,16 +173,6 @@ impl Shown {
     fn line(&self) -> String {
         format!("{}: {} {}", self.title(), self.ratio.text(), self.words)
     }
-}
-
-/// A cell that has no valid run is a failure.
-fn case(cell: String, validity: &Validity, blocks: u32, invalid_runs: u32) -> Case {
-    let outcome = match validity {
-        Validity::Valid => Outcome::Passed,
-        Validity::Invalid(_) => Outcome::Failed(validity.to_string()),
-    };
-    let says = format!("{blocks} valid runs, {invalid_runs} invalid");
-    Case { class: "cell", name: cell, outcome, says }
 }
 
 /// A row with such fields; the others are empty.
@@ -198,16 +201,6 @@ fn judged(ratio: &Ratio, blocks: u32, remark: Option<&String>) -> [(&'static str
 pub(super) fn name(of: impl Serialize) -> String {
     let value = serde_json::to_value(of).unwrap_or_default();
     value.as_str().unwrap_or_default().to_owned()
-}
-
-/// `delay_ms=30;rate=100`.
-pub(super) fn words<'k, 'l>(levels: impl Iterator<Item = (&'k str, &'l Level)>) -> String {
-    levels.map(|(key, level)| format!("{key}={level}")).collect::<Vec<_>>().join(";")
-}
-
-/// What has to be known, and before all else that it was quick.
-fn labels(is_quick: bool, labels: Vec<String>) -> Vec<String> {
-    is_quick.then(|| QUICK.to_owned()).into_iter().chain(labels).collect()
 }
 
 #[cfg(test)]

@@ -12,12 +12,13 @@ const EXPERIMENTS: &str = "experiments";
 
 /// An experiment's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ExperimentFile {
-    pub(crate) path: PathBuf,
+pub struct ExperimentFile {
+    /// Where it is.
+    pub path: PathBuf,
     /// The folder that its `targets_directory` starts from: its own, or where one stands when it came with the program.
-    pub(crate) base: PathBuf,
+    pub base: PathBuf,
     /// Whether it lies where one stands, and did not come with the program.
-    pub(crate) is_own: bool,
+    pub is_own: bool,
 }
 
 /// The file of an experiment that is given by its path or by its name, with or without `experiments/` and `.toml`: the

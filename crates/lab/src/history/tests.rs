@@ -1,10 +1,12 @@
 use super::text::sparkline;
 use super::trend::quantile;
 use super::*;
+use crate::experiment::Level;
 use crate::export::Past;
-use crate::limit::Limit;
-use crate::synthetic::{Shape, Synthetic, Truth};
-use crate::validity::Validity;
+use crate::instrument::gateway::synthetic::{Shape, Synthetic, Truth};
+use crate::instrument::gateway::{Gateway, Seen};
+use crate::run::Validity;
+use weir_load::result::Limit;
 
 /// One point a night; `None` where it says nothing of the target.
 fn nights(values: &[Option<f64>]) -> Vec<Point> {
@@ -106,7 +108,10 @@ fn each_metric_has_its_own_better_side() {
         (Metric::LittleRatio, Trend::Moved),
     ] {
         assert_eq!(last(metric, &half).verdict, verdict, "{metric}");
-        assert!(verdict != Trend::Moved || !metric.is_worse(0.5) && !metric.is_worse(2.0), "{metric}");
+        assert!(
+            verdict != Trend::Moved || !metric.better().is_worse(0.5) && !metric.better().is_worse(2.0),
+            "{metric}"
+        );
     }
 }
 
@@ -150,11 +155,11 @@ fn a_sparkline_runs_from_the_least_to_the_largest() {
 }
 
 /// Stored nights of targets `fast` and `slow`, in each of which `fast` costs so much more than in the first.
-fn stored(costs: &[f64]) -> Vec<Results> {
+fn stored(costs: &[f64]) -> Vec<Results<Gateway>> {
     let shape = Shape { aa: false, blocks: 6, groups: 1, versions: &[("fast", "1"), ("slow", "7")] };
     let mut synthetic = Synthetic::new(shape, 1);
     let night = |cost: &f64| synthetic.experiment(Truth { effects: &[("fast", *cost)], ..Truth::NOTHING });
-    let mut all: Vec<Results> = costs.iter().map(night).collect();
+    let mut all: Vec<Results<Gateway>> = costs.iter().map(night).collect();
     for (day, results) in (0..).zip(&mut all) {
         results.machine.started_unix = day * 86_400;
         results.directory = format!("night{day}").into();
@@ -162,11 +167,11 @@ fn stored(costs: &[f64]) -> Vec<Results> {
     all
 }
 
-fn spoil(results: &mut Results, change: impl Fn(&mut crate::run::RunRecord)) {
-    results.records.iter_mut().filter(|record| record.run.cell.name == "fast").for_each(change);
+fn spoil(results: &mut Results<Gateway>, change: impl Fn(&mut crate::run::Run<Seen>)) {
+    results.runs.iter_mut().filter(|record| record.run.cell.name == "fast").for_each(change);
 }
 
-fn followed(all: &[Results], options: &HistoryOptions) -> (History, Latest) {
+fn followed(all: &[Results<Gateway>], options: &HistoryOptions) -> (History, Latest) {
     let history = of(all, options).expect("are of one plan");
     let fast = history.series.iter().find(|series| series.target == "fast").expect("is followed").latest;
     (history, fast)
@@ -187,7 +192,7 @@ fn what_the_newest_result_does_not_have_is_no_change() {
 #[test]
 fn a_night_that_says_nothing_hides_no_regression() {
     let mut all = stored(&[1.0, 1.0, 1.5]);
-    spoil(&mut all[1], |record| record.limit = Some(Limit::Load));
+    spoil(&mut all[1], |record| record.seen.limit = Some(Limit::Load));
     let (history, fast) = followed(&all, &HistoryOptions::default());
     let found = fast.change().expect("two nights can be compared");
     assert_eq!((found.step.since, found.verdict), (0, Trend::Regression));
@@ -232,10 +237,12 @@ fn the_page_says_from_where_on_changes_are_reported() {
 fn a_rate_that_was_offered_is_not_followed() {
     let mut all = stored(&[1.0, 1.0]);
     let rate = HistoryOptions { metric: Some(Metric::RequestsPerSecond), ..Default::default() };
-    let at_one_rate = |all: &mut [Results], name: &str| {
-        for Results { plan, records, .. } in all {
-            let cells = plan.cells.iter_mut().chain(records.iter_mut().map(|record| &mut record.run.cell));
-            cells.filter(|cell| cell.name == name).for_each(|cell| cell.load = Load::EqualRate);
+    let at_one_rate = |all: &mut [Results<Gateway>], name: &str| {
+        for Results { plan, runs, .. } in all {
+            let cells = plan.cells.iter_mut().chain(runs.iter_mut().map(|run| &mut run.run.cell));
+            cells.filter(|cell| cell.name == name).for_each(|cell| {
+                cell.levels = cell.levels.with("load_model", Level::new("equal-rate"));
+            });
         }
     };
     at_one_rate(&mut all, "slow");

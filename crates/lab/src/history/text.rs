@@ -2,9 +2,10 @@
 
 use super::{History, Last, Latest, Point, Series};
 use crate::store::stamp;
-use crate::table::{WIDTH, short, wrap};
+
 use std::fmt::Write as _;
 use weir_load::plural;
+use weir_report::text::{WIDTH, short, wrap};
 
 pub(super) fn render(history: &History) -> String {
     let mut text = String::new();

@@ -1,7 +1,8 @@
 //! What the newest result says of a cell, by the changes before it.
 
 use super::{Point, Step};
-use crate::metric::{Better, Metric};
+use crate::metric::Metric;
+use crate::stats::Better;
 use std::fmt;
 
 /// Past changes from which a threshold is learnt, which ten results have: fewer have no quartiles to speak of.
@@ -136,7 +137,7 @@ impl Last {
         let verdict = match (step.ratio.ln().abs() > threshold.ln_1p(), metric.better()) {
             (false, _) => Trend::Usual,
             (true, Better::Neither) => Trend::Moved,
-            (true, _) if metric.is_worse(step.ratio) => Trend::Regression,
+            (true, _) if metric.better().is_worse(step.ratio) => Trend::Regression,
             (true, _) => Trend::Improvement,
         };
         Self { step, threshold, rule, verdict }

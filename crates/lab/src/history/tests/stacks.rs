@@ -1,12 +1,13 @@
 //! The same of TLS stacks.
 
 use super::*;
-use crate::stacks::synthetic::{self, Made};
+use crate::instrument::stacks::Stacks;
+use crate::instrument::stacks::synthetic::{self, Made};
 
 #[test]
 fn a_library_is_followed_through_its_versions() {
     let nights = [("1.0", 1.0), ("1.1", 1.0), ("1.2", 1.5)];
-    let all: Vec<StacksResults> = nights
+    let all: Vec<Results<Stacks>> = nights
         .into_iter()
         .zip(1..)
         .map(|((version, effect), seed)| {
@@ -32,7 +33,9 @@ fn a_library_is_followed_through_its_versions() {
     let cells = parse_cells("colour=red").expect("is read");
     let error = of(&all, &HistoryOptions { cells, ..HistoryOptions::default() }).expect_err("is refused");
     assert!(
-        error.to_string().starts_with("--cell colour=red: no such key: allowed are engine, name, do, "),
+        error
+            .to_string()
+            .starts_with("--cell colour=red: unknown key `colour`: allowed keys are engine, name, "),
         "{error}"
     );
 }

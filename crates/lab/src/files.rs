@@ -1,0 +1,27 @@
+//! Files that are looked for: sources below a folder, programs on the PATH.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where cargo and Maven put what is built by hand.
+const OUTPUT: &str = "target";
+
+/// The files below a folder. Links to folders are not followed, so this ends.
+pub(crate) fn add_files(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            if name != OUTPUT && !name.as_encoded_bytes().starts_with(b".") {
+                add_files(&path, files);
+            }
+        } else if path.is_file() {
+            files.push(path);
+        }
+    }
+}
+
+/// The file that a program's name stands for.
+pub(crate) fn on_path(program: &str, path: Option<&OsStr>) -> Option<PathBuf> {
+    std::env::split_paths(path?).map(|directory| directory.join(program)).find(|file| file.is_file())
+}

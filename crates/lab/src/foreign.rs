@@ -1,0 +1,62 @@
+//! How much of the cores went to processes that have nothing to do with an experiment.
+
+use crate::stats;
+use serde::{Deserialize, Serialize};
+use weir_load::plural;
+
+/// What processes outside the experiment used of its cores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Foreign {
+    /// Median share over the runs of the blocks, from 0 to 1; null where the system does not tell.
+    pub median: Option<f64>,
+    /// Runs in which it was above [`FOREIGN_MUCH`].
+    pub much: u32,
+    /// All runs of the blocks.
+    pub runs: u32,
+}
+
+/// Such a share of foreign work is more than the few per cent that a quiet machine and the lab itself need.
+pub(crate) const FOREIGN_MUCH: f64 = 0.1;
+
+impl Foreign {
+    /// From the share in each run; `None` where it is not known.
+    pub(crate) fn of(shares: impl Iterator<Item = Option<f64>>) -> Self {
+        let all: Vec<Option<f64>> = shares.collect();
+        let known: Vec<f64> = all.iter().copied().flatten().collect();
+        let much = known.iter().filter(|share| **share > FOREIGN_MUCH).count() as u32;
+        Self { median: stats::median(&known), much, runs: all.len() as u32 }
+    }
+
+    /// What has to be known of it before any number is read: nothing on a machine that was quiet in nine of ten runs.
+    pub(crate) fn label(&self) -> Option<String> {
+        let Self { median, much, runs } = *self;
+        let median = median.filter(|_| much * 10 > runs)?;
+        Some(format!(
+            "BUSY: in {much} of {} other processes used more than {:.0} % of the cores (median {:.0} %). Costs and \
+             latencies are worse and less certain than on a quiet machine.",
+            plural(runs.into(), "run"),
+            FOREIGN_MUCH * 100.0,
+            median * 100.0,
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_is_called_busy_where_more_than_one_run_in_ten_was_disturbed() {
+        let label = |shares: &[Option<f64>]| Foreign::of(shares.iter().copied()).label();
+        assert_eq!(label(&[]), None);
+        assert_eq!(label(&[None, None]), None, "older results do not tell");
+        let mut runs = vec![Some(0.02); 10];
+        runs[0] = Some(0.3);
+        assert_eq!(label(&runs), None);
+        runs[1] = Some(0.5);
+        let said = label(&runs).expect("two of ten");
+        assert!(said.starts_with("BUSY: in 2 of 10 runs other processes used more than 10 %"), "{said}");
+        let one = label(&[Some(0.4)]).expect("all of one");
+        assert!(one.contains("in 1 of 1 run other") && one.contains("(median 40 %)"), "{one}");
+    }
+}

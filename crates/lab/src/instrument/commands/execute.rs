@@ -1,0 +1,85 @@
+//! Runs of commands: a fresh process for each.
+
+use super::line::timeout_ms;
+use super::{Commands, Found};
+use crate::error::LabError;
+use crate::guard::Guard;
+use crate::instrument::{Executor, Request};
+use crate::interrupt::Interrupt;
+use crate::once::{Start, to_its_end};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+/// What a run of a command was, and what was seen.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ran {
+    /// The words that were started.
+    pub command: Vec<String>,
+    /// Where.
+    pub folder: PathBuf,
+    /// Milliseconds from its start to its end; `None` if it did not start.
+    pub wall_ms: Option<f64>,
+    /// Milliseconds of CPU, user's and system's, of it and of those children that it waited for.
+    pub cpu_ms: Option<f64>,
+    /// Why it does not count.
+    pub failure: Option<String>,
+    /// The last of its standard error, or else of its standard output.
+    pub stderr: String,
+    /// The share of its cores that other processes used meanwhile; `None` where the system does not tell, and of
+    /// runs shorter than 200 ms.
+    pub foreign_cpu: Option<f64>,
+}
+
+/// Starts commands.
+#[derive(Debug)]
+pub struct CommandRunner {
+    pub(super) found: Found,
+    /// Where the results go.
+    pub(super) directory: PathBuf,
+    pub(super) cores: Vec<usize>,
+    pub(super) interrupt: Interrupt,
+    pub(super) guard: Guard,
+}
+
+impl Executor<Commands> for CommandRunner {
+    fn execute(&mut self, turn: &[Request<'_>]) -> Result<Vec<Ran>, LabError> {
+        let work = self.directory.join("work");
+        fs::create_dir_all(&work).map_err(LabError::file(&work, "cannot be made"))?;
+        let runs = turn.iter().map(|request| self.run(request, &work)).collect();
+        let _ = fs::remove_dir_all(&work);
+        match self.interrupt.is_set() {
+            true => Err(LabError::Interrupted { directory: self.directory.clone() }),
+            false => Ok(runs),
+        }
+    }
+}
+
+impl CommandRunner {
+    fn run(&mut self, request: &Request<'_>, words: &Path) -> Ran {
+        let cell = &request.run.cell;
+        let command = self.found.lines.get(&cell.subject).map(|line| line.words(&cell.levels));
+        let command = command.unwrap_or_default();
+        let folder = self.found.folder.clone();
+        let deadline = Duration::from_millis(timeout_ms(request.experiment));
+        let (cores, input) = (&self.cores[..], Stdio::null());
+        let start =
+            Start { name: "command", command: &command, folder: &folder, words, cores, input, deadline };
+        let ended = to_its_end(start, &self.interrupt, &mut self.guard);
+        let ran = Ran { command, folder, ..Ran::default() };
+        match ended {
+            Err(why) => Ran { failure: Some(why), ..ran },
+            Ok(ended) => Ran {
+                wall_ms: Some(ended.wall_ms),
+                cpu_ms: ended.cpu_ms,
+                failure: ended.cut_short.or((ended.exit.code != Some(0)).then_some(ended.exit.status)),
+                stderr: ended.process.last_words(),
+                // Which is counted in ticks of 10 ms: they say nothing of a shorter run.
+                foreign_cpu: ended.foreign_cpu.filter(|_| ended.wall_ms >= 200.0),
+                ..ran
+            },
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What is run: the words of `constants.commands`, in which `{key}` stands for the level of a factor.
+
+use super::Commands;
+use crate::cell::Levels;
+use crate::error::ConfigError;
+use crate::experiment::{Experiment, Level, get, leaves};
+use crate::instrument::{Blame, Instrument as _};
+use std::fmt;
+use toml::Value;
+use weir_report::markup::quote;
+
+/// Milliseconds after which a command is killed.
+const TIMEOUT: &str = "timeout_ms";
+
+/// A command: its program and its arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Line(Vec<String>);
+
+impl Line {
+    /// A text is parted at its spaces; in a list of words each is one.
+    fn read(value: &Value) -> Option<Self> {
+        let words: Option<Vec<String>> = match value {
+            Value::String(text) => Some(text.split_whitespace().map(str::to_owned).collect()),
+            Value::Array(words) => words.iter().map(|word| word.as_str().map(str::to_owned)).collect(),
+            _ => None,
+        };
+        words.filter(|words| !words.is_empty()).map(Self)
+    }
+
+    /// What is started.
+    pub(super) fn program(&self) -> &str {
+        &self.0[0]
+    }
+
+    /// The words to start, with a cell's levels in their places.
+    pub(super) fn words(&self, levels: &Levels) -> Vec<String> {
+        let put = |word: String, (key, level): (&str, &Level)| word.replace(&slot(key), level.as_str());
+        self.0.iter().map(|word| levels.iter().fold(word.clone(), put)).collect()
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" "))
+    }
+}
+
+fn slot(key: &str) -> String {
+    format!("{{{key}}}")
+}
+
+/// The commands by their names, in the file's order.
+pub(super) fn all(experiment: &Experiment) -> Vec<(String, Line)> {
+    let line = |name: &str| get(&experiment.constants, &format!("commands.{name}")).and_then(Line::read);
+    experiment.subjects().into_iter().filter_map(|name| line(&name).map(|line| (name, line))).collect()
+}
+
+/// Milliseconds after which a command is killed: ten minutes where nothing is said.
+pub(super) fn timeout_ms(experiment: &Experiment) -> u64 {
+    let given = experiment.constants.get(TIMEOUT).and_then(Value::as_integer);
+    given.and_then(|ms| u64::try_from(ms).ok()).unwrap_or(600_000)
+}
+
+/// Every command has its words, and every constant and factor has an effect.
+pub(super) fn check(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
+    let subjects = experiment.subjects();
+    let of_commands = |name: &String| format!("commands.{name}");
+    for key in subjects.iter().map(of_commands) {
+        let value = get(&experiment.constants, &key);
+        if value.and_then(Line::read).is_none() {
+            let found = value.map_or_else(|| "missing".into(), Value::to_string);
+            let allowed = "words apart by spaces, such as \"gzip -k -9 big.txt\", or a list of words";
+            return Err(wrong(&key, format!("{found}: allowed are {allowed}")));
+        }
+    }
+    for (key, value) in leaves(&experiment.constants) {
+        let is_time = value.as_integer().is_some_and(|ms| (1..=86_400_000).contains(&ms));
+        if key == TIMEOUT && !is_time {
+            return Err(wrong(&key, format!("{value}: allowed is 1 to 86400000")));
+        }
+        if key != TIMEOUT && !subjects.iter().map(of_commands).any(|known| known == key) {
+            let allowed =
+                [&subjects.iter().map(of_commands).collect::<Vec<_>>()[..], &[TIMEOUT.into()]].concat();
+            return Err(wrong(&key, format!("unknown key: allowed keys are {}", allowed.join(", "))));
+        }
+    }
+    for key in Commands::keys(experiment) {
+        if !all(experiment).iter().any(|(_, line)| line.0.iter().any(|word| word.contains(&slot(&key)))) {
+            return Err(wrong(
+                &key,
+                format!("no command has {} in it: its levels would be alike", slot(&key)),
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! Command lines: the wall-clock and CPU time of whole processes, from their start to their end.
+
+mod execute;
+mod line;
+mod shown;
+#[cfg(test)]
+mod tests;
+
+pub use execute::{CommandRunner, Ran};
+
+use crate::cell::Levels;
+use crate::error::{ConfigError, LabError};
+use crate::experiment::{Experiment, Level, Stop};
+use crate::files::on_path;
+use crate::found::ExperimentFile;
+use crate::guard::Guard;
+use crate::hash;
+use crate::host::{allowed_cores, this_program};
+use crate::instrument::{Blame, Candidate, Facts, Instrument, RunOf, Standing, with_pair};
+use crate::interrupt::Interrupt;
+use crate::machine::Machine;
+use crate::metric::Metric;
+use crate::options::RunOptions;
+use crate::reader::{blame, directory_key};
+use crate::run::Validity;
+use crate::store::Store;
+use line::Line;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Whole processes.
+#[derive(Clone, Copy, Debug)]
+pub struct Commands;
+
+/// The commands of an experiment, and where they are run.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    lines: BTreeMap<String, Line>,
+    absent: BTreeMap<String, String>,
+    folder: PathBuf,
+}
+
+impl Instrument for Commands {
+    const NAME: &'static str = "commands";
+    const SUBJECT: &'static str = "command";
+    /// Commands are run in the folder of the experiment's file.
+    const DIRECTORY: &'static str = ".";
+    const OVERHEAD_MS: u64 = 20;
+    const METRICS: &'static [Metric] = &[Metric::WallMs, Metric::ProcessCpuMs];
+
+    type Seen = Ran;
+    type Found = Found;
+    type Executor = CommandRunner;
+
+    fn check(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
+        if let Stop::Minutes(_) = experiment.stop {
+            let why = "how long a command takes is not known before: allowed are `blocks` and `precision`";
+            return Err(wrong("minutes", why.into()));
+        }
+        line::check(experiment, wrong)
+    }
+
+    fn find(
+        experiment: &Experiment,
+        file: &ExperimentFile,
+        options: &RunOptions,
+        text: &str,
+    ) -> Result<Found, LabError> {
+        let folder = file.base.join(&experiment.directory);
+        let folder = folder.canonicalize().map_err(|error| {
+            let wrong = blame(&file.path, text, options);
+            wrong(directory_key(text, options), format!("{}: {error}", folder.display()))
+        })?;
+        let mut found = Found { folder, ..Found::default() };
+        for (name, line) in line::all(experiment) {
+            match program(&found.folder, &line) {
+                Some(_) => drop(found.lines.insert(name, line)),
+                None => drop(found.absent.insert(name, format!("no program `{}`", line.program()))),
+            }
+        }
+        Ok(found)
+    }
+
+    fn candidates(experiment: &Experiment, found: &Found) -> Result<Vec<Candidate>, ConfigError> {
+        let mut candidates = Vec::new();
+        for combination in experiment.combinations() {
+            let levels = combination.iter().map(|(key, value)| ((*key).to_owned(), Level::of(value)));
+            let levels: Levels = levels.collect();
+            let place: String =
+                levels.iter().map(|(key, level)| format!("{key}={}.", level.file_name())).collect();
+            for subject in experiment.subjects() {
+                let is_here = found.lines.contains_key(&subject);
+                let standing = if is_here { Standing::Present } else { Standing::Absent };
+                for cell in with_pair(experiment, &subject, &levels, &place) {
+                    candidates.push(Candidate { cell, standing: standing.clone(), remark: None });
+                }
+            }
+        }
+        Ok(candidates)
+    }
+
+    fn absent(found: &Found) -> BTreeMap<String, String> {
+        found.absent.clone()
+    }
+
+    fn machine(_: &Experiment, found: &Found) -> Result<Machine, LabError> {
+        let mut machine = Machine::read(&allowed_cores()?);
+        machine.network = "whatever the commands use".into();
+        for (name, line) in &found.lines {
+            let file = program(&found.folder, line).map(|file| hash::contents(&file)).transpose()?;
+            let source = format!("{line} {}", file.unwrap_or_default());
+            machine.sources.insert(name.clone(), hash::bytes(source.as_bytes()));
+            machine.about.insert(name.clone(), line.to_string());
+            machine.folders.insert(name.clone(), found.folder.display().to_string());
+        }
+        Ok(machine)
+    }
+
+    fn executor(
+        _: &Experiment,
+        found: Found,
+        store: &Store,
+        interrupt: Interrupt,
+    ) -> Result<CommandRunner, LabError> {
+        let (directory, cores) = (store.directory().to_owned(), allowed_cores()?);
+        Ok(CommandRunner { found, directory, cores, interrupt, guard: Guard::start(&this_program()?)? })
+    }
+
+    fn judge(_: &Experiment, run: &mut RunOf<Self>) -> Result<(), ConfigError> {
+        run.validity = Validity::of(run.seen.failure.clone());
+        Ok(())
+    }
+
+    fn value(metric: Metric, run: &RunOf<Self>) -> Option<f64> {
+        match metric {
+            Metric::WallMs => run.seen.wall_ms,
+            Metric::ProcessCpuMs => run.seen.cpu_ms,
+            _ => None,
+        }
+    }
+
+    fn facts(ran: &Ran) -> Facts<'_> {
+        Facts {
+            elapsed_ms: ran.wall_ms.map_or(0, |ms| ms as u64),
+            foreign_cpu: ran.foreign_cpu,
+            broken: ran.failure.as_deref().map(|why| (why, ran.stderr.as_str())),
+            has_failed: ran.failure.is_some(),
+            ..Facts::default()
+        }
+    }
+}
+
+/// The file that a command starts, as its folder and the PATH have it.
+fn program(folder: &Path, line: &Line) -> Option<PathBuf> {
+    match line.program().contains('/') {
+        true => Some(folder.join(line.program())).filter(|file| file.is_file()),
+        false => on_path(line.program(), std::env::var_os("PATH").as_deref()),
+    }
+}

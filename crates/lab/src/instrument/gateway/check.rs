@@ -1,0 +1,128 @@
+//! Whether gateways can be run as an experiment asks.
+
+use super::load_table::{self, Wrong};
+use super::{Conditions, Load, Mode, Side};
+use crate::error::{ConfigError, said};
+use crate::experiment::{Experiment, Level, insert, leaves};
+use crate::instrument::Blame;
+use toml::{Table, Value};
+
+/// More cells than this are a slip of the pen.
+const MOST_COMBINATIONS: usize = 20_000;
+
+/// The keys without which no run can be made.
+const NEEDED: [&str; 5] = ["target", "mode", "load_model", "connections", "bytes"];
+
+/// Everything but what claims and comparisons name.
+pub(super) fn check(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
+    for key in NEEDED {
+        if experiment.levels(key).is_empty() {
+            let message = format!("missing: give `{key}` among the factors or the constants");
+            return Err(wrong(key, message));
+        }
+    }
+    if let Some(index) = experiment.compare.iter().position(|compare| compare.factor == "load_model") {
+        let message = "`load_model`: what two loads come to is not compared: allowed is another factor";
+        return Err(wrong(&format!("compare.{index}"), message.into()));
+    }
+    for (key, value) in leaves(&experiment.constants) {
+        check_leaf(&key, value, wrong)?;
+    }
+    for factor in &experiment.factors {
+        factor.levels.iter().try_for_each(|level| check_leaf(&factor.key, level, wrong))?;
+    }
+    check_combinations(experiment, wrong)
+}
+
+/// Whether a key takes such a value, amid others that are right.
+pub(super) fn takes(key: &str, value: &Value) -> bool {
+    check_leaf(key, value, &|key: &str, message| ConfigError::new(key, message)).is_ok()
+}
+
+fn check_leaf(key: &str, value: &Value, wrong: &Blame<'_>) -> Result<(), ConfigError> {
+    if key == "target" {
+        return match value.is_str() {
+            true => Ok(()),
+            false => Err(wrong(key, format!("`{value}`: allowed is a folder's name"))),
+        };
+    }
+    if key == "load" {
+        return Err(wrong(
+            key,
+            "is a table, with flags of `weir load`; whether it is `equal-rate` or `saturated` is said by \
+             `load_model`"
+                .into(),
+        ));
+    }
+    let mut table = Table::from_iter([
+        ("mode".to_owned(), Value::from("h1c")),
+        ("load_model".to_owned(), Value::from("saturated")),
+        ("connections".to_owned(), Value::from(1)),
+        ("bytes".to_owned(), Value::from(0)),
+        ("warmup_ms".to_owned(), Value::from(0)),
+        ("window_ms".to_owned(), Value::from(1000)),
+    ]);
+    insert(&mut table, key, value.clone());
+    let read: Result<Conditions, _> = table.try_into();
+    read.map(drop).map_err(|error| wrong(key, said(&error)))
+}
+
+/// All values together, in every combination of the factors' levels.
+fn check_combinations(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
+    let levels = experiment.factors.iter().map(|factor| factor.levels.len());
+    let number = levels.fold(1_usize, usize::saturating_mul);
+    if number > MOST_COMBINATIONS {
+        let message = format!("{number} combinations of levels: allowed are {MOST_COMBINATIONS}");
+        return Err(wrong("factors", message));
+    }
+    check_effect(experiment, wrong)?;
+    check_loops(experiment).map_err(|Wrong { key, message }| wrong(&key, message))?;
+    let combinations = experiment.combinations();
+    if combinations.is_empty() {
+        return Err(wrong("leave_out", "leaves no combination of levels: allowed are fewer".into()));
+    }
+    let mut right = 0;
+    let mut refused = None;
+    for combination in combinations {
+        let conditions = experiment.with(combination.iter().copied());
+        let conditions = conditions.map_err(|error| wrong("constants", said(&error)))?;
+        match conditions.check() {
+            Ok(()) => right += 1,
+            Err(error) => {
+                refused.get_or_insert((error, combination));
+            }
+        }
+    }
+    let Some((Wrong { key, message }, combination)) = refused else { return Ok(()) };
+    // Where others pass, it is the combination that is impossible.
+    let varied = combination.iter().filter(|(key, _)| experiment.levels(key).len() > 1);
+    let words: Vec<String> = varied.map(|(key, value)| format!("{key}={}", Level::of(value))).collect();
+    let cell = if right > 0 { format!(" (with {})", words.join(", ")) } else { String::new() };
+    Err(wrong(&key, format!("{message}{cell}")))
+}
+
+/// Factors that would change nothing in some of the cells that they make.
+fn check_effect(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
+    let varied = experiment.factors.iter().filter(|factor| factor.levels.len() > 1);
+    for factor in varied {
+        if factor.key == "rate" && experiment.loads().contains(&Load::Saturated) {
+            let message = "as a factor it is for `equal-rate` alone: leave `saturated` out of `load_model`";
+            return Err(wrong("rate", message.into()));
+        }
+        let is_cleartext = |mode: &Mode| mode.client() == Side::H1c && mode.origin() == Side::H1c;
+        if factor.key.starts_with("tls.")
+            && let Some(mode) = experiment.modes().into_iter().find(is_cleartext)
+        {
+            let message = format!("varies nothing in mode `{mode}`: allowed are modes with TLS");
+            return Err(wrong(&factor.key, message));
+        }
+    }
+    Ok(())
+}
+
+fn check_loops(experiment: &Experiment) -> Result<(), Wrong> {
+    let constant = experiment.constants.get("load").and_then(Value::as_table);
+    let constant = constant.into_iter().flat_map(Table::keys).map(String::as_str);
+    let varied = experiment.factors.iter().filter_map(|factor| factor.key.strip_prefix("load."));
+    load_table::check_loops(&constant.chain(varied).collect::<Vec<_>>(), &experiment.loads())
+}

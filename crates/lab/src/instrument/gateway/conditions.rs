@@ -1,0 +1,337 @@
+//! Everything that a run may differ in but its target: the constants of the experiment with the levels of a cell.
+
+use super::levels::Place as _;
+use super::load_table::{self, LoadWords, Wrong};
+use super::net::{Network, Unfit};
+use super::{Load, Mode, Side, Tls};
+use crate::cell::Cell;
+use crate::error::{ConfigError, said};
+use crate::experiment::{Experiment, Level, insert};
+use crate::placement::CoreSets;
+use crate::run::Stage;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use toml::Value;
+
+/// What a run is made under. Each key may stand among the constants or, with a list of levels, among the factors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Conditions {
+    /// Client side, then upstream side. A target runs those that it supports.
+    pub mode: Mode,
+    /// How requests arrive.
+    pub load_model: Load,
+    /// Connections held open, which are the users of a closed loop; with new connections, at once at most.
+    pub connections: u32,
+    /// Body bytes of an answer, and of the request that is echoed.
+    pub bytes: u64,
+    /// What is asked for.
+    #[serde(default)]
+    pub request: RequestKind,
+    /// How the echoed body is framed.
+    #[serde(default)]
+    pub framing: Framing,
+    /// Milliseconds that the origin lets an answer wait.
+    #[serde(default)]
+    pub delay_ms: u64,
+    /// Requests per second of the open loop, in place of a share of what calibration finds.
+    pub rate: Option<f64>,
+    /// Milliseconds of saturating load that the processes have served before the run's warm-up.
+    #[serde(default)]
+    pub served_ms: u64,
+    /// Milliseconds of load before the measured window.
+    pub warmup_ms: u64,
+    /// Milliseconds of the measured window.
+    pub window_ms: u64,
+    /// Milliseconds of the window of a calibration run.
+    #[serde(default = "default_calibration_ms")]
+    pub calibration_ms: u64,
+    /// The share of requests that may fail (never one that is answered wrongly).
+    #[serde(default)]
+    pub error_budget: f64,
+    /// TLS, pinned.
+    #[serde(default)]
+    pub tls: Tls,
+    /// Which cores each process may use.
+    #[serde(default)]
+    pub cores: CoreSets,
+    /// What joins the processes.
+    #[serde(default)]
+    pub net: Network,
+    /// Further flags of `weir load`; the paths in it are absolute.
+    #[serde(default)]
+    pub load: toml::Table,
+    /// Settings of targets, by the names in their descriptions.
+    #[serde(default)]
+    pub settings: toml::Table,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RequestKind {
+    /// `GET /bytes/N`.
+    #[default]
+    Bytes,
+    /// `POST /echo` with a JSON body of N bytes, which comes back.
+    Echo,
+}
+
+/// How a request's body is framed (RFC 9112, section 6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Framing {
+    /// `Content-Length`.
+    #[default]
+    Length,
+    /// `Transfer-Encoding: chunked`.
+    Chunked,
+}
+
+fn default_calibration_ms() -> u64 {
+    250
+}
+
+impl Conditions {
+    /// Looks at every value, and at those that must fit together.
+    pub(crate) fn check(&self) -> Result<(), Wrong> {
+        let range = |key: &str, value: u64, range: std::ops::RangeInclusive<u64>| match range.contains(&value)
+        {
+            true => Ok(()),
+            false => Err(Wrong::at(key, format!("{value}: allowed is {} to {}", range.start(), range.end()))),
+        };
+        range("connections", u64::from(self.connections), 1..=50_000)?;
+        range("bytes", self.bytes, 0..=1_000_000_000)?;
+        range("delay_ms", self.delay_ms, 0..=600_000)?;
+        range("served_ms", self.served_ms, 0..=86_400_000)?;
+        range("warmup_ms", self.warmup_ms, 0..=3_600_000)?;
+        range("window_ms", self.window_ms, 20..=3_600_000)?;
+        range("calibration_ms", self.calibration_ms, 20..=3_600_000)?;
+        range("tls.tickets", u64::from(self.tls.tickets), 0..=8)?;
+        if let Some(rate) = self.rate.filter(|rate| !(1.0..=10_000_000.0).contains(rate)) {
+            return Err(Wrong::at("rate", format!("{rate}: allowed is 1 to 10000000")));
+        }
+        if !(0.0..=0.5).contains(&self.error_budget) {
+            return Err(Wrong::at("error_budget", format!("{}: allowed is 0 to 0.5", self.error_budget)));
+        }
+        let (suite, version) = (self.tls.suite, self.tls.version);
+        if suite.version() != version {
+            let (suite, has, asked) = (suite.name(), suite.version().name(), version.name());
+            let message = format!("`{suite}` is of TLS {has}; allowed are those of TLS {asked}");
+            return Err(Wrong::at("tls.suite", message));
+        }
+        for (key, cores) in [
+            ("cores.gateway", &self.cores.gateway),
+            ("cores.origin", &self.cores.origin),
+            ("cores.load", &self.cores.load),
+        ] {
+            if cores.is_empty() {
+                return Err(Wrong::at(key, "empty: at least one core is needed".into()));
+            }
+            if cores.iter().enumerate().any(|(index, core)| cores[..index].contains(core)) {
+                return Err(Wrong::at(key, "a core is given twice".into()));
+            }
+            for core in cores {
+                range(key, *core as u64, 0..=1023)?;
+            }
+        }
+        self.net.check().map_err(|Unfit { key, message }| Wrong::at(&format!("net.{key}"), message))?;
+        if self.delay_ms > 0 && self.load.contains_key("requests") {
+            let message = "cannot be given beside `load.requests`, whose paths say what is asked for";
+            return Err(Wrong::at("delay_ms", message.into()));
+        }
+        self.check_request()?;
+        self.load_options().map(|_| ())
+    }
+
+    fn check_request(&self) -> Result<(), Wrong> {
+        match self.request {
+            RequestKind::Bytes if self.framing == Framing::Chunked => {
+                Err(Wrong::at("framing", "`chunked`: allowed is `length` where no body is sent".into()))
+            }
+            RequestKind::Bytes => Ok(()),
+            RequestKind::Echo if self.bytes < echo::LEAST => Err(Wrong::at(
+                "bytes",
+                format!("{}: allowed is {} or more where a JSON body is echoed", self.bytes, echo::LEAST),
+            )),
+            RequestKind::Echo => {
+                match ["data", "requests", "method"].into_iter().find(|flag| self.load.contains_key(*flag)) {
+                    Some(flag) => Err(Wrong::new(
+                        flag,
+                        "cannot be given here: it is set by `request = \"echo\"`".into(),
+                    )),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// The `load` table as words.
+    pub(crate) fn load_words(&self) -> Result<LoadWords, Wrong> {
+        LoadWords::new(&self.load)
+    }
+
+    /// What the load engine is told, but for what only a run knows: where, how long, at which rate.
+    pub(crate) fn load_options(&self) -> Result<weir_load::Options, Wrong> {
+        let mut own = vec![self.load_url("127.0.0.1:1")];
+        if self.load_model == Load::EqualRate {
+            own.push("--rate=1000".into());
+        }
+        load_table::options(&self.load, &own, self.load_model)
+    }
+
+    /// The load engine's URL at such an authority. Where a file tells the requests, it tells their paths.
+    pub(crate) fn load_url(&self, authority: &str) -> String {
+        let scheme = self.mode.client().scheme();
+        let path = match self.request {
+            _ if self.load.contains_key("requests") => return format!("{scheme}://{authority}"),
+            RequestKind::Bytes => format!("/bytes/{}", self.bytes),
+            RequestKind::Echo => "/echo".into(),
+        };
+        let delay = if self.delay_ms > 0 { format!("?delay_ms={}", self.delay_ms) } else { String::new() };
+        format!("{scheme}://{authority}{path}{delay}")
+    }
+
+    /// Milliseconds of the window of a run in such a stage.
+    pub fn window_ms(&self, stage: Stage) -> u64 {
+        match stage {
+            Stage::Calibration => self.calibration_ms,
+            Stage::Block(_) => self.window_ms,
+        }
+    }
+
+    /// The error budget in percent, as the load engine takes it. The point is moved in the text: 100 times 0.007 is not
+    /// quite 0.7.
+    pub(crate) fn error_budget_percent(&self) -> f64 {
+        format!("{}e2", self.error_budget).parse().unwrap_or(100.0 * self.error_budget)
+    }
+
+    /// Whether the client's side is TLS.
+    pub(crate) fn is_tls(&self) -> bool {
+        self.mode.client() == Side::H1
+    }
+}
+
+impl fmt::Display for RequestKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(match self {
+            Self::Bytes => "GET /bytes/N",
+            Self::Echo => "POST /echo",
+        })
+    }
+}
+
+/// What an experiment says of the runs of gateways.
+impl Experiment {
+    /// The modes, in the file's order.
+    pub fn modes(&self) -> Vec<Mode> {
+        self.typed("mode")
+    }
+
+    /// How requests arrive, in the file's order.
+    pub fn loads(&self) -> Vec<Load> {
+        self.typed("load_model")
+    }
+
+    /// What a cell's runs are made under.
+    ///
+    /// # Errors
+    /// When the cell is not one of this experiment: its levels were all looked at when the file was read.
+    pub fn conditions(&self, cell: &Cell) -> Result<Conditions, ConfigError> {
+        let own = [
+            ("mode", Value::from(cell.levels.word("mode"))),
+            ("load_model", Value::from(cell.levels.word("load_model"))),
+            ("connections", Value::from(i64::from(cell.connections()))),
+            ("bytes", Value::from(cell.bytes() as i64)),
+        ];
+        let mut further = Vec::new();
+        for (key, level) in cell.further() {
+            let found = self.factors.iter().find(|factor| factor.key == key);
+            let value =
+                found.and_then(|factor| factor.levels.iter().find(|value| Level::of(value) == *level));
+            let Some(value) = value else {
+                let allowed = self.levels(key).iter().map(Level::as_str).collect::<Vec<_>>().join(", ");
+                let message = format!("`{key}={level}` is none of the experiment's: allowed are {allowed}");
+                return Err(ConfigError::new(cell, message));
+            };
+            further.push((key, value));
+        }
+        let own = own.iter().map(|(key, value)| (*key, value));
+        self.with(own.chain(further)).map_err(|error| ConfigError::new(cell, said(&error)))
+    }
+
+    /// The conditions with the first level of each factor: what is asked of it must be the same for all.
+    pub(crate) fn any_conditions(&self) -> Result<Conditions, ConfigError> {
+        self.under(self.combinations().first().map_or(&[], Vec::as_slice))
+    }
+
+    /// What joins the processes, in words.
+    pub(crate) fn network(&self) -> String {
+        let kinds = self.levels("net.kind");
+        let veth = "veth pairs between network namespaces";
+        match (kinds.contains(&Level::new("veth")), kinds.contains(&Level::new("loopback"))) {
+            (true, true) => format!("loopback, and over {veth}"),
+            (true, false) => veth.into(),
+            (false, _) => "loopback".into(),
+        }
+    }
+
+    /// What is run under such a combination of levels.
+    pub(crate) fn under(&self, combination: &[(&str, &Value)]) -> Result<Conditions, ConfigError> {
+        self.with(combination.iter().copied()).map_err(|error| ConfigError::new(&self.name, said(&error)))
+    }
+
+    /// The constants with such levels.
+    pub(super) fn with<'a>(
+        &self,
+        levels: impl IntoIterator<Item = (&'a str, &'a Value)>,
+    ) -> Result<Conditions, toml::de::Error> {
+        let mut table = self.constants.clone();
+        table.remove("target");
+        for (key, value) in levels {
+            insert(&mut table, key, value.clone());
+        }
+        table.try_into()
+    }
+
+    fn typed<T: serde::de::DeserializeOwned>(&self, key: &str) -> Vec<T> {
+        // Each was read once already, when the file was checked.
+        let read = |level: Level| serde_json::from_value(serde_json::Value::from(level.as_str())).ok();
+        self.levels(key).into_iter().filter_map(read).collect()
+    }
+}
+
+/// The JSON body that is echoed.
+pub(crate) mod echo {
+    /// The shortest: what is around the payload.
+    pub(crate) const LEAST: u64 = (HEAD.len() + TAIL.len()) as u64;
+
+    const HEAD: &str = "{\"payload\":\"";
+    const TAIL: &str = "\"}";
+    const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+
+    /// A JSON object of exactly so many bytes, which are [`LEAST`] or more.
+    pub(crate) fn body(bytes: u64) -> String {
+        let payload = bytes.saturating_sub(LEAST) as usize;
+        let letters = LETTERS.iter().cycle().take(payload).map(|letter| char::from(*letter));
+        let mut body = String::with_capacity(bytes as usize);
+        body.push_str(HEAD);
+        body.extend(letters);
+        body.push_str(TAIL);
+        body
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_echoed_body_is_json_of_the_length_asked_for() {
+        for bytes in [echo::LEAST, 100, 500, 10_000] {
+            let body = echo::body(bytes);
+            assert_eq!(body.len() as u64, bytes);
+            serde_json::from_str::<serde_json::Value>(&body).expect("is JSON");
+        }
+    }
+}

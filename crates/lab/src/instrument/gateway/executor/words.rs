@@ -1,0 +1,268 @@
+//! What the test server and the load engine are told.
+
+use super::super::run::Asked;
+use super::material;
+use crate::error::{ConfigError, LabError};
+use crate::instrument::gateway::{Conditions, Framing, Load, RequestKind, Side, Tls};
+use crate::placement::list;
+use crate::run::Stage;
+use std::path::PathBuf;
+use weir_load::result::Role;
+
+/// Where the programs and files of an experiment are.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    /// The program that is test server and load engine.
+    pub(super) weir: PathBuf,
+    /// Certificate, key and authority.
+    pub(super) tls: PathBuf,
+    /// What outlives a run, such as bodies to be echoed.
+    pub(super) shared: PathBuf,
+}
+
+impl Places {
+    pub(super) fn tls_file(&self, name: &str) -> String {
+        self.tls.join(name).display().to_string()
+    }
+
+    /// The test server's words; the conditions' cores are those that there are. At `counts` it tells what it has counted:
+    /// bound first, so that it is there when the other is.
+    pub(super) fn origin(&self, conditions: &Conditions, authority: &str, counts: &str) -> Vec<String> {
+        let side = conditions.mode.origin();
+        let mut command = self.weir("origin");
+        command.extend(["--listen".into(), format!("http://{counts}")]);
+        command.extend(["--listen".into(), format!("{}://{authority}", side.scheme())]);
+        if side == Side::H1 {
+            let files = ["--cert", "cert.pem", "--key", "key.pem"];
+            command.extend(files.chunks(2).flat_map(|pair| [pair[0].to_owned(), self.tls_file(pair[1])]));
+            // Whatever the target offers: nothing else is accepted.
+            command.extend(negotiated(&conditions.tls).map(str::to_owned));
+        }
+        let cores = &conditions.cores.origin;
+        command.extend(["--workers".into(), cores.len().to_string(), "--cores".into(), list(cores)]);
+        command
+    }
+
+    /// The load engine's words for the measured run.
+    pub(super) fn load(
+        &self,
+        request: &Asked<'_>,
+        authority: &str,
+        pids: &[(Role, u32)],
+    ) -> Result<Vec<String>, LabError> {
+        let conditions = &request.conditions;
+        let phases = Phases { warmup_ms: request.warmup_ms, window_ms: request.window_ms };
+        let mut command = self.load_but_flags(conditions, authority, &phases)?;
+        if let Some(rate) = request.rate {
+            command.extend(["--rate".to_owned(), rate.to_string()]);
+        }
+        for (role, pid) in pids {
+            let role = match role {
+                Role::Gateway => "gateway",
+                Role::Origin => "origin",
+            };
+            command.extend(["--pid".to_owned(), format!("{role}={pid}")]);
+        }
+        command.extend(["--json".into(), "-".into()]);
+        command.extend(flags(conditions, conditions.load_model, request.run.stage)?);
+        Ok(command)
+    }
+
+    /// Those for the load that the processes serve before: as fast as they can.
+    pub(super) fn load_before(
+        &self,
+        conditions: &Conditions,
+        authority: &str,
+    ) -> Result<Vec<String>, LabError> {
+        let phases = Phases { warmup_ms: 0, window_ms: conditions.served_ms };
+        let mut command = self.load_but_flags(conditions, authority, &phases)?;
+        command.extend(["--json".into(), "-".into()]);
+        command.extend(flags(conditions, Load::Saturated, Stage::Calibration)?);
+        Ok(command)
+    }
+
+    fn load_but_flags(
+        &self,
+        conditions: &Conditions,
+        authority: &str,
+        phases: &Phases,
+    ) -> Result<Vec<String>, LabError> {
+        let mut command = self.weir("load");
+        let mut add = |words: &[&str]| command.extend(words.iter().map(|word| (*word).to_owned()));
+        let cores = &conditions.cores.load;
+        add(&[&conditions.load_url(authority)]);
+        add(&["-c", &conditions.connections.to_string()]);
+        add(&["-d", &format!("{}ms", phases.window_ms), "--warmup", &format!("{}ms", phases.warmup_ms)]);
+        add(&["-t", &cores.len().to_string(), "--cores", &list(cores)]);
+        if conditions.request == RequestKind::Echo {
+            let (body, sha256) = material::echo_body(&self.shared, conditions.bytes)?;
+            add(&["--data", &body.display().to_string(), "-H", "Content-Type: application/json"]);
+            add(&["--expect-sha256", &sha256]);
+            if conditions.framing == Framing::Chunked {
+                add(&["--chunked"]);
+            }
+        }
+        if conditions.error_budget > 0.0 {
+            add(&["--error-budget", &conditions.error_budget_percent().to_string()]);
+        }
+        if conditions.is_tls() {
+            let tls = &conditions.tls;
+            if conditions.load.get("insecure").and_then(toml::Value::as_bool) != Some(true) {
+                add(&["--cacert", &self.tls_file("ca.pem")]);
+            }
+            add(&negotiated(tls));
+            // In TLS 1.2 a scheme names no curve, and servers choose among several by an order of their own.
+            if !conditions.load.contains_key("signature") {
+                add(&["--signature", tls.certificate.signature()]);
+            }
+        }
+        Ok(command)
+    }
+
+    fn weir(&self, subcommand: &str) -> Vec<String> {
+        vec![self.weir.display().to_string(), subcommand.to_owned()]
+    }
+}
+
+/// The flags by which either end negotiates that and nothing else.
+fn negotiated(tls: &Tls) -> [&str; 6] {
+    ["--tls", tls.version.name(), "--suite", tls.suite.name(), "--group", tls.group.name()]
+}
+
+struct Phases {
+    warmup_ms: u64,
+    window_ms: u64,
+}
+
+fn flags(conditions: &Conditions, load: Load, stage: Stage) -> Result<Vec<String>, LabError> {
+    let words = conditions.load_words().map_err(ConfigError::from)?;
+    Ok(words.of(load, stage))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Experiment;
+    use crate::instrument::gateway::Mode;
+    use crate::instrument::gateway::testing::{experiment, record};
+
+    fn places() -> (tempfile::TempDir, Places) {
+        let shared = tempfile::tempdir().expect("a directory");
+        let places = Places { weir: "weir".into(), tls: "/tls".into(), shared: shared.path().into() };
+        (shared, places)
+    }
+
+    /// The words that tell the load engine what to do in a run of that mode, after a change of the experiment.
+    fn load_command(mode: Mode, load: Load, change: impl FnOnce(&mut Experiment)) -> String {
+        let mut experiment = experiment();
+        experiment.set_factor("mode", vec![mode.to_string().into()]);
+        change(&mut experiment);
+        let (shared, places) = places();
+        let run = record(mode, load).run;
+        let conditions = experiment.conditions(&run.cell).expect("is a cell of it");
+        let request = Asked::new(&run, conditions, (load == Load::EqualRate).then_some(500.0));
+        let pids = [(Role::Gateway, 7), (Role::Origin, 8)];
+        let command = places.load(&request, "127.0.0.1:4430", &pids).expect("are words").join(" ");
+        command.replace(&shared.path().display().to_string(), "")
+    }
+
+    fn flag(experiment: &mut Experiment, flag: &str, value: impl Into<toml::Value>) {
+        experiment.set_constant(&format!("load.{flag}"), value.into());
+    }
+
+    #[test]
+    fn the_load_engine_is_told_the_experiments_flags_after_the_labs_own() {
+        let flags = |experiment: &mut Experiment| {
+            flag(experiment, "header", "X-Run: 1");
+            flag(experiment, "arrivals", "poisson");
+        };
+        let own = "weir load http://127.0.0.1:4430/bytes/100 -c 8 -d 50ms --warmup 10ms -t 1 --cores 1";
+        let end = "--pid gateway=7 --pid origin=8 --json - --header=X-Run: 1";
+        let closed = load_command(Mode::H1cH1c, Load::Saturated, flags);
+        assert_eq!(closed, format!("{own} {end}"));
+        let open = load_command(Mode::H1cH1c, Load::EqualRate, flags);
+        let arrivals = open.replace(" --arrivals=poisson", "");
+        assert_eq!(arrivals, format!("{own} --rate 500 {end}"));
+        assert_ne!(arrivals, open);
+    }
+
+    /// A target that cannot be told what to negotiate with its upstream is held to it by the test server.
+    #[test]
+    fn the_test_server_accepts_what_is_asked_for_and_no_more() {
+        let origin = |mode: Mode| {
+            let mut experiment = experiment();
+            experiment.set_factor("mode", vec![mode.to_string().into()]);
+            experiment.set_constant("tls.suite", "chacha20-poly1305-sha256".into());
+            let conditions = experiment.conditions(&record(mode, Load::Saturated).run.cell);
+            let (_shared, places) = places();
+            places.origin(&conditions.expect("is a cell of it"), "127.0.0.1:1", "127.0.0.1:2").join(" ")
+        };
+        let cores = "--workers 1 --cores 1";
+        let clear = format!("weir origin --listen http://127.0.0.1:2 --listen http://127.0.0.1:1 {cores}");
+        assert_eq!(origin(Mode::H1H1c), clear);
+        let parameters = "--tls 1.3 --suite chacha20-poly1305-sha256 --group x25519";
+        let tls =
+            format!("--listen https://127.0.0.1:1 --cert /tls/cert.pem --key /tls/key.pem {parameters}");
+        assert_eq!(origin(Mode::H1cH1), format!("weir origin --listen http://127.0.0.1:2 {tls} {cores}"));
+    }
+
+    #[test]
+    fn the_labs_authority_is_believed_unless_anyone_is() {
+        let verified = load_command(Mode::H1H1c, Load::Saturated, |_| {});
+        let words = "--cacert /tls/ca.pem --tls 1.3 --suite aes128-gcm-sha256 --group x25519";
+        assert!(verified.contains(words), "{verified}");
+        // Servers on OpenSSL signed with the client's first scheme of TLS 1.2, and the run was not what was asked for.
+        assert!(verified.contains(" --signature ecdsa-p256-sha256 "), "{verified}");
+        let own = load_command(Mode::H1H1c, Load::Saturated, |one| flag(one, "signature", "ed25519"));
+        assert!(own.contains(" --signature=ed25519") && !own.contains("ecdsa"), "{own}");
+        let insecure = load_command(Mode::H1H1c, Load::Saturated, |one| flag(one, "insecure", true));
+        assert!(insecure.ends_with(" --insecure") && !insecure.contains("--cacert"), "{insecure}");
+    }
+
+    #[test]
+    fn a_body_is_echoed_delayed_and_compared() {
+        let command = load_command(Mode::H1cH1c, Load::Saturated, |experiment| {
+            experiment.set_constant("request", "echo".into());
+            experiment.set_constant("framing", "chunked".into());
+            experiment.set_constant("delay_ms", 30.into());
+        });
+        let url = "http://127.0.0.1:4430/echo?delay_ms=30 ";
+        assert!(command.contains(url), "{command}");
+        assert!(command.contains("--data /echo-100.json -H Content-Type: application/json "), "{command}");
+        // printf '{"payload":"%s"}' "$(printf 'abcdefghijklmnopqrstuvwxyz0123456789%.0s' 1 2 3 | head -c 86)" | sha256sum
+        let sha256 =
+            "--expect-sha256 0eeb045405915b8df4051dc0560673ee929ea1f1c7b4254614bbb90765f53447 --chunked";
+        assert!(command.contains(sha256), "{command}");
+    }
+
+    #[test]
+    fn the_error_budget_is_told_in_percent() {
+        for (share, words) in [
+            (0.0, ""),
+            (0.007, " --error-budget 0.7 "),
+            (0.5, " --error-budget 50 "),
+            (1e-9, " --error-budget 0.0000001 "),
+        ] {
+            let command = load_command(Mode::H1cH1c, Load::Saturated, |experiment| {
+                experiment.set_constant("error_budget", share.into());
+            });
+            assert_eq!(command.contains("--error-budget"), !words.is_empty(), "{command}");
+            assert!(command.contains(words), "{command}");
+        }
+    }
+
+    #[test]
+    fn what_is_served_before_is_served_as_fast_as_it_can_be() {
+        let mut experiment = experiment();
+        experiment.set_constant("served_ms", 700.into());
+        flag(&mut experiment, "arrivals", "poisson");
+        let conditions = experiment.conditions(&record(Mode::H1cH1c, Load::EqualRate).run.cell);
+        let (_shared, places) = places();
+        let words = places
+            .load_before(&conditions.expect("is a cell of it"), "127.0.0.1:80")
+            .expect("are words")
+            .join(" ");
+        assert!(words.contains(" -d 700ms --warmup 0ms ") && !words.contains("--rate"), "{words}");
+        assert!(!words.contains("poisson"), "{words}");
+    }
+}

@@ -1,0 +1,93 @@
+//! The levels that a cell of gateways always has, as what they are.
+
+use super::{Case, Load, Mode};
+use crate::cell::{Cell, Levels};
+use crate::experiment::{Level, is_setting};
+use std::fmt;
+use weir_load::plural;
+
+/// A cell of gateways, or all that it shares with those that it is compared with.
+pub trait Place {
+    /// Its levels.
+    fn levels(&self) -> &Levels;
+
+    /// What a client does.
+    fn case(&self) -> Case {
+        Case::try_from(self.levels().word("case").to_owned()).unwrap_or(Case::Request)
+    }
+
+    /// Client side, upstream side.
+    fn mode(&self) -> Mode {
+        Mode::of(self.levels().word("mode")).unwrap_or(Mode::H1c)
+    }
+
+    /// How requests arrive.
+    fn load(&self) -> Load {
+        Load::of(self.levels().word("load_model"))
+    }
+
+    /// Connections held open; with new connections, at once at most.
+    fn connections(&self) -> u32 {
+        self.levels().number("connections").and_then(|number| u32::try_from(number).ok()).unwrap_or_default()
+    }
+
+    /// Body bytes of an answer.
+    fn bytes(&self) -> u64 {
+        self.levels().number("bytes").unwrap_or_default()
+    }
+
+    /// Its further levels, those of the target's settings too.
+    fn further(&self) -> impl Iterator<Item = (&str, &Level)> {
+        self.levels().iter().filter(|(key, _)| !FIELDS.contains(key))
+    }
+
+    /// Its further levels that are not settings of its target.
+    fn conditions(&self) -> impl Iterator<Item = (&str, &Level)> {
+        self.further().filter(|(key, _)| !is_setting(key))
+    }
+
+    /// The same under such a load.
+    fn at(&self, load: Load) -> Levels {
+        self.levels().with("load_model", Level::new(load))
+    }
+}
+
+/// The keys of the levels that each cell has.
+pub(crate) const FIELDS: [&str; 5] = ["case", "mode", "connections", "bytes", "load_model"];
+
+impl Place for Levels {
+    fn levels(&self) -> &Levels {
+        self
+    }
+}
+
+impl Place for Cell {
+    fn levels(&self) -> &Levels {
+        &self.levels
+    }
+}
+
+/// The stable name of a cell, its factors in a fixed order; the settings of its target are in the target's name.
+pub(super) fn id(levels: &Levels, name: &str) -> String {
+    let (case, mode, load) = (levels.case(), levels.mode(), levels.load());
+    let mut id = format!("{case}.{mode}.c{}.b{}.{load}.", levels.connections(), levels.bytes());
+    for (key, level) in levels.conditions() {
+        id.push_str(&format!("{key}={}.", level.file_name()));
+    }
+    id + name
+}
+
+/// What is loaded with, in words; the mode stands elsewhere.
+pub(crate) struct Words<'a>(pub(crate) &'a Levels);
+
+impl fmt::Display for Words<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (case, bytes) = (self.0.case(), plural(self.0.bytes(), "byte"));
+        let connections = plural(self.0.connections().into(), "connection");
+        match case.is_handshake() {
+            false => write!(formatter, "{connections}, {bytes}"),
+            true => write!(formatter, "{case}, {connections} at once, {bytes}"),
+        }?;
+        self.0.conditions().try_for_each(|(key, level)| write!(formatter, ", {key} {level}"))
+    }
+}

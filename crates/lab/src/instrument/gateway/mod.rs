@@ -1,0 +1,351 @@
+//! Gateways: a load engine, a target and an origin, each a process of its own on stated cores.
+
+mod case;
+mod check;
+mod conditions;
+mod describe;
+mod executor;
+mod factors;
+pub mod gc;
+mod here;
+mod levels;
+mod limit;
+mod load_table;
+pub(crate) mod network;
+mod plan;
+mod run;
+mod shown;
+mod summary;
+#[cfg(test)]
+pub(crate) mod synthetic;
+mod table;
+pub mod target;
+pub(crate) mod template;
+#[cfg(test)]
+pub(crate) mod testing;
+mod units;
+mod validity;
+mod values;
+mod vary;
+mod view;
+
+pub use case::Case;
+pub(crate) use conditions::echo;
+pub use conditions::{Conditions, Framing, RequestKind};
+#[cfg(test)]
+pub(crate) use executor::NO_RATE;
+pub(crate) use executor::{ProcessExecutor, issue_certificate, sample_values};
+pub use factors::{CertificateKind, Group, Load, Mode, Side, Suite, Tls, TlsVersion};
+pub use levels::Place;
+#[cfg(test)]
+pub(crate) use plan::two_digits;
+#[cfg(test)]
+pub(crate) use run::Asked;
+pub use run::{Observation, ProcessReport, Seen};
+pub(crate) use values::{has_requests, is_lower_bound, p95_us};
+pub(crate) use weir_netem as net;
+
+use crate::cell::Cell;
+use crate::error::{ConfigError, LabError};
+use crate::experiment::Experiment;
+use crate::found::{ExperimentFile, Folders};
+use crate::hash;
+use crate::host::{allowed_cores, this_program};
+use crate::instrument::{Blame, Candidate, Facts, Instrument, RunOf};
+use crate::interrupt::Interrupt;
+use crate::leaves::leaves;
+use crate::machine::Machine;
+use crate::metric::Metric;
+use crate::options::RunOptions;
+use crate::placement::Placement;
+use crate::plan::Plan;
+use crate::reader::{blame, directory_key};
+use crate::results::Results;
+use crate::run::{Stage, Validity};
+use crate::store::{Store, check_layout};
+use crate::summary::Value;
+use run::{Parts, parts};
+use std::collections::BTreeMap;
+use std::path::Path;
+use target::Targets;
+use weir_load::result::{Cost, SCHEMA as LOAD_SCHEMA};
+
+/// Gateways under test.
+#[derive(Clone, Copy, Debug)]
+pub struct Gateway;
+
+impl Instrument for Gateway {
+    const NAME: &'static str = "gateway";
+    const SUBJECT: &'static str = "target";
+    const DIRECTORY: &'static str = "../targets";
+    const OWN_KEYS: &'static [&'static str] = &["calibration_runs", "rate_share"];
+    const KEEPS_PAIR: bool = false;
+    const OVERHEAD_MS: u64 = 700;
+    const METRICS: &'static [Metric] = &[
+        Metric::CpuUsPerRequest,
+        Metric::CpuUsPerHandshake,
+        Metric::OriginCpuUsPerRequest,
+        Metric::OriginCpuUsPerHandshake,
+        Metric::LoadCpuUsPerRequest,
+        Metric::LoadCpuUsPerHandshake,
+        Metric::SwitchesPerRequest,
+        Metric::RequestsPerSecond,
+        Metric::HandshakesPerSecond,
+        Metric::MeanUs,
+        Metric::SdUs,
+        Metric::P50Us,
+        Metric::P95Us,
+        Metric::P99Us,
+        Metric::LittleRatio,
+        Metric::RssKib,
+        Metric::RssEndKib,
+        Metric::GcThroughputPercent,
+        Metric::AfterFullGcKib,
+        Metric::Utilisation,
+        Metric::ErrorRatio,
+    ];
+    const SESSIONS: &'static str =
+        "Nightly runs of one program differ by 5 % from one day to the next, and by 28 % in one of ten.";
+
+    type Seen = Seen;
+    type Found = Targets;
+    type Executor = ProcessExecutor;
+
+    fn check(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
+        check::check(experiment, wrong)
+    }
+
+    fn takes(key: &str, value: &toml::Value) -> bool {
+        check::takes(key, value)
+    }
+
+    fn placed(key: &str, value: &toml::Value, folder: &Path) -> toml::Value {
+        let mut value = value.clone();
+        if let Some(flag) = key.strip_prefix("load.") {
+            load_table::resolve_file(flag, &mut value, folder);
+        }
+        value
+    }
+
+    fn compared(cell: &Cell) -> Vec<Metric> {
+        values::compared(cell.load(), cell.case()).to_vec()
+    }
+
+    fn find(
+        experiment: &Experiment,
+        file: &ExperimentFile,
+        options: &RunOptions,
+        text: &str,
+    ) -> Result<Targets, LabError> {
+        let wrong = blame(&file.path, text, options);
+        let conditions = experiment.any_conditions()?;
+        let folders = Folders::targets(None).of_experiment(file, &experiment.directory);
+        let folders = folders.map_err(|message| wrong(directory_key(text, options), message))?;
+        let values = sample_values(&this_program()?, &conditions.tls);
+        let mut targets = target::find(&experiment.subjects(), &folders, &values)?;
+        target::check_tickets(experiment, &mut targets)?;
+        experiment.check_here(&targets, &allowed_cores()?, &wrong)?;
+        if !options.set.iter().any(|(key, _)| key == "baseline") {
+            experiment.check_baseline(text, &targets, &wrong)?;
+        }
+        Ok(targets)
+    }
+
+    fn candidates(experiment: &Experiment, targets: &Targets) -> Result<Vec<Candidate>, ConfigError> {
+        plan::candidates(experiment, targets)
+    }
+
+    fn absent(targets: &Targets) -> BTreeMap<String, String> {
+        targets.absent.iter().map(|(name, absent)| (name.clone(), absent.why.clone())).collect()
+    }
+
+    fn dropped(experiment: &Experiment, targets: &Targets) -> Vec<String> {
+        plan::unsupported_modes(experiment, targets)
+    }
+
+    fn calibration(experiment: &Experiment, cells: &[Cell]) -> Result<Vec<Cell>, ConfigError> {
+        plan::calibration(experiment, cells)
+    }
+
+    fn phases_ms(experiment: &Experiment, cell: &Cell, stage: Stage) -> u64 {
+        experiment
+            .conditions(cell)
+            .map_or(0, |conditions| conditions.served_ms + conditions.warmup_ms + conditions.window_ms(stage))
+    }
+
+    fn overheads_ms(targets: &Targets) -> BTreeMap<String, u64> {
+        let present = targets.present.iter();
+        present.filter_map(|(name, target)| Some((name.clone(), target.overhead_ms()?))).collect()
+    }
+
+    fn machine(experiment: &Experiment, targets: &Targets) -> Result<Machine, LabError> {
+        let allowed = allowed_cores()?;
+        let mut machine = Machine::read(&allowed);
+        machine.network = experiment.network();
+        machine.placement = Some(Placement::choose(&experiment.any_conditions()?.cores, &allowed));
+        // Another build of this program, another template or another body makes other runs though every version and every
+        // path is the same.
+        machine.sources = experiment.load_files()?;
+        for (name, target) in &targets.present {
+            machine.versions.insert(name.clone(), target.version.clone());
+            machine.titles.insert(name.clone(), target.title.clone());
+            machine.about.insert(name.clone(), target.about.clone());
+            machine.folders.insert(name.clone(), target.folder().display().to_string());
+            machine.sources.insert(name.clone(), hash::files(&target.sources())?);
+        }
+        machine.sources.insert(Machine::THIS_PROGRAM.to_owned(), hash::files(&[this_program()?])?);
+        Ok(machine)
+    }
+
+    fn executor(
+        experiment: &Experiment,
+        targets: Targets,
+        store: &Store,
+        interrupt: Interrupt,
+    ) -> Result<ProcessExecutor, LabError> {
+        ProcessExecutor::new(store.clone(), experiment, targets, allowed_cores()?, interrupt)
+    }
+
+    fn calibrated(plan: &mut Plan, runs: &[RunOf<Self>], needs_all: bool) -> Result<(), LabError> {
+        plan.rates = plan::equal_rates(plan, runs, needs_all)?;
+        Ok(())
+    }
+
+    fn rate(plan: &Plan, cell: &Cell) -> Option<f64> {
+        plan::rate(plan, cell)
+    }
+
+    fn check_layout(run: &serde_json::Value) -> Result<(), String> {
+        let load = &run["observation"]["load"];
+        match load.is_null() {
+            true => Ok(()),
+            false => {
+                check_layout("observation.load.schema", &load["schema"], LOAD_SCHEMA..=LOAD_SCHEMA).map(drop)
+            }
+        }
+    }
+
+    fn judge(experiment: &Experiment, run: &mut RunOf<Self>) -> Result<(), ConfigError> {
+        let conditions = experiment.conditions(&run.run.cell)?;
+        run.seen.limit = parts(run).map(|parts| limit::of(&parts));
+        run.validity = Validity::of(validity::broken_rule(run, &conditions));
+        Ok(())
+    }
+
+    fn value(metric: Metric, run: &RunOf<Self>) -> Option<f64> {
+        values::of_run(metric, run)
+    }
+
+    /// `weir h1-h1c saturated 40000/s  CPU us/request: gateway 10.0 origin 3.1 load 8.0  limit gateway`.
+    fn line(run: &RunOf<Self>) -> String {
+        let cell = &run.run.cell;
+        let (case, stage) = (cell.case(), run.run.id.split('-').next().unwrap_or_default());
+        let what = format!(
+            "{stage} {:<12} {:<7} {:<10}",
+            cell.name,
+            cell.levels.word("mode"),
+            cell.levels.word("load_model")
+        );
+        let Some(Parts { load, gateway, origin, .. }) = parts(run) else {
+            return format!("{what}  {}", run.validity);
+        };
+        let each = |cost: Option<&Cost>| {
+            cost.and_then(|cost| case.cpu_us(cost)).map_or("     -".into(), |us| format!("{us:6.1}"))
+        };
+        let mut line = format!(
+            "{what} {:>8.0}/s  CPU us/{}: gateway {} origin {} load {}  limit {}",
+            load.requests_per_second,
+            case.unit(),
+            each(gateway.map(|server| &server.cost)),
+            each(origin.map(|server| &server.cost)),
+            each(Some(&load.engine.cost)),
+            run.seen.limit.map_or_else(String::new, |limit| limit.to_string()),
+        );
+        if !run.validity.is_valid() {
+            line.push_str(&format!("  {}", run.validity));
+        }
+        line
+    }
+
+    fn short(cell: &Cell) -> String {
+        cell.mode().to_string()
+    }
+
+    fn facts(seen: &Seen) -> Facts<'_> {
+        let Seen { rate, served_ms, warmup_ms, window_ms, limit, observation } = seen;
+        let target = observation.processes.iter().find(|process| process.role == "target");
+        let last_words = target.map_or("", |target| target.stderr.as_str());
+        let failure = observation.failure.as_deref();
+        Facts {
+            elapsed_ms: observation.elapsed_ms,
+            phases_ms: served_ms + warmup_ms + window_ms,
+            foreign_cpu: observation.foreign_cpu,
+            rate: *rate,
+            limit: *limit,
+            broken: failure.filter(|why| why.starts_with("target: ")).map(|why| (why, last_words)),
+            has_failed: failure.is_some(),
+            logs: observation.logs.as_deref(),
+        }
+    }
+
+    fn is_control(cell: &Cell) -> bool {
+        cell.mode().upstream().is_none()
+    }
+
+    fn family(cell: &Cell) -> &str {
+        cell.levels.word("load_model")
+    }
+
+    fn order(cell: &Cell) -> u32 {
+        cell.mode() as u32
+    }
+
+    fn unsupported(metric: Metric, cell: &Cell, name: &str, valid: &[&RunOf<Self>]) -> Option<String> {
+        values::unsupported(metric, cell, name, valid)
+    }
+
+    fn without_value(metric: Metric, name: &str, valid: &[&RunOf<Self>]) -> Option<String> {
+        values::without_value(metric, name, valid)
+    }
+
+    fn remark(metric: Metric, cell: &Cell, name: &str, valid: &[&RunOf<Self>]) -> Option<String> {
+        values::remark(metric, cell, name, valid)
+    }
+
+    fn summarise(metric: Metric, cell: &Cell, valid: &[&RunOf<Self>], all: &[&RunOf<Self>]) -> Option<Value> {
+        values::summarise(metric, cell, valid, all)
+    }
+
+    fn conditions(results: &Results<Self>, cell: &Cell) -> Result<BTreeMap<String, String>, ConfigError> {
+        results.plan.experiment.conditions(cell).map(|conditions| leaves(&conditions))
+    }
+
+    fn is_other(runs: [&[&RunOf<Self>]; 2], is_other_lab: bool) -> bool {
+        is_other_lab && summary::is_this_program(runs)
+    }
+
+    fn complete(
+        _: &Store,
+        _: &Plan,
+        runs: &[RunOf<Self>],
+        summary: &mut crate::summary::Summary,
+    ) -> Result<(), LabError> {
+        summary.notes.extend(summary::killed(runs));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::record;
+    use super::*;
+
+    #[test]
+    fn a_line_names_every_parts_cost() {
+        let line = Gateway::line(&record(Mode::H1H1c, Load::Saturated));
+        assert!(line.contains("40000/s  CPU us/request: gateway   25.0 origin    7.5 load   10.0"), "{line}");
+        assert!(line.ends_with("limit gateway"), "{line}");
+        let direct = Gateway::line(&record(Mode::H1, Load::Saturated));
+        assert!(direct.contains("gateway      - origin    7.5"), "{direct}");
+    }
+}

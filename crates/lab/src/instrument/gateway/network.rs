@@ -1,0 +1,50 @@
+//! Ports for a run.
+
+use std::io;
+use std::net::TcpListener;
+use weir_doctor::{LISTENERS_FROM, ROOM_BELOW};
+
+/// Finds `COUNT` free loopback ports below the range from which the system takes the ports of outgoing connections: one
+/// of those could otherwise be taken between our look and the server's bind.
+///
+/// # Errors
+/// When there are not so many.
+pub(crate) fn free_ports<const COUNT: usize>(start: u16) -> io::Result<[u16; COUNT]> {
+    let end = first_ephemeral();
+    let span = end.saturating_sub(LISTENERS_FROM).max(1);
+    let candidates = (0..span).map(|step| LISTENERS_FROM + start.wrapping_add(step) % span);
+    let free = candidates.filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
+    let ports: Vec<u16> = free.take(COUNT).collect();
+    ports.try_into().map_err(|_| {
+        io::Error::new(
+            io::ErrorKind::AddrInUse,
+            format!("no {COUNT} free ports from {LISTENERS_FROM} to {end}"),
+        )
+    })
+}
+
+/// Where this process begins to look. Labs that run at once, as tests do, have pids close to each other: they begin far
+/// apart, since a port that one has found free is not bound yet when the other looks.
+pub(crate) fn first_look() -> u16 {
+    (std::process::id() as u16).wrapping_mul(1009)
+}
+
+fn first_ephemeral() -> u16 {
+    std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range")
+        .ok()
+        .and_then(|text| text.split_whitespace().next()?.parse().ok())
+        .filter(|first| *first > ROOM_BELOW)
+        .unwrap_or(32_768)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_differ_and_can_be_bound() {
+        let ports = free_ports::<3>(77).expect("three ports");
+        assert!(ports.windows(2).all(|pair| pair[0] != pair[1]));
+        assert!(TcpListener::bind(("127.0.0.1", ports[0])).is_ok());
+    }
+}

@@ -1,0 +1,191 @@
+//! From an experiment to its cells: targets with their settings, modes that they have, and the rates that calibration finds.
+
+use super::levels::{Place as _, id};
+use super::run::Seen;
+use super::target::{Target, Targets};
+use super::{Case, Load, Mode};
+use crate::cell::{Cell, Levels};
+use crate::error::{ConfigError, LabError};
+use crate::experiment::{AGAIN, Experiment, Level};
+use crate::instrument::{Candidate, Standing};
+use crate::plan::{EqualRate, Plan};
+use crate::run::{Run, Stage};
+use std::collections::BTreeMap;
+use toml::Value;
+
+/// Each combination with each subject in the modes that it has, those of the absent targets too.
+pub(super) fn candidates(experiment: &Experiment, targets: &Targets) -> Result<Vec<Candidate>, ConfigError> {
+    let mut candidates = Vec::new();
+    for subject in subjects(experiment, targets) {
+        for combination in experiment.combinations() {
+            let cell = subject.cell(experiment, &combination)?;
+            let is_present = targets.present.contains_key(&cell.subject);
+            let standing = if is_present { Standing::Present } else { Standing::Absent };
+            if subject.modes.contains(&cell.mode()) {
+                candidates.push(Candidate { cell, standing, remark: None });
+            }
+        }
+    }
+    Ok(candidates)
+}
+
+/// The modes of the experiment that a target does not have, where it has others of their kind: with a gateway or without.
+pub(super) fn unsupported_modes(experiment: &Experiment, targets: &Targets) -> Vec<String> {
+    let is_of_gateway = |mode: &Mode| mode.upstream().is_some();
+    let lacks = |target: &Target| {
+        let kind = target.modes.iter().any(is_of_gateway);
+        let wanted = experiment.modes().into_iter().filter(|mode| is_of_gateway(mode) == kind);
+        let lacking: Vec<String> =
+            wanted.filter(|mode| !target.modes.contains(mode)).map(|mode| mode.to_string()).collect();
+        let has: Vec<String> = target.modes.iter().map(ToString::to_string).collect();
+        (!lacking.is_empty())
+            .then(|| format!("{} in {}: its modes are {}", target.name, lacking.join(", "), has.join(", ")))
+    };
+    targets.present.values().filter_map(lacks).collect()
+}
+
+/// What is measured: a target with settings of its own, or its second in the A/A pair.
+struct Subject<'a> {
+    name: String,
+    target: &'a str,
+    modes: &'a [Mode],
+    settings: Vec<(String, Level)>,
+}
+
+impl Subject<'_> {
+    fn cell(&self, experiment: &Experiment, combination: &[(&str, &Value)]) -> Result<Cell, ConfigError> {
+        let conditions = experiment.under(combination)?;
+        let case = Case::of(&conditions.load_options()?.policy, conditions.mode.client());
+        let own = [
+            ("case", Level::new(case)),
+            ("mode", Level::new(conditions.mode)),
+            ("load_model", Level::new(conditions.load_model)),
+            ("connections", Level::new(conditions.connections)),
+            ("bytes", Level::new(conditions.bytes)),
+        ];
+        let varied = combination.iter().map(|(key, value)| ((*key).to_owned(), Level::of(value)));
+        let own = own.map(|(key, level)| (key.to_owned(), level));
+        let levels: Levels = varied.chain(self.settings.clone()).chain(own).collect();
+        Ok(Cell {
+            id: id(&levels, &self.name),
+            name: self.name.clone(),
+            subject: self.target.to_owned(),
+            levels,
+        })
+    }
+}
+
+/// The targets in the experiment's order, each with each of its settings; the A/A target a second time right after
+/// itself.
+fn subjects<'a>(experiment: &Experiment, targets: &'a Targets) -> Vec<Subject<'a>> {
+    let mut subjects = Vec::new();
+    for name in experiment.subjects() {
+        let Some(found) = targets.all().find(|target| target.name == name) else { continue };
+        let target = &found.name;
+        let all = experiment.settings_of(|key| found.settings().contains_key(key));
+        for (index, settings) in all.iter().enumerate() {
+            let words = settings
+                .iter()
+                .map(|(key, value)| format!("+{}={}", key.trim_start_matches("settings."), Level::of(value)));
+            let name = format!("{name}{}", words.collect::<String>());
+            let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), Level::of(value)));
+            let settings: Vec<(String, Level)> = settings.collect();
+            let subject = |name| Subject { name, target, modes: &found.modes, settings: settings.clone() };
+            let again = (index == 0 && experiment.aa.as_ref() == Some(target))
+                .then(|| subject(format!("{name}{AGAIN}")));
+            subjects.push(subject(name));
+            subjects.extend(again);
+        }
+    }
+    subjects
+}
+
+/// A saturated cell for each target that has an equal-rate cell whose rate is not given. The A/A target is calibrated once.
+pub(super) fn calibration(experiment: &Experiment, cells: &[Cell]) -> Result<Vec<Cell>, ConfigError> {
+    let mut wanted = Vec::new();
+    for cell in cells.iter().filter(|cell| cell.load() == Load::EqualRate) {
+        if experiment.conditions(cell)?.rate.is_none() {
+            let (name, levels) = (cell.first_name().to_owned(), cell.at(Load::Saturated));
+            wanted.push(Cell { id: id(&levels, &name), name, levels, ..cell.clone() });
+        }
+    }
+    wanted.sort();
+    wanted.dedup();
+    Ok(wanted)
+}
+
+/// The equal rate of each place: a share of the slowest target's maximum, in two significant digits.
+///
+/// A mode without a gateway takes the lowest rate of the modes with the same client side, where there is one: its
+/// latency is there to be read beside theirs.
+pub(super) fn equal_rates(
+    plan: &Plan,
+    runs: &[Run<Seen>],
+    needs_all: bool,
+) -> Result<Vec<EqualRate>, LabError> {
+    let mut maxima: BTreeMap<(Levels, &str), f64> = BTreeMap::new();
+    for run in runs.iter().filter(|run| run.run.stage == Stage::Calibration) {
+        let Some(load) = run.seen.observation.load.as_ref().filter(|_| run.validity.is_valid()) else {
+            continue;
+        };
+        let cell = &run.run.cell;
+        let maximum = maxima.entry((cell.place().at(Load::EqualRate), &cell.name)).or_default();
+        *maximum = maximum.max(load.requests_per_second);
+    }
+    let mut slowest: BTreeMap<Levels, (&str, f64)> = BTreeMap::new();
+    for ((place, name), maximum) in maxima {
+        let entry = slowest.entry(place).or_insert((name, maximum));
+        if maximum < entry.1 {
+            *entry = (name, maximum);
+        }
+    }
+    let needs_rates = || plan.cells.iter().all(|cell| cell.load() == Load::EqualRate);
+    if slowest.is_empty() && !plan.calibration.is_empty() && (needs_all || needs_rates()) {
+        let reasons = runs.iter().find(|run| !run.validity.is_valid());
+        let reason = reasons.map_or_else(String::new, |run| format!("; {}: {}", run.run.id, run.validity));
+        return Err(LabError::Calibration(format!("no target gave a valid run{reason}")));
+    }
+    let rate = |(place, (slowest, maximum)): (Levels, (&str, f64))| EqualRate {
+        place,
+        requests_per_second: two_digits(plan.experiment.rate_share * maximum),
+        slowest: slowest.to_owned(),
+        slowest_maximum: maximum,
+    };
+    let mut rates: Vec<EqualRate> = slowest.into_iter().map(rate).collect();
+    let with_gateway: Vec<EqualRate> =
+        rates.iter().filter(|rate| rate.place.mode().upstream().is_some()).cloned().collect();
+    for rate in rates.iter_mut().filter(|rate| rate.place.mode().upstream().is_none()) {
+        let beside = with_gateway.iter().filter(|other| {
+            other.place.mode().client() == rate.place.mode().client()
+                && other.place.without("mode") == rate.place.without("mode")
+        });
+        if let Some(lowest) = beside.min_by(|a, b| a.requests_per_second.total_cmp(&b.requests_per_second))
+            && lowest.requests_per_second < rate.requests_per_second
+        {
+            *rate = EqualRate { place: rate.place.clone(), ..lowest.clone() };
+        }
+    }
+    Ok(rates)
+}
+
+/// The rate that a cell is offered: the experiment's own, or that which calibration found.
+pub(super) fn rate(plan: &Plan, cell: &Cell) -> Option<f64> {
+    let given = || plan.experiment.conditions(cell).ok().and_then(|conditions| conditions.rate);
+    match cell.load() {
+        Load::Saturated => None,
+        Load::EqualRate => given().or_else(|| plan.calibrated_rate(cell)),
+    }
+}
+
+/// Whether calibration finds a cell's rate; else it is given, or there is none.
+pub(super) fn is_calibrated(plan: &Plan, cell: &Cell) -> bool {
+    let is_given = |rate: Option<f64>| rate.is_some();
+    let conditions = plan.experiment.conditions(cell);
+    cell.load() == Load::EqualRate && !conditions.is_ok_and(|conditions| is_given(conditions.rate))
+}
+
+/// Rounds down to two significant digits.
+pub(crate) fn two_digits(rate: f64) -> f64 {
+    let unit = 10_f64.powf(rate.max(1.0).log10().floor() - 1.0).max(1.0);
+    ((rate / unit).floor() * unit).max(1.0)
+}

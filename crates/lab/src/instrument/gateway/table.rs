@@ -1,0 +1,114 @@
+//! The cells of gateways on a terminal: a table for each place, its loads side by side.
+
+use super::levels::{Place as _, Words};
+use super::units::{places, unit_metrics};
+use super::{Gateway, Load};
+use crate::cell::Levels;
+use crate::comparison::Comparison;
+use crate::metric::Metric;
+use crate::results::Results;
+use crate::summary::{CellSummary, Summary};
+use std::fmt::Write;
+use weir_report::text::{columns, milliseconds, number};
+
+const LEGEND: &str = "
+equal, sat: CPU microseconds of the gateway for each, at the equal rate and at saturation.
+origin: the same of the test server. mean, p99: milliseconds, at the equal rate where there is one.
+Rate, util (share of its core that the gateway used), RSS (MiB) and limit: at saturation.
+";
+
+/// All tables, and what their columns are.
+pub(super) fn render(text: &mut String, results: &Results<Gateway>) {
+    for place in places(&results.plan) {
+        text.push('\n');
+        table(text, results, &place);
+    }
+    text.push_str(LEGEND);
+}
+
+/// The name of a row, its cell at the equal rate, its cell at saturation.
+type Row<'a> = (&'a str, Option<&'a CellSummary>, Option<&'a CellSummary>);
+
+fn rows<'a>(results: &'a Results<Gateway>, place: &Levels) -> Vec<Row<'a>> {
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    for found in results.summary.cells.iter().filter(|found| found.cell.place().at(Load::Saturated) == *place)
+    {
+        let name = &found.cell.name;
+        // A target's settings are in its name.
+        let of = |load| {
+            let mut cells = results.summary.cells.iter();
+            cells.find(|other| other.cell.name == *name && other.cell.place() == place.at(load))
+        };
+        if !rows.iter().any(|(other, ..)| other == name) {
+            rows.push((name, of(Load::EqualRate), of(Load::Saturated)));
+        }
+    }
+    rows
+}
+
+/// The comparison of a target's CPU, at the equal rate where there is one.
+fn headline<'a>(summary: &'a Summary, target: &str, place: &Levels) -> Option<&'a Comparison> {
+    let mut of_target = summary.comparisons.iter().filter(|one| {
+        one.metric.is_cpu()
+            && (one.target == target && one.factor.is_none())
+            && one.cell.place().at(Load::Saturated) == *place
+    });
+    // Sorted by load, and the equal rate comes first.
+    of_target.next()
+}
+
+fn table(text: &mut String, results: &Results<Gateway>, place: &Levels) {
+    let rows = rows(results, place);
+    let of = unit_metrics(place.case());
+    let rate = rows.iter().find_map(|(_, equal, _)| equal.and_then(|cell| cell.rate));
+    let rate = rate.map_or_else(String::new, |rate| format!(", equal rate {rate:.0}/s"));
+    let (mode, case) = (place.mode(), place.case());
+    let _ = writeln!(text, "{mode} ({}), {}{rate}", mode.describe(), Words(place));
+    let per_second = if case.is_handshake() { "hs/s" } else { "req/s" };
+    let titles = [
+        "target",
+        per_second,
+        "mean",
+        "p99",
+        "err%",
+        "equal",
+        "sat",
+        "util",
+        "origin",
+        "RSS",
+        "limit",
+        "ratio, CPU",
+    ];
+    let mut lines = vec![titles.map(str::to_owned)];
+    for (name, equal, saturated) in rows {
+        let timed = equal.or(saturated);
+        lines.push([
+            name.to_owned(),
+            number(saturated.and_then(|cell| cell.get(of.rate)), 0),
+            milliseconds(timed.and_then(|cell| cell.get(Metric::MeanUs))),
+            milliseconds(timed.and_then(|cell| cell.get(Metric::P99Us))),
+            number(worst_error(equal, saturated), 2),
+            number(equal.and_then(|cell| cell.get(of.cpu)), 1),
+            number(saturated.and_then(|cell| cell.get(of.cpu)), 1),
+            number(saturated.and_then(|cell| cell.get(Metric::Utilisation)), 2),
+            number(timed.and_then(|cell| cell.get(of.origin_cpu)), 1),
+            number(saturated.or(equal).and_then(|cell| cell.get(Metric::RssKib)).map(|kib| kib / 1024.0), 1),
+            saturated.and_then(|cell| cell.limit).map_or_else(|| "-".into(), |limit| limit.to_string()),
+            ratio(results, name, place),
+        ]);
+    }
+    columns(text, &lines);
+}
+
+/// The larger error share of the two cells, in percent.
+fn worst_error(equal: Option<&CellSummary>, saturated: Option<&CellSummary>) -> Option<f64> {
+    let of = |cell: Option<&CellSummary>| cell.and_then(|cell| cell.get(Metric::ErrorRatio));
+    of(equal).into_iter().chain(of(saturated)).reduce(f64::max).map(|ratio| ratio * 100.0)
+}
+
+fn ratio(results: &Results<Gateway>, name: &str, place: &Levels) -> String {
+    if results.plan.baseline.as_deref() == Some(name) && place.mode().upstream().is_some() {
+        return "baseline".into();
+    }
+    headline(&results.summary, name, place).map_or_else(|| "-".into(), |comparison| comparison.ratio.text())
+}

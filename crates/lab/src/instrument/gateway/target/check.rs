@@ -1,0 +1,199 @@
+//! A target's own check of its configuration.
+
+use super::find::look;
+use super::{SAMPLE_TLS, Stop, StopSignal, Target, samples};
+use crate::error::LabError;
+use crate::found::Folders;
+use crate::guard::Guard;
+use crate::instrument::gateway::network::{first_look, free_ports};
+use crate::instrument::gateway::template::Values;
+use crate::instrument::gateway::{issue_certificate, this_program};
+use crate::interrupt::Interrupt;
+use crate::process::{Process, Waited, allowed_cores};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+/// How long a check may take: a JVM on a busy machine needs some seconds.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Whether a target accepted its configuration; the error is what it said.
+pub(crate) type Accepted = Result<(), String>;
+
+/// What targets said about their configurations.
+#[derive(Clone, Debug, Default)]
+pub struct Checks {
+    /// One line for each mode of each target, or why a target was not asked.
+    pub text: String,
+    /// Configurations that were refused, and targets asked for by name that are absent.
+    pub failed: u32,
+}
+
+/// Renders each mode of the targets named, or of all, with a certificate of its own and lets the
+/// target's own check judge it.
+///
+/// # Errors
+/// An unknown target, a wrong description or template; a certificate, a port or a directory that is not to be had.
+pub fn check(folders: &Folders, wanted: &[String]) -> Result<Checks, LabError> {
+    let all = folders.names()?;
+    let values = samples()?;
+    let interrupt = Interrupt::on_signals()?;
+    let mut guard = Guard::start(&this_program()?)?;
+    let mut checks = Checks::default();
+    let chosen = if wanted.is_empty() { &all } else { wanted };
+    let width = chosen.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    for name in chosen.iter().take_while(|_| !interrupt.is_set()) {
+        let (target, absent) = look(&folders.folder(name)?, name, &values)?;
+        let mut say = |words: &str| _ = writeln!(checks.text, "{name:width$}  {words}");
+        match absent {
+            Some(why) => {
+                say(&format!("absent: {why}"));
+                checks.failed += u32::from(!wanted.is_empty());
+            }
+            None if target.description.check.is_none() => say("has no check of its own"),
+            None => {
+                for (mode, outcome) in each_mode(&target, &values, &interrupt, &mut guard)? {
+                    match outcome {
+                        Ok(()) => say(&format!("{mode:7}  accepted")),
+                        Err(words) => {
+                            say(&format!("{mode:7}  refused: {words}"));
+                            checks.failed += 1;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    Ok(checks)
+}
+
+/// What the target says to each of its modes.
+fn each_mode(
+    target: &Target,
+    values: &Values,
+    interrupt: &Interrupt,
+    guard: &mut Guard,
+) -> Result<Vec<(String, Accepted)>, LabError> {
+    let system = |action| move |source| LabError::System { action, source };
+    let place = tempfile::tempdir().map_err(system("making a temporary directory"))?;
+    issue_certificate(&SAMPLE_TLS, place.path())?;
+    let pem = |name: &str| place.path().join(name).display().to_string();
+    let mut outcomes = Vec::new();
+    for &mode in &target.modes {
+        let work = place.path().join(mode.to_string());
+        fs::create_dir(&work).map_err(LabError::file(&work, "cannot be made"))?;
+        // A check may bind its listener, so the ports are real.
+        let [listen, upstream] = free_ports(first_look()).map_err(system("looking for free ports"))?;
+        let values = values
+            .clone()
+            .with("dir", work.display())
+            .with("listen_port", listen)
+            .with("upstream_port", upstream)
+            .with("cert", pem("cert.pem"))
+            .with("key", pem("key.pem"))
+            .with("identity", pem("identity.pem"))
+            .with("ca", pem("ca.pem"));
+        let values = target.with_settings(&values, &BTreeMap::new())?;
+        let Some(prepared) = target.prepare(mode, &values)? else { continue };
+        for (name, text) in &prepared.files {
+            let path = work.join(name);
+            fs::write(&path, text).map_err(LabError::file(path, "cannot be written"))?;
+        }
+        if let Some(command) = &prepared.check {
+            outcomes.push((mode.to_string(), run_check(command, &work, interrupt, guard).flatten()));
+        }
+    }
+    Ok(outcomes)
+}
+
+/// Runs a target's check in the directory that holds its rendered files, and tells its judgement, which is its exit code.
+/// The error says why there is none: it could not be started, or did not come to its end.
+pub(crate) fn run_check(
+    command: &[String],
+    directory: &Path,
+    interrupt: &Interrupt,
+    guard: &mut Guard,
+) -> Result<Accepted, String> {
+    let program = command.first().map_or("", String::as_str);
+    let failed = |error: std::io::Error| format!("{program}: {error}");
+    let cores = allowed_cores().map_err(failed)?;
+    let mut process = Process::start("check", command, &cores, directory).map_err(failed)?;
+    guard.watch(process.pid());
+    let waited = process.wait(TIMEOUT, interrupt);
+    let exit = process.finish(Stop { signal: StopSignal::Term, timeout_ms: 0 });
+    guard.release(process.pid());
+    let exit = exit.map_err(failed)?;
+    match (waited, exit.code) {
+        (Waited::Deadline, _) => Err(format!("{program}: not done after {} s", TIMEOUT.as_secs())),
+        (Waited::Interrupted, _) => Err(format!("{program}: interrupted")),
+        (Waited::Ended, None) => Err(format!("{program}: {}", exit.status)),
+        (Waited::Ended, Some(0)) => Ok(Ok(())),
+        (Waited::Ended, Some(_)) => {
+            let words = process.last_words();
+            Ok(Err(if words.is_empty() { format!("{program}: {}", exit.status) } else { words }))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{no_guard, told_to_guard};
+
+    fn words(command: &[&str]) -> Vec<String> {
+        command.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    fn run(command: &[&str], interrupt: &Interrupt) -> Result<Accepted, String> {
+        let directory = tempfile::tempdir().expect("a directory");
+        std::fs::write(directory.path().join("fast.conf"), "port 8080").expect("is written");
+        run_check(&words(command), directory.path(), interrupt, &mut no_guard())
+    }
+
+    fn checked(script: &str) -> Accepted {
+        run(&["sh", "-c", script], &Interrupt::default()).expect("a judgement")
+    }
+
+    #[test]
+    fn a_check_runs_where_the_files_are() {
+        assert_eq!(checked("grep -q 8080 fast.conf"), Ok(()));
+    }
+
+    #[test]
+    fn a_failed_check_says_why() {
+        assert_eq!(checked("echo 'line 3: no such key' >&2; exit 1"), Err("line 3: no such key".into()));
+        assert_eq!(checked("echo told; exit 1"), Err("told".into()));
+        assert_eq!(checked("exit 4"), Err("sh: exit status: 4".into()));
+    }
+
+    #[test]
+    fn what_came_to_no_end_is_no_judgement() {
+        let missing = run(&["/no/such/program"], &Interrupt::default());
+        assert!(missing.expect_err("cannot start").starts_with("/no/such/program: "));
+        let killed = run(&["sh", "-c", "kill -KILL $$"], &Interrupt::default());
+        assert!(killed.expect_err("has no exit code").starts_with("sh: signal: 9"));
+    }
+
+    /// A check may take a minute; a lab that is told to end is not to wait for that.
+    #[test]
+    fn an_interrupt_ends_a_check() {
+        let interrupt = Interrupt::default();
+        interrupt.set();
+        assert_eq!(run(&["sleep", "1000"], &interrupt), Err("sleep: interrupted".into()));
+    }
+
+    /// A check that nobody knew of outlived a lab that was killed.
+    #[test]
+    fn the_guard_knows_of_a_check() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let command = words(&["sh", "-c", "printf $$ >pid"]);
+        let told = told_to_guard(|guard| {
+            let accepted = run_check(&command, directory.path(), &Interrupt::default(), guard);
+            assert_eq!(accepted, Ok(Ok(())));
+        });
+        let pid = fs::read_to_string(directory.path().join("pid")).expect("is written");
+        assert_eq!(told, format!("+{pid}\n-{pid}\n"));
+    }
+}

@@ -1,0 +1,242 @@
+//! What a run of a gateway says of each metric, and when it says nothing.
+
+use super::levels::Place as _;
+use super::run::{Parts, Seen, parts};
+use super::validity::HANDSHAKE_ONLY;
+use super::{Case, Load};
+use crate::cell::Cell;
+use crate::foreign::FOREIGN_MUCH;
+use crate::metric::Metric;
+use crate::pairing::joined;
+use crate::run::Run;
+use crate::stats::histogram::Latencies;
+use crate::summary::Value;
+use std::collections::BTreeMap;
+use weir_load::plural;
+use weir_load::result::{Cost, Latency, Limit, LoadResult};
+
+/// What is compared under a load: at one equal rate a rate says nothing, at saturation latency is the queue's.
+pub(crate) fn compared(load: Load, case: Case) -> [Metric; 2] {
+    let (cpu, rate) = match case.is_handshake() {
+        false => (Metric::CpuUsPerRequest, Metric::RequestsPerSecond),
+        true => (Metric::CpuUsPerHandshake, Metric::HandshakesPerSecond),
+    };
+    match load {
+        Load::EqualRate => [cpu, Metric::P99Us],
+        Load::Saturated => [cpu, rate],
+    }
+}
+
+/// A run's value.
+pub(super) fn of_run(metric: Metric, run: &Run<Seen>) -> Option<f64> {
+    let parts = parts(run)?;
+    let Parts { load, gateway, origin, gc, .. } = parts;
+    let request = |cost: &Cost| cost.cpu_us_per_request.filter(|_| has_requests(load));
+    match metric {
+        Metric::CpuUsPerRequest => request(&gateway?.cost),
+        Metric::CpuUsPerHandshake => gateway?.cost.cpu_us_per_handshake,
+        Metric::OriginCpuUsPerRequest => request(&origin?.cost),
+        Metric::OriginCpuUsPerHandshake => origin?.cost.cpu_us_per_handshake,
+        Metric::LoadCpuUsPerRequest => request(&load.engine.cost),
+        Metric::LoadCpuUsPerHandshake => load.engine.cost.cpu_us_per_handshake,
+        Metric::P99Us => load.response.p99_us,
+        Metric::RequestsPerSecond => has_requests(load).then_some(load.requests_per_second),
+        Metric::HandshakesPerSecond => Some(load.handshakes.per_second),
+        Metric::MeanUs => Some(load.response.mean_us),
+        Metric::SdUs => Some(load.response.sd_us),
+        Metric::P50Us => load.response.p50_us,
+        Metric::P95Us => p95_us(&load.response),
+        Metric::LittleRatio => {
+            let connections = f64::from(load.asked.connections.max(1));
+            Some(load.response.mean_us * load.requests_per_second / (connections * 1e6))
+        }
+        Metric::RssKib => gateway?.rss_peak_kib.map(|kib| kib as f64),
+        Metric::RssEndKib => gateway?.counters.rss_end_kib.map(|kib| kib as f64),
+        Metric::SwitchesPerRequest => {
+            let counters = &gateway?.counters;
+            let switches = counters.voluntary_switches? + counters.involuntary_switches?;
+            (load.requests > 0).then(|| switches as f64 / load.requests as f64)
+        }
+        Metric::Utilisation => gateway.map(|gateway| gateway.cost.utilisation),
+        Metric::GcThroughputPercent => gc?.throughput_percent,
+        Metric::AfterFullGcKib => gc?.after_full_gc_kib.map(|kib| kib as f64),
+        Metric::ErrorRatio => error_ratio([load].into_iter()),
+        _ => None,
+    }
+}
+
+/// What a cell comes to: times are those of all requests of all valid runs, errors those of all runs, the rest medians.
+pub(super) fn summarise(
+    metric: Metric,
+    cell: &Cell,
+    valid: &[&Run<Seen>],
+    all: &[&Run<Seen>],
+) -> Option<Value> {
+    let handshakes = cell.case().is_handshake();
+    let results = || valid.iter().filter_map(|run| run.seen.observation.load.as_ref());
+    let median = || {
+        let values: Vec<f64> = valid.iter().filter_map(|run| of_run(metric, run)).collect();
+        Value::of(&values)
+    };
+    let percentile = |quantile: f64| {
+        let value = latencies(valid)?.quantile_us(quantile);
+        value.filter(|_| !results().any(|load| is_lower_bound(&load.response, value)))
+    };
+    let is_known = || !results().any(|load| has_censored(&load.response));
+    match metric {
+        Metric::CpuUsPerHandshake
+        | Metric::OriginCpuUsPerHandshake
+        | Metric::LoadCpuUsPerHandshake
+        | Metric::HandshakesPerSecond
+            if !handshakes =>
+        {
+            None
+        }
+        Metric::P50Us => percentile(0.5).map(Value::exactly),
+        Metric::P95Us => percentile(0.95).map(Value::exactly),
+        Metric::P99Us => percentile(0.99).map(Value::exactly),
+        Metric::MeanUs => latencies(valid).filter(|_| is_known()).map(|all| Value::exactly(all.mean_us())),
+        Metric::SdUs => latencies(valid).filter(|_| is_known()).map(|all| Value::exactly(all.sd_us())),
+        Metric::ErrorRatio => {
+            let results = all.iter().filter_map(|run| run.seen.observation.load.as_ref());
+            error_ratio(results).map(Value::exactly)
+        }
+        _ if metric.is_cpu() => median(),
+        _ => median().map(|median| Value::exactly(median.value)),
+    }
+}
+
+/// The merged latencies of valid runs.
+pub(crate) fn latencies(valid: &[&Run<Seen>]) -> Option<Latencies> {
+    let results = valid.iter().filter_map(|run| run.seen.observation.load.as_ref());
+    Latencies::merge(results.map(|load| load.response.hdr_v2.as_str()))
+}
+
+fn error_ratio<'a>(results: impl Iterator<Item = &'a LoadResult>) -> Option<f64> {
+    let (errors, answered) = results.fold((0, 0), |(errors, answered), load| {
+        (errors + load.errors.values().sum::<u64>(), answered + load.requests)
+    });
+    (errors + answered > 0).then(|| errors as f64 / (errors + answered) as f64)
+}
+
+/// Where one in so many runs was held down, or more, there is no verdict: from 29 % of one side on the estimate of Hodges
+/// and Lehmann is wherever such runs are.
+const ONE_OF: usize = 4;
+
+/// Why such runs tell nothing about the target: a quarter of them or more was held down by something else.
+pub(super) fn unsupported(metric: Metric, cell: &Cell, name: &str, valid: &[&Run<Seen>]) -> Option<String> {
+    let (held, words) = held_down(metric, cell.load(), name, valid);
+    words.filter(|_| ONE_OF * held >= valid.len())
+}
+
+/// What is to be known of such runs where they do tell something: fewer than a quarter were held down by something else, or
+/// the target was saturated at a rate that was to be below its maximum.
+pub(super) fn remark(metric: Metric, cell: &Cell, name: &str, valid: &[&Run<Seen>]) -> Option<String> {
+    let (held, words) = held_down(metric, cell.load(), name, valid);
+    let few = words.filter(|_| ONE_OF * held < valid.len());
+    let full = valid.iter().filter(|run| run.seen.limit == Some(Limit::Gateway)).count();
+    let is_saturated = cell.load() == Load::EqualRate && metric.depends_on_rate() && full > 0;
+    let saturated = is_saturated.then(|| {
+        format!("{name} was saturated at this rate in {full} of {}", plural(valid.len() as u64, "run"))
+    });
+    joined(few.into_iter().chain(saturated).collect())
+}
+
+/// How many of the runs were held down by something else than the target, and by what.
+fn held_down(metric: Metric, load: Load, name: &str, runs: &[&Run<Seen>]) -> (usize, Option<String>) {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for run in runs {
+        let by = match run.seen.limit {
+            None if !is_supported(metric, load, None) => "has no result".to_owned(),
+            Some(limit) if !is_supported(metric, load, Some(limit)) => format!("was limited by {limit}"),
+            _ if is_starved(metric, load, run) => "shared its cores with other processes".to_owned(),
+            _ => continue,
+        };
+        *counts.entry(by).or_default() += 1;
+    }
+    let words = counts
+        .iter()
+        .map(|(by, count)| format!("{name} {by} in {count} of {}", plural(runs.len() as u64, "run")));
+    (counts.values().sum(), joined(words.collect()))
+}
+
+/// Whether processes outside the run may have held it down, where it is as fast as it can be: a rate or a time of such a
+/// run is theirs.
+fn is_starved(metric: Metric, load: Load, run: &Run<Seen>) -> bool {
+    let is_of_speed =
+        metric.is_rate() || matches!(metric, Metric::P99Us | Metric::MeanUs | Metric::P50Us | Metric::P95Us);
+    let foreign = run.seen.observation.foreign_cpu.is_some_and(|share| share > FOREIGN_MUCH);
+    is_of_speed && load == Load::Saturated && foreign && run.seen.limit == Some(Limit::Neither)
+}
+
+/// Whether runs with such a limit tell something about the target.
+pub(super) fn is_supported(metric: Metric, load: Load, limit: Option<Limit>) -> bool {
+    match (metric, load, limit) {
+        // What a run was held down by changes neither an identity nor what it counted or kept in memory.
+        (
+            Metric::LittleRatio
+            | Metric::RssKib
+            | Metric::ErrorRatio
+            | Metric::Utilisation
+            | Metric::GcThroughputPercent
+            | Metric::AfterFullGcKib,
+            _,
+            limit,
+        ) => limit.is_some(),
+        (Metric::CpuUsPerRequest | Metric::CpuUsPerHandshake, Load::EqualRate, _) => true,
+        (_, _, Some(Limit::Gateway | Limit::Neither)) => true,
+        (_, _, Some(Limit::Origin | Limit::Load | Limit::SharedCores) | None) => false,
+    }
+}
+
+/// Why these valid runs of a target have no value that could be compared.
+pub(super) fn without_value(metric: Metric, target: &str, runs: &[&Run<Seen>]) -> Option<String> {
+    let results: Vec<&LoadResult> =
+        runs.iter().filter_map(|run| run.seen.observation.load.as_ref()).collect();
+    let count = |is_such: &dyn Fn(&Latency) -> bool| {
+        Some(results.iter().filter(|load| is_such(&load.response)).count()).filter(|count| *count > 0)
+    };
+    let all = runs.len();
+    let bound =
+        |what, bounds| format!("the {what} of {target} is only a lower bound in {bounds} of {all} runs");
+    let percentile = |name, of: &dyn Fn(&Latency) -> Option<f64>| {
+        let few = |few| format!("{few} of {all} runs of {target} have too few samples for a {name}");
+        let bounds = count(&|response| is_lower_bound(response, of(response)));
+        bounds
+            .map(|bounds| bound(name, bounds))
+            .or_else(|| count(&|response| of(response).is_none()).map(few))
+    };
+    match metric {
+        Metric::P99Us => percentile("p99", &|response| response.p99_us),
+        Metric::P50Us => percentile("p50", &|response| response.p50_us),
+        Metric::P95Us => percentile("p95", &p95_us),
+        Metric::MeanUs | Metric::SdUs | Metric::LittleRatio => {
+            count(&has_censored).map(|bounds| bound("mean", bounds))
+        }
+        Metric::RequestsPerSecond | Metric::CpuUsPerRequest => {
+            let is_without = results.iter().any(|load| !has_requests(load));
+            is_without.then(|| format!("the connections to {target} carry no request"))
+        }
+        _ => None,
+    }
+}
+
+/// Older results have it in their histogram alone.
+pub(crate) fn p95_us(latency: &Latency) -> Option<f64> {
+    latency.p95_us.or_else(|| Latencies::merge([latency.hdr_v2.as_str()])?.quantile_us(0.95))
+}
+
+/// Whether connections carry requests; else what stands as the rate and cost of these are those of handshakes.
+pub(crate) fn has_requests(load: &LoadResult) -> bool {
+    load.asked.requests_per_connection != HANDSHAKE_ONLY
+}
+
+/// Whether a percentile falls among samples that took longer than it was waited for: time-outs, arrivals never sent.
+pub(crate) fn is_lower_bound(latency: &Latency, percentile: Option<f64>) -> bool {
+    latency.censored_from_us.zip(percentile).is_some_and(|(from, percentile)| from <= percentile)
+}
+
+/// Whether some samples are known only to be at least as long as they stand there: their mean is a lower bound.
+fn has_censored(latency: &Latency) -> bool {
+    latency.censored_from_us.is_some()
+}

@@ -1,0 +1,240 @@
+//! What the page of gateways has: the cells by their places, latencies, the course of the windows, and how to run one again.
+
+use super::levels::Place as _;
+use super::plan::{is_calibrated, rate};
+use super::run::Seen;
+use super::units::{places, unit_metrics};
+use super::values::latencies;
+use super::vary::Vary;
+use super::{Gateway, Load};
+use crate::cell::{Cell, Levels};
+use crate::experiment::Factor;
+use crate::instrument::{Looks, Page};
+use crate::metric::Metric;
+use crate::pairing::valid;
+use crate::placement::list;
+use crate::plan::Plan;
+use crate::results::Results;
+use crate::run::Run;
+use crate::stats;
+use crate::store::Store;
+use crate::summary::{CellSummary, by_cell};
+use std::collections::BTreeMap;
+use weir_report::chart::percentiles;
+use weir_report::chart::plot::Point;
+use weir_report::markup::quote;
+use weir_report::model::{self, About, Curve, Group};
+
+/// Points of a course at most; longer windows have several seconds in each.
+const COURSE: usize = 120;
+
+/// Seconds below which there is no course to see.
+const LEAST: usize = 3;
+
+type Runs<'a> = [(&'a Cell, Vec<&'a Run<Seen>>)];
+
+/// What the page has beside what all pages have.
+pub(super) fn page(results: &Results<Gateway>, store: &Store, looks: &Looks<'_>) -> Page {
+    let vary = Vary::of(&results.plan);
+    Page {
+        constants: vary.constants(&results.plan),
+        groups: View { results, looks, vary }.groups(&by_cell(&results.plan, &results.runs)),
+        figures: Vec::new(),
+        targets: targets(results, &store.settings().unwrap_or_default()),
+        method: method(results),
+    }
+}
+
+struct View<'a> {
+    results: &'a Results<Gateway>,
+    looks: &'a Looks<'a>,
+    vary: Vary,
+}
+
+impl View<'_> {
+    /// All places, those of each load in the experiment's order of modes.
+    fn groups(&self, runs: &Runs<'_>) -> Vec<Group> {
+        let plan = &self.results.plan;
+        let mut all = Vec::new();
+        let any_gateway = plan.cells.iter().any(|cell| cell.mode().upstream().is_some());
+        for place in places(plan) {
+            for load in [Load::EqualRate, Load::Saturated] {
+                let place = place.at(load);
+                let own: Vec<_> = runs.iter().filter(|(cell, _)| cell.place() == place).collect();
+                if own.is_empty() {
+                    continue;
+                }
+                let has_curves = place.mode().upstream().is_some() || !any_gateway;
+                all.push(Group {
+                    mode: place.mode().to_string(),
+                    mode_words: place.mode().describe(),
+                    users: place.connections(),
+                    conditions: self.vary.conditions(&place, None),
+                    users_vary: self.vary.users,
+                    is_saturated: load == Load::Saturated,
+                    rate: own.iter().find_map(|(cell, _)| rate(plan, cell)),
+                    is_calibrated: own.iter().all(|(cell, _)| is_calibrated(plan, cell)),
+                    unit: place.case().unit(),
+                    cells: own.iter().filter_map(|(cell, _)| self.cell(cell)).collect(),
+                    curves: if has_curves { self.curves(&place, runs) } else { Vec::new() },
+                    courses: own.iter().filter_map(|(cell, runs)| self.course(cell, runs)).collect(),
+                });
+            }
+        }
+        all
+    }
+
+    fn cell(&self, cell: &Cell) -> Option<model::Cell> {
+        let found: &CellSummary = self.results.summary.cell(cell)?;
+        let of = unit_metrics(cell.case());
+        Some(model::Cell {
+            subject: (self.looks)(&cell.name).0,
+            has_gateway: cell.mode().upstream().is_some(),
+            per_second: found.get(of.rate),
+            mean_us: found.get(Metric::MeanUs),
+            sd_us: found.get(Metric::SdUs),
+            p50_us: found.get(Metric::P50Us),
+            p95_us: found.get(Metric::P95Us),
+            p99_us: found.get(Metric::P99Us),
+            error_ratio: found.get(Metric::ErrorRatio),
+            cpu_us: found.get(of.cpu),
+            cpu_interval: found.values.get(&of.cpu).and_then(crate::summary::Value::interval),
+            origin_cpu_us: found.get(of.origin_cpu),
+            load_cpu_us: found.get(of.load_cpu),
+            utilisation: found.get(Metric::Utilisation),
+            rss_kib: found.get(Metric::RssKib),
+            rss_end_kib: found.get(Metric::RssEndKib),
+            switches_per_request: found.get(Metric::SwitchesPerRequest),
+            gc_throughput_percent: found.get(Metric::GcThroughputPercent),
+            after_full_gc_kib: found.get(Metric::AfterFullGcKib),
+            limit: found.limit.map(|limit| limit.to_string()),
+            valid_runs: found.blocks,
+            runs: found.runs(),
+            validity: found.validity.to_string(),
+        })
+    }
+
+    /// The latencies of a place, and without a gateway the least that a client can see on this machine.
+    fn curves(&self, place: &Levels, runs: &Runs<'_>) -> Vec<Curve> {
+        let direct = place.with("mode", crate::experiment::Level::new(place.mode().without_gateway()));
+        let shown = runs.iter().filter(|(cell, _)| cell.place() == *place || cell.place() == direct);
+        let curve = |(cell, runs): &(&Cell, Vec<&Run<Seen>>)| {
+            let valid = valid::<Gateway>(runs);
+            let all = latencies(&valid)?;
+            let loads = valid.iter().filter_map(|run| run.seen.observation.load.as_ref());
+            let known = loads.filter_map(|load| load.response.censored_from_us).fold(f64::INFINITY, f64::min);
+            let points = percentiles::curve(|quantile| all.quantile_us(quantile).filter(|us| *us < known));
+            Some(Curve { name: cell.name.clone(), look: (self.looks)(&cell.name).1, points })
+        };
+        shown.filter_map(curve).filter(|curve| !curve.points.is_empty()).collect()
+    }
+
+    /// The median over the valid runs of each second.
+    fn course(&self, cell: &Cell, runs: &[&Run<Seen>]) -> Option<Curve> {
+        let (handshakes, saturated) = (cell.case().is_handshake(), cell.load() == Load::Saturated);
+        let mut by_second: BTreeMap<usize, (f64, Vec<f64>)> = BTreeMap::new();
+        for load in valid::<Gateway>(runs).iter().filter_map(|run| run.seen.observation.load.as_ref()) {
+            for (index, second) in load.seconds.iter().enumerate() {
+                let next = load.seconds.get(index + 1).map_or(load.window_s, |next| next.at_s);
+                let width = next - second.at_s;
+                let count = if handshakes { second.handshakes } else { second.requests };
+                let value = if saturated { Some(count as f64 / width) } else { second.p50_us };
+                // What is left of a window that is not whole seconds is too short to be put beside them.
+                if let Some(value) = value.filter(|_| width > 0.9) {
+                    by_second.entry(index).or_insert((second.at_s, Vec::new())).1.push(value);
+                }
+            }
+        }
+        let seconds: Vec<(f64, f64)> =
+            by_second.into_values().filter_map(|(at, values)| Some((at, stats::median(&values)?))).collect();
+        if seconds.len() < LEAST {
+            return None;
+        }
+        let points = seconds.chunks(seconds.len().div_ceil(COURSE)).map(|chunk| {
+            let values = || chunk.iter().map(|(_, value)| *value);
+            let mean = values().sum::<f64>() / chunk.len() as f64;
+            let y = if saturated { mean } else { values().fold(0.0, f64::max) };
+            Point { x: chunk[0].0, y, ..Point::default() }
+        });
+        Some(Curve { name: cell.name.clone(), look: (self.looks)(&cell.name).1, points: points.collect() })
+    }
+}
+
+/// How the last run of a cell can be made by hand.
+pub(super) fn reproduction(plan: &Plan, cell: &Cell, runs: &[&Run<Seen>]) -> String {
+    let mut commands = command(plan, cell);
+    for process in runs.last().iter().flat_map(|run| &run.seen.observation.processes) {
+        let words: Vec<String> = process.command.iter().map(|word| quote(word)).collect();
+        let cores = list(&process.cores);
+        commands.push_str(&format!("\n\n# {} on core {cores}\n{}", process.role, words.join(" ")));
+    }
+    commands
+}
+
+fn command(plan: &Plan, cell: &Cell) -> String {
+    let mut words = vec!["weir run".to_owned(), plan.file.display().to_string()];
+    words.extend(plan.arguments.iter().map(|word| quote(word)));
+    let mut only = format!(
+        "name={},mode={},load={},connections={},bytes={}",
+        cell.name,
+        cell.mode(),
+        cell.load(),
+        cell.connections(),
+        cell.bytes()
+    );
+    only.extend(cell.further().map(|(key, level)| format!(",{key}={level}")));
+    words.extend(["--only".into(), format!("'{}'", only.replace('\'', "'\\''"))]);
+    if let Some(rate) = rate(plan, cell).filter(|_| cell.level("rate").is_none()) {
+        words.push(format!("--set rate={rate:?}"));
+    }
+    words.push("--blocks 1".into());
+    words.join(" ")
+}
+
+fn targets(results: &Results<Gateway>, settings: &[(String, String)]) -> Vec<About> {
+    let machine = &results.machine;
+    let target = |(name, about): (&String, &String)| {
+        let files = settings.iter().filter(|(file, _)| file.split(['.', '+']).next() == Some(name));
+        About {
+            title: machine.titles.get(name).unwrap_or(name).clone(),
+            version: machine.versions.get(name).cloned().unwrap_or_default(),
+            about: about.clone(),
+            files: files
+                .map(|(file, text)| (file.trim_end_matches(".txt").to_owned(), text.clone()))
+                .collect(),
+        }
+    };
+    machine.about.iter().map(target).collect()
+}
+
+/// What was pinned, and how runs were made.
+fn method(results: &Results<Gateway>) -> Vec<(&'static str, String)> {
+    let (machine, experiment) = (&results.machine, &results.plan.experiment);
+    let mut facts = Vec::new();
+    if let Some(placement) = &machine.placement {
+        let cores = &placement.cores;
+        let [gateway, origin, load] = [&cores.gateway, &cores.origin, &cores.load].map(|cores| list(cores));
+        facts.push(("cores", format!("gateway {gateway}; origin {origin}; load {load}")));
+    }
+    if let Ok(conditions) = experiment.any_conditions() {
+        let tls = &conditions.tls;
+        let [version, suite, group, certificate] =
+            [tls.version.name(), tls.suite.name(), tls.group.name(), tls.certificate.signature()];
+        facts.push(("TLS", format!("{version} {suite}, {group}, {certificate}, {} tickets", tls.tickets)));
+        let (warmup, window) = (conditions.warmup_ms, conditions.window_ms);
+        let order = format!("order drawn from seed {}", experiment.seed);
+        facts.push(("run", format!("fresh processes, warm-up {warmup} ms, window {window} ms, {order}")));
+    }
+    let factor = |factor: &Factor| {
+        let levels: Vec<String> = factor.names().iter().map(ToString::to_string).collect();
+        format!("{}: {}", factor.key, levels.join(" | "))
+    };
+    facts.push(("factors", experiment.factors.iter().map(factor).collect::<Vec<_>>().join("; ")));
+    if !experiment.leave_out.is_empty() {
+        let left_out = experiment.leave_out.iter().map(ToString::to_string).collect::<Vec<_>>();
+        facts.push(("left out", left_out.join("; ")));
+    }
+    let versions = machine.versions.iter().map(|(name, version)| format!("{name} {version}"));
+    facts.push(("versions", versions.collect::<Vec<_>>().join("; ")));
+    facts
+}

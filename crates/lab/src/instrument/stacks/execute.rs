@@ -1,0 +1,139 @@
+//! Runs of runners: a fresh process for each, on stated cores, with its scenario in a file that is its standard input.
+
+use super::check;
+use super::engine::{Description, Engine};
+use super::key::mask_variable;
+use super::material::{Files, key_of};
+use super::output::Seen;
+use super::values::{Described, Ran};
+use crate::cell::{Cell, Levels};
+use crate::error::LabError;
+use crate::guard::Guard;
+use crate::interrupt::Interrupt;
+use crate::once::{Ended, Start, to_its_end};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// How long a runner may take beyond its window: its start, its warm-up with the slowest of keys, its output.
+const GRACE: Duration = Duration::from_secs(60);
+
+/// Starts runners.
+#[derive(Debug)]
+pub struct ProcessRunner {
+    pub(super) engines: BTreeMap<String, Engine>,
+    /// Where results go.
+    pub(super) directory: PathBuf,
+    pub(super) allowed: Vec<usize>,
+    pub(super) interrupt: Interrupt,
+    pub(super) guard: Guard,
+}
+
+impl ProcessRunner {
+    /// What a tool that the runner runs under leaves behind, if the run is valid; or why it is not. Nothing is stored.
+    pub(super) fn watched<T>(
+        &mut self,
+        cell: &Cell,
+        lines: &str,
+        tool: Vec<String>,
+        left: impl FnOnce() -> T,
+    ) -> Result<Result<T, String>, LabError> {
+        let (ran, left) = self.made(cell, lines, tool, left)?;
+        Ok(check::first_wrong(&cell.levels, &ran).map_or(Ok(left), Err))
+    }
+
+    /// Runs a runner under a tool, if there is one, and looks at what is `left` before the place that it ran in goes.
+    pub(super) fn made<T>(
+        &mut self,
+        cell: &Cell,
+        lines: &str,
+        tool: Vec<String>,
+        left: impl FnOnce() -> T,
+    ) -> Result<(Ran, T), LabError> {
+        let engine = self
+            .engines
+            .get(&cell.subject)
+            .ok_or_else(|| LabError::Nothing(format!("engine {} is not present any more", cell.subject)))?;
+        let work = self.directory.join("work");
+        fs::create_dir_all(&work).map_err(LabError::file(&work, "cannot be made"))?;
+        let scenario = lines.to_owned() + &self.files(&cell.levels)?;
+        let environment: Vec<String> = mask_variable(cell.levels.word("mask"))
+            .map(|(name, value)| format!("{name}={value}"))
+            .into_iter()
+            .collect();
+        let target = engine.target(&engine.variant(&cell.levels));
+        let command = tool.into_iter().chain(engine.words(&engine.description.run, &target)).collect();
+        let Description { version, crypto, .. } = engine.description.clone();
+        let described = Some(Described { version, crypto });
+        let folder = engine.directory.clone();
+        let mut ran = Ran { folder, command, environment, scenario, described, ..Ran::default() };
+        let began = Instant::now();
+        ran.failure = self.process(&mut ran, &cell.levels, &work).err();
+        ran.elapsed_ms = began.elapsed().as_millis() as u64;
+        let left = left();
+        let _ = fs::remove_dir_all(&work);
+        if self.interrupt.is_set() {
+            return Err(LabError::Interrupted { directory: self.directory.clone() });
+        }
+        Ok((ran, left))
+    }
+
+    /// The lines of what the runner reads that name files.
+    fn files(&self, scenario: &Levels) -> Result<String, LabError> {
+        let files = |kind: &str| Files::of(kind, &self.directory.join("tls"));
+        Ok(match (scenario.get("certificate"), key_of(scenario.word("operation"))) {
+            (Some(kind), _) => files(kind.as_str())?.lines(),
+            (None, Some(kind)) => files(kind)?.key_line(),
+            (None, None) => String::new(),
+        })
+    }
+
+    /// The text of an error is the reason why the run is invalid.
+    fn process(&mut self, ran: &mut Ran, scenario: &Levels, work: &Path) -> Result<(), String> {
+        let input = with_file(work, &ran.scenario)
+            .map(Stdio::from)
+            .map_err(|error| format!("its scenario: {error}"))?;
+        // In front of the program, so that the stored command is the whole of it.
+        let with_environment = ["env".to_owned()].into_iter().chain(ran.environment.iter().cloned());
+        let command: Vec<String> = match ran.environment.is_empty() {
+            true => ran.command.clone(),
+            false => with_environment.chain(ran.command.iter().cloned()).collect(),
+        };
+        let threads = scenario.number("threads").unwrap_or(1) as usize;
+        let cores = &self.allowed[..threads.clamp(1, self.allowed.len())];
+        let deadline = Duration::from_millis(scenario.number("window_ms").unwrap_or(0)) + GRACE;
+        let folder = &ran.folder;
+        let start = Start { name: "runner", command: &command, folder, words: work, cores, input, deadline };
+        let ended = to_its_end(start, &self.interrupt, &mut self.guard)?;
+        let Ended { process, exit, foreign_cpu, cut_short, .. } = ended;
+        ran.foreign_cpu = foreign_cpu;
+        ran.exit = exit.status.clone();
+        ran.stderr = process.last_words();
+        let output = process.output().map_err(|error| format!("its output: {error}"))?;
+        if let Some(why) = cut_short {
+            return Err(why);
+        }
+        let read = Seen::read(&output);
+        if let Ok(seen) = &read {
+            ran.seen = seen.clone();
+        }
+        match (exit.code, read) {
+            (_, Err(why)) => Err(format!("its output: {why}")),
+            // What it says itself tells more.
+            (code, Ok(seen)) if code != Some(0) && seen.errors.is_empty() => {
+                let last = ran.stderr.lines().last().unwrap_or_default();
+                Err(format!("runner: {}: {last}", ran.exit))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn with_file(work: &Path, text: &str) -> io::Result<File> {
+    let path = work.join("scenario");
+    fs::write(&path, text)?;
+    File::open(path)
+}

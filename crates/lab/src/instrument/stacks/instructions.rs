@@ -1,0 +1,188 @@
+//! Instructions of a handshake, counted under valgrind's callgrind: free of noise, and of the path that a library takes
+//! without AVX-512, which valgrind hides.
+
+use super::execute::ProcessRunner;
+use super::key::Task;
+use super::output::Side;
+use super::scenario::Scenario as _;
+use crate::cell::{Cell, Levels};
+use crate::error::LabError;
+use crate::files::on_path;
+use crate::plan::Plan;
+use crate::progress::tell;
+use crate::store::Store;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+/// Instructions of one cell, or why there are none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Counted {
+    /// Version of this layout: [`Self::SCHEMA`].
+    pub(super) schema: u32,
+    /// The name of the cell that was counted; older results have the cell itself here.
+    pub(super) cell: serde_json::Value,
+    /// Instructions of a handshake at each end.
+    pub(super) counts: BTreeMap<Side, f64>,
+    /// Why there are none.
+    pub(super) why: Option<String>,
+}
+
+/// Handshakes of the two runs of which the difference is taken: what comes before the first, and whatever only the first
+/// one does, is in both.
+const HANDSHAKES: [u32; 2] = [4, 20];
+
+const PROGRAM: &str = "valgrind";
+
+impl Counted {
+    /// The layout's version.
+    pub(super) const SCHEMA: u32 = 1;
+}
+
+/// The folder of instruction counts.
+const INSTRUCTIONS: &str = "instructions";
+
+/// The instructions of a cell, if they were counted.
+///
+/// # Errors
+/// A stored file that cannot be read.
+pub(super) fn counted(store: &Store, cell: &Cell) -> Result<Option<Counted>, LabError> {
+    store.read_json(&format!("{INSTRUCTIONS}/{cell}.json"), Counted::SCHEMA)
+}
+
+fn keep(store: &Store, counted: &Counted) -> Result<(), LabError> {
+    let directory = store.directory().join(INSTRUCTIONS);
+    fs::create_dir_all(&directory).map_err(LabError::file(&directory, "cannot be made"))?;
+    store.write_json(&format!("{INSTRUCTIONS}/{}.json", counted.cell.as_str().unwrap_or_default()), counted)
+}
+
+/// Counts each cell that is a handshake and has not been counted yet.
+///
+/// # Errors
+/// A file that cannot be written, an interrupt. What cannot be counted is a result.
+pub(super) fn count(plan: &Plan, store: &Store, runner: &mut ProcessRunner) -> Result<(), LabError> {
+    let is_here = on_path(PROGRAM, std::env::var_os("PATH").as_deref()).is_some();
+    // What an engine's first cell shows is so in the others, and takes its time there.
+    let mut uncountable: BTreeMap<&str, String> = BTreeMap::new();
+    for cell in plan.cells.iter().filter(|cell| is_counted(cell)) {
+        if counted(store, cell)?.is_some() {
+            continue;
+        }
+        let counts = match uncountable.get(cell.subject.as_str()) {
+            Some(why) => Err(why.clone()),
+            None if !is_here => Err(format!("{PROGRAM} is not on the PATH")),
+            None => runner.count(cell)?,
+        };
+        if let Err(why) = &counts {
+            uncountable.insert(&cell.subject, why.clone());
+        }
+        let (counts, why) = match counts {
+            Ok(counts) => (counts, None),
+            Err(why) => (BTreeMap::new(), Some(why)),
+        };
+        tell(format_args!("instructions {cell}  {}", why.as_deref().unwrap_or("counted")));
+        keep(store, &Counted { schema: Counted::SCHEMA, cell: cell.id.clone().into(), counts, why })?;
+    }
+    Ok(())
+}
+
+/// Masks hide what valgrind hides anyway, and counts are the same on any number of threads.
+fn is_counted(cell: &Cell) -> bool {
+    let plain = [("threads", "1"), ("mask", "none")];
+    cell.task() == Some(Task::Handshake)
+        && !cell.is_again()
+        && cell.levels.get("locks").is_none()
+        && plain.iter().all(|(key, level)| cell.levels.word(key) == *level)
+}
+
+impl ProcessRunner {
+    /// Instructions of a handshake at each end; or why they cannot be counted.
+    fn count(&mut self, cell: &Cell) -> Result<Result<BTreeMap<Side, f64>, String>, LabError> {
+        let mut totals = Vec::new();
+        for handshakes in HANDSHAKES {
+            let scenario = counted_scenario(&cell.levels, handshakes);
+            let file = self.directory.join("work").join("callgrind");
+            let tool = [PROGRAM, "--tool=callgrind", "--quiet"].map(str::to_owned).into_iter();
+            let tool = tool.chain([format!("--callgrind-out-file={}", file.display())]).collect();
+            match self.watched(cell, &scenario, tool, || fs::read_to_string(&file))? {
+                Ok(Ok(profile)) => totals.push(inclusive(&profile)),
+                Ok(Err(error)) => return Ok(Err(format!("{PROGRAM} wrote no counts: {error}"))),
+                Err(why) => return Ok(Err(format!("under {PROGRAM}: {why}"))),
+            }
+        }
+        let [few, many] = [&totals[0], &totals[1]];
+        let more = f64::from(HANDSHAKES[1] - HANDSHAKES[0]);
+        let each = |side: &Side| {
+            let counted = many.get(side)?.checked_sub(*few.get(side)?).filter(|count| *count > 0)?;
+            Some((*side, counted as f64 / more))
+        };
+        let counts: BTreeMap<Side, f64> = [Side::Client, Side::Server].iter().filter_map(each).collect();
+        match counts.len() {
+            2 => Ok(Ok(counts)),
+            _ => Ok(Err("its runner has no functions by whose names its ends can be told apart".into())),
+        }
+    }
+}
+
+/// The same for so many handshakes, the first of which count.
+fn counted_scenario(scenario: &Levels, handshakes: u32) -> String {
+    let lines = scenario.without("window_ms").without("warmup").lines();
+    format!("{lines}warmup 0\ncount {handshakes}\n")
+}
+
+/// Instructions inside the functions that docs/ENGINES.md names, calls of others included, from callgrind's profile:
+/// below `cfn=` and `calls=` a line has the position and the cost of that call. A name stands where its number, in
+/// parentheses, comes first.
+fn inclusive(profile: &str) -> BTreeMap<Side, u64> {
+    let (mut clients, mut servers) = (BTreeSet::new(), BTreeSet::new());
+    let mut totals = BTreeMap::new();
+    let mut callee = None;
+    let mut lines = profile.lines();
+    while let Some(line) = lines.next() {
+        let Some((key, value)) = line.split_once('=') else { continue };
+        if !matches!(key, "fn" | "cfn") {
+            if key == "calls"
+                && let Some(side) = callee.take()
+            {
+                let cost = lines.next().and_then(|line| line.split(' ').nth(1)?.parse::<u64>().ok());
+                *totals.entry(side).or_default() += cost.unwrap_or(0);
+            }
+            continue;
+        }
+        let (number, name) = value.split_once(' ').unwrap_or((value, ""));
+        match name {
+            "weir_engine_client" => drop(clients.insert(number)),
+            "weir_engine_server" => drop(servers.insert(number)),
+            _ => {}
+        }
+        callee = match key {
+            "cfn" if clients.contains(number) => Some(Side::Client),
+            "cfn" if servers.contains(number) => Some(Side::Server),
+            _ => None,
+        };
+    }
+    totals
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Level;
+
+    #[test]
+    fn costs_of_calls_are_summed_by_the_end_that_they_are_of() {
+        let profile = "positions: line\nevents: Ir\n\nfl=(1) main.c\nfn=(1) main\n16 20\ncfn=(2) weir_engine_client\n\
+            calls=2 0\n16 400\ncfn=(3) weir_engine_server\ncalls=1 0\n+1 70\ncfn=(4) other\ncalls=1 0\n+2 9\n\n\
+            fn=(2)\n5 3\ncfn=(5) tls\ncalls=1 +3\n* 397\n\nfn=(9) again\n1 1\ncfi=(1)\ncfn=(3)\ncalls=1 0\n* 30\n";
+        assert_eq!(inclusive(profile), BTreeMap::from([(Side::Client, 400), (Side::Server, 100)]));
+        assert_eq!(inclusive("fn=(1) main\n1 1\n"), BTreeMap::new());
+    }
+
+    #[test]
+    fn a_count_takes_the_place_of_the_window() {
+        let levels = [("do", "handshake"), ("version", "1.3"), ("warmup", "100"), ("window_ms", "200")];
+        let levels = levels.map(|(key, level)| (key.to_owned(), Level::new(level)));
+        let scenario = Levels::from_iter(levels);
+        assert_eq!(counted_scenario(&scenario, 4), "do handshake\nversion 1.3\nwarmup 0\ncount 4\n");
+    }
+}

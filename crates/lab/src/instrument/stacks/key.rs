@@ -1,0 +1,190 @@
+//! The keys of a scenario: what may be varied of a TLS stack's work and of the machine below it.
+
+use crate::experiment::Level;
+
+/// What a runner is asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Task {
+    Handshake,
+    Transfer,
+    Memory,
+    Primitive,
+}
+
+/// One key.
+#[derive(Debug)]
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    pub(crate) allowed: Allowed,
+    /// The tasks that it is for.
+    pub(crate) tasks: &'static [Task],
+    /// What it is where an experiment does not say; `None`: it must, or the task does without.
+    pub(crate) default: Option<&'static str>,
+    /// Whether the runner is told; else it is the lab that arranges it.
+    pub(crate) is_told: bool,
+}
+
+/// The values of a key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Allowed {
+    Words(&'static [&'static str]),
+    Number { least: u64, most: u64 },
+}
+
+use Task::{Handshake, Memory, Primitive, Transfer};
+
+const SESSIONS: &[Task] = &[Handshake, Transfer, Memory];
+const ALL: &[Task] = &[Handshake, Transfer, Memory, Primitive];
+
+/// Every key, in the order in which a cell's name has them.
+pub(crate) const KEYS: &[Key] = &[
+    Key { ..key("do", &TASKS, ALL) },
+    Key { ..key("operation", &OPERATIONS, &[Primitive]) },
+    Key { ..key("version", &["1.2", "1.3"], SESSIONS) },
+    Key { default: Some("none"), ..key("resumption", &["none", "id", "ticket", "psk"], &[Handshake]) },
+    Key {
+        default: Some("ecdsa-p256"),
+        ..key("certificate", &["rsa-2048", "ecdsa-p256", "ecdsa-p384"], SESSIONS)
+    },
+    Key { default: Some("x25519"), ..key("group", &["x25519", "p256", "x25519mlkem768"], SESSIONS) },
+    Key {
+        default: Some("aes128-gcm"),
+        ..key("suite", &["aes128-gcm", "aes256-gcm", "chacha20-poly1305"], SESSIONS)
+    },
+    // Without a word it is what the kind of handshake needs: see `usual_tickets`.
+    Key { ..number("tickets", 0, 4, &[Handshake]) },
+    Key { default: Some("warm"), ..key("config", &["warm", "cold"], &[Handshake]) },
+    // Which resumptions an engine can time it with: `Engine::lacks`.
+    key("locks", &["time"], &[Handshake]),
+    Key { default: Some("16384"), ..number("record", 512, 16_384, &[Transfer, Primitive]) },
+    Key { default: Some("65536"), ..number("write", 1, 16 << 20, &[Transfer]) },
+    Key { default: Some("1048576"), ..number("bytes", 1, 1 << 30, &[Transfer]) },
+    number("sessions", 2, 100_000, &[Memory]),
+    Key { default: Some("1"), ..number("threads", 1, 1024, &[Handshake, Transfer, Primitive]) },
+    Key { default: Some("100"), ..number("warmup", 0, 10_000_000, &[Handshake, Transfer, Primitive]) },
+    number("window_ms", 1, 600_000, &[Handshake, Transfer, Primitive]),
+    Key { ..machine("mask", &MASKS) },
+    Key { ..machine("compiler", &["default", "gcc", "clang"]) },
+    Key { ..machine("allocator", &["default", "system", "mimalloc", "jemalloc"]) },
+];
+
+pub(crate) const TASKS: [&str; 4] = ["handshake", "transfer", "memory", "primitive"];
+
+const OPERATIONS: [&str; 16] = [
+    "rsa-2048-sign",
+    "rsa-2048-verify",
+    "ecdsa-p256-sign",
+    "ecdsa-p256-verify",
+    "ecdsa-p384-sign",
+    "ecdsa-p384-verify",
+    "x25519",
+    "p256",
+    "x25519mlkem768-client",
+    "x25519mlkem768-server",
+    "aes128-gcm-seal",
+    "aes128-gcm-open",
+    "aes256-gcm-seal",
+    "aes256-gcm-open",
+    "chacha20-poly1305-seal",
+    "chacha20-poly1305-open",
+];
+
+/// Which features of the processor a library is not to use.
+const MASKS: [&str; 4] = ["none", "no-ifma", "no-vaes", "no-avx512"];
+
+const fn key(name: &'static str, words: &'static [&'static str], tasks: &'static [Task]) -> Key {
+    Key { name, allowed: Allowed::Words(words), tasks, default: None, is_told: true }
+}
+
+const fn number(name: &'static str, least: u64, most: u64, tasks: &'static [Task]) -> Key {
+    Key { name, allowed: Allowed::Number { least, most }, tasks, default: None, is_told: true }
+}
+
+/// What the lab arranges; the first word is what is done without it.
+const fn machine(name: &'static str, words: &'static [&'static str]) -> Key {
+    Key { default: Some(words[0]), is_told: false, ..key(name, words, ALL) }
+}
+
+impl Task {
+    /// By the word that a scenario has.
+    pub(crate) fn of(word: &str) -> Option<Self> {
+        let all = [Handshake, Transfer, Memory, Primitive];
+        TASKS.iter().zip(all).find(|(name, _)| **name == word).map(|(_, task)| task)
+    }
+}
+
+/// The key of such a name.
+pub(crate) fn find(name: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.name == name)
+}
+
+impl Key {
+    /// Whether a level is one of its values, or what is allowed.
+    pub(crate) fn check(&self, level: &Level) -> Result<(), String> {
+        let is_right = match self.allowed {
+            Allowed::Words(words) => words.contains(&level.as_str()),
+            Allowed::Number { least, most } => {
+                level.as_str().parse::<u64>().is_ok_and(|number| (least..=most).contains(&number))
+            }
+        };
+        if is_right { Ok(()) } else { Err(format!("`{level}`: allowed is {}", self.allowed.words())) }
+    }
+}
+
+impl Allowed {
+    fn words(self) -> String {
+        match self {
+            Self::Words(words) => words.join(", "),
+            Self::Number { least, most } => format!("{least} to {most}"),
+        }
+    }
+}
+
+/// The environment variable by which OpenSSL and its relatives are told which features of the processor to leave alone,
+/// and its value for a mask: bits of CPUID leaf 7, EBX below and ECX above. `None` where nothing is masked.
+pub(crate) fn mask_variable(mask: &str) -> Option<(&'static str, &'static str)> {
+    const NAME: &str = "OPENSSL_ia32cap";
+    match mask {
+        "no-ifma" => Some((NAME, ":~0x200000")),
+        // VAES and VPCLMULQDQ, which are used together.
+        "no-vaes" => Some((NAME, ":~0x60000000000")),
+        // F, DQ, IFMA, CD, BW, VL, and the two above, which need them in their wide form.
+        "no-avx512" => Some((NAME, ":~0x600d0230000")),
+        _ => None,
+    }
+}
+
+/// The features that must be gone under a mask, by the names that runners use.
+pub(crate) fn masked_features(mask: &str) -> &'static [&'static str] {
+    match mask {
+        "no-ifma" => &["avx512ifma"],
+        "no-vaes" => &["vaes", "vpclmulqdq"],
+        "no-avx512" => &["avx512f", "avx512ifma", "vaes", "vpclmulqdq"],
+        _ => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_key_has_one_place_and_its_default_is_allowed() {
+        for (index, key) in KEYS.iter().enumerate() {
+            assert!(KEYS[..index].iter().all(|other| other.name != key.name), "{}", key.name);
+            if let Some(default) = key.default {
+                assert_eq!(key.check(&Level::new(default)), Ok(()), "{}", key.name);
+            }
+        }
+    }
+
+    #[test]
+    fn wrong_values_are_told_what_is_allowed() {
+        let check = |key, value: &str| find(key).expect("a key").check(&Level::new(value));
+        assert_eq!(check("version", "1.3"), Ok(()));
+        assert_eq!(check("version", "1.1"), Err("`1.1`: allowed is 1.2, 1.3".into()));
+        assert_eq!(check("tickets", "5"), Err("`5`: allowed is 0 to 4".into()));
+        assert_eq!(check("threads", "-1"), Err("`-1`: allowed is 1 to 1024".into()));
+        assert!(find("colour").is_none());
+    }
+}

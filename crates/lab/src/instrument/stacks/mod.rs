@@ -1,0 +1,313 @@
+//! TLS stacks: what a handshake, a resumption and a megabyte cost in each library and version, client and server apart, in
+//! memory. Engines are programs of their own; `docs/ENGINES.md` has their protocol.
+
+mod build;
+mod check;
+mod commands;
+mod engine;
+mod execute;
+mod instructions;
+mod key;
+mod material;
+mod output;
+mod scaling;
+mod scenario;
+mod shown;
+#[cfg(test)]
+pub(crate) mod synthetic;
+#[cfg(test)]
+mod tests;
+mod title;
+mod values;
+mod view;
+
+pub use commands::{build, list};
+pub use execute::ProcessRunner;
+pub use output::{Facts as EngineFacts, Seen, Side};
+pub use values::Ran;
+
+use crate::cell::Cell;
+use crate::error::{ConfigError, LabError};
+use crate::experiment::{Experiment, Level};
+use crate::found::{ExperimentFile, Folders};
+use crate::guard::Guard;
+use crate::host::{allowed_cores, this_program};
+use crate::instrument::{Blame, Candidate, Executor, Facts, Instrument, Request, RunOf, Standing, with_pair};
+use crate::interrupt::Interrupt;
+use crate::machine::Machine;
+use crate::metric::Metric;
+use crate::options::RunOptions;
+use crate::plan::Plan;
+use crate::progress::tell;
+use crate::reader::{blame, directory_key};
+use crate::results::Results;
+use crate::run::{Stage, Validity};
+use crate::store::Store;
+use crate::summary::{Summary, Value};
+use crate::upgrade::SHARED;
+use engine::{Engine, Variant};
+use key::KEYS;
+use scenario::Scenario as _;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use values::{compared, measured};
+
+/// TLS libraries in memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Stacks;
+
+/// The engines of an experiment, as found on this machine.
+#[derive(Clone, Debug, Default)]
+pub struct Engines {
+    pub(crate) present: BTreeMap<String, Engine>,
+    pub(crate) absent: BTreeMap<String, String>,
+}
+
+impl Engines {
+    /// Those of an experiment; one whose folder or description is missing or wrong is absent.
+    pub(crate) fn find(experiment: &Experiment, folders: &Folders) -> Self {
+        let mut engines = Self::default();
+        for name in experiment.subjects() {
+            match Engine::read(folders, &name) {
+                Ok(engine) => drop(engines.present.insert(name, engine)),
+                Err(error) => drop(engines.absent.insert(name, error.to_string())),
+            }
+        }
+        engines
+    }
+}
+
+impl Executor<Stacks> for ProcessRunner {
+    fn execute(&mut self, turn: &[Request<'_>]) -> Result<Vec<Ran>, LabError> {
+        let one = |request: &Request<'_>| {
+            let (ran, ()) = self.made(&request.run.cell, &request.run.cell.lines(), Vec::new(), || ())?;
+            Ok(ran)
+        };
+        turn.iter().map(one).collect()
+    }
+
+    /// Counts instructions where the experiment asks for them.
+    fn finish(&mut self, plan: &Plan, is_done: bool) -> Result<(), LabError> {
+        let is_wanted = is_done && plan.experiment.instructions;
+        if is_wanted { instructions::count(plan, &Store::open(&self.directory), self) } else { Ok(()) }
+    }
+}
+
+impl Instrument for Stacks {
+    const NAME: &'static str = "stacks";
+    const SUBJECT: &'static str = "engine";
+    const DIRECTORY: &'static str = "../engines";
+    const OWN_KEYS: &'static [&'static str] = &["engines", "engines_directory", "scenarios", "instructions"];
+    const OVERHEAD_MS: u64 = 120;
+    const METRICS: &'static [Metric] = &[
+        Metric::ServerUsPerHandshake,
+        Metric::ClientUsPerHandshake,
+        Metric::HandshakesPerSecond,
+        Metric::SendMbPerSecond,
+        Metric::ReceiveMbPerSecond,
+        Metric::KibPerSession,
+        Metric::OperationUs,
+        Metric::LockNsPerHandshake,
+        Metric::WaitsPerHandshake,
+    ];
+
+    type Seen = Ran;
+    type Found = Engines;
+    type Executor = ProcessRunner;
+
+    fn check(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
+        scenario::check(experiment, wrong)
+    }
+
+    fn keys(_: &Experiment) -> Vec<String> {
+        KEYS.iter().map(|key| key.name.to_owned()).collect()
+    }
+
+    fn levels(experiment: &Experiment, key: &str) -> Vec<Level> {
+        scenario::levels_of(experiment, key)
+    }
+
+    fn takes(key: &str, value: &toml::Value) -> bool {
+        key::find(key).is_none_or(|key| key.check(&Level::of(value)).is_ok())
+    }
+
+    fn compared(cell: &Cell) -> Vec<Metric> {
+        cell.task().map_or_else(Vec::new, |task| compared(task).to_vec())
+    }
+
+    fn has(metric: Metric, cell: &Cell) -> bool {
+        cell.task().is_some_and(|task| measured(task).contains(&metric))
+    }
+
+    fn find(
+        experiment: &Experiment,
+        file: &ExperimentFile,
+        options: &RunOptions,
+        text: &str,
+    ) -> Result<Engines, LabError> {
+        let folders = Folders::engines(None).of_experiment(file, &experiment.directory);
+        let wrong = blame(&file.path, text, options);
+        Ok(Engines::find(
+            experiment,
+            &folders.map_err(|message| wrong(directory_key(text, options), message))?,
+        ))
+    }
+
+    fn candidates(experiment: &Experiment, engines: &Engines) -> Result<Vec<Candidate>, ConfigError> {
+        let mut candidates = Vec::new();
+        for scenario in scenario::scenarios(experiment) {
+            for engine in experiment.subjects() {
+                let found = engines.present.get(&engine).map(|engine| &engine.description);
+                let standing = match found.map(|found| found.lacks(&scenario)) {
+                    None => Standing::Absent,
+                    Some(None) => Standing::Present,
+                    Some(Some(why)) => Standing::Unable(why),
+                };
+                let is_shared = found.is_some_and(|found| found.is_shared(&scenario));
+                for cell in with_pair(experiment, &engine, &scenario, &format!("{}.", scenario.id())) {
+                    let remark = is_shared.then(|| SHARED.to_owned());
+                    candidates.push(Candidate { cell, standing: standing.clone(), remark });
+                }
+            }
+        }
+        Ok(candidates)
+    }
+
+    fn absent(engines: &Engines) -> BTreeMap<String, String> {
+        engines.absent.clone()
+    }
+
+    fn phases_ms(_: &Experiment, cell: &Cell, _: Stage) -> u64 {
+        cell.levels.number("window_ms").unwrap_or(0)
+    }
+
+    /// Builds what is not built yet.
+    fn make_ready(engines: &mut Engines, plan: &Plan, interrupt: &Interrupt) -> Result<(), LabError> {
+        let mut guard = Guard::start(&this_program()?)?;
+        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+        let variant = |cell: &Cell| {
+            Some((cell.subject.clone(), engines.present.get(&cell.subject)?.variant(&cell.levels)))
+        };
+        let needed: BTreeSet<(String, Variant)> = plan.cells.iter().filter_map(variant).collect();
+        for (name, variant) in needed {
+            let Some(engine) = engines.present.get(&name) else { continue };
+            let Err(error) = engine.build(&variant, jobs, interrupt, &mut guard) else { continue };
+            if interrupt.is_set() {
+                return Err(error);
+            }
+            tell(&error);
+            engines.present.remove(&name);
+            let why = match error {
+                LabError::Install { message, .. } => message,
+                other => other.to_string(),
+            };
+            engines.absent.insert(name, why);
+        }
+        Ok(())
+    }
+
+    fn machine(_: &Experiment, engines: &Engines) -> Result<Machine, LabError> {
+        let mut machine = Machine::read(&allowed_cores()?);
+        machine.network = "none: both ends in one process".into();
+        for (name, engine) in &engines.present {
+            let about = &engine.description;
+            machine.folders.insert(name.clone(), engine.directory.display().to_string());
+            machine.versions.insert(name.clone(), format!("{} {}", about.stack, about.version));
+            let words = format!("A runner in {}. {}", about.language, about.about);
+            machine.about.insert(name.clone(), words.trim().to_owned());
+            machine.sources.insert(name.clone(), engine.sources()?);
+        }
+        Ok(machine)
+    }
+
+    fn executor(
+        _: &Experiment,
+        engines: Engines,
+        store: &Store,
+        interrupt: Interrupt,
+    ) -> Result<ProcessRunner, LabError> {
+        let directory = store.directory();
+        let directory = fs::canonicalize(directory).map_err(LabError::file(directory, "cannot be found"))?;
+        let (allowed, guard) = (allowed_cores()?, Guard::start(&this_program()?)?);
+        Ok(ProcessRunner { engines: engines.present, directory, allowed, interrupt, guard })
+    }
+
+    fn judge(_: &Experiment, run: &mut RunOf<Self>) -> Result<(), ConfigError> {
+        run.validity = Validity::of(check::first_wrong(&run.run.cell.levels, &run.seen));
+        Ok(())
+    }
+
+    fn value(metric: Metric, run: &RunOf<Self>) -> Option<f64> {
+        values::of_run(metric, run)
+    }
+
+    fn short(cell: &Cell) -> String {
+        title::of(&cell.levels)
+    }
+
+    fn facts(ran: &Ran) -> Facts<'_> {
+        let Ran { elapsed_ms, foreign_cpu, failure, .. } = ran;
+        Facts {
+            elapsed_ms: *elapsed_ms,
+            foreign_cpu: *foreign_cpu,
+            has_failed: failure.is_some(),
+            ..Facts::default()
+        }
+    }
+
+    /// Whose memory they use.
+    fn unlike(cells: [&Cell; 2], runs: [&[&RunOf<Self>]; 2]) -> Option<String> {
+        let [first, second] = cells.map(|cell| cell.levels.word("allocator"));
+        if first != second {
+            return None;
+        }
+        let facts = runs.map(|runs| runs.iter().find_map(|run| run.seen.seen.facts.as_ref()));
+        let [first, second] = facts.map(|facts| facts.map(|facts| facts.allocator.as_str()));
+        let (first, second) = (first?, second?);
+        (first != second).then(|| format!("the allocators differ: {first} and {second}"))
+    }
+
+    /// Every level, those too that a name leaves out.
+    fn conditions(results: &Results<Self>, cell: &Cell) -> Result<BTreeMap<String, String>, ConfigError> {
+        let own = results.plan.cells.iter().find(|own| own.id == cell.id).unwrap_or(cell);
+        Ok(own.levels.iter().map(|(key, level)| (key.to_owned(), level.to_string())).collect())
+    }
+
+    /// A library of the system is another one without a word in any description, and says so itself.
+    fn is_other(runs: [&[&RunOf<Self>]; 2], _: bool) -> bool {
+        let [before, after] = runs.map(|runs| runs.iter().find_map(|run| run.seen.seen.facts.as_ref()));
+        before.is_some() && after.is_some() && before != after
+    }
+
+    fn differences(results: [&Results<Self>; 2], names: [&str; 2]) -> Vec<String> {
+        view::differences(results, names)
+    }
+
+    /// Instructions, what threads make of so many cores, and the versions that engines say themselves.
+    fn complete(
+        store: &Store,
+        _: &Plan,
+        runs: &[RunOf<Self>],
+        summary: &mut Summary,
+    ) -> Result<(), LabError> {
+        let facts = view::facts(runs);
+        for found in &mut summary.cells {
+            if let Some(facts) = facts.get(found.cell.subject.as_str()) {
+                found.version.clone_from(&facts.tls);
+            }
+            if let Some(counted) = instructions::counted(store, &found.cell)? {
+                let of = |side, metric| Some((metric, Value::exactly(*counted.counts.get(&side)?)));
+                let counts = [
+                    of(Side::Server, Metric::ServerInstructions),
+                    of(Side::Client, Metric::ClientInstructions),
+                ];
+                found.values.extend(counts.into_iter().flatten());
+                found.why_uncounted = counted.why;
+            }
+        }
+        let drops = scaling::drops(&summary.cells, summary.machine.cores.len());
+        summary.notes.extend(drops.iter().map(|drop| format!("{}.", drop.text())));
+        summary.notes.extend(shown::counting(summary));
+        Ok(())
+    }
+}

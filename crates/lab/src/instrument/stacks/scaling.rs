@@ -1,0 +1,136 @@
+//! What more threads make of the rate of each.
+
+use super::title;
+use crate::cell::Levels;
+use crate::metric::Metric;
+use crate::plan::Plan;
+use crate::summary::CellSummary;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use weir_load::plural;
+
+/// The rate of each thread beside that of the fewest, where it is more than [`MUCH`] below what the cores allow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Drop {
+    /// The scenario without its threads.
+    scenario: Levels,
+    /// The engine, as the results name it.
+    engine: String,
+    /// How many threads.
+    threads: u64,
+    /// The threads with which it is compared.
+    fewest: u64,
+    /// The cores that they had.
+    cores: usize,
+    /// Rate of each thread over what it would be if cores were all that they share.
+    kept: f64,
+}
+
+/// Two identical runs of an even machine differ by less.
+const MUCH: f64 = 0.15;
+
+/// The drops of all engines and scenarios in which threads vary.
+pub(super) fn drops(cells: &[CellSummary], cores: usize) -> Vec<Drop> {
+    let mut families: BTreeMap<(Levels, &str), Vec<(u64, f64)>> = BTreeMap::new();
+    for found in cells {
+        let Some((threads, rate)) = of_each(found) else { continue };
+        let family = (found.cell.levels.without("threads"), found.cell.name.as_str());
+        families.entry(family).or_default().push((threads, rate));
+    }
+    let mut drops = Vec::new();
+    for ((scenario, engine), mut points) in families {
+        points.sort_by_key(|(threads, _)| *threads);
+        let Some(((fewest, alone), more)) = points.split_first() else { continue };
+        for (threads, rate) in more {
+            let kept = rate / alone * share(*fewest, cores).recip() / share(*threads, cores);
+            if kept < 1.0 - MUCH {
+                let (threads, fewest) = (*threads, *fewest);
+                drops.push(Drop {
+                    scenario: scenario.clone(),
+                    engine: engine.into(),
+                    threads,
+                    fewest,
+                    cores,
+                    kept,
+                });
+            }
+        }
+    }
+    drops
+}
+
+/// The threads of a cell and the rate of each.
+fn of_each(found: &CellSummary) -> Option<(u64, f64)> {
+    let threads = found.cell.levels.number("threads")?;
+    let all = found.get(Metric::HandshakesPerSecond)?;
+    Some((threads, all / threads as f64))
+}
+
+/// How much of a core each of so many threads has.
+fn share(threads: u64, cores: usize) -> f64 {
+    (cores as f64 / threads as f64).min(1.0)
+}
+
+impl Drop {
+    /// `handshake.1.2.resumed-ticket: rustls-0.23.16: 4 threads make 38 % less than ...`.
+    pub(super) fn text(&self) -> String {
+        let Self { engine, threads, fewest, cores, kept, .. } = self;
+        let (scenario, lost) = (title::of(&self.scenario), (1.0 - kept) * 100.0);
+        let cores = plural(*cores as u64, "core");
+        format!(
+            "{scenario}: {engine}: {threads} threads make {lost:.0} % less than {fewest} on {cores} would"
+        )
+    }
+}
+
+/// The time inside a lock and the bound that it sets: no number of cores makes more of what is done one at a time.
+pub(super) fn in_locks(plan: &Plan, found: &CellSummary, ns: f64) -> String {
+    let bound = || format!("at most {:.0} k/s", 1e6 / ns);
+    format!("in locks {ns:.0} ns ({})", plan.remarks.get(&found.cell.id).cloned().unwrap_or_else(bound))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cell::Cell;
+    use crate::experiment::Level;
+    use crate::run::Validity;
+    use crate::summary::Value;
+
+    fn found(engine: &str, threads: u32, rate: f64) -> CellSummary {
+        let levels = [("do", Level::new("handshake")), ("threads", Level::new(threads))];
+        let levels = levels.map(|(key, level)| (key.to_owned(), level)).into_iter().collect();
+        CellSummary {
+            cell: Cell { id: String::new(), name: engine.into(), subject: engine.into(), levels },
+            version: String::new(),
+            rate: None,
+            blocks: 10,
+            invalid_runs: 0,
+            limit: None,
+            validity: Validity::Valid,
+            why_invalid: None,
+            why_uncounted: None,
+            values: [(Metric::HandshakesPerSecond, Value::exactly(rate))].into(),
+        }
+    }
+
+    #[test]
+    fn a_drop_is_what_cores_do_not_explain() {
+        let cells = [
+            found("even", 1, 100.0),
+            found("even", 2, 190.0),
+            found("even", 4, 180.0),
+            found("locked", 1, 100.0),
+            found("locked", 2, 120.0),
+            found("locked", 4, 60.0),
+        ];
+        let texts: Vec<String> = drops(&cells, 2).iter().map(Drop::text).collect();
+        assert_eq!(
+            texts,
+            [
+                "handshake: locked: 2 threads make 40 % less than 1 on 2 cores would",
+                "handshake: locked: 4 threads make 70 % less than 1 on 2 cores would"
+            ]
+        );
+    }
+}

@@ -1,0 +1,272 @@
+//! Scenarios: what a runner is asked to do and under which conditions, as levels for each key that its task has.
+
+use super::key::{self, KEYS, Task};
+use crate::cell::Levels;
+use crate::error::ConfigError;
+use crate::experiment::{Experiment, Level, SUBJECTS};
+use crate::instrument::Blame;
+use std::collections::BTreeMap;
+use toml::{Table, Value};
+
+/// More cells than this are a slip of the pen.
+const MOST_CELLS: usize = 5000;
+
+/// A cell of stacks, or its levels.
+pub(crate) trait Scenario {
+    /// Its levels.
+    fn scenario(&self) -> &Levels;
+
+    /// What is done.
+    fn task(&self) -> Option<Task> {
+        Task::of(self.scenario().word("do"))
+    }
+
+    /// Whether it makes full handshakes in one thread, with configurations made before.
+    fn is_full_handshake(&self) -> bool {
+        let plain = [("resumption", "none"), ("config", "warm"), ("threads", "1")];
+        let levels = self.scenario();
+        self.task() == Some(Task::Handshake) && plain.iter().all(|(key, level)| levels.word(key) == *level)
+    }
+
+    /// Each key with its level, in the keys' order.
+    fn in_order(&self) -> impl Iterator<Item = (&'static str, &Level)> {
+        let levels = self.scenario();
+        KEYS.iter().filter_map(|key| Some((key.name, levels.get(key.name)?)))
+    }
+
+    /// What a runner reads, but for the files that the lab makes.
+    fn lines(&self) -> String {
+        let told = self.in_order().filter(|(name, _)| key::find(name).is_some_and(|key| key.is_told));
+        told.map(|(name, level)| format!("{name} {level}\n")).collect()
+    }
+
+    /// What tells it from others: levels that are not the default's, by their words, with the key where a word does not say
+    /// what it is.
+    fn id(&self) -> String {
+        let mut parts = Vec::new();
+        for (name, level) in self.in_order().filter(|(name, _)| !matches!(*name, "warmup" | "window_ms")) {
+            let key = key::find(name);
+            let is_default = key.and_then(|key| key.default) == Some(level.as_str());
+            let is_said = matches!(name, "do" | "operation" | "version" | "certificate" | "resumption");
+            if is_default && !is_said {
+                continue;
+            }
+            parts.push(match (name, level.as_str()) {
+                ("resumption", "none") => "full".to_owned(),
+                ("resumption", how) => format!("resumed-{how}"),
+                ("do" | "operation" | "version" | "certificate" | "group" | "suite", word) => word.to_owned(),
+                (name, word) => format!("{name}={word}"),
+            });
+        }
+        parts.join(".")
+    }
+}
+
+impl Scenario for Levels {
+    fn scenario(&self) -> &Levels {
+        self
+    }
+}
+
+impl Scenario for crate::cell::Cell {
+    fn scenario(&self) -> &Levels {
+        &self.levels
+    }
+}
+
+/// Everything that is looked at before anything is built.
+pub(super) fn check(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
+    for (key, value) in &experiment.constants {
+        let place = format!("constants.{key}");
+        let known = key::find(key).ok_or_else(|| wrong(&place, unknown_key()))?;
+        known.check(&Level::of(value)).map_err(|why| wrong(&place, why))?;
+    }
+    if experiment.scenarios.is_empty() {
+        return Err(wrong("scenarios", "missing: give at least one `[[scenarios]]`".into()));
+    }
+    scenarios_of(experiment, wrong).map(drop)
+}
+
+/// Every scenario, each once, in the file's order.
+pub(super) fn scenarios(experiment: &Experiment) -> Vec<Levels> {
+    // They were checked when the file was read.
+    scenarios_of(experiment, &|key: &str, message| ConfigError::new(key, message)).unwrap_or_default()
+}
+
+fn scenarios_of(experiment: &Experiment, wrong: &Blame<'_>) -> Result<Vec<Levels>, ConfigError> {
+    let mut all = Vec::new();
+    for (index, family) in experiment.scenarios.iter().enumerate() {
+        let place = format!("scenarios.{index}");
+        let levels = levels(experiment, family).map_err(|message| wrong(&place, message))?;
+        for scenario in combinations(&levels) {
+            impossible(&scenario).map_or(Ok(()), |why| Err(wrong(&place, why)))?;
+            if !all.contains(&scenario) {
+                all.push(scenario);
+            }
+        }
+    }
+    match all.len() * experiment.subjects().len() {
+        0..=MOST_CELLS => Ok(all),
+        many => Err(wrong("scenarios", format!("{many} cells: allowed are {MOST_CELLS}"))),
+    }
+}
+
+/// The levels of each key that a family's task has.
+fn levels(experiment: &Experiment, family: &Table) -> Result<Vec<(&'static str, Vec<Level>)>, String> {
+    let word = family.get("do").and_then(Value::as_str).unwrap_or_default();
+    let task =
+        Task::of(word).ok_or_else(|| format!("do: `{word}`: allowed is one of {}", key::TASKS.join(", ")))?;
+    for name in family.keys() {
+        let known = KEYS.iter().filter(|key| key.tasks.contains(&task)).map(|key| key.name);
+        if !known.clone().any(|known| known == name) {
+            let known = known.collect::<Vec<_>>().join(", ");
+            return Err(format!("{name}: not a key of `{word}`: allowed are {known}"));
+        }
+    }
+    let mut levels = Vec::new();
+    for key in KEYS.iter().filter(|key| key.tasks.contains(&task)) {
+        let varied = experiment.factors.iter().find(|factor| factor.key == key.name);
+        let given = family.get(key.name).map(listed);
+        let given = given.or_else(|| varied.map(crate::experiment::Factor::names));
+        let given = given.or_else(|| experiment.constants.get(key.name).map(listed));
+        let given = given.or_else(|| key.default.map(|default| vec![Level::new(default)]));
+        let Some(given) = given else {
+            match key.name {
+                // Time inside locks is only taken where it is asked for; tickets follow from the handshake.
+                "locks" | "tickets" => continue,
+                name => return Err(format!("{name}: missing: `{word}` needs it")),
+            }
+        };
+        if given.is_empty() {
+            return Err(format!("{}: empty: at least one level is needed", key.name));
+        }
+        for level in &given {
+            key.check(level).map_err(|why| format!("{}: {why}", key.name))?;
+        }
+        levels.push((key.name, given));
+    }
+    Ok(levels)
+}
+
+/// What may stand where a key is unknown.
+pub(super) fn unknown_key() -> String {
+    format!("no such key: allowed are {}", KEYS.iter().map(|key| key.name).collect::<Vec<_>>().join(", "))
+}
+
+/// The levels that scenarios have of a key, in their order.
+pub(super) fn levels_of(experiment: &Experiment, key: &str) -> Vec<Level> {
+    if SUBJECTS.contains(&key) {
+        return experiment.levels(key);
+    }
+    let mut known: Vec<Level> =
+        scenarios(experiment).iter().filter_map(|one| one.get(key).cloned()).collect();
+    known.sort();
+    known.dedup();
+    known
+}
+
+/// The levels of a value: a list has several.
+fn listed(value: &Value) -> Vec<Level> {
+    match value {
+        Value::Array(levels) => levels.iter().map(Level::of).collect(),
+        one => vec![Level::of(one)],
+    }
+}
+
+/// All combinations: the first key varies slowest. What a combination has no use for is left out of it.
+fn combinations(levels: &[(&'static str, Vec<Level>)]) -> Vec<Levels> {
+    let mut all = vec![BTreeMap::new()];
+    for (key, levels) in levels {
+        all = all
+            .into_iter()
+            .flat_map(|head: BTreeMap<String, Level>| {
+                levels.iter().map(move |level| {
+                    let mut one = head.clone();
+                    one.insert((*key).to_owned(), level.clone());
+                    one
+                })
+            })
+            .collect();
+    }
+    for one in &mut all {
+        // Only what seals and opens has a length.
+        if one.get("operation").is_some_and(|operation| !is_aead(operation.as_str())) {
+            one.remove("record");
+        }
+        if let Some(version) = one.get("version").filter(|_| one.contains_key("resumption")) {
+            let usual = usual_tickets(version.as_str(), one["resumption"].as_str());
+            one.entry("tickets".to_owned()).or_insert_with(|| Level::new(usual));
+        }
+    }
+    all.into_iter().map(Levels::from_iter).collect()
+}
+
+/// How many tickets a server sends where an experiment does not say: as few as the handshake needs in TLS 1.2, and what
+/// OpenSSL and rustls send in TLS 1.3.
+pub(super) fn usual_tickets(version: &str, resumption: &str) -> u32 {
+    match (version, resumption) {
+        ("1.2", "ticket") => 1,
+        ("1.2", _) => 0,
+        _ => 2,
+    }
+}
+
+fn is_aead(operation: &str) -> bool {
+    operation.ends_with("-seal") || operation.ends_with("-open")
+}
+
+/// Why a scenario contradicts itself.
+fn impossible(scenario: &Levels) -> Option<String> {
+    let [version, resumption, group, tickets] =
+        ["version", "resumption", "group", "tickets"].map(|key| scenario.word(key));
+    let contradiction = match (version, resumption) {
+        (_, "none") if scenario.get("locks").is_some() => {
+            "locks with resumption=none: nothing that is shared is used".into()
+        }
+        ("1.3", "id" | "ticket") => format!("resumption={resumption}: TLS 1.3 resumes by `psk`"),
+        ("1.2", "psk") => "resumption=psk: TLS 1.2 resumes by `id` or `ticket`".into(),
+        ("1.2", "id") if tickets != "0" => {
+            format!("resumption=id with tickets={tickets}: a client that has a ticket resumes by that")
+        }
+        ("1.2", "ticket") if tickets != "1" => {
+            format!("resumption=ticket with tickets={tickets}: allowed is 1")
+        }
+        ("1.2", "none") if !matches!(tickets, "0" | "1") => {
+            format!("tickets={tickets}: TLS 1.2 sends 1 at most")
+        }
+        ("1.3", "psk") if tickets == "0" => "resumption=psk with tickets=0: nothing to resume from".into(),
+        ("1.2", _) if group == "x25519mlkem768" => "group=x25519mlkem768: it is for TLS 1.3".into(),
+        _ => return None,
+    };
+    Some(contradiction)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scenario(levels: &[(&str, &str)]) -> Levels {
+        levels.iter().map(|(key, level)| ((*key).to_owned(), Level::new(level))).collect()
+    }
+
+    #[test]
+    fn a_name_has_what_tells_it_from_others() {
+        let full = scenario(&[
+            ("do", "handshake"),
+            ("version", "1.3"),
+            ("resumption", "none"),
+            ("certificate", "rsa-2048"),
+            ("group", "x25519"),
+            ("tickets", "4"),
+            ("threads", "1"),
+            ("window_ms", "200"),
+        ]);
+        assert_eq!(full.id(), "handshake.1.3.full.rsa-2048.tickets=4");
+    }
+
+    #[test]
+    fn the_runner_is_told_what_is_its_own() {
+        let masked = scenario(&[("do", "primitive"), ("operation", "rsa-2048-sign"), ("mask", "no-ifma")]);
+        assert_eq!(masked.lines(), "do primitive\noperation rsa-2048-sign\n");
+    }
+}

@@ -1,0 +1,141 @@
+//! How results of TLS stacks are shown.
+
+use super::scaling::in_locks;
+use super::scenario::Scenario as _;
+use super::values::{COUNTED, Ran, measured};
+use super::{Stacks, title, view};
+use crate::cell::Cell;
+use crate::instrument::{Looks, Page, Shown};
+use crate::metric::Metric;
+use crate::plan::Plan;
+use crate::results::Results;
+use crate::run::Run;
+use crate::store::Store;
+use crate::summary::{CellSummary, Summary, Value};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use weir_report::markup::quote;
+use weir_report::text::{WIDTH, flow, wrap};
+
+impl Shown for Stacks {
+    fn setting(_: &Summary) -> String {
+        "Both ends in one process, in memory: no sockets, no network, no HTTP.".into()
+    }
+
+    fn row(_: &Plan, cell: &Cell, compared: Option<&str>) -> String {
+        title::of(&compared.map_or_else(|| cell.levels.clone(), |key| cell.levels.without(key)))
+    }
+
+    fn place_title(cell: &Cell) -> String {
+        cell.id()
+    }
+
+    fn title(cell: &Cell) -> String {
+        format!("{}: {}", title::of(&cell.levels), cell.name)
+    }
+
+    fn chapter(cell: &Cell) -> String {
+        cell.levels.word("do").to_owned()
+    }
+
+    fn tables(text: &mut String, results: &Results<Self>) {
+        let Results { plan, summary, .. } = results;
+        let names = summary.cells.iter().map(|found| found.cell.name.chars().count());
+        let width = names.max().unwrap_or_default().min(NAME);
+        let mut scenario = String::new();
+        for found in &summary.cells {
+            let own = title::of(&found.cell.levels);
+            if own != scenario {
+                text.push('\n');
+                wrap(text, &own);
+                scenario = own;
+            }
+            row(text, plan, found, width);
+        }
+    }
+
+    fn columns(cell: &Cell) -> (String, Vec<Metric>) {
+        let of_task = cell.task().map_or(&[][..], measured);
+        (format!("Cells: {}", cell.levels.word("do")), [of_task, &COUNTED].concat())
+    }
+
+    fn page(results: &Results<Self>, _: &Store, looks: &Looks<'_>) -> Page {
+        view::page(results, looks)
+    }
+
+    fn reproduction(_: &Plan, _: &Cell, runs: &[&Run<Ran>]) -> Option<String> {
+        let Ran { folder, environment, command, scenario, .. } = &runs.last()?.seen;
+        let is_known = !folder.as_os_str().is_empty();
+        let enter =
+            if is_known { format!("cd {} && ", quote(&folder.display().to_string())) } else { String::new() };
+        let words: Vec<String> = environment.iter().chain(command).map(|word| quote(word)).collect();
+        Some(format!("{enter}{} <<'SCENARIO'\n{scenario}SCENARIO", words.join(" ")))
+    }
+
+    fn json(results: &Results<Self>) -> serde_json::Value {
+        view::json(results)
+    }
+}
+
+/// What is to be known of instruction counts, where there are any or were to be.
+pub(super) fn counting(summary: &Summary) -> Vec<String> {
+    let is_counted = |found: &CellSummary| COUNTED.iter().any(|metric| found.values.contains_key(metric));
+    let mut labels = Vec::new();
+    if summary.cells.iter().any(is_counted) {
+        labels.push("Instructions are of the AVX2 path: valgrind, which counts them, hides AVX-512.".into());
+    }
+    let uncounted = summary.cells.iter().filter_map(|found| {
+        let why = found.why_uncounted.as_ref()?;
+        Some(format!("{}: instructions are not counted: {}.", found.cell.subject, why.trim_end_matches('.')))
+    });
+    labels.extend(uncounted.collect::<BTreeSet<_>>());
+    labels
+}
+
+/// A cell's values beside its name, on as many lines as they need.
+fn row(text: &mut String, plan: &Plan, found: &CellSummary, width: usize) {
+    // That nobody waited is the rule.
+    let is_news =
+        |(metric, located): &(&Metric, &Value)| **metric != Metric::WaitsPerHandshake || located.value > 0.0;
+    let word = |(metric, located): (&Metric, &Value)| match metric {
+        Metric::LockNsPerHandshake => in_locks(plan, found, located.value),
+        _ => value(*metric, located.value),
+    };
+    let values: Vec<String> = found.values.iter().filter(is_news).map(word).collect();
+    let name = &found.cell.name;
+    if values.is_empty() {
+        flow(text, &format!("{name}: {}", found.why_invalid.as_deref().unwrap_or("no run")), 2, 6);
+        return;
+    }
+    let mut line = format!("  {name:<width$}");
+    for value in values {
+        if line.chars().count() + GAP.len() + value.chars().count() > WIDTH {
+            let _ = writeln!(text, "{line}");
+            line = " ".repeat(width + 2);
+        }
+        line += GAP;
+        line += &value;
+    }
+    let _ = writeln!(text, "{line}");
+}
+
+/// The widest name that leaves the values in columns.
+const NAME: usize = 32;
+/// Between values.
+const GAP: &str = "  ";
+
+/// A value with its name and unit, and with what follows from it.
+fn value(metric: Metric, value: f64) -> String {
+    let plain = |name: &str| format!("{name} {value:.1} {}", metric.unit()).trim().to_owned();
+    match metric {
+        Metric::ServerUsPerHandshake => format!("{} ({:.0}/s)", plain("server"), 1e6 / value),
+        Metric::ClientUsPerHandshake => format!("{} ({:.0}/s)", plain("client"), 1e6 / value),
+        Metric::SendMbPerSecond => plain("send"),
+        Metric::ReceiveMbPerSecond => plain("receive"),
+        Metric::HandshakesPerSecond => plain("both ends"),
+        Metric::WaitsPerHandshake => format!("waits {value:.4}"),
+        Metric::ServerInstructions => format!("server {:.1} k instructions", value / 1e3),
+        Metric::ClientInstructions => format!("client {:.1} k instructions", value / 1e3),
+        _ => plain(""),
+    }
+}

@@ -1,0 +1,417 @@
+//! The room as a whole: an experiment's file, its plan, runs of a runner that is a script, findings and page.
+
+use super::scenario::scenarios;
+use super::synthetic::{Made, sum_up};
+use super::*;
+use crate::conduct::{Broken, conduct};
+use crate::experiment::{Claim, Level};
+use crate::lab;
+use crate::page;
+use crate::planning;
+use crate::reader;
+use crate::run::PlannedRun;
+use crate::testing::no_guard;
+use crate::words;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// A folder with engines that are scripts, and an experiment with them.
+struct Bench(tempfile::TempDir);
+
+const EXPERIMENT: &str = r#"
+name = "bench"
+instrument = "stacks"
+question = "Which?"
+engines_directory = "engines"
+engines = ["fast", "slow", "gone"]
+baseline = ["gone", "slow"]
+aa = "slow"
+blocks = 6
+seed = 1
+[constants]
+window_ms = 10
+[[scenarios]]
+do = "handshake"
+version = ["1.3"]
+certificate = ["ecdsa-p256", "rsa-2048"]
+[[claims]]
+id = "fast-is-faster"
+source = "own"
+says = "Half the time."
+metric = "server_us_per_handshake"
+cell = { engine = "fast" }
+against = { engine = "slow" }
+expect = "0.4 .. 0.6"
+"#;
+
+/// Says what it was asked for, with a time of its own for the server.
+const RUNNER: &str = r#"
+while read -r key value; do
+    case $key in certificate) certificate=$value ;; group) group=$value ;; suite) suite=$value ;; version) version=$value ;; esac
+done
+case $certificate in rsa-2048) signature=rsa_pss_rsae_sha256 ;; *) signature=ecdsa_secp256r1_sha256 ;; esac
+echo '{"type":"facts","stack":"fake","tls":"fake 1.0","crypto":"none","compiler":"sh","allocator":"system","build":"release"}'
+for side in client server; do
+    echo '{"type":"negotiated","side":"'$side'","version":"'$version'","kind":"KIND","suite":"'$suite'","group":"'$group'","signature":"'$signature'","count":2}'
+    echo '{"type":"samples","thread":0,"side":"'$side'","ns":[NS,NS]}'
+done
+echo '{"type":"thread","thread":0,"units":2,"wall_ns":10,"cpu_ns":10,"voluntary_switches":0}'
+echo '{"type":"done"}'
+"#;
+
+impl Bench {
+    fn new(experiment: &str) -> Self {
+        let bench = Self(tempfile::tempdir().expect("a directory"));
+        bench.write("bench.toml", experiment);
+        bench
+    }
+
+    fn engine(&self, name: &str, kind: &str, ns: &str) {
+        let description = "stack = 'fake'\nversion = '1.0'\ncrypto = 'none'\nlanguage = 'sh'\nbuild = ['true']\n\
+            run = ['sh', '{engine}/run.sh']\n[abilities]\ndo = ['handshake']\nversions = ['1.3']\n\
+            resumptions = ['none']\ncertificates = ['ecdsa-p256']\ngroups = ['x25519']\nsuites = ['aes128-gcm']\n\
+            tickets = [2]\n";
+        let more = description.replace("['ecdsa-p256']", "['ecdsa-p256', 'rsa-2048']");
+        let description = if name == "slow" { &more } else { description };
+        self.write(&format!("engines/{name}/engine.toml"), description);
+        self.write(&format!("engines/{name}/run.sh"), &RUNNER.replace("KIND", kind).replace("NS", ns));
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.0.path().join(name);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("is made");
+        fs::write(&path, text).expect("is written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("is allowed");
+    }
+
+    fn options(&self) -> RunOptions {
+        RunOptions { file: self.0.path().join("bench.toml"), ..RunOptions::default() }
+    }
+
+    fn experiment(&self) -> Result<Experiment, String> {
+        reader::load::<Stacks>(&self.options())
+            .map(|(experiment, _)| experiment)
+            .map_err(|error| error.to_string())
+    }
+
+    fn plan(&self) -> (Plan, Engines) {
+        let experiment = self.experiment().expect("is read");
+        let engines = Engines::find(&experiment, &Folders::engines(Some(&self.0.path().join("engines"))));
+        let plan = planning::plan::<Stacks>(experiment, &engines, &RunOptions::default()).expect("plans");
+        (plan, engines)
+    }
+
+    /// Runs what is planned, without any build.
+    fn run(&self) -> (Plan, Summary) {
+        let (mut plan, engines) = self.plan();
+        let directory = self.0.path().join("results");
+        let store = Store::create(&directory).expect("is made");
+        let machine = Stacks::machine(&plan.experiment, &engines).expect("is read");
+        store.write_json("machine.json", &machine).expect("is written");
+        let mut runner = ProcessRunner {
+            engines: engines.present,
+            directory,
+            allowed: allowed_cores().expect("cores"),
+            interrupt: Interrupt::default(),
+            guard: no_guard(),
+        };
+        conduct::<Stacks>(&mut plan, &store, &mut runner, &mut (), Broken::Ends).expect("runs");
+        let outcome = lab::report::<Stacks>(store.directory()).expect("is reported");
+        let text = outcome.text;
+        assert!(text.lines().all(|line| line.chars().count() <= weir_report::text::WIDTH), "{text}");
+        (plan, outcome.results.summary)
+    }
+}
+
+/// The experiments with stacks of this repository, as they are or as `--quick` leaves them.
+pub(super) fn experiments(quick: bool) -> Vec<Experiment> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let files = fs::read_dir(folder).expect("is there").flatten().map(|entry| entry.path());
+    let is_of_stacks = |file: &PathBuf| {
+        fs::read_to_string(file).is_ok_and(|text| text.contains("\ninstrument = \"stacks\""))
+    };
+    let read = |file: PathBuf| {
+        let options = RunOptions { file, quick, ..RunOptions::default() };
+        reader::load::<Stacks>(&options).unwrap_or_else(|error| panic!("{error}")).0
+    };
+    files.filter(is_of_stacks).map(read).collect()
+}
+
+#[test]
+fn an_experiment_with_scripts_comes_to_a_verdict_and_a_page() {
+    let bench = Bench::new(EXPERIMENT);
+    bench.engine("fast", "full", "5000");
+    bench.engine("slow", "full", "10000");
+    let (plan, summary) = bench.run();
+    assert_eq!(plan.baseline.as_deref(), Some("slow"));
+    assert!(plan.absent["gone"].contains("allowed are fast, slow"), "{:?}", plan.absent);
+    let why = "certificate=rsa-2048 is not among its abilities";
+    assert_eq!(plan.dropped, [format!("handshake.1.3.full.rsa-2048.tickets=2.fast: {why}")]);
+    let fast = summary.comparisons.iter().find(|one| one.target == "fast").expect("is compared");
+    assert_eq!(
+        (fast.ratio.value, fast.ratio.verdict.to_string().as_str()),
+        (Some(0.5), "different"),
+        "{fast:?}"
+    );
+    assert_eq!(summary.claims[0].verdict.to_string(), "confirmed");
+    let directory = bench.0.path().join("results");
+    let page = fs::read_to_string(directory.join("report.html")).expect("is written");
+    for part in ["Server: handshakes per second of a core", "fast-is-faster", "gone: absent", "fake 1.0"] {
+        assert!(page.contains(part), "{part}");
+    }
+    lab::report::<Stacks>(&directory).expect("is reported again");
+    assert_eq!(fs::read_to_string(directory.join("report.html")).expect("is written"), page);
+}
+
+/// Findings that rest on few blocks, about cells that were not run, or from a busy machine, in all that shows them.
+#[test]
+fn what_a_reader_has_to_know_stands_in_text_and_page() {
+    let few = Made { blocks: 6, effect: 0.5, foreign: 0.4, ..Made::NOTHING };
+    let mut results = synthetic::results(&few);
+    let mut elsewhere = results.plan.experiment.claims[0].clone();
+    elsewhere.id = "elsewhere".into();
+    elsewhere.cell = [("engine".to_owned(), Level::new("none-of-these"))].into_iter().collect();
+    let untestable =
+        Claim { id: "untestable".into(), not_testable: Some("no such thing".into()), ..elsewhere.clone() };
+    results.plan.experiment.claims.extend([elsewhere, untestable]);
+    sum_up(&mut results);
+    let show = |results: &Results<Stacks>| {
+        (words::render(results), page::render(results, &Store::open(Path::new("nowhere"))))
+    };
+    let (text, page) = show(&results);
+    let summary = &results.summary;
+    let busy = "BUSY: in 54 of 54 runs other processes used more than 10 % of the cores (median 40 %).";
+    let unrun = "1 claim is about cells that were not run.";
+    for part in ["Indication: 6 valid of 6 planned blocks", busy, unrun, "untestable"] {
+        assert!(text.replace("\n    ", " ").contains(part) && page.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("elsewhere") && !page.contains("elsewhere"), "{text}");
+    let json = view::json(&results).to_string();
+    assert!(json.contains("\"elsewhere\"") && json.contains("\"foreign\":{\"median\":0.4"), "{json}");
+    // Each row with a ratio.
+    let flat = text.replace("\n      ", " ");
+    let rows: Vec<&str> = flat.lines().filter(|line| line.contains(": fast vs ")).collect();
+    assert!(rows.len() == 5 && rows.iter().all(|row| row.ends_with("(indication)")), "{rows:#?}");
+    assert_eq!(page.matches("<br>(indication)</small>").count(), summary.comparisons.len());
+    assert!(text.contains("\nfull handshake, TLS 1.3, ECDSA P-256\n  fast        server 50."), "{text}");
+    assert!(page.contains("<figcaption><b>full handshake, TLS 1.3, RSA-2048</b></figcaption>"));
+    assert!(!page.contains("<b>handshake.1.3"));
+
+    let many = synthetic::results(&Made { blocks: 12, effect: 0.5, ..Made::NOTHING });
+    let (text, page) = show(&many);
+    assert!(!text.contains("BUSY") && !text.contains("(indication)") && !text.contains("not run"), "{text}");
+    assert!(!page.contains("(indication)") && !page.contains("BUSY"));
+}
+
+#[test]
+fn one_of_a_thing_is_one_thing() {
+    let one = synthetic::results(&Made { blocks: 1, ..Made::NOTHING });
+    let text = words::render(&one);
+    assert!(
+        text.starts_with("1 valid of 1 planned block: no interval") && !text.contains("1 blocks"),
+        "{text}"
+    );
+    assert!(text.contains("undecided: 1 block: no interval below 5"), "{text}");
+}
+
+/// The share of others is measured beside each run; results from before it was have none, and are read.
+#[test]
+fn what_others_used_of_the_cores_is_stored_with_each_run() {
+    let bench = Bench::new(EXPERIMENT);
+    bench.engine("fast", "full", "5000");
+    bench.engine("slow", "full", "10000");
+    let (plan, summary) = bench.run();
+    let runs = plan.runs().count() as u32;
+    assert_eq!(summary.foreign.runs, runs);
+    assert!(
+        summary.foreign.median.is_some_and(|share| (0.0..=1.0).contains(&share)),
+        "{:?}",
+        summary.foreign
+    );
+    let results = bench.0.path().join("results");
+    for run in fs::read_dir(results.join("runs")).expect("are there").flatten() {
+        let text = fs::read_to_string(run.path()).expect("is read");
+        let mut stored: serde_json::Value = serde_json::from_str(&text).expect("is JSON");
+        let share = stored.as_object_mut().and_then(|run| run.remove("foreign_cpu")).expect("is stored");
+        assert!(share.is_number(), "{share}");
+        fs::write(run.path(), stored.to_string()).expect("is written");
+    }
+    let older = lab::report::<Stacks>(&results).expect("is read");
+    assert_eq!((older.results.summary.foreign.median, older.results.summary.foreign.runs), (None, runs));
+    assert!(!older.text.contains("BUSY"), "{}", older.text);
+}
+
+#[test]
+fn another_kind_of_handshake_than_asked_for_enters_nothing() {
+    let bench = Bench::new(EXPERIMENT);
+    bench.engine("fast", "resumed", "5000");
+    bench.engine("slow", "full", "10000");
+    let (_, summary) = bench.run();
+    let fast = summary.cells.iter().find(|one| one.cell.name == "fast").expect("a cell");
+    assert_eq!((fast.blocks, fast.invalid_runs), (0, 6));
+    let why = fast.why_invalid.as_deref().unwrap_or_default();
+    assert_eq!(why, "invalid: client: 2 handshakes with kind `resumed`: asked for was full");
+    assert_eq!(summary.claims[0].verdict.to_string(), "undecided");
+}
+
+#[test]
+fn wrong_files_are_refused_with_place_and_what_is_allowed() {
+    for (from, to, why) in [
+        ("seed = 1", "sede = 1", "bench.toml:"),
+        (
+            "version = [\"1.3\"]",
+            "version = [\"1.1\"]",
+            "bench.toml:13: scenarios.0: version: `1.1`: allowed is 1.2, 1.3",
+        ),
+        (
+            "do = \"handshake\"",
+            "do = \"nothing\"",
+            "`nothing`: allowed is one of handshake, transfer, memory, primitive",
+        ),
+        ("do = \"handshake\"", "do = \"handshake\"\nresumption = \"id\"", "TLS 1.3 resumes by `psk`"),
+        ("version = [\"1.3\"]", "version = \"1.2\"\ntickets = 2", "tickets=2: TLS 1.2 sends 1 at most"),
+        ("version = [\"1.3\"]", "version = \"1.2\"\nresumption = \"id\"\ntickets = 1", "resumes by that"),
+        ("do = \"handshake\"", "do = \"handshake\"\nsessions = 5", "sessions: not a key of `handshake`"),
+        ("aa = \"slow\"", "aa = \"quick\"", "`quick` is not among the engines: allowed are fast, slow, gone"),
+        (
+            "\"server_us_per_handshake\"",
+            "\"p99_us\"",
+            "`p99_us` is not measured of engines: allowed are server_us_per_handshake, ",
+        ),
+        (
+            "against = { engine = \"slow\" }",
+            "against = { engine = \"quick\" }",
+            "engine: `quick`: allowed are fast, slow, gone",
+        ),
+        ("window_ms = 10", "window_ms = 0", "window_ms: `0`: allowed is 1 to 600000"),
+        ("blocks = 6", "blocks = 0", "0: allowed is 1 to "),
+    ] {
+        let bench = Bench::new(&EXPERIMENT.replace(from, to));
+        let error = bench.experiment().expect_err("is refused");
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+/// Two levels of a factor lay as far apart in a block as any two scenarios: a machine that drifts hid small differences.
+#[test]
+fn levels_that_are_compared_lie_side_by_side() {
+    let compare = "[[compare]]\nfactor = 'certificate'\nbaseline = 'ecdsa-p256'\n";
+    let bench = Bench::new(&format!("{EXPERIMENT}{compare}"));
+    bench.engine("fast", "full", "500");
+    bench.engine("slow", "full", "1000");
+    for block in bench.plan().0.blocks {
+        let place = |name: &str, certificate: &str| {
+            let is_it = |run: &&PlannedRun| {
+                run.cell.name == name && run.cell.levels.word("certificate") == certificate
+            };
+            block.iter().flat_map(|turn| &turn.0).position(|run| is_it(&run)).expect("is planned")
+        };
+        for name in ["slow", "slow-again"] {
+            assert_eq!(place(name, "ecdsa-p256").abs_diff(place(name, "rsa-2048")), 1, "{name}");
+        }
+    }
+}
+
+#[test]
+fn two_plans_of_one_seed_have_one_order() {
+    let bench = Bench::new(EXPERIMENT);
+    bench.engine("fast", "full", "1");
+    bench.engine("slow", "full", "1");
+    let order = |seed: &str| {
+        bench.write("bench.toml", &EXPERIMENT.replace("seed = 1", seed));
+        bench.plan().0.runs().map(|run| run.id.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(order("seed = 1"), order("seed = 1"));
+    assert_ne!(order("seed = 1"), order("seed = 2"));
+}
+
+#[test]
+fn a_level_that_no_cell_has_is_refused() {
+    let bench = Bench::new(EXPERIMENT);
+    bench.engine("slow", "full", "1");
+    let plan = |only: &[(&str, &str)]| {
+        let only = only.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        lab::plan::<Stacks>(&RunOptions { only, ..bench.options() })
+    };
+    assert!(plan(&[("engine", "slow"), ("certificate", "rsa-2048")]).is_ok());
+    let error = plan(&[("certificate", "dsa")]).expect_err("is refused").to_string();
+    assert_eq!(error, "--only certificate=dsa: `dsa`: allowed are ecdsa-p256, rsa-2048");
+    let error = plan(&[("name", "slaw")]).expect_err("is refused").to_string();
+    assert_eq!(error, "--only name=slaw: `slaw`: allowed are fast, gone, slow, slow-again");
+}
+
+/// Without the A/A pair whatever was left was called different from nothing but the baseline's luck.
+#[test]
+fn the_pair_that_shows_the_noise_floor_stays_beside_the_engines_that_are_named() {
+    let bench = Bench::new(EXPERIMENT);
+    bench.engine("fast", "full", "1");
+    bench.engine("slow", "full", "1");
+    let plan = |only: &str| {
+        let only = RunOptions::parse_pairs("--only", only).expect("parses");
+        let text = lab::plan::<Stacks>(&RunOptions { only, ..bench.options() }).expect("plans");
+        let cells: Vec<String> = text
+            .lines()
+            .filter_map(|line| {
+                line.trim_start_matches([' ', '1', '2', '3', '4']).strip_prefix("handshake.1.3.full.")
+            })
+            .map(str::to_owned)
+            .collect();
+        (cells, text)
+    };
+    let kept = "The A/A pair of slow is run beside what --only names";
+    // `fast` cannot do RSA, so nothing is run there.
+    let (cells, text) = plan("engine=fast");
+    assert_eq!(cells, ["fast", "slow", "slow-again"].map(|name| format!("ecdsa-p256.tickets=2.{name}")));
+    assert!(text.contains(kept) && text.contains("baseline: slow"), "{text}");
+    let (cells, text) = plan("engine=slow,certificate=rsa-2048");
+    assert_eq!(cells, ["slow", "slow-again"].map(|name| format!("rsa-2048.tickets=2.{name}")));
+    assert!(!text.contains(kept), "{text}");
+    let (cells, text) = plan("name=fast,name=slow,certificate=ecdsa-p256");
+    assert_eq!(cells, ["fast", "slow"].map(|name| format!("ecdsa-p256.tickets=2.{name}")));
+    let told = "No noise floor: the A/A pair of slow is not among the cells that are run.";
+    assert!(text.contains(told), "{text}");
+    let (_, text) = plan("name=fast");
+    let told = "gone is absent; no cell of slow is among those that are run";
+    assert!(text.replace("\n    ", " ").contains(told), "{text}");
+}
+
+#[test]
+fn both_spellings_of_a_group_are_one() {
+    let bench = Bench::new(&EXPERIMENT.replace("[[claims]]", "group = ['p-256', 'x25519']\n[[claims]]"));
+    bench.engine("slow", "full", "1");
+    bench.write(
+        "engines/slow/engine.toml",
+        &fs::read_to_string(bench.0.path().join("engines/slow/engine.toml"))
+            .expect("is there")
+            .replace("groups = ['x25519']", "groups = ['x25519', 'p256']"),
+    );
+    let plan = |only: &str, set: &str| {
+        let pairs = |option, text: &str| match text {
+            "" => Vec::new(),
+            text => RunOptions::parse_pairs(option, text).expect("parses"),
+        };
+        let (only, set) = (pairs("--only", only), pairs("--set", set));
+        lab::plan::<Stacks>(&RunOptions { only, set, ..bench.options() }).expect("plans")
+    };
+    assert!(
+        plan("group=p-256", "")
+            .contains("\n4 cells:\n    1  handshake.1.3.full.ecdsa-p256.p256.tickets=2.slow\n")
+    );
+    assert_eq!(plan("group=p-256", ""), plan("group=p256", ""));
+    assert_eq!(plan("", "group=p-256"), plan("", "group=p256"));
+}
+
+/// Read as they are, and as `--quick` leaves them; and each engine that is described here is described rightly.
+#[test]
+fn the_experiments_and_engines_of_this_repository_are_right() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for quick in [false, true] {
+        let all = experiments(quick);
+        assert!(all.len() >= 5, "{}", all.len());
+        assert!(all.iter().all(|experiment| !scenarios(experiment).is_empty()));
+    }
+    let engines = Folders::engines(Some(&root.join("engines")));
+    for name in engines.names().expect("are listed") {
+        Engine::read(&engines, &name).expect("the engine is right");
+    }
+}

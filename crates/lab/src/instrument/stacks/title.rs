@@ -1,0 +1,151 @@
+//! What a scenario is called where a person reads it: `full handshake, TLS 1.3, ECDSA P-256`. Files, options and claims
+//! know it by the words of its name.
+
+use super::key;
+use super::scenario::{Scenario as _, usual_tickets};
+use crate::cell::Levels;
+use weir_load::plural;
+
+/// What tells a scenario from others, in words: what is as usual is not said.
+pub(super) fn of(scenario: &Levels) -> String {
+    let parts = scenario.in_order().filter_map(|(name, level)| part(scenario, name, level.as_str()));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+/// `None` for what goes without saying.
+fn part(scenario: &Levels, name: &str, word: &str) -> Option<String> {
+    let is_usual = match name {
+        "do" | "operation" | "version" | "certificate" => false,
+        "tickets" => word == usual_tickets(scenario.word("version"), scenario.word("resumption")).to_string(),
+        "warmup" | "window_ms" => true,
+        name => key::find(name).and_then(|key| key.default) == Some(word),
+    };
+    if is_usual {
+        return None;
+    }
+    Some(match name {
+        "do" => task_title(scenario, word)?,
+        // It is said by what is done.
+        "resumption" => return None,
+        "operation" => operation(word),
+        "version" => format!("TLS {word}"),
+        "certificate" | "suite" => algorithm(word),
+        "group" => format!("{} key exchange", algorithm(word)),
+        "tickets" if word == "0" => "no tickets".into(),
+        "tickets" | "threads" | "sessions" => counted(word, name.trim_end_matches('s')),
+        "config" => format!("{word} configuration"),
+        "locks" => "locks timed".into(),
+        "record" | "write" => format!("{name}s of {word} bytes"),
+        "bytes" => format!("{word} bytes"),
+        "mask" => format!("without {}", word.trim_start_matches("no-").to_uppercase()),
+        "compiler" => format!("compiled by {word}"),
+        "allocator" => format!("{word} allocator"),
+        name => format!("{name} {word}"),
+    })
+}
+
+/// `None` for a primitive, which is called by its operation.
+fn task_title(scenario: &Levels, task: &str) -> Option<String> {
+    let how = match (task, scenario.word("resumption")) {
+        ("primitive", _) => return None,
+        ("handshake", "none") => "full handshake",
+        ("handshake", "id") => "resumption by session ID",
+        ("handshake", "ticket") => "resumption by ticket",
+        ("handshake", "psk") => "resumption by PSK",
+        (task, _) => task,
+    };
+    Some(how.into())
+}
+
+/// `2 threads`.
+fn counted(number: &str, thing: &str) -> String {
+    number.parse().map_or_else(|_| format!("{number} {thing}s"), |number| plural(number, thing))
+}
+
+/// `ECDSA P-256 sign`, `X25519 key exchange`.
+fn operation(word: &str) -> String {
+    match word.rsplit_once('-') {
+        Some((what, how @ ("sign" | "verify" | "seal" | "open"))) => format!("{} {how}", algorithm(what)),
+        Some((what, end @ ("client" | "server"))) => format!("{} key exchange, {end}", algorithm(what)),
+        _ => format!("{} key exchange", algorithm(word)),
+    }
+}
+
+/// An algorithm as its specification writes it.
+fn algorithm(word: &str) -> String {
+    match word {
+        "rsa-2048" => "RSA-2048",
+        "ecdsa-p256" => "ECDSA P-256",
+        "ecdsa-p384" => "ECDSA P-384",
+        "p256" => "P-256",
+        "x25519" => "X25519",
+        "x25519mlkem768" => "X25519MLKEM768",
+        "aes128-gcm" => "AES-128-GCM",
+        "aes256-gcm" => "AES-256-GCM",
+        "chacha20-poly1305" => "ChaCha20-Poly1305",
+        other => other,
+    }
+    .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Level;
+    use crate::instrument::stacks::scenario::scenarios;
+    use crate::instrument::stacks::tests::experiments;
+    use std::collections::BTreeMap;
+
+    fn title(levels: &str) -> String {
+        let levels = levels.split(' ').filter_map(|pair| pair.split_once('='));
+        of(&levels.map(|(key, level)| (key.to_owned(), Level::new(level))).collect())
+    }
+
+    #[test]
+    fn titles_are_what_a_person_would_say() {
+        for (levels, expected) in [
+            (
+                "do=handshake version=1.3 resumption=none certificate=ecdsa-p256 group=x25519 suite=aes128-gcm \
+                 tickets=2 config=warm threads=1 warmup=100 window_ms=200 mask=none",
+                "full handshake, TLS 1.3, ECDSA P-256",
+            ),
+            (
+                "do=handshake version=1.2 resumption=id certificate=rsa-2048 group=p256 tickets=0 threads=4",
+                "resumption by session ID, TLS 1.2, RSA-2048, P-256 key exchange, 4 threads",
+            ),
+            (
+                "do=handshake version=1.3 resumption=psk certificate=ecdsa-p256 tickets=1 locks=time",
+                "resumption by PSK, TLS 1.3, ECDSA P-256, 1 ticket, locks timed",
+            ),
+            (
+                "do=handshake version=1.3 resumption=none certificate=rsa-2048 tickets=0 mask=no-avx512",
+                "full handshake, TLS 1.3, RSA-2048, no tickets, without AVX512",
+            ),
+            (
+                "do=transfer version=1.3 certificate=ecdsa-p256 suite=aes256-gcm record=4096 bytes=1048576",
+                "transfer, TLS 1.3, ECDSA P-256, AES-256-GCM, records of 4096 bytes",
+            ),
+            ("do=primitive operation=ecdsa-p256-sign", "ECDSA P-256 sign"),
+            ("do=primitive operation=x25519mlkem768-server", "X25519MLKEM768 key exchange, server"),
+            ("do=primitive operation=p256", "P-256 key exchange"),
+            (
+                "do=memory version=1.3 certificate=ecdsa-p256 sessions=1000",
+                "memory, TLS 1.3, ECDSA P-256, 1000 sessions",
+            ),
+        ] {
+            assert_eq!(title(levels), expected);
+        }
+    }
+
+    /// Two rows of one title could not be told apart.
+    #[test]
+    fn each_scenario_of_the_experiments_has_a_title_of_its_own() {
+        for experiment in experiments(false) {
+            let mut titles: BTreeMap<String, String> = BTreeMap::new();
+            for scenario in scenarios(&experiment) {
+                let before = titles.insert(of(&scenario), scenario.id());
+                assert_eq!(before, None, "{} and {}", of(&scenario), scenario.id());
+            }
+        }
+    }
+}

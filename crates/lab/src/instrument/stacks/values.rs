@@ -1,0 +1,127 @@
+//! What one run of a runner saw, and what it says of each metric.
+
+use super::key::Task;
+use super::output::{Seen, Side};
+use super::scenario::Scenario as _;
+use crate::metric::Metric;
+use crate::run::Run;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// What a run of a runner was, and what was seen.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ran {
+    /// The runner's program and arguments.
+    pub command: Vec<String>,
+    /// The engine's folder, where it ran; empty in older results.
+    #[serde(default)]
+    pub folder: PathBuf,
+    /// What it was given in its environment, as `NAME=VALUE`.
+    pub environment: Vec<String>,
+    /// What it read.
+    pub scenario: String,
+    /// What its description says that it is; `None` in older results.
+    #[serde(default)]
+    pub described: Option<Described>,
+    /// Why it came to no end of its own, or said what cannot be read.
+    #[serde(default)]
+    pub failure: Option<String>,
+    /// What it said.
+    pub seen: Seen,
+    /// How it ended.
+    pub exit: String,
+    /// The last of its standard error.
+    pub stderr: String,
+    /// Milliseconds from its start to its end.
+    pub elapsed_ms: u64,
+    /// The share of its cores that other processes used meanwhile; `None` where the system does not tell, and in older
+    /// results.
+    #[serde(default)]
+    pub foreign_cpu: Option<f64>,
+}
+
+/// The versions that a runner must report.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Described {
+    /// Of the TLS library.
+    pub version: String,
+    /// What does the arithmetic, with its version.
+    pub crypto: String,
+}
+
+/// What is counted once, and has neither blocks nor intervals.
+pub(super) const COUNTED: [Metric; 2] = [Metric::ServerInstructions, Metric::ClientInstructions];
+
+/// A run's value of a metric, if it has one.
+pub(super) fn of_run(metric: Metric, run: &Run<Ran>) -> Option<f64> {
+    let seen = &run.seen.seen;
+    let is = |task| run.run.cell.task() == Some(task);
+    let us = |side| seen.mean_ns(side).map(|ns| ns / 1000.0);
+    match metric {
+        Metric::ServerUsPerHandshake if is(Task::Handshake) => us(Side::Server),
+        Metric::ClientUsPerHandshake if is(Task::Handshake) => us(Side::Client),
+        Metric::HandshakesPerSecond if is(Task::Handshake) => units_per_second(seen),
+        Metric::WaitsPerHandshake if is(Task::Handshake) => {
+            let waits: Option<u64> = seen.threads.iter().map(|thread| thread.voluntary_switches).sum();
+            Some(waits? as f64 / units(seen)? as f64)
+        }
+        Metric::LockNsPerHandshake if is(Task::Handshake) && !seen.locks.is_empty() => {
+            let held: u64 = seen.locks.iter().map(|lock| lock.held_ns).sum();
+            Some(held as f64 / units(seen)? as f64)
+        }
+        Metric::SendMbPerSecond => mb_per_second(seen, Side::Server),
+        Metric::ReceiveMbPerSecond => mb_per_second(seen, Side::Client),
+        Metric::KibPerSession => {
+            let memory = seen.memory?;
+            let grown = memory.after_kib.checked_sub(memory.before_kib)?;
+            Some(grown as f64 / memory.sessions as f64)
+        }
+        Metric::OperationUs => us(Side::Operation),
+        _ => None,
+    }
+}
+
+/// All units of all threads over the time of each.
+fn units_per_second(seen: &Seen) -> Option<f64> {
+    let rates = seen
+        .threads
+        .iter()
+        .map(|thread| (thread.wall_ns > 0).then(|| thread.units as f64 * 1e9 / thread.wall_ns as f64));
+    rates.sum::<Option<f64>>().filter(|rate| *rate > 0.0)
+}
+
+fn units(seen: &Seen) -> Option<u64> {
+    let units = seen.threads.iter().map(|thread| thread.units).sum();
+    (units > 0).then_some(units)
+}
+
+/// Megabytes (10^6) per second of one end's own time.
+fn mb_per_second(seen: &Seen, side: Side) -> Option<f64> {
+    let bytes = *seen.moved.get(&side)?;
+    let ns = seen.times.get(&side).filter(|times| times.total_ns > 0)?.total_ns;
+    Some(bytes as f64 * 1000.0 / ns as f64)
+}
+
+/// What is compared of a task.
+pub(super) fn compared(task: Task) -> &'static [Metric] {
+    match task {
+        Task::Handshake => &[Metric::ServerUsPerHandshake, Metric::ClientUsPerHandshake],
+        Task::Transfer => &[Metric::SendMbPerSecond, Metric::ReceiveMbPerSecond],
+        Task::Memory => &[Metric::KibPerSession],
+        Task::Primitive => &[Metric::OperationUs],
+    }
+}
+
+/// All that a run of a task can have.
+pub(super) fn measured(task: Task) -> &'static [Metric] {
+    match task {
+        Task::Handshake => &[
+            Metric::ServerUsPerHandshake,
+            Metric::ClientUsPerHandshake,
+            Metric::HandshakesPerSecond,
+            Metric::LockNsPerHandshake,
+            Metric::WaitsPerHandshake,
+        ],
+        _ => compared(task),
+    }
+}

@@ -1,0 +1,77 @@
+//! One process from its start to its end: placed, guarded, timed, and held to a deadline.
+
+use crate::guard::Guard;
+use crate::interrupt::Interrupt;
+use crate::process::{Exit, Process, Stop, StopSignal, Waited};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike as _;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+use weir_doctor::Meter;
+
+const STOP: Stop = Stop { signal: StopSignal::Term, timeout_ms: 2000 };
+
+/// What is started, and where.
+pub(crate) struct Start<'a> {
+    /// The name of the files of its words.
+    pub(crate) name: &'a str,
+    pub(crate) command: &'a [String],
+    /// Where it works.
+    pub(crate) folder: &'a Path,
+    /// Where its words go.
+    pub(crate) words: &'a Path,
+    pub(crate) cores: &'a [usize],
+    pub(crate) input: Stdio,
+    pub(crate) deadline: Duration,
+}
+
+/// A process that has ended, by itself or not.
+pub(crate) struct Ended {
+    pub(crate) process: Process,
+    pub(crate) exit: Exit,
+    /// The share of its cores that other processes used meanwhile; `None` where the system does not tell.
+    pub(crate) foreign_cpu: Option<f64>,
+    /// From its start to its end.
+    pub(crate) wall_ms: f64,
+    /// CPU, user's and system's, of it and of those children that it waited for.
+    pub(crate) cpu_ms: Option<f64>,
+    /// Why it did not come to an end of its own.
+    pub(crate) cut_short: Option<String>,
+}
+
+/// Runs it to its end. An error is the reason why it did not start.
+pub(crate) fn to_its_end(
+    start: Start<'_>,
+    interrupt: &Interrupt,
+    guard: &mut Guard,
+) -> Result<Ended, String> {
+    let Start { name, command, folder, words, cores, input, deadline } = start;
+    let meter = Meter::begin(cores, &[]);
+    let cpu_before = cpu_of_children();
+    let began = Instant::now();
+    let mut process = Process::start_in(folder, name, command, cores, words, input)
+        .map_err(|error| format!("{}: {error}", command.first().map_or("", String::as_str)))?;
+    guard.watch(process.pid());
+    let waited = process.wait(deadline, interrupt);
+    let wall_ms = began.elapsed().as_secs_f64() * 1000.0;
+    let foreign_cpu = meter.and_then(|meter| meter.foreign_share(cores, &[process.pid()]));
+    process.signal(StopSignal::Term);
+    let exit = process.finish(STOP);
+    guard.release(process.pid());
+    // It counts once its status is taken.
+    let cpu_ms = cpu_of_children().zip(cpu_before).map(|(after, before)| after - before);
+    let exit = exit.map_err(|error| error.to_string())?;
+    let cut_short = match waited {
+        Waited::Ended => None,
+        Waited::Deadline => Some(format!("it did not end in {} s", deadline.as_secs_f64())),
+        Waited::Interrupted => Some("interrupted".into()),
+    };
+    Ok(Ended { process, exit, foreign_cpu, wall_ms, cpu_ms, cut_short })
+}
+
+/// Milliseconds of CPU of all children whose end was taken note of.
+fn cpu_of_children() -> Option<f64> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?;
+    Some((usage.user_time() + usage.system_time()).num_microseconds() as f64 / 1000.0)
+}

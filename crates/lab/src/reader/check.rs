@@ -1,0 +1,188 @@
+//! What every experiment must keep to, beyond the form of its keys.
+
+use crate::error::ConfigError;
+use crate::experiment::{AGAIN, Claim, Experiment, Level, SUBJECTS, Selector, Stop, is_of_subjects};
+use crate::instrument::{Blame, Instrument};
+use crate::metric::Metric;
+use crate::stats::MOST_BLOCKS;
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
+/// What claims and comparisons name, and what is left out.
+pub(super) fn claims<I: Instrument>(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
+    for (index, claim) in experiment.claims.iter().enumerate() {
+        check_claim::<I>(experiment, claim, &format!("claims.{index}"), wrong)?;
+    }
+    for (index, levels) in experiment.leave_out.iter().enumerate() {
+        let place = format!("leave_out.{index}");
+        if let Some((key, _)) = levels.iter().find(|(key, _)| is_of_subjects(key)) {
+            let message = format!("`{key}` is of {}s: allowed are other factors", I::SUBJECT);
+            return Err(wrong(&place, message));
+        }
+        check_selector::<I>(experiment, levels, &place, wrong)?;
+    }
+    for (index, compare) in experiment.compare.iter().enumerate() {
+        let selector = Selector::from_iter([(compare.factor.clone(), compare.baseline.clone())]);
+        let place = format!("compare.{index}");
+        let known = keys::<I>(experiment);
+        if !known.contains(&compare.factor) {
+            return Err(wrong(&place, no_factor(&compare.factor, &known)));
+        }
+        check_selector::<I>(experiment, &selector, &place, wrong)?;
+        check_selector::<I>(experiment, &compare.cell, &format!("{place}.cell"), wrong)?;
+    }
+    Ok(())
+}
+
+/// What `--quick` can change.
+pub(super) fn all_but_claims<I: Instrument>(
+    experiment: &Experiment,
+    wrong: &Blame<'_>,
+) -> Result<(), ConfigError> {
+    check_names::<I>(experiment, wrong)?;
+    check_numbers::<I>(experiment, wrong)?;
+    I::check(experiment, wrong)
+}
+
+fn check_names<I: Instrument>(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let name = &experiment.name;
+    if name.is_empty() || !name.chars().all(plain) {
+        return Err(wrong("name", format!("`{name}`: allowed are letters, digits, `-`, `_` and `.`")));
+    }
+    let subjects = experiment.subjects();
+    if subjects.is_empty() {
+        return Err(wrong(I::SUBJECT, format!("missing: give `{}` among the factors", I::SUBJECT)));
+    }
+    for name in &subjects {
+        if name.is_empty() || !name.chars().all(plain) || name.ends_with(AGAIN) {
+            let allowed = format!("letters, digits, `-`, `_` and `.`, not ending in `{AGAIN}`");
+            return Err(wrong(I::SUBJECT, format!("`{name}`: allowed are {allowed}")));
+        }
+    }
+    let unknown = |name: &str| {
+        format!("`{name}` is not among the {}s: allowed are {}", I::SUBJECT, subjects.join(", "))
+    };
+    if let Some(name) = experiment.baseline.iter().find(|name| !experiment.has_subject(name)) {
+        return Err(wrong("baseline", unknown(name)));
+    }
+    match experiment.aa.as_ref().filter(|name| !subjects.contains(name)) {
+        Some(name) => Err(wrong("aa", unknown(name))),
+        None => Ok(()),
+    }
+}
+
+fn check_numbers<I: Instrument>(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
+    let Experiment { calibration_runs, rate_share, margin, stop, .. } = *experiment;
+    in_range("calibration_runs", calibration_runs, 1..=100, wrong)?;
+    in_range("rate_share", rate_share, 0.01..=0.95, wrong)?;
+    in_range("margin", margin, 0.001..=0.5, wrong)?;
+    match stop {
+        Stop::Blocks(blocks) => in_range("blocks", blocks, 1..=MOST_BLOCKS, wrong),
+        Stop::Minutes(minutes) if minutes > 0.0 && minutes <= 10_000.0 => Ok(()),
+        Stop::Minutes(minutes) => {
+            Err(wrong("minutes", format!("{minutes}: allowed is more than 0, up to 10000")))
+        }
+        Stop::Precision(rule) => {
+            if !I::METRICS.contains(&rule.metric) {
+                return Err(wrong("precision.metric", format!("`{}` is not compared here", rule.metric)));
+            }
+            if experiment.baseline.is_empty() && experiment.compare.is_empty() {
+                let message = "nothing is compared: give `baseline` or `[[compare]]`";
+                return Err(wrong("precision", message.into()));
+            }
+            in_range("precision.width", rule.width, 0.001..=1.0, wrong)?;
+            in_range("precision.least", rule.least, 5..=MOST_BLOCKS, wrong)?;
+            in_range("precision.most", rule.most, rule.least..=MOST_BLOCKS, wrong)
+        }
+    }
+}
+
+fn in_range<T: PartialOrd + Display>(
+    key: &str,
+    value: T,
+    range: RangeInclusive<T>,
+    wrong: &Blame<'_>,
+) -> Result<(), ConfigError> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    Err(wrong(key, format!("{value}: allowed is {} to {}", range.start(), range.end())))
+}
+
+fn check_claim<I: Instrument>(
+    experiment: &Experiment,
+    claim: &Claim,
+    place: &str,
+    wrong: &Blame<'_>,
+) -> Result<(), ConfigError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
+    let id = &claim.id;
+    if id.is_empty() || !id.chars().all(plain) {
+        return Err(wrong(place, format!("id: `{id}`: allowed are letters, digits, `-` and `.`")));
+    }
+    if experiment.claims.iter().filter(|other| other.id == *id).count() > 1 {
+        return Err(wrong(place, format!("id: `{id}` is given twice")));
+    }
+    let is_tested = claim.metric.is_some() && claim.expect.is_some();
+    if is_tested == claim.not_testable.is_some() {
+        let message = "allowed is `metric` with `expect`, or `not_testable` with the reason";
+        return Err(wrong(place, message.into()));
+    }
+    if let Some(metric) = claim.metric.filter(|metric| !I::METRICS.contains(metric)) {
+        let known: Vec<String> = I::METRICS.iter().map(|metric| metric.key()).collect();
+        let message = format!(
+            "metric: `{}` is not measured of {}s: allowed are {}",
+            metric.key(),
+            I::SUBJECT,
+            known.join(", ")
+        );
+        return Err(wrong(place, message));
+    }
+    check_selector::<I>(experiment, &claim.cell, &format!("{place}.cell"), wrong)?;
+    let place = format!("{place}.against");
+    match &claim.against {
+        Some(_) if claim.metric == Some(Metric::ErrorRatio) => {
+            let message =
+                "`error_ratio` is 0 in a good cell, and has no ratio: allowed is a claim without `against`";
+            Err(wrong(&place, message.into()))
+        }
+        Some(against) if against.is_empty() => {
+            Err(wrong(&place, "empty: at least one level is needed".into()))
+        }
+        Some(against) => check_selector::<I>(experiment, against, &place, wrong),
+        None => Ok(()),
+    }
+}
+
+/// Each key is a factor or a constant of the experiment, and each level one of its.
+fn check_selector<I: Instrument>(
+    experiment: &Experiment,
+    selector: &Selector,
+    place: &str,
+    wrong: &Blame<'_>,
+) -> Result<(), ConfigError> {
+    for (key, level) in selector.iter() {
+        let levels = match SUBJECTS.contains(&key.as_str()) {
+            true => experiment.levels(key),
+            false => I::levels(experiment, key),
+        };
+        if levels.is_empty() {
+            return Err(wrong(place, no_factor(key, &keys::<I>(experiment))));
+        }
+        if !levels.contains(level) {
+            let levels: Vec<&str> = levels.iter().map(Level::as_str).collect();
+            return Err(wrong(place, format!("{key}: `{level}`: allowed are {}", levels.join(", "))));
+        }
+    }
+    Ok(())
+}
+
+/// What cells can be told apart by.
+fn keys<I: Instrument>(experiment: &Experiment) -> Vec<String> {
+    [I::SUBJECT.to_owned()].into_iter().chain(I::keys(experiment)).collect()
+}
+
+fn no_factor(key: &str, known: &[String]) -> String {
+    format!("`{key}` is no factor: allowed are {}", known.join(", "))
+}

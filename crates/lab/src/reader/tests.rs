@@ -1,0 +1,345 @@
+//! The grammar, by what it reads and what it refuses.
+
+use crate::experiment::{Experiment, Level, Order, Stop};
+use crate::instrument::gateway::testing::{TEXT, parse};
+use crate::instrument::gateway::{Conditions, Group, Load, Mode, TlsVersion};
+use crate::options::RunOptions;
+
+fn with(from: &str, to: &str) -> Result<Experiment, String> {
+    assert!(TEXT.contains(from), "{from}");
+    parse(&TEXT.replacen(from, to, 1), &RunOptions::default())
+}
+
+fn refused(from: &str, to: &str) -> String {
+    with(from, to).expect_err("is refused")
+}
+
+fn set(pairs: &[(&str, &str)]) -> RunOptions {
+    let set = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    RunOptions { set, ..RunOptions::default() }
+}
+
+fn conditions(experiment: &Experiment) -> Conditions {
+    experiment.any_conditions().expect("are read")
+}
+
+#[test]
+fn the_text_is_read() {
+    let experiment = parse(TEXT, &RunOptions::default()).expect("parses");
+    assert_eq!(experiment.modes(), [Mode::H1c, Mode::H1cH1c, Mode::H1H1c]);
+    assert_eq!(experiment.loads(), [Load::EqualRate, Load::Saturated]);
+    assert_eq!((experiment.rate_share, experiment.margin), (0.5, 0.03));
+    assert_eq!((experiment.stop, experiment.order), (Stop::Blocks(6), Order::Random));
+    assert_eq!(conditions(&experiment).connections, 8);
+    let stored = serde_json::to_string(&experiment).expect("is written");
+    assert_eq!(serde_json::from_str::<Experiment>(&stored).expect("is read"), experiment);
+}
+
+#[test]
+fn a_key_may_be_varied_or_kept_and_has_the_studys_name_too() {
+    let experiment = with(
+        "load_model = [\"equal-rate\", \"saturated\"]",
+        "load_model = [\"saturated\"]\nusers = [100, 200]\ntls.tickets = [0, 2]\nload.think = ['1ms', '2ms']\ncores.gateway = [[0], [0, 1]]",
+    );
+    assert!(
+        experiment
+            .expect_err("twice")
+            .ends_with("connections: is a factor and a constant: allowed is one of them")
+    );
+    let text = TEXT.replacen("connections = 8\n", "", 1);
+    let text = text.replacen("cores = { gateway = [0], origin = [1], load = [1] }\n", "", 1);
+    let text = text.replacen("tickets = 2\n", "", 1);
+    let text = text.replacen("\"h1c\", \"h1c-h1c\"", "\"h1\", \"h1-h1\"", 1);
+    let text = text.replacen(
+        "load_model = [\"equal-rate\", \"saturated\"]",
+        "load_model = [\"saturated\"]\nusers = [100, 200]\ntls.tickets = [0, 2]\nload.think = ['1ms', '2ms']\n\
+         cores.gateway = [[0], [0, 1]]\nsettings.pool = [1, 2]",
+        1,
+    );
+    let experiment = parse(&text, &RunOptions::default()).expect("parses");
+    let names = |key: &str| experiment.levels(key).iter().map(Level::to_string).collect::<Vec<_>>();
+    assert_eq!(names("connections"), ["100", "200"]);
+    assert_eq!(names("cores.gateway"), ["0", "0,1"]);
+    // 3 modes, 2 of each further factor; settings belong to the targets that have them.
+    assert_eq!(experiment.combinations().len(), 3 * 2 * 2 * 2 * 2);
+    assert_eq!(experiment.settings_of(|name| name == "pool").len(), 2);
+    assert_eq!(experiment.settings_of(|_| false).len(), 1);
+}
+
+#[test]
+fn an_unknown_key_names_file_line_and_what_is_allowed() {
+    for (from, to, start) in [
+        ("seed = 42", "sead = 42", "e.toml:7: unknown field `sead`, expected one of `name`"),
+        ("bytes = 100", "bites = 100", "e.toml:"),
+        ("tickets = 2", "tickets = 2\nticket = 3", "e.toml:28: tls.ticket: unknown field `ticket`"),
+        ("mode = [", "delays = [1]\nmode = [", "e.toml:11: delays: unknown field `delays`, expected one of"),
+    ] {
+        let message = refused(from, to);
+        assert!(message.starts_with(start), "{message}");
+    }
+    assert!(refused("bytes = 100", "bites = 100").contains("bytes: missing"));
+}
+
+#[test]
+fn an_unknown_value_names_what_is_allowed() {
+    let message = refused("h1-h1c", "h3-h1c");
+    let start = "e.toml:11: mode: unknown variant `h3-h1c`, expected one of `h1c`";
+    assert!(message.starts_with(start), "{message}");
+    assert!(refused("\"x25519\"", "\"x448\"").contains("e.toml:25: tls.group: unknown variant `x448`"));
+    let message = refused("window_ms = 50", "window_ms = \"long\"");
+    assert!(
+        message.starts_with("e.toml:18: window_ms: expected a whole number from 0 on, found "),
+        "{message}"
+    );
+}
+
+#[test]
+fn values_out_of_range_name_their_line() {
+    for (from, to, message) in [
+        ("window_ms = 50", "window_ms = 5", "e.toml:18: window_ms: 5: allowed is 20 to 3600000"),
+        ("blocks = 6", "blocks = 0", "e.toml:6: blocks: 0: allowed is 1 to 2000"),
+        (
+            "baseline = [\"slow\"]",
+            "baseline = [\"slaw\"]",
+            "e.toml:3: baseline: `slaw` is not among the targets: allowed are direct, fast, slow",
+        ),
+        (
+            "\"aes128-gcm-sha256\"",
+            "\"ecdhe-ecdsa-aes128-gcm-sha256\"",
+            "e.toml:24: tls.suite: `ecdhe-ecdsa-aes128-gcm-sha256` is of TLS 1.2; allowed are those of TLS 1.3",
+        ),
+        ("blocks = 6\n", "", "e.toml: blocks: missing: give `blocks`, `minutes` or `precision`"),
+        (
+            "blocks = 6\n",
+            "blocks = 6\nminutes = 3\n",
+            "e.toml:7: minutes: given beside another: allowed is one of `blocks`, `minutes`, `precision`",
+        ),
+        (
+            "mode = [\"h1c\", \"h1c-h1c\", \"h1-h1c\"]",
+            "mode = []",
+            "e.toml:11: mode: empty: at least one level is needed",
+        ),
+        ("\"h1c\", \"h1c-h1c\"", "\"h1c\", \"h1c\"", "e.toml:11: mode: `h1c` is given twice"),
+        (
+            "mode = [\"h1c\", \"h1c-h1c\", \"h1-h1c\"]",
+            "mode = \"h1c\"",
+            "e.toml:11: mode: `\"h1c\"`: allowed is a list of levels, such as [\"h1c\"]",
+        ),
+        ("gateway = [0]", "gateway = [0, 0]", "e.toml:20: cores.gateway: a core is given twice"),
+        (
+            "bytes = 100",
+            "bytes = 5\nrequest = 'echo'",
+            "e.toml:16: bytes: 5: allowed is 14 or more where a JSON body is echoed",
+        ),
+        (
+            "bytes = 100",
+            "bytes = 5\nframing = 'chunked'",
+            "e.toml:17: framing: `chunked`: allowed is `length` where no body is sent",
+        ),
+        ("window_ms = 50", "window_ms = 50\nrate = 0", "e.toml:19: rate: 0: allowed is 1 to 10000000"),
+    ] {
+        assert_eq!(refused(from, to), message);
+    }
+}
+
+#[test]
+fn an_impossible_combination_names_its_levels() {
+    let text = TEXT.replacen("version = \"1.3\"\n", "", 1);
+    let text = text.replacen("\"h1c\", \"h1c-h1c\"", "\"h1\", \"h1-h1\"", 1);
+    let text = text.replacen("[constants]", "tls.version = [\"1.2\", \"1.3\"]\n[constants]", 1);
+    let message = parse(&text, &RunOptions::default()).expect_err("is refused");
+    let expected = "e.toml:24: tls.suite: `aes128-gcm-sha256` is of TLS 1.3; allowed are those of TLS 1.2 (with \
+                    load_model=equal-rate, mode=h1, tls.version=1.2)";
+    assert_eq!(message, expected);
+}
+
+/// The experiment of these tests with two versions, each with a suite of its own, and what is left out of that.
+fn two_versions(leave_out: &str) -> Result<Experiment, String> {
+    let text = TEXT.replacen("version = \"1.3\"\nsuite = \"aes128-gcm-sha256\"\n", "", 1);
+    let text = text.replacen("\"h1c\", \"h1c-h1c\"", "\"h1\", \"h1-h1\"", 1);
+    let factors = "tls.version = [\"1.3\", \"1.2\"]\ntls.suite = [\"aes128-gcm-sha256\", \
+                   \"ecdhe-ecdsa-aes128-gcm-sha256\"]\n[constants]";
+    let text = text.replacen("[constants]", factors, 1);
+    let text = text.replacen("seed = 42", &format!("seed = 42\nleave_out = [{leave_out}]"), 1);
+    parse(&text, &RunOptions::default())
+}
+
+const IMPOSSIBLE: &str = "{ tls.version = '1.2', tls.suite = 'aes128-gcm-sha256' }, \
+    { tls.version = '1.3', tls.suite = 'ecdhe-ecdsa-aes128-gcm-sha256' }";
+
+#[test]
+fn combinations_that_are_left_out_make_no_cells() {
+    assert!(
+        two_versions("").expect_err("is refused").contains("tls.suite: `aes128-gcm-sha256` is of TLS 1.3")
+    );
+    // 3 modes, 2 loads, 2 versions.
+    let experiment = two_versions(IMPOSSIBLE).expect("is read");
+    assert_eq!(experiment.combinations().len(), 3 * 2 * 2);
+    let stored = serde_json::to_string(&experiment).expect("is written");
+    assert_eq!(serde_json::from_str::<Experiment>(&stored).expect("is read"), experiment);
+    let saturated = format!("{IMPOSSIBLE}, {{ load_model = 'saturated', mode = 'h1', users = 8 }}");
+    assert_eq!(two_versions(&saturated).expect("is read").combinations().len(), 3 * 2 * 2 - 2);
+    for (leave_out, message) in [
+        ("{ users = 9 }", "e.toml:8: leave_out.2: connections: `9`: allowed are 8"),
+        ("{ target = 'fast' }", "e.toml:8: leave_out.2: `target` is of targets: allowed are other factors"),
+        ("{ users = 8 }", "e.toml:8: leave_out: leaves no combination of levels: allowed are fewer"),
+    ] {
+        assert_eq!(two_versions(&format!("{IMPOSSIBLE}, {leave_out}")).expect_err("is refused"), message);
+    }
+}
+
+#[test]
+fn a_factor_that_would_change_nothing_is_refused() {
+    let tickets = TEXT.replacen("tickets = 2\n", "", 1);
+    let tickets = tickets.replacen("[constants]", "tls.tickets = [0, 2]\n[constants]", 1);
+    let rate = TEXT.replacen("[constants]", "rate = [100, 200]\n[constants]", 1);
+    for (text, message) in [
+        (tickets, "e.toml:14: tls.tickets: varies nothing in mode `h1c-h1c`: allowed are modes with TLS"),
+        (
+            rate,
+            "e.toml:14: rate: as a factor it is for `equal-rate` alone: leave `saturated` out of `load_model`",
+        ),
+    ] {
+        let text = text.replacen("[\"h1c\", ", "[", 1);
+        assert_eq!(parse(&text, &RunOptions::default()).expect_err("is refused"), message);
+    }
+}
+
+/// Not the claims, which are about the file's own cells.
+#[test]
+fn the_command_line_may_leave_no_cell_of_a_claim_and_no_baseline() {
+    let text = format!("{TEXT}{CLAIM}");
+    let experiment =
+        parse(&text, &set(&[("mode", "h1c-h1c"), ("target", "['direct', 'own']")])).expect("is read");
+    assert_eq!((experiment.baseline.len(), experiment.aa.as_ref(), experiment.claims.len()), (0, None, 1));
+    let error = parse(&text, &set(&[("baseline", "['own']")])).expect_err("is refused");
+    assert!(error.starts_with("--set baseline=['own']: `own` is not among the targets"), "{error}");
+}
+
+#[test]
+fn a_constant_in_a_selector_is_left_out() {
+    let text = format!("{TEXT}{}", CLAIM.replacen("mode = 'h1-h1c'", "mode = 'h1-h1c', delay_ms = 0", 1));
+    let text = text.replacen("bytes = 100", "bytes = 100\ndelay_ms = 0", 1);
+    let experiment = parse(&text, &RunOptions::default()).expect("is read");
+    assert_eq!(experiment.claims[0].cell.iter().count(), 1);
+}
+
+#[test]
+fn broken_toml_names_its_line() {
+    let message = refused("seed = 42", "seed = = 42");
+    assert!(message.starts_with("e.toml:7: "), "{message}");
+}
+
+#[test]
+fn settings_of_the_command_line_replace_those_of_the_file() {
+    let options = set(&[("window_ms", "300"), ("tls.group", "p-256"), ("bytes", "[1, 2]"), ("minutes", "2")]);
+    let experiment = parse(TEXT, &options).expect("parses");
+    let found = conditions(&experiment);
+    assert_eq!((found.window_ms, found.tls.group), (300, Group::P256));
+    assert_eq!((experiment.levels("bytes").len(), experiment.stop), (2, Stop::Minutes(2.0)));
+
+    let one = parse(TEXT, &set(&[("mode", "h1-h1c"), ("users", "[5]")])).expect("parses");
+    assert_eq!((one.modes(), one.levels("connections")), (vec![Mode::H1H1c], vec![Level::new(5)]));
+
+    let old = set(&[("tls.version", "1.2"), ("tls.suite", "ecdhe-ecdsa-aes256-gcm-sha384")]);
+    let old = conditions(&parse(TEXT, &old).expect("TLS 1.2 can be set as well")).tls;
+    let expected = (TlsVersion::V1_2, "ECDHE-ECDSA-AES256-GCM-SHA384");
+    assert_eq!((old.version, old.suite.openssl_12()), expected);
+
+    let wrong =
+        |key, value| parse(TEXT, &set(&[("window_ms", "300"), (key, value)])).expect_err("is refused");
+    assert!(wrong("windows_ms", "3").starts_with("--set windows_ms=3: unknown field `windows_ms`"));
+    assert!(wrong("mode", "[\"h9\"]").starts_with("--set mode=[\"h9\"]: unknown variant"));
+    assert_eq!(wrong("rate_share", "7"), "--set rate_share=7: 7: allowed is 0.01 to 0.95");
+    assert!(wrong("tsl.group", "x").starts_with("--set tsl.group=x: unknown field `tsl.group`"));
+    assert!(
+        wrong("blocks", "many")
+            .starts_with("--set blocks=many: expected a whole number from 0 on, found the text \"many\"")
+    );
+}
+
+#[test]
+fn quick_gives_way_to_the_command_line() {
+    let set = [("window_ms", "70"), ("mode", "h1c-h1c"), ("blocks", "4")];
+    let set = set.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+    let quick = RunOptions { quick: true, set, ..RunOptions::default() };
+    let text =
+        format!("{TEXT}[quick]\nblocks = 5\nset = {{ window_ms = 30 }}\nonly = {{ mode = ['h1-h1c'] }}\n");
+    let cut = parse(&text, &quick).expect("parses");
+    assert_eq!((conditions(&cut).window_ms, cut.modes()), (70, vec![Mode::H1cH1c]));
+    assert_eq!(cut.stop, Stop::Blocks(4));
+}
+
+#[test]
+fn quick_is_what_the_file_says_or_a_smoke_run() {
+    let quick = RunOptions { quick: true, ..RunOptions::default() };
+    let smoke = parse(TEXT, &quick).expect("parses");
+    assert_eq!((smoke.stop, smoke.quick), (Stop::Blocks(2), true));
+    let options = RunOptions { quick: true, blocks: Some(3), ..RunOptions::default() };
+    assert_eq!(parse(TEXT, &options).expect("parses").stop, Stop::Blocks(3));
+
+    let text = format!(
+        "{TEXT}[quick]\nblocks = 5\nset = {{ window_ms = 30 }}\nonly = {{ mode = ['h1-h1c'], load_model = 'saturated' }}\n"
+    );
+    let cut = parse(&text, &quick).expect("parses");
+    assert_eq!((cut.stop, conditions(&cut).window_ms), (Stop::Blocks(5), 30));
+    assert_eq!((cut.modes(), cut.loads()), (vec![Mode::H1H1c], vec![Load::Saturated]));
+    assert_eq!(parse(&text, &RunOptions::default()).expect("parses").modes().len(), 3);
+    let wrong = parse(&text.replacen("h1-h1c'],", "h1-h1'],", 1), &quick).expect_err("is refused");
+    assert_eq!(wrong, "e.toml:31: quick.only.mode: `h1-h1`: allowed are h1c, h1c-h1c, h1-h1c");
+}
+
+const CLAIM: &str = "[[claims]]\nid = 'a'\nsource = 'S3'\nsays = 'It is so.'\nmetric = 'requests_per_second'\n\
+    cell = { mode = 'h1-h1c' }\nagainst = { mode = 'h1c-h1c' }\nexpect = '< 1'\n";
+
+#[test]
+fn claims_are_about_cells_that_there_are() {
+    let parse = |text: &str| parse(&format!("{TEXT}{text}"), &RunOptions::default());
+    assert_eq!(parse(CLAIM).expect("is read").claims.len(), 1);
+    for (from, to, message) in [
+        ("'h1-h1c'", "'h1-h1'", "e.toml:33: claims.0.cell: mode: `h1-h1`: allowed are h1c, h1c-h1c, h1-h1c"),
+        (
+            "against = { mode",
+            "against = { users",
+            "e.toml:34: claims.0.against: connections: `h1c-h1c`: allowed are 8",
+        ),
+        (
+            "against = { mode",
+            "against = { moed",
+            "e.toml:34: claims.0.against: `moed` is no factor: allowed are target, load_model, mode",
+        ),
+        ("'< 1'", "'= 1'", "e.toml:35: `= 1`: allowed are such as"),
+        (
+            "'requests_per_second'",
+            "'speed'",
+            "e.toml:32: unknown variant `speed`, expected one of `cpu_us_per_request`",
+        ),
+        (
+            "'requests_per_second'",
+            "'error_ratio'",
+            "e.toml:34: claims.0.against: `error_ratio` is 0 in a good cell, and has no ratio",
+        ),
+        ("expect = '< 1'\n", "", "e.toml:28: claims.0: allowed is `metric` with `expect`, or `not_testable`"),
+        (
+            "id = 'a'",
+            "id = 'a b'",
+            "e.toml:28: claims.0: id: `a b`: allowed are letters, digits, `-` and `.`",
+        ),
+    ] {
+        let error = parse(&CLAIM.replacen(from, to, 1)).expect_err("is refused");
+        assert!(error.starts_with(message), "{error}");
+    }
+    let twice = parse(&format!("{CLAIM}{CLAIM}")).expect_err("is refused");
+    assert!(twice.contains("id: `a` is given twice"), "{twice}");
+}
+
+#[test]
+fn comparisons_are_of_factors_that_there_are() {
+    let parse = |text: &str| parse(&format!("{TEXT}[[compare]]\n{text}"), &RunOptions::default());
+    assert_eq!(parse("factor = 'mode'\nbaseline = 'h1c-h1c'\n").expect("is read").compare.len(), 1);
+    let error = parse("factor = 'mode'\nbaseline = 'h1'\n").expect_err("is refused");
+    assert_eq!(error, "e.toml:28: compare.0: mode: `h1`: allowed are h1c, h1c-h1c, h1-h1c");
+    let error =
+        parse("factor = 'mode'\nbaseline = 'h1c'\ncell = { target = 'x' }\n").expect_err("is refused");
+    assert_eq!(error, "e.toml:31: compare.0.cell: target: `x`: allowed are direct, fast, slow");
+}

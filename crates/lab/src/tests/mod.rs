@@ -1,0 +1,5 @@
+//! The pipeline as a whole, from experiments to findings, in a made-up world.
+
+mod pipeline;
+mod proof;
+pub(crate) mod verdicts;

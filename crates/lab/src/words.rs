@@ -1,0 +1,229 @@
+//! Findings in words, the same for all instruments: on a terminal, within 100 columns, and on the page.
+
+use crate::cell::Cell;
+use crate::claims::{self, Finding};
+use crate::comparison::Comparison;
+use crate::instrument::Shown;
+use crate::metric::Metric;
+use crate::plan::Plan;
+use crate::results::Results;
+use crate::stats::{BLOCKS_FOR_INTERVAL, BLOCKS_FOR_VERDICT, ErrorRate, Weight};
+use crate::summary::{Summary, Value};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use weir_load::plural;
+use weir_report::text::{WIDTH, flow, short, wrap};
+
+/// With more pairs than this the label would be a paragraph.
+const MOST_RATIOS: usize = 6;
+
+/// Of a claim about more cells the report has the figures.
+const MOST_CELLS: usize = 3;
+
+/// Of more cells that are not run the plan has the reasons.
+const MOST_DROPPED: usize = 3;
+
+/// The first line of whatever comes from a quick run.
+pub(crate) const QUICK: &str =
+    "QUICK (--quick): a subset of the cells, fewer blocks and shorter windows than the experiment's own.";
+
+/// Labels, tables, one line for each comparison, claims.
+pub(crate) fn render<I: Shown>(results: &Results<I>) -> String {
+    let Results { plan, summary, .. } = results;
+    let mut text = String::new();
+    if plan.experiment.quick {
+        wrap(&mut text, QUICK);
+    }
+    for label in labels::<I>(plan, summary) {
+        wrap(&mut text, &label);
+    }
+    I::tables(&mut text, results);
+    let mut heading = None;
+    for one in &summary.comparisons {
+        let own = one.heading();
+        if heading.as_ref() != Some(&own) {
+            let _ = writeln!(text, "\n{own}:");
+            heading = Some(own);
+        }
+        let row = I::row(plan, &one.cell, one.factor.as_deref());
+        wrap(&mut text, &format!("  {row}: {}", one.line(plan.experiment.margin)));
+    }
+    claims(&mut text, &summary.claims, &called::<I>(plan));
+    invalid(&mut text, summary);
+    text
+}
+
+/// What has to be known before any number is read.
+pub(crate) fn labels<I: Shown>(plan: &Plan, summary: &Summary) -> Vec<String> {
+    let mut labels = I::warnings(summary);
+    labels.push(weight::<I>(plan, summary));
+    labels.extend(summary.foreign.label());
+    labels.push(I::setting(summary));
+    // Sorted by family and metric.
+    let pairs: Vec<&Comparison> = summary.comparisons.iter().filter(|one| one.aa).collect();
+    let same = |left: &&Comparison, right: &&Comparison| left.heading() == right.heading();
+    labels.extend(pairs.chunk_by(same).filter_map(noise_floor::<I>));
+    if plan.baseline.is_none() && (!plan.experiment.baseline.is_empty() || plan.experiment.compare.is_empty())
+    {
+        labels.push(no_baseline(&plan.experiment.baseline, &plan.absent));
+    }
+    labels.extend(pair(plan));
+    labels.extend(plan.absent.iter().map(|(name, why)| format!("{name}: absent: {why}.")));
+    labels.extend(dropped(&plan.dropped));
+    labels.extend(extended(&plan.extended, plan.blocks.len()));
+    labels.extend(summary.notes.iter().cloned());
+    labels
+}
+
+/// What a person calls a cell of such a name.
+pub(crate) fn called<I: Shown>(plan: &Plan) -> impl Fn(&str) -> String {
+    let titles: BTreeMap<String, String> =
+        plan.cells.iter().map(|cell| (cell.to_string(), I::title(cell))).collect();
+    move |cell| titles.get(cell).cloned().unwrap_or_else(|| cell.to_owned())
+}
+
+/// Why nothing is compared with a baseline: what became of each candidate.
+pub(crate) fn no_baseline(candidates: &[String], absent: &BTreeMap<String, String>) -> String {
+    let what = |name: &String| match absent.contains_key(name.split('+').next().unwrap_or_default()) {
+        true => format!("{name} is absent"),
+        false => format!("no cell of {name} is among those that are run"),
+    };
+    let each: Vec<String> = candidates.iter().map(what).collect();
+    let why = if each.is_empty() { "the experiment has none".into() } else { each.join("; ") };
+    format!("No baseline, so there are no ratios to one: {why}.")
+}
+
+/// What became of the A/A pair, where it is not run as the experiment has it.
+pub(crate) fn pair(plan: &Plan) -> Option<String> {
+    let aa = plan.experiment.aa.as_ref()?;
+    if plan.cells.iter().any(Cell::is_again) {
+        return plan.is_pair_kept.then(|| {
+            format!(
+                "The A/A pair of {aa} is run beside what --only names: it shows the noise floor. --only name=.. leaves \
+                 it out."
+            )
+        });
+    }
+    let why = match plan.absent.contains_key(aa) {
+        true => format!("{aa}, which would be run twice, is absent"),
+        false => format!("the A/A pair of {aa} is not among the cells that are run"),
+    };
+    Some(format!("No noise floor: {why}. What is called different may be noise."))
+}
+
+/// What is not run though its subject is here.
+fn dropped(lines: &[String]) -> Vec<String> {
+    if lines.len() <= MOST_DROPPED {
+        return lines.iter().map(|line| format!("Not run: {line}.")).collect();
+    }
+    let some = lines[..MOST_DROPPED].join("; ");
+    vec![format!("Not run, {} in all: {some}; and so on (weir plan).", lines.len())]
+}
+
+/// How much the comparisons weigh, by the blocks that they rest on.
+fn weight<I: Shown>(plan: &Plan, summary: &Summary) -> String {
+    let (valid, planned) = (summary.blocks::<I>(), plan.blocks.len());
+    let (least, most) = (*valid.start(), *valid.end());
+    let valid = if least == most { most.to_string() } else { format!("{least} to {most}") };
+    let blocks = format!("{valid} valid of {}", plural(planned as u64, "planned block"));
+    // Where enough were planned, more of them are not what is missing.
+    let more = if planned < BLOCKS_FOR_VERDICT { " (--blocks 12)" } else { "" };
+    match summary.weight {
+        Weight::Verdict if (least as usize) < BLOCKS_FOR_VERDICT => {
+            format!("Verdict: {blocks}; what rests on fewer than {BLOCKS_FOR_VERDICT} says so.")
+        }
+        Weight::Verdict => format!("Verdict: {blocks}."),
+        Weight::Indication => format!(
+            "Indication: {blocks}, not adjusted for the number of comparisons. A verdict needs {BLOCKS_FOR_VERDICT} or \
+             more{more}."
+        ),
+        Weight::None => format!("{blocks}: no interval and no verdict below {BLOCKS_FOR_INTERVAL}{more}."),
+    }
+}
+
+/// That more blocks were added after somebody could have looked, and what is done about it.
+fn extended(before: &[u32], blocks: usize) -> Option<String> {
+    let first = before.first()?;
+    let times = match before.len() {
+        1 => "once".to_owned(),
+        many => format!("{many} times"),
+    };
+    Some(format!(
+        "Extended {times}, from {first} to {blocks} blocks, after a look at the result was possible. Whoever looks more often \
+         finds more by chance: intervals and verdicts are held to an error rate of {:.3} instead of {}.",
+        ErrorRate::of_looks(1 + before.len()).get(),
+        ErrorRate::default().get(),
+    ))
+}
+
+/// What the A/A pairs of one metric and family show.
+fn noise_floor<I: Shown>(pairs: &[&Comparison]) -> Option<String> {
+    let first = pairs.first()?;
+    let ratios: Vec<String> =
+        pairs.iter().map(|pair| format!("{} {}", I::short(&pair.cell), pair.ratio.text())).collect();
+    let listed = ratios.join(", ");
+    let each = match ratios.len() {
+        1 => format!("; {listed}"),
+        few if few <= MOST_RATIOS && listed.len() <= WIDTH => format!("; {listed}"),
+        many => format!(" over {many} pairs"),
+    };
+    let known: Vec<f64> = pairs.iter().filter_map(|pair| pair.ratio.reach()).collect();
+    let floor = match known.iter().copied().reduce(f64::max) {
+        Some(floor) => format!("{:.1} %", floor.exp_m1() * 100.0),
+        None => "not known".into(),
+    };
+    let missing = match pairs.len() - known.len() {
+        0 => String::new(),
+        some => format!(" Nothing is called different where it has no value: {some} of {}.", pairs.len()),
+    };
+    Some(format!(
+        "Noise floor (A/A, {} against itself, {}): {floor}{each}.{missing}",
+        first.baseline,
+        first.heading()
+    ))
+}
+
+/// What became of each claim, with the figure here beside the source's and the original's. `called` says what a person calls
+/// a cell of such a name.
+fn claims(text: &mut String, findings: &[Finding], called: &dyn Fn(&str) -> String) {
+    if findings.is_empty() {
+        return;
+    }
+    let (shown, unrun) = claims::shown(findings);
+    text.push_str("\nClaims:\n");
+    if let Some(unrun) = unrun {
+        flow(text, &unrun, 2, 6);
+    }
+    for claim in shown {
+        flow(text, &format!("{} ({}): {}", claim.id, claim.source, claim.says), 2, 6);
+        flow(text, &format!("{}: {}", claim.verdict_text(), claim.why), 6, 10);
+        if claim.cells.len() <= MOST_CELLS {
+            for one in &claim.cells {
+                flow(text, &format!("here {}: {}", one.value_text(), called(&one.cell)), 6, 10);
+            }
+        }
+        let told = [("asked", claim.asked_text()), ("told", claim.figures_text())];
+        for (what, words) in told.iter().filter(|(_, words)| !words.is_empty()) {
+            flow(text, &format!("{what}: {words}"), 6, 10);
+        }
+    }
+}
+
+fn invalid(text: &mut String, summary: &Summary) {
+    let invalid: u32 = summary.cells.iter().map(|cell| cell.invalid_runs).sum();
+    if invalid == 0 {
+        return;
+    }
+    let _ = writeln!(text, "\n{}, kept and not averaged:", plural(invalid.into(), "invalid run"));
+    for found in summary.cells.iter().filter(|found| found.invalid_runs > 0) {
+        let why =
+            if found.validity.is_valid() { "see the report".into() } else { found.validity.to_string() };
+        let total = plural(found.runs().into(), "run");
+        wrap(text, &format!("  {}: {} of {total}: {why}", found.cell, found.invalid_runs));
+    }
+}
+
+/// `server's time per handshake 61.2 us`.
+pub(crate) fn value(metric: Metric, value: &Value) -> String {
+    format!("{metric} {} {}", short(value.value), metric.unit()).trim_end().to_owned()
+}
