@@ -11,6 +11,9 @@ const NOTE: &str = "One row for each cell. Rate, CPU, memory and utilisation are
                     or none: the gateway's own, and beside it the test server's and the load engine's.";
 
 pub(crate) fn render(report: &Report) -> String {
+    if report.groups.is_empty() {
+        return String::new();
+    }
     let mut html = heading("Numbers", NOTE);
     let many = report.groups.len() > AT_ONCE * 2;
     for (index, mode) in

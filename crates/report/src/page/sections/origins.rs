@@ -60,6 +60,9 @@ pub(crate) fn reproduce(report: &Report) -> String {
 }
 
 pub(crate) fn targets(report: &Report) -> String {
+    if report.targets.is_empty() {
+        return String::new();
+    }
     let mut html = heading("Targets and their settings", "");
     for target in &report.targets {
         let (title, version, about) = (escape(&target.title), escape(&target.version), escape(&target.about));
