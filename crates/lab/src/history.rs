@@ -9,7 +9,7 @@ use crate::across::matching::{Between, Matched, cells, check_different, rates_di
 use crate::across::sample::Sample;
 use crate::cell::Cell;
 use crate::error::{ConfigError, LabError};
-use crate::instrument::Instrument;
+use crate::instrument::Shown;
 use crate::metric::Metric;
 use crate::options::RunOptions;
 use crate::results::Results;
@@ -109,16 +109,15 @@ const FOLLOWED: &str = "cpu_us_per_request, cpu_us_per_handshake, requests_per_s
 /// # Errors
 /// What is no result of this program; results that are not of one plan on one machine, with what differs; a directory that
 /// is given twice; no cell that was asked for; a metric that cannot be followed.
-pub(crate) fn history<I: Instrument>(options: &HistoryOptions) -> Result<History, LabError> {
+pub(crate) fn history<I: Shown>(options: &HistoryOptions) -> Result<History, LabError> {
     let directories: Vec<_> = options.directories.iter().map(PathBuf::as_path).collect();
     check_different(&directories)?;
-    let mut all =
-        directories.iter().map(|directory| Results::<I>::read(directory)).collect::<Result<Vec<_>, _>>()?;
+    let mut all = directories.iter().map(|directory| I::results(directory)).collect::<Result<Vec<_>, _>>()?;
     all.sort_by_key(|results| results.machine.started_unix);
     Ok(of(&all, options)?)
 }
 
-fn of<I: Instrument>(all: &[Results<I>], options: &HistoryOptions) -> Result<History, ConfigError> {
+fn of<I: Shown>(all: &[Results<I>], options: &HistoryOptions) -> Result<History, ConfigError> {
     let Some((oldest, newest)) = all.first().zip(all.last()) else {
         return Err(ConfigError::new("history", "no result is given: at least one is needed"));
     };
@@ -169,12 +168,7 @@ fn of<I: Instrument>(all: &[Results<I>], options: &HistoryOptions) -> Result<His
 
 impl Series {
     /// `None` where no result has a value of the cell.
-    fn of<I: Instrument>(
-        cell: &Cell,
-        all: &[Results<I>],
-        options: &HistoryOptions,
-        minimum: f64,
-    ) -> Option<Self> {
+    fn of<I: Shown>(cell: &Cell, all: &[Results<I>], options: &HistoryOptions, minimum: f64) -> Option<Self> {
         let metric = options.metric.or_else(|| I::compared(cell).first().copied())?;
         let mut points: Vec<Point> = Vec::new();
         for (index, results) in all.iter().enumerate() {

@@ -113,7 +113,7 @@ pub(crate) fn run<I: Shown>(options: &RunOptions) -> Result<Outcome<I>, LabError
         tell(format_args!("{name}: {why}"));
     }
     let broken = if setup.options.allow_invalid { Broken::GoesOn } else { Broken::Ends };
-    let mut executor = I::executor(&plan.experiment, setup.found, &store, interrupt)?;
+    let mut executor = I::executor(&plan.experiment, setup.found, store.directory(), interrupt)?;
     let conducted = conduct::<I>(&mut plan, &store, &mut executor, &mut Bar::default(), broken);
     executor.finish(&plan, conducted.is_ok())?;
     conducted?;
@@ -134,7 +134,7 @@ pub(crate) fn plan<I: Shown>(options: &RunOptions) -> Result<String, LabError> {
 /// # Errors
 /// What is not the result of such an experiment; files that cannot be written.
 pub(crate) fn report<I: Shown>(directory: &Path) -> Result<Outcome<I>, LabError> {
-    let results = Results::<I>::read(directory)?;
+    let results = I::results(directory)?;
     let store = Store::open(directory);
     store.write_json("summary.json", &I::json(&results))?;
     store.write("report.html", &page::render(&results, &store))?;

@@ -53,6 +53,7 @@ mod testing;
 mod tests;
 mod tool;
 mod upgrade;
+mod value;
 mod words;
 
 pub use any::{Outcome, compare, history, plan, report, run};

@@ -46,8 +46,7 @@ impl<I: Instrument> Results<I> {
                 message: error.to_string(),
             })?;
         }
-        let mut summary = Summary::of::<I>(&plan, &machine, &runs);
-        I::complete(&store, &plan, &runs, &mut summary)?;
+        let summary = Summary::of::<I>(&plan, &machine, &runs);
         Ok(Self { directory: directory.to_owned(), plan, machine, runs, summary })
     }
 }

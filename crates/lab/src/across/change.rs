@@ -4,7 +4,7 @@ use super::matching::{Between, Matched, Pair, rates_differ};
 use super::sample::Sample;
 use crate::cell::{Cell, Levels};
 use crate::comparison::heading;
-use crate::instrument::{Instrument, Shown};
+use crate::instrument::Shown;
 use crate::metric::Metric;
 use crate::stats::verdict::{Noise, Note, Ratio, Rule, Verdict};
 use crate::stats::{self, ErrorRate, fdr};
@@ -133,7 +133,7 @@ fn broken(a: &Sample, b: &Sample) -> Option<String> {
 }
 
 /// The unchanged first, since what they show is what the others have to exceed.
-fn judge<I: Instrument>(changes: &mut [Change], margin: f64) {
+fn judge<I: Shown>(changes: &mut [Change], margin: f64) {
     let rule = Rule { margin, error_rate: ErrorRate::default() };
     for one in changes.iter_mut().filter(|one| one.unchanged) {
         one.decide(rule, None);

@@ -3,7 +3,7 @@
 use crate::cell::Cell;
 use crate::error::ConfigError;
 use crate::experiment::Level;
-use crate::instrument::{Instrument, RunOf};
+use crate::instrument::{RunOf, Shown};
 use crate::machine::Machine;
 use crate::results::Results;
 use crate::summary::by_cell;
@@ -11,40 +11,40 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Two results and what they are called.
-pub(crate) struct Between<'a, I: Instrument> {
+pub(crate) struct Between<'a, I: Shown> {
     pub(crate) names: [&'a str; 2],
     pub(crate) results: [&'a Results<I>; 2],
 }
 
-impl<I: Instrument> Copy for Between<'_, I> {}
+impl<I: Shown> Copy for Between<'_, I> {}
 
-impl<I: Instrument> Clone for Between<'_, I> {
+impl<I: Shown> Clone for Between<'_, I> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
 /// A cell that both have, with its runs.
-pub(crate) struct Pair<'a, I: Instrument> {
+pub(crate) struct Pair<'a, I: Shown> {
     pub(crate) cell: &'a Cell,
     pub(crate) runs: [Vec<&'a RunOf<I>>; 2],
 }
 
 /// The cells of two results, by their stable names.
-pub(crate) struct Matched<'a, I: Instrument> {
+pub(crate) struct Matched<'a, I: Shown> {
     pub(crate) both: Vec<Pair<'a, I>>,
     pub(crate) only_a: Vec<String>,
     pub(crate) only_b: Vec<String>,
 }
 
 /// The cells with their runs, without the second of the A/A pair: it says once more what the first says.
-pub(crate) fn cells<I: Instrument>(results: &Results<I>) -> Vec<(&Cell, Vec<&RunOf<I>>)> {
+pub(crate) fn cells<I: Shown>(results: &Results<I>) -> Vec<(&Cell, Vec<&RunOf<I>>)> {
     let mut cells = by_cell(&results.plan, &results.runs);
     cells.retain(|(cell, _)| !cell.is_again());
     cells
 }
 
-impl<'a, I: Instrument> Matched<'a, I> {
+impl<'a, I: Shown> Matched<'a, I> {
     pub(crate) fn new(a: &'a Results<I>, b: &'a Results<I>) -> Self {
         let of_b = cells(b).into_iter().map(|(cell, runs)| (cell.to_string(), (cell, runs)));
         let mut of_b: BTreeMap<String, (&Cell, Vec<&RunOf<I>>)> = of_b.collect();
@@ -72,7 +72,7 @@ pub(crate) fn check_different(directories: &[&Path]) -> Result<(), ConfigError> 
     Ok(())
 }
 
-impl<I: Instrument> Between<'_, I> {
+impl<I: Shown> Between<'_, I> {
     /// Refuses results of different experiments or machines.
     pub(crate) fn check_plan(&self) -> Result<(), ConfigError> {
         let [a, b] = self.results.map(|results| &results.plan.experiment);
@@ -100,7 +100,7 @@ impl<I: Instrument> Between<'_, I> {
             return Err(self.refuse("they have no cell in common"));
         }
         for pair in &matched.both {
-            let [a, b] = self.results.map(|results| I::conditions(results, pair.cell));
+            let [a, b] = self.results.map(|results| I::conditions(&results.plan, pair.cell));
             let (a, b) = (a?, b?);
             for key in a.keys().chain(b.keys()) {
                 let values = [&a, &b].map(|leaves| leaves.get(key).map_or("not given", String::as_str));

@@ -14,7 +14,7 @@ pub(crate) use matching::check_different;
 use crate::cell::Cell;
 use crate::error::{ConfigError, LabError};
 use crate::evidence::{Asked, Regressions};
-use crate::instrument::{Instrument, Shown};
+use crate::instrument::Shown;
 use crate::machine::Machine;
 use crate::results::Results;
 use crate::store::stamp;
@@ -64,7 +64,7 @@ pub struct Side {
 }
 
 impl Side {
-    fn of<I: Instrument>(results: &Results<I>) -> Self {
+    fn of<I: Shown>(results: &Results<I>) -> Self {
         let Machine { started_unix, kernel, versions, .. } = results.machine.clone();
         Self { directory: results.directory.clone(), started_unix, kernel, versions }
     }
@@ -77,7 +77,7 @@ impl Side {
 /// What is no result of this program; results that are not of one plan on one machine, with what differs; an unknown name
 /// in `changed`.
 pub(crate) fn compare<I: Shown>(a: &Path, b: &Path, changed: &[String]) -> Result<Across, LabError> {
-    Ok(of(&Results::<I>::read(a)?, &Results::<I>::read(b)?, changed)?)
+    Ok(of(&I::results(a)?, &I::results(b)?, changed)?)
 }
 
 fn of<I: Shown>(a: &Results<I>, b: &Results<I>, changed: &[String]) -> Result<Across, ConfigError> {

@@ -1,13 +1,13 @@
 //! Whether the programs of two results are the same, as far as the results tell.
 
 use super::matching::{Between, Matched, Pair};
-use crate::instrument::Instrument;
+use crate::instrument::Shown;
 use crate::machine::Machine;
 use std::collections::BTreeSet;
 
 /// The targets or engines that are known to be others in the second result: by `named`, by their version, or by what they
 /// were made from. One that tells no version is not known to be the same.
-pub(super) fn changed<'a, I: Instrument>(
+pub(super) fn changed<'a, I: Shown>(
     between: Between<'_, I>,
     matched: &Matched<'a, I>,
     named: &[String],
@@ -27,7 +27,7 @@ pub(super) fn changed<'a, I: Instrument>(
 }
 
 /// Which of the results do not tell what they were made of.
-pub(super) fn untold<'a, I: Instrument>(between: Between<'a, I>) -> Vec<&'a str> {
+pub(super) fn untold<'a, I: Shown>(between: Between<'a, I>) -> Vec<&'a str> {
     let sides = between.names.into_iter().zip(between.results);
     let untold = sides.filter(|(_, results)| results.machine.sources.is_empty());
     untold.map(|(name, _)| name).collect()

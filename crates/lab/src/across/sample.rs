@@ -1,7 +1,7 @@
 //! The runs of a cell in one result, which shares no blocks with another.
 
 use crate::cell::Cell;
-use crate::instrument::{Instrument, RunOf};
+use crate::instrument::{RunOf, Shown};
 use crate::metric::Metric;
 use crate::pairing;
 
@@ -24,7 +24,7 @@ pub(crate) struct Sample {
 
 impl Sample {
     /// `name` is what notes call the cell.
-    pub(crate) fn of<I: Instrument>(metric: Metric, cell: &Cell, runs: &[&RunOf<I>], name: &str) -> Self {
+    pub(crate) fn of<I: Shown>(metric: Metric, cell: &Cell, runs: &[&RunOf<I>], name: &str) -> Self {
         let valid = pairing::valid::<I>(runs);
         let values: Vec<f64> = pairing::values::<I>(metric, &valid).into_values().collect();
         let note = match (valid.len(), values.len()) {

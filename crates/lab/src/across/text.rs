@@ -2,7 +2,7 @@
 
 use super::matching::Between;
 use super::{Across, Change, program};
-use crate::instrument::Instrument;
+use crate::instrument::Shown;
 use crate::progress::duration;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -10,11 +10,7 @@ use weir_load::plural;
 use weir_report::text::{short, wrap};
 
 /// `is_told`: the results, or the command line, tell what has changed.
-pub(super) fn labels<I: Instrument>(
-    between: Between<'_, I>,
-    changes: &[Change],
-    is_told: bool,
-) -> Vec<String> {
+pub(super) fn labels<I: Shown>(between: Between<'_, I>, changes: &[Change], is_told: bool) -> Vec<String> {
     let subject = I::SUBJECT;
     let mut labels = vec![apart::<I>(between)];
     let of = |unchanged: bool| {
@@ -65,7 +61,7 @@ pub(super) fn labels<I: Instrument>(
 }
 
 /// What two results of different times can show, and what they cannot.
-fn apart<I: Instrument>(between: Between<'_, I>) -> String {
+fn apart<I: Shown>(between: Between<'_, I>) -> String {
     let [a, b] = between.results.map(|results| results.machine.started_unix);
     let time = duration(Duration::from_secs(a.abs_diff(b)));
     let (subject, sessions) = (I::SUBJECT, I::SESSIONS);

@@ -17,14 +17,13 @@ use crate::machine::Machine;
 use crate::metric::Metric;
 use crate::options::RunOptions;
 use crate::plan::Plan;
-use crate::results::Results;
 use crate::run::{PlannedRun, Run, Stage};
-use crate::store::Store;
-use crate::summary::{Summary, Value};
+use crate::value::Value;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::path::Path;
 use weir_load::result::Limit;
 
 /// Makes an error about a key, wherever it stands.
@@ -78,7 +77,7 @@ pub trait Instrument: Copy + Debug + Sized + 'static {
         !value.is_table()
     }
     /// A value of the file in `folder`, in which a path that it names is absolute.
-    fn placed(_key: &str, value: &toml::Value, _folder: &std::path::Path) -> toml::Value {
+    fn placed(_key: &str, value: &toml::Value, _folder: &Path) -> toml::Value {
         value.clone()
     }
     /// What is compared of a cell; what it is about comes first.
@@ -136,14 +135,14 @@ pub trait Instrument: Copy + Debug + Sized + 'static {
     /// # Errors
     /// A file that cannot be read.
     fn machine(experiment: &Experiment, found: &Self::Found) -> Result<Machine, LabError>;
-    /// Starts what makes runs into a store.
+    /// Starts what makes runs, in the directory of their results.
     ///
     /// # Errors
     /// Files that cannot be written.
     fn executor(
         experiment: &Experiment,
         found: Self::Found,
-        store: &Store,
+        directory: &Path,
         interrupt: Interrupt,
     ) -> Result<Self::Executor, LabError>;
     /// Fixes what calibration was to find.
@@ -234,29 +233,13 @@ pub trait Instrument: Copy + Debug + Sized + 'static {
     ///
     /// # Errors
     /// The cell is none of the experiment's.
-    fn conditions(_results: &Results<Self>, cell: &Cell) -> Result<BTreeMap<String, String>, ConfigError> {
+    fn conditions(_plan: &Plan, cell: &Cell) -> Result<BTreeMap<String, String>, ConfigError> {
         Ok(cell.levels.iter().map(|(key, level)| (key.to_owned(), level.to_string())).collect())
     }
     /// Whether the runs of a cell tell that its subject was another program, whatever version and sources are; `is_other_lab`
     /// says that this program was.
     fn is_other(_runs: [&[&RunOf<Self>]; 2], _is_other_lab: bool) -> bool {
         false
-    }
-    /// What subjects say of themselves and is another in the second of two results of such names.
-    fn differences(_results: [&Results<Self>; 2], _names: [&str; 2]) -> Vec<String> {
-        Vec::new()
-    }
-    /// Adds what is known beside the blocks.
-    ///
-    /// # Errors
-    /// A stored file that cannot be read.
-    fn complete(
-        _store: &Store,
-        _plan: &Plan,
-        _runs: &[RunOf<Self>],
-        _summary: &mut Summary,
-    ) -> Result<(), LabError> {
-        Ok(())
     }
 }
 
@@ -340,5 +323,5 @@ pub struct Facts<'a> {
     /// Whether it failed, by whoever's fault.
     pub has_failed: bool,
     /// Where its processes' logs are kept, in the directory of the results.
-    pub logs: Option<&'a std::path::Path>,
+    pub logs: Option<&'a Path>,
 }

@@ -3,13 +3,16 @@
 use super::{Instrument, RunOf};
 use crate::cell::Cell;
 use crate::comparison;
+use crate::error::LabError;
 use crate::metric::Metric;
 use crate::plan::Plan;
 use crate::results::Results;
 use crate::store::Store;
-use crate::summary::{CellSummary, Summary, Value};
+use crate::summary::{CellSummary, Summary};
+use crate::value::Value;
 use crate::words;
 use serde_json::{Value as Json, json};
+use std::path::Path;
 use weir_report::chart::bars::{self, Bar};
 use weir_report::chart::palette::Look;
 use weir_report::model::{About, Figures, Group, Picture};
@@ -35,6 +38,29 @@ pub type Looks<'a> = dyn Fn(&str) -> (usize, Look) + 'a;
 
 /// How results are shown. What is not said is shown as for any instrument.
 pub trait Shown: Instrument {
+    /// Reads a directory of results, and what is known beside the blocks.
+    ///
+    /// # Errors
+    /// As [`Results::read`].
+    fn results(directory: &Path) -> Result<Results<Self>, LabError> {
+        let mut results = Results::read(directory)?;
+        Self::complete(&mut results)?;
+        Ok(results)
+    }
+
+    /// Adds what is known beside the blocks.
+    ///
+    /// # Errors
+    /// A stored file that cannot be read.
+    fn complete(_results: &mut Results<Self>) -> Result<(), LabError> {
+        Ok(())
+    }
+
+    /// What subjects say of themselves and is another in the second of two results of such names.
+    fn differences(_results: [&Results<Self>; 2], _names: [&str; 2]) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Where and how runs were made, in a sentence.
     fn setting(summary: &Summary) -> String;
 
@@ -103,7 +129,15 @@ pub trait Shown: Instrument {
     /// What the page has beside what all pages have: a chart for each metric.
     fn page(results: &Results<Self>, _store: &Store, looks: &Looks<'_>) -> Page {
         let figures = Self::METRICS.iter().map(|metric| bars::<Self>(results, *metric, looks));
-        Page { figures: figures.collect(), ..Page::default() }
+        let machine = &results.machine;
+        let about = |(name, about): (&String, &String)| About {
+            title: name.clone(),
+            version: machine.versions.get(name).cloned().unwrap_or_default(),
+            about: about.clone(),
+            files: Vec::new(),
+        };
+        let targets = machine.about.iter().map(about).collect();
+        Page { figures: figures.collect(), targets, ..Page::default() }
     }
 
     /// How the last run of a cell can be made by hand.
@@ -171,7 +205,7 @@ fn cell<I: Instrument>(found: &CellSummary) -> Json {
     for metric in I::METRICS {
         let value = found.values.get(metric);
         fields[metric.key()] = json!(value.map(|value| value.value));
-        if let Some((low, high)) = value.and_then(super::super::summary::Value::interval) {
+        if let Some((low, high)) = value.and_then(Value::interval) {
             fields[format!("{}_low", metric.key())] = json!(low);
             fields[format!("{}_high", metric.key())] = json!(high);
         }

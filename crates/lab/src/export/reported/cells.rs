@@ -8,7 +8,8 @@ use crate::instrument::Shown;
 use crate::metric::Metric;
 use crate::results::Results;
 use crate::run::Validity;
-use crate::summary::{CellSummary, Value};
+use crate::summary::CellSummary;
+use crate::value::Value;
 use weir_report::export::junit::{Case, Outcome};
 use weir_report::text::short;
 

@@ -23,7 +23,6 @@ use crate::metric::Metric;
 use crate::options::RunOptions;
 use crate::reader::{blame, directory_key};
 use crate::run::Validity;
-use crate::store::Store;
 use line::Line;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -119,10 +118,10 @@ impl Instrument for Commands {
     fn executor(
         _: &Experiment,
         found: Found,
-        store: &Store,
+        directory: &Path,
         interrupt: Interrupt,
     ) -> Result<CommandRunner, LabError> {
-        let (directory, cores) = (store.directory().to_owned(), allowed_cores()?);
+        let (directory, cores) = (directory.to_owned(), allowed_cores()?);
         Ok(CommandRunner { found, directory, cores, interrupt, guard: Guard::start(&this_program()?)? })
     }
 

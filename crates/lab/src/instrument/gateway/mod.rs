@@ -60,10 +60,9 @@ use crate::options::RunOptions;
 use crate::placement::Placement;
 use crate::plan::Plan;
 use crate::reader::{blame, directory_key};
-use crate::results::Results;
 use crate::run::{Stage, Validity};
 use crate::store::{Store, check_layout};
-use crate::summary::Value;
+use crate::value::Value;
 use run::{Parts, parts};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -200,10 +199,10 @@ impl Instrument for Gateway {
     fn executor(
         experiment: &Experiment,
         targets: Targets,
-        store: &Store,
+        directory: &Path,
         interrupt: Interrupt,
     ) -> Result<ProcessExecutor, LabError> {
-        ProcessExecutor::new(store.clone(), experiment, targets, allowed_cores()?, interrupt)
+        ProcessExecutor::new(Store::open(directory), experiment, targets, allowed_cores()?, interrupt)
     }
 
     fn calibrated(plan: &mut Plan, runs: &[RunOf<Self>], needs_all: bool) -> Result<(), LabError> {
@@ -316,22 +315,12 @@ impl Instrument for Gateway {
         values::summarise(metric, cell, valid, all)
     }
 
-    fn conditions(results: &Results<Self>, cell: &Cell) -> Result<BTreeMap<String, String>, ConfigError> {
-        results.plan.experiment.conditions(cell).map(|conditions| leaves(&conditions))
+    fn conditions(plan: &Plan, cell: &Cell) -> Result<BTreeMap<String, String>, ConfigError> {
+        plan.experiment.conditions(cell).map(|conditions| leaves(&conditions))
     }
 
     fn is_other(runs: [&[&RunOf<Self>]; 2], is_other_lab: bool) -> bool {
         is_other_lab && summary::is_this_program(runs)
-    }
-
-    fn complete(
-        _: &Store,
-        _: &Plan,
-        runs: &[RunOf<Self>],
-        summary: &mut crate::summary::Summary,
-    ) -> Result<(), LabError> {
-        summary.notes.extend(summary::killed(runs));
-        Ok(())
     }
 }
 

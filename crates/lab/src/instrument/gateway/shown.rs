@@ -4,8 +4,9 @@ use super::levels::{Place as _, Words};
 use super::run::Seen;
 use super::units::unit_metrics;
 use super::vary::Vary;
-use super::{Gateway, Load, describe, table, view};
+use super::{Gateway, Load, describe, summary, table, view};
 use crate::cell::Cell;
+use crate::error::LabError;
 use crate::instrument::{Looks, Page, Shown};
 use crate::metric::Metric;
 use crate::plan::Plan;
@@ -15,6 +16,12 @@ use crate::store::Store;
 use crate::summary::Summary;
 
 impl Shown for Gateway {
+    fn complete(results: &mut Results<Self>) -> Result<(), LabError> {
+        let killed = summary::killed(&results.runs);
+        results.summary.notes.extend(killed);
+        Ok(())
+    }
+
     fn warnings(summary: &Summary) -> Vec<String> {
         let placement = summary.machine.placement.as_ref();
         let note = placement.and_then(|placement| placement.note.as_ref());

@@ -10,7 +10,7 @@ use crate::metric::Metric;
 use crate::pairing::joined;
 use crate::run::Run;
 use crate::stats::histogram::Latencies;
-use crate::summary::Value;
+use crate::value::Value;
 use std::collections::BTreeMap;
 use weir_load::plural;
 use weir_load::result::{Cost, Latency, Limit, LoadResult};

@@ -98,7 +98,7 @@ impl View<'_> {
             p99_us: found.get(Metric::P99Us),
             error_ratio: found.get(Metric::ErrorRatio),
             cpu_us: found.get(of.cpu),
-            cpu_interval: found.values.get(&of.cpu).and_then(crate::summary::Value::interval),
+            cpu_interval: found.values.get(&of.cpu).and_then(crate::value::Value::interval),
             origin_cpu_us: found.get(of.origin_cpu),
             load_cpu_us: found.get(of.load_cpu),
             utilisation: found.get(Metric::Utilisation),

@@ -40,16 +40,15 @@ use crate::options::RunOptions;
 use crate::plan::Plan;
 use crate::progress::tell;
 use crate::reader::{blame, directory_key};
-use crate::results::Results;
 use crate::run::{Stage, Validity};
 use crate::store::Store;
-use crate::summary::{Summary, Value};
 use crate::upgrade::SHARED;
 use engine::{Engine, Variant};
 use key::KEYS;
 use scenario::Scenario as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::Path;
 use values::{compared, measured};
 
 /// TLS libraries in memory.
@@ -223,10 +222,9 @@ impl Instrument for Stacks {
     fn executor(
         _: &Experiment,
         engines: Engines,
-        store: &Store,
+        directory: &Path,
         interrupt: Interrupt,
     ) -> Result<ProcessRunner, LabError> {
-        let directory = store.directory();
         let directory = fs::canonicalize(directory).map_err(LabError::file(directory, "cannot be found"))?;
         let (allowed, guard) = (allowed_cores()?, Guard::start(&this_program()?)?);
         Ok(ProcessRunner { engines: engines.present, directory, allowed, interrupt, guard })
@@ -268,8 +266,8 @@ impl Instrument for Stacks {
     }
 
     /// Every level, those too that a name leaves out.
-    fn conditions(results: &Results<Self>, cell: &Cell) -> Result<BTreeMap<String, String>, ConfigError> {
-        let own = results.plan.cells.iter().find(|own| own.id == cell.id).unwrap_or(cell);
+    fn conditions(plan: &Plan, cell: &Cell) -> Result<BTreeMap<String, String>, ConfigError> {
+        let own = plan.cells.iter().find(|own| own.id == cell.id).unwrap_or(cell);
         Ok(own.levels.iter().map(|(key, level)| (key.to_owned(), level.to_string())).collect())
     }
 
@@ -277,37 +275,5 @@ impl Instrument for Stacks {
     fn is_other(runs: [&[&RunOf<Self>]; 2], _: bool) -> bool {
         let [before, after] = runs.map(|runs| runs.iter().find_map(|run| run.seen.seen.facts.as_ref()));
         before.is_some() && after.is_some() && before != after
-    }
-
-    fn differences(results: [&Results<Self>; 2], names: [&str; 2]) -> Vec<String> {
-        view::differences(results, names)
-    }
-
-    /// Instructions, what threads make of so many cores, and the versions that engines say themselves.
-    fn complete(
-        store: &Store,
-        _: &Plan,
-        runs: &[RunOf<Self>],
-        summary: &mut Summary,
-    ) -> Result<(), LabError> {
-        let facts = view::facts(runs);
-        for found in &mut summary.cells {
-            if let Some(facts) = facts.get(found.cell.subject.as_str()) {
-                found.version.clone_from(&facts.tls);
-            }
-            if let Some(counted) = instructions::counted(store, &found.cell)? {
-                let of = |side, metric| Some((metric, Value::exactly(*counted.counts.get(&side)?)));
-                let counts = [
-                    of(Side::Server, Metric::ServerInstructions),
-                    of(Side::Client, Metric::ClientInstructions),
-                ];
-                found.values.extend(counts.into_iter().flatten());
-                found.why_uncounted = counted.why;
-            }
-        }
-        let drops = scaling::drops(&summary.cells, summary.machine.cores.len());
-        summary.notes.extend(drops.iter().map(|drop| format!("{}.", drop.text())));
-        summary.notes.extend(shown::counting(summary));
-        Ok(())
     }
 }

@@ -95,7 +95,7 @@ mod tests {
     use crate::cell::Cell;
     use crate::experiment::Level;
     use crate::run::Validity;
-    use crate::summary::Value;
+    use crate::value::Value;
 
     fn found(engine: &str, threads: u32, rate: f64) -> CellSummary {
         let levels = [("do", Level::new("handshake")), ("threads", Level::new(threads))];

@@ -1,23 +1,55 @@
 //! How results of TLS stacks are shown.
 
-use super::scaling::in_locks;
+use super::output::Side;
+use super::scaling::{self, in_locks};
 use super::scenario::Scenario as _;
 use super::values::{COUNTED, Ran, measured};
-use super::{Stacks, title, view};
+use super::{Stacks, instructions, title, view};
 use crate::cell::Cell;
+use crate::error::LabError;
 use crate::instrument::{Looks, Page, Shown};
 use crate::metric::Metric;
 use crate::plan::Plan;
 use crate::results::Results;
 use crate::run::Run;
 use crate::store::Store;
-use crate::summary::{CellSummary, Summary, Value};
+use crate::summary::{CellSummary, Summary};
+use crate::value::Value;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use weir_report::markup::quote;
 use weir_report::text::{WIDTH, flow, wrap};
 
 impl Shown for Stacks {
+    fn differences(results: [&Results<Self>; 2], names: [&str; 2]) -> Vec<String> {
+        view::differences(results, names)
+    }
+
+    /// Instructions, what threads make of so many cores, and the versions that engines say themselves.
+    fn complete(results: &mut Results<Self>) -> Result<(), LabError> {
+        let Results { directory, runs, summary, .. } = results;
+        let store = Store::open(directory);
+        let facts = view::facts(runs);
+        for found in &mut summary.cells {
+            if let Some(facts) = facts.get(found.cell.subject.as_str()) {
+                found.version.clone_from(&facts.tls);
+            }
+            if let Some(counted) = instructions::counted(&store, &found.cell)? {
+                let of = |side, metric| Some((metric, Value::exactly(*counted.counts.get(&side)?)));
+                let counts = [
+                    of(Side::Server, Metric::ServerInstructions),
+                    of(Side::Client, Metric::ClientInstructions),
+                ];
+                found.values.extend(counts.into_iter().flatten());
+                found.why_uncounted = counted.why;
+            }
+        }
+        let drops = scaling::drops(&summary.cells, summary.machine.cores.len());
+        summary.notes.extend(drops.iter().map(|drop| format!("{}.", drop.text())));
+        summary.notes.extend(counting(summary));
+        Ok(())
+    }
+
     fn setting(_: &Summary) -> String {
         "Both ends in one process, in memory: no sockets, no network, no HTTP.".into()
     }

@@ -7,7 +7,7 @@ use super::values::Ran;
 use super::{Engines, Stacks};
 use crate::cell::Cell;
 use crate::experiment::Stop;
-use crate::instrument::Instrument as _;
+use crate::instrument::Shown as _;
 use crate::machine::Machine;
 use crate::options::RunOptions;
 use crate::planning;
@@ -116,10 +116,8 @@ pub(crate) fn results(made: &Made<'_>) -> Results<Stacks> {
 
 /// Sums up once more what was changed.
 pub(crate) fn sum_up(results: &mut Results<Stacks>) {
-    let Results { directory, plan, machine, runs, summary } = results;
-    *summary = Summary::of::<Stacks>(plan, machine, runs);
-    let store = crate::store::Store::open(directory);
-    Stacks::complete(&store, plan, runs, summary).expect("is known");
+    results.summary = Summary::of::<Stacks>(&results.plan, &results.machine, &results.runs);
+    Stacks::complete(results).expect("is known");
 }
 
 fn run(planned: &PlannedRun, made: &Made<'_>, rng: &mut Rng) -> Run<Ran> {
