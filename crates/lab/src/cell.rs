@@ -1,8 +1,9 @@
 //! A cell: a subject under one combination of the factors' levels.
 
-use crate::experiment::{AGAIN, Level, SUBJECTS, Selector, canonical, is_setting};
+pub use crate::experiment::Levels;
+
+use crate::experiment::{AGAIN, Level, SUBJECTS, canonical, is_setting};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::fmt;
 
 /// What is run once in every block.
@@ -19,60 +20,6 @@ pub struct Cell {
     pub levels: Levels,
 }
 
-/// Levels by their factors' keys.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Levels(BTreeMap<String, Level>);
-
-impl Levels {
-    /// The level of a key, if there is one.
-    pub fn get(&self, key: &str) -> Option<&Level> {
-        self.0.get(key)
-    }
-
-    /// The text of a key's level; empty where there is none.
-    pub fn word(&self, key: &str) -> &str {
-        self.get(key).map_or("", Level::as_str)
-    }
-
-    /// The whole number at a key.
-    pub fn number(&self, key: &str) -> Option<u64> {
-        self.word(key).parse().ok()
-    }
-
-    /// Each key with its level.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Level)> {
-        self.0.iter().map(|(key, level)| (key.as_str(), level))
-    }
-
-    /// `bytes 1000, mode h1`.
-    pub fn words(&self) -> String {
-        self.iter().map(|(key, level)| format!("{key} {level}")).collect::<Vec<_>>().join(", ")
-    }
-
-    /// The same without a key: what those that differ in it alone have in common.
-    #[must_use]
-    pub fn without(&self, key: &str) -> Self {
-        let mut levels = self.0.clone();
-        levels.remove(key);
-        Self(levels)
-    }
-
-    /// The same with another level of a key.
-    #[must_use]
-    pub fn with(&self, key: &str, level: Level) -> Self {
-        let mut levels = self.0.clone();
-        levels.insert(key.to_owned(), level);
-        Self(levels)
-    }
-}
-
-impl FromIterator<(String, Level)> for Levels {
-    fn from_iter<T: IntoIterator<Item = (String, Level)>>(levels: T) -> Self {
-        Self(levels.into_iter().collect())
-    }
-}
-
 impl fmt::Display for Cell {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(&self.id)
@@ -82,14 +29,9 @@ impl fmt::Display for Cell {
 impl Cell {
     /// All that it shares with the cells that it is compared with: its levels without its subject's own settings.
     pub fn place(&self) -> Levels {
-        Levels(
-            self.levels
-                .0
-                .iter()
-                .filter(|(key, _)| !is_setting(key))
-                .map(|(key, level)| (key.clone(), level.clone()))
-                .collect(),
-        )
+        let mut place = self.levels.clone();
+        place.retain(|key, _| !is_setting(key));
+        place
     }
 
     /// Whether it is of the second in the A/A pair.
@@ -111,13 +53,13 @@ impl Cell {
     }
 
     /// Whether it has such levels.
-    pub(crate) fn has(&self, levels: &Selector) -> bool {
+    pub(crate) fn has(&self, levels: &Levels) -> bool {
         levels.iter().all(|(key, level)| self.level(key).as_ref() == Some(level))
     }
 
     /// Whether another cell is this one but for such levels, which it has in place of this one's.
-    pub(crate) fn is_but_for(&self, other: &Self, levels: &Selector) -> bool {
-        let other_subject = levels.iter().any(|(key, _)| SUBJECTS.contains(&key.as_str()));
+    pub(crate) fn is_but_for(&self, other: &Self, levels: &Levels) -> bool {
+        let other_subject = levels.iter().any(|(key, _)| SUBJECTS.contains(&key));
         // Another subject has settings of its own.
         let is_own = |key: &str| {
             other_subject && is_setting(key) && (self.level(key).is_none() || other.level(key).is_none())
@@ -127,13 +69,12 @@ impl Cell {
             None => is_own(key) || other.level(key) == self.level(key),
         };
         let subjects = match other_subject {
-            true => {
-                levels.iter().filter(|(key, _)| SUBJECTS.contains(&key.as_str())).all(|(key, _)| same(key))
-            }
+            true => levels.iter().filter(|(key, _)| SUBJECTS.contains(&key)).all(|(key, _)| same(key)),
             false => self.subject == other.subject,
         };
-        let keys = self.levels.0.keys().chain(other.levels.0.keys()).chain(levels.iter().map(|(key, _)| key));
-        let mut keys = keys.filter(|key| !SUBJECTS.contains(&key.as_str()));
+        let all = [&self.levels, &other.levels, levels];
+        let mut keys =
+            all.into_iter().flat_map(Levels::iter).map(|(key, _)| key).filter(|key| !SUBJECTS.contains(key));
         !other.is_again() && subjects && keys.all(|key| same(key))
     }
 }
@@ -147,7 +88,7 @@ mod tests {
         Cell { id: String::new(), name: name.into(), subject: subject.into(), levels }
     }
 
-    fn but_for(levels: &[(&str, &str)]) -> Selector {
+    fn but_for(levels: &[(&str, &str)]) -> Levels {
         levels.iter().map(|(key, level)| ((*key).to_owned(), Level::new(level))).collect()
     }
 

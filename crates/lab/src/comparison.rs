@@ -1,7 +1,7 @@
 //! Comparisons of cells, and the words that may be said about them.
 
-use crate::cell::{Cell, Levels};
-use crate::experiment::{Compare, Selector, is_of_subjects};
+use crate::cell::Cell;
+use crate::experiment::{Compare, Levels, is_of_subjects};
 use crate::instrument::{Instrument, RunOf};
 use crate::metric::Metric;
 use crate::pairing::{self, Paired, Side};
@@ -99,7 +99,7 @@ fn others<'a, 'r, I: Instrument>(plan: &Plan, cells: &'a Runs<'r, I>, cell: &Cel
     for Compare { factor, baseline, cell: meant } in &plan.experiment.compare {
         let level = cell.level(factor).filter(|level| level != baseline);
         let Some(level) = level.filter(|_| !cell.is_again() && cell.has(meant)) else { continue };
-        let wanted = Selector::from_iter([(factor.clone(), baseline.clone())]);
+        let wanted = Levels::from_iter([(factor.clone(), baseline.clone())]);
         let Some(other) = cells.iter().find(|(other, _)| cell.is_but_for(other, &wanted)) else { continue };
         // A subject's name has its settings in it.
         let names = match is_of_subjects(factor) {

@@ -93,110 +93,60 @@ impl Metric {
 
     /// Which way is better.
     pub fn better(self) -> Better {
-        match self {
-            Self::RequestsPerSecond
-            | Self::HandshakesPerSecond
-            | Self::GcThroughputPercent
-            | Self::SendMbPerSecond
-            | Self::ReceiveMbPerSecond => Better::More,
-            Self::CpuUsPerRequest
-            | Self::CpuUsPerHandshake
-            | Self::P99Us
-            | Self::MeanUs
-            | Self::P50Us
-            | Self::P95Us
-            | Self::SdUs
-            | Self::OriginCpuUsPerRequest
-            | Self::OriginCpuUsPerHandshake
-            | Self::LoadCpuUsPerRequest
-            | Self::LoadCpuUsPerHandshake
-            | Self::RssKib
-            | Self::RssEndKib
-            | Self::SwitchesPerRequest
-            | Self::ErrorRatio
-            | Self::AfterFullGcKib
-            | Self::ServerUsPerHandshake
-            | Self::ClientUsPerHandshake
-            | Self::KibPerSession
-            | Self::OperationUs
-            | Self::LockNsPerHandshake
-            | Self::WaitsPerHandshake
-            | Self::WallMs
-            | Self::ProcessCpuMs
-            | Self::ServerInstructions
-            | Self::ClientInstructions => Better::Less,
-            Self::LittleRatio | Self::Utilisation => Better::Neither,
-        }
+        self.about().2
     }
 
     /// In words.
     pub fn title(self) -> &'static str {
-        match self {
-            Self::CpuUsPerRequest => "CPU per request",
-            Self::CpuUsPerHandshake => "CPU per handshake",
-            Self::P99Us => "p99 response time",
-            Self::RequestsPerSecond => "requests per second",
-            Self::HandshakesPerSecond => "handshakes per second",
-            Self::MeanUs => "mean response time",
-            Self::P50Us => "median response time",
-            Self::P95Us => "p95 response time",
-            Self::LittleRatio => "mean response time x rate / connections",
-            Self::SdUs => "standard deviation of the response time",
-            Self::OriginCpuUsPerRequest => "origin's CPU per request",
-            Self::OriginCpuUsPerHandshake => "origin's CPU per handshake",
-            Self::LoadCpuUsPerRequest => "load engine's CPU per request",
-            Self::LoadCpuUsPerHandshake => "load engine's CPU per handshake",
-            Self::RssKib => "peak memory",
-            Self::RssEndKib => "memory at the end",
-            Self::SwitchesPerRequest => "context switches per request",
-            Self::Utilisation => "utilisation",
-            Self::ErrorRatio => "errors / requests",
-            Self::GcThroughputPercent => "GC throughput",
-            Self::AfterFullGcKib => "memory after a full GC",
-            Self::ServerUsPerHandshake => "server's time per handshake",
-            Self::ClientUsPerHandshake => "client's time per handshake",
-            Self::SendMbPerSecond => "sending",
-            Self::ReceiveMbPerSecond => "receiving",
-            Self::KibPerSession => "memory per session",
-            Self::OperationUs => "time per operation",
-            Self::LockNsPerHandshake => "time in locks per handshake",
-            Self::WaitsPerHandshake => "waits per handshake",
-            Self::WallMs => "time",
-            Self::ProcessCpuMs => "CPU time",
-            Self::ServerInstructions => "server's instructions per handshake (AVX2 path)",
-            Self::ClientInstructions => "client's instructions per handshake (AVX2 path)",
-        }
+        self.about().0
     }
 
     /// The unit of its value; empty for a ratio.
     pub fn unit(self) -> &'static str {
+        self.about().1
+    }
+
+    /// Its title, its unit, and which way is better.
+    fn about(self) -> (&'static str, &'static str, Better) {
+        use Better::{Less, More, Neither};
         match self {
-            Self::CpuUsPerRequest
-            | Self::CpuUsPerHandshake
-            | Self::P99Us
-            | Self::MeanUs
-            | Self::P50Us
-            | Self::P95Us
-            | Self::SdUs
-            | Self::OriginCpuUsPerRequest
-            | Self::OriginCpuUsPerHandshake
-            | Self::LoadCpuUsPerRequest
-            | Self::LoadCpuUsPerHandshake
-            | Self::ServerUsPerHandshake
-            | Self::ClientUsPerHandshake
-            | Self::OperationUs => "us",
-            Self::RequestsPerSecond | Self::HandshakesPerSecond => "/s",
-            Self::SendMbPerSecond | Self::ReceiveMbPerSecond => "MB/s",
-            Self::RssKib | Self::RssEndKib | Self::AfterFullGcKib | Self::KibPerSession => "KiB",
-            Self::GcThroughputPercent => "%",
-            Self::LockNsPerHandshake => "ns",
-            Self::WallMs | Self::ProcessCpuMs => "ms",
-            Self::ServerInstructions | Self::ClientInstructions => "instructions",
-            Self::LittleRatio
-            | Self::Utilisation
-            | Self::ErrorRatio
-            | Self::SwitchesPerRequest
-            | Self::WaitsPerHandshake => "",
+            Self::CpuUsPerRequest => ("CPU per request", "us", Less),
+            Self::CpuUsPerHandshake => ("CPU per handshake", "us", Less),
+            Self::P99Us => ("p99 response time", "us", Less),
+            Self::RequestsPerSecond => ("requests per second", "/s", More),
+            Self::HandshakesPerSecond => ("handshakes per second", "/s", More),
+            Self::MeanUs => ("mean response time", "us", Less),
+            Self::P50Us => ("median response time", "us", Less),
+            Self::P95Us => ("p95 response time", "us", Less),
+            Self::LittleRatio => ("mean response time x rate / connections", "", Neither),
+            Self::SdUs => ("standard deviation of the response time", "us", Less),
+            Self::OriginCpuUsPerRequest => ("origin's CPU per request", "us", Less),
+            Self::OriginCpuUsPerHandshake => ("origin's CPU per handshake", "us", Less),
+            Self::LoadCpuUsPerRequest => ("load engine's CPU per request", "us", Less),
+            Self::LoadCpuUsPerHandshake => ("load engine's CPU per handshake", "us", Less),
+            Self::RssKib => ("peak memory", "KiB", Less),
+            Self::RssEndKib => ("memory at the end", "KiB", Less),
+            Self::SwitchesPerRequest => ("context switches per request", "", Less),
+            Self::Utilisation => ("utilisation", "", Neither),
+            Self::ErrorRatio => ("errors / requests", "", Less),
+            Self::GcThroughputPercent => ("GC throughput", "%", More),
+            Self::AfterFullGcKib => ("memory after a full GC", "KiB", Less),
+            Self::ServerUsPerHandshake => ("server's time per handshake", "us", Less),
+            Self::ClientUsPerHandshake => ("client's time per handshake", "us", Less),
+            Self::SendMbPerSecond => ("sending", "MB/s", More),
+            Self::ReceiveMbPerSecond => ("receiving", "MB/s", More),
+            Self::KibPerSession => ("memory per session", "KiB", Less),
+            Self::OperationUs => ("time per operation", "us", Less),
+            Self::LockNsPerHandshake => ("time in locks per handshake", "ns", Less),
+            Self::WaitsPerHandshake => ("waits per handshake", "", Less),
+            Self::WallMs => ("time", "ms", Less),
+            Self::ProcessCpuMs => ("CPU time", "ms", Less),
+            Self::ServerInstructions => {
+                ("server's instructions per handshake (AVX2 path)", "instructions", Less)
+            }
+            Self::ClientInstructions => {
+                ("client's instructions per handshake (AVX2 path)", "instructions", Less)
+            }
         }
     }
 

@@ -1,60 +1,9 @@
 //! What an experiment sets out to check: statements of a study as predicates on named cells, and comparisons.
 
-use super::Level;
-use super::factor::{canonical, leaves};
+use super::{Level, Levels};
 use crate::metric::Metric;
-use serde::{Deserialize, Deserializer, Serialize};
-use std::collections::BTreeMap;
+use serde::{Deserialize, Serialize};
 use std::fmt;
-use toml::Table;
-
-/// Levels by their factors: what a cell must have to be meant.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Selector(BTreeMap<String, Level>);
-
-impl Selector {
-    /// The level of a factor, if it says one.
-    pub fn get(&self, key: &str) -> Option<&Level> {
-        self.0.get(key)
-    }
-
-    /// Each factor with its level.
-    pub fn iter(&self) -> impl Iterator<Item = (&String, &Level)> {
-        self.0.iter()
-    }
-
-    /// Keeps some of them.
-    pub(crate) fn retain(&mut self, keep: impl Fn(&str, &Level) -> bool) {
-        self.0.retain(|key, level| keep(key, level));
-    }
-
-    /// Whether it says nothing.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl fmt::Display for Selector {
-    /// `load.resume=100, tls.tickets=0`
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words: Vec<String> = self.iter().map(|(key, level)| format!("{key}={level}")).collect();
-        formatter.write_str(&words.join(", "))
-    }
-}
-
-impl FromIterator<(String, Level)> for Selector {
-    fn from_iter<I: IntoIterator<Item = (String, Level)>>(levels: I) -> Self {
-        let levels = levels.into_iter().map(|(key, level)| (canonical(&key).to_owned(), level));
-        Self(levels.collect())
-    }
-}
-
-impl<'de> Deserialize<'de> for Selector {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let table = Table::deserialize(deserializer)?;
-        Ok(leaves(&table).into_iter().map(|(key, value)| (key, Level::of(value))).collect())
-    }
-}
 
 /// A statement and the predicate that checks it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -77,11 +26,11 @@ pub struct Claim {
     pub metric: Option<Metric>,
     /// Which cells it is about: all that have these levels.
     #[serde(default)]
-    pub cell: Selector,
+    pub cell: Levels,
     /// What each of them is compared with: the cell that has these levels in place of its own. The value is then the
     /// ratio of the two. Left out, it is the cell's own.
     #[serde(default)]
-    pub against: Option<Selector>,
+    pub against: Option<Levels>,
     /// What the value must be.
     #[serde(default)]
     pub expect: Option<Predicate>,
@@ -100,7 +49,7 @@ pub struct Compare {
     pub baseline: Level,
     /// Which cells are compared: all that have these levels.
     #[serde(default)]
-    pub cell: Selector,
+    pub cell: Levels,
 }
 
 /// What a value must be: `< 1`, `<= 1`, `> 1`, `>= 1`, or `0.97 .. 1.03`.

@@ -4,11 +4,13 @@
 mod claim;
 mod factor;
 mod level;
+mod levels;
 
-pub use claim::{Claim, Compare, Predicate, Selector};
+pub use claim::{Claim, Compare, Predicate};
 pub use factor::{Factor, SUBJECTS, canonical, is_setting};
 pub(crate) use factor::{alias, combinations, get, insert, is_levels, is_of_subjects, leaves, remove};
 pub use level::Level;
+pub use levels::Levels;
 
 use crate::metric::Metric;
 use serde::{Deserialize, Serialize};
@@ -44,7 +46,7 @@ pub struct Experiment {
     pub scenarios: Vec<Table>,
     /// Combinations of levels that make no cell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub leave_out: Vec<Selector>,
+    pub leave_out: Vec<Levels>,
     /// What is the same in all cells, as the file gives it.
     pub constants: Table,
     /// Calibration runs of each subject, of which the best counts: a disturbance can only lower it.
@@ -145,7 +147,7 @@ impl Experiment {
             let varied = combination.iter().find(|(varied, _)| *varied == key);
             varied.map(|(_, value)| *value).or_else(|| get(&self.constants, key)).map(Level::of)
         };
-        let has = |levels: &Selector| levels.iter().all(|(key, wanted)| level(key).as_ref() == Some(wanted));
+        let has = |levels: &Levels| levels.iter().all(|(key, wanted)| level(key).as_ref() == Some(wanted));
         self.leave_out.iter().any(has)
     }
 

@@ -1,7 +1,7 @@
 //! What every experiment must keep to, beyond the form of its keys.
 
 use crate::error::ConfigError;
-use crate::experiment::{AGAIN, Claim, Experiment, Level, SUBJECTS, Selector, Stop, is_of_subjects};
+use crate::experiment::{AGAIN, Claim, Experiment, Level, Levels, SUBJECTS, Stop, is_of_subjects};
 use crate::instrument::{Blame, Instrument};
 use crate::metric::Metric;
 use crate::stats::MOST_BLOCKS;
@@ -22,7 +22,7 @@ pub(super) fn claims<I: Instrument>(experiment: &Experiment, wrong: &Blame<'_>) 
         check_selector::<I>(experiment, levels, &place, wrong)?;
     }
     for (index, compare) in experiment.compare.iter().enumerate() {
-        let selector = Selector::from_iter([(compare.factor.clone(), compare.baseline.clone())]);
+        let selector = Levels::from_iter([(compare.factor.clone(), compare.baseline.clone())]);
         let place = format!("compare.{index}");
         let known = keys::<I>(experiment);
         if !known.contains(&compare.factor) {
@@ -158,12 +158,12 @@ fn check_claim<I: Instrument>(
 /// Each key is a factor or a constant of the experiment, and each level one of its.
 fn check_selector<I: Instrument>(
     experiment: &Experiment,
-    selector: &Selector,
+    selector: &Levels,
     place: &str,
     wrong: &Blame<'_>,
 ) -> Result<(), ConfigError> {
     for (key, level) in selector.iter() {
-        let levels = match SUBJECTS.contains(&key.as_str()) {
+        let levels = match SUBJECTS.contains(&key) {
             true => experiment.levels(key),
             false => I::levels(experiment, key),
         };

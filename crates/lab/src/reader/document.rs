@@ -3,7 +3,7 @@
 use super::check;
 use crate::error::{ConfigError, said};
 use crate::experiment::{
-    self, Claim, Compare, Experiment, Factor, Level, Order, Precision, Selector, Stop, canonical, leaves,
+    self, Claim, Compare, Experiment, Factor, Level, Levels, Order, Precision, Stop, canonical, leaves,
 };
 use crate::instrument::{Blame, Instrument};
 use crate::options::{RunOptions, parse_value};
@@ -33,7 +33,7 @@ struct Document {
     #[serde(default)]
     scenarios: Vec<Table>,
     #[serde(default)]
-    leave_out: Vec<Selector>,
+    leave_out: Vec<Levels>,
     #[serde(default)]
     constants: Table,
     calibration_runs: Option<u32>,
