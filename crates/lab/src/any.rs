@@ -2,38 +2,17 @@
 
 use crate::across::{self, Across};
 use crate::error::{ConfigError, LabError};
-use crate::export::Reported;
 use crate::found;
 use crate::history::{self, History, HistoryOptions};
+use crate::instrument::Instrument as _;
 use crate::instrument::commands::Commands;
 use crate::instrument::gateway::Gateway;
 use crate::instrument::stacks::Stacks;
-use crate::instrument::{Instrument as _, Shown};
-use crate::lab;
+use crate::lab::{self, Outcome};
 use crate::options::RunOptions;
 use crate::store::Store;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// What a command came to.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// Where the results are.
-    pub directory: PathBuf,
-    /// Labels, tables and verdicts, at most 100 columns wide, for standard output.
-    pub text: String,
-    /// Runs of the blocks that were invalid.
-    pub invalid_runs: u32,
-    /// The findings, as other programs read them.
-    pub reported: Reported,
-}
-
-impl<I: Shown> From<lab::Outcome<I>> for Outcome {
-    fn from(outcome: lab::Outcome<I>) -> Self {
-        let lab::Outcome { directory, text, invalid_runs, results } = outcome;
-        Self { directory, text, invalid_runs, reported: Reported::from(&results) }
-    }
-}
 
 /// The names of the instruments, as experiments give them.
 const NAMES: [&str; 3] = [Gateway::NAME, Stacks::NAME, Commands::NAME];
@@ -42,9 +21,9 @@ const NAMES: [&str; 3] = [Gateway::NAME, Stacks::NAME, Commands::NAME];
 macro_rules! of_instrument {
     ($name:expr, $module:ident::$call:ident($($argument:expr),*)) => {
         match $name {
-            Stacks::NAME => $module::$call::<Stacks>($($argument),*).map(Into::into),
-            Commands::NAME => $module::$call::<Commands>($($argument),*).map(Into::into),
-            _ => $module::$call::<Gateway>($($argument),*).map(Into::into),
+            Stacks::NAME => $module::$call::<Stacks>($($argument),*),
+            Commands::NAME => $module::$call::<Commands>($($argument),*),
+            _ => $module::$call::<Gateway>($($argument),*),
         }
     };
 }

@@ -156,9 +156,14 @@ impl ConfigError {
     }
 }
 
-/// What the TOML reader says is wrong, in the words of the file and not of the program: `expected a list, found 5`.
+/// What the TOML reader says is wrong.
 pub(crate) fn said(error: &toml::de::Error) -> String {
-    let message = error.message().replace('\n', ": ");
+    in_words(error.message())
+}
+
+/// What a reader of TOML or JSON says is wrong, in the words of the file and not of the program: `expected a list, found 5`.
+pub(crate) fn in_words(message: &str) -> String {
+    let message = message.replace('\n', ": ");
     let kinds = ["invalid type: ", "invalid value: ", "invalid length "];
     let Some((at, kind)) = kinds.iter().find_map(|kind| Some((message.find(kind)?, kind))) else {
         return message;

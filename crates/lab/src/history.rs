@@ -5,7 +5,7 @@ mod trend;
 
 pub use trend::{DEFAULT_THRESHOLD, LEAST_CHANGES, Last, Latest, Rule, Trend};
 
-use crate::across::matching::{Between, Matched, cells, check_different, rates_differ};
+use crate::across::matching::{Between, Matched, cells, rates_differ};
 use crate::across::sample::Sample;
 use crate::cell::Cell;
 use crate::error::{ConfigError, LabError};
@@ -104,15 +104,10 @@ pub struct Step {
 const FOLLOWED: &str = "cpu_us_per_request, cpu_us_per_handshake, requests_per_second, handshakes_per_second, mean_us, \
     p50_us, p95_us, p99_us, rss_kib, utilisation, little_ratio, gc_throughput_percent, after_full_gc_kib";
 
-/// Reads results of one plan and follows its cells through them.
-///
-/// # Errors
-/// What is no result of this program; results that are not of one plan on one machine, with what differs; a directory that
-/// is given twice; no cell that was asked for; a metric that cannot be followed.
+/// As [`crate::history`].
 pub(crate) fn history<I: Shown>(options: &HistoryOptions) -> Result<History, LabError> {
-    let directories: Vec<_> = options.directories.iter().map(PathBuf::as_path).collect();
-    check_different(&directories)?;
-    let mut all = directories.iter().map(|directory| I::results(directory)).collect::<Result<Vec<_>, _>>()?;
+    let all = options.directories.iter().map(|directory| I::results(directory));
+    let mut all = all.collect::<Result<Vec<_>, _>>()?;
     all.sort_by_key(|results| results.machine.started_unix);
     Ok(of(&all, options)?)
 }

@@ -3,6 +3,7 @@
 use crate::conduct::{Broken, conduct};
 use crate::error::{ConfigError, LabError};
 use crate::experiment::{Experiment, Stop};
+use crate::export::Reported;
 use crate::found::{self, ExperimentFile};
 use crate::instrument::{Executor, RunOf, Shown};
 use crate::interrupt::Interrupt;
@@ -10,7 +11,6 @@ use crate::machine::Machine;
 use crate::options::RunOptions;
 use crate::plan::Plan;
 use crate::progress::{Bar, tell};
-use crate::results::Results;
 use crate::store::{Store, default_directory};
 use crate::{describe, doctor, page, planning, reader, words};
 use std::fmt::Write;
@@ -18,15 +18,15 @@ use std::path::{Path, PathBuf};
 
 /// What a command came to.
 #[derive(Clone, Debug)]
-pub(crate) struct Outcome<I: Shown> {
+pub struct Outcome {
     /// Where the results are.
-    pub(crate) directory: PathBuf,
+    pub directory: PathBuf,
     /// Labels, tables and verdicts, at most 100 columns wide, for standard output.
-    pub(crate) text: String,
+    pub text: String,
     /// Runs of the blocks that were invalid.
-    pub(crate) invalid_runs: u32,
-    /// What the text was made from.
-    pub(crate) results: Results<I>,
+    pub invalid_runs: u32,
+    /// The findings, as other programs read them.
+    pub reported: Reported,
 }
 
 /// What an experiment needs before it can be planned.
@@ -76,12 +76,8 @@ fn chosen<I: Shown>(
     Ok((RunOptions { file, only, ..options.clone() }, place, experiment, String::new()))
 }
 
-/// Runs an experiment to its end, or goes on with one that was interrupted or that is to have more blocks.
-///
-/// # Errors
-/// A wrong experiment, subject or option; files that cannot be written; an interrupt. A subject that fails, an invalid run
-/// and a slow gateway are results.
-pub(crate) fn run<I: Shown>(options: &RunOptions) -> Result<Outcome<I>, LabError> {
+/// As [`crate::run`].
+pub(crate) fn run<I: Shown>(options: &RunOptions) -> Result<Outcome, LabError> {
     let mut setup = Setup::<I>::new(options)?;
     let interrupt = Interrupt::on_signals()?;
     let wanted = setup.plan()?;
@@ -117,23 +113,17 @@ pub(crate) fn run<I: Shown>(options: &RunOptions) -> Result<Outcome<I>, LabError
     let conducted = conduct::<I>(&mut plan, &store, &mut executor, &mut Bar::default(), broken);
     executor.finish(&plan, conducted.is_ok())?;
     conducted?;
-    report(store.directory())
+    report::<I>(store.directory())
 }
 
-/// Says what [`run`] would do and how long it would take.
-///
-/// # Errors
-/// As [`run`].
+/// As [`crate::plan`].
 pub(crate) fn plan<I: Shown>(options: &RunOptions) -> Result<String, LabError> {
     let setup = Setup::<I>::new(options)?;
     Ok(describe::plan::<I>(&setup.plan()?, &setup.found))
 }
 
-/// Rebuilds `summary.json` and `report.html` from the stored runs.
-///
-/// # Errors
-/// What is not the result of such an experiment; files that cannot be written.
-pub(crate) fn report<I: Shown>(directory: &Path) -> Result<Outcome<I>, LabError> {
+/// As [`crate::report`].
+pub(crate) fn report<I: Shown>(directory: &Path) -> Result<Outcome, LabError> {
     let results = I::results(directory)?;
     let store = Store::open(directory);
     store.write_json("summary.json", &I::json(&results))?;
@@ -141,7 +131,7 @@ pub(crate) fn report<I: Shown>(directory: &Path) -> Result<Outcome<I>, LabError>
     let mut text = words::render(&results);
     let _ = writeln!(text, "\nReport: {}", directory.join("report.html").display());
     let invalid_runs = results.summary.cells.iter().map(|cell| cell.invalid_runs).sum();
-    Ok(Outcome { directory: directory.to_owned(), text, invalid_runs, results })
+    Ok(Outcome { directory: directory.to_owned(), text, invalid_runs, reported: Reported::from(&results) })
 }
 
 /// The stored plan of an experiment, with more blocks where so many are asked for, if it is the same experiment on the same

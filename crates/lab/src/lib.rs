@@ -56,9 +56,10 @@ mod upgrade;
 mod value;
 mod words;
 
-pub use any::{Outcome, compare, history, plan, report, run};
+pub use any::{compare, history, plan, report, run};
 pub use error::{ConfigError, LabError};
 pub use guard::guard;
+pub use lab::Outcome;
 pub use options::RunOptions;
 pub use weir_doctor as doctor;
 pub use weir_netem as net;

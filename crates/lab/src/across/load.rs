@@ -1,7 +1,7 @@
 //! Two results of `weir load` side by side. They are two single runs, so nothing is decided by them.
 
 use super::matching::check_different;
-use crate::error::{ConfigError, LabError};
+use crate::error::{ConfigError, LabError, in_words};
 use crate::instrument::gateway::{has_requests, is_lower_bound, p95_us};
 use crate::leaves::leaves;
 use serde::Serialize;
@@ -157,23 +157,9 @@ fn read(file: &Path) -> Result<LoadResult, LabError> {
         }
         None => return Err(stored("it has no `schema`, which `weir load --json` writes".into())),
     }
-    serde_json::from_value(value)
-        .map_err(|error| stored(format!("it is no result of `weir load --json`: {}", in_words(&error))))
-}
-
-/// Without the names that Rust has for the kinds of JSON.
-fn in_words(error: &serde_json::Error) -> String {
-    let kinds = [
-        ("u64", "a whole number"),
-        ("u32", "a whole number"),
-        ("usize", "a whole number"),
-        ("f64", "a number"),
-        ("a sequence", "a list"),
-        ("type: sequence", "type: list"),
-        ("a map", "an object"),
-        ("type: map", "type: object"),
-    ];
-    kinds.iter().fold(error.to_string(), |text, (kind, word)| text.replace(kind, word))
+    serde_json::from_value(value).map_err(|error| {
+        stored(format!("it is no result of `weir load --json`: {}", in_words(&error.to_string())))
+    })
 }
 
 fn labels(runs: [&Run; 2], differences: &[Difference]) -> Vec<String> {

@@ -70,12 +70,7 @@ impl Side {
     }
 }
 
-/// Compares the results in two directories. `changed` names subjects that are other programs though their version is the
-/// same in both.
-///
-/// # Errors
-/// What is no result of this program; results that are not of one plan on one machine, with what differs; an unknown name
-/// in `changed`.
+/// As [`crate::compare`].
 pub(crate) fn compare<I: Shown>(a: &Path, b: &Path, changed: &[String]) -> Result<Across, LabError> {
     Ok(of(&I::results(a)?, &I::results(b)?, changed)?)
 }

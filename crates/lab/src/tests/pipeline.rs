@@ -4,6 +4,7 @@ use crate::LabError;
 use crate::claims::ClaimVerdict;
 use crate::conduct::{Broken, conduct};
 use crate::experiment::{Claim, Experiment, Level, Precision, Predicate, Stop};
+use crate::instrument::Shown as _;
 use crate::instrument::gateway::target::Targets;
 use crate::instrument::gateway::testing::{experiment, targets};
 use crate::instrument::gateway::{Case, Gateway, Load, Mode, Place as _};
@@ -49,7 +50,12 @@ fn world_of(mut executor: MockExecutor, change: impl FnOnce(&mut Experiment)) ->
     conduct::<Gateway>(&mut plan, &store, &mut executor, &mut (), Broken::GoesOn).expect("runs");
     let outcome = report::<Gateway>(&results).expect("reports");
     let read = |name: &str| std::fs::read_to_string(results.join(name)).expect("was written");
-    World { text: outcome.text, summary: outcome.results.summary, html: read("report.html"), directory }
+    World {
+        text: outcome.text,
+        summary: Gateway::results(&results).expect("are read").summary,
+        html: read("report.html"),
+        directory,
+    }
 }
 
 fn verdict(

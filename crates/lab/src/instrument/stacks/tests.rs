@@ -5,6 +5,7 @@ use super::synthetic::{Made, sum_up};
 use super::*;
 use crate::conduct::{Broken, conduct};
 use crate::experiment::{Claim, Level};
+use crate::instrument::Shown as _;
 use crate::lab;
 use crate::page;
 use crate::planning;
@@ -121,7 +122,7 @@ impl Bench {
         let outcome = lab::report::<Stacks>(store.directory()).expect("is reported");
         let text = outcome.text;
         assert!(text.lines().all(|line| line.chars().count() <= weir_report::text::WIDTH), "{text}");
-        (plan, outcome.results.summary)
+        (plan, Stacks::results(store.directory()).expect("are read").summary)
     }
 }
 
@@ -239,7 +240,8 @@ fn what_others_used_of_the_cores_is_stored_with_each_run() {
         fs::write(run.path(), stored.to_string()).expect("is written");
     }
     let older = lab::report::<Stacks>(&results).expect("is read");
-    assert_eq!((older.results.summary.foreign.median, older.results.summary.foreign.runs), (None, runs));
+    let foreign = Stacks::results(&results).expect("are read").summary.foreign;
+    assert_eq!((foreign.median, foreign.runs), (None, runs));
     assert!(!older.text.contains("BUSY"), "{}", older.text);
 }
 
