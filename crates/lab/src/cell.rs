@@ -69,13 +69,13 @@ impl Cell {
             None => is_own(key) || other.level(key) == self.level(key),
         };
         let subjects = match other_subject {
-            true => levels.iter().filter(|(key, _)| SUBJECTS.contains(&key)).all(|(key, _)| same(key)),
+            true => levels.iter().filter(|(key, _)| SUBJECTS.contains(key)).all(|(key, _)| same(key)),
             false => self.subject == other.subject,
         };
         let all = [&self.levels, &other.levels, levels];
         let mut keys =
             all.into_iter().flat_map(Levels::iter).map(|(key, _)| key).filter(|key| !SUBJECTS.contains(key));
-        !other.is_again() && subjects && keys.all(|key| same(key))
+        !other.is_again() && subjects && keys.all(same)
     }
 }
 

@@ -1,6 +1,7 @@
 //! A made-up world, programs and guards for the tests of this crate.
 
 use crate::LabError;
+use crate::experiment::{self, Experiment, Factor};
 use crate::guard::Guard;
 use crate::instrument::gateway::testing::{encode, observation, result_for};
 use crate::instrument::gateway::{Asked, Gateway, Load, NO_RATE, Observation, Place as _, Seen, Side};
@@ -10,6 +11,7 @@ use crate::stats::rng::Rng;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use toml::Value;
 use weir_load::result::LoadResult;
 
 /// Changes a result.
@@ -132,4 +134,17 @@ pub(crate) fn told_to_guard(work: impl FnOnce(&mut Guard)) -> String {
     // It has written all when it has ended.
     drop(guard);
     std::fs::read_to_string(directory.path().join("program.told")).expect("is written")
+}
+
+/// For the tests, which change levels.
+impl Experiment {
+    pub(crate) fn set_constant(&mut self, key: &str, value: Value) {
+        self.factors.retain(|factor| factor.key != key);
+        experiment::insert(&mut self.constants, key, value);
+    }
+
+    pub(crate) fn set_factor(&mut self, key: &str, levels: Vec<Value>) {
+        self.factors.retain(|factor| factor.key != key);
+        self.factors.push(Factor { key: key.to_owned(), levels });
+    }
 }

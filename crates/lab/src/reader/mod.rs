@@ -3,10 +3,13 @@
 
 mod check;
 mod document;
+mod parse;
+mod quick;
+mod settings;
 
 #[cfg(test)]
-pub(crate) use document::parse;
-pub(crate) use document::{blame, directory_key, load};
+pub(crate) use parse::parse;
+pub(crate) use parse::{blame, directory_key, load};
 
 #[cfg(test)]
 mod tests;

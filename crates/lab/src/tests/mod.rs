@@ -1,5 +1,7 @@
 //! The pipeline as a whole, from experiments to findings, in a made-up world.
 
+mod findings;
 mod pipeline;
 mod proof;
 pub(crate) mod verdicts;
+mod world;

@@ -1,0 +1,119 @@
+//! From the file's text and the options of the command line to the experiment.
+
+use super::check;
+use super::document::Document;
+use super::settings::{forget_unknown_subjects, with_settings};
+use crate::error::ConfigError;
+use crate::experiment::{self, Experiment, Level, Stop, canonical};
+use crate::instrument::{Blame, Instrument};
+use crate::options::RunOptions;
+use std::path::Path;
+use toml::Table;
+
+/// Keys that belong to some instruments alone.
+const OWN_KEYS: [&str; 6] =
+    ["calibration_runs", "rate_share", "engines", "engines_directory", "scenarios", "instructions"];
+
+/// Reads the file that the options name and applies them. Returns the text as given, too.
+///
+/// # Errors
+/// What is unknown, missing, contradictory or without effect, with its place and what is allowed.
+pub(crate) fn load<I: Instrument>(options: &RunOptions) -> Result<(Experiment, String), ConfigError> {
+    let file = &options.file;
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| ConfigError::new(file.display(), format!("cannot be read: {error}")))?;
+    Ok((parse::<I>(file, &text, options)?, text))
+}
+
+/// Reads the file's text and applies the options.
+pub(crate) fn parse<I: Instrument>(
+    file: &Path,
+    text: &str,
+    options: &RunOptions,
+) -> Result<Experiment, ConfigError> {
+    let source = file.display();
+    let of_file: Document = toml::from_str(text).map_err(|error| ConfigError::toml(&source, text, &error))?;
+    let wrong = blame(file, text, options);
+    check_own_keys::<I>(text, &wrong)?;
+    let changed = (!options.set.is_empty()).then(|| with_settings::<I>(text, options)).transpose()?;
+    let document = changed.as_ref().unwrap_or(&of_file);
+    let absolute = std::path::absolute(file)
+        .map_err(|error| ConfigError::new(&source, format!("its folder cannot be found: {error}")))?;
+    let folder = absolute.parent().unwrap_or(Path::new("/"));
+    let mut experiment = document.experiment::<I>(options, folder, &wrong)?;
+    if options.set.is_empty() {
+        check::all_but_claims::<I>(&experiment, &wrong)?;
+        check::claims::<I>(&experiment, &wrong)?;
+    } else {
+        // What claims are about is the file's own affair: `--set` may leave no cell of it.
+        check::claims::<I>(&of_file.experiment::<I>(options, folder, &wrong)?, &wrong)?;
+        forget_unknown_subjects(&mut experiment, options);
+        check::all_but_claims::<I>(&experiment, &wrong)?;
+    }
+    if options.quick {
+        document.quick.cut::<I>(&mut experiment, options, folder, &wrong)?;
+        check::all_but_claims::<I>(&experiment, &wrong)?;
+    }
+    settle_selectors(&mut experiment);
+    experiment.instructions |= options.instructions;
+    if let Some(blocks) = options.blocks {
+        experiment.stop = Stop::Blocks(blocks);
+    }
+    Ok(experiment)
+}
+
+fn check_own_keys<I: Instrument>(text: &str, wrong: &Blame<'_>) -> Result<(), ConfigError> {
+    let table: Table = toml::from_str(text).unwrap_or_default();
+    let is_others = |key: &&&str| table.contains_key(**key) && !I::OWN_KEYS.contains(*key);
+    match OWN_KEYS.iter().find(is_others) {
+        Some(key) => Err(wrong(key, format!("is not for `instrument = \"{}\"`", I::NAME))),
+        None => Ok(()),
+    }
+}
+
+/// Blames a key on the option of `--set` that gave it, or else on its line in the file.
+pub(crate) fn blame<'a>(
+    file: &'a Path,
+    text: &'a str,
+    options: &'a RunOptions,
+) -> impl Fn(&str, String) -> ConfigError + 'a {
+    move |key: &str, message: String| {
+        let names = |name: &str| name == key || experiment::alias(key) == Some(name);
+        match options.set.iter().rev().find(|(set, _)| names(canonical(set))) {
+            Some((set, value)) => ConfigError::new(format!("--set {set}={value}"), message),
+            None => {
+                let alias = experiment::alias(key).unwrap_or(key);
+                let places = ["factors.", "constants.", ""].into_iter();
+                let places = places.flat_map(|place| [key, alias].map(|key| format!("{place}{key}")));
+                ConfigError::one_of_keys(file.display(), text, &places.collect::<Vec<_>>(), key, message)
+            }
+        }
+    }
+}
+
+/// The key that names the folder of the subjects' folders, as it is spelled here: files of one instrument have their own word.
+pub(crate) fn directory_key(text: &str, options: &RunOptions) -> &'static str {
+    const SPELLINGS: [&str; 2] = ["targets_directory", "engines_directory"];
+    let table: Table = toml::from_str(text).unwrap_or_default();
+    let is_set = |key: &str| options.set.iter().any(|(set, _)| set == key) || table.contains_key(key);
+    SPELLINGS.into_iter().find(|key| is_set(key)).unwrap_or("directory")
+}
+
+/// Leaves out of claims and comparisons what is the same in all cells: it names no cell in particular.
+fn settle_selectors(experiment: &mut Experiment) {
+    let Experiment { factors, constants, claims, compare, scenarios, .. } = experiment;
+    let is_varied = |key: &str| {
+        !scenarios.is_empty() || OF_CELLS.contains(&key) || factors.iter().any(|factor| factor.key == key)
+    };
+    let is_same = |key: &str, level: &Level| {
+        let constant = experiment::get(constants, key);
+        !is_varied(key) && constant.is_some_and(|value| Level::of(value) == *level)
+    };
+    let selectors = claims.iter_mut().map(|claim| &mut claim.cell);
+    for selector in selectors.chain(compare.iter_mut().map(|compare| &mut compare.cell)) {
+        selector.retain(|key, level| !is_same(key, level));
+    }
+}
+
+/// Constants that cells have among their levels all the same.
+const OF_CELLS: [&str; 5] = ["target", "mode", "load_model", "connections", "bytes"];

@@ -1,0 +1,113 @@
+//! What `--quick` makes of an experiment: few levels, short windows, two blocks.
+
+use crate::error::ConfigError;
+use crate::experiment::{self, Experiment, Level, Stop, canonical, leaves};
+use crate::instrument::{Blame, Instrument};
+use crate::options::RunOptions;
+use serde::Deserialize;
+use std::path::Path;
+use toml::{Table, Value};
+
+/// What `--quick` cuts an experiment down to.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Quick {
+    blocks: Option<u32>,
+    /// `only.engine` in a shorter form.
+    engines: Option<Vec<Value>>,
+    /// Constants with other values.
+    #[serde(default)]
+    set: Table,
+    /// The levels that are left of some factors.
+    #[serde(default)]
+    only: Table,
+}
+
+/// Keys that each say how many blocks there are.
+pub(super) const STOPS: [&str; 3] = ["blocks", "minutes", "precision"];
+
+/// Where `--quick` is not said to be anything else: does it work here?
+const QUICK_BLOCKS: u32 = 2;
+const QUICK_MS: i64 = 100;
+
+impl Quick {
+    pub(super) fn cut<I: Instrument>(
+        &self,
+        experiment: &mut Experiment,
+        options: &RunOptions,
+        folder: &Path,
+        wrong: &Blame<'_>,
+    ) -> Result<(), ConfigError> {
+        // What the command line says goes before what the file makes of `--quick`.
+        let is_said = |key: &str| options.set.iter().any(|(set, _)| canonical(set) == key);
+        let is_default = self.blocks.is_none() && self.set.is_empty() && self.only.is_empty();
+        if !STOPS.into_iter().any(is_said) {
+            experiment.stop = Stop::Blocks(self.blocks.unwrap_or(QUICK_BLOCKS));
+        }
+        experiment.calibration_runs = 1;
+        experiment.instructions = false;
+        let phases = ["warmup_ms", "window_ms", "calibration_ms"].into_iter();
+        for key in phases.filter(|key| is_default && !is_said(key)) {
+            let is_longer = |value: &&Value| value.as_integer().is_some_and(|ms| ms > QUICK_MS);
+            if experiment.constants.get(key).filter(is_longer).is_some() {
+                experiment.constants.insert(key.into(), QUICK_MS.into());
+            }
+        }
+        for (key, value) in leaves(&self.set) {
+            let key = canonical(&key).to_owned();
+            if is_said(&key) {
+                continue;
+            }
+            experiment.factors.retain(|factor| factor.key != key);
+            experiment.scenarios.iter_mut().for_each(|family| drop(family.remove(&key)));
+            experiment::insert(&mut experiment.constants, &key, I::placed(&key, value, folder));
+        }
+        let engines = self.engines.clone().map(|engines| (I::SUBJECT.to_owned(), Value::Array(engines)));
+        let only = leaves(&self.only).into_iter().map(|(key, value)| (key, value.clone()));
+        for (key, value) in only.chain(engines) {
+            let (key, place) = (canonical(&key), format!("quick.only.{key}"));
+            if !is_said(key) {
+                keep(experiment, key, &levels(&value)).map_err(|message| wrong(&place, message))?;
+            }
+        }
+        // Subjects that are gone are compared with no more.
+        let left = experiment.clone();
+        experiment.baseline.retain(|name| left.has_subject(name));
+        experiment.aa = experiment.aa.take().filter(|name| left.has_subject(name));
+        Ok(())
+    }
+}
+
+/// Keeps some levels of a key; families that have it and none of them go.
+fn keep(experiment: &mut Experiment, key: &str, wanted: &[Level]) -> Result<(), String> {
+    let mut is_known = false;
+    if let Some(factor) = experiment.factors.iter_mut().find(|factor| factor.key == key) {
+        is_known = true;
+        if let Some(unknown) = wanted.iter().find(|level| !factor.names().contains(level)) {
+            let levels: Vec<String> = factor.names().iter().map(Level::to_string).collect();
+            return Err(format!("`{unknown}`: allowed are {}", levels.join(", ")));
+        }
+        factor.levels.retain(|level| wanted.contains(&Level::of(level)));
+    }
+    for family in &mut experiment.scenarios {
+        let Some(value) = family.get_mut(key) else { continue };
+        is_known = true;
+        let mut left = value.as_array().cloned().unwrap_or_else(|| vec![value.clone()]);
+        left.retain(|level| wanted.contains(&Level::of(level)));
+        *value = match left.as_slice() {
+            [one] => one.clone(),
+            _ => Value::Array(left),
+        };
+    }
+    let has_none = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
+    experiment.scenarios.retain(|family| !family.get(key).is_some_and(has_none));
+    if is_known { Ok(()) } else { Err("is no factor".into()) }
+}
+
+/// The levels of a value: a list has several.
+fn levels(value: &Value) -> Vec<Level> {
+    match value {
+        Value::Array(levels) => levels.iter().map(Level::of).collect(),
+        one => vec![Level::of(one)],
+    }
+}

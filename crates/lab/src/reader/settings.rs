@@ -1,0 +1,100 @@
+//! The values of `--set`, which take the place of the file's own.
+
+use super::document::Document;
+use super::quick::STOPS;
+use crate::error::{ConfigError, said};
+use crate::experiment::{self, Experiment, canonical};
+use crate::instrument::Instrument;
+use crate::options::{RunOptions, parse_value};
+use toml::{Table, Value};
+
+/// The document's keys that `--set` can change.
+const SETTABLE: [&str; 15] = [
+    "name",
+    "question",
+    "analysis",
+    "directory",
+    "targets_directory",
+    "baseline",
+    "aa",
+    "calibration_runs",
+    "rate_share",
+    "blocks",
+    "minutes",
+    "precision",
+    "order",
+    "seed",
+    "margin",
+];
+
+/// The file read again with the values of `--set` in place of its own.
+pub(super) fn with_settings<I: Instrument>(
+    text: &str,
+    options: &RunOptions,
+) -> Result<Document, ConfigError> {
+    let mut table: Table =
+        toml::from_str(text).map_err(|error| ConfigError::toml(options.file.display(), text, &error))?;
+    for (key, words) in &options.set {
+        let source = format!("--set {key}={words}");
+        let value = parse_value(words);
+        if SETTABLE.contains(&key.as_str()) {
+            // The keys that exclude each other: setting one takes the others' place.
+            if STOPS.contains(&key.as_str()) {
+                STOPS.iter().for_each(|other| drop(table.remove(*other)));
+            }
+            table.insert(key.clone(), value);
+        } else {
+            set_condition(&mut table, key, meant::<I>(canonical(key), value, words));
+        }
+        // One at a time, so that a wrong value is blamed on the option that brought it.
+        if let Err(error) = table.clone().try_into::<Document>() {
+            return Err(ConfigError::new(source, said(&error)));
+        }
+    }
+    table.try_into().map_err(|error| ConfigError::toml(options.file.display(), "", &error))
+}
+
+/// A list of levels makes a factor, a value a constant, whatever the file made of the key.
+fn set_condition(table: &mut Table, key: &str, value: Value) {
+    let key = canonical(key);
+    if key == "engine" {
+        table.remove("engines");
+    }
+    for family in table.get_mut("scenarios").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(family) = family.as_table_mut() {
+            family.remove(key);
+        }
+    }
+    for place in ["factors", "constants"] {
+        let entry = table.entry(place).or_insert_with(|| Value::Table(Table::new()));
+        let Some(inner) = entry.as_table_mut() else { continue };
+        for name in [Some(key), experiment::alias(key)].into_iter().flatten() {
+            experiment::remove(inner, name);
+        }
+        let is_here = experiment::is_levels(key, &value) == (place == "factors");
+        if is_here {
+            experiment::insert(inner, key, value.clone());
+        }
+    }
+}
+
+/// `tls.version=1.2` is a number in TOML, but no number is meant.
+fn meant<I: Instrument>(key: &str, value: Value, text: &str) -> Value {
+    let word = Value::from(text);
+    match !value.is_array() && !I::takes(key, &value) && I::takes(key, &word) {
+        true => word,
+        false => value,
+    }
+}
+
+/// With other subjects the file's baseline and A/A subject may be gone, unless the command line names them.
+pub(super) fn forget_unknown_subjects(experiment: &mut Experiment, options: &RunOptions) {
+    let is_said = |key: &str| options.set.iter().any(|(set, _)| set == key);
+    if !is_said("baseline") {
+        let known = experiment.baseline.iter().filter(|name| experiment.has_subject(name)).cloned();
+        experiment.baseline = known.collect();
+    }
+    if !is_said("aa") {
+        experiment.aa = experiment.aa.take().filter(|name| experiment.has_subject(name));
+    }
+}

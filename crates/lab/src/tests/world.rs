@@ -1,0 +1,69 @@
+//! A made-up world: an experiment that is planned, conducted with results that are made up, and reported.
+
+use crate::conduct::{Broken, conduct};
+use crate::experiment::{Experiment, Stop};
+use crate::instrument::Shown as _;
+use crate::instrument::gateway::target::Targets;
+use crate::instrument::gateway::testing::{experiment, targets};
+use crate::instrument::gateway::{Gateway, Load, Mode, Place as _};
+use crate::lab::report;
+use crate::machine::Machine;
+use crate::metric::Metric;
+use crate::options::RunOptions;
+use crate::placement::CoreSets;
+use crate::placement::Placement;
+use crate::stats::verdict::Verdict;
+use crate::store::Store;
+use crate::summary::Summary;
+use crate::testing::MockExecutor;
+
+pub(super) struct World {
+    pub(super) directory: tempfile::TempDir,
+    pub(super) text: String,
+    pub(super) summary: Summary,
+    pub(super) html: String,
+}
+
+pub(super) fn world(blocks: u32, costs: &[(&str, f64)], broken: Option<&str>) -> World {
+    let executor = MockExecutor { broken: broken.map(str::to_owned), ..MockExecutor::new(costs) };
+    world_of(executor, |experiment| experiment.stop = Stop::Blocks(blocks))
+}
+
+pub(super) fn world_of(mut executor: MockExecutor, change: impl FnOnce(&mut Experiment)) -> World {
+    let directory = tempfile::tempdir().expect("a directory");
+    let results = directory.path().join("results");
+    let store = Store::create(&results).expect("is made");
+    let targets: Targets = targets(directory.path());
+    let mut experiment = experiment();
+    change(&mut experiment);
+    let mut machine = Machine::read(&[0, 1]);
+    machine.placement = Some(Placement::choose(&CoreSets::default(), &[0, 1]));
+    store.write_json("machine.json", &machine).expect("is written");
+    let options = RunOptions { file: "experiments/small.toml".into(), ..RunOptions::default() };
+    let mut plan = crate::instrument::gateway::testing::plan(experiment, &targets, &options).expect("plans");
+    conduct::<Gateway>(&mut plan, &store, &mut executor, &mut (), Broken::GoesOn).expect("runs");
+    let outcome = report::<Gateway>(&results).expect("reports");
+    let read = |name: &str| std::fs::read_to_string(results.join(name)).expect("was written");
+    World {
+        text: outcome.text,
+        summary: Gateway::results(&results).expect("are read").summary,
+        html: read("report.html"),
+        directory,
+    }
+}
+
+pub(super) fn verdict(
+    world: &World,
+    target: &str,
+    mode: Mode,
+    load: Load,
+    metric: Metric,
+) -> (Verdict, Option<f64>, Option<String>) {
+    let found = world.summary.comparisons.iter().find(|one| {
+        (one.target.as_str(), one.cell.mode(), one.cell.load(), one.metric) == (target, mode, load, metric)
+    });
+    let found = found.unwrap_or_else(|| panic!("no comparison of {target}"));
+    (found.ratio.verdict, found.ratio.value, found.ratio.note.clone())
+}
+
+pub(super) const COSTS: [(&str, f64); 3] = [("direct", 10.0), ("fast", 20.0), ("slow", 25.0)];
