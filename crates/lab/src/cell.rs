@@ -68,14 +68,10 @@ impl Cell {
             Some(level) => other.level(key).as_ref() == Some(level),
             None => is_own(key) || other.level(key) == self.level(key),
         };
-        let subjects = match other_subject {
-            true => levels.iter().filter(|(key, _)| SUBJECTS.contains(key)).all(|(key, _)| same(key)),
-            false => self.subject == other.subject,
-        };
         let all = [&self.levels, &other.levels, levels];
-        let mut keys =
-            all.into_iter().flat_map(Levels::iter).map(|(key, _)| key).filter(|key| !SUBJECTS.contains(key));
-        !other.is_again() && subjects && keys.all(same)
+        let keys = all.into_iter().flat_map(Levels::iter).map(|(key, _)| key);
+        let subject = (!other_subject).then_some(SUBJECTS[0]);
+        !other.is_again() && keys.chain(subject).all(same)
     }
 }
 
