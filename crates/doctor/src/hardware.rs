@@ -2,15 +2,18 @@
 
 use crate::hypervisor;
 use crate::system::{CPU, System, field};
+use serde::{Deserialize, Serialize};
 
 /// The machine's processors, kernel and memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hardware {
     /// The processor's name, or `unknown`.
     pub cpu: String,
-    /// Processors of the machine, whether or not this process may use them.
+    /// Processors of the machine, whether or not this process may use them; not kept.
+    #[serde(skip)]
     pub processors: u32,
     /// Processor features that decide what TLS costs: those present of the ones looked for.
+    #[serde(rename = "cpu_features")]
     pub features: Vec<String>,
     /// Operating system and kernel.
     pub kernel: String,

@@ -159,7 +159,7 @@ fn resume<I: Shown>(
     if stored.cells != fresh.cells {
         return refuse(&format!("it was begun with other cells ({}s present, or --only)", I::SUBJECT));
     }
-    if (&before.versions, &before.cpu) != (&machine.versions, &machine.cpu) {
+    if (&before.versions, &before.hardware.cpu) != (&machine.versions, &machine.hardware.cpu) {
         return refuse(&format!(
             "it was begun with other versions of the {}s, or on another processor",
             I::SUBJECT

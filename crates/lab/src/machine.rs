@@ -9,20 +9,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// The machine, the programs and where they were placed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// The processor's name.
-    pub cpu: String,
+    /// What it is made of.
+    #[serde(flatten)]
+    pub hardware: Hardware,
     /// Cores that the lab may use.
     pub cores: Vec<usize>,
-    /// Processor features that decide what TLS costs: those present of the ones looked for.
-    pub cpu_features: Vec<String>,
-    /// Operating system and kernel.
-    pub kernel: String,
-    /// Memory in KiB.
-    pub memory_kib: u64,
-    /// The frequency governor, where the system tells.
-    pub governor: Option<String>,
-    /// Whether a hypervisor is known to be below.
-    pub is_virtual: bool,
     /// What the network was.
     pub network: String,
     /// Versions of the targets that ran, by name.
@@ -53,29 +44,12 @@ impl Machine {
 
     /// Reads this machine, which takes no time: [`crate::doctor::examine`] does, and is left to the caller.
     pub fn read(allowed: &[usize]) -> Self {
-        let hardware = Hardware::read();
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
-            cpu: hardware.cpu,
+            hardware: Hardware::read(),
             cores: allowed.to_vec(),
-            cpu_features: hardware.features,
-            kernel: hardware.kernel,
-            memory_kib: hardware.memory_kib,
-            governor: hardware.governor,
-            is_virtual: hardware.is_virtual,
             started_unix: now.map_or(0, |since| since.as_secs()),
             ..Self::default()
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn this_machine_has_a_name_and_memory() {
-        let machine = Machine::read(&[0]);
-        assert!(!machine.kernel.is_empty() && machine.memory_kib > 0, "{machine:?}");
     }
 }

@@ -199,14 +199,18 @@ fn reproductions<I: Shown>(results: &Results<I>) -> Vec<Reproduction> {
 
 /// What it ran on.
 fn hardware(machine: &Machine) -> Vec<(&'static str, String)> {
-    let virtual_words = if machine.is_virtual { ", virtual" } else { "" };
-    let (features, cores) = (machine.cpu_features.join(" "), machine.cores.len());
+    let hardware = &machine.hardware;
+    let virtual_words = if hardware.is_virtual { ", virtual" } else { "" };
+    let (features, cores) = (hardware.features.join(" "), machine.cores.len());
     let mut facts = vec![
-        ("processor", format!("{} ({cores} cores usable{virtual_words}; {features})", machine.cpu)),
-        ("kernel, memory", format!("{}, {:.1} GiB", machine.kernel, machine.memory_kib as f64 / 1_048_576.0)),
+        ("processor", format!("{} ({cores} cores usable{virtual_words}; {features})", hardware.cpu)),
+        (
+            "kernel, memory",
+            format!("{}, {:.1} GiB", hardware.kernel, hardware.memory_kib as f64 / 1_048_576.0),
+        ),
         ("network", machine.network.clone()),
     ];
-    facts.extend(machine.governor.clone().map(|governor| ("governor", governor)));
+    facts.extend(hardware.governor.clone().map(|governor| ("governor", governor)));
     facts
 }
 

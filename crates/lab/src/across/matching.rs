@@ -1,6 +1,7 @@
 //! Which cells of two results may be put beside each other, and why others may not.
 
 use crate::cell::Cell;
+use crate::doctor::Hardware;
 use crate::error::ConfigError;
 use crate::experiment::Level;
 use crate::instrument::{RunOf, Shown};
@@ -89,7 +90,7 @@ impl<I: Shown> Between<'_, I> {
             self.same(&format!("factor {key}"), levels, &factors[1][key])?;
         }
         let [first, second] = self.results.map(|results| &results.machine);
-        self.same("processor", &first.cpu, &second.cpu)?;
+        self.same("processor", &first.hardware.cpu, &second.hardware.cpu)?;
         self.same("cores", &placed(first), &placed(second))?;
         self.same("network", &first.network, &second.network)
     }
@@ -112,8 +113,8 @@ impl<I: Shown> Between<'_, I> {
 
     /// What differs between the machines and their programs and does not forbid a comparison.
     pub(crate) fn differences(&self) -> Vec<String> {
-        let [a, b] = self.results.map(|results| &results.machine);
-        let governor = |machine: &Machine| machine.governor.clone().unwrap_or_else(|| "not told".into());
+        let [a, b] = self.results.map(|results| &results.machine.hardware);
+        let governor = |hardware: &Hardware| hardware.governor.clone().unwrap_or_else(|| "not told".into());
         let pairs = [
             ("kernel", a.kernel.clone(), b.kernel.clone()),
             ("memory", format!("{} KiB", a.memory_kib), format!("{} KiB", b.memory_kib)),

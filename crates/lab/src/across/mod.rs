@@ -65,8 +65,8 @@ pub struct Side {
 
 impl Side {
     fn of<I: Shown>(results: &Results<I>) -> Self {
-        let Machine { started_unix, kernel, versions, .. } = results.machine.clone();
-        Self { directory: results.directory.clone(), started_unix, kernel, versions }
+        let Machine { started_unix, versions, hardware, .. } = results.machine.clone();
+        Self { directory: results.directory.clone(), started_unix, kernel: hardware.kernel, versions }
     }
 }
 

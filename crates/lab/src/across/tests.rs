@@ -263,7 +263,7 @@ fn what_is_of_another_plan_or_machine_is_refused_and_says_what_differs() {
         ("factors: `delay_ms` in A, `` in B", |b| {
             b.plan.experiment.factors.retain(|one| one.key == "target");
         }),
-        ("processor: `` in A, `Z80` in B", |b| b.machine.cpu = "Z80".into()),
+        ("processor: `` in A, `Z80` in B", |b| b.machine.hardware.cpu = "Z80".into()),
         ("cores: `[]` in A, `[7]` in B", |b| b.machine.cores = vec![7]),
         ("network: `` in A, `veth` in B", |b| b.machine.network = "veth".into()),
         ("they have no cell in common", |b| b.plan.cells.clear()),
@@ -272,7 +272,7 @@ fn what_is_of_another_plan_or_machine_is_refused_and_says_what_differs() {
         assert!(found.contains(message), "{found}");
     }
     let mut labelled = b.clone();
-    labelled.machine.kernel = "Linux 9".into();
+    labelled.machine.hardware.kernel = "Linux 9".into();
     labelled.plan.cells.retain(|cell| cell.name != "slow");
     let across = of(&a, &labelled, &[]).expect("another kernel is told");
     assert!(
