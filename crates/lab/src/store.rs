@@ -13,6 +13,7 @@ use std::fs;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
+use time::OffsetDateTime;
 
 /// A results directory.
 #[derive(Clone, Debug)]
@@ -240,25 +241,11 @@ pub fn default_directory(name: &str) -> PathBuf {
 
 /// `YYYYMMDD-HHMMSS` of a UNIX time.
 pub(crate) fn stamp(seconds: u64) -> String {
-    let (year, month, day) = civil((seconds / 86_400) as i64);
-    let rest = seconds % 86_400;
-    format!("{year:04}{month:02}{day:02}-{:02}{:02}{:02}", rest / 3600, rest / 60 % 60, rest % 60)
-}
-
-/// Year, month and day of a number of days since 1970-01-01, in the proleptic Gregorian calendar. The year is taken to
-/// begin in March, so that the leap day is its last.
-fn civil(days: i64) -> (i64, i64, i64) {
-    const DAYS_TO_1970: i64 = 719_468;
-    const DAYS_IN_400_YEARS: i64 = 146_097;
-    let days = days + DAYS_TO_1970;
-    let era = days.div_euclid(DAYS_IN_400_YEARS);
-    let day_of_era = days.rem_euclid(DAYS_IN_400_YEARS);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    (era * 400 + year_of_era + i64::from(month <= 2), month, day)
+    let seconds =
+        i64::try_from(seconds).ok().and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
+    let at = seconds.unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    let ((year, month, day), (hour, minute, second)) = (at.to_calendar_date(), at.to_hms());
+    format!("{year:04}{:02}{day:02}-{hour:02}{minute:02}{second:02}", u8::from(month))
 }
 
 #[cfg(test)]
