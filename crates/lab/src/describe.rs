@@ -98,8 +98,12 @@ fn time(text: &mut String, plan: &Plan) {
             )
         }
     };
-    let (runs, each) = (plural(plan.cells.len() as u64, "run"), about(block));
-    let _ = writeln!(text, "blocks: {blocks} of {runs}, about {each} each{note}");
+    let runs = plural(plan.cells.len() as u64, "run");
+    if block == 0 {
+        let _ = writeln!(text, "blocks: {blocks} of {runs}{note}; how long they take is not known before");
+        return;
+    }
+    let _ = writeln!(text, "blocks: {blocks} of {runs}, about {} each{note}", about(block));
     let _ = writeln!(text, "in all: about {}", about(calibration + block * u64::from(blocks)));
 }
 
