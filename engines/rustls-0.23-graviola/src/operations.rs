@@ -4,6 +4,7 @@ use graviola::aead::{AesGcm, ChaCha20Poly1305};
 use graviola::hashing::{Sha256, Sha384};
 use graviola::key_agreement::p256;
 use graviola::signing::{ecdsa, rsa};
+use weir_engine::sealing::{self, Cipher, HEADER};
 use weir_engine::{Certificate, Error, Operate, Operation, Primitive, Suite, pem};
 
 use crate::hybrid;
@@ -20,18 +21,13 @@ pub(crate) fn operation(primitive: &Primitive) -> Result<Box<dyn Operate>, Error
         }
         Operation::HybridClient => Box::new(hybrid::Client::new()?),
         Operation::HybridServer => Box::new(hybrid::Server::new()?),
-        Operation::Seal(suite) => {
-            Box::new(Seal { key: Aead::new(suite), count: 0, buffer: vec![0x55; primitive.record] })
-        }
-        Operation::Open(suite) => Box::new(Open::new(Aead::new(suite), primitive.record)),
+        Operation::Seal(suite) => sealing::seal(Aead::new(suite), primitive.record),
+        Operation::Open(suite) => return sealing::open(Aead::new(suite), primitive.record),
     })
 }
 
 /// What is signed: as long as a digest.
 const MESSAGE: [u8; 32] = [0x5a; 32];
-
-/// The header of a record of TLS 1.3, which is authenticated with it.
-const HEADER: [u8; 5] = [23, 3, 3, 64, 17];
 
 /// As long as the longest signature.
 const SIGNATURE: usize = 512;
@@ -48,8 +44,7 @@ enum Key {
 
 impl Key {
     fn read(primitive: &Primitive, certificate: Certificate) -> Result<Key, Error> {
-        let path = primitive.key.as_deref().ok_or_else(|| Error::scenario("key `key` is missing"))?;
-        let der = pem::private_key(path)?;
+        let der = pem::operation_key(primitive)?;
         let key = match certificate {
             Certificate::Rsa2048 => rsa::SigningKey::from_pkcs8_der(&der).map(|key| Key::Rsa(Box::new(key))),
             Certificate::EcdsaP256 => ecdsa::SigningKey::from_pkcs8_der(&der).map(Key::P256),
@@ -147,78 +142,26 @@ impl Aead {
             Suite::ChaCha20Poly1305 => Aead::ChaCha(ChaCha20Poly1305::new([0x42; 32])),
         }
     }
+}
 
-    fn seal(&self, count: u64, record: &mut [u8]) -> Tag {
-        let (nonce, mut tag) = (nonce(count), Tag::default());
+impl Cipher for Aead {
+    type Tag = Tag;
+
+    fn seal(&self, nonce: [u8; 12], record: &mut [u8]) -> Result<Tag, Error> {
+        let mut tag = Tag::default();
         match self {
             Aead::Aes(key) => key.encrypt(&nonce, &HEADER, record, &mut tag),
             Aead::ChaCha(key) => key.encrypt(&nonce, &HEADER, record, &mut tag),
         }
-        tag
+        Ok(tag)
     }
 
-    fn open(&self, count: u64, record: &mut [u8], tag: &Tag) -> Result<(), Error> {
-        let nonce = nonce(count);
+    fn open(&self, nonce: [u8; 12], sealed: &mut [u8]) -> Result<(), Error> {
+        let (record, tag) = sealed.split_at_mut(sealed.len() - size_of::<Tag>());
         let opened = match self {
             Aead::Aes(key) => key.decrypt(&nonce, &HEADER, record, tag),
             Aead::ChaCha(key) => key.decrypt(&nonce, &HEADER, record, tag),
         };
         opened.map_err(failed)
-    }
-}
-
-fn nonce(count: u64) -> [u8; 12] {
-    let mut nonce = [0; 12];
-    nonce[4..].copy_from_slice(&count.to_be_bytes());
-    nonce
-}
-
-struct Seal {
-    key: Aead,
-    count: u64,
-    buffer: Vec<u8>,
-}
-
-impl Operate for Seal {
-    fn run(&mut self) -> Result<(), Error> {
-        self.count += 1;
-        self.key.seal(self.count, &mut self.buffer);
-        Ok(())
-    }
-}
-
-/// Opening is done in place, so each call needs a sealed record of its own.
-struct Open {
-    key: Aead,
-    sealed: Vec<u8>,
-    tag: Tag,
-    records: Vec<u8>,
-    next: usize,
-}
-
-impl Open {
-    fn new(key: Aead, record: usize) -> Open {
-        let mut sealed = vec![0x55; record];
-        let tag = key.seal(0, &mut sealed);
-        Open { key, sealed, tag, records: Vec::new(), next: 0 }
-    }
-}
-
-impl Operate for Open {
-    fn prepare(&mut self, times: usize) -> Result<(), Error> {
-        self.records.clear();
-        for _ in 0..times {
-            self.records.extend_from_slice(&self.sealed);
-        }
-        self.next = 0;
-        Ok(())
-    }
-
-    fn run(&mut self) -> Result<(), Error> {
-        let end = self.next + self.sealed.len();
-        let record = self.records.get_mut(self.next..end);
-        let record = record.ok_or_else(|| Error::runner("operation", "not prepared"))?;
-        self.next = end;
-        self.key.open(0, record, &self.tag)
     }
 }

@@ -8,6 +8,7 @@ use rustls_pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 
 use crate::error::Error;
 use crate::names::{Certificate, Named};
+use crate::scenario::Primitive;
 
 /// A file as it is, for a library that reads PEM itself; `key` is what the scenario calls it.
 pub fn text(key: &str, path: &Path) -> Result<Vec<u8>, Error> {
@@ -43,6 +44,12 @@ pub fn certificates(key: &str, path: &Path) -> Result<Vec<Vec<u8>>, Error> {
         return Err(refused(&"it has none"));
     }
     Ok(certificates.into_iter().map(|certificate| certificate.to_vec()).collect())
+}
+
+/// The PKCS #8 key of an operation that signs or verifies, in DER.
+pub fn operation_key(primitive: &Primitive) -> Result<Vec<u8>, Error> {
+    let path = primitive.key.as_deref().ok_or_else(|| Error::scenario("key `key` is missing"))?;
+    private_key(path)
 }
 
 /// The PKCS #8 key in a PEM file, in DER.
