@@ -1,4 +1,4 @@
-#include "sealing.h"
+#include "operations.h"
 
 #include <stdlib.h>
 #include <string.h>
