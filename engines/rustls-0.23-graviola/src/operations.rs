@@ -11,19 +11,19 @@ use crate::hybrid;
 
 /// An operation, ready to be done.
 pub(crate) fn operation(primitive: &Primitive) -> Result<Box<dyn Operate>, Error> {
-    Ok(match primitive.operation {
-        Operation::Sign(certificate) => Box::new(Sign(Key::read(primitive, certificate)?)),
-        Operation::Verify(certificate) => Box::new(Verify::new(&Key::read(primitive, certificate)?)?),
-        Operation::X25519 => Box::new(hybrid::X25519::new()?),
-        Operation::P256 => {
-            let peer = p256::PrivateKey::new_random().map_err(failed)?;
-            Box::new(P256 { peer: peer.public_key_uncompressed() })
+    match primitive.operation {
+        Operation::Sign(certificate) => {
+            let key = Key::read(primitive, certificate)?;
+            Ok(Box::new(move || key.sign().map(drop)))
         }
-        Operation::HybridClient => Box::new(hybrid::Client::new()?),
-        Operation::HybridServer => Box::new(hybrid::Server::new()?),
-        Operation::Seal(suite) => sealing::seal(Aead::new(suite), primitive.record),
-        Operation::Open(suite) => return sealing::open(Aead::new(suite), primitive.record),
-    })
+        Operation::Verify(certificate) => verify(&Key::read(primitive, certificate)?),
+        Operation::X25519 => hybrid::x25519(),
+        Operation::P256 => p256(),
+        Operation::HybridClient => hybrid::client(),
+        Operation::HybridServer => hybrid::server(),
+        Operation::Seal(suite) => Ok(sealing::seal(Aead::new(suite), primitive.record)),
+        Operation::Open(suite) => sealing::open(Aead::new(suite), primitive.record),
+    }
 }
 
 /// What is signed: as long as a digest.
@@ -66,65 +66,45 @@ impl Key {
     }
 }
 
-struct Sign(Key);
-
-impl Operate for Sign {
-    fn run(&mut self) -> Result<(), Error> {
-        self.0.sign().map(drop)
-    }
-}
-
-enum Public {
-    Rsa(Vec<u8>),
-    P256(Vec<u8>),
-    P384(Vec<u8>),
-}
-
 /// The public key is read each time, as it is in a handshake.
-struct Verify {
-    public: Public,
-    signature: Vec<u8>,
+fn verify(key: &Key) -> Result<Box<dyn Operate>, Error> {
+    let signature = key.sign()?;
+    Ok(match key {
+        Key::Rsa(key) => {
+            let mut buffer = [0; 2 * SIGNATURE];
+            let public = key.public_key().to_pkcs1_der(&mut buffer).map_err(failed)?.to_vec();
+            Box::new(move || {
+                let key = rsa::VerifyingKey::from_pkcs1_der(&public).map_err(failed)?;
+                key.verify_pss_sha256(&signature, &MESSAGE).map_err(failed)
+            })
+        }
+        Key::P256(key) => {
+            let public = key.private_key.public_key_uncompressed();
+            Box::new(move || {
+                let key =
+                    ecdsa::VerifyingKey::<ecdsa::P256>::from_x962_uncompressed(&public).map_err(failed)?;
+                key.verify_asn1::<Sha256>(&[&MESSAGE], &signature).map_err(failed)
+            })
+        }
+        Key::P384(key) => {
+            let public = key.private_key.public_key_uncompressed();
+            Box::new(move || {
+                let key =
+                    ecdsa::VerifyingKey::<ecdsa::P384>::from_x962_uncompressed(&public).map_err(failed)?;
+                key.verify_asn1::<Sha384>(&[&MESSAGE], &signature).map_err(failed)
+            })
+        }
+    })
 }
 
-impl Verify {
-    fn new(key: &Key) -> Result<Verify, Error> {
-        let public = match key {
-            Key::Rsa(key) => {
-                let mut buffer = [0; 2 * SIGNATURE];
-                Public::Rsa(key.public_key().to_pkcs1_der(&mut buffer).map_err(failed)?.to_vec())
-            }
-            Key::P256(key) => Public::P256(key.private_key.public_key_uncompressed().to_vec()),
-            Key::P384(key) => Public::P384(key.private_key.public_key_uncompressed().to_vec()),
-        };
-        Ok(Verify { public, signature: key.sign()? })
-    }
-}
-
-impl Operate for Verify {
-    fn run(&mut self) -> Result<(), Error> {
-        let verified = match &self.public {
-            Public::Rsa(key) => rsa::VerifyingKey::from_pkcs1_der(key)
-                .and_then(|key| key.verify_pss_sha256(&self.signature, &MESSAGE)),
-            Public::P256(key) => ecdsa::VerifyingKey::<ecdsa::P256>::from_x962_uncompressed(key)
-                .and_then(|key| key.verify_asn1::<Sha256>(&[&MESSAGE], &self.signature)),
-            Public::P384(key) => ecdsa::VerifyingKey::<ecdsa::P384>::from_x962_uncompressed(key)
-                .and_then(|key| key.verify_asn1::<Sha384>(&[&MESSAGE], &self.signature)),
-        };
-        verified.map_err(failed)
-    }
-}
-
-struct P256 {
-    peer: [u8; 65],
-}
-
-impl Operate for P256 {
-    fn run(&mut self) -> Result<(), Error> {
+fn p256() -> Result<Box<dyn Operate>, Error> {
+    let peer = p256::PrivateKey::new_random().map_err(failed)?.public_key_uncompressed();
+    Ok(Box::new(move || {
         let key = p256::PrivateKey::new_random().map_err(failed)?;
         std::hint::black_box(key.public_key_uncompressed());
-        let peer = p256::PublicKey::from_x962_uncompressed(&self.peer).map_err(failed)?;
+        let peer = p256::PublicKey::from_x962_uncompressed(&peer).map_err(failed)?;
         key.diffie_hellman(&peer).map(drop).map_err(failed)
-    }
+    }))
 }
 
 enum Aead {

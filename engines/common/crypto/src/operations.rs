@@ -17,20 +17,16 @@ use crate::{api, hybrid};
 
 /// An operation, ready to be done.
 pub fn operation(primitive: &Primitive) -> Result<Box<dyn Operate>, Error> {
-    Ok(match primitive.operation {
-        Operation::Sign(certificate) => {
-            Box::new(Sign { key: Key::read(primitive, certificate)?, random: SystemRandom::new() })
-        }
-        Operation::Verify(certificate) => {
-            Box::new(Verify::new(&Key::read(primitive, certificate)?, certificate)?)
-        }
-        Operation::X25519 => Box::new(Agree::new(&X25519)?),
-        Operation::P256 => Box::new(Agree::new(&ECDH_P256)?),
-        Operation::HybridClient => return hybrid::client(),
-        Operation::HybridServer => return hybrid::server(),
-        Operation::Seal(suite) => sealing::seal(aead(suite)?, primitive.record),
-        Operation::Open(suite) => return sealing::open(aead(suite)?, primitive.record),
-    })
+    match primitive.operation {
+        Operation::Sign(certificate) => Ok(sign(Key::read(primitive, certificate)?)),
+        Operation::Verify(certificate) => verify(&Key::read(primitive, certificate)?, certificate),
+        Operation::X25519 => agree(&X25519),
+        Operation::P256 => agree(&ECDH_P256),
+        Operation::HybridClient => hybrid::client(),
+        Operation::HybridServer => hybrid::server(),
+        Operation::Seal(suite) => Ok(sealing::seal(aead(suite)?, primitive.record)),
+        Operation::Open(suite) => sealing::open(aead(suite)?, primitive.record),
+    }
 }
 
 /// What is signed: as long as a digest.
@@ -75,64 +71,35 @@ impl Key {
     }
 }
 
-struct Sign {
-    key: Key,
-    random: SystemRandom,
-}
-
-impl Operate for Sign {
-    fn run(&mut self) -> Result<(), Error> {
-        self.key.sign(&self.random).map(drop)
-    }
+fn sign(key: Key) -> Box<dyn Operate> {
+    let random = SystemRandom::new();
+    Box::new(move || key.sign(&random).map(drop))
 }
 
 /// The public key is read each time, as it is in a handshake.
-struct Verify {
-    algorithm: &'static dyn VerificationAlgorithm,
-    public: Vec<u8>,
-    signature: Vec<u8>,
-}
-
-impl Verify {
-    fn new(key: &Key, certificate: Certificate) -> Result<Verify, Error> {
-        let algorithm: &'static dyn VerificationAlgorithm = match certificate {
-            Certificate::Rsa2048 => &RSA_PSS_2048_8192_SHA256,
-            Certificate::EcdsaP256 => &ECDSA_P256_SHA256_ASN1,
-            Certificate::EcdsaP384 => &ECDSA_P384_SHA384_ASN1,
-        };
-        Ok(Verify { algorithm, public: key.public(), signature: key.sign(&SystemRandom::new())? })
-    }
-}
-
-impl Operate for Verify {
-    fn run(&mut self) -> Result<(), Error> {
-        let key = signature::UnparsedPublicKey::new(self.algorithm, &self.public);
-        key.verify(&MESSAGE, &self.signature).map_err(failed)
-    }
+fn verify(key: &Key, certificate: Certificate) -> Result<Box<dyn Operate>, Error> {
+    let algorithm: &'static dyn VerificationAlgorithm = match certificate {
+        Certificate::Rsa2048 => &RSA_PSS_2048_8192_SHA256,
+        Certificate::EcdsaP256 => &ECDSA_P256_SHA256_ASN1,
+        Certificate::EcdsaP384 => &ECDSA_P384_SHA384_ASN1,
+    };
+    let (public, signature) = (key.public(), key.sign(&SystemRandom::new())?);
+    Ok(Box::new(move || {
+        let key = signature::UnparsedPublicKey::new(algorithm, &public);
+        key.verify(&MESSAGE, &signature).map_err(failed)
+    }))
 }
 
 /// One end's part: its key pair, the public half made too, and the secret with the other's.
-pub(crate) struct Agree {
-    algorithm: &'static agreement::Algorithm,
-    peer: Vec<u8>,
-    random: SystemRandom,
-}
-
-impl Agree {
-    pub(crate) fn new(algorithm: &'static agreement::Algorithm) -> Result<Agree, Error> {
-        let random = SystemRandom::new();
-        let peer = EphemeralPrivateKey::generate(algorithm, &random).map_err(failed)?;
-        let peer = peer.compute_public_key().map_err(failed)?.as_ref().to_vec();
-        Ok(Agree { algorithm, peer, random })
-    }
-}
-
-impl Operate for Agree {
-    fn run(&mut self) -> Result<(), Error> {
-        let key = EphemeralPrivateKey::generate(self.algorithm, &self.random).map_err(failed)?;
+pub(crate) fn agree(algorithm: &'static agreement::Algorithm) -> Result<Box<dyn Operate>, Error> {
+    let random = SystemRandom::new();
+    let peer = EphemeralPrivateKey::generate(algorithm, &random).map_err(failed)?;
+    let peer = peer.compute_public_key().map_err(failed)?.as_ref().to_vec();
+    Ok(Box::new(move || {
+        let key = EphemeralPrivateKey::generate(algorithm, &random).map_err(failed)?;
         key.compute_public_key().map_err(failed)?;
-        api::agree(key, UnparsedPublicKey::new(self.algorithm, &self.peer)).map_err(failed)
-    }
+        api::agree(key, UnparsedPublicKey::new(algorithm, &peer)).map_err(failed)
+    }))
 }
 
 fn aead(suite: Suite) -> Result<Aead, Error> {

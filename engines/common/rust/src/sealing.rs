@@ -20,7 +20,11 @@ pub const HEADER: [u8; 5] = [23, 3, 3, 64, 17];
 
 /// Seals a record of this many bytes, each time with another nonce.
 pub fn seal<C: Cipher + 'static>(cipher: C, record: usize) -> Box<dyn Operate> {
-    Box::new(Seal { cipher, count: 0, record: plain(record) })
+    let (mut count, mut record) = (0, plain(record));
+    Box::new(move || {
+        count += 1;
+        cipher.seal(nonce(count), &mut record).map(drop)
+    })
 }
 
 /// Opens a record of this many bytes.
@@ -39,19 +43,6 @@ fn nonce(count: u64) -> [u8; 12] {
     let mut nonce = [0; 12];
     nonce[4..].copy_from_slice(&count.to_be_bytes());
     nonce
-}
-
-struct Seal<C> {
-    cipher: C,
-    count: u64,
-    record: Vec<u8>,
-}
-
-impl<C: Cipher> Operate for Seal<C> {
-    fn run(&mut self) -> Result<(), Error> {
-        self.count += 1;
-        self.cipher.seal(nonce(self.count), &mut self.record).map(drop)
-    }
 }
 
 /// Opening is done in place, so each call needs a sealed record of its own.

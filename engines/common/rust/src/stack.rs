@@ -61,6 +61,13 @@ pub trait Operate {
     fn run(&mut self) -> Result<(), Error>;
 }
 
+/// What needs nothing made ready is a closure.
+impl<F: FnMut() -> Result<(), Error>> Operate for F {
+    fn run(&mut self) -> Result<(), Error> {
+        self()
+    }
+}
+
 /// How a handshake came out, at one end. Numbers are TLS's code points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Outcome {
