@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::ptr;
 
 use crate::error::Error;
-use crate::names::Side;
+use crate::names::{Named, Side};
 use crate::stack::{Outcome, Session};
 
 /// A connection of such a library: its calls, which use the wire that it was made with.

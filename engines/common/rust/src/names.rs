@@ -1,6 +1,6 @@
 //! The values that a scenario chooses from, their names, and their code points in TLS.
 
-/// A value of a scenario that has a name and is one of a few.
+/// A value of a scenario or report that has a name and is one of a few.
 pub trait Named: Copy + PartialEq + 'static {
     /// All of them with their names in scenario and report, in the specification's order.
     const NAMES: &'static [(Self, &'static str)];
@@ -33,15 +33,9 @@ pub enum Side {
     Operation,
 }
 
-impl Side {
-    /// The name in the report.
-    pub fn name(self) -> &'static str {
-        match self {
-            Side::Client => "client",
-            Side::Server => "server",
-            Side::Operation => "operation",
-        }
-    }
+impl Named for Side {
+    const NAMES: &'static [(Side, &'static str)] =
+        &[(Side::Client, "client"), (Side::Server, "server"), (Side::Operation, "operation")];
 }
 
 /// A version of TLS.

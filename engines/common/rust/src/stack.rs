@@ -1,6 +1,7 @@
 //! What an engine implements for its library.
 
 use crate::error::Error;
+use crate::names::Named;
 use crate::scenario::{Connection, Primitive};
 
 /// A TLS library, or one way of using it.
@@ -95,15 +96,12 @@ pub enum Kind {
     Resumed,
 }
 
-impl Kind {
-    /// The name in the report.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Full => "full",
-            Kind::FullWithHelloRetry => "full-with-hello-retry",
-            Kind::Resumed => "resumed",
-        }
-    }
+impl Named for Kind {
+    const NAMES: &'static [(Kind, &'static str)] = &[
+        (Kind::Full, "full"),
+        (Kind::FullWithHelloRetry, "full-with-hello-retry"),
+        (Kind::Resumed, "resumed"),
+    ];
 }
 
 /// What an engine is, as far as the stack must tell.
