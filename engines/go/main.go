@@ -2,19 +2,21 @@
 package main
 
 import (
+	"bufio"
 	"os"
 	"runtime"
 )
 
 func main() {
-	out := newReport(os.Stdout)
+	out := &report{bufio.NewWriter(os.Stdout)}
 	err := run(out)
 	if err == nil {
 		out.line(map[string]any{"type": "done"})
 	} else {
 		out.fail(err)
 	}
-	if flushed := out.flush(); err != nil || flushed != nil {
+	// It gives the first error of writing.
+	if flushed := out.Flush(); err != nil || flushed != nil {
 		os.Exit(1)
 	}
 }

@@ -15,9 +15,7 @@ import (
 	"encoding/binary"
 	"encoding/pem"
 	"errors"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 )
 
@@ -39,13 +37,10 @@ var operations = map[string]func(*scenario) (func() error, error){
 	"aes256-gcm-open":       open,
 }
 
-func operationNames() []string {
-	return slices.Sorted(maps.Keys(operations))
-}
-
 // checkOperation says whether the scenario has what the operation takes, and nothing else.
 func (s *scenario) checkOperation() error {
-	ciphers, signs := strings.Contains(s.operation, "gcm"), needsKey(s.operation)
+	ciphers := strings.Contains(s.operation, "gcm")
+	signs := strings.HasSuffix(s.operation, "-sign") || strings.HasSuffix(s.operation, "-verify")
 	switch {
 	case ciphers && s.record == 0:
 		return wrong("record is missing: allowed is a number from 1 to 16384")
@@ -55,10 +50,6 @@ func (s *scenario) checkOperation() error {
 		return wrong("key %s: allowed is a file with operations of rsa and ecdsa, and only with them", s.key)
 	}
 	return nil
-}
-
-func needsKey(operation string) bool {
-	return strings.HasSuffix(operation, "-sign") || strings.HasSuffix(operation, "-verify")
 }
 
 // The message is hashed in the operation, as in a handshake.
