@@ -1,6 +1,5 @@
 //! rustls 0.23 over graviola, both in their newest versions.
 
-mod hybrid;
 mod operations;
 
 use std::process::ExitCode;

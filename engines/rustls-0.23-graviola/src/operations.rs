@@ -1,13 +1,14 @@
 //! graviola's primitives.
 
+use std::hint::black_box;
+
 use graviola::aead::{AesGcm, ChaCha20Poly1305};
 use graviola::hashing::{Sha256, Sha384};
-use graviola::key_agreement::p256;
+use graviola::key_agreement::mlkem768::{DecapKey, EncapKey};
+use graviola::key_agreement::{p256, x25519};
 use graviola::signing::{ecdsa, rsa};
 use weir_engine::sealing::{self, Cipher, HEADER};
 use weir_engine::{Certificate, Error, Operate, Operation, Primitive, Suite, pem};
-
-use crate::hybrid;
 
 /// An operation, ready to be done.
 pub(crate) fn operation(primitive: &Primitive) -> Result<Box<dyn Operate>, Error> {
@@ -17,10 +18,10 @@ pub(crate) fn operation(primitive: &Primitive) -> Result<Box<dyn Operate>, Error
             Ok(Box::new(move || key.sign().map(drop)))
         }
         Operation::Verify(certificate) => verify(&Key::read(primitive, certificate)?),
-        Operation::X25519 => hybrid::x25519(),
+        Operation::X25519 => x25519(),
         Operation::P256 => p256(),
-        Operation::HybridClient => hybrid::client(),
-        Operation::HybridServer => hybrid::server(),
+        Operation::HybridClient => hybrid_client(),
+        Operation::HybridServer => hybrid_server(),
         Operation::Seal(suite) => Ok(sealing::seal(Aead::new(suite), primitive.record)),
         Operation::Open(suite) => sealing::open(Aead::new(suite), primitive.record),
     }
@@ -32,7 +33,7 @@ const MESSAGE: [u8; 32] = [0x5a; 32];
 /// As long as the longest signature.
 const SIGNATURE: usize = 512;
 
-pub(crate) fn failed(error: graviola::Error) -> Error {
+fn failed(error: graviola::Error) -> Error {
     Error::stack("operation", format!("{error:?}"))
 }
 
@@ -101,9 +102,44 @@ fn p256() -> Result<Box<dyn Operate>, Error> {
     let peer = p256::PrivateKey::new_random().map_err(failed)?.public_key_uncompressed();
     Ok(Box::new(move || {
         let key = p256::PrivateKey::new_random().map_err(failed)?;
-        std::hint::black_box(key.public_key_uncompressed());
+        black_box(key.public_key_uncompressed());
         let peer = p256::PublicKey::from_x962_uncompressed(&peer).map_err(failed)?;
         key.diffie_hellman(&peer).map(drop).map_err(failed)
+    }))
+}
+
+fn x25519() -> Result<Box<dyn Operate>, Error> {
+    let peer = x25519::PrivateKey::new_random().map_err(failed)?.public_key().as_bytes();
+    Ok(Box::new(move || {
+        let key = x25519::PrivateKey::new_random().map_err(failed)?;
+        black_box(key.public_key().as_bytes());
+        key.diffie_hellman(&x25519::PublicKey::from_array(&peer)).map(drop).map_err(failed)
+    }))
+}
+
+/// Both key pairs, agreement and decapsulation.
+///
+/// ML-KEM takes as long with a ciphertext that is meant for another key: it yields another secret, and no error.
+fn hybrid_client() -> Result<Box<dyn Operate>, Error> {
+    let key = DecapKey::generate().map_err(failed)?.encapsulation_key();
+    let (_, ciphertext) = key.encaps().map_err(failed)?;
+    let mut classical = x25519()?;
+    Ok(Box::new(move || {
+        let key = DecapKey::generate().map_err(failed)?;
+        black_box(key.encapsulation_key().as_bytes());
+        black_box(key.decaps(&ciphertext));
+        classical.run()
+    }))
+}
+
+/// One key pair, agreement and encapsulation.
+fn hybrid_server() -> Result<Box<dyn Operate>, Error> {
+    let key = DecapKey::generate().map_err(failed)?.encapsulation_key().as_bytes();
+    let mut classical = x25519()?;
+    Ok(Box::new(move || {
+        let key = EncapKey::from_bytes(&key).map_err(failed)?;
+        black_box(key.encaps().map_err(failed)?);
+        classical.run()
     }))
 }
 

@@ -22,8 +22,8 @@ pub fn operation(primitive: &Primitive) -> Result<Box<dyn Operate>, Error> {
         Operation::Verify(certificate) => verify(&Key::read(primitive, certificate)?, certificate),
         Operation::X25519 => agree(&X25519),
         Operation::P256 => agree(&ECDH_P256),
-        Operation::HybridClient => hybrid::client(),
-        Operation::HybridServer => hybrid::server(),
+        Operation::HybridClient => hybrid::client(agree(&X25519)?),
+        Operation::HybridServer => hybrid::server(agree(&X25519)?),
         Operation::Seal(suite) => Ok(sealing::seal(aead(suite)?, primitive.record)),
         Operation::Open(suite) => sealing::open(aead(suite)?, primitive.record),
     }
@@ -31,10 +31,6 @@ pub fn operation(primitive: &Primitive) -> Result<Box<dyn Operate>, Error> {
 
 /// What is signed: as long as a digest.
 const MESSAGE: [u8; 32] = [0x5a; 32];
-
-pub(crate) fn failed(error: impl std::fmt::Display) -> Error {
-    Error::stack("operation", error)
-}
 
 enum Key {
     Rsa(Box<RsaKeyPair>),
@@ -56,10 +52,10 @@ impl Key {
         match self {
             Key::Rsa(key) => {
                 let mut signature = vec![0; api::modulus(key)];
-                key.sign(&RSA_PSS_SHA256, random, &MESSAGE, &mut signature).map_err(failed)?;
+                key.sign(&RSA_PSS_SHA256, random, &MESSAGE, &mut signature).map_err(Error::operation)?;
                 Ok(signature)
             }
-            Key::Ecdsa(key) => Ok(key.sign(random, &MESSAGE).map_err(failed)?.as_ref().to_vec()),
+            Key::Ecdsa(key) => Ok(key.sign(random, &MESSAGE).map_err(Error::operation)?.as_ref().to_vec()),
         }
     }
 
@@ -86,19 +82,19 @@ fn verify(key: &Key, certificate: Certificate) -> Result<Box<dyn Operate>, Error
     let (public, signature) = (key.public(), key.sign(&SystemRandom::new())?);
     Ok(Box::new(move || {
         let key = signature::UnparsedPublicKey::new(algorithm, &public);
-        key.verify(&MESSAGE, &signature).map_err(failed)
+        key.verify(&MESSAGE, &signature).map_err(Error::operation)
     }))
 }
 
 /// One end's part: its key pair, the public half made too, and the secret with the other's.
-pub(crate) fn agree(algorithm: &'static agreement::Algorithm) -> Result<Box<dyn Operate>, Error> {
+fn agree(algorithm: &'static agreement::Algorithm) -> Result<Box<dyn Operate>, Error> {
     let random = SystemRandom::new();
-    let peer = EphemeralPrivateKey::generate(algorithm, &random).map_err(failed)?;
-    let peer = peer.compute_public_key().map_err(failed)?.as_ref().to_vec();
+    let peer = EphemeralPrivateKey::generate(algorithm, &random).map_err(Error::operation)?;
+    let peer = peer.compute_public_key().map_err(Error::operation)?.as_ref().to_vec();
     Ok(Box::new(move || {
-        let key = EphemeralPrivateKey::generate(algorithm, &random).map_err(failed)?;
-        key.compute_public_key().map_err(failed)?;
-        api::agree(key, UnparsedPublicKey::new(algorithm, &peer)).map_err(failed)
+        let key = EphemeralPrivateKey::generate(algorithm, &random).map_err(Error::operation)?;
+        key.compute_public_key().map_err(Error::operation)?;
+        api::agree(key, UnparsedPublicKey::new(algorithm, &peer)).map_err(Error::operation)
     }))
 }
 
@@ -109,7 +105,9 @@ fn aead(suite: Suite) -> Result<Aead, Error> {
         Suite::ChaCha20Poly1305 => &CHACHA20_POLY1305,
     };
     let key = [0x42; 32];
-    Ok(Aead(LessSafeKey::new(UnboundKey::new(algorithm, &key[..algorithm.key_len()]).map_err(failed)?)))
+    Ok(Aead(LessSafeKey::new(
+        UnboundKey::new(algorithm, &key[..algorithm.key_len()]).map_err(Error::operation)?,
+    )))
 }
 
 struct Aead(LessSafeKey);
@@ -119,11 +117,11 @@ impl Cipher for Aead {
 
     fn seal(&self, nonce: [u8; 12], record: &mut [u8]) -> Result<Tag, Error> {
         let nonce = Nonce::assume_unique_for_key(nonce);
-        self.0.seal_in_place_separate_tag(nonce, Aad::from(HEADER), record).map_err(failed)
+        self.0.seal_in_place_separate_tag(nonce, Aad::from(HEADER), record).map_err(Error::operation)
     }
 
     fn open(&self, nonce: [u8; 12], sealed: &mut [u8]) -> Result<(), Error> {
         let nonce = Nonce::assume_unique_for_key(nonce);
-        self.0.open_in_place(nonce, Aad::from(HEADER), sealed).map(drop).map_err(failed)
+        self.0.open_in_place(nonce, Aad::from(HEADER), sealed).map(drop).map_err(Error::operation)
     }
 }

@@ -38,6 +38,11 @@ impl Error {
         Error { fault: Fault::Stack, message: format!("{what}: {error}") }
     }
 
+    /// The library failed at an operation of its cryptography.
+    pub fn operation(error: impl fmt::Display) -> Error {
+        Error::stack("operation", error)
+    }
+
     /// The engine failed at `what`.
     pub fn runner(what: &str, error: impl fmt::Display) -> Error {
         Error { fault: Fault::Runner, message: format!("{what}: {error}") }
