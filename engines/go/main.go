@@ -2,20 +2,21 @@
 package main
 
 import (
-	"errors"
+	"bufio"
 	"os"
 	"runtime"
 )
 
 func main() {
-	out := newReport(os.Stdout)
+	out := &report{bufio.NewWriter(os.Stdout)}
 	err := run(out)
 	if err == nil {
 		out.line(map[string]any{"type": "done"})
 	} else {
 		out.fail(err)
 	}
-	if flushed := out.flush(); err != nil || flushed != nil {
+	// It gives the first error of writing.
+	if flushed := out.Flush(); err != nil || flushed != nil {
 		os.Exit(1)
 	}
 }
@@ -28,19 +29,16 @@ func run(out *report) error {
 	out.line(facts())
 	// As many threads of Go code as are measured, so that what the garbage collector takes is in the time.
 	runtime.GOMAXPROCS(s.threads)
-	switch s.do {
-	case "facts":
-		return nil
-	case "handshake":
-		return handshakes(s, out)
-	case "transfer":
-		return transfers(s, out)
-	case "memory":
-		return memory(s, out)
-	case "primitive":
-		return primitives(s, out)
-	}
-	return errors.New("do " + s.do + " is allowed but not there")
+	return tasks[s.do](s, out)
+}
+
+// tasks by the value of `do`.
+var tasks = map[string]func(*scenario, *report) error{
+	"facts":     func(*scenario, *report) error { return nil },
+	"handshake": handshakes,
+	"transfer":  transfers,
+	"memory":    memory,
+	"primitive": primitives,
 }
 
 func facts() map[string]any {

@@ -15,9 +15,7 @@ import (
 	"encoding/binary"
 	"encoding/pem"
 	"errors"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 )
 
@@ -31,21 +29,18 @@ var operations = map[string]func(*scenario) (func() error, error){
 	"ecdsa-p384-verify":     verify,
 	"x25519":                agree(ecdh.X25519()),
 	"p256":                  agree(ecdh.P256()),
-	"x25519mlkem768-client": decapsulate,
-	"x25519mlkem768-server": encapsulate,
-	"aes128-gcm-seal":       seal(16),
-	"aes128-gcm-open":       open(16),
-	"aes256-gcm-seal":       seal(32),
-	"aes256-gcm-open":       open(32),
-}
-
-func operationNames() []string {
-	return slices.Sorted(maps.Keys(operations))
+	"x25519mlkem768-client": hybrid(decapsulate),
+	"x25519mlkem768-server": hybrid(encapsulate),
+	"aes128-gcm-seal":       seal,
+	"aes128-gcm-open":       open,
+	"aes256-gcm-seal":       seal,
+	"aes256-gcm-open":       open,
 }
 
 // checkOperation says whether the scenario has what the operation takes, and nothing else.
 func (s *scenario) checkOperation() error {
-	ciphers, signs := strings.Contains(s.operation, "gcm"), needsKey(s.operation)
+	ciphers := strings.Contains(s.operation, "gcm")
+	signs := strings.HasSuffix(s.operation, "-sign") || strings.HasSuffix(s.operation, "-verify")
 	switch {
 	case ciphers && s.record == 0:
 		return wrong("record is missing: allowed is a number from 1 to 16384")
@@ -55,10 +50,6 @@ func (s *scenario) checkOperation() error {
 		return wrong("key %s: allowed is a file with operations of rsa and ecdsa, and only with them", s.key)
 	}
 	return nil
-}
-
-func needsKey(operation string) bool {
-	return strings.HasSuffix(operation, "-sign") || strings.HasSuffix(operation, "-verify")
 }
 
 // The message is hashed in the operation, as in a handshake.
@@ -158,101 +149,93 @@ func agree(curve ecdh.Curve) func(*scenario) (func() error, error) {
 	}
 }
 
-// decapsulate is the client's part of the hybrid: both key pairs and both secrets. What the server sends is for another
-// key pair; ML-KEM's decapsulation takes as long for it and gives a secret that nobody else has.
-func decapsulate(*scenario) (func() error, error) {
-	classical, err := ecdh.X25519().GenerateKey(rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	lattice, err := mlkem.GenerateKey768()
-	if err != nil {
-		return nil, err
-	}
-	_, sent := lattice.EncapsulationKey().Encapsulate()
-	return func() error {
-		own, err := ecdh.X25519().GenerateKey(rand.Reader)
+// hybrid adds the classical part, which both ends have, to one end's part with ML-KEM, which is made with a new key.
+func hybrid(part func(*mlkem.DecapsulationKey768) func() error) func(*scenario) (func() error, error) {
+	return func(s *scenario) (func() error, error) {
+		classical, err := agree(ecdh.X25519())(s)
 		if err != nil {
-			return err
+			return nil, err
 		}
+		key, err := mlkem.GenerateKey768()
+		if err != nil {
+			return nil, err
+		}
+		lattice := part(key)
+		return func() error {
+			if err := lattice(); err != nil {
+				return err
+			}
+			return classical()
+		}, nil
+	}
+}
+
+// decapsulate is the client's part. What the server sends is for another key pair; ML-KEM's decapsulation takes as long
+// for it and gives a secret that nobody else has.
+func decapsulate(other *mlkem.DecapsulationKey768) func() error {
+	_, sent := other.EncapsulationKey().Encapsulate()
+	return func() error {
 		key, err := mlkem.GenerateKey768()
 		if err != nil {
 			return err
 		}
 		// What a client sends.
 		_ = key.EncapsulationKey().Bytes()
-		if _, err := key.Decapsulate(sent); err != nil {
-			return err
-		}
-		_, err = own.ECDH(classical.PublicKey())
+		_, err = key.Decapsulate(sent)
 		return err
-	}, nil
+	}
 }
 
-// encapsulate is the server's part: from the client's bytes to the secrets.
-func encapsulate(*scenario) (func() error, error) {
-	classical, err := ecdh.X25519().GenerateKey(rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	lattice, err := mlkem.GenerateKey768()
-	if err != nil {
-		return nil, err
-	}
-	sent := lattice.EncapsulationKey().Bytes()
+// encapsulate is the server's part: from the client's bytes to the secret.
+func encapsulate(client *mlkem.DecapsulationKey768) func() error {
+	sent := client.EncapsulationKey().Bytes()
 	return func() error {
 		key, err := mlkem.NewEncapsulationKey768(sent)
-		if err != nil {
-			return err
+		if err == nil {
+			key.Encapsulate()
 		}
-		key.Encapsulate()
-		own, err := ecdh.X25519().GenerateKey(rand.Reader)
-		if err != nil {
-			return err
-		}
-		_, err = own.ECDH(classical.PublicKey())
 		return err
-	}, nil
+	}
 }
 
 // header stands for a record's, which is authenticated.
 var header = make([]byte, 5)
 
-func seal(keySize int) func(*scenario) (func() error, error) {
-	return func(s *scenario) (func() error, error) {
-		aead, err := newAEAD(keySize)
-		if err != nil {
-			return nil, err
-		}
-		plain, nonce, count := make([]byte, s.record), make([]byte, aead.NonceSize()), uint64(0)
-		sealed := make([]byte, 0, s.record+aead.Overhead())
-		return func() error {
-			count++
-			binary.BigEndian.PutUint64(nonce[4:], count)
-			sealed = aead.Seal(sealed[:0], nonce, plain, header)
-			return nil
-		}, nil
+func seal(s *scenario) (func() error, error) {
+	aead, err := newAEAD(s)
+	if err != nil {
+		return nil, err
 	}
+	plain, nonce, count := make([]byte, s.record), make([]byte, aead.NonceSize()), uint64(0)
+	sealed := make([]byte, 0, s.record+aead.Overhead())
+	return func() error {
+		count++
+		binary.BigEndian.PutUint64(nonce[4:], count)
+		sealed = aead.Seal(sealed[:0], nonce, plain, header)
+		return nil
+	}, nil
 }
 
-func open(keySize int) func(*scenario) (func() error, error) {
-	return func(s *scenario) (func() error, error) {
-		aead, err := newAEAD(keySize)
-		if err != nil {
-			return nil, err
-		}
-		nonce := make([]byte, aead.NonceSize())
-		sealed := aead.Seal(nil, nonce, make([]byte, s.record), header)
-		plain := make([]byte, 0, s.record)
-		return func() error {
-			_, err := aead.Open(plain, nonce, sealed, header)
-			return err
-		}, nil
+func open(s *scenario) (func() error, error) {
+	aead, err := newAEAD(s)
+	if err != nil {
+		return nil, err
 	}
+	nonce := make([]byte, aead.NonceSize())
+	sealed := aead.Seal(nil, nonce, make([]byte, s.record), header)
+	plain := make([]byte, 0, s.record)
+	return func() error {
+		_, err := aead.Open(plain, nonce, sealed, header)
+		return err
+	}, nil
 }
 
-func newAEAD(keySize int) (cipher.AEAD, error) {
-	key := make([]byte, keySize)
+// newAEAD is of the operation's suite, with a key of its own.
+func newAEAD(s *scenario) (cipher.AEAD, error) {
+	key := make([]byte, 32)
+	if strings.HasPrefix(s.operation, "aes128") {
+		key = key[:16]
+	}
 	rand.Read(key)
 	block, err := aes.NewCipher(key)
 	if err != nil {

@@ -5,16 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 )
 
 // report writes JSON objects, one on each line.
 type report struct {
-	out *bufio.Writer
-}
-
-func newReport(out io.Writer) *report {
-	return &report{bufio.NewWriter(out)}
+	*bufio.Writer
 }
 
 func (r *report) line(object map[string]any) {
@@ -22,7 +17,7 @@ func (r *report) line(object map[string]any) {
 	if err != nil {
 		text, _ = json.Marshal(map[string]any{"type": "error", "fault": "runner", "message": err.Error()})
 	}
-	r.out.Write(append(text, '\n'))
+	r.Write(append(text, '\n'))
 }
 
 // samples are one for each unit, in order.
@@ -43,11 +38,6 @@ func (r *report) fail(err error) {
 		kind = known.kind
 	}
 	r.line(map[string]any{"type": "error", "fault": kind, "message": err.Error()})
-}
-
-// flush gives the first error of writing.
-func (r *report) flush() error {
-	return r.out.Flush()
 }
 
 // fault is an error that is not the stack's.

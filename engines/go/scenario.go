@@ -124,7 +124,7 @@ var rules = map[string]rule{
 	"write":       {tasks: "transfer", min: 1, max: most},
 	"bytes":       {tasks: "transfer", min: 1, max: most},
 	"sessions":    {tasks: "memory", min: 2, max: most},
-	"operation":   {tasks: "primitive", allowed: operationNames()},
+	"operation":   {tasks: "primitive", allowed: slices.Sorted(maps.Keys(operations))},
 }
 
 func (r rule) takenBy(do string) bool {

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds the pass-through into $WEIR_INSTALL/bin. Needs cargo, a C compiler and cmake (aws-lc, zlib-ng). Two files are
+# Builds the pass-through into $WEIR_INSTALL/bin. Needs cargo, a C compiler and cmake (aws-lc, zlib-ng). Three files are
 # those of the target hyper.
 set -euo pipefail
 . ../common/rust.sh
 
 need cmake
-rust_program pingora Cargo.toml Cargo.lock build.rs src/*.rs ../hyper/src/{settings,tls}.rs
+rust_program pingora Cargo.toml Cargo.lock src/*.rs ../hyper/{build.rs,src/{settings,tls}.rs}

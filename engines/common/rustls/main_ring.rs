@@ -7,7 +7,7 @@ use weir_engine_rustls::{Crypto, Rustls};
 
 fn main() -> ExitCode {
     weir_engine::main(&Rustls {
-        facts: weir_engine::built!().facts(),
+        facts: weir_engine::built!(),
         crypto: Crypto { provider: default_provider, ticketer: Ticketer::new },
         operation: weir_engine_ring::operation,
     })

@@ -36,8 +36,7 @@ final class Ends {
     Ends(Scenario scenario) {
         this.scenario = scenario;
         suite = suite(scenario);
-        // A scenario without the key connects once.
-        resumes = scenario.resumption() != null && !scenario.resumption().equals("none");
+        resumes = scenario.resumes();
         System.setProperty("jdk.tls.namedGroups", groups());
         // The client's are left alone: they say what the certificates may be signed with, too.
         System.setProperty("jdk.tls.server.SignatureSchemes", SIGNATURES.get(scenario.certificate()));

@@ -10,10 +10,10 @@ public final class Engine {
             report.line("type", "done");
             good = true;
         } catch (Fault fault) {
-            report.error(fault.kind, fault.getMessage());
+            report.line("type", "error", "fault", fault.kind, "message", fault.getMessage());
         } catch (Exception | LinkageError | OutOfMemoryError error) {
             // What TLS or the arithmetic throws has no fault of its own.
-            report.error("stack", error.toString());
+            report.line("type", "error", "fault", "stack", "message", error.toString());
             error.printStackTrace();
         }
         // Other threads may still be in a measurement that has failed.

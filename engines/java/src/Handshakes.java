@@ -6,7 +6,7 @@ final class Handshakes implements Worker {
     static void measure(Scenario scenario, Report report) throws Exception {
         Ends ends = new Ends(scenario);
         SSLContext server = ends.server();
-        List<Handshakes> workers = Load.run(scenario, report, () -> new Handshakes(scenario, ends, server));
+        List<Handshakes> workers = new Load(scenario).run(report, () -> new Handshakes(scenario, ends, server));
         Tally outcomes = new Tally();
         long verifyNs = 0;
         long verified = 0;
@@ -38,7 +38,7 @@ final class Handshakes implements Worker {
         this.server = server;
         pair = new Pair(ends);
         client = ends.client(verification);
-        if (resumes()) {
+        if (scenario.resumes()) {
             pair.connect(client, server);
         }
     }
@@ -49,7 +49,7 @@ final class Handshakes implements Worker {
             client = ends.client(verification);
             server = ends.server();
         }
-        if (resumes() && !client.getClientSessionContext().getIds().hasMoreElements()) {
+        if (scenario.resumes() && !client.getClientSessionContext().getIds().hasMoreElements()) {
             throw Fault.stack("the client's store is empty: the server has sent nothing to resume");
         }
         long verified = verification.count;
@@ -73,9 +73,5 @@ final class Handshakes implements Worker {
     public void report(int thread, Report report) {
         report.samples(thread, "client", clientNs);
         report.samples(thread, "server", serverNs);
-    }
-
-    private boolean resumes() {
-        return !scenario.resumption().equals("none");
     }
 }

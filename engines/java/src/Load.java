@@ -21,17 +21,13 @@ final class Load {
     private final Scenario scenario;
     private final CountDownLatch warm;
 
-    private Load(Scenario scenario) {
+    Load(Scenario scenario) {
         this.scenario = scenario;
         this.warm = new CountDownLatch(scenario.threads());
     }
 
     /** Lets each thread warm up, begin with the others, and measure until its window or count is over. */
-    static <W extends Worker> List<W> run(Scenario scenario, Report report, Callable<W> hire) throws Exception {
-        return new Load(scenario).run(report, hire);
-    }
-
-    private <W extends Worker> List<W> run(Report report, Callable<W> hire) throws Exception {
+    <W extends Worker> List<W> run(Report report, Callable<W> hire) throws Exception {
         List<W> workers = new ArrayList<>();
         List<Usage> usages = new ArrayList<>();
         for (int i = 0; i < scenario.threads(); i++) {

@@ -40,6 +40,12 @@ final class Operations {
     /** What a point of both its numbers begins with. */
     private static final byte UNCOMPRESSED = 4;
 
+    /** What is repeated. */
+    interface Operation {
+        /** Does it once. */
+        void run() throws Exception;
+    }
+
     static String[] names() {
         return NAMES.clone();
     }

@@ -3,10 +3,10 @@ final class Primitives implements Worker {
     private static final long BATCH_NS = 50_000;
 
     static void measure(Scenario scenario, Report report) throws Exception {
-        Load.run(scenario, report, () -> new Primitives(scenario));
+        new Load(scenario).run(report, () -> new Primitives(scenario));
     }
 
-    private final Operation operation;
+    private final Operations.Operation operation;
     private final int most;
     private final Samples ns = new Samples();
     private int batch;

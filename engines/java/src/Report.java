@@ -31,10 +31,6 @@ final class Report {
         }
     }
 
-    void error(String fault, String message) {
-        line("type", "error", "fault", fault, "message", message);
-    }
-
     /** Whether all could be written. */
     boolean flush() {
         return !out.checkError();

@@ -117,6 +117,11 @@ record Scenario(
                 number(given, "bytes", 0), number(given, "sessions", 0), given.get("operation"));
     }
 
+    /** Whether sessions are: a scenario without the key connects once. */
+    boolean resumes() {
+        return resumption != null && !resumption.equals("none");
+    }
+
     private static int number(Map<String, String> given, String key, int absent) {
         return given.containsKey(key) ? Integer.parseInt(given.get(key)) : absent;
     }
@@ -149,12 +154,12 @@ record Scenario(
             throw Fault.scenario("resumption %s: allowed with version %s is %s", resumption, version,
                     String.join(", ", allowed));
         }
-        if (cold && !resumption.equals("none")) {
+        if (cold && resumes()) {
             throw Fault.scenario("config cold: allowed with resumption %s is warm: what is made anew has no session",
                     resumption);
         }
         int needed = resumption.equals("id") ? 0 : 1;
-        if (!resumption.equals("none") && tickets != needed) {
+        if (resumes() && tickets != needed) {
             throw Fault.scenario("tickets %d: allowed with resumption %s is %d", tickets, resumption, needed);
         }
     }

@@ -1,10 +1,14 @@
+import java.util.Comparator;
 import java.util.Map;
 import java.util.TreeMap;
 import javax.net.ssl.SSLEngine;
 
 /** Counts how connections came out at each end. */
 final class Tally {
-    private final Map<Outcome, Integer> outcomes = new TreeMap<>();
+    /** What one end says that was negotiated; group and signature are null where none is told. */
+    private record Outcome(String side, String version, String kind, String suite, String group, String signature) { }
+
+    private final Map<Outcome, Integer> outcomes = new TreeMap<>(Comparator.comparing(Outcome::toString));
 
     /** `verified`: whether the client has verified a chain. What the server did the library does not tell. */
     void add(Pair.Connection connection, boolean verified) {
@@ -23,7 +27,8 @@ final class Tally {
     }
 
     void report(Report report) {
-        outcomes.forEach((outcome, count) -> outcome.report(count, report));
+        outcomes.forEach((is, count) -> report.line("type", "negotiated", "side", is.side, "version", is.version,
+                "kind", is.kind, "suite", is.suite, "group", is.group, "signature", is.signature, "count", count));
     }
 
     private void add(String side, SSLEngine engine, Wire wire, String kind) {

@@ -18,7 +18,7 @@ final class Transfers implements Worker {
         Ends ends = new Ends(scenario);
         SSLContext server = ends.server();
         Tally outcomes = new Tally();
-        for (Transfers worker : Load.run(scenario, report, () -> new Transfers(scenario, ends, server))) {
+        for (Transfers worker : new Load(scenario).run(report, () -> new Transfers(scenario, ends, server))) {
             outcomes.add(worker.connection, worker.verified);
         }
         outcomes.report(report);

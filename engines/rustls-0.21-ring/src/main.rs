@@ -6,7 +6,7 @@ use weir_engine_rustls::{Crypto, Rustls};
 
 fn main() -> ExitCode {
     weir_engine::main(&Rustls {
-        facts: weir_engine::built!().facts(),
+        facts: weir_engine::built!(),
         crypto: Crypto,
         operation: weir_engine_ring::operation,
     })

@@ -1,6 +1,5 @@
 //! rustls 0.23 over graviola, both in their newest versions.
 
-mod hybrid;
 mod operations;
 
 use std::process::ExitCode;
@@ -10,7 +9,7 @@ use weir_engine_rustls::{Crypto, Rustls};
 
 fn main() -> ExitCode {
     weir_engine::main(&Rustls {
-        facts: weir_engine::built!().facts(),
+        facts: weir_engine::built!(),
         crypto: Crypto { provider: default_provider, ticketer: Ticketer::new },
         operation: operations::operation,
     })

@@ -1,42 +1,39 @@
 //! graviola's primitives.
 
+use std::hint::black_box;
+
 use graviola::aead::{AesGcm, ChaCha20Poly1305};
 use graviola::hashing::{Sha256, Sha384};
-use graviola::key_agreement::p256;
+use graviola::key_agreement::mlkem768::{DecapKey, EncapKey};
+use graviola::key_agreement::{p256, x25519};
 use graviola::signing::{ecdsa, rsa};
+use weir_engine::sealing::{self, Cipher, HEADER};
 use weir_engine::{Certificate, Error, Operate, Operation, Primitive, Suite, pem};
-
-use crate::hybrid;
 
 /// An operation, ready to be done.
 pub(crate) fn operation(primitive: &Primitive) -> Result<Box<dyn Operate>, Error> {
-    Ok(match primitive.operation {
-        Operation::Sign(certificate) => Box::new(Sign(Key::read(primitive, certificate)?)),
-        Operation::Verify(certificate) => Box::new(Verify::new(&Key::read(primitive, certificate)?)?),
-        Operation::X25519 => Box::new(hybrid::X25519::new()?),
-        Operation::P256 => {
-            let peer = p256::PrivateKey::new_random().map_err(failed)?;
-            Box::new(P256 { peer: peer.public_key_uncompressed() })
+    match primitive.operation {
+        Operation::Sign(certificate) => {
+            let key = Key::read(primitive, certificate)?;
+            Ok(Box::new(move || key.sign().map(drop)))
         }
-        Operation::HybridClient => Box::new(hybrid::Client::new()?),
-        Operation::HybridServer => Box::new(hybrid::Server::new()?),
-        Operation::Seal(suite) => {
-            Box::new(Seal { key: Aead::new(suite), count: 0, buffer: vec![0x55; primitive.record] })
-        }
-        Operation::Open(suite) => Box::new(Open::new(Aead::new(suite), primitive.record)),
-    })
+        Operation::Verify(certificate) => verify(&Key::read(primitive, certificate)?),
+        Operation::X25519 => x25519(),
+        Operation::P256 => p256(),
+        Operation::HybridClient => hybrid_client(),
+        Operation::HybridServer => hybrid_server(),
+        Operation::Seal(suite) => Ok(sealing::seal(Aead::new(suite), primitive.record)),
+        Operation::Open(suite) => sealing::open(Aead::new(suite), primitive.record),
+    }
 }
 
 /// What is signed: as long as a digest.
 const MESSAGE: [u8; 32] = [0x5a; 32];
 
-/// The header of a record of TLS 1.3, which is authenticated with it.
-const HEADER: [u8; 5] = [23, 3, 3, 64, 17];
-
 /// As long as the longest signature.
 const SIGNATURE: usize = 512;
 
-pub(crate) fn failed(error: graviola::Error) -> Error {
+fn failed(error: graviola::Error) -> Error {
     Error::stack("operation", format!("{error:?}"))
 }
 
@@ -48,8 +45,7 @@ enum Key {
 
 impl Key {
     fn read(primitive: &Primitive, certificate: Certificate) -> Result<Key, Error> {
-        let path = primitive.key.as_deref().ok_or_else(|| Error::scenario("key `key` is missing"))?;
-        let der = pem::private_key(path)?;
+        let der = pem::operation_key(primitive)?;
         let key = match certificate {
             Certificate::Rsa2048 => rsa::SigningKey::from_pkcs8_der(&der).map(|key| Key::Rsa(Box::new(key))),
             Certificate::EcdsaP256 => ecdsa::SigningKey::from_pkcs8_der(&der).map(Key::P256),
@@ -71,65 +67,80 @@ impl Key {
     }
 }
 
-struct Sign(Key);
-
-impl Operate for Sign {
-    fn run(&mut self) -> Result<(), Error> {
-        self.0.sign().map(drop)
-    }
-}
-
-enum Public {
-    Rsa(Vec<u8>),
-    P256(Vec<u8>),
-    P384(Vec<u8>),
-}
-
 /// The public key is read each time, as it is in a handshake.
-struct Verify {
-    public: Public,
-    signature: Vec<u8>,
+fn verify(key: &Key) -> Result<Box<dyn Operate>, Error> {
+    let signature = key.sign()?;
+    Ok(match key {
+        Key::Rsa(key) => {
+            let mut buffer = [0; 2 * SIGNATURE];
+            let public = key.public_key().to_pkcs1_der(&mut buffer).map_err(failed)?.to_vec();
+            Box::new(move || {
+                let key = rsa::VerifyingKey::from_pkcs1_der(&public).map_err(failed)?;
+                key.verify_pss_sha256(&signature, &MESSAGE).map_err(failed)
+            })
+        }
+        Key::P256(key) => {
+            let public = key.private_key.public_key_uncompressed();
+            Box::new(move || {
+                let key =
+                    ecdsa::VerifyingKey::<ecdsa::P256>::from_x962_uncompressed(&public).map_err(failed)?;
+                key.verify_asn1::<Sha256>(&[&MESSAGE], &signature).map_err(failed)
+            })
+        }
+        Key::P384(key) => {
+            let public = key.private_key.public_key_uncompressed();
+            Box::new(move || {
+                let key =
+                    ecdsa::VerifyingKey::<ecdsa::P384>::from_x962_uncompressed(&public).map_err(failed)?;
+                key.verify_asn1::<Sha384>(&[&MESSAGE], &signature).map_err(failed)
+            })
+        }
+    })
 }
 
-impl Verify {
-    fn new(key: &Key) -> Result<Verify, Error> {
-        let public = match key {
-            Key::Rsa(key) => {
-                let mut buffer = [0; 2 * SIGNATURE];
-                Public::Rsa(key.public_key().to_pkcs1_der(&mut buffer).map_err(failed)?.to_vec())
-            }
-            Key::P256(key) => Public::P256(key.private_key.public_key_uncompressed().to_vec()),
-            Key::P384(key) => Public::P384(key.private_key.public_key_uncompressed().to_vec()),
-        };
-        Ok(Verify { public, signature: key.sign()? })
-    }
-}
-
-impl Operate for Verify {
-    fn run(&mut self) -> Result<(), Error> {
-        let verified = match &self.public {
-            Public::Rsa(key) => rsa::VerifyingKey::from_pkcs1_der(key)
-                .and_then(|key| key.verify_pss_sha256(&self.signature, &MESSAGE)),
-            Public::P256(key) => ecdsa::VerifyingKey::<ecdsa::P256>::from_x962_uncompressed(key)
-                .and_then(|key| key.verify_asn1::<Sha256>(&[&MESSAGE], &self.signature)),
-            Public::P384(key) => ecdsa::VerifyingKey::<ecdsa::P384>::from_x962_uncompressed(key)
-                .and_then(|key| key.verify_asn1::<Sha384>(&[&MESSAGE], &self.signature)),
-        };
-        verified.map_err(failed)
-    }
-}
-
-struct P256 {
-    peer: [u8; 65],
-}
-
-impl Operate for P256 {
-    fn run(&mut self) -> Result<(), Error> {
+fn p256() -> Result<Box<dyn Operate>, Error> {
+    let peer = p256::PrivateKey::new_random().map_err(failed)?.public_key_uncompressed();
+    Ok(Box::new(move || {
         let key = p256::PrivateKey::new_random().map_err(failed)?;
-        std::hint::black_box(key.public_key_uncompressed());
-        let peer = p256::PublicKey::from_x962_uncompressed(&self.peer).map_err(failed)?;
+        black_box(key.public_key_uncompressed());
+        let peer = p256::PublicKey::from_x962_uncompressed(&peer).map_err(failed)?;
         key.diffie_hellman(&peer).map(drop).map_err(failed)
-    }
+    }))
+}
+
+fn x25519() -> Result<Box<dyn Operate>, Error> {
+    let peer = x25519::PrivateKey::new_random().map_err(failed)?.public_key().as_bytes();
+    Ok(Box::new(move || {
+        let key = x25519::PrivateKey::new_random().map_err(failed)?;
+        black_box(key.public_key().as_bytes());
+        key.diffie_hellman(&x25519::PublicKey::from_array(&peer)).map(drop).map_err(failed)
+    }))
+}
+
+/// Both key pairs, agreement and decapsulation.
+///
+/// ML-KEM takes as long with a ciphertext that is meant for another key: it yields another secret, and no error.
+fn hybrid_client() -> Result<Box<dyn Operate>, Error> {
+    let key = DecapKey::generate().map_err(failed)?.encapsulation_key();
+    let (_, ciphertext) = key.encaps().map_err(failed)?;
+    let mut classical = x25519()?;
+    Ok(Box::new(move || {
+        let key = DecapKey::generate().map_err(failed)?;
+        black_box(key.encapsulation_key().as_bytes());
+        black_box(key.decaps(&ciphertext));
+        classical.run()
+    }))
+}
+
+/// One key pair, agreement and encapsulation.
+fn hybrid_server() -> Result<Box<dyn Operate>, Error> {
+    let key = DecapKey::generate().map_err(failed)?.encapsulation_key().as_bytes();
+    let mut classical = x25519()?;
+    Ok(Box::new(move || {
+        let key = EncapKey::from_bytes(&key).map_err(failed)?;
+        black_box(key.encaps().map_err(failed)?);
+        classical.run()
+    }))
 }
 
 enum Aead {
@@ -147,78 +158,26 @@ impl Aead {
             Suite::ChaCha20Poly1305 => Aead::ChaCha(ChaCha20Poly1305::new([0x42; 32])),
         }
     }
+}
 
-    fn seal(&self, count: u64, record: &mut [u8]) -> Tag {
-        let (nonce, mut tag) = (nonce(count), Tag::default());
+impl Cipher for Aead {
+    type Tag = Tag;
+
+    fn seal(&self, nonce: [u8; 12], record: &mut [u8]) -> Result<Tag, Error> {
+        let mut tag = Tag::default();
         match self {
             Aead::Aes(key) => key.encrypt(&nonce, &HEADER, record, &mut tag),
             Aead::ChaCha(key) => key.encrypt(&nonce, &HEADER, record, &mut tag),
         }
-        tag
+        Ok(tag)
     }
 
-    fn open(&self, count: u64, record: &mut [u8], tag: &Tag) -> Result<(), Error> {
-        let nonce = nonce(count);
+    fn open(&self, nonce: [u8; 12], sealed: &mut [u8]) -> Result<(), Error> {
+        let (record, tag) = sealed.split_at_mut(sealed.len() - size_of::<Tag>());
         let opened = match self {
             Aead::Aes(key) => key.decrypt(&nonce, &HEADER, record, tag),
             Aead::ChaCha(key) => key.decrypt(&nonce, &HEADER, record, tag),
         };
         opened.map_err(failed)
-    }
-}
-
-fn nonce(count: u64) -> [u8; 12] {
-    let mut nonce = [0; 12];
-    nonce[4..].copy_from_slice(&count.to_be_bytes());
-    nonce
-}
-
-struct Seal {
-    key: Aead,
-    count: u64,
-    buffer: Vec<u8>,
-}
-
-impl Operate for Seal {
-    fn run(&mut self) -> Result<(), Error> {
-        self.count += 1;
-        self.key.seal(self.count, &mut self.buffer);
-        Ok(())
-    }
-}
-
-/// Opening is done in place, so each call needs a sealed record of its own.
-struct Open {
-    key: Aead,
-    sealed: Vec<u8>,
-    tag: Tag,
-    records: Vec<u8>,
-    next: usize,
-}
-
-impl Open {
-    fn new(key: Aead, record: usize) -> Open {
-        let mut sealed = vec![0x55; record];
-        let tag = key.seal(0, &mut sealed);
-        Open { key, sealed, tag, records: Vec::new(), next: 0 }
-    }
-}
-
-impl Operate for Open {
-    fn prepare(&mut self, times: usize) -> Result<(), Error> {
-        self.records.clear();
-        for _ in 0..times {
-            self.records.extend_from_slice(&self.sealed);
-        }
-        self.next = 0;
-        Ok(())
-    }
-
-    fn run(&mut self) -> Result<(), Error> {
-        let end = self.next + self.sealed.len();
-        let record = self.records.get_mut(self.next..end);
-        let record = record.ok_or_else(|| Error::runner("operation", "not prepared"))?;
-        self.next = end;
-        self.key.open(0, record, &self.tag)
     }
 }

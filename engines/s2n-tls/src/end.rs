@@ -1,7 +1,6 @@
 //! s2n-tls as a stack: configurations and sessions.
 
-use weir_engine::callbacks::Ended;
-use weir_engine::{Connection, End, Error, Facts, Operate, Primitive, Resumption, Stack, pem};
+use weir_engine::{Connection, Error, Facts, Operate, Primitive, Resumption, Stack, pem};
 use weir_engine_s2n_policy::Chosen;
 
 use crate::s2n;
@@ -34,14 +33,6 @@ impl Stack for S2n {
 
     fn operation(&self, primitive: &Primitive) -> Result<Box<dyn Operate>, Error> {
         weir_engine_aws_lc_rs::operation(primitive)
-    }
-}
-
-impl End for s2n::Config {
-    type Session = Ended<s2n::Connection>;
-
-    fn session(&self) -> Result<Ended<s2n::Connection>, Error> {
-        Ok(Ended::new(s2n::Connection::new(self)?))
     }
 }
 

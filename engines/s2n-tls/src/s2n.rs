@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use s2n_tls_sys::*;
-use weir_engine::callbacks::{Calls, Wire};
-use weir_engine::{Error, Group, Kind, Outcome, Side, Version, notes};
+use weir_engine::callbacks::{Calls, Ended, Wire};
+use weir_engine::{End, Error, Group, Kind, Outcome, Side, Version, notes};
 
 /// A configuration, complete.
 pub(crate) struct Config(Arc<Owned>);
@@ -95,6 +95,14 @@ impl Config {
     }
 }
 
+impl End for Config {
+    type Session = Ended<Connection>;
+
+    fn session(&self) -> Result<Ended<Connection>, Error> {
+        Ended::new(self.0.side, |context| Connection::new(&self.0, context))
+    }
+}
+
 impl Owned {
     /// One without the system's roots.
     fn new(side: Side, keeps: bool) -> Result<Owned, Error> {
@@ -119,25 +127,21 @@ impl Drop for Owned {
 /// A connection.
 pub(crate) struct Connection {
     raw: NonNull<s2n_connection>,
-    side: Side,
-    wire: Box<Wire>,
     /// The connection refers to it until it is dropped.
     _config: Arc<Owned>,
 }
 
 impl Connection {
-    pub(crate) fn new(config: &Config) -> Result<Connection, Error> {
-        let config = &config.0;
-        let side = config.side;
-        let mode = if side == Side::Client { s2n_mode::CLIENT } else { s2n_mode::SERVER };
+    /// One that has not begun, whose callbacks have this context.
+    fn new(config: &Arc<Owned>, context: *mut c_void) -> Result<Connection, Error> {
+        let is_client = config.side == Side::Client;
+        let mode = if is_client { s2n_mode::CLIENT } else { s2n_mode::SERVER };
         // SAFETY: it takes a number, and gives a connection or null.
         let raw = NonNull::new(unsafe { s2n_connection_new(mode) }).ok_or_else(|| failed("connection"))?;
-        let wire = Wire::boxed();
-        let mut connection = Connection { raw, side, wire, _config: config.clone() };
-        let context: *mut c_void = ptr::from_mut(&mut *connection.wire).cast();
+        let connection = Connection { raw, _config: config.clone() };
         let raw = raw.as_ptr();
-        // SAFETY: connection and configuration are alive; the context is the box's, which lives as long as the
-        // connection; the name ends with zero and is copied.
+        // SAFETY: connection and configuration are alive; the context lives as long as the connection; the name ends
+        // with zero and is copied.
         unsafe {
             // It would sleep on errors otherwise.
             check(s2n_connection_set_blinding(raw, s2n_blinding::SELF_SERVICE_BLINDING), "blinding")?;
@@ -146,7 +150,7 @@ impl Connection {
             check(s2n_connection_set_send_cb(raw, Some(send)), "output")?;
             check(s2n_connection_set_recv_ctx(raw, context), "input")?;
             check(s2n_connection_set_send_ctx(raw, context), "output")?;
-            if side == Side::Client {
+            if is_client {
                 check(s2n_set_server_name(raw, c"localhost".as_ptr()), "server's name")?;
                 let session = config.store.session.lock().unwrap_or_else(PoisonError::into_inner);
                 if let Some(session) = &*session {
@@ -159,14 +163,6 @@ impl Connection {
 }
 
 impl Calls for Connection {
-    fn side(&self) -> Side {
-        self.side
-    }
-
-    fn wire(&mut self) -> &mut Wire {
-        &mut self.wire
-    }
-
     fn handshake(&mut self) -> isize {
         // SAFETY: the connection is alive.
         unsafe { s2n_negotiate(self.raw.as_ptr(), &mut s2n_blocked_status::NOT_BLOCKED.clone()) as isize }
@@ -184,7 +180,7 @@ impl Calls for Connection {
         unsafe { s2n_recv(self.raw.as_ptr(), data, size, &mut s2n_blocked_status::NOT_BLOCKED.clone()) }
     }
 
-    fn done(&self, result: isize, doing: &str) -> Result<Option<usize>, Error> {
+    fn done(&self, result: isize) -> Result<Option<usize>, String> {
         if result >= 0 {
             return Ok(Some(result as usize));
         }
@@ -193,7 +189,7 @@ impl Calls for Connection {
         if kind == s2n_error_type::BLOCKED as c_int {
             return Ok(None);
         }
-        Err(Error::stack(&format!("{}, {doing}", self.side.name()), last()))
+        Err(last())
     }
 
     fn outcome(&self) -> Outcome {

@@ -1,9 +1,8 @@
 //! wolfSSL as a stack: configurations and sessions.
 
-use weir_engine::callbacks::Ended;
 use weir_engine::{
-    Certificate, Connection, End, Error, Facts, Group, Named, Operate, Primitive, Resumption, Side, Stack,
-    Suite, Version, pem,
+    Certificate, Connection, Error, Facts, Group, Named, Operate, Primitive, Resumption, Side, Stack, Suite,
+    Version, pem,
 };
 
 use crate::wolfssl::{self, Chosen, Config};
@@ -42,14 +41,6 @@ impl Stack for Wolfssl {
 
     fn operation(&self, _: &Primitive) -> Result<Box<dyn Operate>, Error> {
         Err(Error::scenario("do primitive: allowed for this stack is facts, handshake, transfer, memory"))
-    }
-}
-
-impl End for Config {
-    type Session = Ended<wolfssl::Connection>;
-
-    fn session(&self) -> Result<Ended<wolfssl::Connection>, Error> {
-        Ok(Ended::new(self.connect()?))
     }
 }
 

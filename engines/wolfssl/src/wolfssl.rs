@@ -5,8 +5,8 @@ use std::ffi::{CStr, CString, c_char, c_int, c_long, c_uchar, c_void};
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use weir_engine::callbacks::{Calls, Wire};
-use weir_engine::{Error, Kind, Outcome, Side, notes};
+use weir_engine::callbacks::{Calls, Ended, Wire};
+use weir_engine::{End, Error, Kind, Outcome, Side, notes};
 
 use crate::ffi;
 
@@ -131,22 +131,19 @@ impl Config {
         }
     }
 
-    /// A connection that has not begun.
-    pub(crate) fn connect(&self) -> Result<Connection, Error> {
-        let side = self.side;
+    /// A connection that has not begun, whose callbacks have this context.
+    fn connect(&self, context: *mut c_void) -> Result<Connection, Error> {
         // SAFETY: the context is alive.
         let raw = unsafe { ffi::wolfSSL_new(self.raw.as_ptr()) };
         let raw = NonNull::new(raw).ok_or_else(|| Error::stack("connection", "was not made"))?;
-        let wire = Wire::boxed();
-        let mut connection = Connection { raw, side, wire, store: self.store.clone() };
-        let context: *mut c_void = ptr::from_mut(&mut *connection.wire).cast();
+        let connection = Connection { raw, side: self.side, store: self.store.clone() };
         let raw = raw.as_ptr();
-        // SAFETY: the connection is alive; the callbacks' context is the box's, which lives as long; names are given
-        // with their sizes or end with zero, and are copied; the session is alive, and is copied or counted.
+        // SAFETY: the connection is alive; the callbacks' context lives as long; names are given with their sizes or end
+        // with zero, and are copied; the session is alive, and is copied or counted.
         unsafe {
             ffi::wolfSSL_SetIOReadCtx(raw, context);
             ffi::wolfSSL_SetIOWriteCtx(raw, context);
-            if side == Side::Client {
+            if self.side == Side::Client {
                 const NAME: &CStr = c"localhost";
                 let size = NAME.count_bytes() as u16;
                 check(
@@ -163,6 +160,14 @@ impl Config {
             }
         }
         Ok(connection)
+    }
+}
+
+impl End for Config {
+    type Session = Ended<Connection>;
+
+    fn session(&self) -> Result<Ended<Connection>, Error> {
+        Ended::new(self.side, |context| self.connect(context))
     }
 }
 
@@ -199,19 +204,10 @@ impl Drop for Session {
 pub(crate) struct Connection {
     raw: NonNull<ffi::Ssl>,
     side: Side,
-    wire: Box<Wire>,
     store: Option<Arc<Store>>,
 }
 
 impl Calls for Connection {
-    fn side(&self) -> Side {
-        self.side
-    }
-
-    fn wire(&mut self) -> &mut Wire {
-        &mut self.wire
-    }
-
     fn handshake(&mut self) -> isize {
         let raw = self.raw.as_ptr();
         // SAFETY: the connection is alive.
@@ -233,7 +229,7 @@ impl Calls for Connection {
         unsafe { ffi::wolfSSL_read(self.raw.as_ptr(), data, size) as isize }
     }
 
-    fn done(&self, result: isize, doing: &str) -> Result<Option<usize>, Error> {
+    fn done(&self, result: isize) -> Result<Option<usize>, String> {
         if result > 0 {
             return Ok(Some(result as usize));
         }
@@ -248,7 +244,7 @@ impl Calls for Connection {
             ffi::wolfSSL_ERR_error_string(error as _, text.as_mut_ptr());
             CStr::from_ptr(text.as_ptr()).to_string_lossy().into_owned()
         };
-        Err(Error::stack(&format!("{}, {doing}", self.side.name()), format!("{text} ({error})")))
+        Err(format!("{text} ({error})"))
     }
 
     fn outcome(&self) -> Outcome {

@@ -32,7 +32,7 @@ const IDLE: Duration = Duration::from_secs(3600);
 
 fn main() -> Result<(), Box<dyn Error>> {
     if std::env::args().nth(1).as_deref() == Some("--version") {
-        println!("hyper {}", env!("HYPER_VERSION"));
+        println!("{}", env!("RELEASE"));
         return Ok(());
     }
     let settings = Settings::read(std::env::args().skip(1))?;

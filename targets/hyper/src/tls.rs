@@ -9,11 +9,7 @@ use rustls::{ClientConfig, RootCertStore, ServerConfig, SupportedProtocolVersion
 use std::error::Error;
 use std::sync::Arc;
 
-/// The client side's settings.
-///
-/// # Errors
-///
-/// A name that is unknown, a file that cannot be read, or what rustls does not accept.
+/// The client side's settings; an error is a name that is unknown, a file that cannot be read, or what rustls refuses.
 pub fn server(settings: &Settings) -> Result<ServerConfig, Box<dyn Error>> {
     let chain = CertificateDer::pem_file_iter(settings.text("cert"))?.collect::<Result<Vec<_>, _>>()?;
     let key = PrivateKeyDer::from_pem_file(settings.text("key"))?;
@@ -27,11 +23,7 @@ pub fn server(settings: &Settings) -> Result<ServerConfig, Box<dyn Error>> {
     Ok(config)
 }
 
-/// The upstream side's settings: the certificate is verified; sessions are resumed, rustls' default.
-///
-/// # Errors
-///
-/// As [`server`].
+/// The upstream side's settings: the certificate is verified; sessions are resumed, rustls' default. Errors as [`server`].
 pub fn client(settings: &Settings) -> Result<ClientConfig, Box<dyn Error>> {
     let mut roots = RootCertStore::empty();
     for authority in CertificateDer::pem_file_iter(settings.text("ca"))? {

@@ -4,11 +4,7 @@ use log::{LevelFilter, Log, Metadata, Record, SetLoggerError};
 
 struct Stderr;
 
-/// From here on, errors are written to stderr.
-///
-/// # Errors
-///
-/// There is a logger already.
+/// From here on, errors are written to stderr; it fails if there is a logger already.
 pub fn to_stderr() -> Result<(), SetLoggerError> {
     log::set_logger(&Stderr)?;
     log::set_max_level(LevelFilter::Error);

@@ -27,7 +27,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> Result<(), Box<dyn Error>> {
     if std::env::args().nth(1).as_deref() == Some("--version") {
-        println!("pingora {}", env!("PINGORA_VERSION"));
+        println!("{}", env!("RELEASE"));
         return Ok(());
     }
     let settings = Settings::read(std::env::args().skip(1))?;

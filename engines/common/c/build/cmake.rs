@@ -26,7 +26,7 @@ pub fn cmake(source: &Path, definitions: &[&str]) -> Library {
         include: vec![source.join("include")],
         archives: Some(folder.join("archives")),
         cpp: true,
-        version: None,
+        ..Library::default()
     }
 }
 

@@ -18,7 +18,8 @@ pub use openssl::{openssl, system};
 pub use runner::engine;
 pub use source::{Source, crate_source};
 
-/// A TLS library that is there to be linked with.
+/// A TLS library that is there to be linked with: by default the system's.
+#[derive(Default)]
 pub struct Library {
     /// Where its headers are; empty for the system's.
     pub include: Vec<PathBuf>,

@@ -29,12 +29,11 @@ pub fn openssl(source: &Path) -> Library {
     Library {
         include: vec![folder.join("include"), source.join("include")],
         archives: Some(folder),
-        cpp: false,
-        version: None,
+        ..Library::default()
     }
 }
 
 /// The system's libssl, as the compiler finds it.
 pub fn system() -> Library {
-    Library { include: Vec::new(), archives: None, cpp: false, version: None }
+    Library::default()
 }

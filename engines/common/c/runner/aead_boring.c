@@ -26,16 +26,16 @@ void aead_free(struct aead *aead) {
     free(aead);
 }
 
-bool aead_seal(struct aead *aead, unsigned char *out, const struct piece *piece) {
+bool aead_seal(struct aead *aead, unsigned char *sealed, const unsigned char *message, size_t length) {
     size_t written;
-    return EVP_AEAD_CTX_seal(&aead->context, out, &written, piece->length + AEAD_TAG, piece->nonce, AEAD_NONCE,
-                             piece->bytes, piece->length, piece->header, piece->header_length);
+    return EVP_AEAD_CTX_seal(&aead->context, sealed, &written, length + AEAD_TAG, NONCE, AEAD_NONCE, message, length,
+                             HEADER, AEAD_HEADER);
 }
 
-bool aead_open(struct aead *aead, unsigned char *out, const struct piece *piece) {
+bool aead_open(struct aead *aead, unsigned char *message, const unsigned char *sealed, size_t length) {
     size_t written;
-    return EVP_AEAD_CTX_open(&aead->context, out, &written, piece->length - AEAD_TAG, piece->nonce, AEAD_NONCE,
-                             piece->bytes, piece->length, piece->header, piece->header_length);
+    return EVP_AEAD_CTX_open(&aead->context, message, &written, length, NONCE, AEAD_NONCE, sealed, length + AEAD_TAG,
+                             HEADER, AEAD_HEADER);
 }
 
 #endif

@@ -32,23 +32,22 @@ void aead_free(struct aead *aead) {
     free(aead);
 }
 
-bool aead_seal(struct aead *aead, unsigned char *out, const struct piece *piece) {
+bool aead_seal(struct aead *aead, unsigned char *sealed, const unsigned char *message, size_t length) {
     int some;
-    return EVP_EncryptInit_ex(aead->seal, NULL, NULL, NULL, piece->nonce) &&
-           EVP_EncryptUpdate(aead->seal, NULL, &some, piece->header, (int)piece->header_length) &&
-           EVP_EncryptUpdate(aead->seal, out, &some, piece->bytes, (int)piece->length) &&
-           EVP_EncryptFinal_ex(aead->seal, out + some, &some) &&
-           EVP_CIPHER_CTX_ctrl(aead->seal, EVP_CTRL_AEAD_GET_TAG, AEAD_TAG, out + piece->length);
+    return EVP_EncryptInit_ex(aead->seal, NULL, NULL, NULL, NONCE) &&
+           EVP_EncryptUpdate(aead->seal, NULL, &some, HEADER, AEAD_HEADER) &&
+           EVP_EncryptUpdate(aead->seal, sealed, &some, message, (int)length) &&
+           EVP_EncryptFinal_ex(aead->seal, sealed + some, &some) &&
+           EVP_CIPHER_CTX_ctrl(aead->seal, EVP_CTRL_AEAD_GET_TAG, AEAD_TAG, sealed + length);
 }
 
-bool aead_open(struct aead *aead, unsigned char *out, const struct piece *piece) {
-    const size_t length = piece->length - AEAD_TAG;
+bool aead_open(struct aead *aead, unsigned char *message, const unsigned char *sealed, size_t length) {
     int some;
-    return EVP_DecryptInit_ex(aead->open, NULL, NULL, NULL, piece->nonce) &&
-           EVP_CIPHER_CTX_ctrl(aead->open, EVP_CTRL_AEAD_SET_TAG, AEAD_TAG, (void *)(piece->bytes + length)) &&
-           EVP_DecryptUpdate(aead->open, NULL, &some, piece->header, (int)piece->header_length) &&
-           EVP_DecryptUpdate(aead->open, out, &some, piece->bytes, (int)length) &&
-           EVP_DecryptFinal_ex(aead->open, out + some, &some) > 0;
+    return EVP_DecryptInit_ex(aead->open, NULL, NULL, NULL, NONCE) &&
+           EVP_CIPHER_CTX_ctrl(aead->open, EVP_CTRL_AEAD_SET_TAG, AEAD_TAG, (void *)(sealed + length)) &&
+           EVP_DecryptUpdate(aead->open, NULL, &some, HEADER, AEAD_HEADER) &&
+           EVP_DecryptUpdate(aead->open, message, &some, sealed, (int)length) &&
+           EVP_DecryptFinal_ex(aead->open, message + some, &some) > 0;
 }
 
 #endif

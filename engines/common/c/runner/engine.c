@@ -5,8 +5,6 @@
 #include "compat.h"
 #include "json.h"
 #include "locks.h"
-#include "scenario.h"
-#include "tasks.h"
 #include "wire.h"
 
 int engine_main(void) {

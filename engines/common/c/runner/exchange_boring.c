@@ -1,4 +1,4 @@
-#include "exchange.h"
+#include "operations.h"
 
 #include "compat.h"
 
@@ -25,55 +25,6 @@ struct exchange {
     enum operation operation;
     unsigned char sent[ML_KEM_PUBLIC + X25519_PUBLIC_VALUE_LEN]; /* by the other end: a public key or a ciphertext */
 };
-
-static void agree_x25519(const unsigned char peer[X25519_PUBLIC_VALUE_LEN]);
-static void agree_p256(const unsigned char peer[POINT]);
-static void p256_key(BIGNUM *secret, unsigned char point[POINT]);
-static void ml_kem_client(const unsigned char ciphertext[ML_KEM_CIPHERTEXT]);
-static void ml_kem_server(const unsigned char peer[ML_KEM_PUBLIC]);
-static void ml_kem_begin(enum operation operation, unsigned char *sent);
-
-struct exchange *exchange_new(enum operation operation) {
-    struct exchange *exchange = must_allocate(1, sizeof *exchange);
-    exchange->operation = operation;
-    unsigned char secret[X25519_PRIVATE_KEY_LEN];
-    size_t before = 0;
-    if (operation == EXCHANGE_P_256) {
-        BIGNUM *scalar = BN_new();
-        p256_key(scalar, exchange->sent);
-        BN_free(scalar);
-        return exchange;
-    }
-    if (operation == HYBRID_CLIENT || operation == HYBRID_SERVER) {
-        ml_kem_begin(operation, exchange->sent);
-        before = operation == HYBRID_CLIENT ? ML_KEM_CIPHERTEXT : ML_KEM_PUBLIC;
-    }
-    X25519_keypair(exchange->sent + before, secret);
-    return exchange;
-}
-
-void exchange_free(void *exchange) {
-    free(exchange);
-}
-
-void exchange_run(void *argument) {
-    const struct exchange *exchange = argument;
-    switch (exchange->operation) {
-    case EXCHANGE_P_256:
-        agree_p256(exchange->sent);
-        break;
-    case HYBRID_CLIENT:
-        ml_kem_client(exchange->sent);
-        agree_x25519(exchange->sent + ML_KEM_CIPHERTEXT);
-        break;
-    case HYBRID_SERVER:
-        ml_kem_server(exchange->sent);
-        agree_x25519(exchange->sent + ML_KEM_PUBLIC);
-        break;
-    default:
-        agree_x25519(exchange->sent);
-    }
-}
 
 static void agree_x25519(const unsigned char peer[X25519_PUBLIC_VALUE_LEN]) {
     unsigned char own[X25519_PUBLIC_VALUE_LEN], scalar[X25519_PRIVATE_KEY_LEN], secret[X25519_SHARED_KEY_LEN];
@@ -133,14 +84,10 @@ static void encapsulate(unsigned char ciphertext[ML_KEM_CIPHERTEXT], const unsig
     MLKEM768_encap(ciphertext, secret, &key);
 }
 
-static void ml_kem_begin(enum operation operation, unsigned char *sent) {
-    unsigned char own[ML_KEM_PUBLIC];
+/* The public half of a new key pair. */
+static void ml_kem_public(unsigned char own[ML_KEM_PUBLIC]) {
     struct MLKEM768_private_key key;
     MLKEM768_generate_key(own, NULL, &key);
-    if (operation == HYBRID_CLIENT)
-        encapsulate(sent, own);
-    else
-        memcpy(sent, own, sizeof own);
 }
 
 #else
@@ -178,13 +125,8 @@ static void encapsulate(unsigned char ciphertext[ML_KEM_CIPHERTEXT], const unsig
     EVP_PKEY_free(key);
 }
 
-static void ml_kem_begin(enum operation operation, unsigned char *sent) {
-    unsigned char own[ML_KEM_PUBLIC];
+static void ml_kem_public(unsigned char own[ML_KEM_PUBLIC]) {
     EVP_PKEY_free(ml_kem_key(own));
-    if (operation == HYBRID_CLIENT)
-        encapsulate(sent, own);
-    else
-        memcpy(sent, own, sizeof own);
 }
 
 #endif
@@ -192,6 +134,53 @@ static void ml_kem_begin(enum operation operation, unsigned char *sent) {
 static void ml_kem_server(const unsigned char peer[ML_KEM_PUBLIC]) {
     unsigned char ciphertext[ML_KEM_CIPHERTEXT];
     encapsulate(ciphertext, peer);
+}
+
+struct exchange *exchange_new(enum operation operation) {
+    struct exchange *exchange = must_allocate(1, sizeof *exchange);
+    exchange->operation = operation;
+    unsigned char secret[X25519_PRIVATE_KEY_LEN];
+    size_t before = 0;
+    if (operation == EXCHANGE_P_256) {
+        BIGNUM *scalar = BN_new();
+        p256_key(scalar, exchange->sent);
+        BN_free(scalar);
+        return exchange;
+    }
+    if (operation == HYBRID_CLIENT || operation == HYBRID_SERVER) {
+        unsigned char own[ML_KEM_PUBLIC];
+        ml_kem_public(own);
+        if (operation == HYBRID_CLIENT)
+            encapsulate(exchange->sent, own);
+        else
+            memcpy(exchange->sent, own, sizeof own);
+        before = operation == HYBRID_CLIENT ? ML_KEM_CIPHERTEXT : ML_KEM_PUBLIC;
+    }
+    X25519_keypair(exchange->sent + before, secret);
+    return exchange;
+}
+
+void exchange_free(void *exchange) {
+    free(exchange);
+}
+
+void exchange_run(void *argument) {
+    const struct exchange *exchange = argument;
+    switch (exchange->operation) {
+    case EXCHANGE_P_256:
+        agree_p256(exchange->sent);
+        break;
+    case HYBRID_CLIENT:
+        ml_kem_client(exchange->sent);
+        agree_x25519(exchange->sent + ML_KEM_CIPHERTEXT);
+        break;
+    case HYBRID_SERVER:
+        ml_kem_server(exchange->sent);
+        agree_x25519(exchange->sent + ML_KEM_PUBLIC);
+        break;
+    default:
+        agree_x25519(exchange->sent);
+    }
 }
 
 #endif

@@ -1,4 +1,4 @@
-#include "exchange.h"
+#include "operations.h"
 
 #include "compat.h"
 
@@ -16,72 +16,10 @@ struct exchange {
     size_t length;
 };
 
-static EVP_PKEY *new_key(enum operation operation);
-static EVP_PKEY *decode(EVP_PKEY *own, const unsigned char *bytes, size_t length);
-static void agree(const struct exchange *exchange);
-static bool has_hybrid(void);
-static unsigned char *encapsulate(EVP_PKEY *peer, size_t *length);
-static void hybrid_client(const struct exchange *exchange);
-static void hybrid_server(const struct exchange *exchange);
-
 #if OPENSSL_VERSION_NUMBER < 0x30000000L
 #define EVP_PKEY_get1_encoded_public_key EVP_PKEY_get1_tls_encodedpoint
 #define EVP_PKEY_set1_encoded_public_key EVP_PKEY_set1_tls_encodedpoint
 #endif
-
-struct exchange *exchange_new(enum operation operation) {
-    if ((operation == HYBRID_CLIENT || operation == HYBRID_SERVER) && !has_hybrid())
-        return NULL;
-    struct exchange *exchange = must_allocate(1, sizeof *exchange);
-    exchange->operation = operation;
-    EVP_PKEY *key = new_key(operation);
-    if (operation == HYBRID_CLIENT)
-        exchange->sent = encapsulate(key, &exchange->length);
-    else
-        exchange->length = EVP_PKEY_get1_encoded_public_key(key, &exchange->sent);
-    EVP_PKEY_free(key);
-    if (exchange->length == 0)
-        fail_stack("encoding a public key");
-    return exchange;
-}
-
-void exchange_free(void *argument) {
-    struct exchange *exchange = argument;
-    OPENSSL_free(exchange->sent);
-    free(exchange);
-}
-
-void exchange_run(void *argument) {
-    const struct exchange *exchange = argument;
-    if (exchange->operation == HYBRID_CLIENT)
-        hybrid_client(exchange);
-    else if (exchange->operation == HYBRID_SERVER)
-        hybrid_server(exchange);
-    else
-        agree(exchange);
-}
-
-static void agree(const struct exchange *exchange) {
-    EVP_PKEY *own = new_key(exchange->operation);
-    EVP_PKEY *peer = decode(own, exchange->sent, exchange->length);
-    EVP_PKEY_CTX *context = EVP_PKEY_CTX_new(own, NULL);
-    unsigned char secret[64];
-    size_t length = sizeof secret;
-    if (context == NULL || EVP_PKEY_derive_init(context) != 1 || EVP_PKEY_derive_set_peer(context, peer) != 1 ||
-        EVP_PKEY_derive(context, secret, &length) != 1)
-        fail_stack("key agreement");
-    EVP_PKEY_CTX_free(context);
-    EVP_PKEY_free(peer);
-    EVP_PKEY_free(own);
-}
-
-static EVP_PKEY *decode(EVP_PKEY *own, const unsigned char *bytes, size_t length) {
-    EVP_PKEY *peer = EVP_PKEY_new();
-    if (peer == NULL || EVP_PKEY_copy_parameters(peer, own) != 1 ||
-        EVP_PKEY_set1_encoded_public_key(peer, bytes, length) != 1)
-        fail_stack("decoding a public key");
-    return peer;
-}
 
 #if OPENSSL_VERSION_NUMBER >= 0x30000000L
 
@@ -112,6 +50,28 @@ static EVP_PKEY *new_key(enum operation operation) {
 }
 
 #endif
+
+static EVP_PKEY *decode(EVP_PKEY *own, const unsigned char *bytes, size_t length) {
+    EVP_PKEY *peer = EVP_PKEY_new();
+    if (peer == NULL || EVP_PKEY_copy_parameters(peer, own) != 1 ||
+        EVP_PKEY_set1_encoded_public_key(peer, bytes, length) != 1)
+        fail_stack("decoding a public key");
+    return peer;
+}
+
+static void agree(const struct exchange *exchange) {
+    EVP_PKEY *own = new_key(exchange->operation);
+    EVP_PKEY *peer = decode(own, exchange->sent, exchange->length);
+    EVP_PKEY_CTX *context = EVP_PKEY_CTX_new(own, NULL);
+    unsigned char secret[64];
+    size_t length = sizeof secret;
+    if (context == NULL || EVP_PKEY_derive_init(context) != 1 || EVP_PKEY_derive_set_peer(context, peer) != 1 ||
+        EVP_PKEY_derive(context, secret, &length) != 1)
+        fail_stack("key agreement");
+    EVP_PKEY_CTX_free(context);
+    EVP_PKEY_free(peer);
+    EVP_PKEY_free(own);
+}
 
 #if OPENSSL_VERSION_NUMBER >= 0x30500000L
 
@@ -185,5 +145,37 @@ static void hybrid_server(const struct exchange *exchange) {
 }
 
 #endif
+
+struct exchange *exchange_new(enum operation operation) {
+    if ((operation == HYBRID_CLIENT || operation == HYBRID_SERVER) && !has_hybrid())
+        return NULL;
+    struct exchange *exchange = must_allocate(1, sizeof *exchange);
+    exchange->operation = operation;
+    EVP_PKEY *key = new_key(operation);
+    if (operation == HYBRID_CLIENT)
+        exchange->sent = encapsulate(key, &exchange->length);
+    else
+        exchange->length = EVP_PKEY_get1_encoded_public_key(key, &exchange->sent);
+    EVP_PKEY_free(key);
+    if (exchange->length == 0)
+        fail_stack("encoding a public key");
+    return exchange;
+}
+
+void exchange_free(void *argument) {
+    struct exchange *exchange = argument;
+    OPENSSL_free(exchange->sent);
+    free(exchange);
+}
+
+void exchange_run(void *argument) {
+    const struct exchange *exchange = argument;
+    if (exchange->operation == HYBRID_CLIENT)
+        hybrid_client(exchange);
+    else if (exchange->operation == HYBRID_SERVER)
+        hybrid_server(exchange);
+    else
+        agree(exchange);
+}
 
 #endif

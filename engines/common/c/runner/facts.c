@@ -1,8 +1,8 @@
 #include <stdio.h>
 
 #include "compat.h"
+#include "engine.h"
 #include "json.h"
-#include "tasks.h"
 
 struct feature {
     const char *name;

@@ -12,8 +12,27 @@
 
 enum { MESSAGE = 1024 };
 
+/* What the library has to say of its failure. */
+static void add_reasons(char *message) {
+    unsigned long code;
+    while ((code = ERR_get_error()) != 0) {
+        char reason[256];
+        ERR_error_string_n(code, reason, sizeof reason);
+        const size_t length = strlen(message);
+        snprintf(message + length, MESSAGE - length, ": %s", reason);
+    }
+}
+
 /* Other threads may still run, inside the library too: nothing is cleaned up. */
-static _Noreturn void end(const char *fault, const char *message) {
+void fail(const char *fault, const char *format, ...) {
+    char message[MESSAGE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    if (strcmp(fault, FAULT_STACK) == 0)
+        add_reasons(message);
+
     static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&once);
     json_open("error");
@@ -22,41 +41,6 @@ static _Noreturn void end(const char *fault, const char *message) {
     json_close();
     fflush(stdout);
     _exit(1);
-}
-
-void fail_scenario(const char *format, ...) {
-    char message[MESSAGE];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
-    end("scenario", message);
-}
-
-void fail_stack(const char *format, ...) {
-    char message[MESSAGE];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
-
-    unsigned long code;
-    while ((code = ERR_get_error()) != 0) {
-        char reason[256];
-        ERR_error_string_n(code, reason, sizeof reason);
-        size_t length = strlen(message);
-        snprintf(message + length, sizeof message - length, ": %s", reason);
-    }
-    end("stack", message);
-}
-
-void fail_runner(const char *format, ...) {
-    char message[MESSAGE];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
-    end("runner", message);
 }
 
 void *must_allocate(size_t count, size_t size) {

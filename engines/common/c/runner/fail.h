@@ -3,16 +3,16 @@
 
 #include <stddef.h>
 
-/* What ends a run: an `error` line with its fault, and status 1. Any thread may call these. */
+/* Ends the run with an `error` line of this fault, and status 1. Any thread may call it. */
+_Noreturn void fail(const char *fault, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The scenario asks for what is unknown, or what this library cannot do. */
-_Noreturn void fail_scenario(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
+#define fail_scenario(...) fail("scenario", __VA_ARGS__)
 /* The library failed; what it has to say of it is added. */
-_Noreturn void fail_stack(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
+#define FAULT_STACK "stack"
+#define fail_stack(...) fail(FAULT_STACK, __VA_ARGS__)
 /* The runner itself, or the machine, failed. */
-_Noreturn void fail_runner(const char *format, ...) __attribute__((format(printf, 1, 2)));
+#define fail_runner(...) fail("runner", __VA_ARGS__)
 
 /* calloc that does not return NULL. */
 void *must_allocate(size_t count, size_t size);

@@ -3,12 +3,12 @@
 #include <string.h>
 
 #include "compat.h"
+#include "engine.h"
 #include "fail.h"
 #include "json.h"
 #include "locks.h"
 #include "measure.h"
 #include "outcome.h"
-#include "tasks.h"
 
 /* What one thread keeps: its client's configuration and store, and what came of its handshakes. */
 struct handshakes {
@@ -19,28 +19,6 @@ struct handshakes {
     struct tally seen_by[2];
     struct lock_use locks;
 };
-
-static void open_handshakes(struct worker *worker);
-static void begin(struct worker *worker);
-static uint64_t run(struct worker *worker, uint64_t most);
-static void report(struct worker *workers, unsigned count);
-static void close_handshakes(struct worker *worker);
-static void check_tickets(const struct scenario *scenario, SSL_CTX *server);
-
-void do_handshake(const struct scenario *scenario) {
-    static const struct work WORK = {open_handshakes, begin, run, report, close_handshakes};
-    const bool few = scenario->resumption == RESUME_PSK && !compat_can_send_tickets();
-    const unsigned most = compat_tickets_when_resumed((unsigned)scenario->tickets);
-    if (few && scenario->tickets > most)
-        fail_scenario("key `tickets` has the value `%" PRIu64 "`: this library sends no more than %u after a resumed "
-                      "handshake", scenario->tickets, most);
-    SSL_CTX *server = server_config(scenario);
-    if (scenario->locks)
-        locks_watch(server, scenario->resumption);
-    check_tickets(scenario, server);
-    measure(scenario, &WORK, server);
-    SSL_CTX_free(server);
-}
 
 static void connect_once(struct handshakes *own, struct times *times, struct outcome outcomes[2]) {
     struct pair *pair = &own->pair;
@@ -179,4 +157,19 @@ static void close_handshakes(struct worker *worker) {
     if (!worker->scenario->cold)
         SSL_CTX_free(own->client);
     free(own);
+}
+
+void do_handshake(const struct scenario *scenario) {
+    static const struct work WORK = {open_handshakes, begin, run, report, close_handshakes};
+    const bool few = scenario->resumption == RESUME_PSK && !compat_can_send_tickets();
+    const unsigned most = compat_tickets_when_resumed((unsigned)scenario->tickets);
+    if (few && scenario->tickets > most)
+        fail_scenario("key `tickets` has the value `%" PRIu64 "`: this library sends no more than %u after a resumed "
+                      "handshake", scenario->tickets, most);
+    SSL_CTX *server = server_config(scenario);
+    if (scenario->locks)
+        locks_watch(server, scenario->resumption);
+    check_tickets(scenario, server);
+    measure(scenario, &WORK, server);
+    SSL_CTX_free(server);
 }

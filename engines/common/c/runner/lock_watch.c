@@ -3,7 +3,7 @@
    In the program these functions come before those of the C library, whether the TLS library is linked in or shared.
    What is held has one reading of the clock in it, some tens of nanoseconds. */
 
-#include "lock_watch.h"
+#include "locks.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

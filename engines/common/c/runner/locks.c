@@ -11,7 +11,6 @@
 #include "compat.h"
 #include "fail.h"
 #include "json.h"
-#include "lock_watch.h"
 
 void locks_enter(const char *scenario) {
     if (lock_watch_use != NULL)

@@ -28,4 +28,9 @@ struct lock_use locks_used(void);
 
 void locks_report(const struct lock_use *use, enum resumption resumption);
 
+/* Of lock_watch.c, both NULL in a program that does not watch locks: the calling thread's use of the lock that is
+   watched; and has the lock watched that the calling thread took last for writing. */
+__attribute__((weak)) struct lock_use *lock_watch_use(void);
+__attribute__((weak)) void lock_watch_last(void);
+
 #endif

@@ -15,41 +15,6 @@ struct run {
     const struct work *work;
 };
 
-static void *run(void *argument);
-static void report(const struct worker *worker);
-
-void measure(const struct scenario *scenario, const struct work *work, void *shared) {
-    const unsigned threads = (unsigned)scenario->threads;
-    struct worker *workers = must_allocate(threads, sizeof *workers);
-    struct run *runs = must_allocate(threads, sizeof *runs);
-    pthread_barrier_t barrier;
-    pthread_barrier_init(&barrier, NULL, threads);
-
-    for (unsigned i = 0; i < threads; i++) {
-        workers[i] = (struct worker){.scenario = scenario, .number = i, .shared = shared, .barrier = &barrier};
-        runs[i] = (struct run){&workers[i], work};
-        const int error = pthread_create(&workers[i].thread, NULL, run, &runs[i]);
-        if (error != 0)
-            fail_runner("thread %u cannot be started: %s", i, strerror(error));
-    }
-    for (unsigned i = 0; i < threads; i++)
-        pthread_join(workers[i].thread, NULL);
-
-    for (unsigned i = 0; i < threads; i++)
-        report(&workers[i]);
-    if (work->report != NULL)
-        work->report(workers, threads);
-
-    for (unsigned i = 0; i < threads; i++) {
-        work->close(&workers[i]);
-        for (enum side side = 0; side < SIDES; side++)
-            free(workers[i].samples[side].ns);
-    }
-    pthread_barrier_destroy(&barrier);
-    free(runs);
-    free(workers);
-}
-
 void worker_sample(struct worker *worker, enum side side, uint64_t ns) {
     enum { ROOM = 1 << 14 };
     struct samples *samples = &worker->samples[side];
@@ -78,7 +43,8 @@ static void *run(void *argument) {
         done += work->run(worker, scenario->warmup - done);
     for (enum side side = 0; side < SIDES; side++)
         worker->samples[side].length = 0;
-    work->begin(worker);
+    if (work->begin != NULL)
+        work->begin(worker);
     timed_begin();
 
     pthread_barrier_wait(worker->barrier);
@@ -123,4 +89,36 @@ static void report(const struct worker *worker) {
     json_number("cpu_ns", worker->cpu_ns);
     json_number("voluntary_switches", worker->voluntary_switches);
     json_close();
+}
+
+void measure(const struct scenario *scenario, const struct work *work, void *shared) {
+    const unsigned threads = (unsigned)scenario->threads;
+    struct worker *workers = must_allocate(threads, sizeof *workers);
+    struct run *runs = must_allocate(threads, sizeof *runs);
+    pthread_barrier_t barrier;
+    pthread_barrier_init(&barrier, NULL, threads);
+
+    for (unsigned i = 0; i < threads; i++) {
+        workers[i] = (struct worker){.scenario = scenario, .number = i, .shared = shared, .barrier = &barrier};
+        runs[i] = (struct run){&workers[i], work};
+        const int error = pthread_create(&workers[i].thread, NULL, run, &runs[i]);
+        if (error != 0)
+            fail_runner("thread %u cannot be started: %s", i, strerror(error));
+    }
+    for (unsigned i = 0; i < threads; i++)
+        pthread_join(workers[i].thread, NULL);
+
+    for (unsigned i = 0; i < threads; i++)
+        report(&workers[i]);
+    if (work->report != NULL)
+        work->report(workers, threads);
+
+    for (unsigned i = 0; i < threads; i++) {
+        work->close(&workers[i]);
+        for (enum side side = 0; side < SIDES; side++)
+            free(workers[i].samples[side].ns);
+    }
+    pthread_barrier_destroy(&barrier);
+    free(runs);
+    free(workers);
 }

@@ -28,7 +28,7 @@ struct worker {
     pthread_barrier_t *barrier;
 };
 
-/* A kind of work. */
+/* A kind of work. Where there is nothing to forget or to write, `begin` and `report` are NULL. */
 struct work {
     void (*open)(struct worker *worker);  /* makes what one thread keeps, in that thread */
     void (*begin)(struct worker *worker); /* forgets what the warm-up left behind */

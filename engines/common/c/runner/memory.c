@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "engine.h"
 #include "fail.h"
 #include "json.h"
 #include "pair.h"
-#include "tasks.h"
 
 static uint64_t resident_kib(void) {
     unsigned long all, resident;

@@ -10,47 +10,6 @@
 
 enum { WIRE = 32 * 1024 };
 
-static void step(void *peer);
-static void drop(void *peer);
-
-void pair_begin(struct pair *pair, const struct scenario *scenario, struct span sessions[2]) {
-    memset(pair, 0, sizeof *pair);
-    wire_reserve(&pair->to_client, WIRE);
-    wire_reserve(&pair->to_server, WIRE);
-    pair->client.wires = (struct wires){&pair->to_client, &pair->to_server};
-    pair->server.wires = (struct wires){&pair->to_server, &pair->to_client};
-    pair->server.server = true;
-    pair->server.tickets = scenario->version == TLS_1_3 ? (unsigned)scenario->tickets : 0;
-    pair->client.session = &sessions[0];
-    pair->server.session = &sessions[1];
-}
-
-void pair_connect(struct pair *pair, struct times *times) {
-    pair->retried = false;
-    times->client += timed_client(step, &pair->client);
-    while (wire_pending(&pair->to_server) || wire_pending(&pair->to_client)) {
-        if (wire_pending(&pair->to_server))
-            times->server += timed_server(step, &pair->server);
-        if (wire_hello_retry(&pair->to_client))
-            pair->retried = true;
-        if (wire_pending(&pair->to_client))
-            times->client += timed_client(step, &pair->client);
-    }
-    if (!pair->client.finished || !pair->server.finished)
-        fail_stack("the handshake stopped before its end on the %s's side",
-                   pair->client.finished ? "server" : "client");
-}
-
-void pair_drop(struct pair *pair, struct times *times) {
-    times->client += timed_client(drop, &pair->client);
-    times->server += timed_server(drop, &pair->server);
-}
-
-void pair_end(struct pair *pair) {
-    wire_free(&pair->to_client);
-    wire_free(&pair->to_server);
-}
-
 void peer_check(struct peer *peer, int result, const char *doing) {
     if (result > 0)
         return;
@@ -120,3 +79,42 @@ static void drop(void *argument) {
     peer->ssl = NULL;
     peer->finished = false;
 }
+
+void pair_begin(struct pair *pair, const struct scenario *scenario, struct span sessions[2]) {
+    memset(pair, 0, sizeof *pair);
+    wire_reserve(&pair->to_client, WIRE);
+    wire_reserve(&pair->to_server, WIRE);
+    pair->client.wires = (struct wires){&pair->to_client, &pair->to_server};
+    pair->server.wires = (struct wires){&pair->to_server, &pair->to_client};
+    pair->server.server = true;
+    pair->server.tickets = scenario->version == TLS_1_3 ? (unsigned)scenario->tickets : 0;
+    pair->client.session = &sessions[0];
+    pair->server.session = &sessions[1];
+}
+
+void pair_connect(struct pair *pair, struct times *times) {
+    pair->retried = false;
+    times->client += timed_client(step, &pair->client);
+    while (wire_pending(&pair->to_server) || wire_pending(&pair->to_client)) {
+        if (wire_pending(&pair->to_server))
+            times->server += timed_server(step, &pair->server);
+        if (wire_hello_retry(&pair->to_client))
+            pair->retried = true;
+        if (wire_pending(&pair->to_client))
+            times->client += timed_client(step, &pair->client);
+    }
+    if (!pair->client.finished || !pair->server.finished)
+        fail_stack("the handshake stopped before its end on the %s's side",
+                   pair->client.finished ? "server" : "client");
+}
+
+void pair_drop(struct pair *pair, struct times *times) {
+    times->client += timed_client(drop, &pair->client);
+    times->server += timed_server(drop, &pair->server);
+}
+
+void pair_end(struct pair *pair) {
+    wire_free(&pair->to_client);
+    wire_free(&pair->to_server);
+}
+

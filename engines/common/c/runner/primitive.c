@@ -1,12 +1,10 @@
 #include <stdlib.h>
 
 #include "clock.h"
-#include "exchange.h"
+#include "engine.h"
 #include "fail.h"
 #include "measure.h"
-#include "sealing.h"
-#include "signature.h"
-#include "tasks.h"
+#include "operations.h"
 #include "timed.h"
 
 /* What one thread keeps: an operation, what it works on, and how many make a batch. */
@@ -15,43 +13,6 @@ struct operations {
     void *on;
     uint64_t batch, some;
 };
-
-static void open_operations(struct worker *worker);
-static void begin(struct worker *worker);
-static uint64_t run(struct worker *worker, uint64_t most);
-static void close_operations(struct worker *worker);
-static void choose(struct operations *own, const struct scenario *scenario);
-static void run_some(void *operations);
-static uint64_t batch_of(struct operations *own);
-
-void do_primitive(const struct scenario *scenario) {
-    static const struct work WORK = {open_operations, begin, run, NULL, close_operations};
-    measure(scenario, &WORK, NULL);
-}
-
-static void open_operations(struct worker *worker) {
-    struct operations *own = worker->own = must_allocate(1, sizeof *own);
-    choose(own, worker->scenario);
-    own->batch = batch_of(own);
-}
-
-static void begin(struct worker *worker) {
-    (void)worker;
-}
-
-/* An operation has no ends; it goes through the function of the server's, so that its instructions can be counted. */
-static uint64_t run(struct worker *worker, uint64_t most) {
-    struct operations *own = worker->own;
-    own->some = own->batch < most ? own->batch : most;
-    worker_sample(worker, OPERATION, timed_server(run_some, own) / own->some);
-    return own->some;
-}
-
-static void close_operations(struct worker *worker) {
-    struct operations *own = worker->own;
-    own->free(own->on);
-    free(own);
-}
 
 static void choose(struct operations *own, const struct scenario *scenario) {
     const enum operation operation = scenario->operation;
@@ -88,4 +49,29 @@ static uint64_t batch_of(struct operations *own) {
         own->run(own->on);
     const uint64_t each = passed / tried + 1;
     return each < BATCH_NS ? BATCH_NS / each : 1;
+}
+
+static void open_operations(struct worker *worker) {
+    struct operations *own = worker->own = must_allocate(1, sizeof *own);
+    choose(own, worker->scenario);
+    own->batch = batch_of(own);
+}
+
+/* An operation has no ends; it goes through the function of the server's, so that its instructions can be counted. */
+static uint64_t run(struct worker *worker, uint64_t most) {
+    struct operations *own = worker->own;
+    own->some = own->batch < most ? own->batch : most;
+    worker_sample(worker, OPERATION, timed_server(run_some, own) / own->some);
+    return own->some;
+}
+
+static void close_operations(struct worker *worker) {
+    struct operations *own = worker->own;
+    own->free(own->on);
+    free(own);
+}
+
+void do_primitive(const struct scenario *scenario) {
+    static const struct work WORK = {open_operations, NULL, run, NULL, close_operations};
+    measure(scenario, &WORK, NULL);
 }

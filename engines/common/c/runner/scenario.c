@@ -76,33 +76,6 @@ static const struct key KEYS[] = {
 };
 enum { KEY_COUNT = sizeof KEYS / sizeof KEYS[0] };
 
-static char *read_all(FILE *input);
-static void read_line(struct scenario *scenario, bool *given, char *line, size_t number);
-static void set_defaults(struct scenario *scenario, const bool *given);
-static void check_keys(const struct scenario *scenario, const bool *given);
-static void check_values(const struct scenario *scenario, const bool *given);
-
-void scenario_read(struct scenario *scenario, FILE *input) {
-    bool given[KEY_COUNT] = {false};
-    memset(scenario, 0, sizeof *scenario);
-    scenario->text = read_all(input);
-    scenario->lines = strdup(scenario->text);
-    if (scenario->lines == NULL)
-        fail_runner("no memory for the scenario");
-
-    char *line = scenario->lines;
-    for (size_t number = 1; *line != '\0'; number++) {
-        char *rest = line + strcspn(line, "\n");
-        if (*rest != '\0')
-            *rest++ = '\0';
-        read_line(scenario, given, line, number);
-        line = rest;
-    }
-    check_keys(scenario, given);
-    set_defaults(scenario, given);
-    check_values(scenario, given);
-}
-
 void scenario_free(struct scenario *scenario) {
     free(scenario->lines);
     free(scenario->text);
@@ -283,4 +256,25 @@ static void check_values(const struct scenario *scenario, const bool *given) {
         if (scenario->operation <= ECDSA_P_384_VERIFY && !is_given(given, "key"))
             fail_scenario("key `key` is missing; allowed for `operation %s`: the path of a file", word);
     }
+}
+
+void scenario_read(struct scenario *scenario, FILE *input) {
+    bool given[KEY_COUNT] = {false};
+    memset(scenario, 0, sizeof *scenario);
+    scenario->text = read_all(input);
+    scenario->lines = strdup(scenario->text);
+    if (scenario->lines == NULL)
+        fail_runner("no memory for the scenario");
+
+    char *line = scenario->lines;
+    for (size_t number = 1; *line != '\0'; number++) {
+        char *rest = line + strcspn(line, "\n");
+        if (*rest != '\0')
+            *rest++ = '\0';
+        read_line(scenario, given, line, number);
+        line = rest;
+    }
+    check_keys(scenario, given);
+    set_defaults(scenario, given);
+    check_values(scenario, given);
 }

@@ -1,4 +1,4 @@
-#include "signature.h"
+#include "operations.h"
 
 #include <openssl/err.h>
 #include <openssl/evp.h>

@@ -1,11 +1,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine.h"
 #include "fail.h"
 #include "json.h"
 #include "measure.h"
 #include "pair.h"
-#include "tasks.h"
 #include "timed.h"
 
 /* What one thread keeps: a connection, what the server writes, and where the client reads it to. */
@@ -17,23 +17,6 @@ struct transfers {
     size_t bytes, write, arrived;
     uint64_t units, written, read;
 };
-
-static void open_transfers(struct worker *worker);
-static void begin(struct worker *worker);
-static uint64_t run(struct worker *worker, uint64_t most);
-static void report(struct worker *workers, unsigned count);
-static void close_transfers(struct worker *worker);
-static void send_all(void *transfers);
-static void receive_all(void *transfers);
-
-void do_transfer(const struct scenario *scenario) {
-    static const struct work WORK = {open_transfers, begin, run, report, close_transfers};
-    SSL_CTX *server = server_config(scenario);
-    if (!SSL_CTX_set_max_send_fragment(server, (size_t)scenario->record))
-        fail_stack("records of %zu bytes", (size_t)scenario->record);
-    measure(scenario, &WORK, server);
-    SSL_CTX_free(server);
-}
 
 static void open_transfers(struct worker *worker) {
     const struct scenario *scenario = worker->scenario;
@@ -69,22 +52,6 @@ static void begin(struct worker *worker) {
     own->written = own->read = 0;
 }
 
-static uint64_t run(struct worker *worker, uint64_t most) {
-    (void)most;
-    struct transfers *own = worker->own;
-    /* No two units are alike, so that what is left of the one before cannot be taken for this one's. */
-    own->units++;
-    memcpy(own->sent, &own->units, own->bytes < sizeof own->units ? own->bytes : sizeof own->units);
-
-    worker_sample(worker, SERVER, timed_server(send_all, own));
-    worker_sample(worker, CLIENT, timed_client(receive_all, own));
-    if (own->arrived != own->bytes || memcmp(own->sent, own->received, own->bytes) != 0)
-        fail_stack("%zu bytes were read that are not the %zu that were written", own->arrived, own->bytes);
-    own->written += own->bytes;
-    own->read += own->arrived;
-    return 1;
-}
-
 static void send_all(void *argument) {
     struct transfers *own = argument;
     for (size_t at = 0; at < own->bytes;) {
@@ -108,6 +75,22 @@ static void receive_all(void *argument) {
             return;
         own->arrived += (size_t)result;
     }
+}
+
+static uint64_t run(struct worker *worker, uint64_t most) {
+    (void)most;
+    struct transfers *own = worker->own;
+    /* No two units are alike, so that what is left of the one before cannot be taken for this one's. */
+    own->units++;
+    memcpy(own->sent, &own->units, own->bytes < sizeof own->units ? own->bytes : sizeof own->units);
+
+    worker_sample(worker, SERVER, timed_server(send_all, own));
+    worker_sample(worker, CLIENT, timed_client(receive_all, own));
+    if (own->arrived != own->bytes || memcmp(own->sent, own->received, own->bytes) != 0)
+        fail_stack("%zu bytes were read that are not the %zu that were written", own->arrived, own->bytes);
+    own->written += own->bytes;
+    own->read += own->arrived;
+    return 1;
 }
 
 static void report_moved(const struct worker *worker, const char *side, uint64_t bytes) {
@@ -135,4 +118,13 @@ static void close_transfers(struct worker *worker) {
     free(own->received);
     free(own->sent);
     free(own);
+}
+
+void do_transfer(const struct scenario *scenario) {
+    static const struct work WORK = {open_transfers, begin, run, report, close_transfers};
+    SSL_CTX *server = server_config(scenario);
+    if (!SSL_CTX_set_max_send_fragment(server, (size_t)scenario->record))
+        fail_stack("records of %zu bytes", (size_t)scenario->record);
+    measure(scenario, &WORK, server);
+    SSL_CTX_free(server);
 }

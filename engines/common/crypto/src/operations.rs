@@ -1,8 +1,11 @@
 //! Primitives over the interface that ring and aws-lc-rs have in common; `api` is the one, or the other.
 
+use weir_engine::sealing::{self, Cipher, HEADER};
 use weir_engine::{Certificate, Error, Operate, Operation, Primitive, Suite, pem};
 
-use crate::api::aead::{AES_128_GCM, AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
+use crate::api::aead::{
+    AES_128_GCM, AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, Tag, UnboundKey,
+};
 use crate::api::agreement::{self, ECDH_P256, EphemeralPrivateKey, UnparsedPublicKey, X25519};
 use crate::api::rand::SystemRandom;
 use crate::api::signature::{
@@ -14,33 +17,20 @@ use crate::{api, hybrid};
 
 /// An operation, ready to be done.
 pub fn operation(primitive: &Primitive) -> Result<Box<dyn Operate>, Error> {
-    Ok(match primitive.operation {
-        Operation::Sign(certificate) => {
-            Box::new(Sign { key: Key::read(primitive, certificate)?, random: SystemRandom::new() })
-        }
-        Operation::Verify(certificate) => {
-            Box::new(Verify::new(&Key::read(primitive, certificate)?, certificate)?)
-        }
-        Operation::X25519 => Box::new(Agree::new(&X25519)?),
-        Operation::P256 => Box::new(Agree::new(&ECDH_P256)?),
-        Operation::HybridClient => return hybrid::client(),
-        Operation::HybridServer => return hybrid::server(),
-        Operation::Seal(suite) => {
-            Box::new(Seal { key: aead(suite)?, count: 0, buffer: vec![0x55; primitive.record] })
-        }
-        Operation::Open(suite) => Box::new(Open::new(aead(suite)?, primitive.record)?),
-    })
+    match primitive.operation {
+        Operation::Sign(certificate) => Ok(sign(Key::read(primitive, certificate)?)),
+        Operation::Verify(certificate) => verify(&Key::read(primitive, certificate)?, certificate),
+        Operation::X25519 => agree(&X25519),
+        Operation::P256 => agree(&ECDH_P256),
+        Operation::HybridClient => hybrid::client(agree(&X25519)?),
+        Operation::HybridServer => hybrid::server(agree(&X25519)?),
+        Operation::Seal(suite) => Ok(sealing::seal(aead(suite)?, primitive.record)),
+        Operation::Open(suite) => sealing::open(aead(suite)?, primitive.record),
+    }
 }
 
 /// What is signed: as long as a digest.
 const MESSAGE: [u8; 32] = [0x5a; 32];
-
-/// The header of a record of TLS 1.3, which is authenticated with it.
-const HEADER: [u8; 5] = [23, 3, 3, 64, 17];
-
-pub(crate) fn failed(error: impl std::fmt::Display) -> Error {
-    Error::stack("operation", error)
-}
 
 enum Key {
     Rsa(Box<RsaKeyPair>),
@@ -49,8 +39,7 @@ enum Key {
 
 impl Key {
     fn read(primitive: &Primitive, certificate: Certificate) -> Result<Key, Error> {
-        let path = primitive.key.as_deref().ok_or_else(|| Error::scenario("key `key` is missing"))?;
-        let der = pem::private_key(path)?;
+        let der = pem::operation_key(primitive)?;
         let key = match certificate {
             Certificate::Rsa2048 => RsaKeyPair::from_pkcs8(&der).map(|key| Key::Rsa(Box::new(key))),
             Certificate::EcdsaP256 => api::ecdsa(&ECDSA_P256_SHA256_ASN1_SIGNING, &der).map(Key::Ecdsa),
@@ -63,10 +52,10 @@ impl Key {
         match self {
             Key::Rsa(key) => {
                 let mut signature = vec![0; api::modulus(key)];
-                key.sign(&RSA_PSS_SHA256, random, &MESSAGE, &mut signature).map_err(failed)?;
+                key.sign(&RSA_PSS_SHA256, random, &MESSAGE, &mut signature).map_err(Error::operation)?;
                 Ok(signature)
             }
-            Key::Ecdsa(key) => Ok(key.sign(random, &MESSAGE).map_err(failed)?.as_ref().to_vec()),
+            Key::Ecdsa(key) => Ok(key.sign(random, &MESSAGE).map_err(Error::operation)?.as_ref().to_vec()),
         }
     }
 
@@ -78,127 +67,61 @@ impl Key {
     }
 }
 
-struct Sign {
-    key: Key,
-    random: SystemRandom,
-}
-
-impl Operate for Sign {
-    fn run(&mut self) -> Result<(), Error> {
-        self.key.sign(&self.random).map(drop)
-    }
+fn sign(key: Key) -> Box<dyn Operate> {
+    let random = SystemRandom::new();
+    Box::new(move || key.sign(&random).map(drop))
 }
 
 /// The public key is read each time, as it is in a handshake.
-struct Verify {
-    algorithm: &'static dyn VerificationAlgorithm,
-    public: Vec<u8>,
-    signature: Vec<u8>,
-}
-
-impl Verify {
-    fn new(key: &Key, certificate: Certificate) -> Result<Verify, Error> {
-        let algorithm: &'static dyn VerificationAlgorithm = match certificate {
-            Certificate::Rsa2048 => &RSA_PSS_2048_8192_SHA256,
-            Certificate::EcdsaP256 => &ECDSA_P256_SHA256_ASN1,
-            Certificate::EcdsaP384 => &ECDSA_P384_SHA384_ASN1,
-        };
-        Ok(Verify { algorithm, public: key.public(), signature: key.sign(&SystemRandom::new())? })
-    }
-}
-
-impl Operate for Verify {
-    fn run(&mut self) -> Result<(), Error> {
-        let key = signature::UnparsedPublicKey::new(self.algorithm, &self.public);
-        key.verify(&MESSAGE, &self.signature).map_err(failed)
-    }
+fn verify(key: &Key, certificate: Certificate) -> Result<Box<dyn Operate>, Error> {
+    let algorithm: &'static dyn VerificationAlgorithm = match certificate {
+        Certificate::Rsa2048 => &RSA_PSS_2048_8192_SHA256,
+        Certificate::EcdsaP256 => &ECDSA_P256_SHA256_ASN1,
+        Certificate::EcdsaP384 => &ECDSA_P384_SHA384_ASN1,
+    };
+    let (public, signature) = (key.public(), key.sign(&SystemRandom::new())?);
+    Ok(Box::new(move || {
+        let key = signature::UnparsedPublicKey::new(algorithm, &public);
+        key.verify(&MESSAGE, &signature).map_err(Error::operation)
+    }))
 }
 
 /// One end's part: its key pair, the public half made too, and the secret with the other's.
-pub(crate) struct Agree {
-    algorithm: &'static agreement::Algorithm,
-    peer: Vec<u8>,
-    random: SystemRandom,
+fn agree(algorithm: &'static agreement::Algorithm) -> Result<Box<dyn Operate>, Error> {
+    let random = SystemRandom::new();
+    let peer = EphemeralPrivateKey::generate(algorithm, &random).map_err(Error::operation)?;
+    let peer = peer.compute_public_key().map_err(Error::operation)?.as_ref().to_vec();
+    Ok(Box::new(move || {
+        let key = EphemeralPrivateKey::generate(algorithm, &random).map_err(Error::operation)?;
+        key.compute_public_key().map_err(Error::operation)?;
+        api::agree(key, UnparsedPublicKey::new(algorithm, &peer)).map_err(Error::operation)
+    }))
 }
 
-impl Agree {
-    pub(crate) fn new(algorithm: &'static agreement::Algorithm) -> Result<Agree, Error> {
-        let random = SystemRandom::new();
-        let peer = EphemeralPrivateKey::generate(algorithm, &random).map_err(failed)?;
-        let peer = peer.compute_public_key().map_err(failed)?.as_ref().to_vec();
-        Ok(Agree { algorithm, peer, random })
-    }
-}
-
-impl Operate for Agree {
-    fn run(&mut self) -> Result<(), Error> {
-        let key = EphemeralPrivateKey::generate(self.algorithm, &self.random).map_err(failed)?;
-        key.compute_public_key().map_err(failed)?;
-        api::agree(key, UnparsedPublicKey::new(self.algorithm, &self.peer)).map_err(failed)
-    }
-}
-
-fn aead(suite: Suite) -> Result<LessSafeKey, Error> {
+fn aead(suite: Suite) -> Result<Aead, Error> {
     let algorithm = match suite {
         Suite::Aes128Gcm => &AES_128_GCM,
         Suite::Aes256Gcm => &AES_256_GCM,
         Suite::ChaCha20Poly1305 => &CHACHA20_POLY1305,
     };
     let key = [0x42; 32];
-    Ok(LessSafeKey::new(UnboundKey::new(algorithm, &key[..algorithm.key_len()]).map_err(failed)?))
+    Ok(Aead(LessSafeKey::new(
+        UnboundKey::new(algorithm, &key[..algorithm.key_len()]).map_err(Error::operation)?,
+    )))
 }
 
-fn nonce(count: u64) -> Nonce {
-    let mut nonce = [0; 12];
-    nonce[4..].copy_from_slice(&count.to_be_bytes());
-    Nonce::assume_unique_for_key(nonce)
-}
+struct Aead(LessSafeKey);
 
-struct Seal {
-    key: LessSafeKey,
-    count: u64,
-    buffer: Vec<u8>,
-}
+impl Cipher for Aead {
+    type Tag = Tag;
 
-impl Operate for Seal {
-    fn run(&mut self) -> Result<(), Error> {
-        self.count += 1;
-        let sealed =
-            self.key.seal_in_place_separate_tag(nonce(self.count), Aad::from(HEADER), &mut self.buffer);
-        sealed.map(drop).map_err(failed)
-    }
-}
-
-/// Opening is done in place, so each call needs a sealed record of its own.
-struct Open {
-    key: LessSafeKey,
-    sealed: Vec<u8>,
-    records: Vec<u8>,
-    next: usize,
-}
-
-impl Open {
-    fn new(key: LessSafeKey, record: usize) -> Result<Open, Error> {
-        let mut sealed = vec![0x55; record];
-        key.seal_in_place_append_tag(nonce(0), Aad::from(HEADER), &mut sealed).map_err(failed)?;
-        Ok(Open { key, sealed, records: Vec::new(), next: 0 })
-    }
-}
-
-impl Operate for Open {
-    fn prepare(&mut self, times: usize) -> Result<(), Error> {
-        self.records.clear();
-        for _ in 0..times {
-            self.records.extend_from_slice(&self.sealed);
-        }
-        self.next = 0;
-        Ok(())
+    fn seal(&self, nonce: [u8; 12], record: &mut [u8]) -> Result<Tag, Error> {
+        let nonce = Nonce::assume_unique_for_key(nonce);
+        self.0.seal_in_place_separate_tag(nonce, Aad::from(HEADER), record).map_err(Error::operation)
     }
 
-    fn run(&mut self) -> Result<(), Error> {
-        let end = self.next + self.sealed.len();
-        let record = self.records.get_mut(self.next..end).ok_or_else(|| failed("not prepared"))?;
-        self.next = end;
-        self.key.open_in_place(nonce(0), Aad::from(HEADER), record).map(drop).map_err(failed)
+    fn open(&self, nonce: [u8; 12], sealed: &mut [u8]) -> Result<(), Error> {
+        let nonce = Nonce::assume_unique_for_key(nonce);
+        self.0.open_in_place(nonce, Aad::from(HEADER), sealed).map(drop).map_err(Error::operation)
     }
 }

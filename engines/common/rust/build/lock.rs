@@ -2,9 +2,12 @@
 //!
 //! It runs in the engine's folder, and passes on what the engine cannot ask its libraries at run time.
 
+mod manifest;
+
 use std::env;
-use std::fs;
 use std::process::{Command, ExitCode};
+
+use manifest::{end, output, read, rustc, value};
 
 fn main() -> ExitCode {
     for file in ["Cargo.lock", "engine.toml"] {
@@ -13,13 +16,7 @@ fn main() -> ExitCode {
     for variable in ["CC", "RUSTC"] {
         println!("cargo:rerun-if-env-changed={variable}");
     }
-    match check() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("error: {message}");
-            ExitCode::FAILURE
-        }
-    }
+    end(check())
 }
 
 fn check() -> Result<(), String> {
@@ -50,21 +47,6 @@ fn check() -> Result<(), String> {
     Ok(())
 }
 
-fn read(file: &str) -> Result<String, String> {
-    fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))
-}
-
-/// A string of engine.toml's first table.
-fn value<'a>(toml: &'a str, key: &str) -> Result<&'a str, String> {
-    toml.lines()
-        .take_while(|line| !line.starts_with('['))
-        .find_map(|line| {
-            line.strip_prefix(key)?.trim_start().strip_prefix('=')?.trim_start().strip_prefix('"')
-        })
-        .and_then(|rest| rest.split('"').next())
-        .ok_or_else(|| format!("engine.toml: no string `{key}`"))
-}
-
 /// The one version of a package in the lock file.
 fn version<'a>(lock: &'a str, name: &str) -> Result<&'a str, String> {
     let header = format!("name = \"{name}\"");
@@ -81,13 +63,10 @@ fn version<'a>(lock: &'a str, name: &str) -> Result<&'a str, String> {
 
 /// The C compiler, if engine.toml names any, and rustc.
 fn compilers(toml: &str) -> Result<String, String> {
-    let rustc = env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
-    let version = output(Command::new(rustc).arg("--version"))?;
-    let rust = version.split(' ').take(2).collect::<Vec<_>>().join(" ");
     if toml.lines().any(|line| line.starts_with("compilers")) {
-        Ok(format!("{}, {rust}", c_compiler()?))
+        Ok(format!("{}, {}", c_compiler()?, rustc()?))
     } else {
-        Ok(rust)
+        rustc()
     }
 }
 
@@ -108,9 +87,4 @@ fn c_compiler() -> Result<String, String> {
     let version: Option<Vec<&str>> = names.1.iter().map(|name| find(name)).collect();
     let version = version.ok_or_else(|| format!("{compiler}: says no version"))?;
     Ok(format!("{} {}", names.0, version.join(".")))
-}
-
-fn output(command: &mut Command) -> Result<String, String> {
-    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -5,17 +5,11 @@ use std::ffi::c_void;
 use std::ptr;
 
 use crate::error::Error;
-use crate::names::Side;
+use crate::names::{Named, Side};
 use crate::stack::{Outcome, Session};
 
-/// A connection of such a library: its calls, which use its wire.
+/// A connection of such a library: its calls, which use the wire that it was made with.
 pub trait Calls {
-    /// Which end it is.
-    fn side(&self) -> Side;
-
-    /// What the callbacks have for a context.
-    fn wire(&mut self) -> &mut Wire;
-
     /// Goes on with the handshake, as far as there is input.
     fn handshake(&mut self) -> isize;
 
@@ -25,8 +19,8 @@ pub trait Calls {
     /// Decrypts, as far as there is input.
     fn read(&mut self, plain: &mut [u8]) -> isize;
 
-    /// What a call says by its result: how much it did, none if it waits for input, an error if it failed.
-    fn done(&self, result: isize, doing: &str) -> Result<Option<usize>, Error>;
+    /// What a call says by its result: how much it did, none if it waits for input, the library's word if it failed.
+    fn done(&self, result: isize) -> Result<Option<usize>, String>;
 
     /// What was negotiated: the handshake is over.
     fn outcome(&self) -> Outcome;
@@ -43,11 +37,6 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// One with nothing on it. Its address is the callbacks' context.
-    pub fn boxed() -> Box<Wire> {
-        Box::new(Wire::NOTHING)
-    }
-
     /// Gives the library at most `size` bytes of the input; none if there are none.
     ///
     /// # Safety
@@ -88,23 +77,12 @@ impl Wire {
     const NOTHING: Wire = Wire { input: ptr::null(), left: 0, output: ptr::null_mut() };
 }
 
-/// Calls with input and output at hand. What is taken of the input is taken off.
-fn call<C: Calls>(
-    calls: &mut C,
-    input: &mut &[u8],
-    output: &mut Vec<u8>,
-    call: impl FnOnce(&mut C) -> isize,
-) -> isize {
-    *calls.wire() = Wire { input: input.as_ptr(), left: input.len(), output };
-    let result = call(calls);
-    let left = std::mem::replace(calls.wire(), Wire::NOTHING).left;
-    *input = &input[input.len() - left..];
-    result
-}
-
 /// One end of a connection.
 pub struct Ended<C> {
+    side: Side,
     calls: C,
+    /// After the calls, so that it is there as long as they are.
+    wire: Box<Wire>,
     /// Whether the handshake is.
     over: bool,
     /// What the peer is to be sent next.
@@ -112,15 +90,35 @@ pub struct Ended<C> {
 }
 
 impl<C: Calls> Ended<C> {
-    /// One that has not begun.
-    pub fn new(calls: C) -> Ended<C> {
-        Ended { calls, over: false, output: Vec::new() }
+    /// One that has not begun. `make` is given what the callbacks are to have for a context.
+    pub fn new(side: Side, make: impl FnOnce(*mut c_void) -> Result<C, Error>) -> Result<Ended<C>, Error> {
+        let mut wire = Box::new(Wire::NOTHING);
+        let calls = make(ptr::from_mut(&mut *wire).cast())?;
+        Ok(Ended { side, calls, wire, over: false, output: Vec::new() })
     }
 
     fn negotiate(&mut self, input: &mut &[u8]) -> Result<(), Error> {
-        let result = call(&mut self.calls, input, &mut self.output, C::handshake);
-        self.over = self.calls.done(result, "handshake")?.is_some();
+        let mut output = std::mem::take(&mut self.output);
+        let done = self.call("handshake", input, &mut output, C::handshake);
+        self.output = output;
+        self.over = done?.is_some();
         Ok(())
+    }
+
+    /// Calls with input and output at hand, and says how much was done. What is taken of the input is taken off.
+    fn call(
+        &mut self,
+        doing: &str,
+        input: &mut &[u8],
+        output: &mut Vec<u8>,
+        call: impl FnOnce(&mut C) -> isize,
+    ) -> Result<Option<usize>, Error> {
+        *self.wire = Wire { input: input.as_ptr(), left: input.len(), output };
+        let result = call(&mut self.calls);
+        let left = std::mem::replace(&mut *self.wire, Wire::NOTHING).left;
+        *input = &input[input.len() - left..];
+        let done = self.calls.done(result);
+        done.map_err(|error| Error::stack(&format!("{}, {doing}", self.side.name()), error))
     }
 }
 
@@ -141,7 +139,7 @@ impl<C: Calls> Session for Ended<C> {
 
     fn send(&mut self, output: &mut Vec<u8>) -> Result<(), Error> {
         // A client speaks first.
-        if !self.over && self.output.is_empty() && self.calls.side() == Side::Client {
+        if !self.over && self.output.is_empty() && self.side == Side::Client {
             self.negotiate(&mut &[][..])?;
         }
         output.append(&mut self.output);
@@ -153,8 +151,7 @@ impl<C: Calls> Session for Ended<C> {
     }
 
     fn write(&mut self, plain: &[u8], output: &mut Vec<u8>) -> Result<(), Error> {
-        let result = call(&mut self.calls, &mut &[][..], output, |calls| calls.write(plain));
-        match self.calls.done(result, "writing")? {
+        match self.call("writing", &mut &[][..], output, |calls| calls.write(plain))? {
             Some(written) if written == plain.len() => Ok(()),
             _ => Err(Error::stack("writing", "not all of it was written")),
         }
@@ -165,8 +162,7 @@ impl<C: Calls> Session for Ended<C> {
         let mut unsent = Vec::new();
         while filled < plain.len() {
             let rest = &mut plain[filled..];
-            let result = call(&mut self.calls, &mut input, &mut unsent, |calls| calls.read(rest));
-            match self.calls.done(result, "reading")? {
+            match self.call("reading", &mut input, &mut unsent, |calls| calls.read(rest))? {
                 Some(count) if count > 0 => filled += count,
                 _ => break,
             }

@@ -1,5 +1,7 @@
 use std::{fmt, io};
 
+use crate::names::Named;
+
 /// Whose fault an [`Error`] is, in the report's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
@@ -11,15 +13,9 @@ pub enum Fault {
     Runner,
 }
 
-impl Fault {
-    /// Its name in the report.
-    pub fn name(self) -> &'static str {
-        match self {
-            Fault::Scenario => "scenario",
-            Fault::Stack => "stack",
-            Fault::Runner => "runner",
-        }
-    }
+impl Named for Fault {
+    const NAMES: &'static [(Fault, &'static str)] =
+        &[(Fault::Scenario, "scenario"), (Fault::Stack, "stack"), (Fault::Runner, "runner")];
 }
 
 /// Why a run ends without a result.
@@ -40,6 +36,11 @@ impl Error {
     /// The library failed at `what`.
     pub fn stack(what: &str, error: impl fmt::Display) -> Error {
         Error { fault: Fault::Stack, message: format!("{what}: {error}") }
+    }
+
+    /// The library failed at an operation of its cryptography.
+    pub fn operation(error: impl fmt::Display) -> Error {
+        Error::stack("operation", error)
     }
 
     /// The engine failed at `what`.

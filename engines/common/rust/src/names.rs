@@ -1,16 +1,24 @@
 //! The values that a scenario chooses from, their names, and their code points in TLS.
 
-/// A value of a scenario that has a name and is one of a few.
-pub trait Named: Copy + 'static {
-    /// All of them, in the specification's order.
-    const ALL: &'static [Self];
+/// A value of a scenario or report that has a name and is one of a few.
+pub trait Named: Copy + PartialEq + 'static {
+    /// All of them with their names in scenario and report, in the specification's order.
+    const NAMES: &'static [(Self, &'static str)];
 
     /// The name in scenario and report.
-    fn name(self) -> &'static str;
+    fn name(self) -> &'static str {
+        let named = Self::NAMES.iter().find(|(one, _)| *one == self);
+        named.map_or("unnamed", |(_, name)| name)
+    }
 
     /// The one of this name.
     fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|one| one.name() == name)
+        Self::all().find(|one| one.name() == name)
+    }
+
+    /// All of them, in the specification's order.
+    fn all() -> impl Iterator<Item = Self> {
+        Self::NAMES.iter().map(|(one, _)| *one)
     }
 }
 
@@ -25,15 +33,9 @@ pub enum Side {
     Operation,
 }
 
-impl Side {
-    /// The name in the report.
-    pub fn name(self) -> &'static str {
-        match self {
-            Side::Client => "client",
-            Side::Server => "server",
-            Side::Operation => "operation",
-        }
-    }
+impl Named for Side {
+    const NAMES: &'static [(Side, &'static str)] =
+        &[(Side::Client, "client"), (Side::Server, "server"), (Side::Operation, "operation")];
 }
 
 /// A version of TLS.
@@ -56,14 +58,7 @@ impl Version {
 }
 
 impl Named for Version {
-    const ALL: &'static [Version] = &[Version::Tls12, Version::Tls13];
-
-    fn name(self) -> &'static str {
-        match self {
-            Version::Tls12 => "1.2",
-            Version::Tls13 => "1.3",
-        }
-    }
+    const NAMES: &'static [(Version, &'static str)] = &[(Version::Tls12, "1.2"), (Version::Tls13, "1.3")];
 }
 
 /// How a session is taken up again.
@@ -80,17 +75,12 @@ pub enum Resumption {
 }
 
 impl Named for Resumption {
-    const ALL: &'static [Resumption] =
-        &[Resumption::None, Resumption::Id, Resumption::Ticket, Resumption::Psk];
-
-    fn name(self) -> &'static str {
-        match self {
-            Resumption::None => "none",
-            Resumption::Id => "id",
-            Resumption::Ticket => "ticket",
-            Resumption::Psk => "psk",
-        }
-    }
+    const NAMES: &'static [(Resumption, &'static str)] = &[
+        (Resumption::None, "none"),
+        (Resumption::Id, "id"),
+        (Resumption::Ticket, "ticket"),
+        (Resumption::Psk, "psk"),
+    ];
 }
 
 /// How records are protected.
@@ -123,15 +113,11 @@ impl Suite {
 }
 
 impl Named for Suite {
-    const ALL: &'static [Suite] = &[Suite::Aes128Gcm, Suite::Aes256Gcm, Suite::ChaCha20Poly1305];
-
-    fn name(self) -> &'static str {
-        match self {
-            Suite::Aes128Gcm => "aes128-gcm",
-            Suite::Aes256Gcm => "aes256-gcm",
-            Suite::ChaCha20Poly1305 => "chacha20-poly1305",
-        }
-    }
+    const NAMES: &'static [(Suite, &'static str)] = &[
+        (Suite::Aes128Gcm, "aes128-gcm"),
+        (Suite::Aes256Gcm, "aes256-gcm"),
+        (Suite::ChaCha20Poly1305, "chacha20-poly1305"),
+    ];
 }
 
 /// How keys are agreed.
@@ -157,15 +143,8 @@ impl Group {
 }
 
 impl Named for Group {
-    const ALL: &'static [Group] = &[Group::X25519, Group::P256, Group::X25519MlKem768];
-
-    fn name(self) -> &'static str {
-        match self {
-            Group::X25519 => "x25519",
-            Group::P256 => "p256",
-            Group::X25519MlKem768 => "x25519mlkem768",
-        }
-    }
+    const NAMES: &'static [(Group, &'static str)] =
+        &[(Group::X25519, "x25519"), (Group::P256, "p256"), (Group::X25519MlKem768, "x25519mlkem768")];
 }
 
 /// The kind of key in the server's certificate.
@@ -191,16 +170,11 @@ impl Certificate {
 }
 
 impl Named for Certificate {
-    const ALL: &'static [Certificate] =
-        &[Certificate::Rsa2048, Certificate::EcdsaP256, Certificate::EcdsaP384];
-
-    fn name(self) -> &'static str {
-        match self {
-            Certificate::Rsa2048 => "rsa-2048",
-            Certificate::EcdsaP256 => "ecdsa-p256",
-            Certificate::EcdsaP384 => "ecdsa-p384",
-        }
-    }
+    const NAMES: &'static [(Certificate, &'static str)] = &[
+        (Certificate::Rsa2048, "rsa-2048"),
+        (Certificate::EcdsaP256, "ecdsa-p256"),
+        (Certificate::EcdsaP384, "ecdsa-p384"),
+    ];
 }
 
 /// A single operation of the cryptography.
@@ -225,45 +199,24 @@ pub enum Operation {
 }
 
 impl Named for Operation {
-    const ALL: &'static [Operation] = &[
-        Operation::Sign(Certificate::Rsa2048),
-        Operation::Verify(Certificate::Rsa2048),
-        Operation::Sign(Certificate::EcdsaP256),
-        Operation::Verify(Certificate::EcdsaP256),
-        Operation::Sign(Certificate::EcdsaP384),
-        Operation::Verify(Certificate::EcdsaP384),
-        Operation::X25519,
-        Operation::P256,
-        Operation::HybridClient,
-        Operation::HybridServer,
-        Operation::Seal(Suite::Aes128Gcm),
-        Operation::Open(Suite::Aes128Gcm),
-        Operation::Seal(Suite::Aes256Gcm),
-        Operation::Open(Suite::Aes256Gcm),
-        Operation::Seal(Suite::ChaCha20Poly1305),
-        Operation::Open(Suite::ChaCha20Poly1305),
+    const NAMES: &'static [(Operation, &'static str)] = &[
+        (Operation::Sign(Certificate::Rsa2048), "rsa-2048-sign"),
+        (Operation::Verify(Certificate::Rsa2048), "rsa-2048-verify"),
+        (Operation::Sign(Certificate::EcdsaP256), "ecdsa-p256-sign"),
+        (Operation::Verify(Certificate::EcdsaP256), "ecdsa-p256-verify"),
+        (Operation::Sign(Certificate::EcdsaP384), "ecdsa-p384-sign"),
+        (Operation::Verify(Certificate::EcdsaP384), "ecdsa-p384-verify"),
+        (Operation::X25519, "x25519"),
+        (Operation::P256, "p256"),
+        (Operation::HybridClient, "x25519mlkem768-client"),
+        (Operation::HybridServer, "x25519mlkem768-server"),
+        (Operation::Seal(Suite::Aes128Gcm), "aes128-gcm-seal"),
+        (Operation::Open(Suite::Aes128Gcm), "aes128-gcm-open"),
+        (Operation::Seal(Suite::Aes256Gcm), "aes256-gcm-seal"),
+        (Operation::Open(Suite::Aes256Gcm), "aes256-gcm-open"),
+        (Operation::Seal(Suite::ChaCha20Poly1305), "chacha20-poly1305-seal"),
+        (Operation::Open(Suite::ChaCha20Poly1305), "chacha20-poly1305-open"),
     ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Operation::Sign(Certificate::Rsa2048) => "rsa-2048-sign",
-            Operation::Verify(Certificate::Rsa2048) => "rsa-2048-verify",
-            Operation::Sign(Certificate::EcdsaP256) => "ecdsa-p256-sign",
-            Operation::Verify(Certificate::EcdsaP256) => "ecdsa-p256-verify",
-            Operation::Sign(Certificate::EcdsaP384) => "ecdsa-p384-sign",
-            Operation::Verify(Certificate::EcdsaP384) => "ecdsa-p384-verify",
-            Operation::X25519 => "x25519",
-            Operation::P256 => "p256",
-            Operation::HybridClient => "x25519mlkem768-client",
-            Operation::HybridServer => "x25519mlkem768-server",
-            Operation::Seal(Suite::Aes128Gcm) => "aes128-gcm-seal",
-            Operation::Open(Suite::Aes128Gcm) => "aes128-gcm-open",
-            Operation::Seal(Suite::Aes256Gcm) => "aes256-gcm-seal",
-            Operation::Open(Suite::Aes256Gcm) => "aes256-gcm-open",
-            Operation::Seal(Suite::ChaCha20Poly1305) => "chacha20-poly1305-seal",
-            Operation::Open(Suite::ChaCha20Poly1305) => "chacha20-poly1305-open",
-        }
-    }
 }
 
 /// The report's name of a version's code point.
@@ -274,9 +227,8 @@ pub(crate) fn version(code: u16) -> String {
 /// The report's name of a suite's code point, whatever its version and certificate.
 pub(crate) fn suite(code: u16) -> String {
     name_of(code, |suite: Suite| {
-        Version::ALL.iter().any(|version| {
-            Certificate::ALL.iter().any(|certificate| suite.code(*version, *certificate) == code)
-        })
+        Version::all()
+            .any(|version| Certificate::all().any(|certificate| suite.code(version, certificate) == code))
     })
 }
 
@@ -296,7 +248,7 @@ pub(crate) fn signature(code: u16) -> String {
 }
 
 fn name_of<T: Named>(code: u16, is: impl Fn(T) -> bool) -> String {
-    let known = T::ALL.iter().copied().find(|one| is(*one));
+    let known = T::all().find(|one| is(*one));
     known.map_or_else(|| unknown(code), |one| one.name().to_owned())
 }
 
@@ -320,8 +272,8 @@ mod tests {
 
     #[test]
     fn names_lead_back() {
-        for operation in Operation::ALL {
-            assert_eq!(Operation::named(operation.name()), Some(*operation));
+        for operation in Operation::all() {
+            assert_eq!(Operation::named(operation.name()), Some(operation));
         }
         assert_eq!(Group::named("p384"), None);
     }

@@ -1,5 +1,6 @@
 //! The files that a scenario names.
 
+use std::fmt::Display;
 use std::fs;
 use std::path::Path;
 
@@ -8,12 +9,11 @@ use rustls_pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 
 use crate::error::Error;
 use crate::names::{Certificate, Named};
+use crate::scenario::Primitive;
 
 /// A file as it is, for a library that reads PEM itself; `key` is what the scenario calls it.
 pub fn text(key: &str, path: &Path) -> Result<Vec<u8>, Error> {
-    fs::read(path).map_err(|error| {
-        Error::scenario(format!("{key} `{}`: a PEM file is allowed: {error}", path.display()))
-    })
+    fs::read(path).map_err(|error| refused(key, path, "a PEM file", error))
 }
 
 /// Refuses a chain whose leaf has another kind of key, where a library would take any.
@@ -34,9 +34,7 @@ pub fn check_leaf(chain: &Path, certificate: Certificate) -> Result<(), Error> {
 
 /// The certificates in a PEM file, in DER; `key` is what the scenario calls it.
 pub fn certificates(key: &str, path: &Path) -> Result<Vec<Vec<u8>>, Error> {
-    let refused = |why: &dyn std::fmt::Display| {
-        Error::scenario(format!("{key} `{}`: PEM with certificates is allowed: {why}", path.display()))
-    };
+    let refused = |why: &dyn Display| refused(key, path, "PEM with certificates", why);
     let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let certificates = read.map_err(|error| refused(&error))?;
     if certificates.is_empty() {
@@ -45,13 +43,19 @@ pub fn certificates(key: &str, path: &Path) -> Result<Vec<Vec<u8>>, Error> {
     Ok(certificates.into_iter().map(|certificate| certificate.to_vec()).collect())
 }
 
+/// The PKCS #8 key of an operation that signs or verifies, in DER.
+pub fn operation_key(primitive: &Primitive) -> Result<Vec<u8>, Error> {
+    let path = primitive.key.as_deref().ok_or_else(|| Error::scenario("key `key` is missing"))?;
+    private_key(path)
+}
+
 /// The PKCS #8 key in a PEM file, in DER.
 pub fn private_key(path: &Path) -> Result<Vec<u8>, Error> {
-    match PrivatePkcs8KeyDer::from_pem_file(path) {
-        Ok(key) => Ok(key.secret_pkcs8_der().to_vec()),
-        Err(error) => Err(Error::scenario(format!(
-            "key `{}`: PEM with a PKCS #8 key is allowed: {error}",
-            path.display()
-        ))),
-    }
+    let key = PrivatePkcs8KeyDer::from_pem_file(path);
+    let key = key.map_err(|error| refused("key", path, "PEM with a PKCS #8 key", error))?;
+    Ok(key.secret_pkcs8_der().to_vec())
+}
+
+fn refused(key: &str, path: &Path, allowed: &str, why: impl Display) -> Error {
+    Error::scenario(format!("{key} `{}`: {allowed} is allowed: {why}", path.display()))
 }

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::handshake;
 use crate::measure::Measured;
 use crate::memory::Held;
-use crate::names::{self, Side};
+use crate::names::{self, Named, Side};
 use crate::notes::{LOCKS, SPANS, Sum};
 use crate::stack::Facts;
 use crate::transfer;

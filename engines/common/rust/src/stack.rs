@@ -1,6 +1,7 @@
 //! What an engine implements for its library.
 
 use crate::error::Error;
+use crate::names::Named;
 use crate::scenario::{Connection, Primitive};
 
 /// A TLS library, or one way of using it.
@@ -61,6 +62,13 @@ pub trait Operate {
     fn run(&mut self) -> Result<(), Error>;
 }
 
+/// What needs nothing made ready is a closure.
+impl<F: FnMut() -> Result<(), Error>> Operate for F {
+    fn run(&mut self) -> Result<(), Error> {
+        self()
+    }
+}
+
 /// How a handshake came out, at one end. Numbers are TLS's code points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Outcome {
@@ -88,15 +96,12 @@ pub enum Kind {
     Resumed,
 }
 
-impl Kind {
-    /// The name in the report.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Full => "full",
-            Kind::FullWithHelloRetry => "full-with-hello-retry",
-            Kind::Resumed => "resumed",
-        }
-    }
+impl Named for Kind {
+    const NAMES: &'static [(Kind, &'static str)] = &[
+        (Kind::Full, "full"),
+        (Kind::FullWithHelloRetry, "full-with-hello-retry"),
+        (Kind::Resumed, "resumed"),
+    ];
 }
 
 /// What an engine is, as far as the stack must tell.
@@ -114,41 +119,17 @@ pub struct Facts {
     pub features: Vec<String>,
 }
 
-/// What the build script found in the lock file and on the machine. See [`built!`](crate::built).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Built {
-    /// The family.
-    pub stack: &'static str,
-    /// The TLS library and its version.
-    pub tls: &'static str,
-    /// What does the arithmetic, and its version.
-    pub crypto: &'static str,
-    /// What compiled it.
-    pub compiler: &'static str,
-}
-
-impl Built {
-    /// The facts, without CPU features.
-    pub fn facts(self) -> Facts {
-        Facts {
-            stack: self.stack.to_owned(),
-            tls: self.tls.to_owned(),
-            crypto: self.crypto.to_owned(),
-            compiler: self.compiler.to_owned(),
-            features: Vec::new(),
-        }
-    }
-}
-
-/// The [`Built`] of the engine that this is written in: its build script (build/lock.rs) has set the variables.
+/// The [`Facts`] of the engine that this is written in, without CPU features: its build script (build/lock.rs) has set the
+/// variables, from the lock file and the machine.
 #[macro_export]
 macro_rules! built {
     () => {
-        $crate::Built {
-            stack: env!("ENGINE_STACK"),
-            tls: env!("ENGINE_TLS"),
-            crypto: env!("ENGINE_CRYPTO"),
-            compiler: env!("ENGINE_COMPILER"),
+        $crate::Facts {
+            stack: env!("ENGINE_STACK").to_owned(),
+            tls: env!("ENGINE_TLS").to_owned(),
+            crypto: env!("ENGINE_CRYPTO").to_owned(),
+            compiler: env!("ENGINE_COMPILER").to_owned(),
+            features: Vec::new(),
         }
     };
 }

@@ -8,10 +8,9 @@ mod client;
 mod client_store;
 mod restricted;
 mod server;
-mod server_store;
 mod session;
-mod tickets;
 mod verification;
+mod watched;
 
 #[cfg_attr(feature = "until-0-21", path = "until_0_21/mod.rs")]
 #[cfg_attr(not(feature = "until-0-21"), path = "since_0_22/mod.rs")]

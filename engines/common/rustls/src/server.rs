@@ -11,7 +11,7 @@ use rustls::sign::CertifiedKey;
 use weir_engine::{Connection, Error, Resumption};
 
 use crate::generation::{self, Crypto};
-use crate::{fragment, server_store, tickets};
+use crate::{fragment, watched};
 
 /// A server that accepts what the scenario asks for and nothing else.
 pub(crate) fn server(crypto: &Crypto, connection: &Connection) -> Result<ServerConfig, Error> {
@@ -36,12 +36,12 @@ fn store(connection: &Connection) -> Arc<dyn StoresServerSessions> {
         return Arc::new(NoServerSessionStorage {});
     }
     let store = ServerSessionMemoryCache::new(SESSIONS);
-    if connection.locks { Arc::new(server_store::Watched(store)) } else { store }
+    if connection.locks { Arc::new(watched::Store(store)) } else { store }
 }
 
 fn ticketer(crypto: &Crypto, connection: &Connection) -> Result<Arc<dyn ProducesTickets>, Error> {
     let ticketer = generation::ticketer(crypto)?;
-    Ok(if connection.locks { Arc::new(tickets::Watched(ticketer)) } else { ticketer })
+    Ok(if connection.locks { Arc::new(watched::Tickets(ticketer)) } else { ticketer })
 }
 
 /// Gives everyone the same certificate.

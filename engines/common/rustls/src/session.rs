@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::ops::DerefMut;
 
 use rustls::{ConnectionCommon, SideData};
-use weir_engine::{Error, Outcome, Session, Side, notes};
+use weir_engine::{Error, Named, Outcome, Session, Side, notes};
 
 use crate::told::{code, told};
 

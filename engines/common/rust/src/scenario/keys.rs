@@ -14,29 +14,8 @@ pub(super) struct Keys<'a> {
 }
 
 /// Every key there is.
-const KNOWN: &[&str] = &[
-    "do",
-    "version",
-    "resumption",
-    "suite",
-    "group",
-    "certificate",
-    "chain",
-    "key",
-    "ca",
-    "tickets",
-    "config",
-    "threads",
-    "warmup",
-    "window_ms",
-    "count",
-    "record",
-    "write",
-    "bytes",
-    "sessions",
-    "operation",
-    "locks",
-];
+const KNOWN: &str = "do version resumption suite group certificate chain key ca tickets config threads warmup \
+                     window_ms count record write bytes sessions operation locks";
 
 /// What a file is, where it is asked for.
 const FILE: &str = "the path of a PEM file";
@@ -44,6 +23,7 @@ const FILE: &str = "the path of a PEM file";
 impl<'a> Keys<'a> {
     /// The keys and values of a text, if each is known and comes once.
     pub(super) fn parse(text: &'a str) -> Result<Keys<'a>, Error> {
+        let known: Vec<&str> = KNOWN.split(' ').collect();
         let mut left = BTreeMap::new();
         // A carriage return is part of a value, and so of none that is allowed.
         for (number, line) in (1..).zip(text.split_terminator('\n')) {
@@ -52,10 +32,10 @@ impl<'a> Keys<'a> {
                     "line {number} `{line}`: a key, a space and a value are allowed"
                 )));
             };
-            if !KNOWN.contains(&key) {
+            if !known.contains(&key) {
                 return Err(Error::scenario(format!(
                     "key `{key}` is unknown; these are allowed: {}",
-                    list(KNOWN)
+                    list(&known)
                 )));
             }
             if left.insert(key, value).is_some() {
@@ -98,7 +78,7 @@ impl<'a> Keys<'a> {
 
     /// A value that has a name.
     pub(super) fn choice<T: Named>(&mut self, key: &'static str) -> Result<T, Error> {
-        let names: Vec<&str> = T::ALL.iter().map(|one| one.name()).collect();
+        let names: Vec<&str> = T::NAMES.iter().map(|(_, name)| *name).collect();
         let value = self.take(key).ok_or_else(|| missing(key, &list(&names)))?;
         T::named(value).ok_or_else(|| refused(key, value, &list(&names)))
     }

@@ -41,7 +41,7 @@ impl Crypto {
 }
 
 fn refused<T: Named>(key: &str, value: T, has: impl Fn(T) -> bool) -> Error {
-    let allowed = T::ALL.iter().copied().filter(|one| has(*one)).map(|one| format!("`{}`", one.name()));
+    let allowed = T::all().filter(|one| has(*one)).map(|one| format!("`{}`", one.name()));
     let allowed = allowed.collect::<Vec<_>>().join(", ");
     Error::scenario(format!("{key} `{}`: this stack can {allowed}", value.name()))
 }

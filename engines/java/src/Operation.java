@@ -1,5 +1,0 @@
-/** What is repeated. */
-interface Operation {
-    /** Does it once. */
-    void run() throws Exception;
-}
