@@ -1,7 +1,7 @@
 //! What a client does over and over: the thing that a cell's costs and rates are of.
 
 use super::Side;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::fmt;
 use weir_load::Policy;
 use weir_load::result::Cost;
@@ -10,8 +10,8 @@ use weir_load::result::Cost;
 ///
 /// A run that makes a TLS connection for one request, or for none, is about its handshakes: they cost far more than the
 /// request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub enum Case {
     /// A request.
     Request,
@@ -64,12 +64,6 @@ impl fmt::Display for Case {
 }
 
 const RESUMED: &str = "handshake-resumed";
-
-impl From<Case> for String {
-    fn from(case: Case) -> Self {
-        case.to_string()
-    }
-}
 
 impl TryFrom<String> for Case {
     type Error = String;

@@ -1,6 +1,6 @@
 //! Whether gateways can be run as an experiment asks.
 
-use super::load_table::{self, Wrong};
+use super::load_table;
 use super::{Conditions, Load, Mode, Side};
 use crate::error::{ConfigError, said};
 use crate::experiment::{Experiment, Level, insert, leaves};
@@ -76,7 +76,7 @@ fn check_combinations(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), 
         return Err(wrong("factors", message));
     }
     check_effect(experiment, wrong)?;
-    check_loops(experiment).map_err(|Wrong { key, message }| wrong(&key, message))?;
+    check_loops(experiment).map_err(|error| wrong(&error.source, error.message))?;
     let combinations = experiment.combinations();
     if combinations.is_empty() {
         return Err(wrong("leave_out", "leaves no combination of levels: allowed are fewer".into()));
@@ -93,7 +93,7 @@ fn check_combinations(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), 
             }
         }
     }
-    let Some((Wrong { key, message }, combination)) = refused else { return Ok(()) };
+    let Some((ConfigError { source: key, message, .. }, combination)) = refused else { return Ok(()) };
     // Where others pass, it is the combination that is impossible.
     let varied = combination.iter().filter(|(key, _)| experiment.levels(key).len() > 1);
     let words: Vec<String> = varied.map(|(key, value)| format!("{key}={}", Level::of(value))).collect();
@@ -120,7 +120,7 @@ fn check_effect(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), Config
     Ok(())
 }
 
-fn check_loops(experiment: &Experiment) -> Result<(), Wrong> {
+fn check_loops(experiment: &Experiment) -> Result<(), ConfigError> {
     let constant = experiment.constants.get("load").and_then(Value::as_table);
     let constant = constant.into_iter().flat_map(Table::keys).map(String::as_str);
     let varied = experiment.factors.iter().filter_map(|factor| factor.key.strip_prefix("load."));

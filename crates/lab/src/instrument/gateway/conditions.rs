@@ -1,16 +1,15 @@
 //! Everything that a run may differ in but its target: the constants of the experiment with the levels of a cell.
 
-use super::levels::Place as _;
-use super::load_table::{self, LoadWords, Wrong};
+use super::levels::{Place as _, read};
+use super::load_table::{self, LoadWords};
 use super::net::{Network, Unfit};
-use super::{Load, Mode, Side, Tls};
+use super::{Load, Mode, Tls};
 use crate::cell::Cell;
 use crate::error::{ConfigError, said};
 use crate::experiment::{Experiment, Level, insert};
 use crate::placement::CoreSets;
 use crate::run::Stage;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use toml::Value;
 
 /// What a run is made under. Each key may stand among the constants or, with a list of levels, among the factors.
@@ -94,11 +93,14 @@ fn default_calibration_ms() -> u64 {
 
 impl Conditions {
     /// Looks at every value, and at those that must fit together.
-    pub(crate) fn check(&self) -> Result<(), Wrong> {
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
         let range = |key: &str, value: u64, range: std::ops::RangeInclusive<u64>| match range.contains(&value)
         {
             true => Ok(()),
-            false => Err(Wrong::at(key, format!("{value}: allowed is {} to {}", range.start(), range.end()))),
+            false => Err(ConfigError::new(
+                key,
+                format!("{value}: allowed is {} to {}", range.start(), range.end()),
+            )),
         };
         range("connections", u64::from(self.connections), 1..=50_000)?;
         range("bytes", self.bytes, 0..=1_000_000_000)?;
@@ -109,16 +111,19 @@ impl Conditions {
         range("calibration_ms", self.calibration_ms, 20..=3_600_000)?;
         range("tls.tickets", u64::from(self.tls.tickets), 0..=8)?;
         if let Some(rate) = self.rate.filter(|rate| !(1.0..=10_000_000.0).contains(rate)) {
-            return Err(Wrong::at("rate", format!("{rate}: allowed is 1 to 10000000")));
+            return Err(ConfigError::new("rate", format!("{rate}: allowed is 1 to 10000000")));
         }
         if !(0.0..=0.5).contains(&self.error_budget) {
-            return Err(Wrong::at("error_budget", format!("{}: allowed is 0 to 0.5", self.error_budget)));
+            return Err(ConfigError::new(
+                "error_budget",
+                format!("{}: allowed is 0 to 0.5", self.error_budget),
+            ));
         }
         let (suite, version) = (self.tls.suite, self.tls.version);
         if suite.version() != version {
-            let (suite, has, asked) = (suite.name(), suite.version().name(), version.name());
-            let message = format!("`{suite}` is of TLS {has}; allowed are those of TLS {asked}");
-            return Err(Wrong::at("tls.suite", message));
+            let has = suite.version();
+            let message = format!("`{suite}` is of TLS {has}; allowed are those of TLS {version}");
+            return Err(ConfigError::new("tls.suite", message));
         }
         for (key, cores) in [
             ("cores.gateway", &self.cores.gateway),
@@ -126,39 +131,41 @@ impl Conditions {
             ("cores.load", &self.cores.load),
         ] {
             if cores.is_empty() {
-                return Err(Wrong::at(key, "empty: at least one core is needed".into()));
+                return Err(ConfigError::new(key, "empty: at least one core is needed"));
             }
             if cores.iter().enumerate().any(|(index, core)| cores[..index].contains(core)) {
-                return Err(Wrong::at(key, "a core is given twice".into()));
+                return Err(ConfigError::new(key, "a core is given twice"));
             }
             for core in cores {
                 range(key, *core as u64, 0..=1023)?;
             }
         }
-        self.net.check().map_err(|Unfit { key, message }| Wrong::at(&format!("net.{key}"), message))?;
+        self.net
+            .check()
+            .map_err(|Unfit { key, message }| ConfigError::new(format_args!("net.{key}"), message))?;
         if self.delay_ms > 0 && self.load.contains_key("requests") {
             let message = "cannot be given beside `load.requests`, whose paths say what is asked for";
-            return Err(Wrong::at("delay_ms", message.into()));
+            return Err(ConfigError::new("delay_ms", message));
         }
         self.check_request()?;
         self.load_options().map(|_| ())
     }
 
-    fn check_request(&self) -> Result<(), Wrong> {
+    fn check_request(&self) -> Result<(), ConfigError> {
         match self.request {
             RequestKind::Bytes if self.framing == Framing::Chunked => {
-                Err(Wrong::at("framing", "`chunked`: allowed is `length` where no body is sent".into()))
+                Err(ConfigError::new("framing", "`chunked`: allowed is `length` where no body is sent"))
             }
             RequestKind::Bytes => Ok(()),
-            RequestKind::Echo if self.bytes < echo::LEAST => Err(Wrong::at(
+            RequestKind::Echo if self.bytes < echo::LEAST => Err(ConfigError::new(
                 "bytes",
                 format!("{}: allowed is {} or more where a JSON body is echoed", self.bytes, echo::LEAST),
             )),
             RequestKind::Echo => {
                 match ["data", "requests", "method"].into_iter().find(|flag| self.load.contains_key(*flag)) {
-                    Some(flag) => Err(Wrong::new(
+                    Some(flag) => Err(load_table::wrong(
                         flag,
-                        "cannot be given here: it is set by `request = \"echo\"`".into(),
+                        "cannot be given here: it is set by `request = \"echo\"`",
                     )),
                     None => Ok(()),
                 }
@@ -167,12 +174,12 @@ impl Conditions {
     }
 
     /// The `load` table as words.
-    pub(crate) fn load_words(&self) -> Result<LoadWords, Wrong> {
+    pub(crate) fn load_words(&self) -> Result<LoadWords, ConfigError> {
         LoadWords::new(&self.load)
     }
 
     /// What the load engine is told, but for what only a run knows: where, how long, at which rate.
-    pub(crate) fn load_options(&self) -> Result<weir_load::Options, Wrong> {
+    pub(crate) fn load_options(&self) -> Result<weir_load::Options, ConfigError> {
         let mut own = vec![self.load_url("127.0.0.1:1")];
         if self.load_model == Load::EqualRate {
             own.push("--rate=1000".into());
@@ -204,20 +211,6 @@ impl Conditions {
     /// quite 0.7.
     pub(crate) fn error_budget_percent(&self) -> f64 {
         format!("{}e2", self.error_budget).parse().unwrap_or(100.0 * self.error_budget)
-    }
-
-    /// Whether the client's side is TLS.
-    pub(crate) fn is_tls(&self) -> bool {
-        self.mode.client() == Side::H1
-    }
-}
-
-impl fmt::Display for RequestKind {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(match self {
-            Self::Bytes => "GET /bytes/N",
-            Self::Echo => "POST /echo",
-        })
     }
 }
 
@@ -296,8 +289,7 @@ impl Experiment {
 
     fn typed<T: serde::de::DeserializeOwned>(&self, key: &str) -> Vec<T> {
         // Each was read once already, when the file was checked.
-        let read = |level: Level| serde_json::from_value(serde_json::Value::from(level.as_str())).ok();
-        self.levels(key).into_iter().filter_map(read).collect()
+        self.levels(key).iter().filter_map(|level| read(level.as_str())).collect()
     }
 }
 

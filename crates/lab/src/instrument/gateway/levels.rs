@@ -3,6 +3,8 @@
 use super::{Case, Load, Mode};
 use crate::cell::{Cell, Levels};
 use crate::experiment::{Level, is_setting};
+use serde::de::value::{Error, StrDeserializer};
+use serde::de::{DeserializeOwned, IntoDeserializer as _};
 use std::fmt;
 use weir_load::plural;
 
@@ -13,17 +15,17 @@ pub trait Place {
 
     /// What a client does.
     fn case(&self) -> Case {
-        Case::try_from(self.levels().word("case").to_owned()).unwrap_or(Case::Request)
+        read(self.levels().word("case")).unwrap_or(Case::Request)
     }
 
     /// Client side, upstream side.
     fn mode(&self) -> Mode {
-        Mode::of(self.levels().word("mode")).unwrap_or(Mode::H1c)
+        read(self.levels().word("mode")).unwrap_or(Mode::H1c)
     }
 
     /// How requests arrive.
     fn load(&self) -> Load {
-        Load::of(self.levels().word("load_model"))
+        read(self.levels().word("load_model")).unwrap_or(Load::Saturated)
     }
 
     /// Connections held open; with new connections, at once at most.
@@ -65,6 +67,12 @@ impl Place for Cell {
     fn levels(&self) -> &Levels {
         &self.levels
     }
+}
+
+/// What goes by such a name in a file.
+pub(super) fn read<T: DeserializeOwned>(name: &str) -> Option<T> {
+    let name: StrDeserializer<'_, Error> = name.into_deserializer();
+    T::deserialize(name).ok()
 }
 
 /// The stable name of a cell, its factors in a fixed order; the settings of its target are in the target's name.

@@ -38,44 +38,17 @@ const ONE_LOOP: [(&str, Load); 2] = [("arrivals", Load::EqualRate), ("think", Lo
 /// The flag whose file is not read, but written.
 const WRITTEN: &str = "key-log";
 
-/// A key of the table that cannot be followed.
-#[derive(Debug)]
-pub(crate) struct Wrong {
-    /// Its path, such as `load.resume`; `load` where no single key is to blame.
-    pub(crate) key: String,
-    /// Why, and what is allowed.
-    pub(crate) message: String,
-}
-
-impl Wrong {
-    /// About a flag.
-    pub(crate) fn new(flag: &str, message: String) -> Self {
-        Self { key: format!("load.{flag}"), message }
-    }
-
-    /// About any key.
-    pub(crate) fn at(key: &str, message: String) -> Self {
-        Self { key: key.to_owned(), message }
-    }
-}
-
-impl From<Wrong> for ConfigError {
-    fn from(wrong: Wrong) -> Self {
-        Self::new(wrong.key, wrong.message)
-    }
-}
-
 /// The table as words, each flag's apart.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoadWords(Vec<(String, Vec<String>)>);
 
 impl LoadWords {
     /// Looks every key up.
-    pub(crate) fn new(table: &Table) -> Result<Self, Wrong> {
+    pub(crate) fn new(table: &Table) -> Result<Self, ConfigError> {
         let flags = flags();
         let word = |(key, value): (&String, &Value)| match flag_words(&flags, key, value) {
             Ok(words) => Ok((flag_name(key), words)),
-            Err(message) => Err(Wrong::new(key, message)),
+            Err(message) => Err(wrong(key, message)),
         };
         table.iter().map(word).collect::<Result<_, _>>().map(Self)
     }
@@ -119,16 +92,15 @@ impl Experiment {
 }
 
 /// What the load engine would be told: the lab's own words, which can be followed by themselves, then the table's flags.
-pub(crate) fn options(table: &Table, own: &[String], load: Load) -> Result<Options, Wrong> {
+pub(crate) fn options(table: &Table, own: &[String], load: Load) -> Result<Options, ConfigError> {
     let read = |table: &Table| {
         let words = LoadWords::new(table)?.of(load, Stage::Block(1));
         let words = own.iter().chain(&words).map(String::as_str);
-        let wrong = |message| Wrong { key: "load".into(), message };
-        let read = LoadArgs::from_words(words).map_err(|error| wrong(one_line(&error)))?;
-        read.options().map_err(|error| wrong(error.to_string()))
+        let read = LoadArgs::from_words(words).map_err(|error| ConfigError::new("load", one_line(&error)))?;
+        read.options().map_err(|error| ConfigError::new("load", error.to_string()))
     };
     let error = match read(table) {
-        Err(error) if error.key == "load" => error,
+        Err(error) if error.source == "load" => error,
         settled => return settled,
     };
     // To blame is a key that is named and without which the rest can be followed, or else one of which half is true.
@@ -139,20 +111,25 @@ pub(crate) fn options(table: &Table, own: &[String], load: Load) -> Result<Optio
     };
     let keys = || table.keys();
     match keys().filter(named).find(alone).or_else(|| keys().find(alone)).or_else(|| keys().find(named)) {
-        Some(key) => Err(Wrong::new(key, format!("{} ({})", error.message, help(key)))),
+        Some(key) => Err(wrong(key, format!("{} ({})", error.message, help(key)))),
         None => Err(error),
     }
 }
 
 /// Refuses what is for a loop that the experiment does not have.
-pub(crate) fn check_loops(flags: &[&str], loads: &[Load]) -> Result<(), Wrong> {
+pub(crate) fn check_loops(flags: &[&str], loads: &[Load]) -> Result<(), ConfigError> {
     for flag in flags {
         let only = ONE_LOOP.iter().find(|(name, _)| *name == flag_name(flag)).map(|(_, only)| only);
         if let Some(only) = only.filter(|only| !loads.contains(only)) {
-            return Err(Wrong::new(flag, format!("is for `{only}` alone, which is not among `load_model`")));
+            return Err(wrong(flag, format!("is for `{only}` alone, which is not among `load_model`")));
         }
     }
     Ok(())
+}
+
+/// An error about a flag.
+pub(crate) fn wrong(flag: &str, message: impl Into<String>) -> ConfigError {
+    ConfigError::new(format_args!("load.{flag}"), message)
 }
 
 /// The definition of `weir load`'s flags.

@@ -3,7 +3,6 @@
 mod case;
 mod check;
 mod conditions;
-mod describe;
 mod executor;
 mod factors;
 pub mod gc;

@@ -76,32 +76,20 @@ pub struct ProcessReport {
 /// What a run is asked to do.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked<'a> {
-    /// Which cell, which block.
     pub(crate) run: &'a PlannedRun,
-    /// What it is run under.
     pub(crate) conditions: Conditions,
     /// Requests per second; `None` in a closed loop.
     pub(crate) rate: Option<f64>,
-    /// Milliseconds of load before the window.
-    pub(crate) warmup_ms: u64,
-    /// Milliseconds of the window.
-    pub(crate) window_ms: u64,
 }
 
-impl<'a> Asked<'a> {
-    pub(crate) fn new(run: &'a PlannedRun, conditions: Conditions, rate: Option<f64>) -> Self {
-        let (warmup_ms, window_ms) = (conditions.warmup_ms, conditions.window_ms(run.stage));
-        Self { run, conditions, rate, warmup_ms, window_ms }
-    }
-
+impl Asked<'_> {
     /// What was seen of it.
     pub(crate) fn seen(&self, observation: Observation) -> Seen {
-        let Self { conditions, rate, warmup_ms, window_ms, .. } = self;
         Seen {
-            rate: *rate,
-            served_ms: conditions.served_ms,
-            warmup_ms: *warmup_ms,
-            window_ms: *window_ms,
+            rate: self.rate,
+            served_ms: self.conditions.served_ms,
+            warmup_ms: self.conditions.warmup_ms,
+            window_ms: self.conditions.window_ms(self.run.stage),
             limit: None,
             observation,
         }

@@ -1,19 +1,22 @@
 //! How results of gateways are shown.
 
-use super::levels::{Place as _, Words};
+use super::levels::{Place as _, Words, read};
 use super::run::Seen;
 use super::units::unit_metrics;
 use super::vary::Vary;
-use super::{Gateway, Load, describe, summary, table, view};
+use super::{Gateway, Load, summary, table, view};
 use crate::cell::Cell;
 use crate::error::LabError;
+use crate::host::allowed_cores;
 use crate::instrument::{Looks, Page, Shown};
 use crate::metric::Metric;
+use crate::placement::Placement;
 use crate::plan::Plan;
 use crate::results::Results;
 use crate::run::Run;
 use crate::store::Store;
 use crate::summary::Summary;
+use std::fmt::Write;
 
 impl Shown for Gateway {
     fn complete(results: &mut Results<Self>) -> Result<(), LabError> {
@@ -30,7 +33,7 @@ impl Shown for Gateway {
 
     fn setting(summary: &Summary) -> String {
         let placement = summary.machine.placement.as_ref();
-        let sharing = placement.and_then(crate::placement::Placement::sharing);
+        let sharing = placement.and_then(Placement::sharing);
         format!(
             "Client, gateway and origin ran on one machine over {}{}.",
             summary.machine.network,
@@ -51,7 +54,7 @@ impl Shown for Gateway {
     }
 
     fn family_title(metric: Metric, family: &str) -> String {
-        let at = match Load::of(family) {
+        let at = match read(family).unwrap_or(Load::Saturated) {
             Load::EqualRate => "at one equal rate",
             Load::Saturated => "at saturation",
         };
@@ -60,7 +63,19 @@ impl Shown for Gateway {
     }
 
     fn describe(text: &mut String, plan: &Plan, targets: &Self::Found) {
-        describe::subjects(text, plan, targets);
+        if let (Ok(conditions), Ok(allowed)) = (plan.experiment.any_conditions(), allowed_cores())
+            && let Some(note) = Placement::choose(&conditions.cores, &allowed).note
+        {
+            let _ = writeln!(text, "CORES: {note}");
+        }
+        for (name, target) in &targets.present {
+            let _ = writeln!(text, "target {name}: {} {}", target.title, target.version);
+            let _ = writeln!(text, "    from {}", target.folder().display());
+        }
+        for factor in &plan.experiment.factors {
+            let levels: Vec<String> = factor.names().iter().map(ToString::to_string).collect();
+            let _ = writeln!(text, "factor {}: {}", factor.key, levels.join(" | "));
+        }
     }
 
     fn tables(text: &mut String, results: &Results<Self>) {

@@ -115,24 +115,19 @@ fn negotiation(load: &LoadResult, client: Side, tls: &Tls) -> Option<String> {
     if client == Side::H1c {
         return (full + resumed > 0).then(|| "negotiation: TLS in a cleartext mode".into());
     }
-    let asked = format!(
-        "{} {} {} {}",
-        tls.version.name(),
-        tls.suite.name(),
-        tls.group.name(),
-        tls.certificate.signature()
-    );
+    let [version, suite, group] = [tls.version.to_string(), tls.suite.to_string(), tls.group.to_string()];
+    let signature = tls.certificate.signature();
     let is = |facts: &Negotiated| {
-        // A resumption proves who the server is by the session, not by a signature (RFC 8446, section 2.2).
-        let signature = (facts.kind == FULL).then(|| tls.certificate.signature());
-        facts.version == tls.version.name()
-            && facts.suite == tls.suite.name()
-            // One of TLS 1.2 has no key exchange either (RFC 5246, section 7.3).
-            && facts.group.as_deref() == (facts.kind == FULL || tls.version == TlsVersion::V1_3).then(|| tls.group.name())
-            && facts.signature.as_deref() == signature
+        let is_full = facts.kind == FULL;
+        // A resumption proves who the server is by the session, not by a signature (RFC 8446, section 2.2). One of TLS 1.2
+        // has no key exchange either (RFC 5246, section 7.3).
+        let has_group = is_full || tls.version == TlsVersion::V1_3;
+        (facts.version == version && facts.suite == suite)
+            && facts.group.as_ref() == has_group.then_some(&group)
+            && facts.signature.as_deref() == is_full.then_some(signature)
     };
     if let Some(other) = negotiated.iter().find(|facts| !is(facts) && facts.count > 0) {
-        let count = other.count;
+        let (count, asked) = (other.count, format!("{version} {suite} {group} {signature}"));
         return Some(format!("negotiation: {count} handshakes were `{other}`, asked for was `{asked}`"));
     }
     if negotiated.is_empty() || full + resumed == 0 {

@@ -6,7 +6,7 @@ use super::run::Seen;
 use super::units::{places, unit_metrics};
 use super::values::latencies;
 use super::vary::Vary;
-use super::{Gateway, Load};
+use super::{Gateway, Load, Tls};
 use crate::cell::{Cell, Levels};
 use crate::experiment::Factor;
 use crate::instrument::{Looks, Page};
@@ -116,7 +116,7 @@ impl View<'_> {
 
     /// The latencies of a place, and without a gateway the least that a client can see on this machine.
     fn curves(&self, place: &Levels, runs: &Runs<'_>) -> Vec<Curve> {
-        let direct = place.with("mode", crate::experiment::Level::new(place.mode().without_gateway()));
+        let direct = place.with("mode", crate::experiment::Level::new(place.mode().client()));
         let shown = runs.iter().filter(|(cell, _)| cell.place() == *place || cell.place() == direct);
         let curve = |(cell, runs): &(&Cell, Vec<&Run<Seen>>)| {
             let valid = valid::<Gateway>(runs);
@@ -217,10 +217,9 @@ fn method(results: &Results<Gateway>) -> Vec<(&'static str, String)> {
         facts.push(("cores", format!("gateway {gateway}; origin {origin}; load {load}")));
     }
     if let Ok(conditions) = experiment.any_conditions() {
-        let tls = &conditions.tls;
-        let [version, suite, group, certificate] =
-            [tls.version.name(), tls.suite.name(), tls.group.name(), tls.certificate.signature()];
-        facts.push(("TLS", format!("{version} {suite}, {group}, {certificate}, {} tickets", tls.tickets)));
+        let Tls { version, suite, group, certificate, tickets } = &conditions.tls;
+        let signature = certificate.signature();
+        facts.push(("TLS", format!("{version} {suite}, {group}, {signature}, {tickets} tickets")));
         let (warmup, window) = (conditions.warmup_ms, conditions.window_ms);
         let order = format!("order drawn from seed {}", experiment.seed);
         facts.push(("run", format!("fresh processes, warm-up {warmup} ms, window {window} ms, {order}")));

@@ -1,6 +1,5 @@
 //! Runs with real processes: origin, target and load engine, fresh for each.
 
-mod counts;
 mod material;
 mod running;
 mod words;
@@ -11,7 +10,7 @@ use super::levels::Place as _;
 use super::net::{Net, RelayPlace};
 use super::network::{first_look, free_ports};
 use super::run::{Asked, Observation, Seen};
-use super::target::{Accepted, Prepared, Scale, Target, Targets, run_check};
+use super::target::{Accepted, Prepared, Target, Targets, run_check};
 use super::template::Values;
 use super::{Conditions, Gateway, Load};
 use crate::cell::Cell;
@@ -154,19 +153,14 @@ impl ProcessExecutor {
         work: &Path,
         (origin_port, target_port): (u16, u16),
     ) -> Values {
-        let cores = &conditions.cores.gateway;
-        let scale = Scale { connections: conditions.connections, bytes: conditions.bytes, cores };
-        scale
-            .values(material::values(&self.places.weir, &conditions.tls))
+        material::values(&self.places.weir, &conditions.tls)
+            .with_size(conditions.connections, conditions.bytes, &conditions.cores.gateway)
+            .with_certificate(&self.places.tls)
             .with("dir", work.display())
             .with("listen_address", net.gateway_address())
             .with("listen_port", target_port)
             .with("upstream_address", net.origin_address())
             .with("upstream_port", origin_port)
-            .with("cert", self.places.tls_file("cert.pem"))
-            .with("key", self.places.tls_file("key.pem"))
-            .with("identity", self.places.tls_file("identity.pem"))
-            .with("ca", self.places.tls_file("ca.pem"))
     }
 }
 
@@ -185,7 +179,7 @@ impl Executor<Gateway> for ProcessExecutor {
 impl ProcessExecutor {
     fn one(&mut self, request: &Request<'_>) -> Result<Seen, LabError> {
         let conditions = request.experiment.conditions(&request.run.cell)?;
-        let asked = Asked::new(request.run, conditions, request.rate);
+        let asked = Asked { run: request.run, conditions, rate: request.rate };
         let observation = match request.run.cell.load() == Load::EqualRate && request.rate.is_none() {
             true => Observation { failure: Some(NO_RATE.into()), ..Observation::default() },
             false => self.observe(&asked)?,

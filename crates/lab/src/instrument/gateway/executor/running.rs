@@ -5,20 +5,25 @@ use super::super::net::{Net, Place};
 use super::super::run::{Asked, Observation, ProcessReport};
 use super::super::target::{Prepared, Target};
 use super::words::Places;
-use super::{LOAD_GRACE, STOP, counts};
+use super::{LOAD_GRACE, STOP};
 use crate::guard::Guard;
 use crate::instrument::gateway::Conditions;
 use crate::interrupt::Interrupt;
 use crate::placement::CoreSets;
 use crate::process::{Process, Stop, Waited};
 use std::collections::BTreeSet;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use weir_doctor::Meter;
-use weir_load::result::{LoadResult, Role};
+use weir_load::result::LoadResult;
 
 /// How long the origin may take until it accepts a connection.
 const ORIGIN_READY: Duration = Duration::from_secs(5);
+
+/// How long the test server may take for an answer.
+const COUNTS_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What a run needs to know.
 pub(super) struct Task<'a> {
@@ -79,7 +84,7 @@ impl<'a> Running<'a> {
             None => origin,
         };
         if conditions.served_ms > 0 {
-            let command = places.load_before(conditions, &authority).map_err(|error| error.to_string())?;
+            let command = places.load_before(request, &authority).map_err(|error| error.to_string())?;
             let command = [net.load_prefix(), command].concat();
             let before = self.load("served before", command, conditions, conditions.served_ms)?;
             if before.validity != "valid" {
@@ -87,8 +92,8 @@ impl<'a> Running<'a> {
             }
         }
         let pid = |role| self.parts.iter().find(|part| part.role == role).map(|part| part.process.pid());
-        let roles = [("target", Role::Gateway), ("origin", Role::Origin)];
-        let pids: Vec<(Role, u32)> =
+        let roles = [("target", "gateway"), ("origin", "origin")];
+        let pids: Vec<(&str, u32)> =
             roles.into_iter().filter_map(|(part, role)| Some((role, pid(part)?))).collect();
         let accepted = || self.accepted(net, &counts);
         let accepted_before = prepared.is_some().then(accepted).transpose()?;
@@ -96,7 +101,8 @@ impl<'a> Running<'a> {
         let meter = Meter::begin(&used, &self.groups(net));
         let command = places.load(request, &authority, &pids).map_err(|error| error.to_string())?;
         let command = [net.load_prefix(), command].concat();
-        let result = self.load("load", command, conditions, request.warmup_ms + request.window_ms)?;
+        let phases_ms = conditions.warmup_ms + conditions.window_ms(request.run.stage);
+        let result = self.load("load", command, conditions, phases_ms)?;
         observation.foreign_cpu = meter.and_then(|meter| meter.foreign_share(&used, &self.groups(net)));
         match self.collected(task, &result) {
             Ok(collected) => observation.gc = collected,
@@ -121,7 +127,7 @@ impl<'a> Running<'a> {
 
     /// How many connections the origin has accepted so far.
     fn accepted(&self, net: &Net, counts: &str) -> Result<u64, String> {
-        net.inside(Place::Origin, || counts::accepted(counts))
+        net.inside(Place::Origin, || accepted(counts))
             .map_err(|error| error.to_string())?
             .map_err(|error| format!("origin: its counts cannot be read: {error}"))
     }
@@ -229,7 +235,7 @@ impl<'a> Running<'a> {
 
 impl Running<'_> {
     /// Keeps what the processes wrote.
-    pub(super) fn keep_words(&self, directory: &Path) -> std::io::Result<()> {
+    pub(super) fn keep_words(&self, directory: &Path) -> io::Result<()> {
         self.parts.iter().try_for_each(|part| part.process.keep_words(directory))
     }
 }
@@ -239,6 +245,23 @@ fn parse(output: &str) -> Result<LoadResult, String> {
         return Err("it gave no result".into());
     }
     serde_json::from_str(output).map_err(|error| format!("its result cannot be read: {error}"))
+}
+
+/// How many connections the test server has accepted by its own count, which it tells at this address's `/stats`; this look's
+/// own is among them.
+fn accepted(address: &str) -> io::Result<u64> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(COUNTS_PATIENCE))?;
+    stream.write_all(b"GET /stats HTTP/1.1\r\nHost: origin\r\nConnection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    connections(&answer)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "its answer has no number of connections"))
+}
+
+fn connections(answer: &str) -> Option<u64> {
+    let (_head, body) = answer.split_once("\r\n\r\n")?;
+    serde_json::from_str::<serde_json::Value>(body).ok()?["connections"].as_u64()
 }
 
 fn last_line(words: &str) -> &str {
@@ -266,5 +289,13 @@ mod tests {
         running.start("origin", ["sleep", "1000"].map(str::to_owned).to_vec(), &[0]).expect("starts");
         let relay = net.relay_pid().expect("there is one");
         assert_eq!(running.groups(&net), [running.parts[0].process.pid(), relay]);
+    }
+
+    #[test]
+    fn the_number_is_in_the_answers_body() {
+        let answer = |body: &str| format!("HTTP/1.1 200 OK\r\nServer: weir-origin\r\n\r\n{body}");
+        assert_eq!(connections(&answer("{\"requests\":7,\"connections\":3}")), Some(3));
+        assert_eq!(connections(&answer("{\"requests\":7}")), None);
+        assert_eq!(connections("HTTP/1.1 200 OK\r\n"), None);
     }
 }

@@ -1,13 +1,13 @@
 //! A target's own check of its configuration.
 
 use super::find::look;
-use super::{SAMPLE_TLS, Stop, StopSignal, Target, samples};
+use super::{Stop, StopSignal, Target, samples};
 use crate::error::LabError;
 use crate::found::Folders;
 use crate::guard::Guard;
 use crate::instrument::gateway::network::{first_look, free_ports};
 use crate::instrument::gateway::template::Values;
-use crate::instrument::gateway::{issue_certificate, this_program};
+use crate::instrument::gateway::{Tls, issue_certificate, this_program};
 use crate::interrupt::Interrupt;
 use crate::process::{Process, Waited, allowed_cores};
 use std::collections::BTreeMap;
@@ -78,8 +78,7 @@ fn each_mode(
 ) -> Result<Vec<(String, Accepted)>, LabError> {
     let system = |action| move |source| LabError::System { action, source };
     let place = tempfile::tempdir().map_err(system("making a temporary directory"))?;
-    issue_certificate(&SAMPLE_TLS, place.path())?;
-    let pem = |name: &str| place.path().join(name).display().to_string();
+    issue_certificate(&Tls::default(), place.path())?;
     let mut outcomes = Vec::new();
     for &mode in &target.modes {
         let work = place.path().join(mode.to_string());
@@ -88,13 +87,10 @@ fn each_mode(
         let [listen, upstream] = free_ports(first_look()).map_err(system("looking for free ports"))?;
         let values = values
             .clone()
+            .with_certificate(place.path())
             .with("dir", work.display())
             .with("listen_port", listen)
-            .with("upstream_port", upstream)
-            .with("cert", pem("cert.pem"))
-            .with("key", pem("key.pem"))
-            .with("identity", pem("identity.pem"))
-            .with("ca", pem("ca.pem"));
+            .with("upstream_port", upstream);
         let values = target.with_settings(&values, &BTreeMap::new())?;
         let Some(prepared) = target.prepare(mode, &values)? else { continue };
         for (name, text) in &prepared.files {

@@ -1,7 +1,6 @@
 //! Which targets are here, and why the others are not.
 
 use super::description::Description;
-use super::{Absent, Targets};
 use super::{Target, words};
 use crate::cache;
 use crate::error::{ConfigError, LabError};
@@ -15,6 +14,31 @@ use std::process::Command;
 
 /// What a target adds to the values of a run itself.
 const OWN: [&str; 3] = ["client_side", "upstream_side", "installed"];
+
+/// The targets of an experiment, as found on this machine.
+#[derive(Clone, Debug, Default)]
+pub struct Targets {
+    /// Those that can run.
+    pub present: BTreeMap<String, Target>,
+    /// Those that cannot.
+    pub absent: BTreeMap<String, Absent>,
+}
+
+/// A target that cannot run here.
+#[derive(Clone, Debug)]
+pub struct Absent {
+    /// As it is described.
+    pub target: Target,
+    /// Why it cannot run.
+    pub why: String,
+}
+
+impl Targets {
+    /// Each of them, whether or not it can run here.
+    pub fn all(&self) -> impl Iterator<Item = &Target> {
+        self.present.values().chain(self.absent.values().map(|absent| &absent.target))
+    }
+}
 
 /// Finds targets by their names. One whose program is missing is absent, and that is no error; a description or a
 /// template that cannot be read is one, whether or not the program is there.

@@ -3,21 +3,17 @@
 mod check;
 mod description;
 mod find;
-mod found;
 mod install;
 mod list;
-mod scale;
 mod setting;
 mod sources;
 mod tickets;
 
 pub(crate) use check::{Accepted, run_check};
 pub use check::{Checks, check};
-pub use find::find;
-pub use found::{Absent, Targets};
+pub use find::{Absent, Targets, find};
 pub use install::install;
 pub use list::{List, list};
-pub(crate) use scale::Scale;
 pub use setting::Setting;
 pub(crate) use tickets::check_tickets;
 
@@ -25,7 +21,7 @@ use crate::error::{ConfigError, LabError};
 use crate::host::this_program;
 use crate::instrument::gateway::sample_values;
 use crate::instrument::gateway::template::Values;
-use crate::instrument::gateway::{CertificateKind, Group, Mode, Suite, Tls, TlsVersion};
+use crate::instrument::gateway::{Mode, Tls};
 use crate::process::{Stop, StopSignal};
 use description::{Description, FILE};
 use std::collections::BTreeMap;
@@ -143,8 +139,8 @@ impl Target {
         };
         let values = self
             .with_own(&self.with_settings(values, &BTreeMap::new())?)
-            .with("client_side", mode.client().name())
-            .with("upstream_side", upstream.name());
+            .with("client_side", mode.client())
+            .with("upstream_side", upstream);
         let file = self.file();
         let source = file.display();
         let mut files = Vec::new();
@@ -194,18 +190,9 @@ impl Target {
     }
 }
 
-/// The TLS of a target that is looked at outside an experiment.
-const SAMPLE_TLS: Tls = Tls {
-    version: TlsVersion::V1_3,
-    suite: Suite::Aes128GcmSha256,
-    group: Group::X25519,
-    certificate: CertificateKind::EcdsaP256,
-    tickets: 2,
-};
-
 /// A value of every name, outside an experiment.
 fn samples() -> Result<Values, LabError> {
-    Ok(sample_values(&this_program()?, &SAMPLE_TLS))
+    Ok(sample_values(&this_program()?, &Tls::default()))
 }
 
 /// A list for a message.

@@ -293,7 +293,7 @@ fn the_experiments_and_targets_of_this_repository_are_right() {
 /// What each target of this repository is given in each of its modes, with a run's directory whose name has a space.
 fn prepared_in_this_repository() -> Vec<(String, Prepared)> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../targets");
-    let mut values = crate::instrument::gateway::sample_values(Path::new("no-such-program"), &SAMPLE_TLS);
+    let mut values = crate::instrument::gateway::sample_values(Path::new("no-such-program"), &Tls::default());
     for name in ["dir", "cert", "key", "identity", "ca"] {
         values = values.with(name, format!("/my results/{name}"));
     }
@@ -342,9 +342,8 @@ fn a_collectors_log_is_whole_and_counts_from_the_start_of_the_process() {
 #[test]
 fn nginx_and_haproxy_are_given_what_the_run_needs() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../targets");
-    let scale = Scale { connections: 9000, bytes: 100_000, cores: &[1, 3] };
-    let values = crate::instrument::gateway::sample_values(Path::new("no-such-program"), &SAMPLE_TLS);
-    let values = scale.values(values);
+    let values = crate::instrument::gateway::sample_values(Path::new("no-such-program"), &Tls::default());
+    let values = values.with_size(9000, 100_000, &[1, 3]);
     let text = |name: &str| {
         let target = find::look(&directory, name, &values).expect("is right").0;
         let prepared = target.prepare(Mode::H1H1c, &values).expect("renders").expect("a process");

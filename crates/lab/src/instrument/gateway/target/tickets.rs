@@ -17,7 +17,7 @@ pub(crate) fn check_tickets(experiment: &Experiment, targets: &mut Targets) -> R
     let asked = experiment.any_conditions()?.tls;
     let is_tls = experiment.modes().iter().any(|mode| mode.client() == Side::H1);
     let versions = experiment.levels("tls.version");
-    let is_13 = versions.is_empty() || versions.contains(&Level::new(TlsVersion::V1_3.name()));
+    let is_13 = versions.is_empty() || versions.contains(&Level::new(TlsVersion::V1_3));
     if !is_13 || !is_tls {
         return Ok(());
     }
