@@ -5,8 +5,6 @@ use crate::cell::{Cell, Levels};
 use crate::experiment::{Level, is_setting};
 use serde::de::value::{Error, StrDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer as _};
-use std::fmt;
-use weir_load::plural;
 
 /// A cell of gateways, or all that it shares with those that it is compared with.
 pub trait Place {
@@ -83,19 +81,4 @@ pub(super) fn id(levels: &Levels, name: &str) -> String {
         id.push_str(&format!("{key}={}.", level.file_name()));
     }
     id + name
-}
-
-/// What is loaded with, in words; the mode stands elsewhere.
-pub(crate) struct Words<'a>(pub(crate) &'a Levels);
-
-impl fmt::Display for Words<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (case, bytes) = (self.0.case(), plural(self.0.bytes(), "byte"));
-        let connections = plural(self.0.connections().into(), "connection");
-        match case.is_handshake() {
-            false => write!(formatter, "{connections}, {bytes}"),
-            true => write!(formatter, "{case}, {connections} at once, {bytes}"),
-        }?;
-        self.0.conditions().try_for_each(|(key, level)| write!(formatter, ", {key} {level}"))
-    }
 }

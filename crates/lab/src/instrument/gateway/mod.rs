@@ -22,7 +22,6 @@ pub mod target;
 pub(crate) mod template;
 #[cfg(test)]
 pub(crate) mod testing;
-mod units;
 mod validity;
 mod values;
 mod vary;
@@ -126,7 +125,7 @@ impl Instrument for Gateway {
     }
 
     fn compared(cell: &Cell) -> Vec<Metric> {
-        values::compared(cell.load(), cell.case()).to_vec()
+        values::compared(cell.load(), cell.case())
     }
 
     fn find(
@@ -141,7 +140,7 @@ impl Instrument for Gateway {
         let folders = folders.map_err(|message| wrong(directory_key(text, options), message))?;
         let values = sample_values(&this_program()?, &conditions.tls);
         let mut targets = target::find(&experiment.subjects(), &folders, &values)?;
-        target::check_tickets(experiment, &mut targets)?;
+        experiment.check_tickets(&mut targets)?;
         experiment.check_here(&targets, &allowed_cores()?, &wrong)?;
         if !options.set.iter().any(|(key, _)| key == "baseline") {
             experiment.check_baseline(text, &targets, &wrong)?;
@@ -187,7 +186,7 @@ impl Instrument for Gateway {
         for (name, target) in &targets.present {
             machine.versions.insert(name.clone(), target.version.clone());
             machine.titles.insert(name.clone(), target.title.clone());
-            machine.about.insert(name.clone(), target.about.clone());
+            machine.about.insert(name.clone(), target.description.about.clone());
             machine.folders.insert(name.clone(), target.folder().display().to_string());
             machine.sources.insert(name.clone(), hash::files(&target.sources())?);
         }

@@ -1,9 +1,9 @@
 //! How results of gateways are shown.
 
-use super::levels::{Place as _, Words, read};
+use super::levels::{Place as _, read};
 use super::run::Seen;
-use super::units::unit_metrics;
-use super::vary::Vary;
+use super::values::unit_metrics;
+use super::vary::{Vary, words};
 use super::{Gateway, Load, summary, table, view};
 use crate::cell::Cell;
 use crate::error::LabError;
@@ -46,7 +46,7 @@ impl Shown for Gateway {
     }
 
     fn place_title(cell: &Cell) -> String {
-        format!("{}, {}", cell.mode(), Words(&cell.place()))
+        format!("{}, {}", cell.mode(), words(&cell.place()))
     }
 
     fn chapter(cell: &Cell) -> String {

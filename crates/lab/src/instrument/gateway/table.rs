@@ -1,7 +1,8 @@
 //! The cells of gateways on a terminal: a table for each place, its loads side by side.
 
-use super::levels::{Place as _, Words};
-use super::units::{places, unit_metrics};
+use super::levels::Place as _;
+use super::values::unit_metrics;
+use super::vary::{places, words};
 use super::{Gateway, Load};
 use crate::cell::Levels;
 use crate::comparison::Comparison;
@@ -63,7 +64,7 @@ fn table(text: &mut String, results: &Results<Gateway>, place: &Levels) {
     let rate = rows.iter().find_map(|(_, equal, _)| equal.and_then(|cell| cell.rate));
     let rate = rate.map_or_else(String::new, |rate| format!(", equal rate {rate:.0}/s"));
     let (mode, case) = (place.mode(), place.case());
-    let _ = writeln!(text, "{mode} ({}), {}{rate}", mode.describe(), Words(place));
+    let _ = writeln!(text, "{mode} ({}), {}{rate}", mode.describe(), words(place));
     let per_second = if case.is_handshake() { "hs/s" } else { "req/s" };
     let titles = [
         "target",

@@ -15,15 +15,38 @@ use std::collections::BTreeMap;
 use weir_load::plural;
 use weir_load::result::{Cost, Latency, Limit, LoadResult};
 
+/// The metrics of what a cell is about.
+pub(super) struct UnitMetrics {
+    pub(super) rate: Metric,
+    pub(super) cpu: Metric,
+    pub(super) origin_cpu: Metric,
+    pub(super) load_cpu: Metric,
+}
+
+/// Of requests or of handshakes.
+pub(super) fn unit_metrics(case: Case) -> UnitMetrics {
+    match case.is_handshake() {
+        false => UnitMetrics {
+            rate: Metric::RequestsPerSecond,
+            cpu: Metric::CpuUsPerRequest,
+            origin_cpu: Metric::OriginCpuUsPerRequest,
+            load_cpu: Metric::LoadCpuUsPerRequest,
+        },
+        true => UnitMetrics {
+            rate: Metric::HandshakesPerSecond,
+            cpu: Metric::CpuUsPerHandshake,
+            origin_cpu: Metric::OriginCpuUsPerHandshake,
+            load_cpu: Metric::LoadCpuUsPerHandshake,
+        },
+    }
+}
+
 /// What is compared under a load: at one equal rate a rate says nothing, at saturation latency is the queue's.
-pub(crate) fn compared(load: Load, case: Case) -> [Metric; 2] {
-    let (cpu, rate) = match case.is_handshake() {
-        false => (Metric::CpuUsPerRequest, Metric::RequestsPerSecond),
-        true => (Metric::CpuUsPerHandshake, Metric::HandshakesPerSecond),
-    };
+pub(crate) fn compared(load: Load, case: Case) -> Vec<Metric> {
+    let of = unit_metrics(case);
     match load {
-        Load::EqualRate => [cpu, Metric::P99Us],
-        Load::Saturated => [cpu, rate],
+        Load::EqualRate => vec![of.cpu, Metric::P99Us],
+        Load::Saturated => vec![of.cpu, of.rate],
     }
 }
 

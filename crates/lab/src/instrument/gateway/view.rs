@@ -3,9 +3,8 @@
 use super::levels::Place as _;
 use super::plan::{is_calibrated, rate};
 use super::run::Seen;
-use super::units::{places, unit_metrics};
-use super::values::latencies;
-use super::vary::Vary;
+use super::values::{latencies, unit_metrics};
+use super::vary::{Vary, places};
 use super::{Gateway, Load, Tls};
 use crate::cell::{Cell, Levels};
 use crate::experiment::Factor;
@@ -70,7 +69,7 @@ impl View<'_> {
                     mode_words: place.mode().describe(),
                     users: place.connections(),
                     conditions: self.vary.conditions(&place, None),
-                    users_vary: self.vary.users,
+                    users_vary: self.vary.has("connections"),
                     is_saturated: load == Load::Saturated,
                     rate: own.iter().find_map(|(cell, _)| rate(plan, cell)),
                     is_calibrated: own.iter().all(|(cell, _)| is_calibrated(plan, cell)),

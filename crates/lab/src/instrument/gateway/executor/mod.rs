@@ -257,7 +257,7 @@ fn configuration(cell: &Cell) -> String {
 
 /// The settings that the experiment gives this target.
 fn chosen(conditions: &Conditions, target: &Target) -> BTreeMap<String, toml::Value> {
-    let own = conditions.settings.iter().filter(|(name, _)| target.settings().contains_key(*name));
+    let own = conditions.settings.iter().filter(|(name, _)| target.description.settings.contains_key(*name));
     own.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 

@@ -203,7 +203,7 @@ impl<'a> Running<'a> {
 
     /// Ends all processes and writes down how they ended. Who was asked last is not waited for first.
     pub(super) fn stop(&mut self, target: &Target, observation: &mut Observation) {
-        let stop = |role: &str| if role == "target" { target.stop() } else { STOP };
+        let stop = |role: &str| if role == "target" { target.description.stop } else { STOP };
         for part in &self.parts {
             part.process.signal(stop(part.role).signal);
         }

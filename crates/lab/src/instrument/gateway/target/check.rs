@@ -1,7 +1,7 @@
 //! A target's own check of its configuration.
 
 use super::find::look;
-use super::{Stop, StopSignal, Target, samples};
+use super::{Target, samples};
 use crate::error::LabError;
 use crate::found::Folders;
 use crate::guard::Guard;
@@ -9,7 +9,7 @@ use crate::instrument::gateway::network::{first_look, free_ports};
 use crate::instrument::gateway::template::Values;
 use crate::instrument::gateway::{Tls, issue_certificate, this_program};
 use crate::interrupt::Interrupt;
-use crate::process::{Process, Waited, allowed_cores};
+use crate::process::{Process, Stop, StopSignal, Waited, allowed_cores};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
@@ -80,7 +80,7 @@ fn each_mode(
     let place = tempfile::tempdir().map_err(system("making a temporary directory"))?;
     issue_certificate(&Tls::default(), place.path())?;
     let mut outcomes = Vec::new();
-    for &mode in &target.modes {
+    for &mode in &target.description.modes {
         let work = place.path().join(mode.to_string());
         fs::create_dir(&work).map_err(LabError::file(&work, "cannot be made"))?;
         // A check may bind its listener, so the ports are real.

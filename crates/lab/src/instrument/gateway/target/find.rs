@@ -65,8 +65,6 @@ pub(super) fn look(
     let mut target = Target {
         name: name.to_owned(),
         title: description.title.clone(),
-        about: description.about.clone(),
-        modes: description.modes.clone(),
         version: String::new(),
         directory: directory.join(name),
         installed: cache::directory("targets", "WEIR_TARGETS", name),
@@ -74,7 +72,7 @@ pub(super) fn look(
         description,
     };
     let values = target.with_settings(values, &BTreeMap::new())?;
-    for &mode in &target.modes {
+    for &mode in &target.description.modes {
         target.prepare(mode, &values)?;
     }
     target.gc_log(&values)?;
@@ -109,7 +107,7 @@ impl Target {
     pub(super) fn required(&self, values: &Values) -> Result<(Vec<PathBuf>, Vec<String>), ConfigError> {
         let path = std::env::var_os("PATH");
         let (mut here, mut missing) = (Vec::new(), Vec::new());
-        for name in self.with_own(values).render_all(self.file().display(), &self.description.requires.0)? {
+        for name in self.with_own(values).render_all(self.file().display(), &self.description.requires)? {
             match program(&name, path.as_deref()) {
                 Ok(file) => here.push(file),
                 Err(why) => missing.push(why),
@@ -142,7 +140,7 @@ impl Target {
         if !output.status.success() {
             return Ok(Err(format!("`{words}` failed: {}", said.trim())));
         }
-        let found = version.after.0.iter().enumerate().map(|(index, after)| {
+        let found = version.after.iter().enumerate().map(|(index, after)| {
             let word = word_after(&said, after).ok_or_else(|| format!("`{words}` does not say `{after}`"))?;
             // The first is the target's own; what follows says whose it is.
             Ok(if index == 0 { word.to_owned() } else { format!("{} {word}", after.trim()) })

@@ -7,7 +7,6 @@ mod install;
 mod list;
 mod setting;
 mod sources;
-mod tickets;
 
 pub(crate) use check::{Accepted, run_check};
 pub use check::{Checks, check};
@@ -15,14 +14,12 @@ pub use find::{Absent, Targets, find};
 pub use install::install;
 pub use list::{List, list};
 pub use setting::Setting;
-pub(crate) use tickets::check_tickets;
 
 use crate::error::{ConfigError, LabError};
 use crate::host::this_program;
 use crate::instrument::gateway::sample_values;
 use crate::instrument::gateway::template::Values;
 use crate::instrument::gateway::{Mode, Tls};
-use crate::process::{Stop, StopSignal};
 use description::{Description, FILE};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -36,10 +33,6 @@ pub struct Target {
     pub name: String,
     /// For people.
     pub title: String,
-    /// What it is and how it is set up, in a sentence or two.
-    pub about: String,
-    /// The modes that it supports.
-    pub modes: Vec<Mode>,
     /// What its version command said; empty when it has none.
     pub version: String,
     /// Its folder.
@@ -48,7 +41,7 @@ pub struct Target {
     installed: PathBuf,
     /// The files in there that it requires.
     built: Vec<PathBuf>,
-    description: Description,
+    pub(super) description: Description,
 }
 
 /// What a target needs for one run: files, command, ready check.
@@ -67,35 +60,20 @@ pub struct Prepared {
 }
 
 impl Target {
-    /// Whether it is a process at all: `direct` is none.
-    pub fn is_process(&self) -> bool {
-        !self.description.start.is_empty()
-    }
-
     /// The folder that it was read from, from the root.
     pub fn folder(&self) -> PathBuf {
         std::path::absolute(&self.directory).unwrap_or_else(|_| self.directory.clone())
     }
 
-    /// How to end it.
-    pub fn stop(&self) -> Stop {
-        self.description.stop.unwrap_or(Stop { signal: StopSignal::Term, timeout_ms: 2000 })
-    }
-
-    /// What an experiment may set, by name.
-    pub fn settings(&self) -> &BTreeMap<String, Setting> {
-        &self.description.settings
-    }
-
     /// Whether an experiment may set `name` to `value`. The error names both and what is allowed.
     pub fn check_setting(&self, name: &str, value: &Value) -> Result<(), String> {
-        match self.settings().get(name) {
+        match self.description.settings.get(name) {
             Some(setting) => setting.check(value),
-            None if self.settings().is_empty() => {
+            None if self.description.settings.is_empty() => {
                 Err(format!("`{name}`: target `{}` has no settings", self.name))
             }
             None => {
-                let allowed = words(self.settings().keys());
+                let allowed = words(self.description.settings.keys());
                 Err(format!("`{name}` is no setting of target `{}`: allowed are {allowed}", self.name))
             }
         }
@@ -110,7 +88,7 @@ impl Target {
     ) -> Result<Values, ConfigError> {
         let own = self.with_own(run);
         let mut values = run.clone();
-        for (name, setting) in self.settings() {
+        for (name, setting) in &self.description.settings {
             if values.has(name) {
                 continue;
             }
@@ -196,7 +174,7 @@ fn samples() -> Result<Values, LabError> {
 }
 
 /// A list for a message.
-fn words(items: impl IntoIterator<Item = impl Display>) -> String {
+pub(super) fn words(items: impl IntoIterator<Item = impl Display>) -> String {
     items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
 }
 

@@ -81,7 +81,7 @@ fn refused(from: &str, to: &str) -> String {
 fn a_target_is_rendered_for_its_mode() {
     let targets = found(GATEWAY, "port {{listen_port}}").expect("are read");
     assert_eq!(targets.present["fast"].version, "1.2.3");
-    assert!(!targets.present["direct"].is_process());
+    assert!(targets.present["direct"].description.start.is_empty());
     let two = GATEWAY.replacen("(x)'], after = 'fast/'", "on TLS 4.5)'], after = ['fast/', 'TLS ']", 1);
     let targets = found(&two, "port {{listen_port}}").expect("are read");
     assert_eq!(targets.present["fast"].version, "1.2.3, TLS 4.5");
@@ -122,7 +122,7 @@ fn settable(from: &str, to: &str) -> Result<(tempfile::TempDir, Target), String>
 #[test]
 fn settings_are_placeholders_with_defaults_of_the_run() {
     let (_directory, fast) = settable("", "").expect("is read");
-    assert_eq!(fast.settings().keys().collect::<Vec<_>>(), ["pool", "queue"]);
+    assert_eq!(fast.description.settings.keys().collect::<Vec<_>>(), ["pool", "queue"]);
     let checked = |chosen: &[(&str, Value)]| {
         let chosen = chosen.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
         let values = fast.with_settings(&values(), &chosen).expect("renders");
@@ -301,7 +301,7 @@ fn prepared_in_this_repository() -> Vec<(String, Prepared)> {
     let targets = names.iter().map(|name| find::look(&directory, name, &values).expect("is right").0);
     let prepared = |target: Target| {
         let prepare = |mode: &Mode| target.prepare(*mode, &values).expect("renders");
-        let prepared: Vec<Prepared> = target.modes.iter().filter_map(prepare).collect();
+        let prepared: Vec<Prepared> = target.description.modes.iter().filter_map(prepare).collect();
         prepared.into_iter().map(move |prepared| (target.name.clone(), prepared))
     };
     targets.flat_map(prepared).collect()
