@@ -76,7 +76,7 @@ fn check_combinations(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), 
         return Err(wrong("factors", message));
     }
     check_effect(experiment, wrong)?;
-    check_loops(experiment).map_err(|error| wrong(&error.source, error.message))?;
+    load_table::check_loops(experiment).map_err(|error| wrong(&error.source, error.message))?;
     let combinations = experiment.combinations();
     if combinations.is_empty() {
         return Err(wrong("leave_out", "leaves no combination of levels: allowed are fewer".into()));
@@ -118,11 +118,4 @@ fn check_effect(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), Config
         }
     }
     Ok(())
-}
-
-fn check_loops(experiment: &Experiment) -> Result<(), ConfigError> {
-    let constant = experiment.constants.get("load").and_then(Value::as_table);
-    let constant = constant.into_iter().flat_map(Table::keys).map(String::as_str);
-    let varied = experiment.factors.iter().filter_map(|factor| factor.key.strip_prefix("load."));
-    load_table::check_loops(&constant.chain(varied).collect::<Vec<_>>(), &experiment.loads())
 }

@@ -117,10 +117,13 @@ pub(crate) fn options(table: &Table, own: &[String], load: Load) -> Result<Optio
 }
 
 /// Refuses what is for a loop that the experiment does not have.
-pub(crate) fn check_loops(flags: &[&str], loads: &[Load]) -> Result<(), ConfigError> {
-    for flag in flags {
+pub(crate) fn check_loops(experiment: &Experiment) -> Result<(), ConfigError> {
+    let constants = leaves(&experiment.constants);
+    let constants = constants.iter().map(|(key, _)| key.as_str());
+    let keys = constants.chain(experiment.factors.iter().map(|factor| factor.key.as_str()));
+    for flag in keys.filter_map(|key| key.strip_prefix("load.")) {
         let only = ONE_LOOP.iter().find(|(name, _)| *name == flag_name(flag)).map(|(_, only)| only);
-        if let Some(only) = only.filter(|only| !loads.contains(only)) {
+        if let Some(only) = only.filter(|only| !experiment.loads().contains(only)) {
             return Err(wrong(flag, format!("is for `{only}` alone, which is not among `load_model`")));
         }
     }

@@ -14,7 +14,6 @@ pub(crate) mod network;
 mod plan;
 mod run;
 mod shown;
-mod summary;
 #[cfg(test)]
 pub(crate) mod synthetic;
 mod table;
@@ -270,8 +269,7 @@ impl Instrument for Gateway {
 
     fn facts(seen: &Seen) -> Facts<'_> {
         let Seen { rate, served_ms, warmup_ms, window_ms, limit, observation } = seen;
-        let target = observation.processes.iter().find(|process| process.role == "target");
-        let last_words = target.map_or("", |target| target.stderr.as_str());
+        let last_words = observation.process("target").map_or("", |target| target.stderr.as_str());
         let failure = observation.failure.as_deref();
         Facts {
             elapsed_ms: observation.elapsed_ms,
@@ -318,7 +316,7 @@ impl Instrument for Gateway {
     }
 
     fn is_other(runs: [&[&RunOf<Self>]; 2], is_other_lab: bool) -> bool {
-        is_other_lab && summary::is_this_program(runs)
+        is_other_lab && run::is_this_program(runs)
     }
 }
 

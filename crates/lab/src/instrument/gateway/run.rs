@@ -55,6 +55,13 @@ pub struct Observation {
     pub elapsed_ms: u64,
 }
 
+impl Observation {
+    /// The process in such a role.
+    pub(super) fn process(&self, role: &str) -> Option<&ProcessReport> {
+        self.processes.iter().find(|process| process.role == role)
+    }
+}
+
 /// One process of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessReport {
@@ -119,10 +126,7 @@ pub(super) struct Parts<'a> {
 pub(super) fn parts(run: &Run<Seen>) -> Option<Parts<'_>> {
     let seen = &run.seen.observation;
     let load = seen.load.as_ref()?;
-    let cores = |role: &str| -> &[usize] {
-        let report = seen.processes.iter().find(|process| process.role == role);
-        report.map_or(&[], |process| &process.cores)
-    };
+    let cores = |role| seen.process(role).map_or(&[][..], |process| &process.cores);
     let with_gateway = run.run.cell.mode().upstream().is_some();
     let server = |role| load.servers.iter().find(|server| server.role == role);
     Some(Parts {
@@ -134,4 +138,15 @@ pub(super) fn parts(run: &Run<Seen>) -> Option<Parts<'_>> {
         origin_cores: cores("origin"),
         load_cores: cores("load"),
     })
+}
+
+/// Whether the gateway is this program in another role: it was started by the file that the load engine was started by.
+pub(super) fn is_this_program(runs: [&[&Run<Seen>]; 2]) -> bool {
+    let is_one_file = |run: &&Run<Seen>| {
+        let words = |role| run.seen.observation.process(role).map_or(&[][..], |process| &process.command);
+        // What enters a network namespace stands before the program, and its first word is the subcommand.
+        let load = words("load").windows(2).find(|two| two[1] == "load");
+        load.is_some_and(|two| words("target").contains(&two[0]))
+    };
+    runs.into_iter().flatten().any(is_one_file)
 }

@@ -4,7 +4,7 @@ use super::levels::{Place as _, read};
 use super::run::Seen;
 use super::values::unit_metrics;
 use super::vary::{Vary, words};
-use super::{Gateway, Load, summary, table, view};
+use super::{Gateway, Load, table, view};
 use crate::cell::Cell;
 use crate::error::LabError;
 use crate::host::allowed_cores;
@@ -16,12 +16,13 @@ use crate::results::Results;
 use crate::run::Run;
 use crate::store::Store;
 use crate::summary::Summary;
+use std::collections::BTreeMap;
 use std::fmt::Write;
+use weir_load::plural;
 
 impl Shown for Gateway {
     fn complete(results: &mut Results<Self>) -> Result<(), LabError> {
-        let killed = summary::killed(&results.runs);
-        results.summary.notes.extend(killed);
+        results.summary.notes.extend(killed(&results.runs));
         Ok(())
     }
 
@@ -95,4 +96,22 @@ impl Shown for Gateway {
     fn reproduction(plan: &Plan, cell: &Cell, runs: &[&Run<Seen>]) -> Option<String> {
         Some(view::reproduction(plan, cell, runs))
     }
+}
+
+/// The targets that had to be killed, how they were to end, and how often it came to that.
+fn killed(runs: &[Run<Seen>]) -> Vec<String> {
+    let mut killed: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut all: BTreeMap<&str, usize> = BTreeMap::new();
+    for run in runs {
+        let Some(process) = run.seen.observation.process("target") else { continue };
+        let target = run.run.cell.subject.as_str();
+        *all.entry(target).or_default() += 1;
+        if process.killed {
+            *killed.entry((target, &process.exit)).or_default() += 1;
+        }
+    }
+    let line = |((target, how), count): ((&str, &str), usize)| {
+        format!("{target} was {how}: in {count} of {}.", plural(all[target] as u64, "run"))
+    };
+    killed.into_iter().map(line).collect()
 }

@@ -5,10 +5,9 @@ use super::values::unit_metrics;
 use super::vary::{places, words};
 use super::{Gateway, Load};
 use crate::cell::Levels;
-use crate::comparison::Comparison;
 use crate::metric::Metric;
 use crate::results::Results;
-use crate::summary::{CellSummary, Summary};
+use crate::summary::CellSummary;
 use std::fmt::Write;
 use weir_report::text::{columns, milliseconds, number};
 
@@ -45,17 +44,6 @@ fn rows<'a>(results: &'a Results<Gateway>, place: &Levels) -> Vec<Row<'a>> {
         }
     }
     rows
-}
-
-/// The comparison of a target's CPU, at the equal rate where there is one.
-fn headline<'a>(summary: &'a Summary, target: &str, place: &Levels) -> Option<&'a Comparison> {
-    let mut of_target = summary.comparisons.iter().filter(|one| {
-        one.metric.is_cpu()
-            && (one.target == target && one.factor.is_none())
-            && one.cell.place().at(Load::Saturated) == *place
-    });
-    // Sorted by load, and the equal rate comes first.
-    of_target.next()
 }
 
 fn table(text: &mut String, results: &Results<Gateway>, place: &Levels) {
@@ -107,9 +95,16 @@ fn worst_error(equal: Option<&CellSummary>, saturated: Option<&CellSummary>) -> 
     of(equal).into_iter().chain(of(saturated)).reduce(f64::max).map(|ratio| ratio * 100.0)
 }
 
+/// The comparison of a target's CPU, at the equal rate where there is one.
 fn ratio(results: &Results<Gateway>, name: &str, place: &Levels) -> String {
     if results.plan.baseline.as_deref() == Some(name) && place.mode().upstream().is_some() {
         return "baseline".into();
     }
-    headline(&results.summary, name, place).map_or_else(|| "-".into(), |comparison| comparison.ratio.text())
+    // Sorted by load, and the equal rate comes first.
+    let found = results.summary.comparisons.iter().find(|one| {
+        one.metric.is_cpu()
+            && (one.target == name && one.factor.is_none())
+            && one.cell.place().at(Load::Saturated) == *place
+    });
+    found.map_or_else(|| "-".into(), |comparison| comparison.ratio.text())
 }

@@ -11,8 +11,7 @@ use super::net::{Net, RelayPlace};
 use super::network::{first_look, free_ports};
 use super::run::{Asked, Observation, Seen};
 use super::target::{Accepted, Prepared, Target, Targets, run_check};
-use super::template::Values;
-use super::{Conditions, Gateway, Load};
+use super::{Gateway, Load};
 use crate::cell::Cell;
 use crate::error::LabError;
 use crate::experiment::Experiment;
@@ -103,11 +102,22 @@ impl ProcessExecutor {
     fn prepare(
         &self,
         target: &Target,
-        cell: &Cell,
-        values: &Values,
+        asked: &Asked<'_>,
+        net: &Net,
         work: &Path,
+        [origin_port, target_port, _]: [u16; 3],
     ) -> Result<Option<Prepared>, LabError> {
-        let Some(prepared) = target.prepare(cell.mode(), values)? else { return Ok(None) };
+        let (cell, conditions) = (&asked.run.cell, &asked.conditions);
+        let values = material::values(&self.places.weir, &conditions.tls)
+            .with_size(conditions.connections, conditions.bytes, &conditions.cores.gateway)
+            .with_certificate(&self.places.tls)
+            .with("dir", work.display())
+            .with("listen_address", net.gateway_address())
+            .with("listen_port", target_port)
+            .with("upstream_address", net.origin_address())
+            .with("upstream_port", origin_port);
+        let values = target.with_settings(&values, &conditions.settings)?;
+        let Some(prepared) = target.prepare(cell.mode(), &values)? else { return Ok(None) };
         let mut settings = format!("# {}\n", prepared.command.join(" "));
         for (name, text) in &prepared.files {
             let path = work.join(name);
@@ -144,23 +154,6 @@ impl ProcessExecutor {
         let seed = id.fold(self.seed, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte));
         let core = conditions.cores.load.last().copied().unwrap_or_default();
         Ok(Net::set_up(&conditions.net, &RelayPlace { weir: &self.places.weir, core, seed })?)
-    }
-
-    fn values(
-        &self,
-        conditions: &Conditions,
-        net: &Net,
-        work: &Path,
-        (origin_port, target_port): (u16, u16),
-    ) -> Values {
-        material::values(&self.places.weir, &conditions.tls)
-            .with_size(conditions.connections, conditions.bytes, &conditions.cores.gateway)
-            .with_certificate(&self.places.tls)
-            .with("dir", work.display())
-            .with("listen_address", net.gateway_address())
-            .with("listen_port", target_port)
-            .with("upstream_address", net.origin_address())
-            .with("upstream_port", origin_port)
     }
 }
 
@@ -199,25 +192,20 @@ impl ProcessExecutor {
         let work = self.work.join(&request.run.id);
         let _ = fs::remove_dir_all(&work);
         fs::create_dir_all(&work).map_err(LabError::file(&work, "cannot be made"))?;
-        let [origin_port, target_port, counts_port] = self.ports()?;
+        let ports = self.ports()?;
         let net = match self.network(&request) {
             Ok(net) => net,
             Err(error) => {
                 return Ok(Observation { failure: Some(error.to_string()), ..Observation::default() });
             }
         };
-        let values = self.values(&request.conditions, &net, &work, (origin_port, target_port));
-        let chosen = chosen(&request.conditions, &target);
-        let values = target.with_settings(&values, &chosen)?;
-        let gc_log = target.gc_log(&values)?;
-        let prepared = self.prepare(&target, cell, &values, &work)?;
+        let prepared = self.prepare(&target, &request, &net, &work, ports)?;
         let refused = prepared.as_ref().and_then(|prepared| self.check(cell, prepared, &net, &work).err());
         let mut running = Running::new(&work, &self.interrupt, &mut self.guard);
         let mut observation = Observation { failure: refused, ..Observation::default() };
         if observation.failure.is_none() {
-            let (places, request, prepared) = (&self.places, &request, prepared.as_ref());
-            let (net, gc_log) = (&net, gc_log.as_ref());
-            let task = Task { places, request, prepared, gc_log, net, origin_port, target_port, counts_port };
+            let (places, request, prepared, net) = (&self.places, &request, prepared.as_ref(), &net);
+            let task = Task { places, request, prepared, net, ports };
             observation.failure = running.measure(&task, &mut observation).err();
         }
         running.stop(&target, &mut observation);
@@ -243,7 +231,7 @@ impl ProcessExecutor {
 /// Why a cell that is to be offered a rate has none.
 pub(crate) const NO_RATE: &str = "calibration: no target gave a valid run, so there is no equal rate";
 
-/// The tables of an experiment, beside the number of connections, that [`ProcessExecutor::values`] hands to a target.
+/// The tables of an experiment, beside the number of connections, that [`ProcessExecutor::prepare`] hands to a target.
 const TOLD: [&str; 3] = ["tls.", "cores.", "net."];
 
 /// Names what a target is told: two cells with the same name differ in nothing that it could be configured by.
@@ -253,12 +241,6 @@ fn configuration(cell: &Cell) -> String {
         name.push_str(&format!(".{key}={}", level.file_name()));
     }
     name
-}
-
-/// The settings that the experiment gives this target.
-fn chosen(conditions: &Conditions, target: &Target) -> BTreeMap<String, toml::Value> {
-    let own = conditions.settings.iter().filter(|(name, _)| target.description.settings.contains_key(*name));
-    own.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::process::{Process, Stop, Waited};
 use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 use weir_doctor::Meter;
 use weir_load::result::LoadResult;
@@ -30,13 +30,9 @@ pub(super) struct Task<'a> {
     pub(super) places: &'a Places,
     pub(super) request: &'a Asked<'a>,
     pub(super) prepared: Option<&'a Prepared>,
-    /// Where a JVM writes its collector's log.
-    pub(super) gc_log: Option<&'a PathBuf>,
     pub(super) net: &'a Net,
-    pub(super) origin_port: u16,
-    pub(super) target_port: u16,
-    /// Where the origin tells what it has counted.
-    pub(super) counts_port: u16,
+    /// Those of the origin, of the target, and at which the origin tells what it has counted.
+    pub(super) ports: [u16; 3],
 }
 
 /// The processes of one run.
@@ -63,7 +59,7 @@ impl<'a> Running<'a> {
 
     /// The phases of a run. The text of an error is the reason why the run is invalid.
     pub(super) fn measure(&mut self, task: &Task<'_>, observation: &mut Observation) -> Result<(), String> {
-        let Task { places, request, prepared, net, origin_port, target_port, counts_port, .. } = *task;
+        let Task { places, request, prepared, net, ports: [origin_port, target_port, counts_port] } = *task;
         let conditions = &request.conditions;
         let cores = &conditions.cores;
         let origin = format!("{}:{origin_port}", net.origin_address());
@@ -139,7 +135,8 @@ impl<'a> Running<'a> {
 
     /// What a JVM's collector did in the window, and what it leaves in memory.
     fn collected(&self, task: &Task<'_>, load: &LoadResult) -> Result<Option<gc::Report>, String> {
-        let (Some(log), Ok(target)) = (task.gc_log, self.part("target")) else { return Ok(None) };
+        let log = task.prepared.and_then(|prepared| prepared.gc_log.as_ref());
+        let (Some(log), Ok(target)) = (log, self.part("target")) else { return Ok(None) };
         let Some(begin) = load.window_boot_s.map(Duration::from_secs_f64) else { return Ok(None) };
         let pid = target.process.pid();
         let started = gc::process_start(pid)?;

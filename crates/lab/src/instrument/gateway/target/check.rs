@@ -10,7 +10,6 @@ use crate::instrument::gateway::template::Values;
 use crate::instrument::gateway::{Tls, issue_certificate, this_program};
 use crate::interrupt::Interrupt;
 use crate::process::{Process, Stop, StopSignal, Waited, allowed_cores};
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -91,7 +90,6 @@ fn each_mode(
             .with("dir", work.display())
             .with("listen_port", listen)
             .with("upstream_port", upstream);
-        let values = target.with_settings(&values, &BTreeMap::new())?;
         let Some(prepared) = target.prepare(mode, &values)? else { continue };
         for (name, text) in &prepared.files {
             let path = work.join(name);

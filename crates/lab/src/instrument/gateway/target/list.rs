@@ -37,8 +37,7 @@ pub fn list(folders: &Folders) -> Result<List, LabError> {
         by_folder.entry(folder.clone()).or_default().push(name.clone());
         let (state, version, lines) = match look(&folder, &name, &values) {
             Ok((target, None)) => {
-                let (files, _) = target.required(&values)?;
-                let files = files.into_iter().map(|file| file.display().to_string());
+                let files = target.required.iter().map(|file| file.display().to_string());
                 (
                     "present",
                     target.version.clone(),

@@ -21,10 +21,9 @@ use crate::instrument::gateway::sample_values;
 use crate::instrument::gateway::template::Values;
 use crate::instrument::gateway::{Mode, Tls};
 use description::{Description, FILE};
-use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::PathBuf;
-use toml::Value;
+use toml::{Table, Value};
 
 /// A target that can run here.
 #[derive(Clone, Debug)]
@@ -39,8 +38,8 @@ pub struct Target {
     directory: PathBuf,
     /// What its install script fills.
     installed: PathBuf,
-    /// The files in there that it requires.
-    built: Vec<PathBuf>,
+    /// The files that it requires, as far as they are here.
+    required: Vec<PathBuf>,
     pub(super) description: Description,
 }
 
@@ -57,6 +56,8 @@ pub struct Prepared {
     pub ready_timeout_ms: u64,
     /// The target's own check of its files, program and arguments; `None` when it has none.
     pub check: Option<Vec<String>>,
+    /// Where its JVM writes its collector's log (unified logging, decorated with uptime); `None` when it is no JVM.
+    pub gc_log: Option<PathBuf>,
 }
 
 impl Target {
@@ -79,21 +80,14 @@ impl Target {
         }
     }
 
-    /// The values of a run and, beside them, those of the settings that have none there: `chosen`, or else the default.
-    /// `{{name}}` in a string stands for a value of the run.
-    pub fn with_settings(
-        &self,
-        run: &Values,
-        chosen: &BTreeMap<String, Value>,
-    ) -> Result<Values, ConfigError> {
-        let own = self.with_own(run);
+    /// The values of a run, those that do not depend on it, and those of the settings that have none yet: `chosen`, or else
+    /// the default. `{{name}}` in a string stands for a value of the run.
+    pub fn with_settings(&self, run: &Values, chosen: &Table) -> Result<Values, ConfigError> {
+        let run = run.clone().with("installed", self.installed.display());
         let mut values = run.clone();
-        for (name, setting) in &self.description.settings {
-            if values.has(name) {
-                continue;
-            }
+        for (name, setting) in self.description.settings.iter().filter(|(name, _)| !run.has(name)) {
             let text = setting::text(chosen.get(name).unwrap_or(&setting.default));
-            let text = own.render(format!("{}: settings.{name}", self.file().display()), &text)?;
+            let text = run.render(format!("{}: settings.{name}", self.file().display()), &text)?;
             values = values.with(name.clone(), text);
         }
         Ok(values)
@@ -115,10 +109,8 @@ impl Target {
         let (Some(ready), Some(upstream)) = (&description.ready, mode.upstream()) else {
             return Ok(None);
         };
-        let values = self
-            .with_own(&self.with_settings(values, &BTreeMap::new())?)
-            .with("client_side", mode.client())
-            .with("upstream_side", upstream);
+        let values = self.with_settings(values, &Table::new())?;
+        let values = values.with("client_side", mode.client()).with("upstream_side", upstream);
         let file = self.file();
         let source = file.display();
         let mut files = Vec::new();
@@ -132,21 +124,15 @@ impl Target {
         command.extend(values.render_all(&source, description.client_side.of(mode.client()))?);
         command.extend(values.render_all(&source, description.upstream_side.of(upstream))?);
         let check = description.check.as_ref().map(|check| values.render_all(&source, &check.command));
+        let gc_log = description.gc.as_ref().map(|gc| values.render(&source, &gc.log).map(PathBuf::from));
         Ok(Some(Prepared {
             files,
             command,
             ready: values.render(&source, &ready.connect)?,
             ready_timeout_ms: ready.timeout_ms,
             check: check.transpose()?,
+            gc_log: gc_log.transpose()?,
         }))
-    }
-
-    /// Where a run's JVM writes its collector's log (unified logging, decorated with uptime); `None` when the target is
-    /// no JVM.
-    pub fn gc_log(&self, values: &Values) -> Result<Option<PathBuf>, ConfigError> {
-        let Some(gc) = &self.description.gc else { return Ok(None) };
-        let path = self.with_own(values).render(self.file().display(), &gc.log)?;
-        Ok(Some(path.into()))
     }
 
     fn file(&self) -> PathBuf {
@@ -160,11 +146,6 @@ impl Target {
             Some(shared) if !own.exists() => self.directory.join(shared).join(name),
             _ => own,
         }
-    }
-
-    /// With what does not depend on the run.
-    fn with_own(&self, values: &Values) -> Values {
-        values.clone().with("installed", self.installed.display())
     }
 }
 

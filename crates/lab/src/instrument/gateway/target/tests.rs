@@ -127,7 +127,7 @@ fn settings_are_placeholders_with_defaults_of_the_run() {
         let chosen = chosen.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
         let values = fast.with_settings(&values(), &chosen).expect("renders");
         let prepared = fast.prepare(Mode::H1H1, &values).expect("renders").expect("a process");
-        assert_eq!(fast.gc_log(&values), Ok(Some("/d/gc.log".into())));
+        assert_eq!(prepared.gc_log, Some("/d/gc.log".into()));
         let check = prepared.check.expect("has a check");
         assert!(check[0].ends_with("/fast/fast"), "{check:?}");
         check[1..].join(" ")
@@ -228,6 +228,12 @@ fn a_wrong_description_names_file_line_and_what_is_allowed() {
     assert!(
         refused("about", "abuot").starts_with("/fast/target.toml:2: unknown field `abuot`, expected one of")
     );
+    for (value, message) in
+        [("5", "a text or a list of texts, found 5"), ("[5]", "a text in quotes, found 5")]
+    {
+        let error = refused("files", &format!("requires = {value}\nfiles"));
+        assert_eq!(error, format!("/fast/target.toml:5: expected {message}"));
+    }
     assert!(refused("'h1-h1'", "'h1-h9'").starts_with("/fast/target.toml:3: unknown variant `h1-h9`"));
     assert_eq!(
         refused("'h1-h1'", "'h1'"),
