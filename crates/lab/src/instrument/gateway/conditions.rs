@@ -1,8 +1,9 @@
 //! Everything that a run may differ in but its target: the constants of the experiment with the levels of a cell.
 
 use super::levels::{Place as _, read};
-use super::load_table::{self, LoadWords};
+use super::load_table;
 use super::net::{Network, Unfit};
+use super::target::words;
 use super::{Load, Mode, Tls};
 use crate::cell::Cell;
 use crate::error::{ConfigError, said};
@@ -87,6 +88,9 @@ pub enum Framing {
     Chunked,
 }
 
+/// The highest number of a core that Linux can be asked for in a set of the usual size.
+const MOST_CORE: usize = 1023;
+
 fn default_calibration_ms() -> u64 {
     250
 }
@@ -94,88 +98,61 @@ fn default_calibration_ms() -> u64 {
 impl Conditions {
     /// Looks at every value, and at those that must fit together.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        let range = |key: &str, value: u64, range: std::ops::RangeInclusive<u64>| match range.contains(&value)
-        {
-            true => Ok(()),
-            false => Err(ConfigError::new(
-                key,
-                format!("{value}: allowed is {} to {}", range.start(), range.end()),
-            )),
-        };
-        range("connections", u64::from(self.connections), 1..=50_000)?;
-        range("bytes", self.bytes, 0..=1_000_000_000)?;
-        range("delay_ms", self.delay_ms, 0..=600_000)?;
-        range("served_ms", self.served_ms, 0..=86_400_000)?;
-        range("warmup_ms", self.warmup_ms, 0..=3_600_000)?;
-        range("window_ms", self.window_ms, 20..=3_600_000)?;
-        range("calibration_ms", self.calibration_ms, 20..=3_600_000)?;
-        range("tls.tickets", u64::from(self.tls.tickets), 0..=8)?;
-        if let Some(rate) = self.rate.filter(|rate| !(1.0..=10_000_000.0).contains(rate)) {
-            return Err(ConfigError::new("rate", format!("{rate}: allowed is 1 to 10000000")));
-        }
-        if !(0.0..=0.5).contains(&self.error_budget) {
-            return Err(ConfigError::new(
-                "error_budget",
-                format!("{}: allowed is 0 to 0.5", self.error_budget),
-            ));
+        let wrong = |key: &str, message: String| Err(ConfigError::new(key, message));
+        let ranges = [
+            ("connections", f64::from(self.connections), 1.0..=50_000.0),
+            ("bytes", self.bytes as f64, 0.0..=1e9),
+            ("delay_ms", self.delay_ms as f64, 0.0..=600_000.0),
+            ("served_ms", self.served_ms as f64, 0.0..=86_400_000.0),
+            ("warmup_ms", self.warmup_ms as f64, 0.0..=3_600_000.0),
+            ("window_ms", self.window_ms as f64, 20.0..=3_600_000.0),
+            ("calibration_ms", self.calibration_ms as f64, 20.0..=3_600_000.0),
+            ("tls.tickets", f64::from(self.tls.tickets), 0.0..=8.0),
+            ("rate", self.rate.unwrap_or(1.0), 1.0..=1e7),
+            ("error_budget", self.error_budget, 0.0..=0.5),
+        ];
+        if let Some((key, value, range)) = ranges.iter().find(|(_, value, range)| !range.contains(value)) {
+            return wrong(key, format!("{value}: allowed is {} to {}", range.start(), range.end()));
         }
         let (suite, version) = (self.tls.suite, self.tls.version);
         if suite.version() != version {
             let has = suite.version();
             let message = format!("`{suite}` is of TLS {has}; allowed are those of TLS {version}");
-            return Err(ConfigError::new("tls.suite", message));
+            return wrong("tls.suite", message);
         }
-        for (key, cores) in [
-            ("cores.gateway", &self.cores.gateway),
-            ("cores.origin", &self.cores.origin),
-            ("cores.load", &self.cores.load),
-        ] {
+        let CoreSets { gateway, origin, load } = &self.cores;
+        for (key, cores) in [("cores.gateway", gateway), ("cores.origin", origin), ("cores.load", load)] {
             if cores.is_empty() {
-                return Err(ConfigError::new(key, "empty: at least one core is needed"));
+                return wrong(key, "empty: at least one core is needed".into());
             }
             if cores.iter().enumerate().any(|(index, core)| cores[..index].contains(core)) {
-                return Err(ConfigError::new(key, "a core is given twice"));
+                return wrong(key, "a core is given twice".into());
             }
-            for core in cores {
-                range(key, *core as u64, 0..=1023)?;
+            if let Some(core) = cores.iter().find(|core| **core > MOST_CORE) {
+                return wrong(key, format!("{core}: allowed is 0 to {MOST_CORE}"));
             }
         }
-        self.net
-            .check()
-            .map_err(|Unfit { key, message }| ConfigError::new(format_args!("net.{key}"), message))?;
+        self.net.check().or_else(|Unfit { key, message }| wrong(&format!("net.{key}"), message))?;
         if self.delay_ms > 0 && self.load.contains_key("requests") {
             let message = "cannot be given beside `load.requests`, whose paths say what is asked for";
-            return Err(ConfigError::new("delay_ms", message));
+            return wrong("delay_ms", message.into());
         }
-        self.check_request()?;
-        self.load_options().map(|_| ())
-    }
-
-    fn check_request(&self) -> Result<(), ConfigError> {
-        match self.request {
-            RequestKind::Bytes if self.framing == Framing::Chunked => {
-                Err(ConfigError::new("framing", "`chunked`: allowed is `length` where no body is sent"))
-            }
-            RequestKind::Bytes => Ok(()),
-            RequestKind::Echo if self.bytes < echo::LEAST => Err(ConfigError::new(
+        let is_echo = self.request == RequestKind::Echo;
+        if !is_echo && self.framing == Framing::Chunked {
+            return wrong("framing", "`chunked`: allowed is `length` where no body is sent".into());
+        }
+        if is_echo && self.bytes < echo::LEAST {
+            let (bytes, least) = (self.bytes, echo::LEAST);
+            return wrong(
                 "bytes",
-                format!("{}: allowed is {} or more where a JSON body is echoed", self.bytes, echo::LEAST),
-            )),
-            RequestKind::Echo => {
-                match ["data", "requests", "method"].into_iter().find(|flag| self.load.contains_key(*flag)) {
-                    Some(flag) => Err(load_table::wrong(
-                        flag,
-                        "cannot be given here: it is set by `request = \"echo\"`",
-                    )),
-                    None => Ok(()),
-                }
-            }
+                format!("{bytes}: allowed is {least} or more where a JSON body is echoed"),
+            );
         }
-    }
-
-    /// The `load` table as words.
-    pub(crate) fn load_words(&self) -> Result<LoadWords, ConfigError> {
-        LoadWords::new(&self.load)
+        let mut of_echo = ["data", "requests", "method"].into_iter();
+        if let Some(flag) = of_echo.find(|flag| is_echo && self.load.contains_key(*flag)) {
+            return Err(load_table::wrong(flag, "cannot be given here: it is set by `request = \"echo\"`"));
+        }
+        self.load_options().map(drop)
     }
 
     /// What the load engine is told, but for what only a run knows: where, how long, at which rate.
@@ -243,7 +220,7 @@ impl Experiment {
             let value =
                 found.and_then(|factor| factor.levels.iter().find(|value| Level::of(value) == *level));
             let Some(value) = value else {
-                let allowed = self.levels(key).iter().map(Level::as_str).collect::<Vec<_>>().join(", ");
+                let allowed = words(self.levels(key));
                 let message = format!("`{key}={level}` is none of the experiment's: allowed are {allowed}");
                 return Err(ConfigError::new(cell, message));
             };
@@ -300,17 +277,13 @@ pub(crate) mod echo {
 
     const HEAD: &str = "{\"payload\":\"";
     const TAIL: &str = "\"}";
-    const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+    const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz0123456789";
 
     /// A JSON object of exactly so many bytes, which are [`LEAST`] or more.
     pub(crate) fn body(bytes: u64) -> String {
         let payload = bytes.saturating_sub(LEAST) as usize;
-        let letters = LETTERS.iter().cycle().take(payload).map(|letter| char::from(*letter));
-        let mut body = String::with_capacity(bytes as usize);
-        body.push_str(HEAD);
-        body.extend(letters);
-        body.push_str(TAIL);
-        body
+        let letters: String = LETTERS.chars().cycle().take(payload).collect();
+        format!("{HEAD}{letters}{TAIL}")
     }
 }
 

@@ -223,7 +223,8 @@ impl Instrument for Gateway {
 
     fn judge(experiment: &Experiment, run: &mut RunOf<Self>) -> Result<(), ConfigError> {
         let conditions = experiment.conditions(&run.run.cell)?;
-        run.seen.limit = parts(run).map(|parts| limit::of(&parts));
+        let cores = ["target", "origin", "load"].map(|role| run.seen.observation.cores(role));
+        run.seen.limit = parts(run).map(|parts| limit::of(&parts, cores));
         run.validity = Validity::of(validity::broken_rule(run, &conditions));
         Ok(())
     }

@@ -60,6 +60,11 @@ impl Observation {
     pub(super) fn process(&self, role: &str) -> Option<&ProcessReport> {
         self.processes.iter().find(|process| process.role == role)
     }
+
+    /// Where the process in such a role ran.
+    pub(super) fn cores(&self, role: &str) -> &[usize] {
+        self.process(role).map_or(&[], |process| &process.cores)
+    }
 }
 
 /// One process of a run.
@@ -103,30 +108,21 @@ impl Asked<'_> {
     }
 }
 
-/// The costs of a run, by part.
+/// What a run came to, by part.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts<'a> {
-    /// The engine's whole result.
     pub(super) load: &'a LoadResult,
-    /// The target; `None` when there is no gateway.
+    /// `None` without a gateway.
     pub(super) gateway: Option<&'a ServerCost>,
-    /// The test server.
     pub(super) origin: Option<&'a ServerCost>,
     /// Garbage collection, where the target is a JVM.
     pub(super) gc: Option<&'a gc::Report>,
-    /// Where the target ran.
-    pub(super) gateway_cores: &'a [usize],
-    /// Where the test server ran.
-    pub(super) origin_cores: &'a [usize],
-    /// Where the load engine ran.
-    pub(super) load_cores: &'a [usize],
 }
 
-/// The costs of each part; `None` where no window was measured.
+/// Each part; `None` where no window was measured.
 pub(super) fn parts(run: &Run<Seen>) -> Option<Parts<'_>> {
     let seen = &run.seen.observation;
     let load = seen.load.as_ref()?;
-    let cores = |role| seen.process(role).map_or(&[][..], |process| &process.cores);
     let with_gateway = run.run.cell.mode().upstream().is_some();
     let server = |role| load.servers.iter().find(|server| server.role == role);
     Some(Parts {
@@ -134,9 +130,6 @@ pub(super) fn parts(run: &Run<Seen>) -> Option<Parts<'_>> {
         gateway: server(Role::Gateway).filter(|_| with_gateway),
         origin: server(Role::Origin),
         gc: seen.gc.as_ref(),
-        gateway_cores: cores("target"),
-        origin_cores: cores("origin"),
-        load_cores: cores("load"),
     })
 }
 

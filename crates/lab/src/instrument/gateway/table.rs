@@ -54,20 +54,9 @@ fn table(text: &mut String, results: &Results<Gateway>, place: &Levels) {
     let (mode, case) = (place.mode(), place.case());
     let _ = writeln!(text, "{mode} ({}), {}{rate}", mode.describe(), words(place));
     let per_second = if case.is_handshake() { "hs/s" } else { "req/s" };
-    let titles = [
-        "target",
-        per_second,
-        "mean",
-        "p99",
-        "err%",
-        "equal",
-        "sat",
-        "util",
-        "origin",
-        "RSS",
-        "limit",
-        "ratio, CPU",
-    ];
+    let last = "ratio, CPU";
+    let titles =
+        ["target", per_second, "mean", "p99", "err%", "equal", "sat", "util", "origin", "RSS", "limit", last];
     let mut lines = vec![titles.map(str::to_owned)];
     for (name, equal, saturated) in rows {
         let timed = equal.or(saturated);

@@ -2,6 +2,7 @@
 
 use super::Load;
 use super::levels::Place;
+use super::target::words as listed;
 use crate::cell::Levels;
 use crate::experiment::Level;
 use crate::plan::Plan;
@@ -44,10 +45,6 @@ fn further((key, level): (&str, &Level)) -> String {
     format!("{key} {level}")
 }
 
-fn listed(words: impl Iterator<Item = String>) -> String {
-    words.collect::<Vec<_>>().join(", ")
-}
-
 /// The keys in which the cells of an experiment differ.
 pub(super) struct Vary(BTreeSet<String>);
 
@@ -77,26 +74,18 @@ impl Vary {
     }
 
     /// The factors of a place that differ from other places', but for mode, users, load and the one that is compared.
-    pub(super) fn conditions(&self, place: &Levels, compared: Option<&str>) -> String {
-        listed(self.differing(place, compared))
-    }
-
-    fn differing<'a>(
-        &'a self,
-        place: &'a Levels,
-        compared: Option<&'a str>,
-    ) -> impl Iterator<Item = String> + 'a {
-        let differs = move |key: &str| self.has(key) && compared != Some(key);
+    pub(super) fn conditions(&self, place: &Levels, compared: Option<&str>) -> Vec<String> {
+        let differs = |key: &str| self.has(key) && compared != Some(key);
         let case = differs("case").then(|| place.case().to_string());
         let bytes = differs("bytes").then(|| bytes(place));
-        let others = place.conditions().filter(move |(key, _)| differs(key)).map(further);
-        case.into_iter().chain(bytes).chain(others)
+        let others = place.conditions().filter(|(key, _)| differs(key)).map(further);
+        case.into_iter().chain(bytes).chain(others).collect()
     }
 
     /// The name of a row: all that differs but the load, and the factor that is compared.
     pub(super) fn row(&self, place: &Levels, compared: Option<&str>) -> String {
         let mode = (compared != Some("mode")).then(|| place.mode().to_string());
         let users = (self.has("connections") && compared != Some("connections")).then(|| connections(place));
-        listed(mode.into_iter().chain(users).chain(self.differing(place, compared)))
+        listed(mode.into_iter().chain(users).chain(self.conditions(place, compared)))
     }
 }

@@ -68,7 +68,7 @@ impl View<'_> {
                     mode: place.mode().to_string(),
                     mode_words: place.mode().describe(),
                     users: place.connections(),
-                    conditions: self.vary.conditions(&place, None),
+                    conditions: self.vary.conditions(&place, None).join(", "),
                     users_vary: self.vary.has("connections"),
                     is_saturated: load == Load::Saturated,
                     rate: own.iter().find_map(|(cell, _)| rate(plan, cell)),

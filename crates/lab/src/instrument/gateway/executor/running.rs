@@ -228,9 +228,7 @@ impl<'a> Running<'a> {
         }
         observation.elapsed_ms = self.began.elapsed().as_millis() as u64;
     }
-}
 
-impl Running<'_> {
     /// Keeps what the processes wrote.
     pub(super) fn keep_words(&self, directory: &Path) -> io::Result<()> {
         self.parts.iter().try_for_each(|part| part.process.keep_words(directory))

@@ -1,5 +1,6 @@
 //! What the test server and the load engine are told.
 
+use super::super::load_table;
 use super::super::run::Asked;
 use super::material;
 use crate::error::LabError;
@@ -90,7 +91,7 @@ impl Places {
             add(&["--pid", &format!("{role}={pid}")]);
         }
         add(&["--json", "-"]);
-        command.extend(conditions.load_words()?.of(conditions.load_model, run.stage));
+        command.extend(load_table::words(load, conditions.load_model, run.stage)?);
         Ok(command)
     }
 
