@@ -12,12 +12,9 @@ use weir_load::result::Cost;
 /// request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub enum Case {
-    /// A request.
+pub(crate) enum Case {
     Request,
-    /// A full handshake.
     HandshakeFull,
-    /// A handshake that resumes a session.
     HandshakeResumed,
     /// A handshake that resumes a session in so many of a thousand connections, and is full in the others.
     HandshakeMixed(u16),
@@ -25,7 +22,7 @@ pub enum Case {
 
 impl Case {
     /// The case of a connection policy on such a client side.
-    pub fn of(policy: &Policy, client: Side) -> Self {
+    pub(crate) fn of(policy: &Policy, client: Side) -> Self {
         if client == Side::H1c || !policy.per_connection.is_single() {
             return Self::Request;
         }
@@ -37,17 +34,17 @@ impl Case {
     }
 
     /// Whether it is one of handshakes.
-    pub fn is_handshake(self) -> bool {
+    pub(crate) fn is_handshake(self) -> bool {
         self != Self::Request
     }
 
     /// What is counted: `request` or `handshake`.
-    pub fn unit(self) -> &'static str {
+    pub(crate) fn unit(self) -> &'static str {
         if self.is_handshake() { "handshake" } else { "request" }
     }
 
     /// CPU microseconds for one of them.
-    pub fn cpu_us(self, cost: &Cost) -> Option<f64> {
+    pub(crate) fn cpu_us(self, cost: &Cost) -> Option<f64> {
         if self.is_handshake() { cost.cpu_us_per_handshake } else { cost.cpu_us_per_request }
     }
 }

@@ -16,60 +16,57 @@ use toml::Value;
 /// What a run is made under. Each key may stand among the constants or, with a list of levels, among the factors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Conditions {
+pub(crate) struct Conditions {
     /// Client side, then upstream side. A target runs those that it supports.
-    pub mode: Mode,
+    pub(crate) mode: Mode,
     /// How requests arrive.
-    pub load_model: Load,
+    pub(crate) load_model: Load,
     /// Connections held open, which are the users of a closed loop; with new connections, at once at most.
-    pub connections: u32,
+    pub(crate) connections: u32,
     /// Body bytes of an answer, and of the request that is echoed.
-    pub bytes: u64,
-    /// What is asked for.
+    pub(crate) bytes: u64,
     #[serde(default)]
-    pub request: RequestKind,
+    pub(crate) request: RequestKind,
     /// How the echoed body is framed.
     #[serde(default)]
-    pub framing: Framing,
+    pub(crate) framing: Framing,
     /// Milliseconds that the origin lets an answer wait.
     #[serde(default)]
-    pub delay_ms: u64,
+    pub(crate) delay_ms: u64,
     /// Requests per second of the open loop, in place of a share of what calibration finds.
-    pub rate: Option<f64>,
+    pub(crate) rate: Option<f64>,
     /// Milliseconds of saturating load that the processes have served before the run's warm-up.
     #[serde(default)]
-    pub served_ms: u64,
+    pub(crate) served_ms: u64,
     /// Milliseconds of load before the measured window.
-    pub warmup_ms: u64,
+    pub(crate) warmup_ms: u64,
     /// Milliseconds of the measured window.
-    pub window_ms: u64,
+    pub(crate) window_ms: u64,
     /// Milliseconds of the window of a calibration run.
     #[serde(default = "default_calibration_ms")]
-    pub calibration_ms: u64,
+    pub(crate) calibration_ms: u64,
     /// The share of requests that may fail (never one that is answered wrongly).
     #[serde(default)]
-    pub error_budget: f64,
-    /// TLS, pinned.
+    pub(crate) error_budget: f64,
     #[serde(default)]
-    pub tls: Tls,
+    pub(crate) tls: Tls,
     /// Which cores each process may use.
     #[serde(default)]
-    pub cores: CoreSets,
-    /// What joins the processes.
+    pub(crate) cores: CoreSets,
     #[serde(default)]
-    pub net: Network,
+    pub(crate) net: Network,
     /// Further flags of `weir load`; the paths in it are absolute.
     #[serde(default)]
-    pub load: toml::Table,
+    pub(crate) load: toml::Table,
     /// Settings of targets, by the names in their descriptions.
     #[serde(default)]
-    pub settings: toml::Table,
+    pub(crate) settings: toml::Table,
 }
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum RequestKind {
+pub(crate) enum RequestKind {
     /// `GET /bytes/N`.
     #[default]
     Bytes,
@@ -80,7 +77,7 @@ pub enum RequestKind {
 /// How a request's body is framed (RFC 9112, section 6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Framing {
+pub(crate) enum Framing {
     /// `Content-Length`.
     #[default]
     Length,
@@ -177,7 +174,7 @@ impl Conditions {
     }
 
     /// Milliseconds of the window of a run in such a stage.
-    pub fn window_ms(&self, stage: Stage) -> u64 {
+    pub(crate) fn window_ms(&self, stage: Stage) -> u64 {
         match stage {
             Stage::Calibration => self.calibration_ms,
             Stage::Block(_) => self.window_ms,
@@ -194,12 +191,12 @@ impl Conditions {
 /// What an experiment says of the runs of gateways.
 impl Experiment {
     /// The modes, in the file's order.
-    pub fn modes(&self) -> Vec<Mode> {
+    pub(crate) fn modes(&self) -> Vec<Mode> {
         self.typed("mode")
     }
 
     /// How requests arrive, in the file's order.
-    pub fn loads(&self) -> Vec<Load> {
+    pub(crate) fn loads(&self) -> Vec<Load> {
         self.typed("load_model")
     }
 
@@ -207,7 +204,7 @@ impl Experiment {
     ///
     /// # Errors
     /// When the cell is not one of this experiment: its levels were all looked at when the file was read.
-    pub fn conditions(&self, cell: &Cell) -> Result<Conditions, ConfigError> {
+    pub(crate) fn conditions(&self, cell: &Cell) -> Result<Conditions, ConfigError> {
         let own = [
             ("mode", Value::from(cell.levels.word("mode"))),
             ("load_model", Value::from(cell.levels.word("load_model"))),

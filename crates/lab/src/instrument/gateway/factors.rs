@@ -6,7 +6,7 @@ use std::fmt;
 /// One side of a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Side {
+pub(crate) enum Side {
     /// HTTP/1.1 in cleartext.
     H1c,
     /// HTTP/1.1 over TLS.
@@ -15,7 +15,7 @@ pub enum Side {
 
 impl Side {
     /// The scheme of its URLs.
-    pub fn scheme(self) -> &'static str {
+    pub(crate) fn scheme(self) -> &'static str {
         match self {
             Self::H1c => "http",
             Self::H1 => "https",
@@ -25,23 +25,17 @@ impl Side {
 
 /// The client side, then the upstream side; a mode with one side has no gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Mode {
-    /// Client to origin, cleartext.
+pub(crate) enum Mode {
     #[serde(rename = "h1c")]
     H1c,
-    /// Client to origin, TLS.
     #[serde(rename = "h1")]
     H1,
-    /// Cleartext in, cleartext out.
     #[serde(rename = "h1c-h1c")]
     H1cH1c,
-    /// TLS in, cleartext out.
     #[serde(rename = "h1-h1c")]
     H1H1c,
-    /// Cleartext in, TLS out.
     #[serde(rename = "h1c-h1")]
     H1cH1,
-    /// TLS in, TLS out.
     #[serde(rename = "h1-h1")]
     H1H1,
 }
@@ -60,22 +54,22 @@ impl Mode {
     }
 
     /// The side that the client sees.
-    pub fn client(self) -> Side {
+    pub(crate) fn client(self) -> Side {
         self.row().0
     }
 
     /// The side between gateway and origin; `None` without a gateway.
-    pub fn upstream(self) -> Option<Side> {
+    pub(crate) fn upstream(self) -> Option<Side> {
         self.row().1
     }
 
     /// The side that the origin serves.
-    pub fn origin(self) -> Side {
+    pub(crate) fn origin(self) -> Side {
         self.upstream().unwrap_or(self.client())
     }
 
     /// The mode in words.
-    pub fn describe(self) -> &'static str {
+    pub(crate) fn describe(self) -> &'static str {
         self.row().2
     }
 }
@@ -83,7 +77,7 @@ impl Mode {
 /// How requests arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Load {
+pub(crate) enum Load {
     /// Open loop at one rate for all targets of a mode, below every target's maximum.
     EqualRate,
     /// Closed loop: each connection sends its next request when it has its answer.
@@ -93,17 +87,13 @@ pub enum Load {
 /// The TLS factors, pinned for every run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Tls {
-    /// Protocol version.
-    pub version: TlsVersion,
-    /// Cipher suite.
-    pub suite: Suite,
-    /// Key exchange group.
-    pub group: Group,
-    /// Kind of the certificate's key.
-    pub certificate: CertificateKind,
+pub(crate) struct Tls {
+    pub(crate) version: TlsVersion,
+    pub(crate) suite: Suite,
+    pub(crate) group: Group,
+    pub(crate) certificate: CertificateKind,
     /// Session tickets that a server sends after a full handshake.
-    pub tickets: u8,
+    pub(crate) tickets: u8,
 }
 
 impl Default for Tls {
@@ -118,13 +108,11 @@ impl Default for Tls {
     }
 }
 
-/// TLS versions.
+/// TLS 1.2 (RFC 5246) and 1.3 (RFC 8446).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum TlsVersion {
-    /// RFC 5246.
+pub(crate) enum TlsVersion {
     #[serde(rename = "1.2")]
     V1_2,
-    /// RFC 8446.
     #[serde(rename = "1.3")]
     V1_3,
 }
@@ -133,24 +121,18 @@ pub enum TlsVersion {
 /// names what was negotiated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Suite {
-    /// TLS_AES_128_GCM_SHA256
+pub(crate) enum Suite {
     Aes128GcmSha256,
-    /// TLS_AES_256_GCM_SHA384
     Aes256GcmSha384,
-    /// TLS_CHACHA20_POLY1305_SHA256
     Chacha20Poly1305Sha256,
-    /// TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256
     EcdheEcdsaAes128GcmSha256,
-    /// TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384
     EcdheEcdsaAes256GcmSha384,
-    /// TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256
     EcdheEcdsaChacha20Poly1305,
 }
 
 impl Suite {
     /// OpenSSL's name.
-    pub fn openssl(self) -> &'static str {
+    pub(crate) fn openssl(self) -> &'static str {
         match self {
             Self::Aes128GcmSha256 => "TLS_AES_128_GCM_SHA256",
             Self::Aes256GcmSha384 => "TLS_AES_256_GCM_SHA384",
@@ -162,7 +144,7 @@ impl Suite {
     }
 
     /// The version that has it.
-    pub fn version(self) -> TlsVersion {
+    pub(crate) fn version(self) -> TlsVersion {
         match self {
             Self::Aes128GcmSha256 | Self::Aes256GcmSha384 | Self::Chacha20Poly1305Sha256 => TlsVersion::V1_3,
             _ => TlsVersion::V1_2,
@@ -173,20 +155,17 @@ impl Suite {
 /// Groups (RFC 8446, section 4.2.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Group {
-    /// X25519
+pub(crate) enum Group {
     X25519,
-    /// NIST P-256
     #[serde(alias = "p-256", alias = "P-256", alias = "secp256r1")]
     P256,
-    /// NIST P-384
     #[serde(alias = "p-384", alias = "P-384", alias = "secp384r1")]
     P384,
 }
 
 impl Group {
     /// OpenSSL's name.
-    pub fn openssl(self) -> &'static str {
+    pub(crate) fn openssl(self) -> &'static str {
         match self {
             Self::X25519 => "X25519",
             Self::P256 => "P-256",
@@ -198,14 +177,14 @@ impl Group {
 /// Certificate keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum CertificateKind {
+pub(crate) enum CertificateKind {
     /// ECDSA on P-256 with SHA-256.
     EcdsaP256,
 }
 
 impl CertificateKind {
     /// The signature scheme of a handshake with such a key, as a negotiated fact names it.
-    pub fn signature(self) -> &'static str {
+    pub(crate) fn signature(self) -> &'static str {
         match self {
             Self::EcdsaP256 => "ecdsa-p256-sha256",
         }

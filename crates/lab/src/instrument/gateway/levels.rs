@@ -7,7 +7,7 @@ use serde::de::value::{Error, StrDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer as _};
 
 /// A cell of gateways, or all that it shares with those that it is compared with.
-pub trait Place {
+pub(crate) trait Place {
     /// Its levels.
     fn levels(&self) -> &Levels;
 

@@ -5,7 +5,7 @@ mod check;
 mod conditions;
 mod executor;
 mod factors;
-pub mod gc;
+mod gc;
 mod here;
 mod levels;
 mod limit;
@@ -26,14 +26,16 @@ mod values;
 mod vary;
 mod view;
 
-pub use case::Case;
+pub(crate) use case::Case;
 pub(crate) use conditions::echo;
-pub use conditions::{Conditions, Framing, RequestKind};
+pub(crate) use conditions::{Conditions, Framing, RequestKind};
 #[cfg(test)]
 pub(crate) use executor::NO_RATE;
 pub(crate) use executor::{ProcessExecutor, issue_certificate, sample_values};
-pub use factors::{CertificateKind, Group, Load, Mode, Side, Suite, Tls, TlsVersion};
-pub use levels::Place;
+#[cfg(test)]
+pub(crate) use factors::Group;
+pub(crate) use factors::{CertificateKind, Load, Mode, Side, Suite, Tls, TlsVersion};
+pub(crate) use levels::Place;
 #[cfg(test)]
 pub(crate) use plan::two_digits;
 #[cfg(test)]

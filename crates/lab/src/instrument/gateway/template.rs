@@ -15,11 +15,11 @@ const LEAST_BUFFER: u64 = 16 * 1024;
 
 /// The values of one run by their names.
 #[derive(Clone, Debug, Default)]
-pub struct Values(BTreeMap<Cow<'static, str>, String>);
+pub(crate) struct Values(BTreeMap<Cow<'static, str>, String>);
 
 impl Values {
     /// Adds a value.
-    pub fn with(mut self, name: impl Into<Cow<'static, str>>, value: impl Display) -> Self {
+    pub(crate) fn with(mut self, name: impl Into<Cow<'static, str>>, value: impl Display) -> Self {
         self.0.insert(name.into(), value.to_string());
         self
     }
@@ -51,12 +51,12 @@ impl Values {
     }
 
     /// Whether there is a value of this name.
-    pub fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
     /// Replaces every `{{name}}` in `text`. A name that is not known is an error that names `source` and its line.
-    pub fn render(&self, source: impl Display, text: &str) -> Result<String, ConfigError> {
+    pub(crate) fn render(&self, source: impl Display, text: &str) -> Result<String, ConfigError> {
         let mut rendered = String::with_capacity(text.len());
         let mut rest = text;
         while let Some(start) = rest.find("{{") {
@@ -86,7 +86,11 @@ impl Values {
     }
 
     /// Renders each of a command's words.
-    pub fn render_all(&self, source: impl Display, words: &[String]) -> Result<Vec<String>, ConfigError> {
+    pub(crate) fn render_all(
+        &self,
+        source: impl Display,
+        words: &[String],
+    ) -> Result<Vec<String>, ConfigError> {
         words
             .iter()
             .map(|word| self.render(&source, word).map_err(|error| ConfigError { line: None, ..error }))

@@ -72,21 +72,17 @@ impl ProcessExecutor {
             fs::create_dir_all(path).map_err(LabError::file(path, "cannot be made"))?;
         }
         issue_certificate(&experiment.any_conditions()?.tls, &tls)?;
-        let guard = Guard::start(&weir)?;
-        let next_port = first_look();
-        let places = Places { weir, tls, shared };
-        let checked = BTreeMap::new();
         Ok(Self {
-            places,
+            guard: Guard::start(&weir)?,
+            places: Places { weir, tls, shared },
             store,
             work,
             targets,
             allowed,
             interrupt,
-            guard,
             seed: experiment.seed,
-            next_port,
-            checked,
+            next_port: first_look(),
+            checked: BTreeMap::new(),
         })
     }
 
@@ -137,7 +133,7 @@ impl ProcessExecutor {
             Some(accepted) => accepted.clone(),
             None => {
                 let command = [net.gateway_prefix(), command.clone()].concat();
-                let accepted = run_check(&command, work, &self.interrupt, &mut self.guard)
+                let accepted = run_check("check", &command, work, &self.interrupt, &mut self.guard)
                     .map_err(|why| format!("target: its own check: {why}"))?;
                 self.checked.insert(configuration, accepted.clone());
                 accepted
@@ -154,30 +150,6 @@ impl ProcessExecutor {
         let seed = id.fold(self.seed, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte));
         let core = conditions.cores.load.last().copied().unwrap_or_default();
         Ok(Net::set_up(&conditions.net, &RelayPlace { weir: &self.places.weir, core, seed })?)
-    }
-}
-
-impl Executor<Gateway> for ProcessExecutor {
-    fn execute(&mut self, turn: &[Request<'_>]) -> Result<Vec<Seen>, LabError> {
-        turn.iter().map(|request| self.one(request)).collect()
-    }
-
-    /// Removes the working directories; what is worth keeping is stored elsewhere.
-    fn finish(&mut self, _: &Plan, _: bool) -> Result<(), LabError> {
-        let _ = fs::remove_dir_all(&self.work);
-        Ok(())
-    }
-}
-
-impl ProcessExecutor {
-    fn one(&mut self, request: &Request<'_>) -> Result<Seen, LabError> {
-        let conditions = request.experiment.conditions(&request.run.cell)?;
-        let asked = Asked { run: request.run, conditions, rate: request.rate };
-        let observation = match request.run.cell.load() == Load::EqualRate && request.rate.is_none() {
-            true => Observation { failure: Some(NO_RATE.into()), ..Observation::default() },
-            false => self.observe(&asked)?,
-        };
-        Ok(asked.seen(observation))
     }
 
     /// Starts everything afresh, loads, measures, stops. A target that fails is an [`Observation`], not an error.
@@ -225,6 +197,28 @@ impl ProcessExecutor {
         // What is left of it goes with the rest at the end.
         let _ = fs::remove_dir_all(&work);
         Ok(observation)
+    }
+}
+
+impl Executor<Gateway> for ProcessExecutor {
+    fn execute(&mut self, turn: &[Request<'_>]) -> Result<Vec<Seen>, LabError> {
+        let mut seen = Vec::new();
+        for Request { run, experiment, rate } in turn {
+            let conditions = experiment.conditions(&run.cell)?;
+            let asked = Asked { run, conditions, rate: *rate };
+            let observation = match run.cell.load() == Load::EqualRate && rate.is_none() {
+                true => Observation { failure: Some(NO_RATE.into()), ..Observation::default() },
+                false => self.observe(&asked)?,
+            };
+            seen.push(asked.seen(observation));
+        }
+        Ok(seen)
+    }
+
+    /// Removes the working directories; what is worth keeping is stored elsewhere.
+    fn finish(&mut self, _: &Plan, _: bool) -> Result<(), LabError> {
+        let _ = fs::remove_dir_all(&self.work);
+        Ok(())
     }
 }
 

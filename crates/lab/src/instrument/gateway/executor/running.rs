@@ -134,14 +134,14 @@ impl<'a> Running<'a> {
     }
 
     /// What a JVM's collector did in the window, and what it leaves in memory.
-    fn collected(&self, task: &Task<'_>, load: &LoadResult) -> Result<Option<gc::Report>, String> {
+    fn collected(&mut self, task: &Task<'_>, load: &LoadResult) -> Result<Option<gc::Report>, String> {
         let log = task.prepared.and_then(|prepared| prepared.gc_log.as_ref());
         let (Some(log), Ok(target)) = (log, self.part("target")) else { return Ok(None) };
         let Some(begin) = load.window_boot_s.map(Duration::from_secs_f64) else { return Ok(None) };
         let pid = target.process.pid();
         let started = gc::process_start(pid)?;
         // Without one, what the last one by itself left is told.
-        let _ = gc::full_collection(pid);
+        let _ = gc::full_collection(pid, self.work, self.interrupt, self.guard);
         let window = begin..begin + Duration::from_secs_f64(load.window_s);
         gc::measure(log, started, window).map(Some)
     }

@@ -15,7 +15,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long a check may take: a JVM on a busy machine needs some seconds.
+/// How long a check may take: a JVM on a busy machine needs some seconds, and so does the collection of a heap of some GB.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Whether a target accepted its configuration; the error is what it said.
@@ -96,15 +96,16 @@ fn each_mode(
             fs::write(&path, text).map_err(LabError::file(path, "cannot be written"))?;
         }
         if let Some(command) = &prepared.check {
-            outcomes.push((mode.to_string(), run_check(command, &work, interrupt, guard).flatten()));
+            outcomes.push((mode.to_string(), run_check("check", command, &work, interrupt, guard).flatten()));
         }
     }
     Ok(outcomes)
 }
 
-/// Runs a target's check in the directory that holds its rendered files, and tells its judgement, which is its exit code.
-/// The error says why there is none: it could not be started, or did not come to its end.
+/// Runs what soon ends by itself, such as a target's check, in the directory that holds its files, and tells its judgement,
+/// which is its exit code. The error says why there is none: it could not be started, or did not come to its end.
 pub(crate) fn run_check(
+    name: &str,
     command: &[String],
     directory: &Path,
     interrupt: &Interrupt,
@@ -113,7 +114,7 @@ pub(crate) fn run_check(
     let program = command.first().map_or("", String::as_str);
     let failed = |error: std::io::Error| format!("{program}: {error}");
     let cores = allowed_cores().map_err(failed)?;
-    let mut process = Process::start("check", command, &cores, directory).map_err(failed)?;
+    let mut process = Process::start(name, command, &cores, directory).map_err(failed)?;
     guard.watch(process.pid());
     let waited = process.wait(TIMEOUT, interrupt);
     let exit = process.finish(Stop { signal: StopSignal::Term, timeout_ms: 0 });
@@ -143,7 +144,7 @@ mod tests {
     fn run(command: &[&str], interrupt: &Interrupt) -> Result<Accepted, String> {
         let directory = tempfile::tempdir().expect("a directory");
         std::fs::write(directory.path().join("fast.conf"), "port 8080").expect("is written");
-        run_check(&words(command), directory.path(), interrupt, &mut no_guard())
+        run_check("check", &words(command), directory.path(), interrupt, &mut no_guard())
     }
 
     fn checked(script: &str) -> Accepted {
@@ -184,7 +185,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let command = words(&["sh", "-c", "printf $$ >pid"]);
         let told = told_to_guard(|guard| {
-            let accepted = run_check(&command, directory.path(), &Interrupt::default(), guard);
+            let accepted = run_check("check", &command, directory.path(), &Interrupt::default(), guard);
             assert_eq!(accepted, Ok(Ok(())));
         });
         let pid = fs::read_to_string(directory.path().join("pid")).expect("is written");

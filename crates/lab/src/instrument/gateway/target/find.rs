@@ -18,31 +18,27 @@ const OWN: [&str; 3] = ["client_side", "upstream_side", "installed"];
 /// The targets of an experiment, as found on this machine.
 #[derive(Clone, Debug, Default)]
 pub struct Targets {
-    /// Those that can run.
-    pub present: BTreeMap<String, Target>,
-    /// Those that cannot.
-    pub absent: BTreeMap<String, Absent>,
+    pub(crate) present: BTreeMap<String, Target>,
+    pub(crate) absent: BTreeMap<String, Absent>,
 }
 
 /// A target that cannot run here.
 #[derive(Clone, Debug)]
-pub struct Absent {
-    /// As it is described.
-    pub target: Target,
-    /// Why it cannot run.
-    pub why: String,
+pub(crate) struct Absent {
+    pub(crate) target: Target,
+    pub(crate) why: String,
 }
 
 impl Targets {
     /// Each of them, whether or not it can run here.
-    pub fn all(&self) -> impl Iterator<Item = &Target> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Target> {
         self.present.values().chain(self.absent.values().map(|absent| &absent.target))
     }
 }
 
 /// Finds targets by their names. One whose program is missing is absent, and that is no error; a description or a
 /// template that cannot be read is one, whether or not the program is there.
-pub fn find(names: &[String], folders: &Folders, values: &Values) -> Result<Targets, LabError> {
+pub(crate) fn find(names: &[String], folders: &Folders, values: &Values) -> Result<Targets, LabError> {
     let mut targets = Targets::default();
     for name in names {
         let (target, absent) = look(&folders.folder(name)?, name, values)?;

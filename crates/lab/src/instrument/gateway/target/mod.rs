@@ -10,10 +10,12 @@ mod sources;
 
 pub(crate) use check::{Accepted, run_check};
 pub use check::{Checks, check};
-pub use find::{Absent, Targets, find};
+#[cfg(test)]
+pub(crate) use find::Absent;
+pub use find::Targets;
+pub(crate) use find::find;
 pub use install::install;
 pub use list::{List, list};
-pub use setting::Setting;
 
 use crate::error::{ConfigError, LabError};
 use crate::host::this_program;
@@ -27,14 +29,11 @@ use toml::{Table, Value};
 
 /// A target that can run here.
 #[derive(Clone, Debug)]
-pub struct Target {
-    /// Its folder's name.
-    pub name: String,
-    /// For people.
-    pub title: String,
+pub(crate) struct Target {
+    pub(crate) name: String,
+    pub(crate) title: String,
     /// What its version command said; empty when it has none.
-    pub version: String,
-    /// Its folder.
+    pub(crate) version: String,
     directory: PathBuf,
     /// What its install script fills.
     installed: PathBuf,
@@ -45,29 +44,28 @@ pub struct Target {
 
 /// What a target needs for one run: files, command, ready check.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Prepared {
+pub(crate) struct Prepared {
     /// Names and contents of the files to write into the run's directory.
-    pub files: Vec<(String, String)>,
-    /// Program and arguments.
-    pub command: Vec<String>,
+    pub(crate) files: Vec<(String, String)>,
+    pub(crate) command: Vec<String>,
     /// The address whose accepting a connection means ready.
-    pub ready: String,
+    pub(crate) ready: String,
     /// Milliseconds that this may take.
-    pub ready_timeout_ms: u64,
+    pub(crate) ready_timeout_ms: u64,
     /// The target's own check of its files, program and arguments; `None` when it has none.
-    pub check: Option<Vec<String>>,
+    pub(crate) check: Option<Vec<String>>,
     /// Where its JVM writes its collector's log (unified logging, decorated with uptime); `None` when it is no JVM.
-    pub gc_log: Option<PathBuf>,
+    pub(crate) gc_log: Option<PathBuf>,
 }
 
 impl Target {
     /// The folder that it was read from, from the root.
-    pub fn folder(&self) -> PathBuf {
+    pub(crate) fn folder(&self) -> PathBuf {
         std::path::absolute(&self.directory).unwrap_or_else(|_| self.directory.clone())
     }
 
     /// Whether an experiment may set `name` to `value`. The error names both and what is allowed.
-    pub fn check_setting(&self, name: &str, value: &Value) -> Result<(), String> {
+    pub(crate) fn check_setting(&self, name: &str, value: &Value) -> Result<(), String> {
         match self.description.settings.get(name) {
             Some(setting) => setting.check(value),
             None if self.description.settings.is_empty() => {
@@ -82,7 +80,7 @@ impl Target {
 
     /// The values of a run, those that do not depend on it, and those of the settings that have none yet: `chosen`, or else
     /// the default. `{{name}}` in a string stands for a value of the run.
-    pub fn with_settings(&self, run: &Values, chosen: &Table) -> Result<Values, ConfigError> {
+    pub(crate) fn with_settings(&self, run: &Values, chosen: &Table) -> Result<Values, ConfigError> {
         let run = run.clone().with("installed", self.installed.display());
         let mut values = run.clone();
         for (name, setting) in self.description.settings.iter().filter(|(name, _)| !run.has(name)) {
@@ -94,17 +92,17 @@ impl Target {
     }
 
     /// Milliseconds that a run of it takes beyond its phases, where its description says so.
-    pub fn overhead_ms(&self) -> Option<u64> {
+    pub(crate) fn overhead_ms(&self) -> Option<u64> {
         self.description.ready.as_ref()?.overhead_ms.map(u64::from)
     }
 
     /// Whether it can be told on which address to listen, as a network of its own needs.
-    pub fn listens_anywhere(&self) -> bool {
+    pub(crate) fn listens_anywhere(&self) -> bool {
         self.description.ready.as_ref().is_none_or(|ready| ready.connect.contains("{{listen_address}}"))
     }
 
     /// Renders what a run in `mode` needs; `None` when the target is no process. A setting without a value has its default.
-    pub fn prepare(&self, mode: Mode, values: &Values) -> Result<Option<Prepared>, LabError> {
+    pub(crate) fn prepare(&self, mode: Mode, values: &Values) -> Result<Option<Prepared>, LabError> {
         let description = &self.description;
         let (Some(ready), Some(upstream)) = (&description.ready, mode.upstream()) else {
             return Ok(None);

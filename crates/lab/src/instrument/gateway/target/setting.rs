@@ -7,19 +7,19 @@ use toml::Value;
 /// A setting of a target: a placeholder in its templates with a default and, perhaps, a list of what is allowed.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Setting {
+pub(crate) struct Setting {
     /// Its value where the experiment gives none: an integer or a string, in which `{{name}}` stands for a value of the run.
-    pub default: Value,
+    pub(crate) default: Value,
     /// What is allowed; empty: anything of the default's type.
     #[serde(default)]
-    pub values: Vec<Value>,
+    pub(crate) values: Vec<Value>,
     /// What it does, for people.
-    pub about: String,
+    pub(crate) about: String,
 }
 
 impl Setting {
     /// Whether an experiment may give this value. The error names it and what is allowed.
-    pub fn check(&self, value: &Value) -> Result<(), String> {
+    pub(crate) fn check(&self, value: &Value) -> Result<(), String> {
         let fits = match self.values.as_slice() {
             // A number may be given where the default is words about the run, such as "{{connections}}".
             [] => value.same_type(&self.default) || (value.is_integer() && self.default.is_str()),
@@ -29,7 +29,7 @@ impl Setting {
     }
 
     /// What is allowed, in words: "are 50, 100" or "is any integer".
-    pub fn allowed(&self) -> String {
+    pub(crate) fn allowed(&self) -> String {
         match self.values.as_slice() {
             [] if self.default.is_str() => "is any string or integer".into(),
             [] => format!("is any {}", self.default.type_str()),
