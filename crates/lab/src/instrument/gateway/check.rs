@@ -47,12 +47,9 @@ fn check_leaf(key: &str, value: &Value, wrong: &Blame<'_>) -> Result<(), ConfigE
         };
     }
     if key == "load" {
-        return Err(wrong(
-            key,
-            "is a table, with flags of `weir load`; whether it is `equal-rate` or `saturated` is said by \
-             `load_model`"
-                .into(),
-        ));
+        let message = "is a table, with flags of `weir load`; whether it is `equal-rate` or `saturated` is said by \
+                       `load_model`";
+        return Err(wrong(key, message.into()));
     }
     let mut table = Table::from_iter([
         ("mode".to_owned(), Value::from("h1c")),

@@ -1,9 +1,8 @@
 //! Everything that a run may differ in but its target: the constants of the experiment with the levels of a cell.
 
-use super::levels::{Place as _, read};
+use super::levels::{Place as _, listed, read};
 use super::load_table;
 use super::net::{Network, Unfit};
-use super::target::words;
 use super::{Load, Mode, Tls};
 use crate::cell::Cell;
 use crate::error::{ConfigError, said};
@@ -217,7 +216,7 @@ impl Experiment {
             let value =
                 found.and_then(|factor| factor.levels.iter().find(|value| Level::of(value) == *level));
             let Some(value) = value else {
-                let allowed = words(self.levels(key));
+                let allowed = listed(self.levels(key));
                 let message = format!("`{key}={level}` is none of the experiment's: allowed are {allowed}");
                 return Err(ConfigError::new(cell, message));
             };

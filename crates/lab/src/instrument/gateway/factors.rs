@@ -25,18 +25,13 @@ impl Side {
 
 /// The client side, then the upstream side; a mode with one side has no gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Mode {
-    #[serde(rename = "h1c")]
     H1c,
-    #[serde(rename = "h1")]
     H1,
-    #[serde(rename = "h1c-h1c")]
     H1cH1c,
-    #[serde(rename = "h1-h1c")]
     H1H1c,
-    #[serde(rename = "h1c-h1")]
     H1cH1,
-    #[serde(rename = "h1-h1")]
     H1H1,
 }
 

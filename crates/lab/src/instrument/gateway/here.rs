@@ -1,6 +1,7 @@
 //! What an experiment asks of the targets and of the machine, which its file alone cannot tell.
 
-use super::target::{Target, Targets, words};
+use super::levels::listed;
+use super::target::{Target, Targets};
 use super::{Side, TlsVersion};
 use crate::error::ConfigError;
 use crate::experiment::{Experiment, Level};
@@ -41,7 +42,7 @@ impl Experiment {
             let Some(sent) = target.description.tickets.as_deref() else { continue };
             let is_sent = |level: &Level| sent.iter().any(|number| Level::new(number) == *level);
             if let Some(level) = levels.iter().find(|level| levels.len() > 1 && !is_sent(level)) {
-                let (name, sent) = (&target.name, words(sent));
+                let (name, sent) = (&target.name, listed(sent));
                 let message = format!(
                     "`{level}`: target `{name}` sends {sent} alone: allowed are one value, or other targets"
                 );
@@ -75,7 +76,7 @@ impl Experiment {
                 let message = format!(
                     "leaves none of the baselines of the file ({}); say which target the others are compared with, such \
                      as --set 'baseline=[\"{}\"]'",
-                    words(of_file),
+                    listed(of_file),
                     first.name
                 );
                 Err(wrong("target", message))
@@ -99,7 +100,7 @@ impl Experiment {
             if having.peek().is_none() {
                 let known: BTreeSet<&String> =
                     targets.all().flat_map(|one| one.description.settings.keys()).collect();
-                let known = if known.is_empty() { "none".to_owned() } else { words(known) };
+                let known = if known.is_empty() { "none".to_owned() } else { listed(known) };
                 return Err(wrong(
                     &key,
                     format!("none of the targets has such a setting: they have {known}"),

@@ -5,6 +5,7 @@ use crate::cell::{Cell, Levels};
 use crate::experiment::{Level, is_setting};
 use serde::de::value::{Error, StrDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer as _};
+use std::fmt::Display;
 
 /// A cell of gateways, or all that it shares with those that it is compared with.
 pub(crate) trait Place {
@@ -71,6 +72,11 @@ impl Place for Cell {
 pub(super) fn read<T: DeserializeOwned>(name: &str) -> Option<T> {
     let name: StrDeserializer<'_, Error> = name.into_deserializer();
     T::deserialize(name).ok()
+}
+
+/// A list for a person.
+pub(super) fn listed(items: impl IntoIterator<Item = impl Display>) -> String {
+    items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// The stable name of a cell, its factors in a fixed order; the settings of its target are in the target's name.

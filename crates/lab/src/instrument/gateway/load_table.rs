@@ -3,7 +3,7 @@
 //! what `weir load` can do an experiment can.
 
 use super::Load;
-use super::target::words as listed;
+use super::levels::listed;
 use crate::error::{ConfigError, LabError};
 use crate::experiment::{Experiment, leaves};
 use crate::hash;
@@ -53,10 +53,11 @@ pub(crate) fn words(table: &Table, load: Load, stage: Stage) -> Result<Vec<Strin
     Ok(words)
 }
 
-/// Makes the path that is a flag's value absolute: a file is looked for beside the experiment.
-pub(crate) fn resolve_file(key: &str, value: &mut Value, folder: &Path) {
-    if let Some(path) = file(key, value).map(|file| folder.join(file)) {
-        *value = path.display().to_string().into();
+/// The value of a key, in which the path of a flag's file is absolute: it is looked for beside the experiment.
+pub(crate) fn placed(key: &str, value: &Value, folder: &Path) -> Value {
+    match key.strip_prefix("load.").and_then(|flag| file(flag, value)) {
+        Some(file) => folder.join(file).display().to_string().into(),
+        None => value.clone(),
     }
 }
 

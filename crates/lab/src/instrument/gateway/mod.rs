@@ -118,11 +118,7 @@ impl Instrument for Gateway {
     }
 
     fn placed(key: &str, value: &toml::Value, folder: &Path) -> toml::Value {
-        let mut value = value.clone();
-        if let Some(flag) = key.strip_prefix("load.") {
-            load_table::resolve_file(flag, &mut value, folder);
-        }
-        value
+        load_table::placed(key, value, folder)
     }
 
     fn compared(cell: &Cell) -> Vec<Metric> {
@@ -239,12 +235,8 @@ impl Instrument for Gateway {
     fn line(run: &RunOf<Self>) -> String {
         let cell = &run.run.cell;
         let (case, stage) = (cell.case(), run.run.id.split('-').next().unwrap_or_default());
-        let what = format!(
-            "{stage} {:<12} {:<7} {:<10}",
-            cell.name,
-            cell.levels.word("mode"),
-            cell.levels.word("load_model")
-        );
+        let (mode, load_model) = (cell.levels.word("mode"), cell.levels.word("load_model"));
+        let what = format!("{stage} {:<12} {mode:<7} {load_model:<10}", cell.name);
         let Some(Parts { load, gateway, origin, .. }) = parts(run) else {
             return format!("{what}  {}", run.validity);
         };

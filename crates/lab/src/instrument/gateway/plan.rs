@@ -1,6 +1,6 @@
 //! From an experiment to its cells: targets with their settings, modes that they have, and the rates that calibration finds.
 
-use super::levels::{Place as _, id};
+use super::levels::{Place as _, id, listed};
 use super::run::Seen;
 use super::target::{Target, Targets};
 use super::{Case, Load, Mode};
@@ -25,15 +25,13 @@ pub(super) fn candidates(experiment: &Experiment, targets: &Targets) -> Result<V
         let Some(target) = targets.all().find(|target| target.name == subject) else { continue };
         let is_present = targets.present.contains_key(&subject);
         let standing = if is_present { Standing::Present } else { Standing::Absent };
+        let modes = &target.description.modes;
         for (name, settings) in measured(experiment, target) {
-            for levels in
-                combinations.iter().filter(|levels| target.description.modes.contains(&levels.mode()))
-            {
-                let levels = settings
-                    .iter()
-                    .fold(levels.clone(), |levels, (key, level)| levels.with(key, level.clone()));
-                let cell =
-                    Cell { id: id(&levels, &name), name: name.clone(), subject: subject.clone(), levels };
+            for levels in combinations.iter().filter(|levels| modes.contains(&levels.mode())) {
+                let with = |levels: Levels, (key, level): &(&str, Level)| levels.with(key, level.clone());
+                let levels = settings.iter().fold(levels.clone(), with);
+                let (id, name, subject) = (id(&levels, &name), name.clone(), subject.clone());
+                let cell = Cell { id, name, subject, levels };
                 candidates.push(Candidate { cell, standing: standing.clone(), remark: None });
             }
         }
@@ -77,15 +75,11 @@ fn measured<'a>(experiment: &'a Experiment, target: &Target) -> Vec<(String, Vec
 pub(super) fn unsupported_modes(experiment: &Experiment, targets: &Targets) -> Vec<String> {
     let is_of_gateway = |mode: &Mode| mode.upstream().is_some();
     let lacks = |target: &Target| {
-        let kind = target.description.modes.iter().any(is_of_gateway);
+        let has = &target.description.modes;
+        let kind = has.iter().any(is_of_gateway);
         let wanted = experiment.modes().into_iter().filter(|mode| is_of_gateway(mode) == kind);
-        let lacking: Vec<String> = wanted
-            .filter(|mode| !target.description.modes.contains(mode))
-            .map(|mode| mode.to_string())
-            .collect();
-        let has: Vec<String> = target.description.modes.iter().map(ToString::to_string).collect();
-        (!lacking.is_empty())
-            .then(|| format!("{} in {}: its modes are {}", target.name, lacking.join(", "), has.join(", ")))
+        let lacking = listed(wanted.filter(|mode| !has.contains(mode)));
+        (!lacking.is_empty()).then(|| format!("{} in {lacking}: its modes are {}", target.name, listed(has)))
     };
     targets.present.values().filter_map(lacks).collect()
 }

@@ -37,19 +37,16 @@ pub struct Observation {
     /// Connections that the origin accepted while the load engine ran, by its own count; `None` without a gateway.
     pub upstream_connections: Option<u64>,
     /// The share of the run's cores that processes outside it used meanwhile; `None` where the system does not tell.
-    #[serde(default)]
     pub foreign_cpu: Option<f64>,
     /// The network between the processes.
-    #[serde(default)]
     pub net: Option<NetReport>,
     /// What is not known of the run, and why; it may be used all the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Garbage collection of a target that is a JVM; `None` for all others, or where it is not known.
-    #[serde(default)]
     pub gc: Option<gc::Report>,
     /// Where the processes' logs are kept since the run failed, in the directory of the results.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub logs: Option<PathBuf>,
     /// Milliseconds from the first process's start to the last one's end.
     pub elapsed_ms: u64,
@@ -68,7 +65,7 @@ impl Observation {
 }
 
 /// One process of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessReport {
     /// `origin`, `target` or `load`.
     pub role: String,

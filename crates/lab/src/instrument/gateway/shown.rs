@@ -74,8 +74,7 @@ impl Shown for Gateway {
             let _ = writeln!(text, "    from {}", target.folder().display());
         }
         for factor in &plan.experiment.factors {
-            let levels: Vec<String> = factor.names().iter().map(ToString::to_string).collect();
-            let _ = writeln!(text, "factor {}: {}", factor.key, levels.join(" | "));
+            let _ = writeln!(text, "factor {}", view::varied(factor));
         }
     }
 

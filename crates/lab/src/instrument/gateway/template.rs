@@ -1,5 +1,6 @@
 //! Templates: text in which `{{name}}` stands for a value of the run.
 
+use super::levels::listed;
 use crate::error::{ConfigError, line_at};
 use crate::placement::list;
 use std::borrow::Cow;
@@ -59,30 +60,25 @@ impl Values {
     pub(crate) fn render(&self, source: impl Display, text: &str) -> Result<String, ConfigError> {
         let mut rendered = String::with_capacity(text.len());
         let mut rest = text;
-        while let Some(start) = rest.find("{{") {
-            let offset = text.len() - rest.len() + start;
+        while let Some((before, after)) = rest.split_once("{{") {
+            let offset = text.len() - after.len();
             let wrong = |message: String| ConfigError {
                 source: source.to_string(),
                 line: Some(line_at(text, offset)),
                 message,
             };
-            let Some(length) = rest[start + 2..].find("}}") else {
-                return Err(wrong("`{{` without its `}}`".into()));
-            };
-            let name = rest[start + 2..start + 2 + length].trim();
-            let Some(value) = self.0.get(name) else {
-                let allowed: Vec<_> = self.0.keys().map(AsRef::as_ref).collect();
-                return Err(wrong(format!(
-                    "unknown placeholder `{name}`: allowed are {}",
-                    allowed.join(", ")
-                )));
-            };
-            rendered.push_str(&rest[..start]);
+            let (name, after) =
+                after.split_once("}}").ok_or_else(|| wrong("`{{` without its `}}`".into()))?;
+            let name = name.trim();
+            let value = self.0.get(name).ok_or_else(|| {
+                let allowed = listed(self.0.keys());
+                wrong(format!("unknown placeholder `{name}`: allowed are {allowed}"))
+            })?;
+            rendered.push_str(before);
             rendered.push_str(value);
-            rest = &rest[start + 2 + length + 2..];
+            rest = after;
         }
-        rendered.push_str(rest);
-        Ok(rendered)
+        Ok(rendered + rest)
     }
 
     /// Renders each of a command's words.

@@ -1,8 +1,7 @@
 //! The places of cells in words, and what differs between them: only that need be said of each.
 
 use super::Load;
-use super::levels::Place;
-use super::target::words as listed;
+use super::levels::{Place, listed};
 use crate::cell::Levels;
 use crate::experiment::Level;
 use crate::plan::Plan;

@@ -87,8 +87,7 @@ impl ProcessExecutor {
     }
 
     fn ports(&mut self) -> Result<[u16; 3], LabError> {
-        let ports = free_ports(self.next_port)
-            .map_err(|source| LabError::System { action: "looking for free ports", source })?;
+        let ports = free_ports(self.next_port)?;
         // Not the same ports again at once: a connection of the last run may still be in TIME_WAIT.
         self.next_port = self.next_port.wrapping_add(13);
         Ok(ports)
@@ -178,7 +177,8 @@ impl ProcessExecutor {
         if observation.failure.is_none() {
             let (places, request, prepared, net) = (&self.places, &request, prepared.as_ref(), &net);
             let task = Task { places, request, prepared, net, ports };
-            observation.failure = running.measure(&task, &mut observation).err();
+            observation.failure =
+                running.measure(&task, &mut observation).err().map(|error| error.to_string());
         }
         running.stop(&target, &mut observation);
         if observation.failure.is_some() {

@@ -75,15 +75,15 @@ fn each_mode(
     interrupt: &Interrupt,
     guard: &mut Guard,
 ) -> Result<Vec<(String, Accepted)>, LabError> {
-    let system = |action| move |source| LabError::System { action, source };
-    let place = tempfile::tempdir().map_err(system("making a temporary directory"))?;
+    let place = tempfile::tempdir()
+        .map_err(|source| LabError::System { action: "making a temporary directory", source })?;
     issue_certificate(&Tls::default(), place.path())?;
     let mut outcomes = Vec::new();
     for &mode in &target.description.modes {
         let work = place.path().join(mode.to_string());
         fs::create_dir(&work).map_err(LabError::file(&work, "cannot be made"))?;
         // A check may bind its listener, so the ports are real.
-        let [listen, upstream] = free_ports(first_look()).map_err(system("looking for free ports"))?;
+        let [listen, upstream] = free_ports(first_look())?;
         let values = values
             .clone()
             .with_certificate(place.path())

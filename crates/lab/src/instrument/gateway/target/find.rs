@@ -1,11 +1,12 @@
 //! Which targets are here, and why the others are not.
 
+use super::Target;
 use super::description::Description;
-use super::{Target, words};
 use crate::cache;
 use crate::error::{ConfigError, LabError};
 use crate::files::on_path;
 use crate::found::Folders;
+use crate::instrument::gateway::levels::listed;
 use crate::instrument::gateway::template::Values;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -73,7 +74,7 @@ pub(super) fn look(
     }
     let missing = target.look_for_required(&values)?;
     let version = match missing.is_empty() {
-        false => Err(words(missing)),
+        false => Err(listed(missing)),
         true if target.is_stale() => Err("was built of other sources".to_owned()),
         true => target.read_version(&values)?,
     };
@@ -83,10 +84,11 @@ pub(super) fn look(
             Ok((target, None))
         }
         Err(why) => {
-            let why = match target.how_to_get() {
-                Some(how) => format!("{why}; {how}"),
-                None => why,
-            };
+            // What a person can do about it.
+            let install = target.description.install.as_ref();
+            let script = install.map(|_| format!("get it with `weir targets install {name}`"));
+            let how = target.description.absent.clone().or(script);
+            let why = [Some(why), how].into_iter().flatten().collect::<Vec<_>>().join("; ");
             Ok((target, Some(why)))
         }
     }
@@ -132,14 +134,7 @@ impl Target {
             // The first is the target's own; what follows says whose it is.
             Ok(if index == 0 { word.to_owned() } else { format!("{} {word}", after.trim()) })
         });
-        Ok(found.collect::<Result<Vec<String>, String>>().map(|words| words.join(", ")))
-    }
-
-    /// What a person can do about its absence.
-    fn how_to_get(&self) -> Option<String> {
-        let install = self.description.install.as_ref();
-        let script = install.map(|_| format!("get it with `weir targets install {}`", self.name));
-        self.description.absent.clone().or(script)
+        Ok(found.collect::<Result<Vec<String>, String>>().map(listed))
     }
 }
 

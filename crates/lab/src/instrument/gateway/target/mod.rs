@@ -5,7 +5,6 @@ mod description;
 mod find;
 mod install;
 mod list;
-mod setting;
 mod sources;
 
 pub(crate) use check::{Accepted, run_check};
@@ -19,11 +18,11 @@ pub use list::{List, list};
 
 use crate::error::{ConfigError, LabError};
 use crate::host::this_program;
+use crate::instrument::gateway::levels::listed;
 use crate::instrument::gateway::sample_values;
 use crate::instrument::gateway::template::Values;
 use crate::instrument::gateway::{Mode, Tls};
-use description::{Description, FILE};
-use std::fmt::Display;
+use description::{Description, FILE, text};
 use std::path::PathBuf;
 use toml::{Table, Value};
 
@@ -72,7 +71,7 @@ impl Target {
                 Err(format!("`{name}`: target `{}` has no settings", self.name))
             }
             None => {
-                let allowed = words(self.description.settings.keys());
+                let allowed = listed(self.description.settings.keys());
                 Err(format!("`{name}` is no setting of target `{}`: allowed are {allowed}", self.name))
             }
         }
@@ -84,7 +83,7 @@ impl Target {
         let run = run.clone().with("installed", self.installed.display());
         let mut values = run.clone();
         for (name, setting) in self.description.settings.iter().filter(|(name, _)| !run.has(name)) {
-            let text = setting::text(chosen.get(name).unwrap_or(&setting.default));
+            let text = text(chosen.get(name).unwrap_or(&setting.default));
             let text = run.render(format!("{}: settings.{name}", self.file().display()), &text)?;
             values = values.with(name.clone(), text);
         }
@@ -150,11 +149,6 @@ impl Target {
 /// A value of every name, outside an experiment.
 fn samples() -> Result<Values, LabError> {
     Ok(sample_values(&this_program()?, &Tls::default()))
-}
-
-/// A list for a message.
-pub(super) fn words(items: impl IntoIterator<Item = impl Display>) -> String {
-    items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
