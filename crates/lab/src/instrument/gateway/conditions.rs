@@ -84,7 +84,7 @@ pub(crate) enum Framing {
     Chunked,
 }
 
-/// The highest number of a core that Linux can be asked for in a set of the usual size.
+/// The last core that a set of the usual size (1024) has room for.
 const MOST_CORE: usize = 1023;
 
 fn default_calibration_ms() -> u64 {
@@ -172,7 +172,6 @@ impl Conditions {
         format!("{scheme}://{authority}{path}{delay}")
     }
 
-    /// Milliseconds of the window of a run in such a stage.
     pub(crate) fn window_ms(&self, stage: Stage) -> u64 {
         match stage {
             Stage::Calibration => self.calibration_ms,
@@ -187,7 +186,6 @@ impl Conditions {
     }
 }
 
-/// What an experiment says of the runs of gateways.
 impl Experiment {
     /// The modes, in the file's order.
     pub(crate) fn modes(&self) -> Vec<Mode> {

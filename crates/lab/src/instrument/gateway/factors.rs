@@ -14,7 +14,6 @@ pub(crate) enum Side {
 }
 
 impl Side {
-    /// The scheme of its URLs.
     pub(crate) fn scheme(self) -> &'static str {
         match self {
             Self::H1c => "http",
@@ -63,7 +62,6 @@ impl Mode {
         self.upstream().unwrap_or(self.client())
     }
 
-    /// The mode in words.
     pub(crate) fn describe(self) -> &'static str {
         self.row().2
     }
@@ -126,7 +124,6 @@ pub(crate) enum Suite {
 }
 
 impl Suite {
-    /// OpenSSL's name.
     pub(crate) fn openssl(self) -> &'static str {
         match self {
             Self::Aes128GcmSha256 => "TLS_AES_128_GCM_SHA256",
@@ -138,7 +135,6 @@ impl Suite {
         }
     }
 
-    /// The version that has it.
     pub(crate) fn version(self) -> TlsVersion {
         match self {
             Self::Aes128GcmSha256 | Self::Aes256GcmSha384 | Self::Chacha20Poly1305Sha256 => TlsVersion::V1_3,
@@ -159,7 +155,6 @@ pub(crate) enum Group {
 }
 
 impl Group {
-    /// OpenSSL's name.
     pub(crate) fn openssl(self) -> &'static str {
         match self {
             Self::X25519 => "X25519",

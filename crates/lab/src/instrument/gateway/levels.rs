@@ -9,10 +9,8 @@ use std::fmt::Display;
 
 /// A cell of gateways, or all that it shares with those that it is compared with.
 pub(crate) trait Place {
-    /// Its levels.
     fn levels(&self) -> &Levels;
 
-    /// What a client does.
     fn case(&self) -> Case {
         read(self.levels().word("case")).unwrap_or(Case::Request)
     }
@@ -22,7 +20,6 @@ pub(crate) trait Place {
         read(self.levels().word("mode")).unwrap_or(Mode::H1c)
     }
 
-    /// How requests arrive.
     fn load(&self) -> Load {
         read(self.levels().word("load_model")).unwrap_or(Load::Saturated)
     }

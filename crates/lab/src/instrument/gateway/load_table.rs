@@ -120,12 +120,10 @@ pub(crate) fn check_loops(experiment: &Experiment) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// An error about a flag.
 pub(crate) fn wrong(flag: &str, message: impl Into<String>) -> ConfigError {
     ConfigError::new(format_args!("load.{flag}"), message)
 }
 
-/// The definition of `weir load`'s flags.
 fn flags() -> Command {
     LoadArgs::augment_args(Command::new("weir load"))
 }
@@ -180,7 +178,6 @@ fn flag_words(flags: &Command, key: &str, value: &Value) -> Result<Vec<String>, 
     }
 }
 
-/// What the flag's help says.
 fn help(key: &str) -> String {
     let help = flag(&flags(), key).and_then(|flag| flag.get_help().map(ToString::to_string));
     format!("--{}: {}", flag_name(key), help.unwrap_or_default())

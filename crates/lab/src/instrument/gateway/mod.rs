@@ -27,8 +27,7 @@ mod vary;
 mod view;
 
 pub(crate) use case::Case;
-pub(crate) use conditions::echo;
-pub(crate) use conditions::{Conditions, Framing, RequestKind};
+pub(crate) use conditions::{Conditions, Framing, RequestKind, echo};
 #[cfg(test)]
 pub(crate) use executor::NO_RATE;
 pub(crate) use executor::{ProcessExecutor, issue_certificate, sample_values};

@@ -53,7 +53,6 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// The process in such a role.
     pub(super) fn process(&self, role: &str) -> Option<&ProcessReport> {
         self.processes.iter().find(|process| process.role == role)
     }
@@ -92,7 +91,6 @@ pub(crate) struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// What was seen of it.
     pub(crate) fn seen(&self, observation: Observation) -> Seen {
         Seen {
             rate: self.rate,

@@ -19,7 +19,6 @@ const LEAST_BUFFER: u64 = 16 * 1024;
 pub(crate) struct Values(BTreeMap<Cow<'static, str>, String>);
 
 impl Values {
-    /// Adds a value.
     pub(crate) fn with(mut self, name: impl Into<Cow<'static, str>>, value: impl Display) -> Self {
         self.0.insert(name.into(), value.to_string());
         self
@@ -51,7 +50,6 @@ impl Values {
         names.into_iter().fold(self, |values, name| values.with(name, file(name).display()))
     }
 
-    /// Whether there is a value of this name.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
@@ -81,7 +79,6 @@ impl Values {
         Ok(rendered + rest)
     }
 
-    /// Renders each of a command's words.
     pub(crate) fn render_all(
         &self,
         source: impl Display,

@@ -28,7 +28,6 @@ const COUNTS_PATIENCE: Duration = Duration::from_secs(5);
 /// Why a run is invalid.
 type Failure = Box<dyn std::error::Error>;
 
-/// What a run needs to know.
 pub(super) struct Task<'a> {
     pub(super) places: &'a Places,
     pub(super) request: &'a Asked<'a>,
@@ -38,7 +37,6 @@ pub(super) struct Task<'a> {
     pub(super) ports: [u16; 3],
 }
 
-/// The processes of one run.
 pub(super) struct Running<'a> {
     pub(super) work: &'a Path,
     pub(super) interrupt: &'a Interrupt,
@@ -54,7 +52,6 @@ struct Part {
 }
 
 impl<'a> Running<'a> {
-    /// None runs yet.
     pub(super) fn new(work: &'a Path, interrupt: &'a Interrupt, guard: &'a mut Guard) -> Self {
         Self { work, interrupt, guard, began: Instant::now(), parts: Vec::new() }
     }
@@ -227,7 +224,6 @@ impl<'a> Running<'a> {
         observation.elapsed_ms = self.began.elapsed().as_millis() as u64;
     }
 
-    /// Keeps what the processes wrote.
     pub(super) fn keep_words(&self, directory: &Path) -> io::Result<()> {
         self.parts.iter().try_for_each(|part| part.process.keep_words(directory))
     }

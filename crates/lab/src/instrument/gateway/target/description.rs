@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use toml::Value;
 
-/// The file's name in a target's folder.
 pub(super) const FILE: &str = "target.toml";
 
 /// The file, read.
@@ -190,7 +189,6 @@ pub(crate) struct Setting {
     /// What is allowed; empty: anything of the default's type.
     #[serde(default)]
     pub(crate) values: Vec<Value>,
-    /// What it does, for people.
     pub(crate) about: String,
 }
 
