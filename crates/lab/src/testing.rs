@@ -54,19 +54,20 @@ impl MockExecutor {
     fn gateway(&mut self, request: &Request<'_>) -> Result<Seen, LabError> {
         let cell = &request.run.cell;
         let conditions = request.experiment.conditions(cell).expect("is a cell of it");
-        let asked = Asked::new(request.run, conditions, request.rate);
+        let window_ms = conditions.window_ms(request.run.stage);
+        let asked = Asked { run: request.run, conditions, rate: request.rate };
         let failed = |why: &str| Observation { failure: Some(why.to_owned()), ..Observation::default() };
         if cell.load() == Load::EqualRate && request.rate.is_none() {
             return Ok(asked.seen(failed(NO_RATE)));
         }
-        if self.ask(request, asked.window_ms)? {
+        if self.ask(request, window_ms)? {
             return Ok(asked.seen(failed("target: it ended")));
         }
         let tls = 1.0 + 0.3 * f64::from(u8::from(cell.mode().client() == Side::H1));
         let cost = self.cost_us[&cell.subject] * tls * self.noise(0.02);
         let mut result = result_for(cell, request.rate);
         let rate = request.rate.unwrap_or(1e6 / cost);
-        result.window_s = asked.window_ms as f64 / 1000.0;
+        result.window_s = window_ms as f64 / 1000.0;
         result.requests = (rate * result.window_s) as u64;
         result.requests_per_second = rate;
         result.handshakes.per_second = if cell.case().is_handshake() { rate } else { 0.0 };

@@ -244,7 +244,7 @@ fn settings_of_the_command_line_replace_those_of_the_file() {
     let old = set(&[("tls.version", "1.2"), ("tls.suite", "ecdhe-ecdsa-aes256-gcm-sha384")]);
     let old = conditions(&parse(TEXT, &old).expect("TLS 1.2 can be set as well")).tls;
     let expected = (TlsVersion::V1_2, "ECDHE-ECDSA-AES256-GCM-SHA384");
-    assert_eq!((old.version, old.suite.openssl_12()), expected);
+    assert_eq!((old.version, old.suite.openssl()), expected);
 
     let wrong =
         |key, value| parse(TEXT, &set(&[("window_ms", "300"), (key, value)])).expect_err("is refused");

@@ -1,7 +1,7 @@
 //! What a client does over and over: the thing that a cell's costs and rates are of.
 
 use super::Side;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::fmt;
 use weir_load::Policy;
 use weir_load::result::Cost;
@@ -10,14 +10,11 @@ use weir_load::result::Cost;
 ///
 /// A run that makes a TLS connection for one request, or for none, is about its handshakes: they cost far more than the
 /// request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub enum Case {
-    /// A request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) enum Case {
     Request,
-    /// A full handshake.
     HandshakeFull,
-    /// A handshake that resumes a session.
     HandshakeResumed,
     /// A handshake that resumes a session in so many of a thousand connections, and is full in the others.
     HandshakeMixed(u16),
@@ -25,7 +22,7 @@ pub enum Case {
 
 impl Case {
     /// The case of a connection policy on such a client side.
-    pub fn of(policy: &Policy, client: Side) -> Self {
+    pub(crate) fn of(policy: &Policy, client: Side) -> Self {
         if client == Side::H1c || !policy.per_connection.is_single() {
             return Self::Request;
         }
@@ -37,17 +34,17 @@ impl Case {
     }
 
     /// Whether it is one of handshakes.
-    pub fn is_handshake(self) -> bool {
+    pub(crate) fn is_handshake(self) -> bool {
         self != Self::Request
     }
 
     /// What is counted: `request` or `handshake`.
-    pub fn unit(self) -> &'static str {
+    pub(crate) fn unit(self) -> &'static str {
         if self.is_handshake() { "handshake" } else { "request" }
     }
 
     /// CPU microseconds for one of them.
-    pub fn cpu_us(self, cost: &Cost) -> Option<f64> {
+    pub(crate) fn cpu_us(self, cost: &Cost) -> Option<f64> {
         if self.is_handshake() { cost.cpu_us_per_handshake } else { cost.cpu_us_per_request }
     }
 }
@@ -64,12 +61,6 @@ impl fmt::Display for Case {
 }
 
 const RESUMED: &str = "handshake-resumed";
-
-impl From<Case> for String {
-    fn from(case: Case) -> Self {
-        case.to_string()
-    }
-}
 
 impl TryFrom<String> for Case {
     type Error = String;

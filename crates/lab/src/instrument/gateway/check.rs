@@ -1,6 +1,6 @@
 //! Whether gateways can be run as an experiment asks.
 
-use super::load_table::{self, Wrong};
+use super::load_table;
 use super::{Conditions, Load, Mode, Side};
 use crate::error::{ConfigError, said};
 use crate::experiment::{Experiment, Level, insert, leaves};
@@ -47,12 +47,9 @@ fn check_leaf(key: &str, value: &Value, wrong: &Blame<'_>) -> Result<(), ConfigE
         };
     }
     if key == "load" {
-        return Err(wrong(
-            key,
-            "is a table, with flags of `weir load`; whether it is `equal-rate` or `saturated` is said by \
-             `load_model`"
-                .into(),
-        ));
+        let message = "is a table, with flags of `weir load`; whether it is `equal-rate` or `saturated` is said by \
+                       `load_model`";
+        return Err(wrong(key, message.into()));
     }
     let mut table = Table::from_iter([
         ("mode".to_owned(), Value::from("h1c")),
@@ -76,7 +73,7 @@ fn check_combinations(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), 
         return Err(wrong("factors", message));
     }
     check_effect(experiment, wrong)?;
-    check_loops(experiment).map_err(|Wrong { key, message }| wrong(&key, message))?;
+    load_table::check_loops(experiment).map_err(|error| wrong(&error.source, error.message))?;
     let combinations = experiment.combinations();
     if combinations.is_empty() {
         return Err(wrong("leave_out", "leaves no combination of levels: allowed are fewer".into()));
@@ -93,7 +90,7 @@ fn check_combinations(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), 
             }
         }
     }
-    let Some((Wrong { key, message }, combination)) = refused else { return Ok(()) };
+    let Some((ConfigError { source: key, message, .. }, combination)) = refused else { return Ok(()) };
     // Where others pass, it is the combination that is impossible.
     let varied = combination.iter().filter(|(key, _)| experiment.levels(key).len() > 1);
     let words: Vec<String> = varied.map(|(key, value)| format!("{key}={}", Level::of(value))).collect();
@@ -118,11 +115,4 @@ fn check_effect(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), Config
         }
     }
     Ok(())
-}
-
-fn check_loops(experiment: &Experiment) -> Result<(), Wrong> {
-    let constant = experiment.constants.get("load").and_then(Value::as_table);
-    let constant = constant.into_iter().flat_map(Table::keys).map(String::as_str);
-    let varied = experiment.factors.iter().filter_map(|factor| factor.key.strip_prefix("load."));
-    load_table::check_loops(&constant.chain(varied).collect::<Vec<_>>(), &experiment.loads())
 }

@@ -1,75 +1,71 @@
 //! Everything that a run may differ in but its target: the constants of the experiment with the levels of a cell.
 
-use super::levels::Place as _;
-use super::load_table::{self, LoadWords, Wrong};
+use super::levels::{Place as _, listed, read};
+use super::load_table;
 use super::net::{Network, Unfit};
-use super::{Load, Mode, Side, Tls};
+use super::{Load, Mode, Tls};
 use crate::cell::Cell;
 use crate::error::{ConfigError, said};
 use crate::experiment::{Experiment, Level, insert};
 use crate::placement::CoreSets;
 use crate::run::Stage;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use toml::Value;
 
 /// What a run is made under. Each key may stand among the constants or, with a list of levels, among the factors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Conditions {
+pub(crate) struct Conditions {
     /// Client side, then upstream side. A target runs those that it supports.
-    pub mode: Mode,
+    pub(crate) mode: Mode,
     /// How requests arrive.
-    pub load_model: Load,
+    pub(crate) load_model: Load,
     /// Connections held open, which are the users of a closed loop; with new connections, at once at most.
-    pub connections: u32,
+    pub(crate) connections: u32,
     /// Body bytes of an answer, and of the request that is echoed.
-    pub bytes: u64,
-    /// What is asked for.
+    pub(crate) bytes: u64,
     #[serde(default)]
-    pub request: RequestKind,
+    pub(crate) request: RequestKind,
     /// How the echoed body is framed.
     #[serde(default)]
-    pub framing: Framing,
+    pub(crate) framing: Framing,
     /// Milliseconds that the origin lets an answer wait.
     #[serde(default)]
-    pub delay_ms: u64,
+    pub(crate) delay_ms: u64,
     /// Requests per second of the open loop, in place of a share of what calibration finds.
-    pub rate: Option<f64>,
+    pub(crate) rate: Option<f64>,
     /// Milliseconds of saturating load that the processes have served before the run's warm-up.
     #[serde(default)]
-    pub served_ms: u64,
+    pub(crate) served_ms: u64,
     /// Milliseconds of load before the measured window.
-    pub warmup_ms: u64,
+    pub(crate) warmup_ms: u64,
     /// Milliseconds of the measured window.
-    pub window_ms: u64,
+    pub(crate) window_ms: u64,
     /// Milliseconds of the window of a calibration run.
     #[serde(default = "default_calibration_ms")]
-    pub calibration_ms: u64,
+    pub(crate) calibration_ms: u64,
     /// The share of requests that may fail (never one that is answered wrongly).
     #[serde(default)]
-    pub error_budget: f64,
-    /// TLS, pinned.
+    pub(crate) error_budget: f64,
     #[serde(default)]
-    pub tls: Tls,
+    pub(crate) tls: Tls,
     /// Which cores each process may use.
     #[serde(default)]
-    pub cores: CoreSets,
-    /// What joins the processes.
+    pub(crate) cores: CoreSets,
     #[serde(default)]
-    pub net: Network,
+    pub(crate) net: Network,
     /// Further flags of `weir load`; the paths in it are absolute.
     #[serde(default)]
-    pub load: toml::Table,
+    pub(crate) load: toml::Table,
     /// Settings of targets, by the names in their descriptions.
     #[serde(default)]
-    pub settings: toml::Table,
+    pub(crate) settings: toml::Table,
 }
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum RequestKind {
+pub(crate) enum RequestKind {
     /// `GET /bytes/N`.
     #[default]
     Bytes,
@@ -80,7 +76,7 @@ pub enum RequestKind {
 /// How a request's body is framed (RFC 9112, section 6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Framing {
+pub(crate) enum Framing {
     /// `Content-Length`.
     #[default]
     Length,
@@ -88,91 +84,75 @@ pub enum Framing {
     Chunked,
 }
 
+/// The last core that a set of the usual size (1024) has room for.
+const MOST_CORE: usize = 1023;
+
 fn default_calibration_ms() -> u64 {
     250
 }
 
 impl Conditions {
     /// Looks at every value, and at those that must fit together.
-    pub(crate) fn check(&self) -> Result<(), Wrong> {
-        let range = |key: &str, value: u64, range: std::ops::RangeInclusive<u64>| match range.contains(&value)
-        {
-            true => Ok(()),
-            false => Err(Wrong::at(key, format!("{value}: allowed is {} to {}", range.start(), range.end()))),
-        };
-        range("connections", u64::from(self.connections), 1..=50_000)?;
-        range("bytes", self.bytes, 0..=1_000_000_000)?;
-        range("delay_ms", self.delay_ms, 0..=600_000)?;
-        range("served_ms", self.served_ms, 0..=86_400_000)?;
-        range("warmup_ms", self.warmup_ms, 0..=3_600_000)?;
-        range("window_ms", self.window_ms, 20..=3_600_000)?;
-        range("calibration_ms", self.calibration_ms, 20..=3_600_000)?;
-        range("tls.tickets", u64::from(self.tls.tickets), 0..=8)?;
-        if let Some(rate) = self.rate.filter(|rate| !(1.0..=10_000_000.0).contains(rate)) {
-            return Err(Wrong::at("rate", format!("{rate}: allowed is 1 to 10000000")));
-        }
-        if !(0.0..=0.5).contains(&self.error_budget) {
-            return Err(Wrong::at("error_budget", format!("{}: allowed is 0 to 0.5", self.error_budget)));
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        let wrong = |key: &str, message: String| Err(ConfigError::new(key, message));
+        let ranges = [
+            ("connections", f64::from(self.connections), 1.0..=50_000.0),
+            ("bytes", self.bytes as f64, 0.0..=1e9),
+            ("delay_ms", self.delay_ms as f64, 0.0..=600_000.0),
+            ("served_ms", self.served_ms as f64, 0.0..=86_400_000.0),
+            ("warmup_ms", self.warmup_ms as f64, 0.0..=3_600_000.0),
+            ("window_ms", self.window_ms as f64, 20.0..=3_600_000.0),
+            ("calibration_ms", self.calibration_ms as f64, 20.0..=3_600_000.0),
+            ("tls.tickets", f64::from(self.tls.tickets), 0.0..=8.0),
+            ("rate", self.rate.unwrap_or(1.0), 1.0..=1e7),
+            ("error_budget", self.error_budget, 0.0..=0.5),
+        ];
+        if let Some((key, value, range)) = ranges.iter().find(|(_, value, range)| !range.contains(value)) {
+            return wrong(key, format!("{value}: allowed is {} to {}", range.start(), range.end()));
         }
         let (suite, version) = (self.tls.suite, self.tls.version);
         if suite.version() != version {
-            let (suite, has, asked) = (suite.name(), suite.version().name(), version.name());
-            let message = format!("`{suite}` is of TLS {has}; allowed are those of TLS {asked}");
-            return Err(Wrong::at("tls.suite", message));
+            let has = suite.version();
+            let message = format!("`{suite}` is of TLS {has}; allowed are those of TLS {version}");
+            return wrong("tls.suite", message);
         }
-        for (key, cores) in [
-            ("cores.gateway", &self.cores.gateway),
-            ("cores.origin", &self.cores.origin),
-            ("cores.load", &self.cores.load),
-        ] {
+        let CoreSets { gateway, origin, load } = &self.cores;
+        for (key, cores) in [("cores.gateway", gateway), ("cores.origin", origin), ("cores.load", load)] {
             if cores.is_empty() {
-                return Err(Wrong::at(key, "empty: at least one core is needed".into()));
+                return wrong(key, "empty: at least one core is needed".into());
             }
             if cores.iter().enumerate().any(|(index, core)| cores[..index].contains(core)) {
-                return Err(Wrong::at(key, "a core is given twice".into()));
+                return wrong(key, "a core is given twice".into());
             }
-            for core in cores {
-                range(key, *core as u64, 0..=1023)?;
+            if let Some(core) = cores.iter().find(|core| **core > MOST_CORE) {
+                return wrong(key, format!("{core}: allowed is 0 to {MOST_CORE}"));
             }
         }
-        self.net.check().map_err(|Unfit { key, message }| Wrong::at(&format!("net.{key}"), message))?;
+        self.net.check().or_else(|Unfit { key, message }| wrong(&format!("net.{key}"), message))?;
         if self.delay_ms > 0 && self.load.contains_key("requests") {
             let message = "cannot be given beside `load.requests`, whose paths say what is asked for";
-            return Err(Wrong::at("delay_ms", message.into()));
+            return wrong("delay_ms", message.into());
         }
-        self.check_request()?;
-        self.load_options().map(|_| ())
-    }
-
-    fn check_request(&self) -> Result<(), Wrong> {
-        match self.request {
-            RequestKind::Bytes if self.framing == Framing::Chunked => {
-                Err(Wrong::at("framing", "`chunked`: allowed is `length` where no body is sent".into()))
-            }
-            RequestKind::Bytes => Ok(()),
-            RequestKind::Echo if self.bytes < echo::LEAST => Err(Wrong::at(
+        let is_echo = self.request == RequestKind::Echo;
+        if !is_echo && self.framing == Framing::Chunked {
+            return wrong("framing", "`chunked`: allowed is `length` where no body is sent".into());
+        }
+        if is_echo && self.bytes < echo::LEAST {
+            let (bytes, least) = (self.bytes, echo::LEAST);
+            return wrong(
                 "bytes",
-                format!("{}: allowed is {} or more where a JSON body is echoed", self.bytes, echo::LEAST),
-            )),
-            RequestKind::Echo => {
-                match ["data", "requests", "method"].into_iter().find(|flag| self.load.contains_key(*flag)) {
-                    Some(flag) => Err(Wrong::new(
-                        flag,
-                        "cannot be given here: it is set by `request = \"echo\"`".into(),
-                    )),
-                    None => Ok(()),
-                }
-            }
+                format!("{bytes}: allowed is {least} or more where a JSON body is echoed"),
+            );
         }
-    }
-
-    /// The `load` table as words.
-    pub(crate) fn load_words(&self) -> Result<LoadWords, Wrong> {
-        LoadWords::new(&self.load)
+        let mut of_echo = ["data", "requests", "method"].into_iter();
+        if let Some(flag) = of_echo.find(|flag| is_echo && self.load.contains_key(*flag)) {
+            return Err(load_table::wrong(flag, "cannot be given here: it is set by `request = \"echo\"`"));
+        }
+        self.load_options().map(drop)
     }
 
     /// What the load engine is told, but for what only a run knows: where, how long, at which rate.
-    pub(crate) fn load_options(&self) -> Result<weir_load::Options, Wrong> {
+    pub(crate) fn load_options(&self) -> Result<weir_load::Options, ConfigError> {
         let mut own = vec![self.load_url("127.0.0.1:1")];
         if self.load_model == Load::EqualRate {
             own.push("--rate=1000".into());
@@ -192,8 +172,7 @@ impl Conditions {
         format!("{scheme}://{authority}{path}{delay}")
     }
 
-    /// Milliseconds of the window of a run in such a stage.
-    pub fn window_ms(&self, stage: Stage) -> u64 {
+    pub(crate) fn window_ms(&self, stage: Stage) -> u64 {
         match stage {
             Stage::Calibration => self.calibration_ms,
             Stage::Block(_) => self.window_ms,
@@ -205,31 +184,16 @@ impl Conditions {
     pub(crate) fn error_budget_percent(&self) -> f64 {
         format!("{}e2", self.error_budget).parse().unwrap_or(100.0 * self.error_budget)
     }
-
-    /// Whether the client's side is TLS.
-    pub(crate) fn is_tls(&self) -> bool {
-        self.mode.client() == Side::H1
-    }
 }
 
-impl fmt::Display for RequestKind {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(match self {
-            Self::Bytes => "GET /bytes/N",
-            Self::Echo => "POST /echo",
-        })
-    }
-}
-
-/// What an experiment says of the runs of gateways.
 impl Experiment {
     /// The modes, in the file's order.
-    pub fn modes(&self) -> Vec<Mode> {
+    pub(crate) fn modes(&self) -> Vec<Mode> {
         self.typed("mode")
     }
 
     /// How requests arrive, in the file's order.
-    pub fn loads(&self) -> Vec<Load> {
+    pub(crate) fn loads(&self) -> Vec<Load> {
         self.typed("load_model")
     }
 
@@ -237,7 +201,7 @@ impl Experiment {
     ///
     /// # Errors
     /// When the cell is not one of this experiment: its levels were all looked at when the file was read.
-    pub fn conditions(&self, cell: &Cell) -> Result<Conditions, ConfigError> {
+    pub(crate) fn conditions(&self, cell: &Cell) -> Result<Conditions, ConfigError> {
         let own = [
             ("mode", Value::from(cell.levels.word("mode"))),
             ("load_model", Value::from(cell.levels.word("load_model"))),
@@ -250,7 +214,7 @@ impl Experiment {
             let value =
                 found.and_then(|factor| factor.levels.iter().find(|value| Level::of(value) == *level));
             let Some(value) = value else {
-                let allowed = self.levels(key).iter().map(Level::as_str).collect::<Vec<_>>().join(", ");
+                let allowed = listed(self.levels(key));
                 let message = format!("`{key}={level}` is none of the experiment's: allowed are {allowed}");
                 return Err(ConfigError::new(cell, message));
             };
@@ -296,8 +260,7 @@ impl Experiment {
 
     fn typed<T: serde::de::DeserializeOwned>(&self, key: &str) -> Vec<T> {
         // Each was read once already, when the file was checked.
-        let read = |level: Level| serde_json::from_value(serde_json::Value::from(level.as_str())).ok();
-        self.levels(key).into_iter().filter_map(read).collect()
+        self.levels(key).iter().filter_map(|level| read(level.as_str())).collect()
     }
 }
 
@@ -308,17 +271,13 @@ pub(crate) mod echo {
 
     const HEAD: &str = "{\"payload\":\"";
     const TAIL: &str = "\"}";
-    const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+    const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz0123456789";
 
     /// A JSON object of exactly so many bytes, which are [`LEAST`] or more.
     pub(crate) fn body(bytes: u64) -> String {
         let payload = bytes.saturating_sub(LEAST) as usize;
-        let letters = LETTERS.iter().cycle().take(payload).map(|letter| char::from(*letter));
-        let mut body = String::with_capacity(bytes as usize);
-        body.push_str(HEAD);
-        body.extend(letters);
-        body.push_str(TAIL);
-        body
+        let letters: String = LETTERS.chars().cycle().take(payload).collect();
+        format!("{HEAD}{letters}{TAIL}")
     }
 }
 

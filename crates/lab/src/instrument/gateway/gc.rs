@@ -5,14 +5,16 @@
 //! machine, by a log that had the monotonic clock beside the uptime), and the kernel counts in ticks of 10 ms: so a pause
 //! within a tenth of a second of either edge may be taken for one on the other side of it, and nothing else is touched.
 
+use super::target::run_check;
+use crate::guard::Guard;
+use crate::interrupt::Interrupt;
 use rustix::param::clock_ticks_per_second;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::ops::Range;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Garbage collection in a window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -29,14 +31,11 @@ pub struct Report {
     pub pause_ms: f64,
 }
 
-/// How long a full collection may take. A heap of some GB takes seconds.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// When a process was started, since boot.
 ///
 /// # Errors
 /// When there is no such process.
-pub fn process_start(pid: u32) -> Result<Duration, String> {
+pub(crate) fn process_start(pid: u32) -> Result<Duration, String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))
         .map_err(|error| format!("the start of process {pid} is not known: {error}"))?;
     let ticks = start_ticks(&stat).ok_or_else(|| format!("/proc/{pid}/stat is not as expected: {stat}"))?;
@@ -49,7 +48,11 @@ pub fn process_start(pid: u32) -> Result<Duration, String> {
 /// # Errors
 /// When the log cannot be read, is none, or begins behind the window's start since it was rotated; or when the window
 /// began before the process.
-pub fn measure(log: &Path, process_start: Duration, window: Range<Duration>) -> Result<Report, String> {
+pub(crate) fn measure(
+    log: &Path,
+    process_start: Duration,
+    window: Range<Duration>,
+) -> Result<Report, String> {
     let says = |what: &str| format!("{}: {what}", log.display());
     let uptime = |at: Duration| at.checked_sub(process_start).map(|time| time.as_secs_f64());
     let (Some(from), Some(to)) = (uptime(window.start), uptime(window.end)) else {
@@ -59,48 +62,23 @@ pub fn measure(log: &Path, process_start: Duration, window: Range<Duration>) -> 
     read(BufReader::new(file), from..to).map_err(|what| says(&what))
 }
 
-/// Has a JVM collect its whole heap, and waits until it has.
+/// Has a JVM collect its whole heap, and waits until it has, with `directory` for what `jcmd` says.
 ///
 /// # Errors
 /// When `jcmd` is not on the PATH, the process is no JVM of the same user, or it takes longer than a minute.
-pub fn full_collection(pid: u32) -> Result<(), String> {
-    let says = |what: &str| format!("jcmd {pid} GC.run: {what}");
+pub(crate) fn full_collection(
+    pid: u32,
+    directory: &Path,
+    interrupt: &Interrupt,
+    guard: &mut Guard,
+) -> Result<(), String> {
     // It knocks with SIGQUIT, which a JVM answers and any other program dies of.
-    let maps = fs::read(format!("/proc/{pid}/maps")).map_err(|error| says(&error.to_string()))?;
+    let maps = fs::read(format!("/proc/{pid}/maps")).map_err(|error| error.to_string())?;
     if !String::from_utf8_lossy(&maps).contains("libjvm.so") {
-        return Err(says("the process is no JVM"));
+        return Err(format!("process {pid} is no JVM"));
     }
-    let mut child = Command::new("jcmd")
-        .args([&pid.to_string(), "GC.run"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => {
-                says("jcmd is not on the PATH, so memory after a full collection is not known")
-            }
-            _ => says(&error.to_string()),
-        })?;
-    let deadline = Instant::now() + PATIENCE;
-    let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break status,
-            Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(5)),
-            Ok(None) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(says("it took longer than 60 s"));
-            }
-            Err(error) => return Err(says(&error.to_string())),
-        }
-    };
-    if status.success() {
-        return Ok(());
-    }
-    let mut words = String::new();
-    let _ = child.stderr.take().map(|stderr| stderr.take(2000).read_to_string(&mut words));
-    Err(says(words.trim().lines().next().unwrap_or("it failed")))
+    let command = ["jcmd".to_owned(), pid.to_string(), "GC.run".to_owned()];
+    run_check("jcmd", &command, directory, interrupt, guard).flatten()
 }
 
 /// The window in seconds of the JVM's own count.

@@ -1,11 +1,15 @@
 //! What an experiment asks of the targets and of the machine, which its file alone cannot tell.
 
+use super::levels::listed;
 use super::target::{Target, Targets};
+use super::{Side, TlsVersion};
 use crate::error::ConfigError;
 use crate::experiment::{Experiment, Level};
 use crate::instrument::Blame;
 use std::collections::BTreeSet;
 use toml::{Table, Value};
+
+const TICKETS: &str = "tls.tickets";
 
 impl Experiment {
     /// Whether the targets and these cores can do what is asked of them. `wrong` blames a key.
@@ -20,6 +24,39 @@ impl Experiment {
         self.check_cores(allowed, wrong)
     }
 
+    /// Looks at the number of tickets that is asked for, where there are any: in TLS 1.3. A target that cannot send it says
+    /// so in its title. Several numbers would make cells that differ in nothing.
+    ///
+    /// # Errors
+    /// A number among several that a target does not send.
+    pub(crate) fn check_tickets(&self, targets: &mut Targets) -> Result<(), ConfigError> {
+        let asked = self.any_conditions()?.tls.tickets;
+        let is_tls = self.modes().iter().any(|mode| mode.client() == Side::H1);
+        let versions = self.levels("tls.version");
+        let is_13 = versions.is_empty() || versions.contains(&Level::new(TlsVersion::V1_3));
+        if !is_13 || !is_tls {
+            return Ok(());
+        }
+        let levels = self.levels(TICKETS);
+        for target in targets.present.values_mut() {
+            let Some(sent) = target.description.tickets.as_deref() else { continue };
+            let is_sent = |level: &Level| sent.iter().any(|number| Level::new(number) == *level);
+            if let Some(level) = levels.iter().find(|level| levels.len() > 1 && !is_sent(level)) {
+                let (name, sent) = (&target.name, listed(sent));
+                let message = format!(
+                    "`{level}`: target `{name}` sends {sent} alone: allowed are one value, or other targets"
+                );
+                return Err(ConfigError::new(TICKETS, message));
+            }
+            // What is sent where another number is asked for.
+            let nearest = sent.iter().min_by_key(|number| number.abs_diff(asked));
+            if let Some(nearest) = nearest.filter(|nearest| **nearest != asked) {
+                target.title.push_str(&format!(" (tickets: {nearest}, not {asked})"));
+            }
+        }
+        Ok(())
+    }
+
     /// Whether gateways are left with nothing to compare them with, where the file, whose text this is, has a baseline.
     pub(crate) fn check_baseline(
         &self,
@@ -30,7 +67,8 @@ impl Experiment {
         let file: Table = toml::from_str(text).unwrap_or_default();
         let of_file = file.get("baseline").and_then(Value::as_array).cloned().unwrap_or_default();
         let of_file: Vec<&str> = of_file.iter().filter_map(Value::as_str).collect();
-        let is_gateway = |target: &&Target| target.modes.iter().any(|mode| mode.upstream().is_some());
+        let is_gateway =
+            |target: &&Target| target.description.modes.iter().any(|mode| mode.upstream().is_some());
         let mut gateways = targets.present.values().filter(is_gateway);
         let is_asked = self.baseline.is_empty() && self.compare.is_empty() && !of_file.is_empty();
         match (is_asked, gateways.next(), gateways.next()) {
@@ -38,7 +76,7 @@ impl Experiment {
                 let message = format!(
                     "leaves none of the baselines of the file ({}); say which target the others are compared with, such \
                      as --set 'baseline=[\"{}\"]'",
-                    of_file.join(", "),
+                    listed(of_file),
                     first.name
                 );
                 Err(wrong("target", message))
@@ -57,11 +95,12 @@ impl Experiment {
         });
         for (name, value) in constants.chain(varied.flatten()) {
             let key = format!("settings.{name}");
-            let mut having = targets.all().filter(|target| target.settings().contains_key(name)).peekable();
+            let mut having =
+                targets.all().filter(|target| target.description.settings.contains_key(name)).peekable();
             if having.peek().is_none() {
-                let known: BTreeSet<&String> = targets.all().flat_map(|one| one.settings().keys()).collect();
-                let known = known.into_iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-                let known = if known.is_empty() { "none".to_owned() } else { known };
+                let known: BTreeSet<&String> =
+                    targets.all().flat_map(|one| one.description.settings.keys()).collect();
+                let known = if known.is_empty() { "none".to_owned() } else { listed(known) };
                 return Err(wrong(
                     &key,
                     format!("none of the targets has such a setting: they have {known}"),
@@ -109,11 +148,13 @@ impl Experiment {
 #[cfg(test)]
 mod tests {
     use super::super::blame;
+    use super::TICKETS;
     use crate::instrument::gateway::target::Targets;
     use crate::instrument::gateway::template::Values;
-    use crate::instrument::gateway::testing::{TEXT, parse};
+    use crate::instrument::gateway::testing::{TEXT, experiment, parse, plan, targets as made_up};
     use crate::options::RunOptions;
     use std::path::Path;
+    use toml::Value;
 
     /// The targets of the tests' experiment: `fast` is here and has a pool, `slow` is absent and has a queue.
     fn targets() -> Targets {
@@ -179,5 +220,58 @@ mod tests {
             "e.toml:14: net.kind: `veth`: target `fast` listens on loopback alone: \
              allowed is `loopback`, or other targets"
         );
+    }
+
+    /// The title of the target `fast` that sends so many tickets, in an experiment in this mode that asks for these.
+    fn title(sent: &[u8], mode: &str, asked: &[i64]) -> Result<String, String> {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut targets = made_up(directory.path());
+        let fast = targets.present.get_mut("fast").expect("is here");
+        fast.description.tickets = Some(sent.to_vec());
+        let mut experiment = experiment();
+        experiment.set_constant("mode", mode.into());
+        match asked {
+            [one] => experiment.set_constant(TICKETS, (*one).into()),
+            several => experiment.set_factor(TICKETS, several.iter().copied().map(Value::from).collect()),
+        }
+        experiment.check_tickets(&mut targets).map_err(|error| error.to_string())?;
+        let plan = plan(experiment, &targets, &RunOptions::default()).expect("is planned");
+        assert!(plan.cells.iter().any(|cell| cell.subject == "fast"), "it runs");
+        Ok(targets.present["fast"].title.clone())
+    }
+
+    /// `tls.tickets=[0, 2, 4]` made cells of rivals that always send 2, and labelled them as if they had sent 0 and 4.
+    #[test]
+    fn a_number_that_is_not_sent_makes_no_cells_of_its_own() {
+        assert_eq!(
+            title(&[2], "h1-h1c", &[2, 4]),
+            Err("tls.tickets: `4`: target `fast` sends 2 alone: allowed are one value, or other targets"
+                .into())
+        );
+        assert_eq!(title(&[0, 1], "h1-h1c", &[0, 1]), Ok("T".into()));
+    }
+
+    /// With TLS 1.2 as the first of two versions the number was not looked at.
+    #[test]
+    fn a_number_is_looked_at_where_any_cell_is_of_tls_1_3() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut targets = made_up(directory.path());
+        targets.present.get_mut("fast").expect("is here").description.tickets = Some(vec![2]);
+        let mut experiment = experiment();
+        experiment.set_constant("mode", "h1-h1c".into());
+        experiment.set_factor(TICKETS, vec![2.into(), 4.into()]);
+        for (versions, is_right) in [(vec!["1.2"], true), (vec!["1.2", "1.3"], false)] {
+            experiment.set_factor("tls.version", versions.into_iter().map(Value::from).collect());
+            assert_eq!(experiment.check_tickets(&mut targets).is_ok(), is_right);
+        }
+    }
+
+    /// A rival that sends one ticket ran among those that send two, and only its description told so.
+    #[test]
+    fn another_number_than_asked_for_stands_in_the_title() {
+        assert_eq!(title(&[1], "h1-h1c", &[2]), Ok("T (tickets: 1, not 2)".into()));
+        assert_eq!(title(&[0, 1], "h1-h1c", &[4]), Ok("T (tickets: 1, not 4)".into()));
+        assert_eq!(title(&[2], "h1-h1c", &[2]), Ok("T".into()));
+        assert_eq!(title(&[1], "h1c-h1c", &[2]), Ok("T".into()), "there are none");
     }
 }

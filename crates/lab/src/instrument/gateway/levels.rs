@@ -3,27 +3,25 @@
 use super::{Case, Load, Mode};
 use crate::cell::{Cell, Levels};
 use crate::experiment::{Level, is_setting};
-use std::fmt;
-use weir_load::plural;
+use serde::de::value::{Error, StrDeserializer};
+use serde::de::{DeserializeOwned, IntoDeserializer as _};
+use std::fmt::Display;
 
 /// A cell of gateways, or all that it shares with those that it is compared with.
-pub trait Place {
-    /// Its levels.
+pub(crate) trait Place {
     fn levels(&self) -> &Levels;
 
-    /// What a client does.
     fn case(&self) -> Case {
-        Case::try_from(self.levels().word("case").to_owned()).unwrap_or(Case::Request)
+        read(self.levels().word("case")).unwrap_or(Case::Request)
     }
 
     /// Client side, upstream side.
     fn mode(&self) -> Mode {
-        Mode::of(self.levels().word("mode")).unwrap_or(Mode::H1c)
+        read(self.levels().word("mode")).unwrap_or(Mode::H1c)
     }
 
-    /// How requests arrive.
     fn load(&self) -> Load {
-        Load::of(self.levels().word("load_model"))
+        read(self.levels().word("load_model")).unwrap_or(Load::Saturated)
     }
 
     /// Connections held open; with new connections, at once at most.
@@ -67,6 +65,17 @@ impl Place for Cell {
     }
 }
 
+/// What goes by such a name in a file.
+pub(super) fn read<T: DeserializeOwned>(name: &str) -> Option<T> {
+    let name: StrDeserializer<'_, Error> = name.into_deserializer();
+    T::deserialize(name).ok()
+}
+
+/// A list for a person.
+pub(super) fn listed(items: impl IntoIterator<Item = impl Display>) -> String {
+    items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
+}
+
 /// The stable name of a cell, its factors in a fixed order; the settings of its target are in the target's name.
 pub(super) fn id(levels: &Levels, name: &str) -> String {
     let (case, mode, load) = (levels.case(), levels.mode(), levels.load());
@@ -75,19 +84,4 @@ pub(super) fn id(levels: &Levels, name: &str) -> String {
         id.push_str(&format!("{key}={}.", level.file_name()));
     }
     id + name
-}
-
-/// What is loaded with, in words; the mode stands elsewhere.
-pub(crate) struct Words<'a>(pub(crate) &'a Levels);
-
-impl fmt::Display for Words<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (case, bytes) = (self.0.case(), plural(self.0.bytes(), "byte"));
-        let connections = plural(self.0.connections().into(), "connection");
-        match case.is_handshake() {
-            false => write!(formatter, "{connections}, {bytes}"),
-            true => write!(formatter, "{case}, {connections} at once, {bytes}"),
-        }?;
-        self.0.conditions().try_for_each(|(key, level)| write!(formatter, ", {key} {level}"))
-    }
 }

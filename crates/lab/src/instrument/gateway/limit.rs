@@ -5,8 +5,9 @@ use weir_load::limit::{self, Part};
 use weir_load::result::Limit;
 use weir_load::result::{Cost, ServerCost};
 
-/// Names the limit of a run from what each part used of its cores, and from how near to its own ceiling the engine was.
-pub(super) fn of(parts: &Parts<'_>) -> Limit {
+/// Names the limit of a run from what gateway, origin and load engine used of their cores, and from how near to its own
+/// ceiling the engine was.
+pub(super) fn of(parts: &Parts<'_>, cores: [&[usize]; 3]) -> Limit {
     let part = |who, cost: Option<&Cost>, cores| {
         let most = cost.map_or(0.0, |cost| f64::from(cost.cores));
         Part { who, cpu: cost.map_or(0.0, |cost| cost.utilisation * most), most, busiest: 0.0, cores }
@@ -17,9 +18,9 @@ pub(super) fn of(parts: &Parts<'_>) -> Limit {
         Part { busiest, ..part(who, server.map(|server| &server.cost), cores) }
     };
     let limit = limit::of(&[
-        server(Limit::Gateway, parts.gateway, parts.gateway_cores),
-        server(Limit::Origin, parts.origin, parts.origin_cores),
-        part(Limit::Load, Some(&parts.load.engine.cost), parts.load_cores),
+        server(Limit::Gateway, parts.gateway, cores[0]),
+        server(Limit::Origin, parts.origin, cores[1]),
+        part(Limit::Load, Some(&parts.load.engine.cost), cores[2]),
     ]);
     parts.load.ceiling.as_ref().map_or(limit, |ceiling| limit::beside_ceiling(limit, ceiling.share))
 }
@@ -38,15 +39,7 @@ mod tests {
         let mut result = load_result();
         result.engine.cost = server(load, cores[2]).cost;
         let (gateway, origin) = (server(gateway, cores[0]), server(origin, cores[1]));
-        of(&Parts {
-            load: &result,
-            gateway: Some(&gateway),
-            origin: Some(&origin),
-            gc: None,
-            gateway_cores: cores[0],
-            origin_cores: cores[1],
-            load_cores: cores[2],
-        })
+        of(&Parts { load: &result, gateway: Some(&gateway), origin: Some(&origin), gc: None }, cores)
     }
 
     const APART: [&[usize]; 3] = [&[0], &[1], &[2]];
@@ -82,17 +75,7 @@ mod tests {
                 cost: Cost { utilisation: gateway, cores: 1, ..Cost::default() },
                 ..ServerCost::default()
             };
-            let (gateway_cores, origin_cores, load_cores) = (&[0][..], &[1][..], &[2][..]);
-            let gateway = Some(&gateway);
-            of(&Parts {
-                load: &result,
-                gateway,
-                origin: None,
-                gc: None,
-                gateway_cores,
-                origin_cores,
-                load_cores,
-            })
+            of(&Parts { load: &result, gateway: Some(&gateway), origin: None, gc: None }, APART)
         };
         assert_eq!(limit(0.5, None), Limit::Neither);
         assert_eq!(limit(0.5, Some(0.79)), Limit::Neither);
@@ -106,16 +89,8 @@ mod tests {
             let busiest_thread = Some(BusyThread { name: "node".into(), utilisation });
             let cost = Cost { utilisation: 0.3, cores: 4, ..Cost::default() };
             let server = ServerCost { cost, busiest_thread, ..ServerCost::default() };
-            let (gateway_cores, load_cores) = (&[0, 1, 2, 3][..], &[4][..]);
-            of(&Parts {
-                load: &load_result(),
-                gateway: Some(&server),
-                origin: None,
-                gc: None,
-                gateway_cores,
-                origin_cores: &[],
-                load_cores,
-            })
+            let parts = Parts { load: &load_result(), gateway: Some(&server), origin: None, gc: None };
+            of(&parts, [&[0, 1, 2, 3], &[], &[4]])
         };
         assert_eq!([limit(0.94), limit(0.96)], [Limit::Neither, Limit::Gateway]);
     }

@@ -3,10 +3,9 @@
 mod case;
 mod check;
 mod conditions;
-mod describe;
 mod executor;
 mod factors;
-pub mod gc;
+mod gc;
 mod here;
 mod levels;
 mod limit;
@@ -15,7 +14,6 @@ pub(crate) mod network;
 mod plan;
 mod run;
 mod shown;
-mod summary;
 #[cfg(test)]
 pub(crate) mod synthetic;
 mod table;
@@ -23,20 +21,20 @@ pub mod target;
 pub(crate) mod template;
 #[cfg(test)]
 pub(crate) mod testing;
-mod units;
 mod validity;
 mod values;
 mod vary;
 mod view;
 
-pub use case::Case;
-pub(crate) use conditions::echo;
-pub use conditions::{Conditions, Framing, RequestKind};
+pub(crate) use case::Case;
+pub(crate) use conditions::{Conditions, Framing, RequestKind, echo};
 #[cfg(test)]
 pub(crate) use executor::NO_RATE;
 pub(crate) use executor::{ProcessExecutor, issue_certificate, sample_values};
-pub use factors::{CertificateKind, Group, Load, Mode, Side, Suite, Tls, TlsVersion};
-pub use levels::Place;
+#[cfg(test)]
+pub(crate) use factors::Group;
+pub(crate) use factors::{CertificateKind, Load, Mode, Side, Suite, Tls, TlsVersion};
+pub(crate) use levels::Place;
 #[cfg(test)]
 pub(crate) use plan::two_digits;
 #[cfg(test)]
@@ -119,15 +117,11 @@ impl Instrument for Gateway {
     }
 
     fn placed(key: &str, value: &toml::Value, folder: &Path) -> toml::Value {
-        let mut value = value.clone();
-        if let Some(flag) = key.strip_prefix("load.") {
-            load_table::resolve_file(flag, &mut value, folder);
-        }
-        value
+        load_table::placed(key, value, folder)
     }
 
     fn compared(cell: &Cell) -> Vec<Metric> {
-        values::compared(cell.load(), cell.case()).to_vec()
+        values::compared(cell.load(), cell.case())
     }
 
     fn find(
@@ -142,7 +136,7 @@ impl Instrument for Gateway {
         let folders = folders.map_err(|message| wrong(directory_key(text, options), message))?;
         let values = sample_values(&this_program()?, &conditions.tls);
         let mut targets = target::find(&experiment.subjects(), &folders, &values)?;
-        target::check_tickets(experiment, &mut targets)?;
+        experiment.check_tickets(&mut targets)?;
         experiment.check_here(&targets, &allowed_cores()?, &wrong)?;
         if !options.set.iter().any(|(key, _)| key == "baseline") {
             experiment.check_baseline(text, &targets, &wrong)?;
@@ -188,7 +182,7 @@ impl Instrument for Gateway {
         for (name, target) in &targets.present {
             machine.versions.insert(name.clone(), target.version.clone());
             machine.titles.insert(name.clone(), target.title.clone());
-            machine.about.insert(name.clone(), target.about.clone());
+            machine.about.insert(name.clone(), target.description.about.clone());
             machine.folders.insert(name.clone(), target.folder().display().to_string());
             machine.sources.insert(name.clone(), hash::files(&target.sources())?);
         }
@@ -226,7 +220,8 @@ impl Instrument for Gateway {
 
     fn judge(experiment: &Experiment, run: &mut RunOf<Self>) -> Result<(), ConfigError> {
         let conditions = experiment.conditions(&run.run.cell)?;
-        run.seen.limit = parts(run).map(|parts| limit::of(&parts));
+        let cores = ["target", "origin", "load"].map(|role| run.seen.observation.cores(role));
+        run.seen.limit = parts(run).map(|parts| limit::of(&parts, cores));
         run.validity = Validity::of(validity::broken_rule(run, &conditions));
         Ok(())
     }
@@ -239,12 +234,8 @@ impl Instrument for Gateway {
     fn line(run: &RunOf<Self>) -> String {
         let cell = &run.run.cell;
         let (case, stage) = (cell.case(), run.run.id.split('-').next().unwrap_or_default());
-        let what = format!(
-            "{stage} {:<12} {:<7} {:<10}",
-            cell.name,
-            cell.levels.word("mode"),
-            cell.levels.word("load_model")
-        );
+        let (mode, load_model) = (cell.levels.word("mode"), cell.levels.word("load_model"));
+        let what = format!("{stage} {:<12} {mode:<7} {load_model:<10}", cell.name);
         let Some(Parts { load, gateway, origin, .. }) = parts(run) else {
             return format!("{what}  {}", run.validity);
         };
@@ -272,8 +263,7 @@ impl Instrument for Gateway {
 
     fn facts(seen: &Seen) -> Facts<'_> {
         let Seen { rate, served_ms, warmup_ms, window_ms, limit, observation } = seen;
-        let target = observation.processes.iter().find(|process| process.role == "target");
-        let last_words = target.map_or("", |target| target.stderr.as_str());
+        let last_words = observation.process("target").map_or("", |target| target.stderr.as_str());
         let failure = observation.failure.as_deref();
         Facts {
             elapsed_ms: observation.elapsed_ms,
@@ -320,7 +310,7 @@ impl Instrument for Gateway {
     }
 
     fn is_other(runs: [&[&RunOf<Self>]; 2], is_other_lab: bool) -> bool {
-        is_other_lab && summary::is_this_program(runs)
+        is_other_lab && run::is_this_program(runs)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Ports for a run.
 
+use crate::error::LabError;
 use std::io;
 use std::net::TcpListener;
 use weir_doctor::{LISTENERS_FROM, ROOM_BELOW};
@@ -9,17 +10,16 @@ use weir_doctor::{LISTENERS_FROM, ROOM_BELOW};
 ///
 /// # Errors
 /// When there are not so many.
-pub(crate) fn free_ports<const COUNT: usize>(start: u16) -> io::Result<[u16; COUNT]> {
+pub(crate) fn free_ports<const COUNT: usize>(start: u16) -> Result<[u16; COUNT], LabError> {
     let end = first_ephemeral();
     let span = end.saturating_sub(LISTENERS_FROM).max(1);
     let candidates = (0..span).map(|step| LISTENERS_FROM + start.wrapping_add(step) % span);
     let free = candidates.filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
     let ports: Vec<u16> = free.take(COUNT).collect();
     ports.try_into().map_err(|_| {
-        io::Error::new(
-            io::ErrorKind::AddrInUse,
-            format!("no {COUNT} free ports from {LISTENERS_FROM} to {end}"),
-        )
+        let message = format!("no {COUNT} free ports from {LISTENERS_FROM} to {end}");
+        let source = io::Error::new(io::ErrorKind::AddrInUse, message);
+        LabError::System { action: "looking for free ports", source }
     })
 }
 

@@ -1,6 +1,6 @@
 //! From an experiment to its cells: targets with their settings, modes that they have, and the rates that calibration finds.
 
-use super::levels::{Place as _, id};
+use super::levels::{Place as _, id, listed};
 use super::run::Seen;
 use super::target::{Target, Targets};
 use super::{Case, Load, Mode};
@@ -13,91 +13,75 @@ use crate::run::{Run, Stage};
 use std::collections::BTreeMap;
 use toml::Value;
 
-/// Each combination with each subject in the modes that it has, those of the absent targets too.
+/// Each combination with each target in the modes that it has, those of the absent targets too, in the experiment's order.
 pub(super) fn candidates(experiment: &Experiment, targets: &Targets) -> Result<Vec<Candidate>, ConfigError> {
+    let combinations: Vec<Levels> = experiment
+        .combinations()
+        .iter()
+        .map(|combination| levels(experiment, combination))
+        .collect::<Result<_, _>>()?;
     let mut candidates = Vec::new();
-    for subject in subjects(experiment, targets) {
-        for combination in experiment.combinations() {
-            let cell = subject.cell(experiment, &combination)?;
-            let is_present = targets.present.contains_key(&cell.subject);
-            let standing = if is_present { Standing::Present } else { Standing::Absent };
-            if subject.modes.contains(&cell.mode()) {
-                candidates.push(Candidate { cell, standing, remark: None });
+    for subject in experiment.subjects() {
+        let Some(target) = targets.all().find(|target| target.name == subject) else { continue };
+        let is_present = targets.present.contains_key(&subject);
+        let standing = if is_present { Standing::Present } else { Standing::Absent };
+        let modes = &target.description.modes;
+        for (name, settings) in measured(experiment, target) {
+            for levels in combinations.iter().filter(|levels| modes.contains(&levels.mode())) {
+                let with = |levels: Levels, (key, level): &(&str, Level)| levels.with(key, level.clone());
+                let levels = settings.iter().fold(levels.clone(), with);
+                let (id, name, subject) = (id(&levels, &name), name.clone(), subject.clone());
+                let cell = Cell { id, name, subject, levels };
+                candidates.push(Candidate { cell, standing: standing.clone(), remark: None });
             }
         }
     }
     Ok(candidates)
 }
 
+/// The levels of a cell under such a combination, those that every cell has among them.
+fn levels(experiment: &Experiment, combination: &[(&str, &Value)]) -> Result<Levels, ConfigError> {
+    let conditions = experiment.under(combination)?;
+    let case = Case::of(&conditions.load_options()?.policy, conditions.mode.client());
+    let own = [
+        ("case", Level::new(case)),
+        ("mode", Level::new(conditions.mode)),
+        ("load_model", Level::new(conditions.load_model)),
+        ("connections", Level::new(conditions.connections)),
+        ("bytes", Level::new(conditions.bytes)),
+    ];
+    let varied = combination.iter().map(|(key, value)| (*key, Level::of(value)));
+    Ok(varied.chain(own).map(|(key, level)| (key.to_owned(), level)).collect())
+}
+
+/// The names under which a target is measured: with each of its settings, and the A/A target a second time right after the
+/// first.
+fn measured<'a>(experiment: &'a Experiment, target: &Target) -> Vec<(String, Vec<(&'a str, Level)>)> {
+    let mut measured = Vec::new();
+    for settings in experiment.settings_of(|key| target.description.settings.contains_key(key)) {
+        let settings: Vec<(&str, Level)> =
+            settings.into_iter().map(|(key, value)| (key, Level::of(value))).collect();
+        let words =
+            settings.iter().map(|(key, level)| format!("+{}={level}", key.trim_start_matches("settings.")));
+        let name = format!("{}{}", target.name, words.collect::<String>());
+        let again = measured.is_empty() && experiment.aa.as_ref() == Some(&target.name);
+        measured.push((name.clone(), settings.clone()));
+        measured.extend(again.then(|| (format!("{name}{AGAIN}"), settings)));
+    }
+    measured
+}
+
 /// The modes of the experiment that a target does not have, where it has others of their kind: with a gateway or without.
 pub(super) fn unsupported_modes(experiment: &Experiment, targets: &Targets) -> Vec<String> {
     let is_of_gateway = |mode: &Mode| mode.upstream().is_some();
     let lacks = |target: &Target| {
-        let kind = target.modes.iter().any(is_of_gateway);
+        let has = &target.description.modes;
+        let kind = has.iter().any(is_of_gateway);
         let wanted = experiment.modes().into_iter().filter(|mode| is_of_gateway(mode) == kind);
-        let lacking: Vec<String> =
-            wanted.filter(|mode| !target.modes.contains(mode)).map(|mode| mode.to_string()).collect();
-        let has: Vec<String> = target.modes.iter().map(ToString::to_string).collect();
-        (!lacking.is_empty())
-            .then(|| format!("{} in {}: its modes are {}", target.name, lacking.join(", "), has.join(", ")))
+        let lacking = listed(wanted.filter(|mode| !has.contains(mode)));
+        (!lacking.is_empty()).then(|| format!("{} in {lacking}: its modes are {}", target.name, listed(has)))
     };
     targets.present.values().filter_map(lacks).collect()
-}
-
-/// What is measured: a target with settings of its own, or its second in the A/A pair.
-struct Subject<'a> {
-    name: String,
-    target: &'a str,
-    modes: &'a [Mode],
-    settings: Vec<(String, Level)>,
-}
-
-impl Subject<'_> {
-    fn cell(&self, experiment: &Experiment, combination: &[(&str, &Value)]) -> Result<Cell, ConfigError> {
-        let conditions = experiment.under(combination)?;
-        let case = Case::of(&conditions.load_options()?.policy, conditions.mode.client());
-        let own = [
-            ("case", Level::new(case)),
-            ("mode", Level::new(conditions.mode)),
-            ("load_model", Level::new(conditions.load_model)),
-            ("connections", Level::new(conditions.connections)),
-            ("bytes", Level::new(conditions.bytes)),
-        ];
-        let varied = combination.iter().map(|(key, value)| ((*key).to_owned(), Level::of(value)));
-        let own = own.map(|(key, level)| (key.to_owned(), level));
-        let levels: Levels = varied.chain(self.settings.clone()).chain(own).collect();
-        Ok(Cell {
-            id: id(&levels, &self.name),
-            name: self.name.clone(),
-            subject: self.target.to_owned(),
-            levels,
-        })
-    }
-}
-
-/// The targets in the experiment's order, each with each of its settings; the A/A target a second time right after
-/// itself.
-fn subjects<'a>(experiment: &Experiment, targets: &'a Targets) -> Vec<Subject<'a>> {
-    let mut subjects = Vec::new();
-    for name in experiment.subjects() {
-        let Some(found) = targets.all().find(|target| target.name == name) else { continue };
-        let target = &found.name;
-        let all = experiment.settings_of(|key| found.settings().contains_key(key));
-        for (index, settings) in all.iter().enumerate() {
-            let words = settings
-                .iter()
-                .map(|(key, value)| format!("+{}={}", key.trim_start_matches("settings."), Level::of(value)));
-            let name = format!("{name}{}", words.collect::<String>());
-            let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), Level::of(value)));
-            let settings: Vec<(String, Level)> = settings.collect();
-            let subject = |name| Subject { name, target, modes: &found.modes, settings: settings.clone() };
-            let again = (index == 0 && experiment.aa.as_ref() == Some(target))
-                .then(|| subject(format!("{name}{AGAIN}")));
-            subjects.push(subject(name));
-            subjects.extend(again);
-        }
-    }
-    subjects
 }
 
 /// A saturated cell for each target that has an equal-rate cell whose rate is not given. The A/A target is calibrated once.
@@ -179,9 +163,8 @@ pub(super) fn rate(plan: &Plan, cell: &Cell) -> Option<f64> {
 
 /// Whether calibration finds a cell's rate; else it is given, or there is none.
 pub(super) fn is_calibrated(plan: &Plan, cell: &Cell) -> bool {
-    let is_given = |rate: Option<f64>| rate.is_some();
-    let conditions = plan.experiment.conditions(cell);
-    cell.load() == Load::EqualRate && !conditions.is_ok_and(|conditions| is_given(conditions.rate))
+    let is_given = || plan.experiment.conditions(cell).is_ok_and(|conditions| conditions.rate.is_some());
+    cell.load() == Load::EqualRate && !is_given()
 }
 
 /// Rounds down to two significant digits.

@@ -37,26 +37,34 @@ pub struct Observation {
     /// Connections that the origin accepted while the load engine ran, by its own count; `None` without a gateway.
     pub upstream_connections: Option<u64>,
     /// The share of the run's cores that processes outside it used meanwhile; `None` where the system does not tell.
-    #[serde(default)]
     pub foreign_cpu: Option<f64>,
     /// The network between the processes.
-    #[serde(default)]
     pub net: Option<NetReport>,
     /// What is not known of the run, and why; it may be used all the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Garbage collection of a target that is a JVM; `None` for all others, or where it is not known.
-    #[serde(default)]
     pub gc: Option<gc::Report>,
     /// Where the processes' logs are kept since the run failed, in the directory of the results.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub logs: Option<PathBuf>,
     /// Milliseconds from the first process's start to the last one's end.
     pub elapsed_ms: u64,
 }
 
+impl Observation {
+    pub(super) fn process(&self, role: &str) -> Option<&ProcessReport> {
+        self.processes.iter().find(|process| process.role == role)
+    }
+
+    /// Where the process in such a role ran.
+    pub(super) fn cores(&self, role: &str) -> &[usize] {
+        self.process(role).map_or(&[], |process| &process.cores)
+    }
+}
+
 /// One process of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessReport {
     /// `origin`, `target` or `load`.
     pub role: String,
@@ -76,65 +84,40 @@ pub struct ProcessReport {
 /// What a run is asked to do.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked<'a> {
-    /// Which cell, which block.
     pub(crate) run: &'a PlannedRun,
-    /// What it is run under.
     pub(crate) conditions: Conditions,
     /// Requests per second; `None` in a closed loop.
     pub(crate) rate: Option<f64>,
-    /// Milliseconds of load before the window.
-    pub(crate) warmup_ms: u64,
-    /// Milliseconds of the window.
-    pub(crate) window_ms: u64,
 }
 
-impl<'a> Asked<'a> {
-    pub(crate) fn new(run: &'a PlannedRun, conditions: Conditions, rate: Option<f64>) -> Self {
-        let (warmup_ms, window_ms) = (conditions.warmup_ms, conditions.window_ms(run.stage));
-        Self { run, conditions, rate, warmup_ms, window_ms }
-    }
-
-    /// What was seen of it.
+impl Asked<'_> {
     pub(crate) fn seen(&self, observation: Observation) -> Seen {
-        let Self { conditions, rate, warmup_ms, window_ms, .. } = self;
         Seen {
-            rate: *rate,
-            served_ms: conditions.served_ms,
-            warmup_ms: *warmup_ms,
-            window_ms: *window_ms,
+            rate: self.rate,
+            served_ms: self.conditions.served_ms,
+            warmup_ms: self.conditions.warmup_ms,
+            window_ms: self.conditions.window_ms(self.run.stage),
             limit: None,
             observation,
         }
     }
 }
 
-/// The costs of a run, by part.
+/// What a run came to, by part.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts<'a> {
-    /// The engine's whole result.
     pub(super) load: &'a LoadResult,
-    /// The target; `None` when there is no gateway.
+    /// `None` without a gateway.
     pub(super) gateway: Option<&'a ServerCost>,
-    /// The test server.
     pub(super) origin: Option<&'a ServerCost>,
     /// Garbage collection, where the target is a JVM.
     pub(super) gc: Option<&'a gc::Report>,
-    /// Where the target ran.
-    pub(super) gateway_cores: &'a [usize],
-    /// Where the test server ran.
-    pub(super) origin_cores: &'a [usize],
-    /// Where the load engine ran.
-    pub(super) load_cores: &'a [usize],
 }
 
-/// The costs of each part; `None` where no window was measured.
+/// Each part; `None` where no window was measured.
 pub(super) fn parts(run: &Run<Seen>) -> Option<Parts<'_>> {
     let seen = &run.seen.observation;
     let load = seen.load.as_ref()?;
-    let cores = |role: &str| -> &[usize] {
-        let report = seen.processes.iter().find(|process| process.role == role);
-        report.map_or(&[], |process| &process.cores)
-    };
     let with_gateway = run.run.cell.mode().upstream().is_some();
     let server = |role| load.servers.iter().find(|server| server.role == role);
     Some(Parts {
@@ -142,8 +125,16 @@ pub(super) fn parts(run: &Run<Seen>) -> Option<Parts<'_>> {
         gateway: server(Role::Gateway).filter(|_| with_gateway),
         origin: server(Role::Origin),
         gc: seen.gc.as_ref(),
-        gateway_cores: cores("target"),
-        origin_cores: cores("origin"),
-        load_cores: cores("load"),
     })
+}
+
+/// Whether the gateway is this program in another role: it was started by the file that the load engine was started by.
+pub(super) fn is_this_program(runs: [&[&Run<Seen>]; 2]) -> bool {
+    let is_one_file = |run: &&Run<Seen>| {
+        let words = |role| run.seen.observation.process(role).map_or(&[][..], |process| &process.command);
+        // What enters a network namespace stands before the program, and its first word is the subcommand.
+        let load = words("load").windows(2).find(|two| two[1] == "load");
+        load.is_some_and(|two| words("target").contains(&two[0]))
+    };
+    runs.into_iter().flatten().any(is_one_file)
 }

@@ -1,24 +1,28 @@
 //! How results of gateways are shown.
 
-use super::levels::{Place as _, Words};
+use super::levels::{Place as _, read};
 use super::run::Seen;
-use super::units::unit_metrics;
-use super::vary::Vary;
-use super::{Gateway, Load, describe, summary, table, view};
+use super::values::unit_metrics;
+use super::vary::{Vary, words};
+use super::{Gateway, Load, table, view};
 use crate::cell::Cell;
 use crate::error::LabError;
+use crate::host::allowed_cores;
 use crate::instrument::{Looks, Page, Shown};
 use crate::metric::Metric;
+use crate::placement::Placement;
 use crate::plan::Plan;
 use crate::results::Results;
 use crate::run::Run;
 use crate::store::Store;
 use crate::summary::Summary;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use weir_load::plural;
 
 impl Shown for Gateway {
     fn complete(results: &mut Results<Self>) -> Result<(), LabError> {
-        let killed = summary::killed(&results.runs);
-        results.summary.notes.extend(killed);
+        results.summary.notes.extend(killed(&results.runs));
         Ok(())
     }
 
@@ -30,7 +34,7 @@ impl Shown for Gateway {
 
     fn setting(summary: &Summary) -> String {
         let placement = summary.machine.placement.as_ref();
-        let sharing = placement.and_then(crate::placement::Placement::sharing);
+        let sharing = placement.and_then(Placement::sharing);
         format!(
             "Client, gateway and origin ran on one machine over {}{}.",
             summary.machine.network,
@@ -43,7 +47,7 @@ impl Shown for Gateway {
     }
 
     fn place_title(cell: &Cell) -> String {
-        format!("{}, {}", cell.mode(), Words(&cell.place()))
+        format!("{}, {}", cell.mode(), words(&cell.place()))
     }
 
     fn chapter(cell: &Cell) -> String {
@@ -51,7 +55,7 @@ impl Shown for Gateway {
     }
 
     fn family_title(metric: Metric, family: &str) -> String {
-        let at = match Load::of(family) {
+        let at = match read(family).unwrap_or(Load::Saturated) {
             Load::EqualRate => "at one equal rate",
             Load::Saturated => "at saturation",
         };
@@ -60,7 +64,18 @@ impl Shown for Gateway {
     }
 
     fn describe(text: &mut String, plan: &Plan, targets: &Self::Found) {
-        describe::subjects(text, plan, targets);
+        if let (Ok(conditions), Ok(allowed)) = (plan.experiment.any_conditions(), allowed_cores())
+            && let Some(note) = Placement::choose(&conditions.cores, &allowed).note
+        {
+            let _ = writeln!(text, "CORES: {note}");
+        }
+        for (name, target) in &targets.present {
+            let _ = writeln!(text, "target {name}: {} {}", target.title, target.version);
+            let _ = writeln!(text, "    from {}", target.folder().display());
+        }
+        for factor in &plan.experiment.factors {
+            let _ = writeln!(text, "factor {}", view::varied(factor));
+        }
     }
 
     fn tables(text: &mut String, results: &Results<Self>) {
@@ -80,4 +95,22 @@ impl Shown for Gateway {
     fn reproduction(plan: &Plan, cell: &Cell, runs: &[&Run<Seen>]) -> Option<String> {
         Some(view::reproduction(plan, cell, runs))
     }
+}
+
+/// The targets that had to be killed, how they were to end, and how often it came to that.
+fn killed(runs: &[Run<Seen>]) -> Vec<String> {
+    let mut killed: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut all: BTreeMap<&str, usize> = BTreeMap::new();
+    for run in runs {
+        let Some(process) = run.seen.observation.process("target") else { continue };
+        let target = run.run.cell.subject.as_str();
+        *all.entry(target).or_default() += 1;
+        if process.killed {
+            *killed.entry((target, &process.exit)).or_default() += 1;
+        }
+    }
+    let line = |((target, how), count): ((&str, &str), usize)| {
+        format!("{target} was {how}: in {count} of {}.", plural(all[target] as u64, "run"))
+    };
+    killed.into_iter().map(line).collect()
 }

@@ -1,13 +1,13 @@
 //! The cells of gateways on a terminal: a table for each place, its loads side by side.
 
-use super::levels::{Place as _, Words};
-use super::units::{places, unit_metrics};
+use super::levels::Place as _;
+use super::values::unit_metrics;
+use super::vary::{places, words};
 use super::{Gateway, Load};
 use crate::cell::Levels;
-use crate::comparison::Comparison;
 use crate::metric::Metric;
 use crate::results::Results;
-use crate::summary::{CellSummary, Summary};
+use crate::summary::CellSummary;
 use std::fmt::Write;
 use weir_report::text::{columns, milliseconds, number};
 
@@ -46,39 +46,17 @@ fn rows<'a>(results: &'a Results<Gateway>, place: &Levels) -> Vec<Row<'a>> {
     rows
 }
 
-/// The comparison of a target's CPU, at the equal rate where there is one.
-fn headline<'a>(summary: &'a Summary, target: &str, place: &Levels) -> Option<&'a Comparison> {
-    let mut of_target = summary.comparisons.iter().filter(|one| {
-        one.metric.is_cpu()
-            && (one.target == target && one.factor.is_none())
-            && one.cell.place().at(Load::Saturated) == *place
-    });
-    // Sorted by load, and the equal rate comes first.
-    of_target.next()
-}
-
 fn table(text: &mut String, results: &Results<Gateway>, place: &Levels) {
     let rows = rows(results, place);
     let of = unit_metrics(place.case());
     let rate = rows.iter().find_map(|(_, equal, _)| equal.and_then(|cell| cell.rate));
     let rate = rate.map_or_else(String::new, |rate| format!(", equal rate {rate:.0}/s"));
     let (mode, case) = (place.mode(), place.case());
-    let _ = writeln!(text, "{mode} ({}), {}{rate}", mode.describe(), Words(place));
+    let _ = writeln!(text, "{mode} ({}), {}{rate}", mode.describe(), words(place));
     let per_second = if case.is_handshake() { "hs/s" } else { "req/s" };
-    let titles = [
-        "target",
-        per_second,
-        "mean",
-        "p99",
-        "err%",
-        "equal",
-        "sat",
-        "util",
-        "origin",
-        "RSS",
-        "limit",
-        "ratio, CPU",
-    ];
+    let last = "ratio, CPU";
+    let titles =
+        ["target", per_second, "mean", "p99", "err%", "equal", "sat", "util", "origin", "RSS", "limit", last];
     let mut lines = vec![titles.map(str::to_owned)];
     for (name, equal, saturated) in rows {
         let timed = equal.or(saturated);
@@ -106,9 +84,16 @@ fn worst_error(equal: Option<&CellSummary>, saturated: Option<&CellSummary>) -> 
     of(equal).into_iter().chain(of(saturated)).reduce(f64::max).map(|ratio| ratio * 100.0)
 }
 
+/// The comparison of a target's CPU, at the equal rate where there is one.
 fn ratio(results: &Results<Gateway>, name: &str, place: &Levels) -> String {
     if results.plan.baseline.as_deref() == Some(name) && place.mode().upstream().is_some() {
         return "baseline".into();
     }
-    headline(&results.summary, name, place).map_or_else(|| "-".into(), |comparison| comparison.ratio.text())
+    // Sorted by load, and the equal rate comes first.
+    let found = results.summary.comparisons.iter().find(|one| {
+        one.metric.is_cpu()
+            && (one.target == name && one.factor.is_none())
+            && one.cell.place().at(Load::Saturated) == *place
+    });
+    found.map_or_else(|| "-".into(), |comparison| comparison.ratio.text())
 }

@@ -1,58 +1,89 @@
 //! Templates: text in which `{{name}}` stands for a value of the run.
 
+use super::levels::listed;
 use crate::error::{ConfigError, line_at};
+use crate::placement::list;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::path::Path;
+
+/// Connections beyond those of the run: ready checks, and those that are closing while others open.
+const SPARE: u64 = 256;
+
+/// The least buffer for a body in bytes: a head of some kind stands before it.
+const LEAST_BUFFER: u64 = 16 * 1024;
 
 /// The values of one run by their names.
 #[derive(Clone, Debug, Default)]
-pub struct Values(BTreeMap<Cow<'static, str>, String>);
+pub(crate) struct Values(BTreeMap<Cow<'static, str>, String>);
 
 impl Values {
-    /// Adds a value.
-    pub fn with(mut self, name: impl Into<Cow<'static, str>>, value: impl Display) -> Self {
+    pub(crate) fn with(mut self, name: impl Into<Cow<'static, str>>, value: impl Display) -> Self {
         self.0.insert(name.into(), value.to_string());
         self
     }
 
-    /// Whether there is a value of this name.
-    pub fn has(&self, name: &str) -> bool {
+    /// Adds what a run's size comes to, since templates cannot reckon: clients at once, bytes of an answer's body and of the
+    /// request's that is echoed, and the target's cores.
+    pub(crate) fn with_size(self, connections: u32, bytes: u64, cores: &[usize]) -> Self {
+        let max_clients = u64::from(connections) + SPARE;
+        // On the wire each chunk of a body has a line of its own.
+        let body_buffer = bytes.saturating_add(bytes / 8).max(LEAST_BUFFER);
+        let last = cores.iter().copied().max().unwrap_or(0);
+        // Core 0 has the last digit.
+        let core_mask = (0..=last).rev().map(|core| if cores.contains(&core) { '1' } else { '0' });
+        self.with("connections", connections)
+            .with("max_clients", max_clients)
+            .with("max_sockets", 2 * max_clients)
+            .with("body_buffer", body_buffer)
+            .with("workers", cores.len())
+            .with("cores", list(cores))
+            .with("core_words", list(cores).replace(',', " "))
+            .with("core_mask", core_mask.collect::<String>())
+    }
+
+    /// Adds the files of the certificate in a directory, as [`issue_certificate`](super::issue_certificate) writes them.
+    pub(crate) fn with_certificate(self, directory: &Path) -> Self {
+        let file = |name: &str| directory.join(name).with_extension("pem");
+        let names = ["cert", "key", "identity", "ca"];
+        names.into_iter().fold(self, |values, name| values.with(name, file(name).display()))
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
     /// Replaces every `{{name}}` in `text`. A name that is not known is an error that names `source` and its line.
-    pub fn render(&self, source: impl Display, text: &str) -> Result<String, ConfigError> {
+    pub(crate) fn render(&self, source: impl Display, text: &str) -> Result<String, ConfigError> {
         let mut rendered = String::with_capacity(text.len());
         let mut rest = text;
-        while let Some(start) = rest.find("{{") {
-            let offset = text.len() - rest.len() + start;
+        while let Some((before, after)) = rest.split_once("{{") {
+            let offset = text.len() - after.len();
             let wrong = |message: String| ConfigError {
                 source: source.to_string(),
                 line: Some(line_at(text, offset)),
                 message,
             };
-            let Some(length) = rest[start + 2..].find("}}") else {
-                return Err(wrong("`{{` without its `}}`".into()));
-            };
-            let name = rest[start + 2..start + 2 + length].trim();
-            let Some(value) = self.0.get(name) else {
-                let allowed: Vec<_> = self.0.keys().map(AsRef::as_ref).collect();
-                return Err(wrong(format!(
-                    "unknown placeholder `{name}`: allowed are {}",
-                    allowed.join(", ")
-                )));
-            };
-            rendered.push_str(&rest[..start]);
+            let (name, after) =
+                after.split_once("}}").ok_or_else(|| wrong("`{{` without its `}}`".into()))?;
+            let name = name.trim();
+            let value = self.0.get(name).ok_or_else(|| {
+                let allowed = listed(self.0.keys());
+                wrong(format!("unknown placeholder `{name}`: allowed are {allowed}"))
+            })?;
+            rendered.push_str(before);
             rendered.push_str(value);
-            rest = &rest[start + 2 + length + 2..];
+            rest = after;
         }
-        rendered.push_str(rest);
-        Ok(rendered)
+        Ok(rendered + rest)
     }
 
-    /// Renders each of a command's words.
-    pub fn render_all(&self, source: impl Display, words: &[String]) -> Result<Vec<String>, ConfigError> {
+    pub(crate) fn render_all(
+        &self,
+        source: impl Display,
+        words: &[String],
+    ) -> Result<Vec<String>, ConfigError> {
         words
             .iter()
             .map(|word| self.render(&source, word).map_err(|error| ConfigError { line: None, ..error }))
@@ -72,6 +103,16 @@ mod tests {
     fn values_are_put_in() {
         let text = "listen {{listen_port}};\nroot {{ dir }}/x; { } }}";
         assert_eq!(values().render("t", text).expect("renders"), "listen 8080;\nroot /d/x; { } }}");
+    }
+
+    #[test]
+    fn a_run_is_told_in_the_targets_words() {
+        let template = "{{connections}} {{max_clients}} {{max_sockets}} {{body_buffer}} {{workers}} {{cores}} {{core_words}} {{core_mask}}";
+        let rendered = |connections, bytes, cores: &[usize]| {
+            Values::default().with_size(connections, bytes, cores).render("t", template).expect("renders")
+        };
+        assert_eq!(rendered(64, 1000, &[0]), "64 320 640 16384 1 0 0 1");
+        assert_eq!(rendered(50_000, 100_000, &[2, 0, 5]), "50000 50256 100512 112500 3 2,0,5 2 0 5 100101");
     }
 
     #[test]

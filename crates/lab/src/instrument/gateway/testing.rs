@@ -227,7 +227,7 @@ pub(crate) fn made(
     result: LoadResult,
 ) -> Run<Seen> {
     let conditions = experiment.conditions(&run.cell).expect("is a cell of it");
-    let asked = Asked::new(run, conditions, rate);
+    let asked = Asked { run, conditions, rate };
     let mut made = Run::new(run, asked.seen(observation(&run.cell, result)));
     Gateway::judge(experiment, &mut made).expect("is judged");
     made

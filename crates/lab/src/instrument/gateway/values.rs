@@ -15,15 +15,38 @@ use std::collections::BTreeMap;
 use weir_load::plural;
 use weir_load::result::{Cost, Latency, Limit, LoadResult};
 
+/// The metrics of what a cell is about.
+pub(super) struct UnitMetrics {
+    pub(super) rate: Metric,
+    pub(super) cpu: Metric,
+    pub(super) origin_cpu: Metric,
+    pub(super) load_cpu: Metric,
+}
+
+/// Of requests or of handshakes.
+pub(super) fn unit_metrics(case: Case) -> UnitMetrics {
+    match case.is_handshake() {
+        false => UnitMetrics {
+            rate: Metric::RequestsPerSecond,
+            cpu: Metric::CpuUsPerRequest,
+            origin_cpu: Metric::OriginCpuUsPerRequest,
+            load_cpu: Metric::LoadCpuUsPerRequest,
+        },
+        true => UnitMetrics {
+            rate: Metric::HandshakesPerSecond,
+            cpu: Metric::CpuUsPerHandshake,
+            origin_cpu: Metric::OriginCpuUsPerHandshake,
+            load_cpu: Metric::LoadCpuUsPerHandshake,
+        },
+    }
+}
+
 /// What is compared under a load: at one equal rate a rate says nothing, at saturation latency is the queue's.
-pub(crate) fn compared(load: Load, case: Case) -> [Metric; 2] {
-    let (cpu, rate) = match case.is_handshake() {
-        false => (Metric::CpuUsPerRequest, Metric::RequestsPerSecond),
-        true => (Metric::CpuUsPerHandshake, Metric::HandshakesPerSecond),
-    };
+pub(crate) fn compared(load: Load, case: Case) -> Vec<Metric> {
+    let of = unit_metrics(case);
     match load {
-        Load::EqualRate => [cpu, Metric::P99Us],
-        Load::Saturated => [cpu, rate],
+        Load::EqualRate => vec![of.cpu, Metric::P99Us],
+        Load::Saturated => vec![of.cpu, of.rate],
     }
 }
 
@@ -73,16 +96,15 @@ pub(super) fn summarise(
     all: &[&Run<Seen>],
 ) -> Option<Value> {
     let handshakes = cell.case().is_handshake();
-    let results = || valid.iter().filter_map(|run| run.seen.observation.load.as_ref());
     let median = || {
         let values: Vec<f64> = valid.iter().filter_map(|run| of_run(metric, run)).collect();
         Value::of(&values)
     };
     let percentile = |quantile: f64| {
         let value = latencies(valid)?.quantile_us(quantile);
-        value.filter(|_| !results().any(|load| is_lower_bound(&load.response, value)))
+        value.filter(|_| !results(valid).any(|load| is_lower_bound(&load.response, value)))
     };
-    let is_known = || !results().any(|load| has_censored(&load.response));
+    let is_known = || !results(valid).any(|load| has_censored(&load.response));
     match metric {
         Metric::CpuUsPerHandshake
         | Metric::OriginCpuUsPerHandshake
@@ -97,19 +119,20 @@ pub(super) fn summarise(
         Metric::P99Us => percentile(0.99).map(Value::exactly),
         Metric::MeanUs => latencies(valid).filter(|_| is_known()).map(|all| Value::exactly(all.mean_us())),
         Metric::SdUs => latencies(valid).filter(|_| is_known()).map(|all| Value::exactly(all.sd_us())),
-        Metric::ErrorRatio => {
-            let results = all.iter().filter_map(|run| run.seen.observation.load.as_ref());
-            error_ratio(results).map(Value::exactly)
-        }
+        Metric::ErrorRatio => error_ratio(results(all)).map(Value::exactly),
         _ if metric.is_cpu() => median(),
         _ => median().map(|median| Value::exactly(median.value)),
     }
 }
 
+/// The load engine's results of those runs that have one.
+pub(super) fn results<'a>(runs: &'a [&'a Run<Seen>]) -> impl Iterator<Item = &'a LoadResult> {
+    runs.iter().filter_map(|run| run.seen.observation.load.as_ref())
+}
+
 /// The merged latencies of valid runs.
 pub(crate) fn latencies(valid: &[&Run<Seen>]) -> Option<Latencies> {
-    let results = valid.iter().filter_map(|run| run.seen.observation.load.as_ref());
-    Latencies::merge(results.map(|load| load.response.hdr_v2.as_str()))
+    Latencies::merge(results(valid).map(|load| load.response.hdr_v2.as_str()))
 }
 
 fn error_ratio<'a>(results: impl Iterator<Item = &'a LoadResult>) -> Option<f64> {
@@ -191,8 +214,7 @@ pub(super) fn is_supported(metric: Metric, load: Load, limit: Option<Limit>) -> 
 
 /// Why these valid runs of a target have no value that could be compared.
 pub(super) fn without_value(metric: Metric, target: &str, runs: &[&Run<Seen>]) -> Option<String> {
-    let results: Vec<&LoadResult> =
-        runs.iter().filter_map(|run| run.seen.observation.load.as_ref()).collect();
+    let results: Vec<&LoadResult> = results(runs).collect();
     let count = |is_such: &dyn Fn(&Latency) -> bool| {
         Some(results.iter().filter(|load| is_such(&load.response)).count()).filter(|count| *count > 0)
     };

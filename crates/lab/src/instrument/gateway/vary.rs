@@ -1,65 +1,90 @@
-//! What differs between the cells of an experiment: only that need be said of each.
+//! The places of cells in words, and what differs between them: only that need be said of each.
 
-use super::levels::Place;
-use crate::cell::{Cell, Levels};
+use super::Load;
+use super::levels::{Place, listed};
+use crate::cell::Levels;
 use crate::experiment::Level;
 use crate::plan::Plan;
 use std::collections::{BTreeMap, BTreeSet};
 use weir_load::plural;
 
-/// What differs between the cells of an experiment.
-pub(crate) struct Vary {
-    pub(crate) users: bool,
-    pub(crate) bytes: bool,
-    pub(crate) case: bool,
-    /// The keys of the further factors that have more than one level.
-    pub(crate) factors: BTreeSet<String>,
+/// The places of a plan without their load, in the experiment's order of modes.
+pub(super) fn places(plan: &Plan) -> Vec<Levels> {
+    let mut places = Vec::new();
+    for mode in plan.experiment.modes() {
+        for cell in plan.cells.iter().filter(|cell| cell.mode() == mode) {
+            let place = cell.place().at(Load::Saturated);
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+    }
+    places
 }
 
+/// What is loaded with, in words; the mode stands elsewhere.
+pub(super) fn words(place: &Levels) -> String {
+    let connections = connections(place);
+    let first = match place.case().is_handshake() {
+        false => connections,
+        true => format!("{}, {connections} at once", place.case()),
+    };
+    listed([first, bytes(place)].into_iter().chain(place.conditions().map(further)))
+}
+
+fn connections(place: &impl Place) -> String {
+    plural(place.connections().into(), "connection")
+}
+
+fn bytes(place: &impl Place) -> String {
+    plural(place.bytes(), "byte")
+}
+
+fn further((key, level): (&str, &Level)) -> String {
+    format!("{key} {level}")
+}
+
+/// The keys in which the cells of an experiment differ.
+pub(super) struct Vary(BTreeSet<String>);
+
 impl Vary {
-    pub(crate) fn of(plan: &Plan) -> Self {
-        let vary =
-            |differs: fn(&Cell, &Cell) -> bool| plan.cells.windows(2).any(|pair| differs(&pair[0], &pair[1]));
+    pub(super) fn of(plan: &Plan) -> Self {
         let mut levels: BTreeMap<&str, BTreeSet<&Level>> = BTreeMap::new();
-        for (key, level) in plan.cells.iter().flat_map(Place::conditions) {
+        for (key, level) in plan.cells.iter().flat_map(|cell| cell.levels.iter()) {
             levels.entry(key).or_default().insert(level);
         }
         let several = levels.into_iter().filter(|(_, levels)| levels.len() > 1);
-        Self {
-            users: vary(|left, right| left.connections() != right.connections()),
-            bytes: vary(|left, right| left.bytes() != right.bytes()),
-            case: vary(|left, right| left.case() != right.case()),
-            factors: several.map(|(key, _)| key.to_owned()).collect(),
-        }
+        Self(several.map(|(key, _)| key.to_owned()).collect())
+    }
+
+    /// Whether cells differ in such a key.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.0.contains(key)
     }
 
     /// The factors that all cells share.
-    pub(crate) fn constants(&self, plan: &Plan) -> String {
+    pub(super) fn constants(&self, plan: &Plan) -> String {
         let Some(cell) = plan.cells.first() else { return String::new() };
-        let users = (!self.users).then(|| plural(cell.connections().into(), "connection"));
-        let case = (!self.case && cell.case().is_handshake()).then(|| cell.case().to_string());
-        let bytes = (!self.bytes).then(|| plural(cell.bytes(), "byte"));
-        let same = cell.conditions().filter(|(key, _)| !self.factors.contains(*key));
-        let further = same.map(|(key, level)| format!("{key} {level}"));
-        users.into_iter().chain(case).chain(bytes).chain(further).collect::<Vec<_>>().join(", ")
+        let users = (!self.has("connections")).then(|| connections(cell));
+        let case = (!self.has("case") && cell.case().is_handshake()).then(|| cell.case().to_string());
+        let bytes = (!self.has("bytes")).then(|| bytes(cell));
+        let same = cell.conditions().filter(|(key, _)| !self.has(key)).map(further);
+        listed(users.into_iter().chain(case).chain(bytes).chain(same))
     }
 
     /// The factors of a place that differ from other places', but for mode, users, load and the one that is compared.
-    pub(crate) fn conditions(&self, place: &Levels, compared: Option<&str>) -> String {
-        let case = self.case.then(|| place.case().to_string());
-        let bytes = (self.bytes && compared != Some("bytes")).then(|| plural(place.bytes(), "byte"));
-        let differ = |key: &str| self.factors.contains(key) && compared != Some(key);
-        let further = place.conditions().filter(|(key, _)| differ(key));
-        let further = further.map(|(key, level)| format!("{key} {level}"));
-        case.into_iter().chain(bytes).chain(further).collect::<Vec<_>>().join(", ")
+    pub(super) fn conditions(&self, place: &Levels, compared: Option<&str>) -> Vec<String> {
+        let differs = |key: &str| self.has(key) && compared != Some(key);
+        let case = differs("case").then(|| place.case().to_string());
+        let bytes = differs("bytes").then(|| bytes(place));
+        let others = place.conditions().filter(|(key, _)| differs(key)).map(further);
+        case.into_iter().chain(bytes).chain(others).collect()
     }
 
     /// The name of a row: all that differs but the load, and the factor that is compared.
-    pub(crate) fn row(&self, place: &Levels, compared: Option<&str>) -> String {
+    pub(super) fn row(&self, place: &Levels, compared: Option<&str>) -> String {
         let mode = (compared != Some("mode")).then(|| place.mode().to_string());
-        let users = self.users && compared != Some("connections");
-        let users = users.then(|| plural(place.connections().into(), "connection"));
-        let conditions = Some(self.conditions(place, compared)).filter(|words| !words.is_empty());
-        mode.into_iter().chain(users).chain(conditions).collect::<Vec<_>>().join(", ")
+        let users = (self.has("connections") && compared != Some("connections")).then(|| connections(place));
+        listed(mode.into_iter().chain(users).chain(self.conditions(place, compared)))
     }
 }

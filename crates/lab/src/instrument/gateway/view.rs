@@ -3,10 +3,9 @@
 use super::levels::Place as _;
 use super::plan::{is_calibrated, rate};
 use super::run::Seen;
-use super::units::{places, unit_metrics};
-use super::values::latencies;
-use super::vary::Vary;
-use super::{Gateway, Load};
+use super::values::{latencies, results, unit_metrics};
+use super::vary::{Vary, places};
+use super::{Gateway, Load, Tls};
 use crate::cell::{Cell, Levels};
 use crate::experiment::Factor;
 use crate::instrument::{Looks, Page};
@@ -69,8 +68,8 @@ impl View<'_> {
                     mode: place.mode().to_string(),
                     mode_words: place.mode().describe(),
                     users: place.connections(),
-                    conditions: self.vary.conditions(&place, None),
-                    users_vary: self.vary.users,
+                    conditions: self.vary.conditions(&place, None).join(", "),
+                    users_vary: self.vary.has("connections"),
                     is_saturated: load == Load::Saturated,
                     rate: own.iter().find_map(|(cell, _)| rate(plan, cell)),
                     is_calibrated: own.iter().all(|(cell, _)| is_calibrated(plan, cell)),
@@ -116,13 +115,13 @@ impl View<'_> {
 
     /// The latencies of a place, and without a gateway the least that a client can see on this machine.
     fn curves(&self, place: &Levels, runs: &Runs<'_>) -> Vec<Curve> {
-        let direct = place.with("mode", crate::experiment::Level::new(place.mode().without_gateway()));
+        let direct = place.with("mode", crate::experiment::Level::new(place.mode().client()));
         let shown = runs.iter().filter(|(cell, _)| cell.place() == *place || cell.place() == direct);
         let curve = |(cell, runs): &(&Cell, Vec<&Run<Seen>>)| {
             let valid = valid::<Gateway>(runs);
             let all = latencies(&valid)?;
-            let loads = valid.iter().filter_map(|run| run.seen.observation.load.as_ref());
-            let known = loads.filter_map(|load| load.response.censored_from_us).fold(f64::INFINITY, f64::min);
+            let censored = results(&valid).filter_map(|load| load.response.censored_from_us);
+            let known = censored.fold(f64::INFINITY, f64::min);
             let points = percentiles::curve(|quantile| all.quantile_us(quantile).filter(|us| *us < known));
             Some(Curve { name: cell.name.clone(), look: (self.looks)(&cell.name).1, points })
         };
@@ -133,7 +132,7 @@ impl View<'_> {
     fn course(&self, cell: &Cell, runs: &[&Run<Seen>]) -> Option<Curve> {
         let (handshakes, saturated) = (cell.case().is_handshake(), cell.load() == Load::Saturated);
         let mut by_second: BTreeMap<usize, (f64, Vec<f64>)> = BTreeMap::new();
-        for load in valid::<Gateway>(runs).iter().filter_map(|run| run.seen.observation.load.as_ref()) {
+        for load in results(&valid::<Gateway>(runs)) {
             for (index, second) in load.seconds.iter().enumerate() {
                 let next = load.seconds.get(index + 1).map_or(load.window_s, |next| next.at_s);
                 let width = next - second.at_s;
@@ -174,14 +173,9 @@ pub(super) fn reproduction(plan: &Plan, cell: &Cell, runs: &[&Run<Seen>]) -> Str
 fn command(plan: &Plan, cell: &Cell) -> String {
     let mut words = vec!["weir run".to_owned(), plan.file.display().to_string()];
     words.extend(plan.arguments.iter().map(|word| quote(word)));
-    let mut only = format!(
-        "name={},mode={},load={},connections={},bytes={}",
-        cell.name,
-        cell.mode(),
-        cell.load(),
-        cell.connections(),
-        cell.bytes()
-    );
+    let (name, mode, load) = (&cell.name, cell.mode(), cell.load());
+    let (connections, bytes) = (cell.connections(), cell.bytes());
+    let mut only = format!("name={name},mode={mode},load={load},connections={connections},bytes={bytes}");
     only.extend(cell.further().map(|(key, level)| format!(",{key}={level}")));
     words.extend(["--only".into(), format!("'{}'", only.replace('\'', "'\\''"))]);
     if let Some(rate) = rate(plan, cell).filter(|_| cell.level("rate").is_none()) {
@@ -217,19 +211,14 @@ fn method(results: &Results<Gateway>) -> Vec<(&'static str, String)> {
         facts.push(("cores", format!("gateway {gateway}; origin {origin}; load {load}")));
     }
     if let Ok(conditions) = experiment.any_conditions() {
-        let tls = &conditions.tls;
-        let [version, suite, group, certificate] =
-            [tls.version.name(), tls.suite.name(), tls.group.name(), tls.certificate.signature()];
-        facts.push(("TLS", format!("{version} {suite}, {group}, {certificate}, {} tickets", tls.tickets)));
+        let Tls { version, suite, group, certificate, tickets } = &conditions.tls;
+        let signature = certificate.signature();
+        facts.push(("TLS", format!("{version} {suite}, {group}, {signature}, {tickets} tickets")));
         let (warmup, window) = (conditions.warmup_ms, conditions.window_ms);
         let order = format!("order drawn from seed {}", experiment.seed);
         facts.push(("run", format!("fresh processes, warm-up {warmup} ms, window {window} ms, {order}")));
     }
-    let factor = |factor: &Factor| {
-        let levels: Vec<String> = factor.names().iter().map(ToString::to_string).collect();
-        format!("{}: {}", factor.key, levels.join(" | "))
-    };
-    facts.push(("factors", experiment.factors.iter().map(factor).collect::<Vec<_>>().join("; ")));
+    facts.push(("factors", experiment.factors.iter().map(varied).collect::<Vec<_>>().join("; ")));
     if !experiment.leave_out.is_empty() {
         let left_out = experiment.leave_out.iter().map(ToString::to_string).collect::<Vec<_>>();
         facts.push(("left out", left_out.join("; ")));
@@ -237,4 +226,10 @@ fn method(results: &Results<Gateway>) -> Vec<(&'static str, String)> {
     let versions = machine.versions.iter().map(|(name, version)| format!("{name} {version}"));
     facts.push(("versions", versions.collect::<Vec<_>>().join("; ")));
     facts
+}
+
+/// A factor and its levels.
+pub(super) fn varied(factor: &Factor) -> String {
+    let levels: Vec<String> = factor.names().iter().map(ToString::to_string).collect();
+    format!("{}: {}", factor.key, levels.join(" | "))
 }

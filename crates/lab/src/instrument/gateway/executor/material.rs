@@ -2,9 +2,8 @@
 
 use crate::error::LabError;
 use crate::hash;
-use crate::instrument::gateway::target::Scale;
 use crate::instrument::gateway::template::Values;
-use crate::instrument::gateway::{CertificateKind, Tls, echo};
+use crate::instrument::gateway::{CertificateKind, Suite, Tls, TlsVersion, echo};
 use crate::net::{GATEWAY_ADDRESS, LOOPBACK_ADDRESS, ORIGIN_ADDRESS};
 use std::fs;
 use std::io::Write;
@@ -33,26 +32,32 @@ pub(crate) fn issue_certificate(tls: &Tls, directory: &Path) -> Result<(), LabEr
 
 /// The values that do not depend on the run.
 pub(super) fn values(weir: &Path, tls: &Tls) -> Values {
+    // Any suite of a version that is off will do.
+    let (suite_13, suite_12) = match tls.suite.version() {
+        TlsVersion::V1_3 => (tls.suite, Suite::EcdheEcdsaAes128GcmSha256),
+        TlsVersion::V1_2 => (Suite::Aes128GcmSha256, tls.suite),
+    };
     Values::default()
         .with("weir", weir.display())
         .with("tickets", tls.tickets)
-        .with("tls_version", tls.version.name())
-        .with("suite", tls.suite.name())
-        .with("ciphers_13", tls.suite.openssl_13())
-        .with("ciphers_12", tls.suite.openssl_12())
-        .with("group", tls.group.name())
+        .with("tls_version", tls.version)
+        .with("suite", tls.suite)
+        .with("ciphers_13", suite_13.openssl())
+        .with("ciphers_12", suite_12.openssl())
+        .with("group", tls.group)
         .with("group_openssl", tls.group.openssl())
 }
 
 /// Values of every name, for reading the targets' descriptions and templates before anything runs.
 pub(crate) fn sample_values(weir: &Path, tls: &Tls) -> Values {
-    let names = ["dir", "listen_port", "upstream_port", "cert", "key", "identity", "ca"];
-    let scale = Scale { connections: 64, bytes: 1000, cores: &[0] };
-    let values = scale
-        .values(values(weir, tls))
+    values(weir, tls)
+        .with_size(64, 1000, &[0])
+        .with_certificate(Path::new("0"))
+        .with("dir", "0")
         .with("listen_address", LOOPBACK_ADDRESS)
-        .with("upstream_address", LOOPBACK_ADDRESS);
-    names.into_iter().fold(values, |values, name| values.with(name, "0"))
+        .with("listen_port", 0)
+        .with("upstream_address", LOOPBACK_ADDRESS)
+        .with("upstream_port", 0)
 }
 
 /// The file with a JSON body of so many bytes, made where it is not there yet, and its SHA-256 in hexadecimal digits.

@@ -1,6 +1,5 @@
 //! Runs with real processes: origin, target and load engine, fresh for each.
 
-mod counts;
 mod material;
 mod running;
 mod words;
@@ -11,9 +10,8 @@ use super::levels::Place as _;
 use super::net::{Net, RelayPlace};
 use super::network::{first_look, free_ports};
 use super::run::{Asked, Observation, Seen};
-use super::target::{Accepted, Prepared, Scale, Target, Targets, run_check};
-use super::template::Values;
-use super::{Conditions, Gateway, Load};
+use super::target::{Accepted, Prepared, Target, Targets, run_check};
+use super::{Gateway, Load};
 use crate::cell::Cell;
 use crate::error::LabError;
 use crate::experiment::Experiment;
@@ -74,27 +72,22 @@ impl ProcessExecutor {
             fs::create_dir_all(path).map_err(LabError::file(path, "cannot be made"))?;
         }
         issue_certificate(&experiment.any_conditions()?.tls, &tls)?;
-        let guard = Guard::start(&weir)?;
-        let next_port = first_look();
-        let places = Places { weir, tls, shared };
-        let checked = BTreeMap::new();
         Ok(Self {
-            places,
+            guard: Guard::start(&weir)?,
+            places: Places { weir, tls, shared },
             store,
             work,
             targets,
             allowed,
             interrupt,
-            guard,
             seed: experiment.seed,
-            next_port,
-            checked,
+            next_port: first_look(),
+            checked: BTreeMap::new(),
         })
     }
 
     fn ports(&mut self) -> Result<[u16; 3], LabError> {
-        let ports = free_ports(self.next_port)
-            .map_err(|source| LabError::System { action: "looking for free ports", source })?;
+        let ports = free_ports(self.next_port)?;
         // Not the same ports again at once: a connection of the last run may still be in TIME_WAIT.
         self.next_port = self.next_port.wrapping_add(13);
         Ok(ports)
@@ -104,11 +97,22 @@ impl ProcessExecutor {
     fn prepare(
         &self,
         target: &Target,
-        cell: &Cell,
-        values: &Values,
+        asked: &Asked<'_>,
+        net: &Net,
         work: &Path,
+        [origin_port, target_port, _]: [u16; 3],
     ) -> Result<Option<Prepared>, LabError> {
-        let Some(prepared) = target.prepare(cell.mode(), values)? else { return Ok(None) };
+        let (cell, conditions) = (&asked.run.cell, &asked.conditions);
+        let values = material::values(&self.places.weir, &conditions.tls)
+            .with_size(conditions.connections, conditions.bytes, &conditions.cores.gateway)
+            .with_certificate(&self.places.tls)
+            .with("dir", work.display())
+            .with("listen_address", net.gateway_address())
+            .with("listen_port", target_port)
+            .with("upstream_address", net.origin_address())
+            .with("upstream_port", origin_port);
+        let values = target.with_settings(&values, &conditions.settings)?;
+        let Some(prepared) = target.prepare(cell.mode(), &values)? else { return Ok(None) };
         let mut settings = format!("# {}\n", prepared.command.join(" "));
         for (name, text) in &prepared.files {
             let path = work.join(name);
@@ -128,7 +132,7 @@ impl ProcessExecutor {
             Some(accepted) => accepted.clone(),
             None => {
                 let command = [net.gateway_prefix(), command.clone()].concat();
-                let accepted = run_check(&command, work, &self.interrupt, &mut self.guard)
+                let accepted = run_check("check", &command, work, &self.interrupt, &mut self.guard)
                     .map_err(|why| format!("target: its own check: {why}"))?;
                 self.checked.insert(configuration, accepted.clone());
                 accepted
@@ -147,52 +151,6 @@ impl ProcessExecutor {
         Ok(Net::set_up(&conditions.net, &RelayPlace { weir: &self.places.weir, core, seed })?)
     }
 
-    fn values(
-        &self,
-        conditions: &Conditions,
-        net: &Net,
-        work: &Path,
-        (origin_port, target_port): (u16, u16),
-    ) -> Values {
-        let cores = &conditions.cores.gateway;
-        let scale = Scale { connections: conditions.connections, bytes: conditions.bytes, cores };
-        scale
-            .values(material::values(&self.places.weir, &conditions.tls))
-            .with("dir", work.display())
-            .with("listen_address", net.gateway_address())
-            .with("listen_port", target_port)
-            .with("upstream_address", net.origin_address())
-            .with("upstream_port", origin_port)
-            .with("cert", self.places.tls_file("cert.pem"))
-            .with("key", self.places.tls_file("key.pem"))
-            .with("identity", self.places.tls_file("identity.pem"))
-            .with("ca", self.places.tls_file("ca.pem"))
-    }
-}
-
-impl Executor<Gateway> for ProcessExecutor {
-    fn execute(&mut self, turn: &[Request<'_>]) -> Result<Vec<Seen>, LabError> {
-        turn.iter().map(|request| self.one(request)).collect()
-    }
-
-    /// Removes the working directories; what is worth keeping is stored elsewhere.
-    fn finish(&mut self, _: &Plan, _: bool) -> Result<(), LabError> {
-        let _ = fs::remove_dir_all(&self.work);
-        Ok(())
-    }
-}
-
-impl ProcessExecutor {
-    fn one(&mut self, request: &Request<'_>) -> Result<Seen, LabError> {
-        let conditions = request.experiment.conditions(&request.run.cell)?;
-        let asked = Asked::new(request.run, conditions, request.rate);
-        let observation = match request.run.cell.load() == Load::EqualRate && request.rate.is_none() {
-            true => Observation { failure: Some(NO_RATE.into()), ..Observation::default() },
-            false => self.observe(&asked)?,
-        };
-        Ok(asked.seen(observation))
-    }
-
     /// Starts everything afresh, loads, measures, stops. A target that fails is an [`Observation`], not an error.
     fn observe(&mut self, request: &Asked<'_>) -> Result<Observation, LabError> {
         let cell = &request.run.cell;
@@ -205,26 +163,22 @@ impl ProcessExecutor {
         let work = self.work.join(&request.run.id);
         let _ = fs::remove_dir_all(&work);
         fs::create_dir_all(&work).map_err(LabError::file(&work, "cannot be made"))?;
-        let [origin_port, target_port, counts_port] = self.ports()?;
+        let ports = self.ports()?;
         let net = match self.network(&request) {
             Ok(net) => net,
             Err(error) => {
                 return Ok(Observation { failure: Some(error.to_string()), ..Observation::default() });
             }
         };
-        let values = self.values(&request.conditions, &net, &work, (origin_port, target_port));
-        let chosen = chosen(&request.conditions, &target);
-        let values = target.with_settings(&values, &chosen)?;
-        let gc_log = target.gc_log(&values)?;
-        let prepared = self.prepare(&target, cell, &values, &work)?;
+        let prepared = self.prepare(&target, &request, &net, &work, ports)?;
         let refused = prepared.as_ref().and_then(|prepared| self.check(cell, prepared, &net, &work).err());
         let mut running = Running::new(&work, &self.interrupt, &mut self.guard);
         let mut observation = Observation { failure: refused, ..Observation::default() };
         if observation.failure.is_none() {
-            let (places, request, prepared) = (&self.places, &request, prepared.as_ref());
-            let (net, gc_log) = (&net, gc_log.as_ref());
-            let task = Task { places, request, prepared, gc_log, net, origin_port, target_port, counts_port };
-            observation.failure = running.measure(&task, &mut observation).err();
+            let (places, request, prepared, net) = (&self.places, &request, prepared.as_ref(), &net);
+            let task = Task { places, request, prepared, net, ports };
+            observation.failure =
+                running.measure(&task, &mut observation).err().map(|error| error.to_string());
         }
         running.stop(&target, &mut observation);
         if observation.failure.is_some() {
@@ -246,10 +200,32 @@ impl ProcessExecutor {
     }
 }
 
+impl Executor<Gateway> for ProcessExecutor {
+    fn execute(&mut self, turn: &[Request<'_>]) -> Result<Vec<Seen>, LabError> {
+        let mut seen = Vec::new();
+        for Request { run, experiment, rate } in turn {
+            let conditions = experiment.conditions(&run.cell)?;
+            let asked = Asked { run, conditions, rate: *rate };
+            let observation = match run.cell.load() == Load::EqualRate && rate.is_none() {
+                true => Observation { failure: Some(NO_RATE.into()), ..Observation::default() },
+                false => self.observe(&asked)?,
+            };
+            seen.push(asked.seen(observation));
+        }
+        Ok(seen)
+    }
+
+    /// Removes the working directories; what is worth keeping is stored elsewhere.
+    fn finish(&mut self, _: &Plan, _: bool) -> Result<(), LabError> {
+        let _ = fs::remove_dir_all(&self.work);
+        Ok(())
+    }
+}
+
 /// Why a cell that is to be offered a rate has none.
 pub(crate) const NO_RATE: &str = "calibration: no target gave a valid run, so there is no equal rate";
 
-/// The tables of an experiment, beside the number of connections, that [`ProcessExecutor::values`] hands to a target.
+/// The tables of an experiment, beside the number of connections, that [`ProcessExecutor::prepare`] hands to a target.
 const TOLD: [&str; 3] = ["tls.", "cores.", "net."];
 
 /// Names what a target is told: two cells with the same name differ in nothing that it could be configured by.
@@ -259,12 +235,6 @@ fn configuration(cell: &Cell) -> String {
         name.push_str(&format!(".{key}={}", level.file_name()));
     }
     name
-}
-
-/// The settings that the experiment gives this target.
-fn chosen(conditions: &Conditions, target: &Target) -> BTreeMap<String, toml::Value> {
-    let own = conditions.settings.iter().filter(|(name, _)| target.settings().contains_key(*name));
-    own.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 #[cfg(test)]

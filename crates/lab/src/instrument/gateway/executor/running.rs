@@ -5,36 +5,38 @@ use super::super::net::{Net, Place};
 use super::super::run::{Asked, Observation, ProcessReport};
 use super::super::target::{Prepared, Target};
 use super::words::Places;
-use super::{LOAD_GRACE, STOP, counts};
+use super::{LOAD_GRACE, STOP};
 use crate::guard::Guard;
 use crate::instrument::gateway::Conditions;
 use crate::interrupt::Interrupt;
 use crate::placement::CoreSets;
-use crate::process::{Process, Stop, Waited};
+use crate::process::{Process, Waited};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
 use std::time::{Duration, Instant};
 use weir_doctor::Meter;
-use weir_load::result::{LoadResult, Role};
+use weir_load::result::LoadResult;
 
 /// How long the origin may take until it accepts a connection.
 const ORIGIN_READY: Duration = Duration::from_secs(5);
 
-/// What a run needs to know.
+/// How long the test server may take for an answer.
+const COUNTS_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Why a run is invalid.
+type Failure = Box<dyn std::error::Error>;
+
 pub(super) struct Task<'a> {
     pub(super) places: &'a Places,
     pub(super) request: &'a Asked<'a>,
     pub(super) prepared: Option<&'a Prepared>,
-    /// Where a JVM writes its collector's log.
-    pub(super) gc_log: Option<&'a PathBuf>,
     pub(super) net: &'a Net,
-    pub(super) origin_port: u16,
-    pub(super) target_port: u16,
-    /// Where the origin tells what it has counted.
-    pub(super) counts_port: u16,
+    /// Those of the origin, of the target, and at which the origin tells what it has counted.
+    pub(super) ports: [u16; 3],
 }
 
-/// The processes of one run.
 pub(super) struct Running<'a> {
     pub(super) work: &'a Path,
     pub(super) interrupt: &'a Interrupt,
@@ -44,30 +46,27 @@ pub(super) struct Running<'a> {
 }
 
 struct Part {
-    role: &'static str,
-    command: Vec<String>,
-    cores: Vec<usize>,
     process: Process,
+    /// How it ended is not in it before it has.
+    report: ProcessReport,
 }
 
 impl<'a> Running<'a> {
-    /// None runs yet.
     pub(super) fn new(work: &'a Path, interrupt: &'a Interrupt, guard: &'a mut Guard) -> Self {
         Self { work, interrupt, guard, began: Instant::now(), parts: Vec::new() }
     }
 
     /// The phases of a run. The text of an error is the reason why the run is invalid.
-    pub(super) fn measure(&mut self, task: &Task<'_>, observation: &mut Observation) -> Result<(), String> {
-        let Task { places, request, prepared, net, origin_port, target_port, counts_port, .. } = *task;
+    pub(super) fn measure(&mut self, task: &Task<'_>, observation: &mut Observation) -> Result<(), Failure> {
+        let Task { places, request, prepared, net, ports: [origin_port, target_port, counts_port] } = *task;
         let conditions = &request.conditions;
         let cores = &conditions.cores;
         let origin = format!("{}:{origin_port}", net.origin_address());
         let counts = format!("{}:{counts_port}", net.origin_address());
-        let command = [net.origin_prefix(), places.origin(conditions, &origin, &counts)].concat();
-        self.start("origin", command, &cores.origin)?;
+        let command = places.origin(conditions, &origin, &counts);
+        self.start("origin", [net.origin_prefix(), command], &cores.origin)?;
         if let Some(prepared) = prepared {
-            let command = [net.gateway_prefix(), prepared.command.clone()].concat();
-            self.start("target", command, &cores.gateway)?;
+            self.start("target", [net.gateway_prefix(), prepared.command.clone()], &cores.gateway)?;
         }
         self.ready("origin", &origin, ORIGIN_READY, (net, Place::Origin))?;
         if let Some(prepared) = prepared {
@@ -79,24 +78,22 @@ impl<'a> Running<'a> {
             None => origin,
         };
         if conditions.served_ms > 0 {
-            let command = places.load_before(conditions, &authority).map_err(|error| error.to_string())?;
-            let command = [net.load_prefix(), command].concat();
+            let command = [net.load_prefix(), places.load_before(request, &authority)?];
             let before = self.load("served before", command, conditions, conditions.served_ms)?;
             if before.validity != "valid" {
-                return Err(format!("served before: {}", before.validity));
+                return Err(format!("served before: {}", before.validity).into());
             }
         }
-        let pid = |role| self.parts.iter().find(|part| part.role == role).map(|part| part.process.pid());
-        let roles = [("target", Role::Gateway), ("origin", Role::Origin)];
-        let pids: Vec<(Role, u32)> =
-            roles.into_iter().filter_map(|(part, role)| Some((role, pid(part)?))).collect();
+        let pid = |(part, role)| Some((role, self.part(part).ok()?.process.pid()));
+        let pids: Vec<(&str, u32)> =
+            [("target", "gateway"), ("origin", "origin")].into_iter().filter_map(pid).collect();
         let accepted = || self.accepted(net, &counts);
         let accepted_before = prepared.is_some().then(accepted).transpose()?;
         let used = used_cores(cores);
         let meter = Meter::begin(&used, &self.groups(net));
-        let command = places.load(request, &authority, &pids).map_err(|error| error.to_string())?;
-        let command = [net.load_prefix(), command].concat();
-        let result = self.load("load", command, conditions, request.warmup_ms + request.window_ms)?;
+        let command = [net.load_prefix(), places.load(request, &authority, &pids)?];
+        let phases_ms = conditions.warmup_ms + conditions.window_ms(request.run.stage);
+        let result = self.load("load", command, conditions, phases_ms)?;
         observation.foreign_cpu = meter.and_then(|meter| meter.foreign_share(&used, &self.groups(net)));
         match self.collected(task, &result) {
             Ok(collected) => observation.gc = collected,
@@ -108,7 +105,7 @@ impl<'a> Running<'a> {
                 && let Some(status) = part.process.ended()
             {
                 let last = part.process.last_words();
-                return Err(format!("{role}: it ended by itself ({status}): {}", last_line(&last)));
+                return Err(format!("{role}: it ended by itself ({status}): {}", last_line(&last)).into());
             }
         }
         if let Some(before) = accepted_before {
@@ -120,10 +117,9 @@ impl<'a> Running<'a> {
     }
 
     /// How many connections the origin has accepted so far.
-    fn accepted(&self, net: &Net, counts: &str) -> Result<u64, String> {
-        net.inside(Place::Origin, || counts::accepted(counts))
-            .map_err(|error| error.to_string())?
-            .map_err(|error| format!("origin: its counts cannot be read: {error}"))
+    fn accepted(&self, net: &Net, counts: &str) -> Result<u64, Failure> {
+        let accepted = net.inside(Place::Origin, || accepted(counts))?;
+        Ok(accepted.map_err(|error| format!("origin: its counts cannot be read: {error}"))?)
     }
 
     /// The groups whose work is the run's own: those of its processes, and of the network's relay.
@@ -132,13 +128,14 @@ impl<'a> Running<'a> {
     }
 
     /// What a JVM's collector did in the window, and what it leaves in memory.
-    fn collected(&self, task: &Task<'_>, load: &LoadResult) -> Result<Option<gc::Report>, String> {
-        let (Some(log), Ok(target)) = (task.gc_log, self.part("target")) else { return Ok(None) };
+    fn collected(&mut self, task: &Task<'_>, load: &LoadResult) -> Result<Option<gc::Report>, String> {
+        let log = task.prepared.and_then(|prepared| prepared.gc_log.as_ref());
+        let (Some(log), Ok(target)) = (log, self.part("target")) else { return Ok(None) };
         let Some(begin) = load.window_boot_s.map(Duration::from_secs_f64) else { return Ok(None) };
         let pid = target.process.pid();
         let started = gc::process_start(pid)?;
         // Without one, what the last one by itself left is told.
-        let _ = gc::full_collection(pid);
+        let _ = gc::full_collection(pid, self.work, self.interrupt, self.guard);
         let window = begin..begin + Duration::from_secs_f64(load.window_s);
         gc::measure(log, started, window).map(Some)
     }
@@ -146,11 +143,11 @@ impl<'a> Running<'a> {
     /// Runs the load engine to its end, and reads its result.
     fn load(
         &mut self,
-        role: &'static str,
-        command: Vec<String>,
+        role: &str,
+        command: [Vec<String>; 2],
         conditions: &Conditions,
         phases_ms: u64,
-    ) -> Result<LoadResult, String> {
+    ) -> Result<LoadResult, Failure> {
         let options = conditions.load_options().map_err(|wrong| wrong.message)?;
         let grace = LOAD_GRACE + options.phases.settle + options.timeout;
         let time = Duration::from_millis(phases_ms) + grace;
@@ -158,27 +155,37 @@ impl<'a> Running<'a> {
         let load = self.part(role)?;
         match load.process.wait(time, self.interrupt) {
             Waited::Ended => {}
-            Waited::Deadline => return Err(format!("{role}: not done after {} s", time.as_secs())),
+            Waited::Deadline => return Err(format!("{role}: not done after {} s", time.as_secs()).into()),
             Waited::Interrupted => return Err("interrupted".into()),
         }
         let output =
             load.process.output().map_err(|error| format!("{role}: its result cannot be read: {error}"))?;
-        parse(&output).map_err(|error| {
+        let result = match output.trim().is_empty() {
+            true => Err("it gave no result".to_owned()),
+            false => {
+                serde_json::from_str(&output).map_err(|error| format!("its result cannot be read: {error}"))
+            }
+        };
+        Ok(result.map_err(|error| {
             let words = load.process.last_words();
             format!("{role}: {error}{}{}", if words.is_empty() { "" } else { ": " }, last_line(&words))
-        })
+        })?)
     }
 
-    fn start(&mut self, role: &'static str, command: Vec<String>, cores: &[usize]) -> Result<(), String> {
+    /// Starts a command after its prefix, which enters the network.
+    fn start(&mut self, role: &str, command: [Vec<String>; 2], cores: &[usize]) -> Result<(), Failure> {
+        let command = command.concat();
         let process = Process::start(role, &command, cores, self.work)
             .map_err(|error| format!("{role}: {} cannot be started: {error}", command[0]))?;
         self.guard.watch(process.pid());
-        self.parts.push(Part { role, command, cores: cores.to_vec(), process });
+        let (role, cores) = (role.to_owned(), cores.to_vec());
+        let report = ProcessReport { role, command, cores, ..ProcessReport::default() };
+        self.parts.push(Part { process, report });
         Ok(())
     }
 
     fn part(&self, role: &str) -> Result<&Part, String> {
-        self.parts.iter().find(|part| part.role == role).ok_or_else(|| format!("{role}: not started"))
+        self.parts.iter().find(|part| part.report.role == role).ok_or_else(|| format!("{role}: not started"))
     }
 
     fn ready(
@@ -187,58 +194,56 @@ impl<'a> Running<'a> {
         address: &str,
         timeout: Duration,
         (net, place): (&Net, Place),
-    ) -> Result<(), String> {
+    ) -> Result<(), Failure> {
         let part = self.part(role)?;
-        let wait = || part.process.wait_ready(address, timeout, self.interrupt);
-        net.inside(place, wait)
-            .map_err(|error| error.to_string())?
-            .map_err(|error| format!("{role}: {error}: {}", last_line(&part.process.last_words())))
+        let ready = net.inside(place, || part.process.wait_ready(address, timeout, self.interrupt))?;
+        Ok(ready.map_err(|error| format!("{role}: {error}: {}", last_line(&part.process.last_words())))?)
     }
 
     /// Ends all processes and writes down how they ended. Who was asked last is not waited for first.
     pub(super) fn stop(&mut self, target: &Target, observation: &mut Observation) {
-        let stop = |role: &str| if role == "target" { target.stop() } else { STOP };
+        let stop = |role: &str| if role == "target" { target.description.stop } else { STOP };
         for part in &self.parts {
-            part.process.signal(stop(part.role).signal);
+            part.process.signal(stop(&part.report.role).signal);
         }
-        for part in &mut self.parts {
-            let finished = part.process.finish(stop(part.role));
-            let mut killed = false;
-            self.guard.release(part.process.pid());
-            let exit = match finished {
-                Ok(exit) if exit.killed => {
-                    killed = true;
-                    let Stop { signal, timeout_ms } = stop(part.role);
-                    format!("killed, since it did not end within {timeout_ms} ms of {signal}")
+        for Part { process, report } in &mut self.parts {
+            let stop = stop(&report.role);
+            let finished = process.finish(stop);
+            self.guard.release(process.pid());
+            report.killed = finished.as_ref().is_ok_and(|exit| exit.killed);
+            report.exit = match finished {
+                Ok(_) if report.killed => {
+                    format!("killed, since it did not end within {} ms of {}", stop.timeout_ms, stop.signal)
                 }
                 Ok(exit) => exit.status,
                 Err(error) => error.to_string(),
             };
-            observation.processes.push(ProcessReport {
-                role: part.role.to_owned(),
-                command: part.command.clone(),
-                cores: part.cores.clone(),
-                exit,
-                killed,
-                stderr: part.process.last_words(),
-            });
+            report.stderr = process.last_words();
+            observation.processes.push(report.clone());
         }
         observation.elapsed_ms = self.began.elapsed().as_millis() as u64;
     }
-}
 
-impl Running<'_> {
-    /// Keeps what the processes wrote.
-    pub(super) fn keep_words(&self, directory: &Path) -> std::io::Result<()> {
+    pub(super) fn keep_words(&self, directory: &Path) -> io::Result<()> {
         self.parts.iter().try_for_each(|part| part.process.keep_words(directory))
     }
 }
 
-fn parse(output: &str) -> Result<LoadResult, String> {
-    if output.trim().is_empty() {
-        return Err("it gave no result".into());
-    }
-    serde_json::from_str(output).map_err(|error| format!("its result cannot be read: {error}"))
+/// How many connections the test server has accepted by its own count, which it tells at this address's `/stats`; this look's
+/// own is among them.
+fn accepted(address: &str) -> io::Result<u64> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(COUNTS_PATIENCE))?;
+    stream.write_all(b"GET /stats HTTP/1.1\r\nHost: origin\r\nConnection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    connections(&answer)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "its answer has no number of connections"))
+}
+
+fn connections(answer: &str) -> Option<u64> {
+    let (_head, body) = answer.split_once("\r\n\r\n")?;
+    serde_json::from_str::<serde_json::Value>(body).ok()?["connections"].as_u64()
 }
 
 fn last_line(words: &str) -> &str {
@@ -263,8 +268,18 @@ mod tests {
         let net = Net::with_relay(&relay).expect("a relay");
         let (interrupt, mut guard) = (Interrupt::default(), no_guard());
         let mut running = Running::new(work.path(), &interrupt, &mut guard);
-        running.start("origin", ["sleep", "1000"].map(str::to_owned).to_vec(), &[0]).expect("starts");
+        running
+            .start("origin", [Vec::new(), ["sleep", "1000"].map(str::to_owned).to_vec()], &[0])
+            .expect("starts");
         let relay = net.relay_pid().expect("there is one");
         assert_eq!(running.groups(&net), [running.parts[0].process.pid(), relay]);
+    }
+
+    #[test]
+    fn the_number_is_in_the_answers_body() {
+        let answer = |body: &str| format!("HTTP/1.1 200 OK\r\nServer: weir-origin\r\n\r\n{body}");
+        assert_eq!(connections(&answer("{\"requests\":7,\"connections\":3}")), Some(3));
+        assert_eq!(connections(&answer("{\"requests\":7}")), None);
+        assert_eq!(connections("HTTP/1.1 200 OK\r\n"), None);
     }
 }

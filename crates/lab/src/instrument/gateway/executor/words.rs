@@ -1,13 +1,13 @@
 //! What the test server and the load engine are told.
 
+use super::super::load_table;
 use super::super::run::Asked;
 use super::material;
-use crate::error::{ConfigError, LabError};
+use crate::error::LabError;
 use crate::instrument::gateway::{Conditions, Framing, Load, RequestKind, Side, Tls};
 use crate::placement::list;
-use crate::run::Stage;
+use crate::run::{PlannedRun, Stage};
 use std::path::PathBuf;
-use weir_load::result::Role;
 
 /// Where the programs and files of an experiment are.
 #[derive(Clone, Debug)]
@@ -21,8 +21,12 @@ pub(super) struct Places {
 }
 
 impl Places {
-    pub(super) fn tls_file(&self, name: &str) -> String {
+    fn tls_file(&self, name: &str) -> String {
         self.tls.join(name).display().to_string()
+    }
+
+    fn weir(&self, subcommand: &str) -> Vec<String> {
+        vec![self.weir.display().to_string(), subcommand.to_owned()]
     }
 
     /// The test server's words; the conditions' cores are those that there are. At `counts` it tells what it has counted:
@@ -30,69 +34,34 @@ impl Places {
     pub(super) fn origin(&self, conditions: &Conditions, authority: &str, counts: &str) -> Vec<String> {
         let side = conditions.mode.origin();
         let mut command = self.weir("origin");
-        command.extend(["--listen".into(), format!("http://{counts}")]);
-        command.extend(["--listen".into(), format!("{}://{authority}", side.scheme())]);
+        let mut add = |words: &[&str]| command.extend(words.iter().map(|word| (*word).to_owned()));
+        add(&["--listen", &format!("http://{counts}")]);
+        add(&["--listen", &format!("{}://{authority}", side.scheme())]);
         if side == Side::H1 {
-            let files = ["--cert", "cert.pem", "--key", "key.pem"];
-            command.extend(files.chunks(2).flat_map(|pair| [pair[0].to_owned(), self.tls_file(pair[1])]));
+            add(&["--cert", &self.tls_file("cert.pem"), "--key", &self.tls_file("key.pem")]);
             // Whatever the target offers: nothing else is accepted.
-            command.extend(negotiated(&conditions.tls).map(str::to_owned));
+            command.extend(negotiated(&conditions.tls));
         }
         let cores = &conditions.cores.origin;
         command.extend(["--workers".into(), cores.len().to_string(), "--cores".into(), list(cores)]);
         command
     }
 
-    /// The load engine's words for the measured run.
+    /// The load engine's words for a run.
     pub(super) fn load(
         &self,
-        request: &Asked<'_>,
+        asked: &Asked<'_>,
         authority: &str,
-        pids: &[(Role, u32)],
+        pids: &[(&str, u32)],
     ) -> Result<Vec<String>, LabError> {
-        let conditions = &request.conditions;
-        let phases = Phases { warmup_ms: request.warmup_ms, window_ms: request.window_ms };
-        let mut command = self.load_but_flags(conditions, authority, &phases)?;
-        if let Some(rate) = request.rate {
-            command.extend(["--rate".to_owned(), rate.to_string()]);
-        }
-        for (role, pid) in pids {
-            let role = match role {
-                Role::Gateway => "gateway",
-                Role::Origin => "origin",
-            };
-            command.extend(["--pid".to_owned(), format!("{role}={pid}")]);
-        }
-        command.extend(["--json".into(), "-".into()]);
-        command.extend(flags(conditions, conditions.load_model, request.run.stage)?);
-        Ok(command)
-    }
-
-    /// Those for the load that the processes serve before: as fast as they can.
-    pub(super) fn load_before(
-        &self,
-        conditions: &Conditions,
-        authority: &str,
-    ) -> Result<Vec<String>, LabError> {
-        let phases = Phases { warmup_ms: 0, window_ms: conditions.served_ms };
-        let mut command = self.load_but_flags(conditions, authority, &phases)?;
-        command.extend(["--json".into(), "-".into()]);
-        command.extend(flags(conditions, Load::Saturated, Stage::Calibration)?);
-        Ok(command)
-    }
-
-    fn load_but_flags(
-        &self,
-        conditions: &Conditions,
-        authority: &str,
-        phases: &Phases,
-    ) -> Result<Vec<String>, LabError> {
+        let Asked { run, conditions, rate } = asked;
+        let (cores, load) = (&conditions.cores.load, &conditions.load);
+        let window_ms = conditions.window_ms(run.stage);
         let mut command = self.weir("load");
         let mut add = |words: &[&str]| command.extend(words.iter().map(|word| (*word).to_owned()));
-        let cores = &conditions.cores.load;
         add(&[&conditions.load_url(authority)]);
         add(&["-c", &conditions.connections.to_string()]);
-        add(&["-d", &format!("{}ms", phases.window_ms), "--warmup", &format!("{}ms", phases.warmup_ms)]);
+        add(&["-d", &format!("{window_ms}ms"), "--warmup", &format!("{}ms", conditions.warmup_ms)]);
         add(&["-t", &cores.len().to_string(), "--cores", &list(cores)]);
         if conditions.request == RequestKind::Echo {
             let (body, sha256) = material::echo_body(&self.shared, conditions.bytes)?;
@@ -105,38 +74,44 @@ impl Places {
         if conditions.error_budget > 0.0 {
             add(&["--error-budget", &conditions.error_budget_percent().to_string()]);
         }
-        if conditions.is_tls() {
-            let tls = &conditions.tls;
-            if conditions.load.get("insecure").and_then(toml::Value::as_bool) != Some(true) {
+        if conditions.mode.client() == Side::H1 {
+            if load.get("insecure").and_then(toml::Value::as_bool) != Some(true) {
                 add(&["--cacert", &self.tls_file("ca.pem")]);
             }
-            add(&negotiated(tls));
+            add(&negotiated(&conditions.tls).iter().map(String::as_str).collect::<Vec<_>>());
             // In TLS 1.2 a scheme names no curve, and servers choose among several by an order of their own.
-            if !conditions.load.contains_key("signature") {
-                add(&["--signature", tls.certificate.signature()]);
+            if !load.contains_key("signature") {
+                add(&["--signature", conditions.tls.certificate.signature()]);
             }
         }
+        if let Some(rate) = rate {
+            add(&["--rate", &rate.to_string()]);
+        }
+        for (role, pid) in pids {
+            add(&["--pid", &format!("{role}={pid}")]);
+        }
+        add(&["--json", "-"]);
+        command.extend(load_table::words(load, conditions.load_model, run.stage)?);
         Ok(command)
     }
 
-    fn weir(&self, subcommand: &str) -> Vec<String> {
-        vec![self.weir.display().to_string(), subcommand.to_owned()]
+    /// Those for the load that the processes serve before: as fast as they can, like a calibration run.
+    pub(super) fn load_before(&self, asked: &Asked<'_>, authority: &str) -> Result<Vec<String>, LabError> {
+        let run = PlannedRun { stage: Stage::Calibration, ..asked.run.clone() };
+        let conditions = Conditions {
+            load_model: Load::Saturated,
+            warmup_ms: 0,
+            calibration_ms: asked.conditions.served_ms,
+            ..asked.conditions.clone()
+        };
+        self.load(&Asked { run: &run, conditions, rate: None }, authority, &[])
     }
 }
 
 /// The flags by which either end negotiates that and nothing else.
-fn negotiated(tls: &Tls) -> [&str; 6] {
-    ["--tls", tls.version.name(), "--suite", tls.suite.name(), "--group", tls.group.name()]
-}
-
-struct Phases {
-    warmup_ms: u64,
-    window_ms: u64,
-}
-
-fn flags(conditions: &Conditions, load: Load, stage: Stage) -> Result<Vec<String>, LabError> {
-    let words = conditions.load_words().map_err(ConfigError::from)?;
-    Ok(words.of(load, stage))
+fn negotiated(tls: &Tls) -> Vec<String> {
+    let flags = format!("--tls {} --suite {} --group {}", tls.version, tls.suite, tls.group);
+    flags.split(' ').map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -160,9 +135,10 @@ mod tests {
         let (shared, places) = places();
         let run = record(mode, load).run;
         let conditions = experiment.conditions(&run.cell).expect("is a cell of it");
-        let request = Asked::new(&run, conditions, (load == Load::EqualRate).then_some(500.0));
-        let pids = [(Role::Gateway, 7), (Role::Origin, 8)];
-        let command = places.load(&request, "127.0.0.1:4430", &pids).expect("are words").join(" ");
+        let rate = (load == Load::EqualRate).then_some(500.0);
+        let asked = Asked { run: &run, conditions, rate };
+        let pids = [("gateway", 7), ("origin", 8)];
+        let command = places.load(&asked, "127.0.0.1:4430", &pids).expect("are words").join(" ");
         command.replace(&shared.path().display().to_string(), "")
     }
 
@@ -256,12 +232,11 @@ mod tests {
         let mut experiment = experiment();
         experiment.set_constant("served_ms", 700.into());
         flag(&mut experiment, "arrivals", "poisson");
-        let conditions = experiment.conditions(&record(Mode::H1cH1c, Load::EqualRate).run.cell);
+        let run = record(Mode::H1cH1c, Load::EqualRate).run;
+        let conditions = experiment.conditions(&run.cell).expect("is a cell of it");
         let (_shared, places) = places();
-        let words = places
-            .load_before(&conditions.expect("is a cell of it"), "127.0.0.1:80")
-            .expect("are words")
-            .join(" ");
+        let asked = Asked { run: &run, conditions, rate: Some(500.0) };
+        let words = places.load_before(&asked, "127.0.0.1:80").expect("are words").join(" ");
         assert!(words.contains(" -d 700ms --warmup 0ms ") && !words.contains("--rate"), "{words}");
         assert!(!words.contains("poisson"), "{words}");
     }

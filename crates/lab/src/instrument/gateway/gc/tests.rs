@@ -1,6 +1,7 @@
 use super::*;
+use crate::testing::no_guard;
 use std::io::{BufReader, Lines, Write};
-use std::process::{Child, ChildStdin, ChildStdout};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// Logs of OpenJDK 17.0.15 under `Churn.java`, which end with `jcmd PID GC.run`; shortened.
 const LOGS: [(&str, &str); 5] = [
@@ -161,6 +162,11 @@ impl Drop for Jvm {
     }
 }
 
+fn collected(pid: u32) -> Result<(), String> {
+    let directory = tempfile::tempdir().unwrap();
+    full_collection(pid, directory.path(), &Interrupt::default(), &mut no_guard())
+}
+
 #[test]
 fn a_jvm_that_runs() {
     let directory = tempfile::tempdir().unwrap();
@@ -171,7 +177,7 @@ fn a_jvm_that_runs() {
     let from = since_boot();
     jvm.allocates(2000);
     let to = since_boot();
-    full_collection(jvm.child.id()).unwrap();
+    collected(jvm.child.id()).unwrap();
     let report = measure(&log, started, from..to).unwrap();
     // Far more was allocated than fits, and 20 MiB of it are kept.
     assert!(report.pauses >= 5 && report.pause_ms > 0.0, "{report:?}");
@@ -186,6 +192,6 @@ fn a_jvm_that_runs() {
 #[test]
 fn what_is_no_jvm_is_not_asked() {
     let pid = std::process::id();
-    assert_eq!(full_collection(pid), Err(format!("jcmd {pid} GC.run: the process is no JVM")));
-    assert!(full_collection(u32::MAX).unwrap_err().contains("No such file"));
+    assert_eq!(collected(pid), Err(format!("process {pid} is no JVM")));
+    assert!(collected(u32::MAX).unwrap_err().contains("No such file"));
 }

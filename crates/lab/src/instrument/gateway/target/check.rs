@@ -1,22 +1,21 @@
 //! A target's own check of its configuration.
 
 use super::find::look;
-use super::{SAMPLE_TLS, Stop, StopSignal, Target, samples};
+use super::{Target, samples};
 use crate::error::LabError;
 use crate::found::Folders;
 use crate::guard::Guard;
 use crate::instrument::gateway::network::{first_look, free_ports};
 use crate::instrument::gateway::template::Values;
-use crate::instrument::gateway::{issue_certificate, this_program};
+use crate::instrument::gateway::{Tls, issue_certificate, this_program};
 use crate::interrupt::Interrupt;
-use crate::process::{Process, Waited, allowed_cores};
-use std::collections::BTreeMap;
+use crate::process::{Process, Stop, StopSignal, Waited, allowed_cores};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long a check may take: a JVM on a busy machine needs some seconds.
+/// How long a check may take: a JVM on a busy machine needs some seconds, and so does the collection of a heap of some GB.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Whether a target accepted its configuration; the error is what it said.
@@ -76,41 +75,37 @@ fn each_mode(
     interrupt: &Interrupt,
     guard: &mut Guard,
 ) -> Result<Vec<(String, Accepted)>, LabError> {
-    let system = |action| move |source| LabError::System { action, source };
-    let place = tempfile::tempdir().map_err(system("making a temporary directory"))?;
-    issue_certificate(&SAMPLE_TLS, place.path())?;
-    let pem = |name: &str| place.path().join(name).display().to_string();
+    let place = tempfile::tempdir()
+        .map_err(|source| LabError::System { action: "making a temporary directory", source })?;
+    issue_certificate(&Tls::default(), place.path())?;
     let mut outcomes = Vec::new();
-    for &mode in &target.modes {
+    for &mode in &target.description.modes {
         let work = place.path().join(mode.to_string());
         fs::create_dir(&work).map_err(LabError::file(&work, "cannot be made"))?;
         // A check may bind its listener, so the ports are real.
-        let [listen, upstream] = free_ports(first_look()).map_err(system("looking for free ports"))?;
+        let [listen, upstream] = free_ports(first_look())?;
         let values = values
             .clone()
+            .with_certificate(place.path())
             .with("dir", work.display())
             .with("listen_port", listen)
-            .with("upstream_port", upstream)
-            .with("cert", pem("cert.pem"))
-            .with("key", pem("key.pem"))
-            .with("identity", pem("identity.pem"))
-            .with("ca", pem("ca.pem"));
-        let values = target.with_settings(&values, &BTreeMap::new())?;
+            .with("upstream_port", upstream);
         let Some(prepared) = target.prepare(mode, &values)? else { continue };
         for (name, text) in &prepared.files {
             let path = work.join(name);
             fs::write(&path, text).map_err(LabError::file(path, "cannot be written"))?;
         }
         if let Some(command) = &prepared.check {
-            outcomes.push((mode.to_string(), run_check(command, &work, interrupt, guard).flatten()));
+            outcomes.push((mode.to_string(), run_check("check", command, &work, interrupt, guard).flatten()));
         }
     }
     Ok(outcomes)
 }
 
-/// Runs a target's check in the directory that holds its rendered files, and tells its judgement, which is its exit code.
-/// The error says why there is none: it could not be started, or did not come to its end.
+/// Runs what soon ends by itself, such as a target's check, in the directory that holds its files, and tells its judgement,
+/// which is its exit code. The error says why there is none: it could not be started, or did not come to its end.
 pub(crate) fn run_check(
+    name: &str,
     command: &[String],
     directory: &Path,
     interrupt: &Interrupt,
@@ -119,7 +114,7 @@ pub(crate) fn run_check(
     let program = command.first().map_or("", String::as_str);
     let failed = |error: std::io::Error| format!("{program}: {error}");
     let cores = allowed_cores().map_err(failed)?;
-    let mut process = Process::start("check", command, &cores, directory).map_err(failed)?;
+    let mut process = Process::start(name, command, &cores, directory).map_err(failed)?;
     guard.watch(process.pid());
     let waited = process.wait(TIMEOUT, interrupt);
     let exit = process.finish(Stop { signal: StopSignal::Term, timeout_ms: 0 });
@@ -149,7 +144,7 @@ mod tests {
     fn run(command: &[&str], interrupt: &Interrupt) -> Result<Accepted, String> {
         let directory = tempfile::tempdir().expect("a directory");
         std::fs::write(directory.path().join("fast.conf"), "port 8080").expect("is written");
-        run_check(&words(command), directory.path(), interrupt, &mut no_guard())
+        run_check("check", &words(command), directory.path(), interrupt, &mut no_guard())
     }
 
     fn checked(script: &str) -> Accepted {
@@ -190,7 +185,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let command = words(&["sh", "-c", "printf $$ >pid"]);
         let told = told_to_guard(|guard| {
-            let accepted = run_check(&command, directory.path(), &Interrupt::default(), guard);
+            let accepted = run_check("check", &command, directory.path(), &Interrupt::default(), guard);
             assert_eq!(accepted, Ok(Ok(())));
         });
         let pid = fs::read_to_string(directory.path().join("pid")).expect("is written");

@@ -1,69 +1,68 @@
 //! `target.toml`: what it says, and what must hold in it before anything is rendered.
 
-use super::Stop;
-use super::setting::Setting;
 use crate::error::ConfigError;
+use crate::instrument::gateway::levels::listed;
 use crate::instrument::gateway::{Mode, Side};
-use serde::Deserialize;
-use serde::de::{Deserializer, SeqAccess, Visitor};
+use crate::process::{Stop, StopSignal};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
+use toml::Value;
 
-/// The file's name in a target's folder.
 pub(super) const FILE: &str = "target.toml";
 
 /// The file, read.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Description {
-    pub(super) title: String,
-    pub(super) about: String,
-    pub(super) modes: Vec<Mode>,
+pub(crate) struct Description {
+    pub(crate) title: String,
+    pub(crate) about: String,
+    pub(crate) modes: Vec<Mode>,
     /// How many session tickets it can send; any number where it is not given.
-    pub(super) tickets: Option<Vec<u8>>,
+    pub(crate) tickets: Option<Vec<u8>>,
+    #[serde(default, deserialize_with = "one_or_more")]
+    pub(crate) requires: Vec<String>,
+    pub(crate) absent: Option<String>,
+    pub(crate) version: Option<VersionCommand>,
+    pub(crate) templates: Option<PathBuf>,
     #[serde(default)]
-    pub(super) requires: OneOrMore,
-    pub(super) absent: Option<String>,
-    pub(super) version: Option<VersionCommand>,
-    pub(super) templates: Option<PathBuf>,
+    pub(crate) files: Vec<String>,
     #[serde(default)]
-    pub(super) files: Vec<String>,
+    pub(crate) start: Vec<String>,
     #[serde(default)]
-    pub(super) start: Vec<String>,
+    pub(crate) client_side: BySide,
     #[serde(default)]
-    pub(super) client_side: BySide,
+    pub(crate) upstream_side: BySide,
+    pub(crate) ready: Option<Ready>,
+    #[serde(default = "default_stop")]
+    pub(crate) stop: Stop,
+    pub(crate) install: Option<Install>,
+    pub(crate) check: Option<Check>,
     #[serde(default)]
-    pub(super) upstream_side: BySide,
-    pub(super) ready: Option<Ready>,
-    pub(super) stop: Option<Stop>,
-    pub(super) install: Option<Install>,
-    pub(super) check: Option<Check>,
-    #[serde(default)]
-    pub(super) settings: BTreeMap<String, Setting>,
-    pub(super) gc: Option<Gc>,
+    pub(crate) settings: BTreeMap<String, Setting>,
+    pub(crate) gc: Option<Gc>,
 }
 
 /// How a target tells its version.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct VersionCommand {
-    pub(super) command: Vec<String>,
-    pub(super) after: OneOrMore,
+pub(crate) struct VersionCommand {
+    pub(crate) command: Vec<String>,
+    #[serde(deserialize_with = "one_or_more")]
+    pub(crate) after: Vec<String>,
 }
 
 /// Words that a side of the mode adds to the start command.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct BySide {
-    #[serde(default)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct BySide {
     h1c: Vec<String>,
-    #[serde(default)]
     h1: Vec<String>,
 }
 
 impl BySide {
-    pub(super) fn of(&self, side: Side) -> &[String] {
+    pub(crate) fn of(&self, side: Side) -> &[String] {
         match side {
             Side::H1c => &self.h1c,
             Side::H1 => &self.h1,
@@ -74,62 +73,46 @@ impl BySide {
 /// When a target may be sent load.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Ready {
-    pub(super) connect: String,
-    pub(super) timeout_ms: u64,
-    pub(super) overhead_ms: Option<u32>,
+pub(crate) struct Ready {
+    pub(crate) connect: String,
+    pub(crate) timeout_ms: u64,
+    pub(crate) overhead_ms: Option<u32>,
 }
 
 /// The script that builds or fetches what `requires` names.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Install {
-    pub(super) script: PathBuf,
-    pub(super) takes: String,
+pub(crate) struct Install {
+    pub(crate) script: PathBuf,
+    pub(crate) takes: String,
 }
 
 /// The target's own check of its configuration.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Check {
-    pub(super) command: Vec<String>,
+pub(crate) struct Check {
+    pub(crate) command: Vec<String>,
 }
 
 /// Where a JVM writes what its collector does.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Gc {
-    pub(super) log: String,
+pub(crate) struct Gc {
+    pub(crate) log: String,
 }
 
 /// A text, or a list of them. Not an untagged enum: that would lose the line of an error.
-#[derive(Clone, Debug, Default)]
-pub(super) struct OneOrMore(pub(super) Vec<String>);
-
-impl<'de> Deserialize<'de> for OneOrMore {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Texts;
-        impl<'de> Visitor<'de> for Texts {
-            type Value = OneOrMore;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a string or a list of strings")
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<OneOrMore, E> {
-                Ok(OneOrMore(vec![text.to_owned()]))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<OneOrMore, A::Error> {
-                let mut texts = Vec::new();
-                while let Some(text) = list.next_element()? {
-                    texts.push(text);
-                }
-                Ok(OneOrMore(texts))
-            }
-        }
-        deserializer.deserialize_any(Texts)
+fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    match Value::deserialize(deserializer)? {
+        Value::String(text) => Ok(vec![text]),
+        other => other.try_into().map_err(|error: toml::de::Error| {
+            D::Error::custom(error.message().replace("a sequence", "a string or a list of strings"))
+        }),
     }
+}
+
+fn default_stop() -> Stop {
+    Stop { signal: StopSignal::Term, timeout_ms: 2000 }
 }
 
 impl Description {
@@ -157,11 +140,19 @@ impl Description {
     /// What is wrong, and in which key.
     fn fault(&self, taken: impl Fn(&str) -> bool) -> Option<(String, String)> {
         let fault = |key: &str, message: String| Some((key.to_owned(), message));
-        if self.modes.is_empty() {
-            return fault("modes", "empty: at least one is needed".into());
-        }
-        if self.tickets.as_ref().is_some_and(Vec::is_empty) {
-            return fault("tickets", "empty: at least one number is needed".into());
+        let empty = [
+            ("modes", Some(self.modes.is_empty()), "at least one"),
+            ("tickets", self.tickets.as_ref().map(Vec::is_empty), "at least one number"),
+            ("version.command", self.version.as_ref().map(|version| version.command.is_empty()), "a program"),
+            (
+                "version.after",
+                self.version.as_ref().map(|version| version.after.is_empty()),
+                "at least one text",
+            ),
+            ("check.command", self.check.as_ref().map(|check| check.command.is_empty()), "a program"),
+        ];
+        if let Some((key, _, needed)) = empty.into_iter().find(|(_, is_empty, _)| *is_empty == Some(true)) {
+            return fault(key, format!("empty: {needed} is needed"));
         }
         let process = !self.start.is_empty();
         if process != self.ready.is_some() {
@@ -173,16 +164,6 @@ impl Description {
             }
             Some(mode) => return fault("modes", format!("`{mode}` needs a gateway, but `start` is missing")),
             None => {}
-        }
-        let empty = [
-            ("version.command", self.version.as_ref().is_some_and(|version| version.command.is_empty())),
-            ("check.command", self.check.as_ref().is_some_and(|check| check.command.is_empty())),
-        ];
-        if let Some((key, _)) = empty.into_iter().find(|(_, empty)| *empty) {
-            return fault(key, "empty: a program is needed".into());
-        }
-        if self.version.as_ref().is_some_and(|version| version.after.0.is_empty()) {
-            return fault("version.after", "empty: at least one text is needed".into());
         }
         self.settings.iter().find_map(|(name, setting)| {
             let key = format!("settings.{name}");
@@ -196,5 +177,100 @@ impl Description {
             }
             setting.fault().map(|(part, message)| (format!("{key}.{part}"), message))
         })
+    }
+}
+
+/// A setting of a target: a placeholder in its templates with a default and, perhaps, a list of what is allowed.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Setting {
+    /// Its value where the experiment gives none: an integer or a string, in which `{{name}}` stands for a value of the run.
+    pub(crate) default: Value,
+    /// What is allowed; empty: anything of the default's type.
+    #[serde(default)]
+    pub(crate) values: Vec<Value>,
+    pub(crate) about: String,
+}
+
+impl Setting {
+    /// Whether an experiment may give this value. The error names it and what is allowed.
+    pub(crate) fn check(&self, value: &Value) -> Result<(), String> {
+        let fits = match self.values.as_slice() {
+            // A number may be given where the default is words about the run, such as "{{connections}}".
+            [] => value.same_type(&self.default) || (value.is_integer() && self.default.is_str()),
+            allowed => allowed.contains(value),
+        };
+        if fits { Ok(()) } else { Err(format!("`{value}`: allowed {}", self.allowed())) }
+    }
+
+    /// What is allowed, in words: "are 50, 100" or "is any integer".
+    pub(crate) fn allowed(&self) -> String {
+        match self.values.as_slice() {
+            [] if self.default.is_str() => "is any string or integer".into(),
+            [] => format!("is any {}", self.default.type_str()),
+            values => format!("are {}", listed(values)),
+        }
+    }
+
+    /// What is wrong with the description itself, and in which of its keys.
+    fn fault(&self) -> Option<(&'static str, String)> {
+        if !matches!(self.default, Value::Integer(_) | Value::String(_)) {
+            let found = self.default.type_str();
+            return Some((
+                "default",
+                format!("`{}` is a {found}: allowed is an integer or a string", self.default),
+            ));
+        }
+        if let Some(other) = self.values.iter().find(|value| !value.same_type(&self.default)) {
+            return Some((
+                "values",
+                format!("`{other}` is not of the default's type, {}", self.default.type_str()),
+            ));
+        }
+        self.check(&self.default).err().map(|message| ("default", message))
+    }
+}
+
+/// A setting's value as it stands in a template: a string without its quotes.
+pub(super) fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setting(text: &str) -> Setting {
+        toml::from_str(&format!("about = 'A'\n{text}")).expect("is a setting")
+    }
+
+    #[test]
+    fn a_list_of_values_is_closed() {
+        let pool = setting("default = 100\nvalues = [50, 100]");
+        assert_eq!(pool.check(&50.into()), Ok(()));
+        assert_eq!(pool.check(&51.into()), Err("`51`: allowed are 50, 100".into()));
+        assert_eq!(pool.check(&"50".into()), Err("`\"50\"`: allowed are 50, 100".into()));
+    }
+
+    #[test]
+    fn without_a_list_the_type_counts() {
+        let heap = setting("default = '1g'");
+        assert_eq!(heap.check(&"512m".into()), Ok(()));
+        assert_eq!(heap.check(&512.into()), Ok(()));
+        assert_eq!(heap.check(&true.into()), Err("`true`: allowed is any string or integer".into()));
+        assert_eq!(setting("default = 1").check(&1.5.into()), Err("`1.5`: allowed is any integer".into()));
+    }
+
+    #[test]
+    fn a_default_that_is_not_allowed_is_a_fault() {
+        let fault = |text| setting(text).fault();
+        assert_eq!(fault("default = 1"), None);
+        assert_eq!(fault("default = 'a'\nvalues = ['a', 'b']"), None);
+        assert_eq!(fault("default = 3\nvalues = [1, 2]"), Some(("default", "`3`: allowed are 1, 2".into())));
+        assert_eq!(fault("default = true").map(|(key, _)| key), Some("default"));
+        assert_eq!(fault("default = 1\nvalues = [1, 'x']").map(|(key, _)| key), Some("values"));
     }
 }

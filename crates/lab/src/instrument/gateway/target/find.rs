@@ -1,24 +1,45 @@
 //! Which targets are here, and why the others are not.
 
+use super::Target;
 use super::description::Description;
-use super::{Absent, Targets};
-use super::{Target, words};
 use crate::cache;
 use crate::error::{ConfigError, LabError};
 use crate::files::on_path;
 use crate::found::Folders;
+use crate::instrument::gateway::levels::listed;
 use crate::instrument::gateway::template::Values;
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use toml::Table;
 
 /// What a target adds to the values of a run itself.
 const OWN: [&str; 3] = ["client_side", "upstream_side", "installed"];
 
+/// The targets of an experiment, as found on this machine.
+#[derive(Clone, Debug, Default)]
+pub struct Targets {
+    pub(crate) present: BTreeMap<String, Target>,
+    pub(crate) absent: BTreeMap<String, Absent>,
+}
+
+/// A target that cannot run here.
+#[derive(Clone, Debug)]
+pub(crate) struct Absent {
+    pub(crate) target: Target,
+    pub(crate) why: String,
+}
+
+impl Targets {
+    /// Each of them, whether or not it can run here.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Target> {
+        self.present.values().chain(self.absent.values().map(|absent| &absent.target))
+    }
+}
+
 /// Finds targets by their names. One whose program is missing is absent, and that is no error; a description or a
 /// template that cannot be read is one, whether or not the program is there.
-pub fn find(names: &[String], folders: &Folders, values: &Values) -> Result<Targets, LabError> {
+pub(crate) fn find(names: &[String], folders: &Folders, values: &Values) -> Result<Targets, LabError> {
     let mut targets = Targets::default();
     for name in names {
         let (target, absent) = look(&folders.folder(name)?, name, values)?;
@@ -41,27 +62,19 @@ pub(super) fn look(
     let mut target = Target {
         name: name.to_owned(),
         title: description.title.clone(),
-        about: description.about.clone(),
-        modes: description.modes.clone(),
         version: String::new(),
         directory: directory.join(name),
         installed: cache::directory("targets", "WEIR_TARGETS", name),
-        built: Vec::new(),
+        required: Vec::new(),
         description,
     };
-    let values = target.with_settings(values, &BTreeMap::new())?;
-    for &mode in &target.modes {
+    let values = target.with_settings(values, &Table::new())?;
+    for &mode in &target.description.modes {
         target.prepare(mode, &values)?;
     }
-    target.gc_log(&values)?;
-    let (required, mut missing) = target.required(&values)?;
-    if missing.is_empty() {
-        missing.extend(target.missing_program(&values)?);
-    }
-    let is_built = |file: &PathBuf| file.starts_with(&target.installed) && file.is_file();
-    target.built = required.into_iter().filter(is_built).collect();
+    let missing = target.look_for_required(&values)?;
     let version = match missing.is_empty() {
-        false => Err(words(missing)),
+        false => Err(listed(missing)),
         true if target.is_stale() => Err("was built of other sources".to_owned()),
         true => target.read_version(&values)?,
     };
@@ -71,42 +84,40 @@ pub(super) fn look(
             Ok((target, None))
         }
         Err(why) => {
-            let why = match target.how_to_get() {
-                Some(how) => format!("{why}; {how}"),
-                None => why,
-            };
+            // What a person can do about it.
+            let install = target.description.install.as_ref();
+            let script = install.map(|_| format!("get it with `weir targets install {name}`"));
+            let how = target.description.absent.clone().or(script);
+            let why = [Some(why), how].into_iter().flatten().collect::<Vec<_>>().join("; ");
             Ok((target, Some(why)))
         }
     }
 }
 
 impl Target {
-    /// The files that `requires` names: those that are here, and those that are missing.
-    pub(super) fn required(&self, values: &Values) -> Result<(Vec<PathBuf>, Vec<String>), ConfigError> {
-        let path = std::env::var_os("PATH");
-        let (mut here, mut missing) = (Vec::new(), Vec::new());
-        for name in self.with_own(values).render_all(self.file().display(), &self.description.requires.0)? {
-            match program(&name, path.as_deref()) {
-                Ok(file) => here.push(file),
+    /// Looks for the files that `requires` names and, where all are here, for the program that it is started by; the answer
+    /// says what is missing.
+    fn look_for_required(&mut self, values: &Values) -> Result<Vec<String>, ConfigError> {
+        let mut missing = Vec::new();
+        for name in values.render_all(self.file().display(), &self.description.requires)? {
+            match program(&name) {
+                Ok(file) => self.required.push(file),
                 Err(why) => missing.push(why),
             }
         }
-        Ok((here, missing))
-    }
-
-    /// Why the program that it is started by cannot be found, if it cannot. One among a run's own files is not there yet.
-    fn missing_program(&self, values: &Values) -> Result<Option<String>, ConfigError> {
-        let Some(first) = self.description.start.first() else { return Ok(None) };
-        let name = self.with_own(values).render(self.file().display(), first)?;
-        let is_of_the_run = first.contains("{{dir}}") || (name.contains('/') && !name.starts_with('/'));
-        let found = program(&name, std::env::var_os("PATH").as_deref());
-        Ok(found.err().filter(|_| !is_of_the_run))
+        if let Some(first) = self.description.start.first().filter(|_| missing.is_empty()) {
+            let name = values.render(self.file().display(), first)?;
+            // One among a run's own files is not there yet.
+            let is_of_the_run = first.contains("{{dir}}") || (name.contains('/') && !name.starts_with('/'));
+            missing.extend(program(&name).err().filter(|_| !is_of_the_run));
+        }
+        Ok(missing)
     }
 
     /// The outer error is the description's fault, the inner one says why the target is absent.
     fn read_version(&self, values: &Values) -> Result<Result<String, String>, ConfigError> {
         let Some(version) = &self.description.version else { return Ok(Ok(String::new())) };
-        let words = self.with_own(values).render_all(self.file().display(), &version.command)?;
+        let words = values.render_all(self.file().display(), &version.command)?;
         let Some((program, arguments)) = words.split_first() else { return Ok(Ok(String::new())) };
         let output = match Command::new(program).args(arguments).output() {
             Ok(output) => output,
@@ -118,19 +129,12 @@ impl Target {
         if !output.status.success() {
             return Ok(Err(format!("`{words}` failed: {}", said.trim())));
         }
-        let found = version.after.0.iter().enumerate().map(|(index, after)| {
+        let found = version.after.iter().enumerate().map(|(index, after)| {
             let word = word_after(&said, after).ok_or_else(|| format!("`{words}` does not say `{after}`"))?;
             // The first is the target's own; what follows says whose it is.
             Ok(if index == 0 { word.to_owned() } else { format!("{} {word}", after.trim()) })
         });
-        Ok(found.collect::<Result<Vec<String>, String>>().map(|words| words.join(", ")))
-    }
-
-    /// What a person can do about its absence.
-    fn how_to_get(&self) -> Option<String> {
-        let install = self.description.install.as_ref();
-        let script = install.map(|_| format!("get it with `weir targets install {}`", self.name));
-        self.description.absent.clone().or(script)
+        Ok(found.collect::<Result<Vec<String>, String>>().map(listed))
     }
 }
 
@@ -141,10 +145,10 @@ fn word_after<'a>(said: &'a str, after: &str) -> Option<&'a str> {
 }
 
 /// The file of a program, by its path or by its name on the PATH; the error says where it is not.
-fn program(name: &str, path: Option<&OsStr>) -> Result<PathBuf, String> {
+fn program(name: &str) -> Result<PathBuf, String> {
     if name.contains('/') {
         let file = PathBuf::from(name);
         return if file.exists() { Ok(file) } else { Err(format!("{name} is not there")) };
     }
-    on_path(name, path).ok_or_else(|| format!("{name} is not on the PATH"))
+    on_path(name, std::env::var_os("PATH").as_deref()).ok_or_else(|| format!("{name} is not on the PATH"))
 }

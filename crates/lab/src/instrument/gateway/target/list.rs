@@ -37,11 +37,14 @@ pub fn list(folders: &Folders) -> Result<List, LabError> {
         by_folder.entry(folder.clone()).or_default().push(name.clone());
         let (state, version, lines) = match look(&folder, &name, &values) {
             Ok((target, None)) => {
-                let (files, _) = target.required(&values)?;
-                let files = files.into_iter().map(|file| file.display().to_string());
-                ("present", target.version.clone(), [target.about].into_iter().chain(files).collect())
+                let files = target.required.iter().map(|file| file.display().to_string());
+                (
+                    "present",
+                    target.version.clone(),
+                    [target.description.about].into_iter().chain(files).collect(),
+                )
             }
-            Ok((target, Some(why))) => ("absent", String::new(), vec![target.about, why]),
+            Ok((target, Some(why))) => ("absent", String::new(), vec![target.description.about, why]),
             Err(error) => {
                 list.wrong.push(name.clone());
                 ("wrong", String::new(), vec![error.to_string()])

@@ -3,148 +3,111 @@
 mod check;
 mod description;
 mod find;
-mod found;
 mod install;
 mod list;
-mod scale;
-mod setting;
 mod sources;
-mod tickets;
 
 pub(crate) use check::{Accepted, run_check};
 pub use check::{Checks, check};
-pub use find::find;
-pub use found::{Absent, Targets};
+#[cfg(test)]
+pub(crate) use find::Absent;
+pub use find::Targets;
+pub(crate) use find::find;
 pub use install::install;
 pub use list::{List, list};
-pub(crate) use scale::Scale;
-pub use setting::Setting;
-pub(crate) use tickets::check_tickets;
 
 use crate::error::{ConfigError, LabError};
 use crate::host::this_program;
+use crate::instrument::gateway::levels::listed;
 use crate::instrument::gateway::sample_values;
 use crate::instrument::gateway::template::Values;
-use crate::instrument::gateway::{CertificateKind, Group, Mode, Suite, Tls, TlsVersion};
-use crate::process::{Stop, StopSignal};
-use description::{Description, FILE};
-use std::collections::BTreeMap;
-use std::fmt::Display;
+use crate::instrument::gateway::{Mode, Tls};
+use description::{Description, FILE, text};
 use std::path::PathBuf;
-use toml::Value;
+use toml::{Table, Value};
 
 /// A target that can run here.
 #[derive(Clone, Debug)]
-pub struct Target {
-    /// Its folder's name.
-    pub name: String,
-    /// For people.
-    pub title: String,
-    /// What it is and how it is set up, in a sentence or two.
-    pub about: String,
-    /// The modes that it supports.
-    pub modes: Vec<Mode>,
+pub(crate) struct Target {
+    pub(crate) name: String,
+    pub(crate) title: String,
     /// What its version command said; empty when it has none.
-    pub version: String,
-    /// Its folder.
+    pub(crate) version: String,
     directory: PathBuf,
     /// What its install script fills.
     installed: PathBuf,
-    /// The files in there that it requires.
-    built: Vec<PathBuf>,
-    description: Description,
+    /// The files that it requires, as far as they are here.
+    required: Vec<PathBuf>,
+    pub(super) description: Description,
 }
 
 /// What a target needs for one run: files, command, ready check.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Prepared {
+pub(crate) struct Prepared {
     /// Names and contents of the files to write into the run's directory.
-    pub files: Vec<(String, String)>,
-    /// Program and arguments.
-    pub command: Vec<String>,
+    pub(crate) files: Vec<(String, String)>,
+    pub(crate) command: Vec<String>,
     /// The address whose accepting a connection means ready.
-    pub ready: String,
+    pub(crate) ready: String,
     /// Milliseconds that this may take.
-    pub ready_timeout_ms: u64,
+    pub(crate) ready_timeout_ms: u64,
     /// The target's own check of its files, program and arguments; `None` when it has none.
-    pub check: Option<Vec<String>>,
+    pub(crate) check: Option<Vec<String>>,
+    /// Where its JVM writes its collector's log (unified logging, decorated with uptime); `None` when it is no JVM.
+    pub(crate) gc_log: Option<PathBuf>,
 }
 
 impl Target {
-    /// Whether it is a process at all: `direct` is none.
-    pub fn is_process(&self) -> bool {
-        !self.description.start.is_empty()
-    }
-
     /// The folder that it was read from, from the root.
-    pub fn folder(&self) -> PathBuf {
+    pub(crate) fn folder(&self) -> PathBuf {
         std::path::absolute(&self.directory).unwrap_or_else(|_| self.directory.clone())
     }
 
-    /// How to end it.
-    pub fn stop(&self) -> Stop {
-        self.description.stop.unwrap_or(Stop { signal: StopSignal::Term, timeout_ms: 2000 })
-    }
-
-    /// What an experiment may set, by name.
-    pub fn settings(&self) -> &BTreeMap<String, Setting> {
-        &self.description.settings
-    }
-
     /// Whether an experiment may set `name` to `value`. The error names both and what is allowed.
-    pub fn check_setting(&self, name: &str, value: &Value) -> Result<(), String> {
-        match self.settings().get(name) {
+    pub(crate) fn check_setting(&self, name: &str, value: &Value) -> Result<(), String> {
+        match self.description.settings.get(name) {
             Some(setting) => setting.check(value),
-            None if self.settings().is_empty() => {
+            None if self.description.settings.is_empty() => {
                 Err(format!("`{name}`: target `{}` has no settings", self.name))
             }
             None => {
-                let allowed = words(self.settings().keys());
+                let allowed = listed(self.description.settings.keys());
                 Err(format!("`{name}` is no setting of target `{}`: allowed are {allowed}", self.name))
             }
         }
     }
 
-    /// The values of a run and, beside them, those of the settings that have none there: `chosen`, or else the default.
-    /// `{{name}}` in a string stands for a value of the run.
-    pub fn with_settings(
-        &self,
-        run: &Values,
-        chosen: &BTreeMap<String, Value>,
-    ) -> Result<Values, ConfigError> {
-        let own = self.with_own(run);
+    /// The values of a run, those that do not depend on it, and those of the settings that have none yet: `chosen`, or else
+    /// the default. `{{name}}` in a string stands for a value of the run.
+    pub(crate) fn with_settings(&self, run: &Values, chosen: &Table) -> Result<Values, ConfigError> {
+        let run = run.clone().with("installed", self.installed.display());
         let mut values = run.clone();
-        for (name, setting) in self.settings() {
-            if values.has(name) {
-                continue;
-            }
-            let text = setting::text(chosen.get(name).unwrap_or(&setting.default));
-            let text = own.render(format!("{}: settings.{name}", self.file().display()), &text)?;
+        for (name, setting) in self.description.settings.iter().filter(|(name, _)| !run.has(name)) {
+            let text = text(chosen.get(name).unwrap_or(&setting.default));
+            let text = run.render(format!("{}: settings.{name}", self.file().display()), &text)?;
             values = values.with(name.clone(), text);
         }
         Ok(values)
     }
 
     /// Milliseconds that a run of it takes beyond its phases, where its description says so.
-    pub fn overhead_ms(&self) -> Option<u64> {
+    pub(crate) fn overhead_ms(&self) -> Option<u64> {
         self.description.ready.as_ref()?.overhead_ms.map(u64::from)
     }
 
     /// Whether it can be told on which address to listen, as a network of its own needs.
-    pub fn listens_anywhere(&self) -> bool {
+    pub(crate) fn listens_anywhere(&self) -> bool {
         self.description.ready.as_ref().is_none_or(|ready| ready.connect.contains("{{listen_address}}"))
     }
 
     /// Renders what a run in `mode` needs; `None` when the target is no process. A setting without a value has its default.
-    pub fn prepare(&self, mode: Mode, values: &Values) -> Result<Option<Prepared>, LabError> {
+    pub(crate) fn prepare(&self, mode: Mode, values: &Values) -> Result<Option<Prepared>, LabError> {
         let description = &self.description;
         let (Some(ready), Some(upstream)) = (&description.ready, mode.upstream()) else {
             return Ok(None);
         };
-        let values = self
-            .with_own(&self.with_settings(values, &BTreeMap::new())?)
-            .with("client_side", mode.client().name())
-            .with("upstream_side", upstream.name());
+        let values = self.with_settings(values, &Table::new())?;
+        let values = values.with("client_side", mode.client()).with("upstream_side", upstream);
         let file = self.file();
         let source = file.display();
         let mut files = Vec::new();
@@ -158,21 +121,15 @@ impl Target {
         command.extend(values.render_all(&source, description.client_side.of(mode.client()))?);
         command.extend(values.render_all(&source, description.upstream_side.of(upstream))?);
         let check = description.check.as_ref().map(|check| values.render_all(&source, &check.command));
+        let gc_log = description.gc.as_ref().map(|gc| values.render(&source, &gc.log).map(PathBuf::from));
         Ok(Some(Prepared {
             files,
             command,
             ready: values.render(&source, &ready.connect)?,
             ready_timeout_ms: ready.timeout_ms,
             check: check.transpose()?,
+            gc_log: gc_log.transpose()?,
         }))
-    }
-
-    /// Where a run's JVM writes its collector's log (unified logging, decorated with uptime); `None` when the target is
-    /// no JVM.
-    pub fn gc_log(&self, values: &Values) -> Result<Option<PathBuf>, ConfigError> {
-        let Some(gc) = &self.description.gc else { return Ok(None) };
-        let path = self.with_own(values).render(self.file().display(), &gc.log)?;
-        Ok(Some(path.into()))
     }
 
     fn file(&self) -> PathBuf {
@@ -187,30 +144,11 @@ impl Target {
             _ => own,
         }
     }
-
-    /// With what does not depend on the run.
-    fn with_own(&self, values: &Values) -> Values {
-        values.clone().with("installed", self.installed.display())
-    }
 }
-
-/// The TLS of a target that is looked at outside an experiment.
-const SAMPLE_TLS: Tls = Tls {
-    version: TlsVersion::V1_3,
-    suite: Suite::Aes128GcmSha256,
-    group: Group::X25519,
-    certificate: CertificateKind::EcdsaP256,
-    tickets: 2,
-};
 
 /// A value of every name, outside an experiment.
 fn samples() -> Result<Values, LabError> {
-    Ok(sample_values(&this_program()?, &SAMPLE_TLS))
-}
-
-/// A list for a message.
-fn words(items: impl IntoIterator<Item = impl Display>) -> String {
-    items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
+    Ok(sample_values(&this_program()?, &Tls::default()))
 }
 
 #[cfg(test)]

@@ -20,13 +20,17 @@ impl Target {
             add_files(&self.directory.join(shared), &mut files);
         }
         files.sort();
-        files.extend_from_slice(&self.built);
+        files.extend(self.built().cloned());
         files
+    }
+
+    fn built(&self) -> impl Iterator<Item = &PathBuf> {
+        self.required.iter().filter(|file| file.starts_with(&self.installed) && file.is_file())
     }
 
     /// Whether it was built of other sources than those that are here, as far as its install script has left of which.
     pub(super) fn is_stale(&self) -> bool {
-        let named = self.built.iter().filter(|file| file.ends_with(STAMP)).cloned();
+        let named = self.built().filter(|file| file.ends_with(STAMP)).cloned();
         let stamps = named.chain([self.installed.join(STAMP)]);
         let stamps = stamps.filter_map(|file| fs::read_to_string(file).ok());
         stamps.into_iter().any(|stamp| stamp.lines().any(|line| !self.has(line)))
@@ -68,7 +72,7 @@ mod tests {
         fn target(&self) -> Target {
             let (mut target, _) = look(self.0.path(), "fast", &Values::default()).expect("is read");
             target.installed = self.0.path().join("installed");
-            target.built = vec![target.installed.join("fast")];
+            target.required = vec![target.installed.join("fast")];
             target
         }
 
@@ -105,7 +109,7 @@ mod tests {
         assert!(!built.target().is_stale(), "its script leaves nothing to compare with");
         built.write("installed/1.2/sources", "not a list of hashes\n");
         let mut target = built.target();
-        target.built.push(built.0.path().join("installed/1.2/sources"));
+        target.required.push(built.0.path().join("installed/1.2/sources"));
         assert!(target.is_stale());
     }
 }

@@ -81,7 +81,7 @@ fn refused(from: &str, to: &str) -> String {
 fn a_target_is_rendered_for_its_mode() {
     let targets = found(GATEWAY, "port {{listen_port}}").expect("are read");
     assert_eq!(targets.present["fast"].version, "1.2.3");
-    assert!(!targets.present["direct"].is_process());
+    assert!(targets.present["direct"].description.start.is_empty());
     let two = GATEWAY.replacen("(x)'], after = 'fast/'", "on TLS 4.5)'], after = ['fast/', 'TLS ']", 1);
     let targets = found(&two, "port {{listen_port}}").expect("are read");
     assert_eq!(targets.present["fast"].version, "1.2.3, TLS 4.5");
@@ -122,12 +122,12 @@ fn settable(from: &str, to: &str) -> Result<(tempfile::TempDir, Target), String>
 #[test]
 fn settings_are_placeholders_with_defaults_of_the_run() {
     let (_directory, fast) = settable("", "").expect("is read");
-    assert_eq!(fast.settings().keys().collect::<Vec<_>>(), ["pool", "queue"]);
+    assert_eq!(fast.description.settings.keys().collect::<Vec<_>>(), ["pool", "queue"]);
     let checked = |chosen: &[(&str, Value)]| {
         let chosen = chosen.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
         let values = fast.with_settings(&values(), &chosen).expect("renders");
         let prepared = fast.prepare(Mode::H1H1, &values).expect("renders").expect("a process");
-        assert_eq!(fast.gc_log(&values), Ok(Some("/d/gc.log".into())));
+        assert_eq!(prepared.gc_log, Some("/d/gc.log".into()));
         let check = prepared.check.expect("has a check");
         assert!(check[0].ends_with("/fast/fast"), "{check:?}");
         check[1..].join(" ")
@@ -228,6 +228,12 @@ fn a_wrong_description_names_file_line_and_what_is_allowed() {
     assert!(
         refused("about", "abuot").starts_with("/fast/target.toml:2: unknown field `abuot`, expected one of")
     );
+    for (value, message) in
+        [("5", "a text or a list of texts, found 5"), ("[5]", "a text in quotes, found 5")]
+    {
+        let error = refused("files", &format!("requires = {value}\nfiles"));
+        assert_eq!(error, format!("/fast/target.toml:5: expected {message}"));
+    }
     assert!(refused("'h1-h1'", "'h1-h9'").starts_with("/fast/target.toml:3: unknown variant `h1-h9`"));
     assert_eq!(
         refused("'h1-h1'", "'h1'"),
@@ -293,7 +299,7 @@ fn the_experiments_and_targets_of_this_repository_are_right() {
 /// What each target of this repository is given in each of its modes, with a run's directory whose name has a space.
 fn prepared_in_this_repository() -> Vec<(String, Prepared)> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../targets");
-    let mut values = crate::instrument::gateway::sample_values(Path::new("no-such-program"), &SAMPLE_TLS);
+    let mut values = crate::instrument::gateway::sample_values(Path::new("no-such-program"), &Tls::default());
     for name in ["dir", "cert", "key", "identity", "ca"] {
         values = values.with(name, format!("/my results/{name}"));
     }
@@ -301,7 +307,7 @@ fn prepared_in_this_repository() -> Vec<(String, Prepared)> {
     let targets = names.iter().map(|name| find::look(&directory, name, &values).expect("is right").0);
     let prepared = |target: Target| {
         let prepare = |mode: &Mode| target.prepare(*mode, &values).expect("renders");
-        let prepared: Vec<Prepared> = target.modes.iter().filter_map(prepare).collect();
+        let prepared: Vec<Prepared> = target.description.modes.iter().filter_map(prepare).collect();
         prepared.into_iter().map(move |prepared| (target.name.clone(), prepared))
     };
     targets.flat_map(prepared).collect()
@@ -342,9 +348,8 @@ fn a_collectors_log_is_whole_and_counts_from_the_start_of_the_process() {
 #[test]
 fn nginx_and_haproxy_are_given_what_the_run_needs() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../targets");
-    let scale = Scale { connections: 9000, bytes: 100_000, cores: &[1, 3] };
-    let values = crate::instrument::gateway::sample_values(Path::new("no-such-program"), &SAMPLE_TLS);
-    let values = scale.values(values);
+    let values = crate::instrument::gateway::sample_values(Path::new("no-such-program"), &Tls::default());
+    let values = values.with_size(9000, 100_000, &[1, 3]);
     let text = |name: &str| {
         let target = find::look(&directory, name, &values).expect("is right").0;
         let prepared = target.prepare(Mode::H1H1c, &values).expect("renders").expect("a process");

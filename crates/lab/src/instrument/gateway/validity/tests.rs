@@ -1,0 +1,237 @@
+//! Runs that break one rule each.
+
+use super::*;
+use crate::instrument::Instrument as _;
+use crate::instrument::gateway::testing::{experiment, negotiated, record, result_for, with};
+use crate::instrument::gateway::{Case, Gateway, Load, Mode};
+use crate::run::Validity;
+use weir_load::result::Pacer;
+
+fn reason(mode: Mode, load: Load, spoil: impl FnOnce(&mut Run<Seen>)) -> String {
+    let mut record = record(mode, load);
+    spoil(&mut record);
+    Gateway::judge(&experiment(), &mut record).expect("is a cell of it");
+    record.validity.to_string()
+}
+
+fn saturated(spoil: impl FnOnce(&mut LoadResult)) -> String {
+    reason(Mode::H1H1c, Load::Saturated, |record| {
+        spoil(record.seen.observation.load.as_mut().expect("a result"));
+    })
+}
+
+#[test]
+fn good_runs_are_valid() {
+    for mode in [Mode::H1c, Mode::H1, Mode::H1cH1c, Mode::H1H1c, Mode::H1cH1, Mode::H1H1] {
+        for load in [Load::Saturated, Load::EqualRate] {
+            assert_eq!(reason(mode, load, |_| {}), "valid", "{mode} {load}");
+        }
+    }
+}
+
+#[test]
+fn errors_and_wrong_answers() {
+    let with = |class: &str| {
+        saturated(|load| {
+            load.errors.insert(class.into(), 3);
+        })
+    };
+    assert_eq!(with("timeout"), "invalid: errors: 3 timeout");
+    for class in ["status", "length", "digest", "malformed"] {
+        assert_eq!(with(class), format!("invalid: wrong answers: 3 {class}"));
+    }
+    let example = saturated(|load| {
+        load.errors.insert("reset".into(), 1);
+        load.error_examples.insert("reset".into(), "connection reset by peer".into());
+    });
+    assert_eq!(example, "invalid: errors: 1 reset (connection reset by peer)");
+    assert_eq!(
+        saturated(|load| {
+            load.errors.insert("reset".into(), 0);
+        }),
+        "valid"
+    );
+    assert_eq!(saturated(|load| load.requests = 0), "invalid: no request was answered");
+    let failed = reason(Mode::H1c, Load::Saturated, |record| {
+        record.seen.observation.failure = Some("gone".into());
+    });
+    assert_eq!(failed, "invalid: gone");
+}
+
+/// With 1 % of budget: 2000 requests were answered rightly.
+#[test]
+fn an_error_budget_covers_requests_without_an_answer_up_to_its_share() {
+    let budget = |errors: &[(&str, u64)]| {
+        let mut experiment = experiment();
+        experiment.set_constant("error_budget", 0.01.into());
+        let mut record = record(Mode::H1cH1c, Load::Saturated);
+        let load = record.seen.observation.load.as_mut().expect("a result");
+        load.errors = errors.iter().map(|(class, count)| ((*class).to_owned(), *count)).collect();
+        Gateway::judge(&experiment, &mut record).expect("is judged");
+        record.validity.to_string()
+    };
+    assert_eq!(budget(&[]), "valid");
+    assert_eq!(budget(&[("timeout", 1)]), "valid");
+    assert_eq!(budget(&[("timeout", 10), ("reset", 10)]), "valid", "20 of 2020");
+    let above = "invalid: errors: 11 reset, 10 timeout; allowed: 1 % without an answer";
+    assert_eq!(budget(&[("timeout", 10), ("reset", 11)]), above, "21 of 2021");
+    for class in ["status", "length", "digest", "malformed"] {
+        let wrong = format!("invalid: wrong answers: 1 {class}; allowed: 1 % without an answer");
+        assert_eq!(budget(&[(class, 1)]), wrong);
+    }
+    let missing = "invalid: errors: 1 missing_connections; allowed: 1 % without an answer";
+    assert_eq!(budget(&[("missing_connections", 1)]), missing);
+}
+
+#[test]
+fn what_was_negotiated_is_what_was_asked_for() {
+    let other = saturated(|load| {
+        load.handshakes.negotiated = vec![negotiated("1.2", 64)];
+    });
+    assert!(other.starts_with("invalid: negotiation: 64 handshakes were `1.2 aes128"), "{other}");
+    let longer = saturated(|load| {
+        let signature = Some("ecdsa-p256-sha256x".to_owned());
+        load.handshakes.negotiated = vec![Negotiated { signature, ..negotiated("1.3", 64) }];
+    });
+    assert!(longer.starts_with("invalid: negotiation: 64 handshakes"), "{longer}");
+    let resumed = saturated(|load| {
+        load.handshakes.resumed.insert("resume-1.3-psk".into(), 2);
+    });
+    assert_eq!(resumed, "invalid: negotiation: 2 handshakes were resumed, none should be");
+    let late = saturated(|load| load.handshakes.in_window = 5);
+    assert_eq!(late, "invalid: warm-up: 5 handshakes fell into the window");
+    let none = saturated(|load| load.handshakes = Handshakes::default());
+    assert_eq!(none, "invalid: negotiation: no handshake was counted in a TLS mode");
+    let clear = reason(Mode::H1cH1c, Load::Saturated, |record| {
+        record.seen.observation.load.as_mut().expect("a result").handshakes.full = 1;
+    });
+    assert_eq!(clear, "invalid: negotiation: TLS in a cleartext mode");
+}
+
+#[test]
+fn new_connections_make_handshakes_in_the_window_and_resume_if_they_are_to() {
+    let handshakes = |case: Case, spoil: fn(&mut LoadResult)| {
+        let mut record = record(Mode::H1H1c, Load::Saturated);
+        record.run.cell = with(&record.run.cell, "case", case);
+        let mut load = result_for(&record.run.cell, None);
+        spoil(&mut load);
+        record.seen.observation.load = Some(load);
+        record.seen.observation.upstream_connections = Some(5000);
+        Gateway::judge(&experiment(), &mut record).expect("is judged");
+        record.validity.to_string()
+    };
+    let (full, resumed, mixed) = (Case::HandshakeFull, Case::HandshakeResumed, Case::HandshakeMixed(300));
+    for case in [full, resumed, mixed] {
+        assert_eq!(handshakes(case, |_| {}), "valid", "{case}");
+        assert_eq!(handshakes(case, |load| load.servers[1].cost.cpu_us = 0.0), "valid", "an idle origin");
+        assert_eq!(
+            handshakes(case, |load| load.servers.truncate(1)),
+            "invalid: no CPU time of the origin was measured"
+        );
+        let none = "invalid: negotiation: no handshake was counted in a TLS mode";
+        assert_eq!(handshakes(case, |load| load.handshakes = Handshakes::default()), none);
+    }
+    let reused = handshakes(full, |load| load.connections_opened = 2999);
+    assert_eq!(reused, "invalid: connections: 2999 for 3000 answers, of which each may take 1");
+    let not_asked = handshakes(resumed, |load| load.asked.resume_percent = 0.0);
+    assert_eq!(not_asked, "invalid: negotiation: 3000 handshakes were resumed, none should be");
+    let signed = handshakes(resumed, |load| {
+        load.handshakes.negotiated[0].signature = Some("ecdsa-p256-sha256".into());
+    });
+    assert!(signed.starts_with("invalid: negotiation: 3000 handshakes were `1.3"), "{signed}");
+    let unsigned = handshakes(full, |load| load.handshakes.negotiated[0].signature = None);
+    assert!(unsigned.starts_with("invalid: negotiation: 3000 handshakes were `1.3"), "{unsigned}");
+    let declined = handshakes(resumed, |load| {
+        load.validity = "invalid: negotiated (5 resumptions were declined by the server)".into();
+    });
+    assert!(declined.starts_with("invalid: load engine: negotiated (5 resumptions"), "{declined}");
+}
+
+/// A target that ignored the setting would have made cells that differ in nothing.
+#[test]
+fn tickets_are_as_many_as_asked_for_where_they_are_varied() {
+    let mut experiment = experiment();
+    experiment.set_constant("mode", "h1-h1c".into());
+    experiment.set_factor("tls.tickets", vec![2.into(), 4.into()]);
+    let with = |level: Option<u8>, least, most| {
+        let mut record = record(Mode::H1H1c, Load::Saturated);
+        if let Some(level) = level {
+            record.run.cell.levels = record.run.cell.levels.with("tls.tickets", Level::new(level));
+        }
+        let load = record.seen.observation.load.as_mut().expect("a result");
+        load.handshakes.tickets = [("full".to_owned(), Tickets { least, most })].into();
+        load.handshakes.tickets.insert("resume-1.3-psk".into(), Tickets { least: 1, most: 1 });
+        Gateway::judge(&experiment, &mut record).expect("is judged");
+        record.validity.to_string()
+    };
+    assert_eq!(with(Some(4), 4, 4), "valid");
+    let other = "invalid: tickets: 2 to 4 came after a full handshake, asked for were 4";
+    assert_eq!(with(Some(4), 2, 4), other);
+    assert!(with(Some(2), 2, 3).starts_with("invalid: tickets: 2 to 3"));
+    assert_eq!(with(None, 1, 1), "valid", "the target's own number, which its title tells");
+}
+
+/// What the engine had judged otherwise than with the exact word `invalid: ` passed as valid.
+#[test]
+fn what_the_engine_does_not_call_valid_is_invalid() {
+    for (said, why) in [
+        ("", "``"),
+        ("Invalid", "`Invalid`"),
+        ("valid ", "`valid `"),
+        ("invalid:x", "`invalid:x`"),
+        ("invalid: x", "x"),
+    ] {
+        let found = saturated(|load| load.validity = said.into());
+        assert_eq!(found, format!("invalid: load engine: {why}"));
+    }
+}
+
+#[test]
+fn the_pacer_kept_its_schedule() {
+    let open = |spoil: fn(&mut Option<Pacer>)| {
+        reason(Mode::H1cH1c, Load::EqualRate, |record| {
+            spoil(&mut record.seen.observation.load.as_mut().expect("a result").pacer);
+        })
+    };
+    let slow = open(|pacer| pacer.as_mut().expect("a pacer").achieved_ratio = 0.97);
+    assert_eq!(slow, "invalid: pacer: 97.0 % of the planned requests were sent");
+    let late = open(|pacer| pacer.as_mut().expect("a pacer").lag_p99_us = 1500.0);
+    assert_eq!(late, "invalid: pacer: late by 1500 us at the 99th percentile, allowed are 1000");
+    assert!(open(|pacer| *pacer = None).starts_with("invalid: pacer: an open loop"));
+}
+
+#[test]
+fn connections_on_both_sides() {
+    assert_eq!(
+        saturated(|load| load.connections_opened = 7),
+        "invalid: connections: 7 were opened, 8 asked for"
+    );
+    let upstream = |count| {
+        reason(Mode::H1H1c, Load::Saturated, |record| {
+            record.seen.observation.upstream_connections = Some(count);
+        })
+    };
+    assert_eq!(upstream(16), "valid");
+    assert_eq!(upstream(17), "invalid: upstream connections: 17 to the origin for 8 of the clients");
+}
+
+#[test]
+fn a_window_that_was_not_the_one_asked_for() {
+    assert_eq!(
+        saturated(|load| load.window_s = 0.08),
+        "invalid: window: 80 ms were measured, 50 ms asked for"
+    );
+}
+
+#[test]
+fn without_cpu_time_there_is_no_cost() {
+    assert_eq!(saturated(|load| load.servers.clear()), "invalid: no CPU time of the target was measured");
+    assert_eq!(saturated(|load| load.servers.truncate(1)), "invalid: no CPU time of the origin was measured");
+}
+
+#[test]
+fn the_words_come_back_as_they_were_written() {
+    for validity in [Validity::Valid, Validity::Invalid("pacer: late".into())] {
+        assert_eq!(Validity::from(String::from(validity.clone())), validity);
+    }
+}
