@@ -1,15 +1,43 @@
 //! The thread that conducts the workers: starts them together, watches the time, gathers the seconds.
 
 use crate::accounting::{Accounts, Look};
-use crate::engine::{Phase, Progress, Shared};
 use crate::options::Options;
 use crate::record::recorder::Window;
 use crate::record::seconds::Seconds;
-use crate::result::PhaseTime;
+use crate::result::{PhaseTime, Second};
+use crate::shared::Shared;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+/// How far a run is, for whoever watches.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Progress {
+    /// Connections are being made, the warm-up runs, the window, the drain.
+    pub phase: Phase,
+    /// What is left of the phase; zero where that is not known.
+    pub left: Duration,
+    /// Right answers so far, the warm-up's included.
+    pub answered: u64,
+    /// The last second that is over; before the window, its `at_s` is negative.
+    pub last: Option<Second>,
+}
+
+/// The phases of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Connections are being made.
+    Opening,
+    /// Requests flow and are not measured yet.
+    WarmUp,
+    /// What the warm-up left waiting is worked off.
+    Settle,
+    /// The measured window.
+    Window,
+    /// Requests that have begun come to their end.
+    Drain,
+}
 
 /// What it works with.
 pub(crate) struct Conductor<'a> {

@@ -1,89 +1,30 @@
 //! One run: open, warm up, measure, drain, add up.
 
-use crate::accounting::{Accounts, Edges, Span};
-use crate::conductor::{Conducted, Conductor};
+use crate::accounting::{Accounts, Edges};
+use crate::conductor::{Conducted, Conductor, Progress};
 use crate::connection::Desk;
+use crate::error::LoadError;
 use crate::options::{Options, Schedule};
-use crate::record::recorder::{Recorder, Window};
-use crate::record::seconds::Outbox;
+use crate::record::recorder::Recorder;
 use crate::record::sum::{self, Remains};
 use crate::request::Mix;
-use crate::result::{LoadResult, Second};
-use crate::rng::Rng;
+use crate::result::LoadResult;
 use crate::route::destination;
 use crate::route::ports::{self, Kernel};
 use crate::route::source;
-use crate::route::trial::{Unreachable, trial};
-use crate::schedule::{Arrivals, Plan};
+use crate::route::trial::trial;
+use crate::shared::Shared;
 use crate::tls_client;
 use crate::usage::Usage;
 use crate::worker::{Link, Policy, Worker};
-use rustix::process::setpriority_process;
-use rustix::thread::set_current_timer_slack;
 use std::io;
-use std::num::NonZeroU64;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
-use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use weir_reactor::{cores, run_workers};
-use weir_tls::SettingsError;
-
-/// Why there is no result.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    /// A flag that cannot be followed.
-    #[error(transparent)]
-    Usage(#[from] Usage),
-    /// A TLS setting or file.
-    #[error(transparent)]
-    Tls(#[from] SettingsError),
-    /// The server is not there, or is not what the URL says.
-    #[error(transparent)]
-    Unreachable(#[from] Unreachable),
-    /// It was ended before there was anything to tell.
-    #[error("the run ended before its window began: nothing was measured")]
-    NoWindow,
-    /// The system.
-    #[error("the system refused: {0}")]
-    System(#[from] io::Error),
-}
-
-impl LoadError {
-    /// Whether what was asked for is at fault, not the system.
-    pub fn is_usage(&self) -> bool {
-        matches!(self, Self::Usage(_) | Self::Tls(_))
-    }
-}
-
-/// How far a run is, for whoever watches.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Progress {
-    /// Connections are being made, the warm-up runs, the window, the drain.
-    pub phase: Phase,
-    /// What is left of the phase; zero where that is not known.
-    pub left: Duration,
-    /// Right answers so far, the warm-up's included.
-    pub answered: u64,
-    /// The last second that is over; before the window, its `at_s` is negative.
-    pub last: Option<Second>,
-}
-
-/// The phases of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Connections are being made.
-    Opening,
-    /// Requests flow and are not measured yet.
-    WarmUp,
-    /// What the warm-up left waiting is worked off.
-    Settle,
-    /// The measured window.
-    Window,
-    /// Requests that have begun come to their end.
-    Drain,
-}
+use weir_stats::rng::Rng;
 
 /// Runs the engine. `watch` is called about once per second, from the calling thread. A message on `stop` ends the run
 /// early: what was measured until then is the result.
@@ -167,83 +108,6 @@ pub fn run(
 
 /// So far are the workers from each other in the mix: a prime, so that it is no multiple of a turn's length.
 const PLACES_APART: u64 = 1_000_003;
-
-/// What the workers and the thread that conducts them share; nothing of it is touched for each request.
-pub(crate) struct Shared {
-    /// Workers whose connections have been made, or have failed.
-    pub(crate) opened: AtomicUsize,
-    failed: AtomicBool,
-    pub(crate) times: OnceLock<(Instant, Window)>,
-    /// An end of the window that comes before the planned one.
-    pub(crate) stop: OnceLock<Instant>,
-    pub(crate) outboxes: Vec<Outbox>,
-    parts: Mutex<Vec<Part>>,
-}
-
-/// A worker's number, and what it leaves behind.
-type Part = (usize, Recorder, Span);
-
-impl Shared {
-    fn new(workers: usize) -> Self {
-        Self {
-            opened: AtomicUsize::new(0),
-            failed: AtomicBool::new(false),
-            times: OnceLock::new(),
-            stop: OnceLock::new(),
-            outboxes: (0..workers).map(|_| Outbox::default()).collect(),
-            parts: Mutex::new(Vec::new()),
-        }
-    }
-
-    fn work(&self, mut worker: Worker<'_>, index: usize, options: &Options) -> io::Result<()> {
-        if options.schedule.rate().is_some() {
-            // The kernel gathers the wake-ups of 50 us by default; where it does not let us, the lag will tell.
-            let _ = set_current_timer_slack(NonZeroU64::new(1));
-            // On a core that it shares (with the origin, on a small machine), a pacer that waits for its turn is late. A
-            // thread's own priority (setpriority(2)) needs the right to raise it; without, the lag will tell as well.
-            let _ = setpriority_process(None, HIGHEST_PRIORITY);
-        }
-        let mut told = false;
-        worker.open(|settled| {
-            if settled && !told {
-                told = true;
-                self.opened.fetch_add(1, Ordering::AcqRel);
-            }
-            self.times.get().is_none() && !self.failed.load(Ordering::Acquire)
-        })?;
-        let Some(&(start, window)) = self.times.get() else { return Ok(()) };
-        let arrivals = match &options.schedule {
-            Schedule::Closed { .. } => None,
-            Schedule::Open { arrivals, steps } => {
-                let plan = Plan { start, window: window.from, kind: *arrivals, steps, seed: options.seed };
-                Some(Arrivals::new(&plan, index, options.workers))
-            }
-        };
-        let (recorder, edges) = worker.run(start, window, arrivals, &step_ends(options, window))?;
-        if let Some(edges) = edges.both() {
-            let part = (index, recorder, edges);
-            self.parts.lock().unwrap_or_else(PoisonError::into_inner).push(part);
-        }
-        Ok(())
-    }
-}
-
-/// Where the steps of a rate that ramps end.
-fn step_ends(options: &Options, window: Window) -> Vec<Instant> {
-    match &options.schedule {
-        Schedule::Open { steps, .. } if steps.len() > 1 => steps
-            .iter()
-            .scan(window.from, |end, step| {
-                *end += step.time;
-                Some(*end)
-            })
-            .collect(),
-        _ => Vec::new(),
-    }
-}
-
-/// The nice value that goes first.
-const HIGHEST_PRIORITY: i32 = -20;
 
 /// Pinning fails here, with the flag's name, instead of in a worker.
 fn check_cores(list: &cores::Cores) -> Result<(), Usage> {

@@ -2,9 +2,11 @@
 
 mod file;
 mod mix;
+mod urls;
 
 pub use file::requests_from_file;
 pub(crate) use mix::Mix;
+pub use urls::requests_of;
 
 use crate::check::Expect;
 use crate::options::{Options, PerConnection, RequestOptions};

@@ -1,5 +1,6 @@
 //! One worker: its connections, its share of the schedule, its loop.
 
+mod dialling;
 mod users;
 
 use crate::accounting::Edges;

@@ -17,6 +17,7 @@ mod edges;
 mod family;
 mod process;
 mod server;
+mod since;
 
 pub(crate) use edges::{Edges, Span};
 

@@ -2,9 +2,9 @@
 
 use super::cgroup::Cgroup;
 use super::command::{self, Sample, Silence};
-use super::counters;
 use super::family::{Family, Working};
 use super::process::Process;
+use super::since;
 use crate::options::{Meter, Server as Named};
 use crate::result::{BusyThread, Counters, Role};
 use crate::usage::Usage;
@@ -156,7 +156,7 @@ impl Server {
                 let working = after.family.working_since(&before.family, window);
                 let used = Used::by(cpu, source, working, None, Some(after.family.rss_peak_kib()));
                 let busiest_thread = after.busiest_since(before);
-                Ok(Used { counters: counters::between(looks.0, looks.1), busiest_thread, ..used })
+                Ok(Used { counters: since::between(looks.0, looks.1), busiest_thread, ..used })
             }
             Gauge::Cgroup(cgroup, _) => {
                 let (Some(Some(from)), Some(Some(to))) = (readings.0.first(), readings.1.first()) else {

@@ -7,7 +7,8 @@
 mod server;
 
 use crate::ceiling::{Ceilings, Cell, Connection, Failed, Kind, SCHEMA, Spread};
-use crate::engine::{self, LoadError};
+use crate::engine;
+use crate::error::LoadError;
 use crate::limit::FULL;
 use crate::machine::Machine;
 use crate::options::{Close, Meter, Options, PerConnection, Server};

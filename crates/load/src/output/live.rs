@@ -1,6 +1,6 @@
 //! The live view: what the last second was like, on a terminal or as a line now and then.
 
-use crate::engine::{Phase, Progress};
+use crate::conductor::{Phase, Progress};
 use crate::output::figures::{count, rate, time};
 use crate::result::Second;
 use console::Term;

@@ -1,6 +1,6 @@
 //! Where connections go, found out once before the run.
 
-use crate::engine::LoadError;
+use crate::error::LoadError;
 use crate::options::{Options, Resolve, Route};
 use crate::route::source;
 use crate::route::trial::{Unreachable, Why};
