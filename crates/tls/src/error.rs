@@ -5,19 +5,7 @@ use std::path::PathBuf;
 
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible};
 
-use crate::{Signature, Suite, Version};
-
-/// A name that is none of the known ones.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown {what} {value:?}; allowed: {allowed}")]
-pub struct UnknownName {
-    /// What was being named.
-    pub what: &'static str,
-    /// The name given.
-    pub value: String,
-    /// The names that would be understood.
-    pub allowed: String,
-}
+use crate::{Signature, Suite, UnknownName, Version};
 
 /// Settings that cannot work. Always the operator's to mend.
 #[derive(Debug, thiserror::Error)]
