@@ -1,7 +1,7 @@
 //! Request methods.
 
 /// The request methods that somebody acts on (RFC 9110, section 9.3; RFC 5789). Methods are case-sensitive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Method {
     /// `GET`
     Get,
@@ -22,6 +22,7 @@ pub enum Method {
     /// `PATCH`
     Patch,
     /// Any other token.
+    #[default]
     Other,
 }
 

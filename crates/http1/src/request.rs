@@ -4,7 +4,6 @@ use crate::facts::Facts;
 use crate::scan::{target_end, token_end};
 use crate::section::{self, line_end};
 use crate::target::Target;
-use crate::version::VersionFault;
 use crate::{
     Authority, Field, FieldName, Framing, HeadError, Limits, Method, Parse, RequestError, Span, TargetForm,
     Version,
@@ -14,7 +13,7 @@ use crate::{
 ///
 /// Made once per connection and parsed into again and again: its storage stays, so a warm parse allocates nothing.
 /// Everything in it is meaningful only after [`Parse::Complete`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestHead {
     /// The method.
     pub method: Method,
@@ -46,29 +45,11 @@ pub struct RequestHead {
     pub expect_continue: bool,
 }
 
-impl Default for RequestHead {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl RequestHead {
     /// An empty head, with room for the fields of a usual request.
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            method: Method::Other,
-            method_span: Span::default(),
-            target: Span::default(),
-            target_form: TargetForm::Origin,
-            path: Span::default(),
-            version: Version::Http11,
-            host: None,
-            fields: Vec::with_capacity(32),
-            framing: Framing::None,
-            persistent: false,
-            expect_continue: false,
-        }
+        Self { fields: Vec::with_capacity(32), ..Self::default() }
     }
 
     /// Parses a head from the start of `buf`, where the previous message ended. One empty line before the request line
@@ -173,13 +154,4 @@ fn partial(head: &[u8], start: usize, limits: &Limits) -> Result<Option<usize>, 
         return Err(RequestError::RequestLineTooLong);
     }
     Ok(None)
-}
-
-impl From<VersionFault> for RequestError {
-    fn from(fault: VersionFault) -> Self {
-        match fault {
-            VersionFault::Malformed => Self::BadVersion,
-            VersionFault::Unsupported => Self::UnsupportedVersion,
-        }
-    }
 }
