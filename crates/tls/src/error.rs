@@ -26,28 +26,14 @@ pub enum SettingsError {
         /// Why.
         source: io::Error,
     },
-    /// A certificate in the file is malformed.
-    #[error("{origin}: not a valid certificate: {detail}")]
-    BadCertificate {
+    /// The file is not what it should be.
+    #[error("{origin}: {what}: {detail}")]
+    BadFile {
         /// The file, or what stands for it.
         origin: String,
-        /// What is wrong.
-        detail: String,
-    },
-    /// There is no certificate in the file.
-    #[error("{origin}: no certificate in it: {detail}")]
-    NoCertificate {
-        /// The file, or what stands for it.
-        origin: String,
-        /// What it is instead, and what is expected.
-        detail: String,
-    },
-    /// There is no usable private key in the file.
-    #[error("{origin}: no usable private key: {detail}")]
-    BadKey {
-        /// The file, or what stands for it.
-        origin: String,
-        /// What is wrong.
+        /// What it is not, or has not.
+        what: &'static str,
+        /// What is wrong, or what it is instead and what is expected.
         detail: String,
     },
     /// The key belongs to another certificate.
@@ -74,20 +60,14 @@ pub enum SettingsError {
         /// The enabled versions.
         enabled: String,
     },
-    /// A version is enabled without a suite that it could use.
-    #[error("TLS {version} is enabled and none of its suites is; allowed: {allowed}")]
-    VersionHasNoSuite {
+    /// A version is enabled without a suite or a group that it could use.
+    #[error("TLS {version} is enabled and none of its {what} is; allowed: {allowed}")]
+    VersionHasNone {
         /// The version.
         version: Version,
-        /// Its suites.
-        allowed: String,
-    },
-    /// A version is enabled without a group that it could use.
-    #[error("TLS {version} is enabled and none of its groups is; allowed: {allowed}")]
-    VersionHasNoGroup {
-        /// The version.
-        version: Version,
-        /// Its groups.
+        /// `suites` or `groups`.
+        what: &'static str,
+        /// Its suites or groups.
         allowed: String,
     },
     /// A version is enabled without a signature scheme that it, with its suites, could use.

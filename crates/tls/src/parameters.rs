@@ -131,14 +131,9 @@ impl Suite {
 
     /// The only version that has this suite.
     pub fn version(self) -> Version {
-        match self {
-            Self::Aes128GcmSha256 | Self::Aes256GcmSha384 | Self::Chacha20Poly1305Sha256 => Version::Tls13,
-            Self::EcdheEcdsaAes128GcmSha256
-            | Self::EcdheEcdsaAes256GcmSha384
-            | Self::EcdheEcdsaChacha20Poly1305
-            | Self::EcdheRsaAes128GcmSha256
-            | Self::EcdheRsaAes256GcmSha384
-            | Self::EcdheRsaChacha20Poly1305 => Version::Tls12,
+        match self.rustls() {
+            SupportedCipherSuite::Tls12(_) => Version::Tls12,
+            SupportedCipherSuite::Tls13(_) => Version::Tls13,
         }
     }
 

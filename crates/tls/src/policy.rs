@@ -32,11 +32,11 @@ impl Parameters {
             let fitting = |suite: &Suite| suite.version() == version;
             if !suites.iter().any(fitting) {
                 let allowed = joined(Suite::ALL.iter().filter(|suite| fitting(suite)));
-                return Err(SettingsError::VersionHasNoSuite { version, allowed });
+                return Err(SettingsError::VersionHasNone { version, what: "suites", allowed });
             }
             if !groups.iter().any(|group| group.fits(version)) {
                 let allowed = joined(Group::ALL.iter().filter(|group| group.fits(version)));
-                return Err(SettingsError::VersionHasNoGroup { version, allowed });
+                return Err(SettingsError::VersionHasNone { version, what: "groups", allowed });
             }
         }
         let provider = CryptoProvider {
