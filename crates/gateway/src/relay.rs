@@ -54,7 +54,7 @@ impl Relay {
             upstream: seed.upstream,
             _mailbox: mailbox,
             sides: Slab::new(SIDE),
-            wire: Wire::new(),
+            wire: Wire::default(),
             inbox: Vec::new(),
         })
     }

@@ -10,8 +10,8 @@ use std::io;
 use std::sync::Mutex;
 use weir_http1::{RequestHead, ResponseHead};
 use weir_reactor::listener::BindError;
-use weir_reactor::mailbox::mailbox;
-use weir_reactor::stop::forward_signals;
+use weir_reactor::mailbox::{Mailbox, mailbox};
+use weir_reactor::stop::{Stop, forward_signals};
 use weir_reactor::{Listener, Reactor, cores, run_workers};
 use weir_tls::{Client, PeerName, Roots, Server, SettingsError};
 use weir_transport::{Endpoint, Wire};
@@ -60,7 +60,7 @@ pub fn serve(settings: Settings) -> Result<(), GatewayError> {
             reactor,
             settings: settings.clone(),
             upstream: seed.upstream,
-            wire: Wire::new(),
+            wire: Wire::default(),
             inbox: Vec::new(),
             outbox: Vec::new(),
             request: RequestHead::new(),
@@ -94,8 +94,7 @@ pub fn serve(settings: Settings) -> Result<(), GatewayError> {
 /// Prepares what every worker needs, starts the workers and waits for them.
 pub(crate) fn start(
     settings: &Settings,
-    work: impl Fn(Seed, weir_reactor::mailbox::Mailbox<weir_reactor::stop::Stop>) -> Result<(), GatewayError>
-    + Sync,
+    work: impl Fn(Seed, Mailbox<Stop>) -> Result<(), GatewayError> + Sync,
 ) -> Result<(), GatewayError> {
     let count = match settings.workers {
         Some(0) => return Err(GatewayError::Settings("--workers 0: at least one worker is needed".into())),
@@ -106,10 +105,7 @@ pub(crate) fn start(
         cores.check().map_err(|error| GatewayError::Settings(format!("--cores: {error}")))?;
     }
     weir_reactor::limits::raise_open_files()?;
-    let server = match &settings.server_tls {
-        Some(tls) => Some(Server::new(tls)?),
-        None => None,
-    };
+    let server = settings.server_tls.as_ref().map(Server::new).transpose()?;
     let client = if settings.to.tls { Some(Client::new(&settings.upstream_tls.client)?) } else { None };
     if settings.to.port == 0 {
         return Err(GatewayError::Settings(format!("--to {}: nobody answers on port 0", settings.to)));
@@ -134,29 +130,26 @@ pub(crate) fn start(
         .iter()
         .map(|(endpoint, group)| Endpoint { port: group[0].address().port(), ..(*endpoint).clone() })
         .collect();
+    let upstream_tls = match &client {
+        Some(client) => {
+            let wrong = |error| GatewayError::Settings(format!("--to {}: {error}", settings.to));
+            Some((client, name.parse::<PeerName>().map_err(wrong)?))
+        }
+        None => None,
+    };
     let mut seeds = Vec::new();
-    let (mut mailboxes, mut senders) = (Vec::new(), Vec::new());
     for _ in 0..count {
-        let tls = match &client {
-            Some(client) => Some((
-                client.core(),
-                name.parse::<PeerName>()
-                    .map_err(|e| GatewayError::Settings(format!("--to {}: {e}", settings.to)))?,
-            )),
-            None => None,
-        };
         let doors = groups.iter_mut().filter_map(|(endpoint, group)| {
             let acceptor = if endpoint.tls { server.as_ref().map(Server::core) } else { None };
             group.pop().map(|listener| Door { listener, acceptor })
         });
+        let tls = upstream_tls.as_ref().map(|(client, name)| (client.core(), name.clone()));
         seeds.push(Seed {
             upstream: UpstreamAddress { address, authority: settings.to.authority(), tls },
             doors: doors.collect(),
         });
-        let (mailbox, sender) = mailbox()?;
-        mailboxes.push(mailbox);
-        senders.push(sender);
     }
+    let (mailboxes, senders): (Vec<_>, Vec<_>) = (0..count).map(|_| mailbox()).collect::<io::Result<_>>()?;
     forward_signals(senders)?;
     if unverified {
         lines::err(format_args!(
@@ -169,10 +162,8 @@ pub(crate) fn start(
     for endpoint in bound {
         lines::out(format_args!("listening on {endpoint}"));
     }
-    let prepared = Mutex::new(seeds.into_iter().zip(mailboxes).collect::<Vec<_>>());
-    run_workers(count, settings.cores.as_ref(), |_| {
-        let seed = prepared.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop();
-        seed.map_or(Ok(()), |(seed, mailbox)| work(seed, mailbox))
+    run_workers(seeds.into_iter().zip(mailboxes), settings.cores.as_ref(), |_, (seed, mailbox)| {
+        work(seed, mailbox)
     })
 }
 

@@ -2,15 +2,14 @@
 
 use crate::answer::{BYTES, CONTINUE, JSON, Status, TEXT, Terms};
 use crate::counters::Counters;
-use crate::date::Date;
+use crate::desk::{Desk, Needs};
 use crate::null;
 use crate::pattern;
 use crate::route::{Resource, Route};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
-use weir_http1::{BodyDecoder, Framing, Limits, Method, Parse, RequestHead, chunk, last_chunk};
+use weir_http1::{BodyDecoder, Framing, Method, Parse, chunk, last_chunk};
 use weir_reactor::{Key, Reactor};
-use weir_transport::{End, Fault, Transport, Wire};
+use weir_transport::{End, Fault, Transport};
 
 /// One connection.
 pub(crate) struct Connection {
@@ -39,33 +38,6 @@ enum State {
     Closing { until: Option<Instant> },
 }
 
-/// What all connections of a worker share.
-pub(crate) struct Desk {
-    pub(crate) wire: Wire,
-    pub(crate) now: Instant,
-    pub(crate) draining: bool,
-    pub(crate) date: Date,
-    pub(crate) counters: Arc<[Counters]>,
-    pub(crate) worker: usize,
-    /// The null server's only answer.
-    null: Option<Arc<[u8]>>,
-    pub(crate) input: Vec<u8>,
-    out: Vec<u8>,
-    head: RequestHead,
-    limits: Limits,
-}
-
-/// What a connection needs after a visit.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Needs {
-    /// It is over.
-    pub(crate) end: bool,
-    /// It had its share of this turn and goes on in the next.
-    pub(crate) again: bool,
-    /// A visit at this time.
-    pub(crate) wake: Option<Instant>,
-}
-
 /// What one step did.
 enum Step {
     Consumed(usize),
@@ -80,33 +52,6 @@ const COPIED: usize = 16 * 1024;
 
 /// How long the peer may take to notice the end of a connection.
 const LINGER: Duration = Duration::from_secs(2);
-
-impl Desk {
-    pub(crate) fn new(
-        now: Instant,
-        counters: Arc<[Counters]>,
-        worker: usize,
-        null: Option<Arc<[u8]>>,
-    ) -> Self {
-        Self {
-            wire: Wire::new(),
-            now,
-            draining: false,
-            date: Date::new(now),
-            counters,
-            worker,
-            null,
-            input: Vec::new(),
-            out: Vec::new(),
-            head: RequestHead::new(),
-            limits: Limits::default(),
-        }
-    }
-
-    pub(crate) fn count(&self) -> &Counters {
-        &self.counters[self.worker]
-    }
-}
 
 impl Connection {
     pub(crate) fn new(transport: Transport) -> Self {

@@ -18,6 +18,7 @@ mod answer;
 mod connection;
 mod counters;
 mod date;
+mod desk;
 mod null;
 pub mod pattern;
 mod route;
@@ -29,6 +30,7 @@ pub use settings::{OriginError, Settings};
 
 use counters::Counters;
 use rustix::time::{ClockId, clock_gettime};
+use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -95,13 +97,8 @@ impl Origin {
             let bound = Endpoint { port: group[0].address().port(), ..endpoint.clone() };
             listeners.push((bound, group));
         }
-        let mut mailboxes = Vec::new();
-        let mut senders = Vec::new();
-        for _ in 0..workers {
-            let (mailbox, sender) = mailbox()?;
-            mailboxes.push(mailbox);
-            senders.push(sender);
-        }
+        let (mailboxes, senders): (Vec<_>, Vec<_>) =
+            (0..workers).map(|_| mailbox()).collect::<io::Result<_>>()?;
         let counters: Vec<Counters> = (0..workers).map(|_| Counters::default()).collect();
         let handle = Handle { senders, counters: counters.into() };
         let null = settings.null.map(|length| null::answer(length).into());
@@ -151,11 +148,7 @@ impl Origin {
                 gates.push(Gate { listener, acceptor: server.map(Server::core) });
             }
         }
-        let parts: Vec<_> =
-            gates.into_iter().zip(mailboxes).map(|part| std::sync::Mutex::new(Some(part))).collect();
-        run_workers(workers, cores.as_ref(), |index| {
-            let part = parts[index].lock().ok().and_then(|mut part| part.take());
-            let Some((gates, mailbox)) = part else { return Ok(()) };
+        run_workers(gates.into_iter().zip(mailboxes), cores.as_ref(), |index, (gates, mailbox)| {
             Worker::new(index, gates, mailbox, Arc::clone(&handle.counters), null.clone())?.run()
         })?;
         drop(ca);

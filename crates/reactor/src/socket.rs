@@ -77,10 +77,7 @@ fn begin(socket: OwnedFd, address: &impl SocketAddrArg) -> io::Result<OwnedFd> {
 /// # Errors
 /// That error.
 pub fn error(socket: impl AsFd) -> io::Result<()> {
-    match sockopt::socket_error(socket)? {
-        Ok(()) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
+    Ok(sockopt::socket_error(socket)??)
 }
 
 /// Reads at most `limit` bytes to the end of `into`.

@@ -34,8 +34,8 @@ pub struct Transport {
     registered: Option<Interest>,
 }
 
-/// Buffers that all connections of a core share.
-#[derive(Debug)]
+/// Buffers that all connections of a core share; they grow to some [`READ_SIZE`] and stay.
+#[derive(Debug, Default)]
 pub struct Wire {
     ciphertext: Vec<u8>,
     sealed: Vec<u8>,
@@ -330,19 +330,6 @@ impl AsFd for Transport {
     }
 }
 
-impl Wire {
-    /// Empty buffers; they grow to some [`READ_SIZE`] and stay.
-    pub const fn new() -> Self {
-        Self { ciphertext: Vec::new(), sealed: Vec::new() }
-    }
-}
-
-impl Default for Wire {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 /// How much one read asks for. Four TLS records of the largest size: fewer calls for bulk, and still inside a core's
 /// second-level cache together with what it becomes.
 pub const READ_SIZE: usize = 64 * 1024;
@@ -362,7 +349,7 @@ mod tests {
         ours.set_nonblocking(true).unwrap();
         sockopt::set_socket_send_buffer_size(&ours, 4096).unwrap();
         let mut transport = Transport::accepted(ours.into(), None);
-        let (mut wire, mut taken) = (Wire::new(), 0);
+        let (mut wire, mut taken) = (Wire::default(), 0);
         let mut some = vec![0; 1000];
         while taken < 10 << 20 {
             if transport.pending() < 64 * 1024 {
