@@ -1,13 +1,12 @@
 //! A gateway process: everything that can fail is tried before the first connection is taken.
 
 use crate::Settings;
-use crate::core::{Core, Counts, UpstreamAddress};
+use crate::core::{Core, Counts, Tally, UpstreamAddress};
 use crate::lines;
 use crate::log::Log;
 use crate::worker::{Door, Worker};
-use std::collections::BTreeMap;
 use std::io;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use weir_http1::{RequestHead, ResponseHead};
 use weir_reactor::listener::BindError;
 use weir_reactor::mailbox::{Mailbox, mailbox};
@@ -47,12 +46,9 @@ pub(crate) struct Seed {
 }
 
 /// Runs the gateway until SIGTERM or SIGINT has drained it. Writes a line per listener to stdout when it is ready,
-/// and what it has done at the end.
-///
-/// # Errors
-/// When it cannot start: see [`GatewayError`].
+/// and what it has done at the end. Errors: when it cannot start: see [`GatewayError`].
 pub fn serve(settings: Settings) -> Result<(), GatewayError> {
-    let total = Mutex::new((Counts::default(), BTreeMap::<&'static str, u64>::new()));
+    let total = Mutex::new(Counts::default());
     start(&settings, |seed, mailbox| {
         let reactor = Reactor::new()?;
         let core = Core {
@@ -70,14 +66,10 @@ pub fn serve(settings: Settings) -> Result<(), GatewayError> {
         };
         let mut worker = Worker::new(core, seed.doors, mailbox)?;
         worker.run()?;
-        let mut total = total.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        total.0.add(&worker.core.counts);
-        for (reason, count) in worker.core.log.counts() {
-            *total.1.entry(reason).or_default() += count;
-        }
+        total.lock().unwrap_or_else(PoisonError::into_inner).add(&worker.core.counts);
         Ok(())
     })?;
-    let (counts, reasons) = total.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let counts = total.into_inner().unwrap_or_else(PoisonError::into_inner);
     lines::out(format_args!(
         "served {} requests on {} connections (handshakes: {}), {} upstream connections (handshakes: {}); \
          ended early: {}",
@@ -86,7 +78,7 @@ pub fn serve(settings: Settings) -> Result<(), GatewayError> {
         listing(&counts.handshakes),
         counts.upstream_connections,
         listing(&counts.upstream_handshakes),
-        listing(&reasons),
+        listing(&counts.ended),
     ));
     Ok(())
 }
@@ -167,7 +159,7 @@ pub(crate) fn start(
     })
 }
 
-fn listing<K: std::fmt::Display>(counts: &BTreeMap<K, u64>) -> String {
+fn listing(counts: &Tally) -> String {
     let parts: Vec<String> = counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
     if parts.is_empty() { "none".to_string() } else { parts.join(", ") }
 }

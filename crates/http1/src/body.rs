@@ -85,9 +85,7 @@ impl BodyDecoder {
     }
 
     /// The connection has ended: that completes a body that is framed so.
-    ///
-    /// # Errors
-    /// [`BodyError::Truncated`] when bytes are missing, or the error that a step met before.
+    /// Errors: [`BodyError::Truncated`] when bytes are missing, or the error that a step met before.
     pub fn end_of_input(&mut self) -> Result<(), BodyError> {
         match self.state {
             State::Complete => Ok(()),

@@ -54,9 +54,7 @@ impl RequestHead {
 
     /// Parses a head from the start of `buf`, where the previous message ended. One empty line before the request line
     /// is skipped and counts as part of the head.
-    ///
-    /// # Errors
-    /// The rule that is broken. It is found at the latest when the line that breaks it is complete.
+    /// Errors: the rule that is broken. It is found at the latest when the line that breaks it is complete.
     pub fn parse(&mut self, buf: &[u8], limits: &Limits) -> Result<Parse, RequestError> {
         let head = limits.window(buf);
         let Some(at) = self.request_line(head, limits)? else { return Ok(Parse::Partial) };

@@ -34,9 +34,7 @@ impl ResponseHead {
     }
 
     /// Parses a head from the start of `buf`.
-    ///
-    /// # Errors
-    /// The rule that is broken. It is found at the latest when the line that breaks it is complete.
+    /// Errors: the rule that is broken. It is found at the latest when the line that breaks it is complete.
     pub fn parse(&mut self, buf: &[u8], limits: &Limits) -> Result<Parse, ResponseError> {
         let head = limits.window(buf);
         let Some(at) = self.status_line(head, limits)? else { return Ok(Parse::Partial) };

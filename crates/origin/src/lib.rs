@@ -15,6 +15,7 @@
 //! whoever is being tested.
 
 mod answer;
+mod answering;
 mod connection;
 mod counters;
 mod date;
@@ -63,10 +64,7 @@ pub struct Handle {
 }
 
 impl Origin {
-    /// Binds all ports.
-    ///
-    /// # Errors
-    /// When the settings cannot work, or a port cannot be had.
+    /// Binds all ports. Errors: when the settings cannot work, or a port cannot be had.
     pub fn bind(settings: &Settings) -> Result<Self, OriginError> {
         if settings.listen.is_empty() {
             return Err(OriginError::NoListener);
@@ -126,18 +124,13 @@ impl Origin {
         self.handle.clone()
     }
 
-    /// Has SIGTERM and SIGINT drain it, and a second one end it at once.
-    ///
-    /// # Errors
-    /// When the handlers cannot be installed.
+    /// Has SIGTERM and SIGINT drain it, and a second one end it at once. Errors: when the handlers cannot be installed.
     pub fn stop_on_signals(&self) -> Result<(), OriginError> {
         Ok(forward_signals(self.handle.senders.clone())?)
     }
 
     /// Serves until it is told to stop, and says what it has done.
-    ///
-    /// # Errors
-    /// When a worker cannot be started or its loop fails.
+    /// Errors: when a worker cannot be started or its loop fails.
     pub fn run(self) -> Result<Totals, OriginError> {
         let Self { listeners, server, ca, cores, mailboxes, null, handle } = self;
         let workers = mailboxes.len();

@@ -5,28 +5,19 @@ use std::fmt;
 use std::io;
 use std::str::FromStr;
 
-/// The cores of the affinity mask of this process.
-///
-/// # Errors
-/// As sched_getaffinity(2).
+/// The cores of the affinity mask of this process. Errors: as sched_getaffinity(2).
 pub fn allowed() -> io::Result<Cores> {
     let set = sched_getaffinity(None)?;
     Ok(Cores((0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core)).collect()))
 }
 
 /// How many workers make sense here: the affinity mask, cut down to the CPU quota of the cgroup and its parents
-/// (version 1 or 2), at least 1; never the machine's count.
-///
-/// # Errors
-/// As sched_getaffinity(2).
+/// (version 1 or 2), at least 1; never the machine's count. Errors: as [`std::thread::available_parallelism`].
 pub fn worker_count() -> io::Result<usize> {
     Ok(std::thread::available_parallelism()?.get())
 }
 
-/// Puts the calling thread on one core.
-///
-/// # Errors
-/// When the core does not exist or is not allowed.
+/// Puts the calling thread on one core. Errors: when the core does not exist or is not allowed.
 pub fn pin(core: usize) -> io::Result<()> {
     let mut set = CpuSet::new();
     set.set(core);
@@ -64,9 +55,7 @@ pub struct Cores(pub Vec<usize>);
 
 impl Cores {
     /// Whether this process may run on all of them.
-    ///
-    /// # Errors
-    /// The first that it may not run on, with those that it may; or as sched_getaffinity(2).
+    /// Errors: the first that it may not run on, with those that it may; or as sched_getaffinity(2).
     pub fn check(&self) -> io::Result<()> {
         let allowed = allowed()?;
         match self.0.iter().find(|core| !allowed.0.contains(core)) {

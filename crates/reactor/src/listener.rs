@@ -73,9 +73,7 @@ impl Listener {
     }
 
     /// Takes one connection, non-blocking; `None` when none waits.
-    ///
-    /// # Errors
-    /// As accept(2). Connections that died in the queue are passed over.
+    /// Errors: as accept(2). Connections that died in the queue are passed over.
     pub fn accept(&self) -> io::Result<Option<(OwnedFd, SocketAddr)>> {
         loop {
             match acceptfrom_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {

@@ -5,9 +5,7 @@ use std::io;
 
 /// Runs `work(index, part)` on a thread for each part and waits for all of them. With `cores`, worker `i` is pinned to
 /// the `i`-th core of the list (and round again when there are more workers than cores).
-///
-/// # Errors
-/// A core that this process may not use, before any worker runs; else the first worker's error.
+/// Errors: a core that this process may not use, before any worker runs; else the first worker's error.
 pub fn run_workers<P: Send, E: From<io::Error> + Send>(
     parts: impl IntoIterator<Item = P>,
     cores: Option<&cores::Cores>,

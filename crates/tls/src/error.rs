@@ -10,17 +10,11 @@ use crate::{Signature, Suite, UnknownName, Version};
 /// Settings that cannot work. Always the operator's to mend.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// The file cannot be read.
-    #[error("cannot read {path}: {source}", path = path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The file cannot be written.
-    #[error("cannot write {path}: {source}", path = path.display())]
-    Unwritable {
+    /// The file cannot be read or written.
+    #[error("cannot {what} {path}: {source}", path = path.display())]
+    File {
+        /// `read` or `write`.
+        what: &'static str,
         /// The file.
         path: PathBuf,
         /// Why.

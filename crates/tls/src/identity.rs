@@ -100,7 +100,7 @@ impl Source {
     fn read(path: &Path) -> Result<Self, SettingsError> {
         match fs::read(path) {
             Ok(pem) => Ok(Self { origin: path.display().to_string(), pem }),
-            Err(source) => Err(SettingsError::Unreadable { path: path.to_owned(), source }),
+            Err(source) => Err(SettingsError::File { what: "read", path: path.to_owned(), source }),
         }
     }
 

@@ -90,19 +90,14 @@ impl Transport {
     }
 
     /// Begins a connection; with a client's session, a handshake follows.
-    ///
-    /// # Errors
-    /// As connect(2). A connection that is refused later is told by [`Transport::advance`].
+    /// Errors: as connect(2). A connection that is refused later is told by [`Transport::advance`].
     pub fn connect(address: SocketAddr, session: Option<Session>) -> Result<Self, Fault> {
         let socket = socket::connect(address).map_err(Fault::Connect)?;
         Ok(Self::new(socket, session, Phase::Connecting))
     }
 
     /// As [`Transport::connect`], to any address and from a local one that is named (`None`: the system chooses). A
-    /// socket in the file system has no local address.
-    ///
-    /// # Errors
-    /// As [`Transport::connect`] and bind(2).
+    /// socket in the file system has no local address. Errors: as [`Transport::connect`] and bind(2).
     pub fn connect_from(
         source: Option<IpAddr>,
         address: &Address,
@@ -131,9 +126,7 @@ impl Transport {
 
     /// Reads once and appends the application's bytes to `into`. One call reads at most [`READ_SIZE`] bytes or so:
     /// the poller tells of the rest in the next turn, so that no connection starves the others.
-    ///
-    /// # Errors
-    /// The connection is of no more use. An alert for the peer has been sent where there was one.
+    /// Errors: the connection is of no more use. An alert for the peer has been sent where there was one.
     pub fn receive(&mut self, wire: &mut Wire, into: &mut Vec<u8>) -> Result<Received, Fault> {
         let Some(session) = &mut self.session else {
             return Ok(match socket::read(&self.socket, into, READ_SIZE).map_err(Fault::Socket)? {
@@ -167,10 +160,7 @@ impl Transport {
         })
     }
 
-    /// Sends `bytes`, or keeps what cannot be sent yet.
-    ///
-    /// # Errors
-    /// The connection is of no more use.
+    /// Sends `bytes`, or keeps what cannot be sent yet. Errors: the connection is of no more use.
     pub fn send(&mut self, bytes: &[u8], wire: &mut Wire) -> Result<(), Fault> {
         if self.phase != Phase::Open {
             self.early.extend_from_slice(bytes);
@@ -188,9 +178,7 @@ impl Transport {
     }
 
     /// Goes on after the poller told that the socket is writable: makes the connection, sends what waits.
-    ///
-    /// # Errors
-    /// [`Fault::Connect`] when the connection was refused, else as [`Transport::send`].
+    /// Errors: [`Fault::Connect`] when the connection was refused, else as [`Transport::send`].
     pub fn advance(&mut self, wire: &mut Wire) -> Result<(), Fault> {
         if self.phase == Phase::Connecting {
             socket::error(&self.socket).map_err(Fault::Connect)?;
@@ -208,9 +196,7 @@ impl Transport {
     }
 
     /// Ends our side of the stream behind all that waits (with close_notify in TLS). The peer may go on sending.
-    ///
-    /// # Errors
-    /// As [`Transport::send`].
+    /// Errors: as [`Transport::send`].
     pub fn finish(&mut self) -> Result<(), Fault> {
         if self.finishing {
             return Ok(());
@@ -223,10 +209,7 @@ impl Transport {
     }
 
     /// Ends our side of the stream behind all that waits, by FIN alone: a TLS peer cannot tell whether it was cut off
-    /// (RFC 8446 section 6.1). The peer may go on sending.
-    ///
-    /// # Errors
-    /// As [`Transport::send`].
+    /// (RFC 8446 section 6.1). The peer may go on sending. Errors: as [`Transport::send`].
     pub fn finish_bare(&mut self) -> Result<(), Fault> {
         self.finishing = true;
         self.flush()
@@ -270,10 +253,7 @@ impl Transport {
     }
 
     /// Has `reactor` wait for what this connection needs: writability as long as something waits, readability when
-    /// the caller wants to read. Costs a system call only when that changed.
-    ///
-    /// # Errors
-    /// As epoll_ctl(2).
+    /// the caller wants to read. Costs a system call only when that changed. Errors: as epoll_ctl(2).
     pub fn watch(&mut self, reactor: &Reactor, key: Key, read: bool) -> io::Result<()> {
         // A handshake needs reading whatever the application wants.
         let read = read || self.phase == Phase::Handshaking;
