@@ -43,9 +43,14 @@ pub(crate) struct Counts {
     pub upstream_connections: u64,
     pub requests: u64,
     /// Handshakes with clients, by kind.
-    pub handshakes: BTreeMap<String, u64>,
-    pub upstream_handshakes: BTreeMap<String, u64>,
+    pub handshakes: Tally,
+    pub upstream_handshakes: Tally,
+    /// What ended early, by reason.
+    pub ended: Tally,
 }
+
+/// How often each name came.
+pub(crate) type Tally = BTreeMap<&'static str, u64>;
 
 impl Counts {
     pub(crate) fn add(&mut self, other: &Self) {
@@ -55,17 +60,18 @@ impl Counts {
         for (mine, theirs) in [
             (&mut self.handshakes, &other.handshakes),
             (&mut self.upstream_handshakes, &other.upstream_handshakes),
+            (&mut self.ended, &other.ended),
         ] {
-            for (kind, count) in theirs {
-                *mine.entry(kind.clone()).or_default() += count;
+            for (name, count) in theirs {
+                *mine.entry(name).or_default() += count;
             }
         }
     }
 }
 
 /// Counts a handshake by its kind.
-pub(crate) fn count_handshake(handshakes: &mut BTreeMap<String, u64>, facts: Option<&Facts>) {
+pub(crate) fn count_handshake(handshakes: &mut Tally, facts: Option<&Facts>) {
     if let Some(facts) = facts {
-        *handshakes.entry(facts.kind.to_string()).or_default() += 1;
+        *handshakes.entry(facts.kind.name()).or_default() += 1;
     }
 }

@@ -63,9 +63,7 @@ impl Body {
 
     /// Takes what `input` holds of the body. The bytes are appended to `out`, where the head may be waiting for them;
     /// long stretches that need no framing go to the receiver straight from `input`.
-    ///
-    /// # Errors
-    /// The sender's framing is wrong.
+    /// Errors: the sender's framing is wrong.
     pub(crate) fn pass(
         &mut self,
         input: &[u8],

@@ -8,6 +8,7 @@ mod answer;
 mod client;
 mod core;
 mod deadline;
+mod ending;
 mod exchange;
 mod lines;
 mod log;

@@ -1,14 +1,12 @@
 //! One line on stderr for every exchange or connection that ended early; a storm of them is cut short.
 
 use crate::{Reason, lines};
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// One worker's log and its counts by reason.
+/// One worker's log.
 #[derive(Debug)]
 pub(crate) struct Log {
-    counts: BTreeMap<&'static str, u64>,
     second: Instant,
     lines: u32,
 }
@@ -23,11 +21,10 @@ pub(crate) struct Context<'a> {
 
 impl Log {
     pub(crate) fn new(now: Instant) -> Self {
-        Self { counts: BTreeMap::new(), second: now, lines: 0 }
+        Self { second: now, lines: 0 }
     }
 
     pub(crate) fn ended(&mut self, now: Instant, reason: &Reason, context: Context<'_>) {
-        *self.counts.entry(reason.as_str()).or_default() += 1;
         if now.duration_since(self.second) >= Duration::from_secs(1) {
             if self.lines > LINES_PER_SECOND {
                 let unwritten = self.lines - LINES_PER_SECOND;
@@ -48,10 +45,6 @@ impl Log {
             line.push_str(&format!(" detail=\"{detail}\""));
         }
         lines::err(line);
-    }
-
-    pub(crate) fn counts(&self) -> &BTreeMap<&'static str, u64> {
-        &self.counts
     }
 }
 

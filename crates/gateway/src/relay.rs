@@ -15,10 +15,7 @@ use weir_reactor::{Events, Interest, Key, Reactor, Ready, Slab};
 use weir_tls::Acceptor;
 use weir_transport::{Fault, Transport, Wire};
 
-/// Runs the relay until SIGTERM or SIGINT, which end it at once.
-///
-/// # Errors
-/// As [`crate::serve`].
+/// Runs the relay until SIGTERM or SIGINT, which end it at once. Errors: as [`crate::serve`].
 pub fn relay(settings: &Settings) -> Result<(), GatewayError> {
     start(settings, |seed, mailbox| Ok(Relay::new(seed, mailbox)?.run()?))
 }
@@ -54,7 +51,7 @@ impl Relay {
             upstream: seed.upstream,
             _mailbox: mailbox,
             sides: Slab::new(SIDE),
-            wire: Wire::new(),
+            wire: Wire::default(),
             inbox: Vec::new(),
         })
     }

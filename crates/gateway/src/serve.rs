@@ -1,17 +1,16 @@
 //! A gateway process: everything that can fail is tried before the first connection is taken.
 
 use crate::Settings;
-use crate::core::{Core, Counts, UpstreamAddress};
+use crate::core::{Core, Counts, Tally, UpstreamAddress};
 use crate::lines;
 use crate::log::Log;
 use crate::worker::{Door, Worker};
-use std::collections::BTreeMap;
 use std::io;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use weir_http1::{RequestHead, ResponseHead};
 use weir_reactor::listener::BindError;
-use weir_reactor::mailbox::mailbox;
-use weir_reactor::stop::forward_signals;
+use weir_reactor::mailbox::{Mailbox, mailbox};
+use weir_reactor::stop::{Stop, forward_signals};
 use weir_reactor::{Listener, Reactor, cores, run_workers};
 use weir_tls::{Client, PeerName, Roots, Server, SettingsError};
 use weir_transport::{Endpoint, Wire};
@@ -47,12 +46,9 @@ pub(crate) struct Seed {
 }
 
 /// Runs the gateway until SIGTERM or SIGINT has drained it. Writes a line per listener to stdout when it is ready,
-/// and what it has done at the end.
-///
-/// # Errors
-/// When it cannot start: see [`GatewayError`].
+/// and what it has done at the end. Errors: when it cannot start: see [`GatewayError`].
 pub fn serve(settings: Settings) -> Result<(), GatewayError> {
-    let total = Mutex::new((Counts::default(), BTreeMap::<&'static str, u64>::new()));
+    let total = Mutex::new(Counts::default());
     start(&settings, |seed, mailbox| {
         let reactor = Reactor::new()?;
         let core = Core {
@@ -60,7 +56,7 @@ pub fn serve(settings: Settings) -> Result<(), GatewayError> {
             reactor,
             settings: settings.clone(),
             upstream: seed.upstream,
-            wire: Wire::new(),
+            wire: Wire::default(),
             inbox: Vec::new(),
             outbox: Vec::new(),
             request: RequestHead::new(),
@@ -70,14 +66,10 @@ pub fn serve(settings: Settings) -> Result<(), GatewayError> {
         };
         let mut worker = Worker::new(core, seed.doors, mailbox)?;
         worker.run()?;
-        let mut total = total.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        total.0.add(&worker.core.counts);
-        for (reason, count) in worker.core.log.counts() {
-            *total.1.entry(reason).or_default() += count;
-        }
+        total.lock().unwrap_or_else(PoisonError::into_inner).add(&worker.core.counts);
         Ok(())
     })?;
-    let (counts, reasons) = total.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let counts = total.into_inner().unwrap_or_else(PoisonError::into_inner);
     lines::out(format_args!(
         "served {} requests on {} connections (handshakes: {}), {} upstream connections (handshakes: {}); \
          ended early: {}",
@@ -86,7 +78,7 @@ pub fn serve(settings: Settings) -> Result<(), GatewayError> {
         listing(&counts.handshakes),
         counts.upstream_connections,
         listing(&counts.upstream_handshakes),
-        listing(&reasons),
+        listing(&counts.ended),
     ));
     Ok(())
 }
@@ -94,8 +86,7 @@ pub fn serve(settings: Settings) -> Result<(), GatewayError> {
 /// Prepares what every worker needs, starts the workers and waits for them.
 pub(crate) fn start(
     settings: &Settings,
-    work: impl Fn(Seed, weir_reactor::mailbox::Mailbox<weir_reactor::stop::Stop>) -> Result<(), GatewayError>
-    + Sync,
+    work: impl Fn(Seed, Mailbox<Stop>) -> Result<(), GatewayError> + Sync,
 ) -> Result<(), GatewayError> {
     let count = match settings.workers {
         Some(0) => return Err(GatewayError::Settings("--workers 0: at least one worker is needed".into())),
@@ -106,10 +97,7 @@ pub(crate) fn start(
         cores.check().map_err(|error| GatewayError::Settings(format!("--cores: {error}")))?;
     }
     weir_reactor::limits::raise_open_files()?;
-    let server = match &settings.server_tls {
-        Some(tls) => Some(Server::new(tls)?),
-        None => None,
-    };
+    let server = settings.server_tls.as_ref().map(Server::new).transpose()?;
     let client = if settings.to.tls { Some(Client::new(&settings.upstream_tls.client)?) } else { None };
     if settings.to.port == 0 {
         return Err(GatewayError::Settings(format!("--to {}: nobody answers on port 0", settings.to)));
@@ -134,29 +122,26 @@ pub(crate) fn start(
         .iter()
         .map(|(endpoint, group)| Endpoint { port: group[0].address().port(), ..(*endpoint).clone() })
         .collect();
+    let upstream_tls = match &client {
+        Some(client) => {
+            let wrong = |error| GatewayError::Settings(format!("--to {}: {error}", settings.to));
+            Some((client, name.parse::<PeerName>().map_err(wrong)?))
+        }
+        None => None,
+    };
     let mut seeds = Vec::new();
-    let (mut mailboxes, mut senders) = (Vec::new(), Vec::new());
     for _ in 0..count {
-        let tls = match &client {
-            Some(client) => Some((
-                client.core(),
-                name.parse::<PeerName>()
-                    .map_err(|e| GatewayError::Settings(format!("--to {}: {e}", settings.to)))?,
-            )),
-            None => None,
-        };
         let doors = groups.iter_mut().filter_map(|(endpoint, group)| {
             let acceptor = if endpoint.tls { server.as_ref().map(Server::core) } else { None };
             group.pop().map(|listener| Door { listener, acceptor })
         });
+        let tls = upstream_tls.as_ref().map(|(client, name)| (client.core(), name.clone()));
         seeds.push(Seed {
             upstream: UpstreamAddress { address, authority: settings.to.authority(), tls },
             doors: doors.collect(),
         });
-        let (mailbox, sender) = mailbox()?;
-        mailboxes.push(mailbox);
-        senders.push(sender);
     }
+    let (mailboxes, senders): (Vec<_>, Vec<_>) = (0..count).map(|_| mailbox()).collect::<io::Result<_>>()?;
     forward_signals(senders)?;
     if unverified {
         lines::err(format_args!(
@@ -169,14 +154,12 @@ pub(crate) fn start(
     for endpoint in bound {
         lines::out(format_args!("listening on {endpoint}"));
     }
-    let prepared = Mutex::new(seeds.into_iter().zip(mailboxes).collect::<Vec<_>>());
-    run_workers(count, settings.cores.as_ref(), |_| {
-        let seed = prepared.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop();
-        seed.map_or(Ok(()), |(seed, mailbox)| work(seed, mailbox))
+    run_workers(seeds.into_iter().zip(mailboxes), settings.cores.as_ref(), |_, (seed, mailbox)| {
+        work(seed, mailbox)
     })
 }
 
-fn listing<K: std::fmt::Display>(counts: &BTreeMap<K, u64>) -> String {
+fn listing(counts: &Tally) -> String {
     let parts: Vec<String> = counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
     if parts.is_empty() { "none".to_string() } else { parts.join(", ") }
 }

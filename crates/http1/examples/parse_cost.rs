@@ -53,52 +53,33 @@ fn main() {
         "{:<22} {:>6} {:>10} {:>10} {:>16}",
         "ns per head", "bytes", "weir", "httparse", "httparse + names"
     );
+    let limits = Limits::default();
     for (name, head) in [("load generator", LOAD), ("curl, token", GET), ("browser", BROWSER)] {
         let mut ours = RequestHead::new();
-        let limits = Limits::default();
-        row(
-            name,
-            head,
-            || {
-                assert_eq!(ours.parse(black_box(head), &limits), Ok(Parse::Complete(head.len())));
-                black_box(&ours);
-            },
-            || {
-                let mut fields = [httparse::EMPTY_HEADER; 32];
-                let mut request = httparse::Request::new(&mut fields);
-                assert!(request.parse(black_box(head)).unwrap().is_complete());
-                black_box(&request);
-            },
-            || {
-                let mut fields = [httparse::EMPTY_HEADER; 32];
-                let mut request = httparse::Request::new(&mut fields);
-                assert!(request.parse(black_box(head)).unwrap().is_complete());
-                look_up(request.headers);
-            },
-        );
+        let theirs = |then: fn(&[httparse::Header<'_>])| {
+            let mut fields = [httparse::EMPTY_HEADER; 32];
+            let mut request = httparse::Request::new(&mut fields);
+            assert!(request.parse(black_box(head)).unwrap().is_complete());
+            then(black_box(&request).headers);
+        };
+        let ours = || {
+            assert_eq!(ours.parse(black_box(head), &limits), Ok(Parse::Complete(head.len())));
+            black_box(&ours);
+        };
+        row(name, head, ours, || theirs(|_| ()), || theirs(look_up));
     }
     let mut ours = ResponseHead::new();
-    let limits = Limits::default();
-    row(
-        "response",
-        ANSWER,
-        || {
-            assert_eq!(ours.parse(black_box(ANSWER), &limits), Ok(Parse::Complete(ANSWER.len())));
-            black_box(&ours);
-        },
-        || {
-            let mut fields = [httparse::EMPTY_HEADER; 32];
-            let mut response = httparse::Response::new(&mut fields);
-            assert!(response.parse(black_box(ANSWER)).unwrap().is_complete());
-            black_box(&response);
-        },
-        || {
-            let mut fields = [httparse::EMPTY_HEADER; 32];
-            let mut response = httparse::Response::new(&mut fields);
-            assert!(response.parse(black_box(ANSWER)).unwrap().is_complete());
-            look_up(response.headers);
-        },
-    );
+    let theirs = |then: fn(&[httparse::Header<'_>])| {
+        let mut fields = [httparse::EMPTY_HEADER; 32];
+        let mut response = httparse::Response::new(&mut fields);
+        assert!(response.parse(black_box(ANSWER)).unwrap().is_complete());
+        then(black_box(&response).headers);
+    };
+    let ours = || {
+        assert_eq!(ours.parse(black_box(ANSWER), &limits), Ok(Parse::Complete(ANSWER.len())));
+        black_box(&ours);
+    };
+    row("response", ANSWER, ours, || theirs(|_| ()), || theirs(look_up));
 }
 
 fn row(name: &str, head: &[u8], weir: impl FnMut(), httparse: impl FnMut(), with_names: impl FnMut()) {

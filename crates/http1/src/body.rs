@@ -1,8 +1,7 @@
 //! The body's bytes in what follows a head.
 
-use std::ops::Range;
-
-use crate::chunked::Chunked;
+use crate::chunked::{Chunked, EXTENSION_BYTES};
+use crate::span::{Decoded, within};
 use crate::{BodyError, Framing, Limits};
 
 /// Finds the bytes of one body. Holds a few words of state and never a byte of the message, so that a body may arrive
@@ -22,19 +21,9 @@ enum State {
     Failed(BodyError),
 }
 
-/// What one step found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Decoded {
-    /// This many bytes of the input are done with.
-    pub consumed: usize,
-    /// These of them are the body's; perhaps none.
-    pub data: Range<usize>,
-}
-
 impl BodyDecoder {
-    /// Bytes that the extensions of one chunk may have, separators included. Nobody acts on extensions; the longest
-    /// in use are signatures of under 100 bytes.
-    pub const EXTENSION_BYTES: usize = 256;
+    /// Bytes that the extensions of one chunk may have, separators included.
+    pub const EXTENSION_BYTES: usize = EXTENSION_BYTES;
 
     /// Starts at the first byte after a head with this framing. `limits` bound the trailer section.
     #[must_use]
@@ -96,9 +85,7 @@ impl BodyDecoder {
     }
 
     /// The connection has ended: that completes a body that is framed so.
-    ///
-    /// # Errors
-    /// [`BodyError::Truncated`] when bytes are missing, or the error that a step met before.
+    /// Errors: [`BodyError::Truncated`] when bytes are missing, or the error that a step met before.
     pub fn end_of_input(&mut self) -> Result<(), BodyError> {
         match self.state {
             State::Complete => Ok(()),
@@ -113,11 +100,6 @@ impl BodyDecoder {
             }
         }
     }
-}
-
-/// As many of the missing bytes as the input has.
-pub(crate) fn within(missing: u64, input: &[u8]) -> usize {
-    usize::try_from(missing).map_or(input.len(), |missing| missing.min(input.len()))
 }
 
 #[cfg(test)]

@@ -1,8 +1,11 @@
 //! The chunked transfer coding (RFC 9112, section 7.1), byte by byte around the data.
 
-use crate::body::within;
 use crate::scan::{is_text, is_token};
-use crate::{BodyDecoder, BodyError, Decoded, Limits};
+use crate::span::{Decoded, within};
+use crate::{BodyError, Limits};
+
+/// Nobody acts on extensions; the longest in use are signatures of under 100 bytes.
+pub(crate) const EXTENSION_BYTES: usize = 256;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Chunked {
@@ -159,7 +162,7 @@ impl Chunked {
             _ => return Err(BodyError::BadChunkExtension),
         };
         self.extension_bytes += 1;
-        if self.extension_bytes > BodyDecoder::EXTENSION_BYTES {
+        if self.extension_bytes > EXTENSION_BYTES {
             return Err(BodyError::ChunkExtensionTooLong);
         }
         Ok(At::Extension { at, size })

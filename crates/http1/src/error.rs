@@ -14,6 +14,12 @@ pub enum HeadError {
     /// A field line is longer than [`crate::Limits::line_bytes`].
     #[error("a field line is too long")]
     FieldLineTooLong,
+    /// The version is malformed (RFC 9112, section 2.3).
+    #[error("the version is malformed")]
+    BadVersion,
+    /// A version other than HTTP/1.0 and HTTP/1.1.
+    #[error("the version is not supported")]
+    UnsupportedVersion,
     /// A LF without a CR before it (RFC 9112, section 2.2).
     #[error("a line ends with a bare LF")]
     BareLf,
@@ -78,6 +84,8 @@ impl HeadError {
             Self::HeadTooLong => "head_too_long",
             Self::TooManyFields => "too_many_fields",
             Self::FieldLineTooLong => "field_line_too_long",
+            Self::BadVersion => "bad_version",
+            Self::UnsupportedVersion => "unsupported_version",
             Self::BareLf => "bare_lf",
             Self::BareCr => "bare_cr",
             Self::ControlCharacter => "control_character",
@@ -121,12 +129,6 @@ pub enum RequestError {
     /// The target has none of the four forms, or one that the method does not allow (RFC 9112, section 3.2).
     #[error("the form of the request target is not allowed here")]
     BadTargetForm,
-    /// The version is malformed (RFC 9112, section 2.3).
-    #[error("the version is malformed")]
-    BadVersion,
-    /// A version other than HTTP/1.0 and HTTP/1.1.
-    #[error("the version is not supported")]
-    UnsupportedVersion,
     /// An HTTP/1.1 request without `Host` (RFC 9112, section 3.2).
     #[error("Host is missing")]
     MissingHost,
@@ -151,7 +153,7 @@ impl RequestError {
                 431
             }
             Self::Head(HeadError::UnknownTransferCoding) => 501,
-            Self::UnsupportedVersion => 505,
+            Self::Head(HeadError::UnsupportedVersion) => 505,
             _ => 400,
         }
     }
@@ -166,8 +168,6 @@ impl RequestError {
             Self::BadRequestLine => "bad_request_line",
             Self::BadTargetCharacter => "bad_target_character",
             Self::BadTargetForm => "bad_target_form",
-            Self::BadVersion => "bad_version",
-            Self::UnsupportedVersion => "unsupported_version",
             Self::MissingHost => "missing_host",
             Self::DuplicateHost => "duplicate_host",
             Self::BadHost => "bad_host",
@@ -185,12 +185,6 @@ pub enum ResponseError {
     /// The status line is longer than [`crate::Limits::line_bytes`], or fills the head.
     #[error("the status line is too long")]
     StatusLineTooLong,
-    /// The version is malformed (RFC 9112, section 2.3).
-    #[error("the version is malformed")]
-    BadVersion,
-    /// A version other than HTTP/1.0 and HTTP/1.1.
-    #[error("the version is not supported")]
-    UnsupportedVersion,
     /// The status is not three digits, or below 100 (RFC 9110, section 15).
     #[error("the status is not a number from 100 to 999")]
     BadStatus,
@@ -212,8 +206,6 @@ impl ResponseError {
         match self {
             Self::BadStatusLine => "bad_status_line",
             Self::StatusLineTooLong => "status_line_too_long",
-            Self::BadVersion => "bad_version",
-            Self::UnsupportedVersion => "unsupported_version",
             Self::BadStatus => "bad_status",
             Self::Head(error) => error.reason(),
         }

@@ -5,9 +5,10 @@
 /// A forwarded message is framed anew from this value ([`crate::framing_field`]); the `Content-Length` and
 /// `Transfer-Encoding` lines that it came from are not copied, since a folded `Content-Length: 5, 5` must not be
 /// passed on (RFC 9110, section 8.6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
     /// There is no body.
+    #[default]
     None,
     /// The body is this many bytes.
     Length(u64),

@@ -33,6 +33,7 @@ mod facts;
 mod field;
 mod framing;
 mod limits;
+mod method;
 mod request;
 mod response;
 mod scan;
@@ -43,24 +44,15 @@ mod version;
 mod write;
 
 pub use authority::Authority;
-pub use body::{BodyDecoder, Decoded};
+pub use body::BodyDecoder;
 pub use error::{BodyError, HeadError, RequestError, ResponseError};
 pub use field::{Field, FieldName};
 pub use framing::Framing;
-pub use limits::Limits;
-pub use request::{Method, RequestHead};
+pub use limits::{Limits, Parse};
+pub use method::Method;
+pub use request::RequestHead;
 pub use response::ResponseHead;
-pub use span::Span;
+pub use span::{Decoded, Span};
 pub use target::TargetForm;
 pub use version::Version;
 pub use write::{chunk, chunk_head, copy_fields, decimal, framing_field, last_chunk};
-
-/// How far a head has got.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Parse {
-    /// The head is not complete. No rule is broken up to the last complete line, nor by a byte of the line after it,
-    /// and no limit is reached. Read more and parse again from the start of the head; the spans mean nothing yet.
-    Partial,
-    /// The head is complete and is this many bytes long, its empty line included; the body starts there.
-    Complete(usize),
-}

@@ -1,4 +1,4 @@
-//! How much of a head is read before it is refused.
+//! How much of a head is read before it is refused, and how far it has got.
 
 /// Limits on a head, and on the trailer section of a chunked body. A head at a limit is accepted, one past it refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,4 +37,14 @@ impl Limits {
     pub(crate) fn head_is_full(&self, window: &[u8]) -> bool {
         window.len() >= self.head_bytes.min(u32::MAX as usize)
     }
+}
+
+/// How far a head has got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parse {
+    /// The head is not complete. No rule is broken up to the last complete line, nor by a byte of the line after it,
+    /// and no limit is reached. Read more and parse again from the start of the head; the spans mean nothing yet.
+    Partial,
+    /// The head is complete and is this many bytes long, its empty line included; the body starts there.
+    Complete(usize),
 }

@@ -4,61 +4,16 @@ use crate::facts::Facts;
 use crate::scan::{target_end, token_end};
 use crate::section::{self, line_end};
 use crate::target::Target;
-use crate::version::VersionFault;
 use crate::{
-    Authority, Field, FieldName, Framing, HeadError, Limits, Parse, RequestError, Span, TargetForm, Version,
+    Authority, Field, FieldName, Framing, HeadError, Limits, Method, Parse, RequestError, Span, TargetForm,
+    Version,
 };
-
-/// The request methods that somebody acts on (RFC 9110, section 9.3; RFC 5789). Methods are case-sensitive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// `GET`
-    Get,
-    /// `HEAD`
-    Head,
-    /// `POST`
-    Post,
-    /// `PUT`
-    Put,
-    /// `DELETE`
-    Delete,
-    /// `OPTIONS`
-    Options,
-    /// `TRACE`
-    Trace,
-    /// `CONNECT`
-    Connect,
-    /// `PATCH`
-    Patch,
-    /// Any other token.
-    Other,
-}
-
-impl Method {
-    /// Finds a method.
-    #[inline]
-    #[must_use]
-    pub fn of(name: &[u8]) -> Self {
-        match name {
-            b"GET" => Self::Get,
-            b"HEAD" => Self::Head,
-            b"POST" => Self::Post,
-            b"PUT" => Self::Put,
-            b"DELETE" => Self::Delete,
-            b"OPTIONS" => Self::Options,
-            b"TRACE" => Self::Trace,
-            b"CONNECT" => Self::Connect,
-            b"PATCH" => Self::Patch,
-            _ => Self::Other,
-        }
-    }
-}
 
 /// A request head, as spans into the buffer that it was parsed from.
 ///
 /// Made once per connection and parsed into again and again: its storage stays, so a warm parse allocates nothing.
 /// Everything in it is meaningful only after [`Parse::Complete`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestHead {
     /// The method.
     pub method: Method,
@@ -90,36 +45,16 @@ pub struct RequestHead {
     pub expect_continue: bool,
 }
 
-impl Default for RequestHead {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl RequestHead {
     /// An empty head, with room for the fields of a usual request.
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            method: Method::Other,
-            method_span: Span::default(),
-            target: Span::default(),
-            target_form: TargetForm::Origin,
-            path: Span::default(),
-            version: Version::Http11,
-            host: None,
-            fields: Vec::with_capacity(32),
-            framing: Framing::None,
-            persistent: false,
-            expect_continue: false,
-        }
+        Self { fields: Vec::with_capacity(32), ..Self::default() }
     }
 
     /// Parses a head from the start of `buf`, where the previous message ended. One empty line before the request line
     /// is skipped and counts as part of the head.
-    ///
-    /// # Errors
-    /// The rule that is broken. It is found at the latest when the line that breaks it is complete.
+    /// Errors: the rule that is broken. It is found at the latest when the line that breaks it is complete.
     pub fn parse(&mut self, buf: &[u8], limits: &Limits) -> Result<Parse, RequestError> {
         let head = limits.window(buf);
         let Some(at) = self.request_line(head, limits)? else { return Ok(Parse::Partial) };
@@ -217,13 +152,4 @@ fn partial(head: &[u8], start: usize, limits: &Limits) -> Result<Option<usize>, 
         return Err(RequestError::RequestLineTooLong);
     }
     Ok(None)
-}
-
-impl From<VersionFault> for RequestError {
-    fn from(fault: VersionFault) -> Self {
-        match fault {
-            VersionFault::Malformed => Self::BadVersion,
-            VersionFault::Unsupported => Self::UnsupportedVersion,
-        }
-    }
 }

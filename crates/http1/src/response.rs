@@ -3,14 +3,13 @@
 use crate::facts::Facts;
 use crate::scan::text_end;
 use crate::section::{self, line_end};
-use crate::version::VersionFault;
 use crate::{Field, Framing, Limits, Method, Parse, ResponseError, Span, Version};
 
 /// A response head, as spans into the buffer that it was parsed from.
 ///
 /// Made once per connection and parsed into again and again: its storage stays, so a warm parse allocates nothing.
 /// Everything in it is meaningful only after [`Parse::Complete`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResponseHead {
     /// The version.
     pub version: Version,
@@ -27,30 +26,15 @@ pub struct ResponseHead {
     declared: Framing,
 }
 
-impl Default for ResponseHead {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl ResponseHead {
     /// An empty head, with room for the fields of a usual response.
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            version: Version::Http11,
-            status: 0,
-            reason: Span::default(),
-            fields: Vec::with_capacity(32),
-            persistent: false,
-            declared: Framing::None,
-        }
+        Self { fields: Vec::with_capacity(32), ..Self::default() }
     }
 
     /// Parses a head from the start of `buf`.
-    ///
-    /// # Errors
-    /// The rule that is broken. It is found at the latest when the line that breaks it is complete.
+    /// Errors: the rule that is broken. It is found at the latest when the line that breaks it is complete.
     pub fn parse(&mut self, buf: &[u8], limits: &Limits) -> Result<Parse, ResponseError> {
         let head = limits.window(buf);
         let Some(at) = self.status_line(head, limits)? else { return Ok(Parse::Partial) };
@@ -138,13 +122,4 @@ fn partial(head: &[u8], limits: &Limits) -> Result<Option<usize>, ResponseError>
         return Err(ResponseError::StatusLineTooLong);
     }
     Ok(None)
-}
-
-impl From<VersionFault> for ResponseError {
-    fn from(fault: VersionFault) -> Self {
-        match fault {
-            VersionFault::Malformed => Self::BadVersion,
-            VersionFault::Unsupported => Self::UnsupportedVersion,
-        }
-    }
 }

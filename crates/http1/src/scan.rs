@@ -5,40 +5,23 @@ const HOST: u8 = 2;
 
 /// One byte of class bits per byte value.
 const CLASS: [u8; 256] = {
-    let mut class = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let b = byte as u8;
-        // RFC 9110 section 5.6.2.
-        if b.is_ascii_alphanumeric()
-            || matches!(
-                b,
-                b'!' | b'#'
-                    | b'$'
-                    | b'%'
-                    | b'&'
-                    | b'\''
-                    | b'*'
-                    | b'+'
-                    | b'-'
-                    | b'.'
-                    | b'^'
-                    | b'_'
-                    | b'`'
-                    | b'|'
-                    | b'~'
-            )
-        {
-            class[byte] |= TOKEN;
-        }
-        // The unreserved characters of RFC 3986 section 2.3.
-        if b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~') {
-            class[byte] |= HOST;
-        }
-        byte += 1;
+    let class = with([0; 256], b"0123456789", TOKEN | HOST);
+    let class = with(class, b"abcdefghijklmnopqrstuvwxyz", TOKEN | HOST);
+    let class = with(class, b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", TOKEN | HOST);
+    // RFC 9110 section 5.6.2.
+    let class = with(class, b"!#$%&'*+-.^_`|~", TOKEN);
+    // The unreserved characters of RFC 3986 section 2.3.
+    with(class, b"-._~", HOST)
+};
+
+const fn with(mut class: [u8; 256], bytes: &[u8], bits: u8) -> [u8; 256] {
+    let mut at = 0;
+    while at < bytes.len() {
+        class[bytes[at] as usize] |= bits;
+        at += 1;
     }
     class
-};
+}
 
 /// Whether `byte` may stand in a token (RFC 9110, section 5.6.2).
 #[inline]

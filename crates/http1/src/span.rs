@@ -51,3 +51,17 @@ impl Span {
         Self { start: start as u32, end: end as u32 }
     }
 }
+
+/// What one step of a [`crate::BodyDecoder`] found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Decoded {
+    /// This many bytes of the input are done with.
+    pub consumed: usize,
+    /// These of them are the body's; perhaps none.
+    pub data: Range<usize>,
+}
+
+/// As many of the missing bytes as the input has.
+pub(crate) fn within(missing: u64, input: &[u8]) -> usize {
+    usize::try_from(missing).map_or(input.len(), |missing| missing.min(input.len()))
+}

@@ -3,9 +3,10 @@
 use crate::{Authority, Method, RequestError};
 
 /// The form of a request target (RFC 9112, section 3.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TargetForm {
     /// `/path?query`
+    #[default]
     Origin,
     /// `http://host/path?query` or `https://..`
     Absolute,

@@ -1,18 +1,15 @@
 //! The protocol version of a start line.
 
+use crate::HeadError;
+
 /// The version in a start line. Others are refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Version {
     /// `HTTP/1.0`
     Http10,
     /// `HTTP/1.1`
+    #[default]
     Http11,
-}
-
-/// What is wrong with a version.
-pub(crate) enum VersionFault {
-    Malformed,
-    Unsupported,
 }
 
 impl Version {
@@ -21,7 +18,7 @@ impl Version {
 
     /// Reads the version at `at`; `None` when the bytes end in the middle of it.
     #[inline]
-    pub(crate) fn read(buf: &[u8], at: usize) -> Result<Option<Self>, VersionFault> {
+    pub(crate) fn read(buf: &[u8], at: usize) -> Result<Option<Self>, HeadError> {
         match buf[at..].first_chunk() {
             Some(b"HTTP/1.1") => Ok(Some(Self::Http11)),
             Some(b"HTTP/1.0") => Ok(Some(Self::Http10)),
@@ -31,17 +28,17 @@ impl Version {
 
     /// `HTTP/2` is answered as a version even without its minor digit: newer clients write it so.
     #[cold]
-    fn why_not(bytes: &[u8]) -> Result<Option<Self>, VersionFault> {
+    fn why_not(bytes: &[u8]) -> Result<Option<Self>, HeadError> {
         let name = bytes.len().min(5);
         if bytes[..name] != b"HTTP/"[..name] {
-            return Err(VersionFault::Malformed);
+            return Err(HeadError::BadVersion);
         }
         match bytes[name..] {
-            [major, ..] if !major.is_ascii_digit() => Err(VersionFault::Malformed),
-            [major, ..] if major != b'1' => Err(VersionFault::Unsupported),
-            [_, dot, ..] if dot != b'.' => Err(VersionFault::Malformed),
-            [_, _, minor, ..] if minor.is_ascii_digit() => Err(VersionFault::Unsupported),
-            [_, _, _, ..] => Err(VersionFault::Malformed),
+            [major, ..] if !major.is_ascii_digit() => Err(HeadError::BadVersion),
+            [major, ..] if major != b'1' => Err(HeadError::UnsupportedVersion),
+            [_, dot, ..] if dot != b'.' => Err(HeadError::BadVersion),
+            [_, _, minor, ..] if minor.is_ascii_digit() => Err(HeadError::UnsupportedVersion),
+            [_, _, _, ..] => Err(HeadError::BadVersion),
             _ => Ok(None),
         }
     }

@@ -128,7 +128,7 @@ impl<'a> Desk<'a> {
     /// The mix is begun at `place`.
     pub(crate) fn new(mix: &'a Mix, place: u64, recorder: Recorder, now: Instant) -> Self {
         Self {
-            wire: Wire::new(),
+            wire: Wire::default(),
             recorder,
             now,
             mix,

@@ -50,7 +50,7 @@ pub fn run(
     let trial = trial(options, &addresses, own.as_ref().map(|(connector, name)| (connector, *name)))?;
 
     let shared = Shared::new(options.workers);
-    let work = |index: usize| -> Result<(), io::Error> {
+    let work = |index: usize, (): ()| -> Result<(), io::Error> {
         let policy = Policy {
             address: trial.address.clone(),
             sources: source::in_turn(&options.route.sources, index, options.workers),
@@ -81,7 +81,7 @@ pub fn run(
         outcome
     };
     let conducted = thread::scope(|scope| -> Result<_, LoadError> {
-        let run = scope.spawn(|| run_workers(options.workers, options.cores.as_ref(), work));
+        let run = scope.spawn(|| run_workers(vec![(); options.workers], options.cores.as_ref(), work));
         // What is shown meanwhile is drawn beside the workers, not between their requests.
         let _kept_off = options.cores.as_ref().and_then(cores::keep_off);
         let conductor = Conductor { shared: &shared, accounts: &accounts, options, stop };

@@ -1,21 +1,19 @@
 //! One connection: requests in, known answers out.
 
-use crate::answer::{BYTES, CONTINUE, JSON, Status, TEXT, Terms};
-use crate::counters::Counters;
-use crate::date::Date;
+use crate::answer::{CONTINUE, Terms};
+use crate::desk::{Desk, Needs};
 use crate::null;
 use crate::pattern;
 use crate::route::{Resource, Route};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
-use weir_http1::{BodyDecoder, Framing, Limits, Method, Parse, RequestHead, chunk, last_chunk};
+use weir_http1::{BodyDecoder, Framing, Method, Parse};
 use weir_reactor::{Key, Reactor};
-use weir_transport::{End, Fault, Transport, Wire};
+use weir_transport::{End, Fault, Transport};
 
 /// One connection.
 pub(crate) struct Connection {
-    transport: Transport,
-    state: State,
+    pub(crate) transport: Transport,
+    pub(crate) state: State,
     /// Received and not yet used: a partial head, or requests that wait for an answer in progress.
     kept: Vec<u8>,
     /// The peer has sent its last byte.
@@ -24,7 +22,7 @@ pub(crate) struct Connection {
     paused: bool,
 }
 
-enum State {
+pub(crate) enum State {
     /// Between two requests, or within a head.
     Head,
     /// The request's body is read and dropped; then comes the answer.
@@ -39,35 +37,8 @@ enum State {
     Closing { until: Option<Instant> },
 }
 
-/// What all connections of a worker share.
-pub(crate) struct Desk {
-    pub(crate) wire: Wire,
-    pub(crate) now: Instant,
-    pub(crate) draining: bool,
-    pub(crate) date: Date,
-    pub(crate) counters: Arc<[Counters]>,
-    pub(crate) worker: usize,
-    /// The null server's only answer.
-    null: Option<Arc<[u8]>>,
-    pub(crate) input: Vec<u8>,
-    out: Vec<u8>,
-    head: RequestHead,
-    limits: Limits,
-}
-
-/// What a connection needs after a visit.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Needs {
-    /// It is over.
-    pub(crate) end: bool,
-    /// It had its share of this turn and goes on in the next.
-    pub(crate) again: bool,
-    /// A visit at this time.
-    pub(crate) wake: Option<Instant>,
-}
-
 /// What one step did.
-enum Step {
+pub(crate) enum Step {
     Consumed(usize),
     Blocked,
 }
@@ -75,38 +46,8 @@ enum Step {
 /// What one visit may send, so that a large answer does not hold up the other connections.
 const SHARE: usize = 512 * 1024;
 
-/// Bodies up to this size are sent together with their head in one write.
-const COPIED: usize = 16 * 1024;
-
 /// How long the peer may take to notice the end of a connection.
 const LINGER: Duration = Duration::from_secs(2);
-
-impl Desk {
-    pub(crate) fn new(
-        now: Instant,
-        counters: Arc<[Counters]>,
-        worker: usize,
-        null: Option<Arc<[u8]>>,
-    ) -> Self {
-        Self {
-            wire: Wire::new(),
-            now,
-            draining: false,
-            date: Date::new(now),
-            counters,
-            worker,
-            null,
-            input: Vec::new(),
-            out: Vec::new(),
-            head: RequestHead::new(),
-            limits: Limits::default(),
-        }
-    }
-
-    pub(crate) fn count(&self) -> &Counters {
-        &self.counters[self.worker]
-    }
-}
 
 impl Connection {
     pub(crate) fn new(transport: Transport) -> Self {
@@ -232,7 +173,7 @@ impl Connection {
         matches!(self.state, State::Delay { .. } | State::Stream { .. })
     }
 
-    fn flush(&mut self, desk: &mut Desk) -> Result<(), Fault> {
+    pub(crate) fn flush(&mut self, desk: &mut Desk) -> Result<(), Fault> {
         if !desk.out.is_empty() {
             self.transport.send(&desk.out, &mut desk.wire)?;
             desk.out.clear();
@@ -302,156 +243,6 @@ impl Connection {
             self.state = State::Body { decoder, route, terms };
         }
         Step::Consumed(length)
-    }
-
-    /// A request is complete, or its head is and its body is to be echoed.
-    fn requested(
-        &mut self,
-        route: Route,
-        terms: Terms,
-        echo: Option<(BodyDecoder, Framing)>,
-        desk: &mut Desk,
-    ) {
-        if echo.is_none() {
-            desk.count().requests.add(1);
-        }
-        if route.delay.is_zero() {
-            self.answer(route, terms, echo, desk);
-        } else {
-            self.state = State::Delay { until: Instant::now() + route.delay, route, terms, echo };
-        }
-    }
-
-    fn answer(
-        &mut self,
-        route: Route,
-        mut terms: Terms,
-        echo: Option<(BodyDecoder, Framing)>,
-        desk: &mut Desk,
-    ) {
-        if let Some((decoder, framing)) = echo {
-            self.state = State::Echo { decoder, framing, terms, begun: false };
-            return;
-        }
-        let counters = &desk.counters;
-        let (status, kind, body) = match route.resource {
-            Resource::Bytes(total) => return self.begin_stream(total, route.chunked, terms, desk),
-            Resource::Hello => (Status::Ok, TEXT, "The Weir test server: /bytes/N, /echo, /stats.\n".into()),
-            Resource::Echo => (Status::Ok, BYTES, String::new()),
-            Resource::Stats => (Status::Ok, JSON, Counters::sum(counters).to_json()),
-            Resource::Unknown => (Status::NotFound, TEXT, "Nothing is here.\n".into()),
-            Resource::Invalid(why) => (Status::BadRequest, TEXT, format!("{why}\n")),
-        };
-        let framing = terms.framing(body.len() as u64, route.chunked);
-        terms.head(status, kind, framing, desk.date.at(desk.now), &mut desk.out);
-        if !terms.head_only {
-            match framing {
-                Framing::Chunked => {
-                    chunk(body.as_bytes(), &mut desk.out);
-                    last_chunk(&mut desk.out);
-                }
-                _ => desk.out.extend_from_slice(body.as_bytes()),
-            }
-            desk.count().bytes_sent.add(body.len() as u64);
-        }
-        self.answered(terms.close, desk);
-    }
-
-    fn begin_stream(&mut self, total: u64, chunked: bool, mut terms: Terms, desk: &mut Desk) {
-        let framing = terms.framing(total, chunked);
-        terms.head(Status::Ok, BYTES, framing, desk.date.at(desk.now), &mut desk.out);
-        if terms.head_only {
-            self.answered(terms.close, desk);
-        } else if total <= COPIED as u64 && framing != Framing::Chunked {
-            desk.out.extend_from_slice(pattern::from(0, total));
-            desk.count().bytes_sent.add(total);
-            self.answered(terms.close, desk);
-        } else {
-            let chunked = framing == Framing::Chunked;
-            self.state = State::Stream { at: 0, total, chunked, close: terms.close };
-        }
-    }
-
-    fn stream(&mut self, share: &mut usize, desk: &mut Desk) -> Result<Step, Fault> {
-        let State::Stream { at, total, chunked, close } = &mut self.state else { return Ok(Step::Blocked) };
-        if *share == 0 {
-            return Ok(Step::Blocked);
-        }
-        let (chunked, close) = (*chunked, *close);
-        let piece = pattern::from(*at, *total - *at);
-        *at += piece.len() as u64;
-        let done = *at == *total;
-        *share = share.saturating_sub(piece.len());
-        desk.count().bytes_sent.add(piece.len() as u64);
-        if chunked {
-            chunk(piece, &mut desk.out);
-            if done {
-                last_chunk(&mut desk.out);
-            }
-        } else {
-            self.flush(desk)?;
-            self.transport.send(piece, &mut desk.wire)?;
-        }
-        if done {
-            self.answered(close, desk);
-        }
-        Ok(Step::Consumed(0))
-    }
-
-    fn echo(&mut self, input: &[u8], desk: &mut Desk) -> Result<Step, Fault> {
-        let State::Echo { decoder, framing, terms, begun } = &mut self.state else {
-            return Ok(Step::Blocked);
-        };
-        let decoded = match decoder.decode(input) {
-            Ok(decoded) => decoded,
-            // Once the answer has begun, only its end can tell that something is wrong.
-            Err(_) if *begun => {
-                desk.count().refused.add(1);
-                self.state = State::Closing { until: None };
-                return Ok(Step::Blocked);
-            }
-            Err(error) => return Ok(self.refuse(error.status(), &error.to_string(), desk)),
-        };
-        let done = decoder.is_complete();
-        if decoded.consumed == 0 && !done {
-            return Ok(Step::Blocked);
-        }
-        let answer = if *framing == Framing::None { Framing::Length(0) } else { *framing };
-        if !*begun {
-            *begun = true;
-            terms.head(Status::Ok, BYTES, answer, desk.date.at(desk.now), &mut desk.out);
-        }
-        let data = &input[decoded.data];
-        if answer == Framing::Chunked {
-            chunk(data, &mut desk.out);
-            if done {
-                last_chunk(&mut desk.out);
-            }
-        } else {
-            desk.out.extend_from_slice(data);
-        }
-        let close = terms.close;
-        desk.count().bytes_received.add(data.len() as u64);
-        desk.count().bytes_sent.add(data.len() as u64);
-        if done {
-            desk.count().requests.add(1);
-            self.answered(close, desk);
-        }
-        Ok(Step::Consumed(decoded.consumed))
-    }
-
-    fn answered(&mut self, close: bool, desk: &mut Desk) {
-        desk.count().answers.add(1);
-        self.state = if close || desk.draining { State::Closing { until: None } } else { State::Head };
-    }
-
-    fn refuse(&mut self, status: u16, why: &str, desk: &mut Desk) -> Step {
-        desk.count().refused.add(1);
-        let terms = Terms { version: weir_http1::Version::Http11, head_only: false, close: true };
-        let date = desk.date.at(desk.now);
-        terms.whole(Status::of_refusal(status), TEXT, format!("{why}\n").as_bytes(), date, &mut desk.out);
-        self.state = State::Closing { until: None };
-        Step::Blocked
     }
 
     fn close(&mut self, desk: &mut Desk) -> Result<Needs, Fault> {

@@ -3,36 +3,14 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use weir_tls::{Facts, HandshakeKind};
 
-/// Everything that the origin has done so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Requests that arrived complete, with their bodies.
-    pub requests: u64,
-    /// Answers to them, complete to the last byte.
-    pub answers: u64,
-    /// Requests that were refused as malformed.
-    pub refused: u64,
-    /// Connections accepted.
-    pub connections: u64,
-    /// Connections that failed: reset, no TLS handshake, cut off in the middle of a request.
-    pub failed: u64,
-    /// Bytes of request bodies.
-    pub bytes_received: u64,
-    /// Bytes of answers' bodies.
-    pub bytes_sent: u64,
-    /// Full handshakes.
-    pub handshakes_full: u64,
-    /// Resumptions in TLS 1.2 by session identifier.
-    pub resumed_12_id: u64,
-    /// Resumptions in TLS 1.2 by ticket.
-    pub resumed_12_ticket: u64,
-    /// Resumptions in TLS 1.3.
-    pub resumed_13_psk: u64,
-}
-
-/// The names and the places, in one order.
 macro_rules! counters {
-    ($($name:ident),*) => {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+        /// Everything that the origin has done so far.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Totals {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
         /// One worker's counters, on cache lines of their own.
         #[derive(Debug, Default)]
         #[repr(align(128))]
@@ -56,17 +34,28 @@ macro_rules! counters {
 }
 
 counters!(
+    /// Requests that arrived complete, with their bodies.
     requests,
+    /// Answers to them, complete to the last byte.
     answers,
+    /// Requests that were refused as malformed.
     refused,
+    /// Connections accepted.
     connections,
+    /// Connections that failed: reset, no TLS handshake, cut off in the middle of a request.
     failed,
+    /// Bytes of request bodies.
     bytes_received,
+    /// Bytes of answers' bodies.
     bytes_sent,
+    /// Full handshakes.
     handshakes_full,
+    /// Resumptions in TLS 1.2 by session identifier.
     resumed_12_id,
+    /// Resumptions in TLS 1.2 by ticket.
     resumed_12_ticket,
-    resumed_13_psk
+    /// Resumptions in TLS 1.3.
+    resumed_13_psk,
 );
 
 /// Written by one thread, read by any.

@@ -15,9 +15,11 @@
 //! whoever is being tested.
 
 mod answer;
+mod answering;
 mod connection;
 mod counters;
 mod date;
+mod desk;
 mod null;
 pub mod pattern;
 mod route;
@@ -29,6 +31,7 @@ pub use settings::{OriginError, Settings};
 
 use counters::Counters;
 use rustix::time::{ClockId, clock_gettime};
+use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -61,10 +64,7 @@ pub struct Handle {
 }
 
 impl Origin {
-    /// Binds all ports.
-    ///
-    /// # Errors
-    /// When the settings cannot work, or a port cannot be had.
+    /// Binds all ports. Errors: when the settings cannot work, or a port cannot be had.
     pub fn bind(settings: &Settings) -> Result<Self, OriginError> {
         if settings.listen.is_empty() {
             return Err(OriginError::NoListener);
@@ -95,13 +95,8 @@ impl Origin {
             let bound = Endpoint { port: group[0].address().port(), ..endpoint.clone() };
             listeners.push((bound, group));
         }
-        let mut mailboxes = Vec::new();
-        let mut senders = Vec::new();
-        for _ in 0..workers {
-            let (mailbox, sender) = mailbox()?;
-            mailboxes.push(mailbox);
-            senders.push(sender);
-        }
+        let (mailboxes, senders): (Vec<_>, Vec<_>) =
+            (0..workers).map(|_| mailbox()).collect::<io::Result<_>>()?;
         let counters: Vec<Counters> = (0..workers).map(|_| Counters::default()).collect();
         let handle = Handle { senders, counters: counters.into() };
         let null = settings.null.map(|length| null::answer(length).into());
@@ -129,18 +124,13 @@ impl Origin {
         self.handle.clone()
     }
 
-    /// Has SIGTERM and SIGINT drain it, and a second one end it at once.
-    ///
-    /// # Errors
-    /// When the handlers cannot be installed.
+    /// Has SIGTERM and SIGINT drain it, and a second one end it at once. Errors: when the handlers cannot be installed.
     pub fn stop_on_signals(&self) -> Result<(), OriginError> {
         Ok(forward_signals(self.handle.senders.clone())?)
     }
 
     /// Serves until it is told to stop, and says what it has done.
-    ///
-    /// # Errors
-    /// When a worker cannot be started or its loop fails.
+    /// Errors: when a worker cannot be started or its loop fails.
     pub fn run(self) -> Result<Totals, OriginError> {
         let Self { listeners, server, ca, cores, mailboxes, null, handle } = self;
         let workers = mailboxes.len();
@@ -151,11 +141,7 @@ impl Origin {
                 gates.push(Gate { listener, acceptor: server.map(Server::core) });
             }
         }
-        let parts: Vec<_> =
-            gates.into_iter().zip(mailboxes).map(|part| std::sync::Mutex::new(Some(part))).collect();
-        run_workers(workers, cores.as_ref(), |index| {
-            let part = parts[index].lock().ok().and_then(|mut part| part.take());
-            let Some((gates, mailbox)) = part else { return Ok(()) };
+        run_workers(gates.into_iter().zip(mailboxes), cores.as_ref(), |index, (gates, mailbox)| {
             Worker::new(index, gates, mailbox, Arc::clone(&handle.counters), null.clone())?.run()
         })?;
         drop(ca);

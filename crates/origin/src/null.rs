@@ -4,7 +4,7 @@
 //! It reads no request. So a request must come in one piece and be small, without a second one behind it, as the load
 //! engine sends them; it never ends a connection itself.
 
-use crate::connection::{Desk, Needs};
+use crate::desk::{Desk, Needs};
 use crate::pattern;
 use weir_transport::{Fault, Transport};
 

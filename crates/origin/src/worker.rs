@@ -1,7 +1,8 @@
 //! One worker: its listeners, its connections, its loop.
 
-use crate::connection::{Connection, Desk, Needs};
+use crate::connection::Connection;
 use crate::counters::Counters;
+use crate::desk::{Desk, Needs};
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

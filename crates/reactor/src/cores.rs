@@ -2,34 +2,22 @@
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::fmt;
-use std::fs;
 use std::io;
-use std::path::Path;
 use std::str::FromStr;
 
-/// The cores of the affinity mask of this process.
-///
-/// # Errors
-/// As sched_getaffinity(2).
+/// The cores of the affinity mask of this process. Errors: as sched_getaffinity(2).
 pub fn allowed() -> io::Result<Cores> {
     let set = sched_getaffinity(None)?;
     Ok(Cores((0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core)).collect()))
 }
 
-/// How many workers make sense here: the affinity mask, cut down to the cgroup's CPU quota; never the machine's count.
-///
-/// # Errors
-/// As sched_getaffinity(2).
+/// How many workers make sense here: the affinity mask, cut down to the CPU quota of the cgroup and its parents
+/// (version 1 or 2), at least 1; never the machine's count. Errors: as [`std::thread::available_parallelism`].
 pub fn worker_count() -> io::Result<usize> {
-    let cores = allowed()?.0.len();
-    Ok(quota(Path::new("/proc/self/cgroup"), Path::new("/sys/fs/cgroup"))
-        .map_or(cores, |quota| quota.min(cores)))
+    Ok(std::thread::available_parallelism()?.get())
 }
 
-/// Puts the calling thread on one core.
-///
-/// # Errors
-/// When the core does not exist or is not allowed.
+/// Puts the calling thread on one core. Errors: when the core does not exist or is not allowed.
 pub fn pin(core: usize) -> io::Result<()> {
     let mut set = CpuSet::new();
     set.set(core);
@@ -67,9 +55,7 @@ pub struct Cores(pub Vec<usize>);
 
 impl Cores {
     /// Whether this process may run on all of them.
-    ///
-    /// # Errors
-    /// The first that it may not run on, with those that it may; or as sched_getaffinity(2).
+    /// Errors: the first that it may not run on, with those that it may; or as sched_getaffinity(2).
     pub fn check(&self) -> io::Result<()> {
         let allowed = allowed()?;
         match self.0.iter().find(|core| !allowed.0.contains(core)) {
@@ -110,46 +96,6 @@ impl fmt::Display for Cores {
     }
 }
 
-/// The cgroup's CPU quota in whole cores, at least 1; `None` without a quota. Version 2 first, then version 1.
-fn quota(membership: &Path, mount: &Path) -> Option<usize> {
-    let membership = fs::read_to_string(membership).ok()?;
-    let read = |path: String| fs::read_to_string(mount.join(path.trim_start_matches('/'))).ok();
-    let ratio = |quota: &str, period: &str| -> Option<f64> {
-        let (quota, period): (f64, f64) = (quota.trim().parse().ok()?, period.trim().parse().ok()?);
-        (quota > 0.0 && period > 0.0).then_some(quota / period)
-    };
-    // A container sees its own cgroup either under its path or as the root of the mount; a parent's quota binds too.
-    let up = |path: &str| -> Vec<String> {
-        let mut paths: Vec<String> = Path::new(path)
-            .ancestors()
-            .map(|p| p.to_string_lossy().trim_end_matches('/').to_string())
-            .collect();
-        paths.dedup();
-        paths
-    };
-    let mut quotas = Vec::new();
-    for line in membership.lines() {
-        let mut parts = line.splitn(3, ':');
-        let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
-        if controllers.is_empty() {
-            quotas.extend(up(path).into_iter().filter_map(|p| {
-                let text = read(format!("{p}/cpu.max"))?;
-                let (quota, period) = text.trim().split_once(' ')?;
-                ratio(quota, period)
-            }));
-        } else if controllers.split(',').any(|name| name == "cpu") {
-            for directory in ["cpu", "cpu,cpuacct"] {
-                quotas.extend(up(path).into_iter().filter_map(|p| {
-                    let quota = read(format!("{directory}{p}/cpu.cfs_quota_us"))?;
-                    ratio(&quota, &read(format!("{directory}{p}/cpu.cfs_period_us"))?)
-                }));
-            }
-        }
-    }
-    let least = quotas.into_iter().reduce(f64::min)?;
-    Some((least.floor() as usize).max(1))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,32 +129,6 @@ mod tests {
         for (text, expected) in table {
             assert_eq!(text.parse::<Cores>().ok(), expected.map(|cores| Cores(cores.to_vec())), "{text}");
         }
-    }
-
-    #[test]
-    fn quotas_of_both_cgroup_versions() {
-        let dir = std::env::temp_dir().join(format!("weir-quota-{}", std::process::id()));
-        let write = |path: &str, text: &str| {
-            let path = dir.join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
-        let at = |membership: &str| {
-            write("membership", membership);
-            quota(&dir.join("membership"), &dir)
-        };
-        write("a/b/cpu.max", "250000 100000\n");
-        write("a/cpu.max", "max 100000\n");
-        assert_eq!(at("0::/a/b\n"), Some(2));
-        assert_eq!(at("0::/a\n"), None);
-        write("a/cpu.max", "50000 100000\n");
-        assert_eq!(at("0::/a/b\n"), Some(1), "the parent's half core binds; a worker needs one");
-        write("cpu/j/cpu.cfs_quota_us", "300000\n");
-        write("cpu/j/cpu.cfs_period_us", "100000\n");
-        assert_eq!(at("1:cpu,cpuacct:/j\n"), Some(3));
-        write("cpu/j/cpu.cfs_quota_us", "-1\n");
-        assert_eq!(at("1:cpu:/j\n"), None);
-        fs::remove_dir_all(&dir).unwrap();
     }
 
     #[test]

@@ -2,10 +2,11 @@
 
 mod owner;
 
+pub use owner::Owner;
+
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, acceptfrom_with};
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -36,21 +37,6 @@ pub enum BindError {
         /// Its reason.
         source: io::Error,
     },
-}
-
-/// A process that holds a port.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Owner {
-    /// Its process id.
-    pub pid: u32,
-    /// Its name, as /proc/PID/comm has it.
-    pub name: String,
-}
-
-impl fmt::Display for Owner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "process {} ({})", self.pid, self.name)
-    }
 }
 
 impl Listener {
@@ -87,9 +73,7 @@ impl Listener {
     }
 
     /// Takes one connection, non-blocking; `None` when none waits.
-    ///
-    /// # Errors
-    /// As accept(2). Connections that died in the queue are passed over.
+    /// Errors: as accept(2). Connections that died in the queue are passed over.
     pub fn accept(&self) -> io::Result<Option<(OwnedFd, SocketAddr)>> {
         loop {
             match acceptfrom_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {

@@ -21,10 +21,7 @@ struct Shared<M> {
     bell: OwnedFd,
 }
 
-/// A mailbox and its first sender.
-///
-/// # Errors
-/// When the process has no descriptor left.
+/// A mailbox and its first sender. Errors: when the process has no descriptor left.
 pub fn mailbox<M>() -> io::Result<(Mailbox<M>, Sender<M>)> {
     let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
     let shared = Arc::new(Shared { letters: Mutex::new(Vec::new()), bell });
@@ -32,10 +29,7 @@ pub fn mailbox<M>() -> io::Result<(Mailbox<M>, Sender<M>)> {
 }
 
 impl<M> Mailbox<M> {
-    /// Has `reactor` tell `key` readable when there is a message.
-    ///
-    /// # Errors
-    /// As epoll_ctl(2).
+    /// Has `reactor` tell `key` readable when there is a message. Errors: as epoll_ctl(2).
     pub fn register(&self, reactor: &Reactor, key: Key) -> io::Result<()> {
         reactor.register(&self.0.bell, key, Interest::READ)
     }

@@ -64,21 +64,15 @@ impl<T> Slab<T> {
         Self { tag, slots: Vec::new(), free: Vec::new() }
     }
 
-    /// Stores what `make` returns for the key that it will have.
-    pub fn insert_with(&mut self, make: impl FnOnce(Key) -> T) -> Key {
+    /// Stores `value`.
+    pub fn insert(&mut self, value: T) -> Key {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot { generation: 0, value: None });
             self.slots.len() as u32 - 1
         });
         let slot = &mut self.slots[index as usize];
-        let key = Key::new(slot.generation, self.tag, index);
-        slot.value = Some(make(key));
-        key
-    }
-
-    /// Stores `value`.
-    pub fn insert(&mut self, value: T) -> Key {
-        self.insert_with(|_| value)
+        slot.value = Some(value);
+        Key::new(slot.generation, self.tag, index)
     }
 
     /// The value under `key`, unless it has been removed.

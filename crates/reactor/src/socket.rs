@@ -24,19 +24,14 @@ pub enum Read {
 }
 
 /// Begins a TCP connection without Nagle's delay. It is made when the socket is writable and [`error`] tells none.
-///
-/// # Errors
-/// As socket(2) and connect(2), except that "in progress" is none.
+/// Errors: as socket(2) and connect(2), except that "in progress" is none.
 pub fn connect(address: SocketAddr) -> io::Result<OwnedFd> {
     begin(tcp(address)?, &address)
 }
 
 /// As [`connect`], from this local address. The port is chosen when the destination is known
 /// (`IP_BIND_ADDRESS_NO_PORT`, ip(7)), so that each destination has all ports of the address to itself, and ports in
-/// TIME_WAIT come back as they do without a bind.
-///
-/// # Errors
-/// As [`connect`] and bind(2).
+/// TIME_WAIT come back as they do without a bind. Errors: as [`connect`] and bind(2).
 pub fn connect_from(source: IpAddr, address: SocketAddr) -> io::Result<OwnedFd> {
     let socket = tcp(address)?;
     setsockopt(&socket, IpBindAddressNoPort, &true)?;
@@ -46,9 +41,7 @@ pub fn connect_from(source: IpAddr, address: SocketAddr) -> io::Result<OwnedFd> 
 
 /// Connects to a stream socket in the file system. Unlike TCP, this does not go on by itself: a listener whose queue
 /// is full is an error.
-///
-/// # Errors
-/// As socket(2) and connect(2); a path that does not fit into `sockaddr_un` (108 bytes with its end).
+/// Errors: as socket(2) and connect(2); a path that does not fit into `sockaddr_un` (108 bytes with its end).
 pub fn connect_unix(path: &Path) -> io::Result<OwnedFd> {
     let address = SocketAddrUnix::new(path)?;
     begin(stream(AddressFamily::UNIX)?, &address)
@@ -72,21 +65,12 @@ fn begin(socket: OwnedFd, address: &impl SocketAddrArg) -> io::Result<OwnedFd> {
     }
 }
 
-/// Takes the socket's pending error.
-///
-/// # Errors
-/// That error.
+/// Takes the socket's pending error and returns it.
 pub fn error(socket: impl AsFd) -> io::Result<()> {
-    match sockopt::socket_error(socket)? {
-        Ok(()) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
+    Ok(sockopt::socket_error(socket)??)
 }
 
-/// Reads at most `limit` bytes to the end of `into`.
-///
-/// # Errors
-/// As recv(2), except for "would block" and interruptions.
+/// Reads at most `limit` bytes to the end of `into`. Errors: as recv(2), except for "would block" and interruptions.
 pub fn read(socket: impl AsFd, into: &mut Vec<u8>, limit: usize) -> io::Result<Read> {
     into.reserve(limit);
     loop {
@@ -102,9 +86,7 @@ pub fn read(socket: impl AsFd, into: &mut Vec<u8>, limit: usize) -> io::Result<R
 }
 
 /// Writes what the socket takes; fewer bytes than given means that it is full.
-///
-/// # Errors
-/// As send(2), except for "would block" and interruptions.
+/// Errors: as send(2), except for "would block" and interruptions.
 pub fn write(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     loop {
         match net::send(&socket, bytes, SendFlags::NOSIGNAL) {

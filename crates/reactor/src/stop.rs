@@ -16,10 +16,7 @@ pub enum Stop {
 
 /// Sends a message to every loop for each SIGTERM and SIGINT: [`Stop::Drain`] for the first, [`Stop::Now`] for every
 /// further one. SIGHUP, SIGUSR1 and SIGUSR2, which have other servers reload, reopen a log or upgrade, do nothing: a
-/// line on stderr says so, and what to do instead.
-///
-/// # Errors
-/// When the handlers cannot be installed.
+/// line on stderr says so, and what to do instead. Errors: when the handlers cannot be installed.
 pub fn forward_signals<M: From<Stop> + Send + 'static>(loops: Vec<Sender<M>>) -> io::Result<()> {
     let ignored = IGNORED.iter().map(|(signal, _)| *signal);
     let mut signals = Signals::new([SIGTERM, SIGINT].into_iter().chain(ignored))?;

@@ -55,35 +55,23 @@ pub struct Events {
 }
 
 impl Reactor {
-    /// A new loop.
-    ///
-    /// # Errors
-    /// When the process has no descriptor left.
+    /// A new loop. Errors: when the process has no descriptor left.
     pub fn new() -> io::Result<Self> {
         let now = Instant::now();
         Ok(Self { epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?, wheel: Wheel::new(now), now })
     }
 
-    /// Registers a descriptor. Closing the descriptor ends the registration.
-    ///
-    /// # Errors
-    /// As epoll_ctl(2).
+    /// Registers a descriptor. Closing the descriptor ends the registration. Errors: as epoll_ctl(2).
     pub fn register(&self, source: impl AsFd, key: Key, interest: Interest) -> io::Result<()> {
         Ok(epoll::add(&self.epoll, source, data(key), flags(interest))?)
     }
 
-    /// Changes what a registration waits for.
-    ///
-    /// # Errors
-    /// As epoll_ctl(2).
+    /// Changes what a registration waits for. Errors: as epoll_ctl(2).
     pub fn reregister(&self, source: impl AsFd, key: Key, interest: Interest) -> io::Result<()> {
         Ok(epoll::modify(&self.epoll, source, data(key), flags(interest))?)
     }
 
-    /// Ends a registration whose descriptor stays open.
-    ///
-    /// # Errors
-    /// As epoll_ctl(2).
+    /// Ends a registration whose descriptor stays open. Errors: as epoll_ctl(2).
     pub fn deregister(&self, source: impl AsFd) -> io::Result<()> {
         Ok(epoll::delete(&self.epoll, source)?)
     }
@@ -99,9 +87,7 @@ impl Reactor {
     }
 
     /// Waits until something is ready, something is due, or `until`; fills `events` anew.
-    ///
-    /// # Errors
-    /// As epoll_wait(2); an interrupted wait is an empty turn.
+    /// Errors: as epoll_wait(2); an interrupted wait is an empty turn.
     pub fn turn(&mut self, events: &mut Events, until: Option<Instant>) -> io::Result<()> {
         events.raw.clear();
         events.due.clear();

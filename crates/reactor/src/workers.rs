@@ -3,29 +3,28 @@
 use crate::cores;
 use std::io;
 
-/// Runs `work(index)` on `count` threads and waits for all of them. With `cores`, worker `i` is pinned to the
-/// `i`-th core of the list (and round again when there are more workers than cores).
-///
-/// # Errors
-/// A core that this process may not use, before any worker runs; else the first worker's error.
-pub fn run_workers<E: From<io::Error> + Send>(
-    count: usize,
+/// Runs `work(index, part)` on a thread for each part and waits for all of them. With `cores`, worker `i` is pinned to
+/// the `i`-th core of the list (and round again when there are more workers than cores).
+/// Errors: a core that this process may not use, before any worker runs; else the first worker's error.
+pub fn run_workers<P: Send, E: From<io::Error> + Send>(
+    parts: impl IntoIterator<Item = P>,
     cores: Option<&cores::Cores>,
-    work: impl Fn(usize) -> Result<(), E> + Sync,
+    work: impl Fn(usize, P) -> Result<(), E> + Sync,
 ) -> Result<(), E> {
     if let Some(cores) = cores {
         cores.check()?;
     }
     std::thread::scope(|scope| {
         let work = &work;
-        let threads: Vec<_> = (0..count)
-            .map(|index| {
+        let threads: Vec<_> = (0..)
+            .zip(parts)
+            .map(|(index, part)| {
                 let core = cores.map(|cores| cores.0[index % cores.0.len()]);
                 let run = move || {
                     if let Some(core) = core {
                         cores::pin(core)?;
                     }
-                    work(index)
+                    work(index, part)
                 };
                 std::thread::Builder::new().name(format!("worker-{index}")).spawn_scoped(scope, run)
             })
@@ -50,7 +49,7 @@ mod tests {
     #[test]
     fn every_worker_runs_and_the_first_error_is_told() {
         let ran = AtomicUsize::new(0);
-        let outcome = run_workers(3, None, |index| {
+        let outcome = run_workers([(); 3], None, |index, ()| {
             ran.fetch_add(1, Ordering::Relaxed);
             if index == 1 { Err(io::Error::other("one")) } else { Ok(()) }
         });
@@ -59,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_core_that_does_not_exist_is_an_error_that_names_it() {
-        let outcome = run_workers(1, Some(&cores::Cores(vec![1000])), |_| Ok::<(), io::Error>(()));
+        let outcome = run_workers([()], Some(&cores::Cores(vec![1000])), |_, ()| Ok::<(), io::Error>(()));
         assert!(outcome.unwrap_err().to_string().contains("core 1000"));
     }
 }

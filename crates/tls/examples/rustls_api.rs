@@ -202,6 +202,20 @@ struct Buffers {
     at_client: Vec<u8>,
 }
 
+impl Buffers {
+    /// The server takes what the client has sent.
+    fn reach(&mut self, server: &mut dyn End) {
+        measured_receive(server, &mut self.to_server, &mut self.at_server, &mut self.to_client);
+    }
+
+    /// The client takes what the server has sent: so many bytes of plaintext.
+    fn answer(&mut self, client: &mut dyn End, expected: usize) {
+        self.at_client.clear();
+        client.receive(&mut self.to_client, &mut self.at_client, &mut self.to_server);
+        assert_eq!(self.at_client.len(), expected);
+    }
+}
+
 #[inline(never)]
 fn measured_receive(server: &mut dyn End, bytes: &mut [u8], plaintext: &mut Vec<u8>, reply: &mut Vec<u8>) {
     plaintext.clear();
@@ -227,14 +241,7 @@ fn handshake(pair: &mut (Box<dyn End>, Box<dyn End>), buffers: &mut Buffers, spe
     client.receive(&mut [], &mut buffers.at_client, &mut buffers.to_server);
     while !buffers.to_server.is_empty() {
         buffers.to_client.clear();
-        timed(spent, || {
-            measured_receive(
-                &mut **server,
-                &mut buffers.to_server,
-                &mut buffers.at_server,
-                &mut buffers.to_client,
-            );
-        });
+        timed(spent, || buffers.reach(&mut **server));
         buffers.to_server.clear();
         client.receive(&mut buffers.to_client, &mut buffers.at_client, &mut buffers.to_server);
     }
@@ -263,30 +270,17 @@ fn run(maker: &Maker, api: &str, operation: &str, count: usize) -> Outcome<(Dura
                 buffers.to_server.clear();
                 client.send(&payload[..REQUEST], &mut buffers.to_server);
                 timed(&mut spent, || {
-                    measured_receive(
-                        server,
-                        &mut buffers.to_server,
-                        &mut buffers.at_server,
-                        &mut buffers.to_client,
-                    );
+                    buffers.reach(server);
                     measured_send(server, &payload[..REQUEST], &mut buffers.to_client);
                 });
-                buffers.at_client.clear();
-                client.receive(&mut buffers.to_client, &mut buffers.at_client, &mut buffers.to_server);
-                assert_eq!((buffers.at_server.len(), buffers.at_client.len()), (REQUEST, REQUEST));
+                assert_eq!(buffers.at_server.len(), REQUEST);
+                buffers.answer(client, REQUEST);
                 done += 1;
             }
             "receive-16k" => {
                 buffers.to_server.clear();
                 client.send(&payload, &mut buffers.to_server);
-                timed(&mut spent, || {
-                    measured_receive(
-                        server,
-                        &mut buffers.to_server,
-                        &mut buffers.at_server,
-                        &mut buffers.to_client,
-                    );
-                });
+                timed(&mut spent, || buffers.reach(server));
                 assert_eq!(buffers.at_server.len(), RECORD);
                 done += 1;
             }
@@ -304,9 +298,7 @@ fn run(maker: &Maker, api: &str, operation: &str, count: usize) -> Outcome<(Dura
             }
             "send-16k" => {
                 timed(&mut spent, || measured_send(server, &payload, &mut buffers.to_client));
-                buffers.at_client.clear();
-                client.receive(&mut buffers.to_client, &mut buffers.at_client, &mut buffers.to_server);
-                assert_eq!(buffers.at_client.len(), RECORD);
+                buffers.answer(client, RECORD);
                 done += 1;
             }
             other => return Err(format!("operation {other:?}; allowed: {OPERATIONS:?}, idle").into()),

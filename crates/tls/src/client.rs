@@ -11,29 +11,15 @@ use rustls_pki_types::ServerName;
 
 use crate::client_sessions::{CoreSessions, Lender, Lending};
 use crate::key_log::KeyLogFile;
-use crate::parameters::Parameters;
+use crate::policy::{Parameters, checked_alpn, offered, refused};
 use crate::resuming::Resuming;
-use crate::server::{checked_alpn, refused};
-use crate::verifier::{Trust, Verifier};
+use crate::verifier::{Roots, Verifier};
 use crate::{
-    Group, Identity, Session, SettingsError, Signature, Suite, SystemTime, TimeProvider, UnknownName,
-    Version, signature,
+    Group, Identity, Session, SettingsError, Signature, Suite, SystemTime, TimeProvider, UnknownName, Version,
 };
 
 /// As many connections as may start at the same moment on one core.
 const SESSIONS_PER_NAME: usize = 64;
-
-/// Whom a client trusts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Roots {
-    /// The authorities that the system trusts.
-    Native,
-    /// The authorities in a PEM file.
-    File(PathBuf),
-    /// Anyone: nothing about the certificate is checked, so that the connection is open to anyone in the middle. For
-    /// tests only.
-    DangerouslyNone,
-}
 
 /// What a client offers and whom it trusts.
 #[derive(Clone, Debug)]
@@ -108,13 +94,14 @@ impl Client {
     pub fn new(settings: &ClientSettings) -> Result<Self, SettingsError> {
         let parameters = Parameters::new(&settings.versions, &settings.suites, &settings.groups)?;
         let provider = Arc::new(parameters.provider);
-        let trust = Trust::new(&settings.roots, &provider)?;
-        let schemes = signature::offered(&settings.signatures, &settings.suites, trust.schemes())?;
+        let supported = provider.signature_verification_algorithms.supported_schemes();
+        let schemes = offered(&settings.signatures, &settings.suites, supported)?;
+        let verifier = Verifier::new(&settings.roots, &provider, schemes)?;
         let builder = ClientConfig::builder_with_details(provider.clone(), settings.time.clone())
             .with_protocol_versions(&parameters.versions)
             .map_err(refused)?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Verifier { trust, schemes }));
+            .with_custom_certificate_verifier(Arc::new(verifier));
         let mut config = match &settings.identity {
             None => builder.with_no_client_auth(),
             Some(identity) => {

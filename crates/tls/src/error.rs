@@ -5,61 +5,29 @@ use std::path::PathBuf;
 
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible};
 
-use crate::{Signature, Suite, Version};
-
-/// A name that is none of the known ones.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown {what} {value:?}; allowed: {allowed}")]
-pub struct UnknownName {
-    /// What was being named.
-    pub what: &'static str,
-    /// The name given.
-    pub value: String,
-    /// The names that would be understood.
-    pub allowed: String,
-}
+use crate::{Signature, Suite, UnknownName, Version};
 
 /// Settings that cannot work. Always the operator's to mend.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// The file cannot be read.
-    #[error("cannot read {path}: {source}", path = path.display())]
-    Unreadable {
+    /// The file cannot be read or written.
+    #[error("cannot {what} {path}: {source}", path = path.display())]
+    File {
+        /// `read` or `write`.
+        what: &'static str,
         /// The file.
         path: PathBuf,
         /// Why.
         source: io::Error,
     },
-    /// The file cannot be written.
-    #[error("cannot write {path}: {source}", path = path.display())]
-    Unwritable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A certificate in the file is malformed.
-    #[error("{origin}: not a valid certificate: {detail}")]
-    BadCertificate {
+    /// The file is not what it should be.
+    #[error("{origin}: {what}: {detail}")]
+    BadFile {
         /// The file, or what stands for it.
         origin: String,
-        /// What is wrong.
-        detail: String,
-    },
-    /// There is no certificate in the file.
-    #[error("{origin}: no certificate in it: {detail}")]
-    NoCertificate {
-        /// The file, or what stands for it.
-        origin: String,
-        /// What it is instead, and what is expected.
-        detail: String,
-    },
-    /// There is no usable private key in the file.
-    #[error("{origin}: no usable private key: {detail}")]
-    BadKey {
-        /// The file, or what stands for it.
-        origin: String,
-        /// What is wrong.
+        /// What it is not, or has not.
+        what: &'static str,
+        /// What is wrong, or what it is instead and what is expected.
         detail: String,
     },
     /// The key belongs to another certificate.
@@ -86,20 +54,14 @@ pub enum SettingsError {
         /// The enabled versions.
         enabled: String,
     },
-    /// A version is enabled without a suite that it could use.
-    #[error("TLS {version} is enabled and none of its suites is; allowed: {allowed}")]
-    VersionHasNoSuite {
+    /// A version is enabled without a suite or a group that it could use.
+    #[error("TLS {version} is enabled and none of its {what} is; allowed: {allowed}")]
+    VersionHasNone {
         /// The version.
         version: Version,
-        /// Its suites.
-        allowed: String,
-    },
-    /// A version is enabled without a group that it could use.
-    #[error("TLS {version} is enabled and none of its groups is; allowed: {allowed}")]
-    VersionHasNoGroup {
-        /// The version.
-        version: Version,
-        /// Its groups.
+        /// `suites` or `groups`.
+        what: &'static str,
+        /// Its suites or groups.
         allowed: String,
     },
     /// A version is enabled without a signature scheme that it, with its suites, could use.

@@ -58,9 +58,7 @@ impl Identity {
             Err(Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) => {
                 Err(SettingsError::KeyMismatch { certificates: certificates.origin, key: key.origin })
             }
-            Err(error) => {
-                Err(SettingsError::BadCertificate { origin: certificates.origin, detail: unreadable(&error) })
-            }
+            Err(error) => Err(certificates.bad(CERTIFICATE, unreadable(&error))),
         }
     }
 }
@@ -73,10 +71,8 @@ pub(crate) fn load_roots(
     let certificates = source.certificates()?;
     let mut roots = RootCertStore::empty();
     for certificate in &certificates {
-        roots.add(certificate.clone()).map_err(|error| SettingsError::BadCertificate {
-            origin: source.origin.clone(),
-            detail: unreadable(&error),
-        })?;
+        let bad = |error| source.bad(CERTIFICATE, unreadable(&error));
+        roots.add(certificate.clone()).map_err(bad)?;
     }
     Ok((roots, certificates))
 }
@@ -98,31 +94,32 @@ struct Source {
     pem: Vec<u8>,
 }
 
+const CERTIFICATE: &str = "not a valid certificate";
+
 impl Source {
     fn read(path: &Path) -> Result<Self, SettingsError> {
         match fs::read(path) {
             Ok(pem) => Ok(Self { origin: path.display().to_string(), pem }),
-            Err(source) => Err(SettingsError::Unreadable { path: path.to_owned(), source }),
+            Err(source) => Err(SettingsError::File { what: "read", path: path.to_owned(), source }),
         }
     }
 
+    fn bad(&self, what: &'static str, detail: String) -> SettingsError {
+        SettingsError::BadFile { origin: self.origin.clone(), what, detail }
+    }
+
     fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, SettingsError> {
-        let chain =
-            CertificateDer::pem_slice_iter(&self.pem).collect::<Result<Vec<_>, _>>().map_err(|error| {
-                SettingsError::BadCertificate {
-                    origin: self.origin.clone(),
-                    detail: pem::why_damaged(&error),
-                }
-            })?;
+        let chain = CertificateDer::pem_slice_iter(&self.pem)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| self.bad(CERTIFICATE, pem::why_damaged(&error)))?;
         if chain.is_empty() {
-            let detail = pem::why_no_certificate(&self.origin, &self.pem);
-            return Err(SettingsError::NoCertificate { origin: self.origin.clone(), detail });
+            return Err(self.bad("no certificate in it", pem::why_no_certificate(&self.origin, &self.pem)));
         }
         Ok(chain)
     }
 
     fn signing_key(&self, provider: &CryptoProvider) -> Result<Arc<dyn SigningKey>, SettingsError> {
-        let bad = |detail: String| SettingsError::BadKey { origin: self.origin.clone(), detail };
+        let bad = |detail| self.bad("no usable private key", detail);
         let der = PrivateKeyDer::from_pem_slice(&self.pem).map_err(|error| match error {
             pem::Error::NoItemsFound => bad(pem::why_no_key(&self.origin, &self.pem, provider)),
             damage => bad(pem::why_damaged(&damage)),

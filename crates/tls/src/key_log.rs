@@ -18,7 +18,7 @@ impl KeyLogFile {
     pub(crate) fn open(path: &Path) -> Result<Self, SettingsError> {
         match OpenOptions::new().append(true).create(true).mode(0o600).open(path) {
             Ok(file) => Ok(Self(file)),
-            Err(source) => Err(SettingsError::Unwritable { path: path.to_owned(), source }),
+            Err(source) => Err(SettingsError::File { what: "write", path: path.to_owned(), source }),
         }
     }
 }

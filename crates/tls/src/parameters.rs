@@ -3,11 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use rustls::crypto::aws_lc_rs::{self, cipher_suite, kx_group};
-use rustls::crypto::{CryptoProvider, SupportedKxGroup};
+use rustls::crypto::SupportedKxGroup;
+use rustls::crypto::aws_lc_rs::{cipher_suite, kx_group};
 use rustls::{CipherSuite, NamedGroup, ProtocolVersion, SupportedCipherSuite, SupportedProtocolVersion};
 
-use crate::{SettingsError, UnknownName};
+use crate::UnknownName;
+use crate::names::find;
 
 /// A TLS version. Older ones are not supported (RFC 8996).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -67,7 +68,7 @@ impl Version {
         }
     }
 
-    fn rustls(self) -> &'static SupportedProtocolVersion {
+    pub(crate) fn rustls(self) -> &'static SupportedProtocolVersion {
         match self {
             Self::Tls12 => &rustls::version::TLS12,
             Self::Tls13 => &rustls::version::TLS13,
@@ -130,14 +131,9 @@ impl Suite {
 
     /// The only version that has this suite.
     pub fn version(self) -> Version {
-        match self {
-            Self::Aes128GcmSha256 | Self::Aes256GcmSha384 | Self::Chacha20Poly1305Sha256 => Version::Tls13,
-            Self::EcdheEcdsaAes128GcmSha256
-            | Self::EcdheEcdsaAes256GcmSha384
-            | Self::EcdheEcdsaChacha20Poly1305
-            | Self::EcdheRsaAes128GcmSha256
-            | Self::EcdheRsaAes256GcmSha384
-            | Self::EcdheRsaChacha20Poly1305 => Version::Tls12,
+        match self.rustls() {
+            SupportedCipherSuite::Tls12(_) => Version::Tls12,
+            SupportedCipherSuite::Tls13(_) => Version::Tls13,
         }
     }
 
@@ -205,7 +201,7 @@ impl Group {
         !(self == Self::X25519Mlkem768 && version == Version::Tls12)
     }
 
-    fn rustls(self) -> &'static dyn SupportedKxGroup {
+    pub(crate) fn rustls(self) -> &'static dyn SupportedKxGroup {
         match self {
             Self::X25519 => kx_group::X25519,
             Self::P256 => kx_group::SECP256R1,
@@ -223,7 +219,7 @@ impl FromStr for Version {
     type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, UnknownName> {
-        find("TLS version", name, &Self::ALL, Self::name, |version| name == version.name())
+        find("TLS version", name, &Self::ALL, |version| name == version.name())
     }
 }
 
@@ -232,7 +228,7 @@ impl FromStr for Suite {
 
     /// Takes our name, the IANA name or OpenSSL's name, in any case.
     fn from_str(name: &str) -> Result<Self, UnknownName> {
-        find("suite", name, &Self::ALL, Self::name, |suite| {
+        find("suite", name, &Self::ALL, |suite| {
             name.eq_ignore_ascii_case(suite.name()) || name.eq_ignore_ascii_case(suite.iana_name())
         })
     }
@@ -244,7 +240,7 @@ impl FromStr for Group {
     /// Takes `x25519`, `p256` (also `p-256`, `secp256r1`, `prime256v1`), `p384` (also `p-384`, `secp384r1`) and
     /// `x25519mlkem768`, in any case.
     fn from_str(name: &str) -> Result<Self, UnknownName> {
-        find("group", name, &Self::ALL, Self::name, |group| group.is_called(name))
+        find("group", name, &Self::ALL, |group| group.is_called(name))
     }
 }
 
@@ -264,64 +260,4 @@ impl fmt::Display for Group {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
-}
-
-pub(crate) fn find<T: Copy>(
-    what: &'static str,
-    value: &str,
-    all: &[T],
-    name: fn(T) -> &'static str,
-    is: impl Fn(T) -> bool,
-) -> Result<T, UnknownName> {
-    all.iter().copied().find(|&known| is(known)).ok_or_else(|| UnknownName {
-        what,
-        value: value.to_owned(),
-        allowed: all.iter().map(|&known| name(known)).collect::<Vec<_>>().join(", "),
-    })
-}
-
-/// The three lists as asked for, checked against each other.
-pub(crate) struct Parameters {
-    pub(crate) provider: CryptoProvider,
-    pub(crate) versions: Vec<&'static SupportedProtocolVersion>,
-}
-
-impl Parameters {
-    pub(crate) fn new(
-        versions: &[Version],
-        suites: &[Suite],
-        groups: &[Group],
-    ) -> Result<Self, SettingsError> {
-        for (what, empty) in
-            [("versions", versions.is_empty()), ("suites", suites.is_empty()), ("groups", groups.is_empty())]
-        {
-            if empty {
-                return Err(SettingsError::Empty { what });
-            }
-        }
-        if let Some(&suite) = suites.iter().find(|suite| !versions.contains(&suite.version())) {
-            return Err(SettingsError::SuiteFitsNoVersion { suite, enabled: joined(versions) });
-        }
-        for &version in versions {
-            let fitting = |suite: &Suite| suite.version() == version;
-            if !suites.iter().any(fitting) {
-                let allowed = joined(Suite::ALL.iter().filter(|suite| fitting(suite)));
-                return Err(SettingsError::VersionHasNoSuite { version, allowed });
-            }
-            if !groups.iter().any(|group| group.fits(version)) {
-                let allowed = joined(Group::ALL.iter().filter(|group| group.fits(version)));
-                return Err(SettingsError::VersionHasNoGroup { version, allowed });
-            }
-        }
-        let provider = CryptoProvider {
-            cipher_suites: suites.iter().map(|suite| suite.rustls()).collect(),
-            kx_groups: groups.iter().map(|group| group.rustls()).collect(),
-            ..aws_lc_rs::default_provider()
-        };
-        Ok(Self { provider, versions: versions.iter().map(|version| version.rustls()).collect() })
-    }
-}
-
-pub(crate) fn joined<'a, T: fmt::Display + 'a>(items: impl IntoIterator<Item = &'a T>) -> String {
-    items.into_iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -9,7 +9,8 @@ use rustls::{NoKeyLog, SignatureAlgorithm};
 use rustls_pki_types::CertificateDer;
 
 use crate::identity::{self, NotingKey};
-use crate::parameters::{Parameters, joined};
+use crate::names::joined;
+use crate::policy::{Parameters, checked_alpn, refused};
 use crate::server_sessions::SessionStore;
 use crate::tickets::{CoreTickets, KeySpace};
 use crate::{Group, Identity, Session, SettingsError, Suite, SystemTime, TimeProvider, Version};
@@ -74,11 +75,8 @@ impl ServerSettings {
 pub struct Server {
     /// Complete but for the part that each core has of its own.
     template: Arc<ServerConfig>,
-    tickets: Option<KeySpaceAndTime>,
+    tickets: Option<(KeySpace, Arc<dyn TimeProvider>)>,
 }
-
-#[derive(Clone)]
-struct KeySpaceAndTime(KeySpace, Arc<dyn TimeProvider>);
 
 impl Server {
     /// Reads certificate, key and client authorities, and checks the settings.
@@ -117,14 +115,14 @@ impl Server {
         let stateless = settings.resumption && !settings.stateful && settings.tickets > 0;
         Ok(Self {
             template: Arc::new(config),
-            tickets: stateless.then(|| KeySpaceAndTime(key_space, settings.time.clone())),
+            tickets: stateless.then(|| (key_space, settings.time.clone())),
         })
     }
 
     /// One core's part, with its own snapshot of the ticket keys.
     pub fn core(&self) -> Acceptor {
         let mut config = ServerConfig::clone(&self.template);
-        if let Some(KeySpaceAndTime(space, time)) = &self.tickets {
+        if let Some((space, time)) = &self.tickets {
             config.ticketer = Arc::new(CoreTickets::new(space.clone(), time.clone()));
         }
         Acceptor { config: Arc::new(config) }
@@ -170,22 +168,4 @@ fn check_key_fits(certified: &CertifiedKey, settings: &ServerSettings) -> Result
         key: if algorithm == SignatureAlgorithm::RSA { "RSA" } else { "ECDSA" },
         allowed: joined(Suite::ALL.iter().filter(fitting)),
     })
-}
-
-/// RFC 7301 3.1: a protocol's name is 1 to 255 bytes.
-pub(crate) fn checked_alpn(protocols: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, SettingsError> {
-    match protocols.iter().find(|name| !(1..=255).contains(&name.len())) {
-        Some(name) => Err(SettingsError::BadAlpn { name: name.escape_ascii().to_string() }),
-        None => Ok(protocols.to_vec()),
-    }
-}
-
-pub(crate) fn refused(error: rustls::Error) -> SettingsError {
-    SettingsError::Refused(error.to_string())
-}
-
-impl std::fmt::Debug for KeySpaceAndTime {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("KeySpaceAndTime").finish_non_exhaustive()
-    }
 }

@@ -10,7 +10,7 @@ use rustls_pki_types::ServerName;
 
 use crate::hello::{self, FirstBytes};
 use crate::notes::{self, Lent, Notes, Origin};
-use crate::unbuffered::{self, Records, Sink};
+use crate::unbuffered::{self, Sink};
 use crate::{Chain, Facts, TlsError};
 
 /// A handshake message of 64 KiB, the longest that rustls takes, in records that carry more payload than overhead, and
@@ -66,7 +66,9 @@ struct Handshaking {
 impl Session {
     pub(crate) fn server(config: Arc<ServerConfig>) -> Self {
         match UnbufferedServerConnection::new(config) {
-            Ok(connection) => Self::new(Side::Server(Box::new(connection)), Handshaking::default()),
+            Ok(connection) => {
+                Self::new(Side::Server(Box::new(connection)), Phase::Handshaking(Handshaking::default()))
+            }
             Err(error) => Self::stillborn(error),
         }
     }
@@ -75,7 +77,8 @@ impl Session {
         let mut notes = Notes::default();
         match notes::recorded(&mut notes, || UnbufferedClientConnection::new(config, name)) {
             Ok(connection) => {
-                Self::new(Side::Client(Box::new(connection)), Handshaking { notes, ..Handshaking::default() })
+                let handshaking = Handshaking { notes, ..Handshaking::default() };
+                Self::new(Side::Client(Box::new(connection)), Phase::Handshaking(handshaking))
             }
             Err(error) => Self::stillborn(error),
         }
@@ -94,33 +97,27 @@ impl Session {
 
     /// What [`Session::start`] made. None if the session failed.
     pub(crate) fn first_flight(&self) -> Option<&[u8]> {
-        match &self.phase {
-            Phase::Handshaking(handshaking) => Some(&handshaking.first_flight),
-            Phase::Traffic(_) | Phase::Failed { .. } => None,
-        }
+        Some(&self.handshaking()?.first_flight)
     }
 
     /// The TLS 1.2 session that a client's store lent to this one.
     pub(crate) fn lent(&self) -> Option<Lent> {
+        self.handshaking()?.notes.lent
+    }
+
+    fn handshaking(&self) -> Option<&Handshaking> {
         match &self.phase {
-            Phase::Handshaking(handshaking) => handshaking.notes.lent,
+            Phase::Handshaking(handshaking) => Some(handshaking),
             Phase::Traffic(_) | Phase::Failed { .. } => None,
         }
     }
 
-    fn new(side: Side, handshaking: Handshaking) -> Self {
-        Self {
-            side,
-            partial: Vec::new(),
-            phase: Phase::Handshaking(handshaking),
-            peer_closed: false,
-            closed: false,
-        }
+    fn new(side: Side, phase: Phase) -> Self {
+        Self { side, partial: Vec::new(), phase, peer_closed: false, closed: false }
     }
 
     fn stillborn(error: Error) -> Self {
-        let phase = Phase::Failed { error: TlsError::from(error), facts: None };
-        Self { side: Side::None, partial: Vec::new(), phase, peer_closed: false, closed: false }
+        Self::new(Side::None, Phase::Failed { error: TlsError::from(error), facts: None })
     }
 
     /// Takes ciphertext as it came from the socket, however it was split; the slice is scratch and is decrypted in
@@ -202,7 +199,7 @@ impl Session {
 
     /// Whether the handshake is still going on.
     pub fn is_handshaking(&self) -> bool {
-        matches!(self.phase, Phase::Handshaking(_))
+        self.handshaking().is_some()
     }
 
     /// Whether the peer has sent close_notify: the only clean end (RFC 8446 6.1). An end of the stream without it may
@@ -317,8 +314,8 @@ impl Session {
 
     fn state(&self) -> Option<&CommonState> {
         match &self.side {
-            Side::Server(connection) => Some(Records::state(&**connection)),
-            Side::Client(connection) => Some(Records::state(&**connection)),
+            Side::Server(connection) => Some(connection),
+            Side::Client(connection) => Some(connection),
             Side::None => None,
         }
     }

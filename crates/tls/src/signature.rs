@@ -3,10 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use rustls::{SignatureAlgorithm, SignatureScheme};
+use rustls::{SignatureAlgorithm, SignatureScheme as Scheme};
 
-use crate::parameters::{find, joined};
-use crate::{SettingsError, Suite, UnknownName, Version};
+use crate::names::find;
+use crate::{Suite, UnknownName, Version};
 
 /// How the server proved that it has the certificate's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,63 +42,65 @@ pub enum Signature {
     Other(u16),
 }
 
+type Known = (Signature, &'static str, &'static str, Scheme);
+
+/// The scheme, our name, the name in the IANA registry, and what rustls calls it.
+const KNOWN: [Known; 13] = [
+    (
+        Signature::EcdsaP256Sha256,
+        "ecdsa-p256-sha256",
+        "ecdsa_secp256r1_sha256",
+        Scheme::ECDSA_NISTP256_SHA256,
+    ),
+    (
+        Signature::EcdsaP384Sha384,
+        "ecdsa-p384-sha384",
+        "ecdsa_secp384r1_sha384",
+        Scheme::ECDSA_NISTP384_SHA384,
+    ),
+    (
+        Signature::EcdsaP521Sha512,
+        "ecdsa-p521-sha512",
+        "ecdsa_secp521r1_sha512",
+        Scheme::ECDSA_NISTP521_SHA512,
+    ),
+    (Signature::Ed25519, "ed25519", "ed25519", Scheme::ED25519),
+    (Signature::RsaPssSha256, "rsa-pss-sha256", "rsa_pss_rsae_sha256", Scheme::RSA_PSS_SHA256),
+    (Signature::RsaPssSha384, "rsa-pss-sha384", "rsa_pss_rsae_sha384", Scheme::RSA_PSS_SHA384),
+    (Signature::RsaPssSha512, "rsa-pss-sha512", "rsa_pss_rsae_sha512", Scheme::RSA_PSS_SHA512),
+    (Signature::RsaPkcs1Sha256, "rsa-pkcs1-sha256", "rsa_pkcs1_sha256", Scheme::RSA_PKCS1_SHA256),
+    (Signature::RsaPkcs1Sha384, "rsa-pkcs1-sha384", "rsa_pkcs1_sha384", Scheme::RSA_PKCS1_SHA384),
+    (Signature::RsaPkcs1Sha512, "rsa-pkcs1-sha512", "rsa_pkcs1_sha512", Scheme::RSA_PKCS1_SHA512),
+    (Signature::MlDsa44, "ml-dsa-44", "mldsa44", Scheme::ML_DSA_44),
+    (Signature::MlDsa65, "ml-dsa-65", "mldsa65", Scheme::ML_DSA_65),
+    (Signature::MlDsa87, "ml-dsa-87", "mldsa87", Scheme::ML_DSA_87),
+];
+
 impl Signature {
     /// Those that can be verified, and so asked for.
-    pub const ALL: [Self; 13] = [
-        Self::EcdsaP256Sha256,
-        Self::EcdsaP384Sha384,
-        Self::EcdsaP521Sha512,
-        Self::Ed25519,
-        Self::RsaPssSha256,
-        Self::RsaPssSha384,
-        Self::RsaPssSha512,
-        Self::RsaPkcs1Sha256,
-        Self::RsaPkcs1Sha384,
-        Self::RsaPkcs1Sha512,
-        Self::MlDsa44,
-        Self::MlDsa65,
-        Self::MlDsa87,
-    ];
+    pub const ALL: [Self; 13] = {
+        let mut all = [Self::Ed25519; 13];
+        let mut at = 0;
+        while at < all.len() {
+            all[at] = KNOWN[at].0;
+            at += 1;
+        }
+        all
+    };
+
+    fn known(self) -> Option<&'static Known> {
+        KNOWN.iter().find(|known| known.0 == self)
+    }
 
     /// The name in settings and reports, such as `ecdsa-p256-sha256`. [`Signature::Other`] is `other` here and prints
     /// as its number.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::EcdsaP256Sha256 => "ecdsa-p256-sha256",
-            Self::EcdsaP384Sha384 => "ecdsa-p384-sha384",
-            Self::EcdsaP521Sha512 => "ecdsa-p521-sha512",
-            Self::Ed25519 => "ed25519",
-            Self::RsaPssSha256 => "rsa-pss-sha256",
-            Self::RsaPssSha384 => "rsa-pss-sha384",
-            Self::RsaPssSha512 => "rsa-pss-sha512",
-            Self::RsaPkcs1Sha256 => "rsa-pkcs1-sha256",
-            Self::RsaPkcs1Sha384 => "rsa-pkcs1-sha384",
-            Self::RsaPkcs1Sha512 => "rsa-pkcs1-sha512",
-            Self::MlDsa44 => "ml-dsa-44",
-            Self::MlDsa65 => "ml-dsa-65",
-            Self::MlDsa87 => "ml-dsa-87",
-            Self::Other(_) => "other",
-        }
+        self.known().map_or("other", |known| known.1)
     }
 
     /// The name in the IANA registry of TLS signature schemes; `unknown` for [`Signature::Other`].
     pub fn iana_name(self) -> &'static str {
-        match self {
-            Self::EcdsaP256Sha256 => "ecdsa_secp256r1_sha256",
-            Self::EcdsaP384Sha384 => "ecdsa_secp384r1_sha384",
-            Self::EcdsaP521Sha512 => "ecdsa_secp521r1_sha512",
-            Self::Ed25519 => "ed25519",
-            Self::RsaPssSha256 => "rsa_pss_rsae_sha256",
-            Self::RsaPssSha384 => "rsa_pss_rsae_sha384",
-            Self::RsaPssSha512 => "rsa_pss_rsae_sha512",
-            Self::RsaPkcs1Sha256 => "rsa_pkcs1_sha256",
-            Self::RsaPkcs1Sha384 => "rsa_pkcs1_sha384",
-            Self::RsaPkcs1Sha512 => "rsa_pkcs1_sha512",
-            Self::MlDsa44 => "mldsa44",
-            Self::MlDsa65 => "mldsa65",
-            Self::MlDsa87 => "mldsa87",
-            Self::Other(_) => "unknown",
-        }
+        self.known().map_or("unknown", |known| known.2)
     }
 
     /// Whether a handshake with `suite` can be signed by this scheme: in TLS 1.2 the suite fixes the key's type
@@ -132,56 +134,18 @@ impl Signature {
         }
     }
 
-    fn rustls(self) -> SignatureScheme {
+    pub(crate) fn rustls(self) -> Scheme {
         match self {
-            Self::EcdsaP256Sha256 => SignatureScheme::ECDSA_NISTP256_SHA256,
-            Self::EcdsaP384Sha384 => SignatureScheme::ECDSA_NISTP384_SHA384,
-            Self::EcdsaP521Sha512 => SignatureScheme::ECDSA_NISTP521_SHA512,
-            Self::Ed25519 => SignatureScheme::ED25519,
-            Self::RsaPssSha256 => SignatureScheme::RSA_PSS_SHA256,
-            Self::RsaPssSha384 => SignatureScheme::RSA_PSS_SHA384,
-            Self::RsaPssSha512 => SignatureScheme::RSA_PSS_SHA512,
-            Self::RsaPkcs1Sha256 => SignatureScheme::RSA_PKCS1_SHA256,
-            Self::RsaPkcs1Sha384 => SignatureScheme::RSA_PKCS1_SHA384,
-            Self::RsaPkcs1Sha512 => SignatureScheme::RSA_PKCS1_SHA512,
-            Self::MlDsa44 => SignatureScheme::ML_DSA_44,
-            Self::MlDsa65 => SignatureScheme::ML_DSA_65,
-            Self::MlDsa87 => SignatureScheme::ML_DSA_87,
-            Self::Other(number) => SignatureScheme::from(number),
+            Self::Other(number) => Scheme::from(number),
+            known => known.known().map_or(Scheme::Unknown(0), |known| known.3),
         }
     }
 }
 
-/// The schemes that a client with these suites offers: `signatures` as asked for, or if there are none, all that
-/// `supported` has.
-pub(crate) fn offered(
-    signatures: &[Signature],
-    suites: &[Suite],
-    supported: Vec<SignatureScheme>,
-) -> Result<Vec<SignatureScheme>, SettingsError> {
-    if signatures.is_empty() {
-        return Ok(supported);
-    }
-    let verifiable = |signature: &&Signature| supported.contains(&signature.rustls());
-    if let Some(&signature) = signatures.iter().find(|signature| !verifiable(signature)) {
-        let allowed = joined(Signature::ALL.iter().filter(verifiable));
-        return Err(SettingsError::SignatureNotSupported { signature, allowed });
-    }
-    for version in Version::ALL {
-        let of_version = suites.iter().filter(|suite| suite.version() == version);
-        let fitting = |signature: &&Signature| of_version.clone().any(|&suite| signature.fits(suite));
-        if of_version.clone().next().is_some() && !signatures.iter().any(|signature| fitting(&signature)) {
-            let allowed = joined(Signature::ALL.iter().filter(fitting));
-            return Err(SettingsError::VersionHasNoSignature { version, allowed });
-        }
-    }
-    Ok(signatures.iter().map(|signature| signature.rustls()).collect())
-}
-
-impl From<SignatureScheme> for Signature {
-    fn from(scheme: SignatureScheme) -> Self {
-        let known = Self::ALL.into_iter().find(|known| known.rustls() == scheme);
-        known.unwrap_or_else(|| Self::Other(u16::from(scheme)))
+impl From<Scheme> for Signature {
+    fn from(scheme: Scheme) -> Self {
+        let known = KNOWN.iter().find(|known| known.3 == scheme);
+        known.map_or_else(|| Self::Other(u16::from(scheme)), |known| known.0)
     }
 }
 
@@ -190,7 +154,7 @@ impl FromStr for Signature {
 
     /// Takes our name or the IANA name, in any case.
     fn from_str(name: &str) -> Result<Self, UnknownName> {
-        find("signature scheme", name, &Self::ALL, Self::name, |signature| {
+        find("signature scheme", name, &Self::ALL, |signature| {
             name.eq_ignore_ascii_case(signature.name()) || name.eq_ignore_ascii_case(signature.iana_name())
         })
     }

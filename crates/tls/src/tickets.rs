@@ -5,7 +5,6 @@
 //! another, and rotation needs no coordination. Tickets are issued under the current epoch; those of the previous and
 //! the next one open too: the previous for the clients, the next because a wall clock may step back.
 
-use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
@@ -26,7 +25,7 @@ const TAG_LEN: usize = 16;
 static PROCESS_SECRET: OnceLock<hkdf::Prk> = OnceLock::new();
 
 /// The key space of one identity: what the keys of its epochs are derived from. Cheap to clone.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct KeySpace {
     secret: hkdf::Prk,
     identity: digest::Digest,
@@ -83,12 +82,14 @@ impl hkdf::KeyType for Length {
 /// One core's tickets: a snapshot of the keys of three epochs.
 ///
 /// The mutex is there because rustls asks for `Sync`; only the core that owns it ever takes it.
+#[derive(Debug)]
 pub(crate) struct CoreTickets {
     space: KeySpace,
     time: Arc<dyn TimeProvider>,
     snapshot: Mutex<Option<Snapshot>>,
 }
 
+#[derive(Debug)]
 struct Snapshot {
     epoch: u64,
     current: EpochKey,
@@ -99,6 +100,7 @@ struct Snapshot {
 /// AES-256-GCM-SIV (RFC 8452) rather than plain GCM: with 100 000 tickets per second on all cores together, an epoch's
 /// random nonces reach the 2^32 that plain GCM allows under one key (NIST SP 800-38D 8.3). SIV survives a
 /// repeated nonce, and over the some 200 bytes of a ticket its second pass costs nothing that can be measured.
+#[derive(Debug)]
 struct EpochKey {
     name: [u8; NAME_LEN],
     key: LessSafeKey,
@@ -182,12 +184,6 @@ impl ProducesTickets for CoreTickets {
         let state = self.with_keys(|keys| keys.named(name)?.open(*nonce, sealed))?;
         notes::origin(Origin::Ticket);
         Some(state)
-    }
-}
-
-impl fmt::Debug for CoreTickets {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CoreTickets").finish_non_exhaustive()
     }
 }
 

@@ -1,11 +1,14 @@
 //! One side of one connection through rustls's unbuffered API, which decrypts in the caller's bytes.
 
+use std::ops::Deref;
+
+use rustls::Error;
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
 use rustls::unbuffered::{
-    ConnectionState, EncodeError, EncodeTlsData, EncryptError, UnbufferedStatus, WriteTraffic,
+    ConnectionState, EncodeError, EncodeTlsData, EncryptError, UnbufferedConnectionCommon, UnbufferedStatus,
+    WriteTraffic,
 };
-use rustls::{CommonState, Error};
 
 /// What 16 KiB of plaintext grow by at most: record header, explicit nonce (TLS 1.2) or content type (TLS 1.3), tag.
 const RECORD_OVERHEAD: usize = 5 + 8 + 16;
@@ -13,11 +16,10 @@ const RECORD_OVERHEAD: usize = 5 + 8 + 16;
 const RECORD_PLAINTEXT: usize = 16 * 1024;
 
 /// What the two sides' connections have in common and rustls has no trait for.
-pub(crate) trait Records {
+pub(crate) trait Records: Deref<Target = UnbufferedConnectionCommon<Self::Data>> {
     type Data;
 
     fn process<'c, 'i>(&'c mut self, tls: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data>;
-    fn state(&self) -> &CommonState;
 }
 
 impl Records for UnbufferedServerConnection {
@@ -26,10 +28,6 @@ impl Records for UnbufferedServerConnection {
     fn process<'c, 'i>(&'c mut self, tls: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data> {
         self.process_tls_records(tls)
     }
-
-    fn state(&self) -> &CommonState {
-        self
-    }
 }
 
 impl Records for UnbufferedClientConnection {
@@ -37,10 +35,6 @@ impl Records for UnbufferedClientConnection {
 
     fn process<'c, 'i>(&'c mut self, tls: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data> {
         self.process_tls_records(tls)
-    }
-
-    fn state(&self) -> &CommonState {
-        self
     }
 }
 
@@ -90,7 +84,7 @@ pub(crate) fn receive(conn: &mut impl Records, tls: &mut [u8], sink: &mut Sink<'
         done += discard + extra;
         match next {
             Next::Turn => {}
-            Next::TurnUnlessDrained if done < tls.len() || conn.state().wants_write() => {}
+            Next::TurnUnlessDrained if done < tls.len() || conn.wants_write() => {}
             Next::TurnUnlessDrained | Next::Stop => return Ok(done),
         }
     }
@@ -134,7 +128,7 @@ pub(crate) fn close(conn: &mut impl Records, partial: &mut [u8], out: &mut Vec<u
 
 /// Appends what waits to be sent: a fatal or closing alert.
 pub(crate) fn send_pending(conn: &mut impl Records, out: &mut Vec<u8>) {
-    while conn.state().wants_write() {
+    while conn.wants_write() {
         match conn.process(&mut []).state {
             Ok(ConnectionState::EncodeTlsData(data)) => match encode(data, out) {
                 Ok(()) => {}

@@ -1,62 +1,64 @@
 //! How a client judges the server's certificate and signature.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
-use rustls::{
-    DigitallySignedStruct, DistinguishedName, Error, PeerMisbehaved, RootCertStore, SignatureScheme,
+use rustls::crypto::{
+    CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
 };
+use rustls::{DigitallySignedStruct, Error, PeerMisbehaved, RootCertStore, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
-use crate::client::Roots;
 use crate::{SettingsError, identity, notes};
 
-/// Verifies as its `Trust` says, and notes the scheme by which the server signed.
-///
-/// The schemes are those of the handshake's signature alone: what signed the certificates is the authorities' affair.
+/// Whom a client trusts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Roots {
+    /// The authorities that the system trusts.
+    Native,
+    /// The authorities in a PEM file.
+    File(PathBuf),
+    /// Anyone: nothing about the certificate is checked, so that the connection is open to anyone in the middle. For
+    /// tests only.
+    DangerouslyNone,
+}
+
+/// Verifies as the roots say, and notes the scheme by which the server signed.
 #[derive(Debug)]
 pub(crate) struct Verifier {
-    pub(crate) trust: Trust,
-    /// The schemes offered, most preferred first.
-    pub(crate) schemes: Vec<SignatureScheme>,
-}
-
-#[derive(Debug)]
-pub(crate) enum Trust {
-    Roots(Arc<WebPkiServerVerifier>),
-    /// Still checks that the server has the key of the certificate that it shows.
-    Anyone(Arc<CryptoProvider>),
-}
-
-impl Trust {
-    /// Reads the roots.
-    pub(crate) fn new(roots: &Roots, provider: &Arc<CryptoProvider>) -> Result<Self, SettingsError> {
-        match roots {
-            Roots::Native => webpki(identity::native_roots()?, provider),
-            Roots::File(path) => webpki(identity::load_roots(path)?.0, provider),
-            Roots::DangerouslyNone => Ok(Self::Anyone(provider.clone())),
-        }
-    }
-
-    /// The schemes that can be verified.
-    pub(crate) fn schemes(&self) -> Vec<SignatureScheme> {
-        match self {
-            Self::Roots(roots) => roots.supported_verify_schemes(),
-            Self::Anyone(provider) => provider.signature_verification_algorithms.supported_schemes(),
-        }
-    }
-}
-
-fn webpki(roots: RootCertStore, provider: &Arc<CryptoProvider>) -> Result<Trust, SettingsError> {
-    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone())
-        .build()
-        .map(Trust::Roots)
-        .map_err(|error| SettingsError::Refused(error.to_string()))
+    /// None trusts anyone, and still checks that the server has the key of the certificate that it shows.
+    roots: Option<Arc<WebPkiServerVerifier>>,
+    algorithms: WebPkiSupportedAlgorithms,
+    /// The schemes offered, most preferred first: for the handshake's signature alone, since what signed the
+    /// certificates is the authorities' affair.
+    schemes: Vec<SignatureScheme>,
 }
 
 impl Verifier {
+    /// Reads the roots.
+    pub(crate) fn new(
+        roots: &Roots,
+        provider: &Arc<CryptoProvider>,
+        schemes: Vec<SignatureScheme>,
+    ) -> Result<Self, SettingsError> {
+        let trusted = match roots {
+            Roots::Native => Some(identity::native_roots()?),
+            Roots::File(path) => Some(identity::load_roots(path)?.0),
+            Roots::DangerouslyNone => None,
+        };
+        let webpki = |roots: RootCertStore| {
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build()
+        };
+        let roots = trusted.map(webpki).transpose();
+        Ok(Self {
+            roots: roots.map_err(|error| SettingsError::Refused(error.to_string()))?,
+            algorithms: provider.signature_verification_algorithms,
+            schemes,
+        })
+    }
+
     /// A server may sign only by what was offered (RFC 8446 4.4.3, RFC 5246 7.4.3).
     fn check_offered(&self, scheme: SignatureScheme) -> Result<(), Error> {
         notes::signature(scheme);
@@ -76,11 +78,11 @@ impl ServerCertVerifier for Verifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        match &self.trust {
-            Trust::Roots(roots) => {
+        match &self.roots {
+            Some(roots) => {
                 roots.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
             }
-            Trust::Anyone(_) => Ok(ServerCertVerified::assertion()),
+            None => Ok(ServerCertVerified::assertion()),
         }
     }
 
@@ -91,12 +93,7 @@ impl ServerCertVerifier for Verifier {
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         self.check_offered(signed.scheme)?;
-        match &self.trust {
-            Trust::Roots(roots) => roots.verify_tls12_signature(message, cert, signed),
-            Trust::Anyone(provider) => {
-                verify_tls12_signature(message, cert, signed, &provider.signature_verification_algorithms)
-            }
-        }
+        verify_tls12_signature(message, cert, signed, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -106,19 +103,10 @@ impl ServerCertVerifier for Verifier {
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         self.check_offered(signed.scheme)?;
-        match &self.trust {
-            Trust::Roots(roots) => roots.verify_tls13_signature(message, cert, signed),
-            Trust::Anyone(provider) => {
-                verify_tls13_signature(message, cert, signed, &provider.signature_verification_algorithms)
-            }
-        }
+        verify_tls13_signature(message, cert, signed, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.schemes.clone()
-    }
-
-    fn root_hint_subjects(&self) -> Option<&[DistinguishedName]> {
-        None
     }
 }

@@ -137,7 +137,7 @@ fn files_that_cannot_be_used_are_named() {
     assert!(error.contains("missing.pem"), "{error}");
     let settings = ClientSettings { roots: Roots::File(empty), ..ClientSettings::default() };
     let error = Client::new(&settings).unwrap_err();
-    assert!(matches!(error, SettingsError::NoCertificate { .. }), "{error}");
+    assert!(matches!(error, SettingsError::BadFile { what: "no certificate in it", .. }), "{error}");
 }
 
 #[test]

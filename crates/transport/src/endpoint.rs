@@ -17,10 +17,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// The first address that the system's resolver gives for the host.
-    ///
-    /// # Errors
-    /// When it gives none.
+    /// The first address that the system's resolver gives for the host. Errors: when it gives none.
     pub fn resolve(&self) -> io::Result<SocketAddr> {
         let unknown = |why: String| io::Error::other(format!("`{}` cannot be resolved: {why}", self.host));
         let mut addresses =

@@ -34,8 +34,8 @@ pub struct Transport {
     registered: Option<Interest>,
 }
 
-/// Buffers that all connections of a core share.
-#[derive(Debug)]
+/// Buffers that all connections of a core share; they grow to some [`READ_SIZE`] and stay.
+#[derive(Debug, Default)]
 pub struct Wire {
     ciphertext: Vec<u8>,
     sealed: Vec<u8>,
@@ -90,19 +90,14 @@ impl Transport {
     }
 
     /// Begins a connection; with a client's session, a handshake follows.
-    ///
-    /// # Errors
-    /// As connect(2). A connection that is refused later is told by [`Transport::advance`].
+    /// Errors: as connect(2). A connection that is refused later is told by [`Transport::advance`].
     pub fn connect(address: SocketAddr, session: Option<Session>) -> Result<Self, Fault> {
         let socket = socket::connect(address).map_err(Fault::Connect)?;
         Ok(Self::new(socket, session, Phase::Connecting))
     }
 
     /// As [`Transport::connect`], to any address and from a local one that is named (`None`: the system chooses). A
-    /// socket in the file system has no local address.
-    ///
-    /// # Errors
-    /// As [`Transport::connect`] and bind(2).
+    /// socket in the file system has no local address. Errors: as [`Transport::connect`] and bind(2).
     pub fn connect_from(
         source: Option<IpAddr>,
         address: &Address,
@@ -131,9 +126,7 @@ impl Transport {
 
     /// Reads once and appends the application's bytes to `into`. One call reads at most [`READ_SIZE`] bytes or so:
     /// the poller tells of the rest in the next turn, so that no connection starves the others.
-    ///
-    /// # Errors
-    /// The connection is of no more use. An alert for the peer has been sent where there was one.
+    /// Errors: the connection is of no more use. An alert for the peer has been sent where there was one.
     pub fn receive(&mut self, wire: &mut Wire, into: &mut Vec<u8>) -> Result<Received, Fault> {
         let Some(session) = &mut self.session else {
             return Ok(match socket::read(&self.socket, into, READ_SIZE).map_err(Fault::Socket)? {
@@ -167,10 +160,7 @@ impl Transport {
         })
     }
 
-    /// Sends `bytes`, or keeps what cannot be sent yet.
-    ///
-    /// # Errors
-    /// The connection is of no more use.
+    /// Sends `bytes`, or keeps what cannot be sent yet. Errors: the connection is of no more use.
     pub fn send(&mut self, bytes: &[u8], wire: &mut Wire) -> Result<(), Fault> {
         if self.phase != Phase::Open {
             self.early.extend_from_slice(bytes);
@@ -188,9 +178,7 @@ impl Transport {
     }
 
     /// Goes on after the poller told that the socket is writable: makes the connection, sends what waits.
-    ///
-    /// # Errors
-    /// [`Fault::Connect`] when the connection was refused, else as [`Transport::send`].
+    /// Errors: [`Fault::Connect`] when the connection was refused, else as [`Transport::send`].
     pub fn advance(&mut self, wire: &mut Wire) -> Result<(), Fault> {
         if self.phase == Phase::Connecting {
             socket::error(&self.socket).map_err(Fault::Connect)?;
@@ -208,9 +196,7 @@ impl Transport {
     }
 
     /// Ends our side of the stream behind all that waits (with close_notify in TLS). The peer may go on sending.
-    ///
-    /// # Errors
-    /// As [`Transport::send`].
+    /// Errors: as [`Transport::send`].
     pub fn finish(&mut self) -> Result<(), Fault> {
         if self.finishing {
             return Ok(());
@@ -223,10 +209,7 @@ impl Transport {
     }
 
     /// Ends our side of the stream behind all that waits, by FIN alone: a TLS peer cannot tell whether it was cut off
-    /// (RFC 8446 section 6.1). The peer may go on sending.
-    ///
-    /// # Errors
-    /// As [`Transport::send`].
+    /// (RFC 8446 section 6.1). The peer may go on sending. Errors: as [`Transport::send`].
     pub fn finish_bare(&mut self) -> Result<(), Fault> {
         self.finishing = true;
         self.flush()
@@ -270,10 +253,7 @@ impl Transport {
     }
 
     /// Has `reactor` wait for what this connection needs: writability as long as something waits, readability when
-    /// the caller wants to read. Costs a system call only when that changed.
-    ///
-    /// # Errors
-    /// As epoll_ctl(2).
+    /// the caller wants to read. Costs a system call only when that changed. Errors: as epoll_ctl(2).
     pub fn watch(&mut self, reactor: &Reactor, key: Key, read: bool) -> io::Result<()> {
         // A handshake needs reading whatever the application wants.
         let read = read || self.phase == Phase::Handshaking;
@@ -330,19 +310,6 @@ impl AsFd for Transport {
     }
 }
 
-impl Wire {
-    /// Empty buffers; they grow to some [`READ_SIZE`] and stay.
-    pub const fn new() -> Self {
-        Self { ciphertext: Vec::new(), sealed: Vec::new() }
-    }
-}
-
-impl Default for Wire {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 /// How much one read asks for. Four TLS records of the largest size: fewer calls for bulk, and still inside a core's
 /// second-level cache together with what it becomes.
 pub const READ_SIZE: usize = 64 * 1024;
@@ -362,7 +329,7 @@ mod tests {
         ours.set_nonblocking(true).unwrap();
         sockopt::set_socket_send_buffer_size(&ours, 4096).unwrap();
         let mut transport = Transport::accepted(ours.into(), None);
-        let (mut wire, mut taken) = (Wire::new(), 0);
+        let (mut wire, mut taken) = (Wire::default(), 0);
         let mut some = vec![0; 1000];
         while taken < 10 << 20 {
             if transport.pending() < 64 * 1024 {

@@ -21,7 +21,7 @@ fn pair() -> (Transport, Transport, Wire) {
     socket.set_nonblocking(true).unwrap();
     let mut server = Transport::accepted(socket.into(), Some(server.accept()));
 
-    let (mut wire, mut none) = (Wire::new(), Vec::new());
+    let (mut wire, mut none) = (Wire::default(), Vec::new());
     client.advance(&mut wire).unwrap();
     // What is written to such a socket is there at once, so neither side waits: a few turns are enough.
     for _ in 0..10 {

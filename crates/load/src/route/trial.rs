@@ -198,7 +198,7 @@ impl Peer {
             transport: Transport::connect_from(source, address, session)?,
             reactor: Reactor::new().map_err(Why::Connect)?,
             events: Events::default(),
-            wire: Wire::new(),
+            wire: Wire::default(),
             ended: false,
         })
     }

@@ -1,8 +1,23 @@
 //! Who listens on a port, as far as /proc tells.
 
-use super::Owner;
+use std::fmt;
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
+
+/// A process that holds a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Its process id.
+    pub pid: u32,
+    /// Its name, as /proc/PID/comm has it.
+    pub name: String,
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {} ({})", self.pid, self.name)
+    }
+}
 
 /// The process that listens on the address, or on all addresses of its port.
 pub(super) fn of(address: SocketAddr) -> Option<Owner> {

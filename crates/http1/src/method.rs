@@ -1,0 +1,47 @@
+//! Request methods.
+
+/// The request methods that somebody acts on (RFC 9110, section 9.3; RFC 5789). Methods are case-sensitive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Method {
+    /// `GET`
+    Get,
+    /// `HEAD`
+    Head,
+    /// `POST`
+    Post,
+    /// `PUT`
+    Put,
+    /// `DELETE`
+    Delete,
+    /// `OPTIONS`
+    Options,
+    /// `TRACE`
+    Trace,
+    /// `CONNECT`
+    Connect,
+    /// `PATCH`
+    Patch,
+    /// Any other token.
+    #[default]
+    Other,
+}
+
+impl Method {
+    /// Finds a method.
+    #[inline]
+    #[must_use]
+    pub fn of(name: &[u8]) -> Self {
+        match name {
+            b"GET" => Self::Get,
+            b"HEAD" => Self::Head,
+            b"POST" => Self::Post,
+            b"PUT" => Self::Put,
+            b"DELETE" => Self::Delete,
+            b"OPTIONS" => Self::Options,
+            b"TRACE" => Self::Trace,
+            b"CONNECT" => Self::Connect,
+            b"PATCH" => Self::Patch,
+            _ => Self::Other,
+        }
+    }
+}

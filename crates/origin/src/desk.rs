@@ -1,0 +1,62 @@
+//! What the connections of a worker have from it and give back to it.
+
+use crate::counters::Counters;
+use crate::date::Date;
+use std::sync::Arc;
+use std::time::Instant;
+use weir_http1::{Limits, RequestHead};
+use weir_transport::Wire;
+
+/// What all connections of a worker share.
+pub(crate) struct Desk {
+    pub(crate) wire: Wire,
+    pub(crate) now: Instant,
+    pub(crate) draining: bool,
+    pub(crate) date: Date,
+    pub(crate) counters: Arc<[Counters]>,
+    pub(crate) worker: usize,
+    /// The null server's only answer.
+    pub(crate) null: Option<Arc<[u8]>>,
+    pub(crate) input: Vec<u8>,
+    pub(crate) out: Vec<u8>,
+    pub(crate) head: RequestHead,
+    pub(crate) limits: Limits,
+}
+
+/// What a connection needs after a visit.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Needs {
+    /// It is over.
+    pub(crate) end: bool,
+    /// It had its share of this turn and goes on in the next.
+    pub(crate) again: bool,
+    /// A visit at this time.
+    pub(crate) wake: Option<Instant>,
+}
+
+impl Desk {
+    pub(crate) fn new(
+        now: Instant,
+        counters: Arc<[Counters]>,
+        worker: usize,
+        null: Option<Arc<[u8]>>,
+    ) -> Self {
+        Self {
+            wire: Wire::default(),
+            now,
+            draining: false,
+            date: Date::new(now),
+            counters,
+            worker,
+            null,
+            input: Vec::new(),
+            out: Vec::new(),
+            head: RequestHead::new(),
+            limits: Limits::default(),
+        }
+    }
+
+    pub(crate) fn count(&self) -> &Counters {
+        &self.counters[self.worker]
+    }
+}

@@ -1,0 +1,87 @@
+//! What a side is told to negotiate, checked before anybody connects.
+
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::{SignatureScheme, SupportedProtocolVersion};
+
+use crate::names::joined;
+use crate::{Group, SettingsError, Signature, Suite, Version};
+
+/// The three lists as asked for, checked against each other.
+pub(crate) struct Parameters {
+    pub(crate) provider: CryptoProvider,
+    pub(crate) versions: Vec<&'static SupportedProtocolVersion>,
+}
+
+impl Parameters {
+    pub(crate) fn new(
+        versions: &[Version],
+        suites: &[Suite],
+        groups: &[Group],
+    ) -> Result<Self, SettingsError> {
+        for (what, empty) in
+            [("versions", versions.is_empty()), ("suites", suites.is_empty()), ("groups", groups.is_empty())]
+        {
+            if empty {
+                return Err(SettingsError::Empty { what });
+            }
+        }
+        if let Some(&suite) = suites.iter().find(|suite| !versions.contains(&suite.version())) {
+            return Err(SettingsError::SuiteFitsNoVersion { suite, enabled: joined(versions) });
+        }
+        for &version in versions {
+            let fitting = |suite: &Suite| suite.version() == version;
+            if !suites.iter().any(fitting) {
+                let allowed = joined(Suite::ALL.iter().filter(|suite| fitting(suite)));
+                return Err(SettingsError::VersionHasNone { version, what: "suites", allowed });
+            }
+            if !groups.iter().any(|group| group.fits(version)) {
+                let allowed = joined(Group::ALL.iter().filter(|group| group.fits(version)));
+                return Err(SettingsError::VersionHasNone { version, what: "groups", allowed });
+            }
+        }
+        let provider = CryptoProvider {
+            cipher_suites: suites.iter().map(|suite| suite.rustls()).collect(),
+            kx_groups: groups.iter().map(|group| group.rustls()).collect(),
+            ..aws_lc_rs::default_provider()
+        };
+        Ok(Self { provider, versions: versions.iter().map(|version| version.rustls()).collect() })
+    }
+}
+
+/// The schemes that a client with these suites offers: `signatures` as asked for, or if there are none, all that
+/// `supported` has.
+pub(crate) fn offered(
+    signatures: &[Signature],
+    suites: &[Suite],
+    supported: Vec<SignatureScheme>,
+) -> Result<Vec<SignatureScheme>, SettingsError> {
+    if signatures.is_empty() {
+        return Ok(supported);
+    }
+    let verifiable = |signature: &&Signature| supported.contains(&signature.rustls());
+    if let Some(&signature) = signatures.iter().find(|signature| !verifiable(signature)) {
+        let allowed = joined(Signature::ALL.iter().filter(verifiable));
+        return Err(SettingsError::SignatureNotSupported { signature, allowed });
+    }
+    for version in Version::ALL {
+        let of_version = suites.iter().filter(|suite| suite.version() == version);
+        let fitting = |signature: &&Signature| of_version.clone().any(|&suite| signature.fits(suite));
+        if of_version.clone().next().is_some() && !signatures.iter().any(|signature| fitting(&signature)) {
+            let allowed = joined(Signature::ALL.iter().filter(fitting));
+            return Err(SettingsError::VersionHasNoSignature { version, allowed });
+        }
+    }
+    Ok(signatures.iter().map(|signature| signature.rustls()).collect())
+}
+
+/// RFC 7301 3.1: a protocol's name is 1 to 255 bytes.
+pub(crate) fn checked_alpn(protocols: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, SettingsError> {
+    match protocols.iter().find(|name| !(1..=255).contains(&name.len())) {
+        Some(name) => Err(SettingsError::BadAlpn { name: name.escape_ascii().to_string() }),
+        None => Ok(protocols.to_vec()),
+    }
+}
+
+pub(crate) fn refused(error: rustls::Error) -> SettingsError {
+    SettingsError::Refused(error.to_string())
+}

@@ -1,0 +1,125 @@
+//! A side that goes, or answers, before the exchange is complete.
+
+use crate::common::{self, Case, DEADLINE, MODES, Switch, pattern, poll_until, until_still};
+use crate::scripts::{GET, OK};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use weir_http1::Method;
+
+#[test]
+fn a_client_that_goes_within_its_body_takes_the_upstream_connection_along() {
+    for mode in MODES {
+        for how in ["fin", "reset"] {
+            let case = Case::new(mode, &[], |peer| {
+                if peer.index == 0 {
+                    peer.request();
+                } else {
+                    peer.serve(OK);
+                }
+            });
+            let mut client = case.client();
+            client.send("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nhalf");
+            poll_until(DEADLINE, "half a body", || case.upstream.received(0).ends_with(b"\r\n\r\nhalf"));
+            match how {
+                "fin" => client.stream.finish(),
+                _ => client.stream.reset(),
+            }
+            case.upstream.wait_for_ending(0);
+            case.weir.wait_for_stderr(&["client_closed", "PUT /"]);
+            assert_eq!(case.client().ask(GET).text(), "ok", "{mode:?}");
+            assert_eq!(case.upstream.connections(), 2, "{mode:?}");
+            case.stop();
+        }
+    }
+}
+
+#[test]
+fn a_client_that_goes_while_it_waits_takes_the_upstream_connection_along() {
+    for mode in MODES {
+        let case = Case::new(mode, &[], |peer| {
+            peer.request();
+            peer.read_to_end();
+        });
+        let mut client = case.client();
+        client.send(GET);
+        case.upstream.wait_for_requests(1);
+        client.stream.reset();
+        case.upstream.wait_for_ending(0);
+        case.weir.wait_for_stderr(&["client_closed", "GET /"]);
+        case.stop();
+    }
+}
+
+#[test]
+fn an_early_refusal_reaches_a_client_that_is_still_sending() {
+    const REFUSAL: &str = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig";
+    for mode in MODES {
+        let case = Case::new(mode, &[], |peer| {
+            peer.head();
+            peer.answer(REFUSAL);
+            // It reads on for a while, as a careful server does.
+            peer.read_to_end();
+        });
+        let mut client = case.client();
+        client.send("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000000\r\n\r\n");
+        client.send(pattern(100_000));
+        let answer = client.answer(Method::Put);
+        assert_eq!((answer.status, answer.text(), answer.says_close()), (413, "big", true), "{mode:?}");
+        client.expect_end();
+        case.upstream.wait_for_ending(0);
+        drop(client);
+        case.stop();
+    }
+}
+
+#[test]
+fn the_answer_of_an_upstream_that_closes_on_an_upload_is_not_lost() {
+    // The upstream answers and closes with the rest of the body unread, which resets the connection. The gateway had
+    // more to write, met the failing write first and told the client of a lost upstream, with the answer unread.
+    const REFUSAL: &str = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig";
+    for mode in MODES.into_iter().filter(|mode| !mode.client_tls) {
+        let go_on = Switch::default();
+        let gate = go_on.clone();
+        let case = Case::new(mode, &[], move |peer| {
+            peer.head();
+            gate.wait();
+            peer.answer(REFUSAL);
+            peer.stream.finish_tcp();
+        });
+        let mut client = case.client();
+        client.send("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000000\r\n\r\n");
+        let sent = Arc::new(AtomicUsize::new(0));
+        let (count, tcp) = (Arc::clone(&sent), client.stream.tcp().try_clone().unwrap());
+        let sender = std::thread::spawn(move || {
+            let mut stream = common::Stream::over(tcp, None).unwrap();
+            // Until the gateway has had enough.
+            while stream.send(&[b'x'; 1 << 16]).is_ok() {
+                count.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+        until_still(&sent);
+        go_on.throw();
+        let answer = client.answer(Method::Put);
+        assert_eq!((answer.status, answer.text()), (413, "big"), "{mode:?}: {}", case.weir.stderr());
+        sender.join().unwrap();
+        drop(client);
+        case.stop();
+    }
+}
+
+#[test]
+fn an_early_success_ends_with_the_answer() {
+    for mode in MODES {
+        let case = Case::new(mode, &[], |peer| {
+            peer.head();
+            peer.answer(OK);
+            peer.read_to_end();
+        });
+        let mut client = case.client();
+        client.send("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nhalf");
+        assert_eq!(client.answer(Method::Put).text(), "ok", "{mode:?}");
+        client.expect_end();
+        case.upstream.wait_for_ending(0);
+        case.stop();
+    }
+}

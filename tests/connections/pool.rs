@@ -1,0 +1,167 @@
+//! Upstream connections: shared, resumed, and not used again once something is wrong with them.
+
+use crate::common::{Case, MODES, Switch};
+use crate::scripts::{GET, OK};
+use weir_http1::Method;
+
+#[test]
+fn clients_one_after_the_other_share_an_upstream_connection() {
+    for mode in MODES {
+        let case = Case::answering(mode, OK);
+        for _ in 0..5 {
+            assert_eq!(case.client().ask(GET).text(), "ok", "{mode:?}");
+        }
+        assert_eq!((case.upstream.connections(), case.upstream.requests().len()), (1, 5), "{mode:?}");
+        case.stop();
+    }
+}
+
+#[test]
+fn the_upstream_connection_that_was_used_last_is_used_first() {
+    // Three requests at once make three connections; then one request at a time uses only the one that came back last.
+    for mode in MODES {
+        let gates = [Switch::default(), Switch::default(), Switch::default()];
+        let script_gates = gates.clone();
+        let case = Case::new(mode, &[], move |peer| {
+            if peer.request().is_some() {
+                script_gates[peer.index].wait();
+                peer.answer(OK);
+            }
+            peer.serve(OK);
+        });
+        let mut clients: Vec<_> = (0..3).map(|_| case.client()).collect();
+        for (count, client) in clients.iter_mut().enumerate() {
+            client.send(GET);
+            case.upstream.wait_for_requests(count + 1);
+        }
+        for index in [2, 0, 1] {
+            gates[index].throw();
+            assert_eq!(clients[index].answer(Method::Get).status, 200, "{mode:?}");
+        }
+        for _ in 0..3 {
+            assert_eq!(clients[0].ask(GET).status, 200, "{mode:?}");
+            assert_eq!(case.upstream.requests().last().unwrap().connection, 1, "{mode:?}");
+        }
+        drop(clients);
+        case.stop();
+    }
+}
+
+#[test]
+fn a_pooled_connection_that_the_upstream_ends_is_not_used_again() {
+    for mode in MODES {
+        for cleanly in [true, false] {
+            let case = Case::new(mode, &[], move |peer| {
+                peer.request();
+                peer.answer(OK);
+                match cleanly {
+                    true => peer.stream.finish(),
+                    false => peer.stream.finish_tcp(),
+                }
+                peer.read_to_end();
+            });
+            let mut client = case.client();
+            for round in 0..3 {
+                assert_eq!(client.ask(GET).status, 200, "{mode:?}");
+                // The gateway closes its side when it has seen the end of the other.
+                case.upstream.wait_for_ending(round);
+            }
+            assert_eq!(case.upstream.connections(), 3, "{mode:?}");
+            drop(client);
+            case.stop();
+        }
+    }
+}
+
+#[test]
+fn stray_bytes_on_a_pooled_connection_close_it() {
+    for mode in MODES {
+        let go_on = Switch::default();
+        let gate = go_on.clone();
+        let case = Case::new(mode, &[], move |peer| {
+            peer.request();
+            peer.answer(OK);
+            if peer.index == 0 {
+                gate.wait();
+                peer.answer("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison");
+                peer.read_to_end();
+            }
+            peer.serve(OK);
+        });
+        let mut client = case.client();
+        assert_eq!(client.ask(GET).text(), "ok", "{mode:?}");
+        go_on.throw();
+        case.upstream.wait_for_ending(0);
+        assert_eq!(client.ask(GET).text(), "ok", "{mode:?}");
+        assert_eq!(case.upstream.connections(), 2, "{mode:?}");
+        drop(client);
+        case.stop();
+    }
+}
+
+#[test]
+fn bytes_behind_an_answer_keep_its_connection_out_of_the_pool() {
+    for mode in MODES {
+        let case = Case::new(mode, &[], |peer| {
+            peer.request();
+            peer.answer(format!("{OK}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"));
+            peer.read_to_end();
+        });
+        let mut client = case.client();
+        for _ in 0..3 {
+            assert_eq!(client.ask(GET).text(), "ok", "{mode:?}");
+        }
+        assert_eq!(case.upstream.connections(), 3, "{mode:?}");
+        drop(client);
+        case.stop();
+    }
+}
+
+#[test]
+fn a_body_to_a_request_that_has_none_reaches_no_other_request() {
+    // An upstream that answers HEAD, or with 304, as if it were GET: its body must not become the next answer.
+    for (request, answer) in [
+        ("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n", OK),
+        (GET, "HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\nok"),
+        (GET, "HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\nok"),
+    ] {
+        for mode in MODES {
+            let case = Case::new(mode, &[], move |peer| {
+                peer.request();
+                peer.answer(answer);
+                peer.read_to_end();
+            });
+            let mut client = case.client();
+            for _ in 0..2 {
+                let answer = client.ask(request);
+                assert_eq!(
+                    (answer.body.len(), answer.fields("via")),
+                    (0, vec!["1.1 weir"]),
+                    "{mode:?} {request:?}"
+                );
+            }
+            assert_eq!(case.upstream.connections(), 2, "{mode:?} {request:?}");
+            drop(client);
+            case.stop();
+        }
+    }
+}
+
+#[test]
+fn the_upstreams_tls_sessions_are_resumed() {
+    for mode in MODES.into_iter().filter(|mode| mode.upstream_tls) {
+        let case = Case::new(mode, &[], |peer| {
+            peer.request();
+            peer.answer("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok");
+            peer.read_to_end();
+        });
+        let mut client = case.client();
+        for _ in 0..5 {
+            assert_eq!(client.ask(GET).text(), "ok", "{mode:?}");
+        }
+        drop(client);
+        let stdout = case.stop().stdout;
+        let upstream = stdout.split("upstream connections").nth(1).unwrap();
+        assert!(upstream.contains("1 full") && upstream.contains("4 "), "{mode:?}: {stdout}");
+    }
+}

@@ -1,0 +1,9 @@
+//! What is refused: with which status and reason, that nothing of it reaches the upstream, and that the gateway goes on.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod ports;
+mod refused;
+mod requests;
+mod upstreams;

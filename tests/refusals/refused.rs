@@ -1,0 +1,22 @@
+//! A refusal, read to the end of its connection.
+
+use crate::common::{Client, Ending};
+use weir_http1::Method;
+
+pub(crate) const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+pub(crate) const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+/// Reads the refusal and the end of the connection behind it.
+pub(crate) fn refusal(client: &mut Client, what: &str) -> (u16, String) {
+    let answer = client.answer(Method::Get);
+    assert!(answer.says_close(), "{what:?}: {}", answer.head);
+    assert_eq!(answer.fields("content-length"), [answer.body.len().to_string()], "{what:?}");
+    assert_eq!(answer.fields("content-type"), ["text/plain"], "{what:?}");
+    assert_eq!(answer.fields("date").len(), 1, "{what:?}");
+    assert!(answer.body.len() < 100, "{what:?}: {}", answer.text());
+    let (rest, ending) = client.read_to_end();
+    assert_eq!((rest.len(), ending), (0, Ending::Clean), "{what:?}");
+    // So that the gateway need not wait for it.
+    client.stream.finish_tcp();
+    (answer.status, answer.text().to_owned())
+}
