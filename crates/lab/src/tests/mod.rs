@@ -2,4 +2,5 @@
 
 mod pipeline;
 mod proof;
+mod stored;
 pub(crate) mod verdicts;
