@@ -1,8 +1,7 @@
 //! Whether a run may be used: what was seen against what was asked for.
 
-use super::key::{self, Task};
+use super::key::{self, HANDSHAKE, MEMORY, TRANSFER};
 use super::output::{Facts, Negotiated, Seen, Side};
-use super::scenario::Scenario as _;
 use super::values::{Described, Ran};
 use crate::cell::Levels;
 
@@ -19,11 +18,11 @@ pub(super) fn first_wrong(scenario: &Levels, ran: &Ran) -> Option<String> {
         return Some("runner: it ended without `done`".into());
     }
     let Some(facts) = &seen.facts else { return Some("runner: no `facts`".into()) };
-    wrong_facts(scenario, described.as_ref(), facts).or_else(|| match scenario.task()? {
-        Task::Handshake => wrong_handshakes(scenario, seen),
-        Task::Transfer => wrong_transfer(scenario, seen),
-        Task::Memory => wrong_memory(scenario, seen),
-        Task::Primitive => without_units(seen, Side::Operation),
+    wrong_facts(scenario, described.as_ref(), facts).or_else(|| match scenario.word("do") {
+        HANDSHAKE => wrong_handshakes(scenario, seen),
+        TRANSFER => wrong_transfer(scenario, seen),
+        MEMORY => wrong_memory(scenario, seen),
+        _ => without_units(seen, Side::Operation),
     })
 }
 

@@ -3,11 +3,11 @@
 use super::check;
 use super::engine::{Description, Engine};
 use super::key::mask_variable;
-use super::material::{Files, key_of};
 use super::output::Seen;
 use super::values::{Described, Ran};
 use crate::cell::{Cell, Levels};
 use crate::error::LabError;
+use crate::experiment::Level;
 use crate::guard::Guard;
 use crate::interrupt::Interrupt;
 use crate::once::{Ended, Start, to_its_end};
@@ -17,6 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
+use weir_tls::issue::{Authority, KeyKind};
 
 /// How long a runner may take beyond its window: its start, its warm-up with the slowest of keys, its output.
 const GRACE: Duration = Duration::from_secs(60);
@@ -60,10 +61,8 @@ impl ProcessRunner {
         let work = self.directory.join("work");
         fs::create_dir_all(&work).map_err(LabError::file(&work, "cannot be made"))?;
         let scenario = lines.to_owned() + &self.files(&cell.levels)?;
-        let environment: Vec<String> = mask_variable(cell.levels.word("mask"))
-            .map(|(name, value)| format!("{name}={value}"))
-            .into_iter()
-            .collect();
+        let environment: Vec<String> =
+            mask_variable(cell.levels.word("mask")).into_iter().map(str::to_owned).collect();
         let target = engine.target(&engine.variant(&cell.levels));
         let command = tool.into_iter().chain(engine.words(&engine.description.run, &target)).collect();
         let Description { version, crypto, .. } = engine.description.clone();
@@ -81,14 +80,18 @@ impl ProcessRunner {
         Ok((ran, left))
     }
 
-    /// The lines of what the runner reads that name files.
+    /// The lines of what the runner reads that name files: sessions have a chain, an operation with a key has that alone.
     fn files(&self, scenario: &Levels) -> Result<String, LabError> {
-        let files = |kind: &str| Files::of(kind, &self.directory.join("tls"));
-        Ok(match (scenario.get("certificate"), key_of(scenario.word("operation"))) {
-            (Some(kind), _) => files(kind.as_str())?.lines(),
-            (None, Some(kind)) => files(kind)?.key_line(),
-            (None, None) => String::new(),
-        })
+        let operation = scenario.word("operation");
+        let signed = operation.strip_suffix("-sign").or_else(|| operation.strip_suffix("-verify"));
+        let certificate = scenario.get("certificate").map(Level::as_str);
+        let Some(kind) = certificate.or(signed) else { return Ok(String::new()) };
+        let files = self.directory.join("tls").join(kind);
+        issue(kind, &files)?;
+        let line = |(key, name): (&str, &str)| format!("{key} {}\n", files.join(name).display());
+        let lines = [("chain", "cert.pem"), ("ca", "ca.pem"), ("key", "key.pem")];
+        let told = if certificate.is_some() { &lines[..] } else { &lines[2..] };
+        Ok(told.iter().copied().map(line).collect())
     }
 
     /// The text of an error is the reason why the run is invalid.
@@ -136,4 +139,21 @@ fn with_file(work: &Path, text: &str) -> io::Result<File> {
     let path = work.join("scenario");
     fs::write(&path, text)?;
     File::open(path)
+}
+
+/// Makes the certificate of a kind in a directory that has none yet: a chain with an intermediate authority, as servers have
+/// it.
+fn issue(kind: &str, directory: &Path) -> Result<(), LabError> {
+    if directory.join("ca.pem").is_file() {
+        return Ok(());
+    }
+    fs::create_dir_all(directory).map_err(LabError::file(directory, "cannot be made"))?;
+    let kind = match kind {
+        "rsa-2048" => KeyKind::Rsa2048,
+        "ecdsa-p384" => KeyKind::EcdsaP384,
+        _ => KeyKind::EcdsaP256,
+    };
+    let written = Authority::with_keys(kind)
+        .and_then(|root| root.intermediate()?.issue(&["localhost"], kind)?.write_to(directory));
+    written.map(drop).map_err(|error| LabError::Certificate(error.to_string()))
 }

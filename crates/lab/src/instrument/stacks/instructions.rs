@@ -2,9 +2,8 @@
 //! without AVX-512, which valgrind hides.
 
 use super::execute::ProcessRunner;
-use super::key::Task;
+use super::key::HANDSHAKE;
 use super::output::Side;
-use super::scenario::Scenario as _;
 use crate::cell::{Cell, Levels};
 use crate::error::LabError;
 use crate::files::on_path;
@@ -88,9 +87,8 @@ pub(super) fn count(plan: &Plan, store: &Store, runner: &mut ProcessRunner) -> R
 
 /// Masks hide what valgrind hides anyway, and counts are the same on any number of threads.
 fn is_counted(cell: &Cell) -> bool {
-    let plain = [("threads", "1"), ("mask", "none")];
-    cell.task() == Some(Task::Handshake)
-        && !cell.is_again()
+    let plain = [("do", HANDSHAKE), ("threads", "1"), ("mask", "none")];
+    !cell.is_again()
         && cell.levels.get("locks").is_none()
         && plain.iter().all(|(key, level)| cell.levels.word(key) == *level)
 }

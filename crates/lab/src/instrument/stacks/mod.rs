@@ -3,12 +3,10 @@
 
 mod build;
 mod check;
-mod commands;
 mod engine;
 mod execute;
 mod instructions;
 mod key;
-mod material;
 mod output;
 mod scaling;
 mod scenario;
@@ -21,7 +19,7 @@ mod title;
 mod values;
 mod view;
 
-pub use commands::{build, list};
+pub use build::{build, list};
 pub use execute::ProcessRunner;
 pub use output::{Facts as EngineFacts, Seen, Side};
 pub use values::Ran;
@@ -45,7 +43,6 @@ use crate::store::Store;
 use crate::upgrade::SHARED;
 use engine::{Engine, Variant};
 use key::KEYS;
-use scenario::Scenario as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -79,7 +76,8 @@ impl Engines {
 impl Executor<Stacks> for ProcessRunner {
     fn execute(&mut self, turn: &[Request<'_>]) -> Result<Vec<Ran>, LabError> {
         let one = |request: &Request<'_>| {
-            let (ran, ()) = self.made(&request.run.cell, &request.run.cell.lines(), Vec::new(), || ())?;
+            let (ran, ()) =
+                self.made(&request.run.cell, &request.run.cell.levels.lines(), Vec::new(), || ())?;
             Ok(ran)
         };
         turn.iter().map(one).collect()
@@ -131,11 +129,11 @@ impl Instrument for Stacks {
     }
 
     fn compared(cell: &Cell) -> Vec<Metric> {
-        cell.task().map_or_else(Vec::new, |task| compared(task).to_vec())
+        compared(cell).to_vec()
     }
 
     fn has(metric: Metric, cell: &Cell) -> bool {
-        cell.task().is_some_and(|task| measured(task).contains(&metric))
+        measured(cell).contains(&metric)
     }
 
     fn find(

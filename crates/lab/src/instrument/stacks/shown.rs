@@ -2,7 +2,6 @@
 
 use super::output::Side;
 use super::scaling::{self, in_locks};
-use super::scenario::Scenario as _;
 use super::values::{COUNTED, Ran, measured};
 use super::{Stacks, instructions, title, view};
 use crate::cell::Cell;
@@ -59,7 +58,7 @@ impl Shown for Stacks {
     }
 
     fn place_title(cell: &Cell) -> String {
-        cell.id()
+        cell.levels.id()
     }
 
     fn title(cell: &Cell) -> String {
@@ -87,8 +86,7 @@ impl Shown for Stacks {
     }
 
     fn columns(cell: &Cell) -> (String, Vec<Metric>) {
-        let of_task = cell.task().map_or(&[][..], measured);
-        (format!("Cells: {}", cell.levels.word("do")), [of_task, &COUNTED].concat())
+        (format!("Cells: {}", cell.levels.word("do")), [measured(cell), &COUNTED].concat())
     }
 
     fn page(results: &Results<Self>, _: &Store, looks: &Looks<'_>) -> Page {

@@ -1,9 +1,8 @@
 //! What the page of TLS stacks has: charts by task, and what engines say of themselves; and `summary.json`.
 
-use super::key::Task;
+use super::key::{HANDSHAKE, MEMORY, PRIMITIVE, TRANSFER};
 use super::output::Facts;
 use super::scaling::in_locks;
-use super::scenario::Scenario as _;
 use super::values::{COUNTED, Ran};
 use super::{Stacks, scaling, title};
 use crate::cell::{Cell, Levels};
@@ -120,30 +119,29 @@ impl View<'_> {
         let counted = "Counted once under valgrind, without noise. It hides AVX-512, so this is another path than the one that was \
                        timed. Shorter is better.";
         vec![
-            self.bars(Task::Handshake, Metric::ServerUsPerHandshake, "Server: handshakes per second of a core", per_core),
-            self.bars(Task::Handshake, Metric::ClientUsPerHandshake, "Client: handshakes per second of a core", per_core),
+            self.bars(HANDSHAKE, Metric::ServerUsPerHandshake, "Server: handshakes per second of a core", per_core),
+            self.bars(HANDSHAKE, Metric::ClientUsPerHandshake, "Client: handshakes per second of a core", per_core),
             self.split(),
-            self.bars(Task::Handshake, Metric::ServerInstructions, "Server: instructions of a handshake (AVX2 path)", counted),
-            self.bars(Task::Handshake, Metric::ClientInstructions, "Client: instructions of a handshake (AVX2 path)", counted),
-            self.bars(Task::Handshake, Metric::LockNsPerHandshake, "Time inside locks",
+            self.bars(HANDSHAKE, Metric::ServerInstructions, "Server: instructions of a handshake (AVX2 path)", counted),
+            self.bars(HANDSHAKE, Metric::ClientInstructions, "Client: instructions of a handshake (AVX2 path)", counted),
+            self.bars(HANDSHAKE, Metric::LockNsPerHandshake, "Time inside locks",
                 "Nanoseconds for which a handshake holds the lock of ticket keys or session store. Where one thread at a time can, \
                  1 s over it is the most that any number of cores make; a lock that readers share sets no bound."),
             self.lines("threads", Metric::HandshakesPerSecond, "Handshakes per second of each thread, by threads",
                 "Both ends in each thread. A level line scales; one that falls before the cores are used up shares something: a lock, a counter, the processor's own units."),
             self.lines("record", Metric::SendMbPerSecond, "Sending, by record size", "Plaintext bytes of a record against megabytes per second of the sender's time."),
             self.lines("record", Metric::ReceiveMbPerSecond, "Receiving, by record size", "The same of the receiver's time."),
-            self.bars(Task::Transfer, Metric::SendMbPerSecond, "Sending", "Megabytes per second of the sender's time."),
-            self.bars(Task::Transfer, Metric::ReceiveMbPerSecond, "Receiving", "Megabytes per second of the receiver's time."),
-            self.bars(Task::Memory, Metric::KibPerSession, "Memory per session", "Resident KiB for each end that is open. Shorter is better."),
-            self.bars(Task::Primitive, Metric::OperationUs, "Primitives", "Microseconds for an operation. Shorter is better."),
+            self.bars(TRANSFER, Metric::SendMbPerSecond, "Sending", "Megabytes per second of the sender's time."),
+            self.bars(TRANSFER, Metric::ReceiveMbPerSecond, "Receiving", "Megabytes per second of the receiver's time."),
+            self.bars(MEMORY, Metric::KibPerSession, "Memory per session", "Resident KiB for each end that is open. Shorter is better."),
+            self.bars(PRIMITIVE, Metric::OperationUs, "Primitives", "Microseconds for an operation. Shorter is better."),
         ]
     }
 
     /// A panel for each scenario of a task, a bar for each engine. What a line shows is not shown again.
-    fn bars(&self, task: Task, metric: Metric, title: &str, note: &str) -> Figures {
+    fn bars(&self, task: &str, metric: Metric, title: &str, note: &str) -> Figures {
         let is_shown = |scenario: &&Levels| {
-            scenario.task() == Some(task)
-                && !["threads", "record"].iter().any(|key| self.varies(scenario, key))
+            scenario.word("do") == task && !["threads", "record"].iter().any(|key| self.varies(scenario, key))
         };
         let scenarios: BTreeSet<&Levels> =
             self.results.summary.cells.iter().map(|one| &one.cell.levels).collect();
@@ -194,7 +192,7 @@ impl View<'_> {
 
     /// Of full handshakes: how much of the server's time its signature and its key exchange are.
     fn split(&self) -> Figures {
-        let is_full = |found: &&CellSummary| found.cell.is_full_handshake();
+        let is_full = |found: &&CellSummary| found.cell.levels.is_full_handshake();
         let scenarios: BTreeSet<&Levels> =
             self.results.summary.cells.iter().filter(is_full).map(|one| &one.cell.levels).collect();
         let pictures = scenarios.into_iter().filter_map(|scenario| {
