@@ -11,32 +11,29 @@ pub use execute::{CommandRunner, Ran};
 use crate::cell::Levels;
 use crate::error::{ConfigError, LabError};
 use crate::experiment::{Experiment, Level, Stop};
-use crate::files::on_path;
 use crate::found::ExperimentFile;
 use crate::guard::Guard;
 use crate::hash;
 use crate::host::{allowed_cores, this_program};
-use crate::instrument::{Blame, Candidate, Facts, Instrument, RunOf, Standing, with_pair};
+use crate::instrument::{Blame, Candidate, Executor, Facts, Instrument, Request, RunOf, Standing, with_pair};
 use crate::interrupt::Interrupt;
 use crate::machine::Machine;
 use crate::metric::Metric;
 use crate::options::RunOptions;
 use crate::reader::{blame, directory_key};
 use crate::run::Validity;
-use line::Line;
+pub use line::Found;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Whole processes.
 #[derive(Clone, Copy, Debug)]
 pub struct Commands;
 
-/// The commands of an experiment, and where they are run.
-#[derive(Clone, Debug, Default)]
-pub struct Found {
-    lines: BTreeMap<String, Line>,
-    absent: BTreeMap<String, String>,
-    folder: PathBuf,
+impl Executor<Commands> for CommandRunner {
+    fn execute(&mut self, turn: &[Request<'_>]) -> Result<Vec<Ran>, LabError> {
+        self.turn(turn)
+    }
 }
 
 impl Instrument for Commands {
@@ -56,7 +53,7 @@ impl Instrument for Commands {
             let why = "how long a command takes is not known before: allowed are `blocks` and `precision`";
             return Err(wrong("minutes", why.into()));
         }
-        line::check(experiment, wrong)
+        line::check(experiment, Self::keys(experiment), wrong)
     }
 
     fn find(
@@ -72,7 +69,7 @@ impl Instrument for Commands {
         })?;
         let mut found = Found { folder, ..Found::default() };
         for (name, line) in line::all(experiment) {
-            match program(&found.folder, &line) {
+            match line.file(&found.folder) {
                 Some(_) => drop(found.lines.insert(name, line)),
                 None => drop(found.absent.insert(name, format!("no program `{}`", line.program()))),
             }
@@ -106,7 +103,7 @@ impl Instrument for Commands {
         let mut machine = Machine::read(&allowed_cores()?);
         machine.network = "whatever the commands use".into();
         for (name, line) in &found.lines {
-            let file = program(&found.folder, line).map(|file| hash::contents(&file)).transpose()?;
+            let file = line.file(&found.folder).map(|file| hash::contents(&file)).transpose()?;
             let source = format!("{line} {}", file.unwrap_or_default());
             machine.sources.insert(name.clone(), hash::bytes(source.as_bytes()));
             machine.about.insert(name.clone(), line.to_string());
@@ -146,13 +143,5 @@ impl Instrument for Commands {
             has_failed: ran.failure.is_some(),
             ..Facts::default()
         }
-    }
-}
-
-/// The file that a command starts, as its folder and the PATH have it.
-fn program(folder: &Path, line: &Line) -> Option<PathBuf> {
-    match line.program().contains('/') {
-        true => Some(folder.join(line.program())).filter(|file| file.is_file()),
-        false => on_path(line.program(), std::env::var_os("PATH").as_deref()),
     }
 }

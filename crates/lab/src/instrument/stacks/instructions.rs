@@ -17,7 +17,7 @@ use std::fs;
 /// Instructions of one cell, or why there are none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Counted {
-    /// Version of this layout: [`Self::SCHEMA`].
+    /// Version of this layout.
     pub(super) schema: u32,
     /// The name of the cell that was counted; older results have the cell itself here.
     pub(super) cell: serde_json::Value,
@@ -33,12 +33,10 @@ const HANDSHAKES: [u32; 2] = [4, 20];
 
 const PROGRAM: &str = "valgrind";
 
-impl Counted {
-    /// The layout's version.
-    pub(super) const SCHEMA: u32 = 1;
-}
+/// The version of the layout of counts.
+const SCHEMA: u32 = 1;
 
-/// The folder of instruction counts.
+/// The folder of counts.
 const INSTRUCTIONS: &str = "instructions";
 
 /// The instructions of a cell, if they were counted.
@@ -46,13 +44,7 @@ const INSTRUCTIONS: &str = "instructions";
 /// # Errors
 /// A stored file that cannot be read.
 pub(super) fn counted(store: &Store, cell: &Cell) -> Result<Option<Counted>, LabError> {
-    store.read_json(&format!("{INSTRUCTIONS}/{cell}.json"), Counted::SCHEMA)
-}
-
-fn keep(store: &Store, counted: &Counted) -> Result<(), LabError> {
-    let directory = store.directory().join(INSTRUCTIONS);
-    fs::create_dir_all(&directory).map_err(LabError::file(&directory, "cannot be made"))?;
-    store.write_json(&format!("{INSTRUCTIONS}/{}.json", counted.cell.as_str().unwrap_or_default()), counted)
+    store.read_json(&format!("{INSTRUCTIONS}/{cell}.json"), SCHEMA)
 }
 
 /// Counts each cell that is a handshake and has not been counted yet.
@@ -60,6 +52,8 @@ fn keep(store: &Store, counted: &Counted) -> Result<(), LabError> {
 /// # Errors
 /// A file that cannot be written, an interrupt. What cannot be counted is a result.
 pub(super) fn count(plan: &Plan, store: &Store, runner: &mut ProcessRunner) -> Result<(), LabError> {
+    let directory = store.directory().join(INSTRUCTIONS);
+    fs::create_dir_all(&directory).map_err(LabError::file(&directory, "cannot be made"))?;
     let is_here = on_path(PROGRAM, std::env::var_os("PATH").as_deref()).is_some();
     // What an engine's first cell shows is so in the others, and takes its time there.
     let mut uncountable: BTreeMap<&str, String> = BTreeMap::new();
@@ -80,7 +74,8 @@ pub(super) fn count(plan: &Plan, store: &Store, runner: &mut ProcessRunner) -> R
             Err(why) => (BTreeMap::new(), Some(why)),
         };
         tell(format_args!("instructions {cell}  {}", why.as_deref().unwrap_or("counted")));
-        keep(store, &Counted { schema: Counted::SCHEMA, cell: cell.id.clone().into(), counts, why })?;
+        let counted = Counted { schema: SCHEMA, cell: cell.id.clone().into(), counts, why };
+        store.write_json(&format!("{INSTRUCTIONS}/{cell}.json"), &counted)?;
     }
     Ok(())
 }

@@ -41,20 +41,11 @@ pub(super) fn drops(cells: &[CellSummary], cores: usize) -> Vec<Drop> {
     for ((scenario, engine), mut points) in families {
         points.sort_by_key(|(threads, _)| *threads);
         let Some(((fewest, alone), more)) = points.split_first() else { continue };
-        for (threads, rate) in more {
-            let kept = rate / alone * share(*fewest, cores).recip() / share(*threads, cores);
-            if kept < 1.0 - MUCH {
-                let (threads, fewest) = (*threads, *fewest);
-                drops.push(Drop {
-                    scenario: scenario.clone(),
-                    engine: engine.into(),
-                    threads,
-                    fewest,
-                    cores,
-                    kept,
-                });
-            }
-        }
+        let drop = |&(threads, rate): &(u64, f64)| {
+            let kept = rate / alone * share(*fewest, cores).recip() / share(threads, cores);
+            Drop { scenario: scenario.clone(), engine: engine.into(), threads, fewest: *fewest, cores, kept }
+        };
+        drops.extend(more.iter().map(drop).filter(|drop| drop.kept < 1.0 - MUCH));
     }
     drops
 }

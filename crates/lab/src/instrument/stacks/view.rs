@@ -13,7 +13,7 @@ use crate::run::Run;
 use crate::summary::CellSummary;
 use crate::value::Value;
 use serde_json::json;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use weir_report::chart::axis::{Axis, count, plain};
 use weir_report::chart::bars::{self, Bar};
 use weir_report::chart::palette::Look;
@@ -35,9 +35,8 @@ pub(super) fn page(results: &Results<Stacks>, looks: &Looks<'_>) -> Page {
 
 /// What each engine said of itself, by its name.
 pub(super) fn facts(runs: &[Run<Ran>]) -> BTreeMap<&str, &Facts> {
-    let of_run = |run: &'_ Run<Ran>| run.seen.seen.facts.is_some();
-    let told = runs.iter().filter(|run| of_run(run));
-    told.filter_map(|run| Some((run.run.cell.subject.as_str(), run.seen.seen.facts.as_ref()?))).collect()
+    let told = runs.iter().filter_map(|run| Some((&run.run.cell.subject, run.seen.seen.facts.as_ref()?)));
+    told.map(|(name, facts)| (name.as_str(), facts)).collect()
 }
 
 /// What engines say of themselves and is another in the second of two results.
@@ -140,38 +139,30 @@ impl View<'_> {
 
     /// A panel for each scenario of a task, a bar for each engine. What a line shows is not shown again.
     fn bars(&self, task: &str, metric: Metric, title: &str, note: &str) -> Figures {
-        let is_shown = |scenario: &&Levels| {
-            scenario.word("do") == task && !["threads", "record"].iter().any(|key| self.varies(scenario, key))
+        let is_shown = |found: &CellSummary| {
+            let Cell { levels, .. } = &found.cell;
+            // Nobody counts what is counted without noise a second time.
+            let is_counted_again = COUNTED.contains(&metric) && found.cell.is_again();
+            let is_on_a_line = ["threads", "record"].iter().any(|key| self.varies(levels, key));
+            levels.word("do") == task && !is_counted_again && !is_on_a_line
         };
-        let scenarios: BTreeSet<&Levels> =
-            self.results.summary.cells.iter().map(|one| &one.cell.levels).collect();
-        let pictures = scenarios.into_iter().filter(is_shown).filter_map(|scenario| {
-            let is_counted = COUNTED.contains(&metric);
-            let cells: Vec<&CellSummary> =
-                self.of_scenario(scenario).filter(|found| !(is_counted && found.cell.is_again())).collect();
-            if !cells.iter().any(|cell| cell.values.contains_key(&metric)) {
-                return None;
-            }
+        let axis = if is_rate_of_core(metric) { "handshakes per second of a core" } else { metric.unit() };
+        let panels = self.panels(is_shown, Levels::clone);
+        let pictures = pictures(panels, title, |title, cells| {
+            let has_any = cells.iter().any(|cell| cell.values.contains_key(&metric));
             let bars: Vec<Bar<'_>> = cells.iter().map(|cell| self.bar(cell, metric)).collect();
-            let axis =
-                if is_rate_of_core(metric) { "handshakes per second of a core" } else { metric.unit() };
-            let svg =
-                bars::draw(&format!("{title}: {}", title::of(scenario)), axis, &bars, bars::reach(&bars))?;
-            Some(Picture { caption: title::of(scenario), svg })
+            if has_any { bars::draw(title, axis, &bars, bars::reach(&bars)) } else { None }
         });
-        Figures { title: title.to_owned(), note: note.to_owned(), pictures: pictures.collect() }
+        Figures { title: title.to_owned(), note: note.to_owned(), pictures }
     }
 
     fn bar<'a>(&self, found: &'a CellSummary, metric: Metric) -> Bar<'a> {
+        let is_counted = COUNTED.contains(&metric);
         let located = found.values.get(&metric).map(|located| shown(metric, *located));
         let words = match located {
-            None if COUNTED.contains(&metric) => {
-                found.why_uncounted.clone().unwrap_or_else(|| "not counted".into())
-            }
+            None if is_counted => found.why_uncounted.clone().unwrap_or_else(|| "not counted".into()),
             None => found.why_invalid.clone().unwrap_or_else(|| "no valid run".into()),
-            Some(Value { value, .. }) if COUNTED.contains(&metric) => {
-                format!("{:.0} k", value / 1e3)
-            }
+            Some(Value { value, .. }) if is_counted => format!("{:.0} k", value / 1e3),
             Some(Value { value, .. }) if metric == Metric::LockNsPerHandshake => {
                 in_locks(&self.results.plan, found, value)
             }
@@ -184,7 +175,7 @@ impl View<'_> {
             name: &found.cell.name,
             look: self.look(&found.cell.name),
             value: located.map(|located| located.value),
-            interval: located.and_then(|located| located.low.zip(located.high)),
+            interval: located.and_then(|located| located.interval()),
             parts: Vec::new(),
             words,
         }
@@ -192,26 +183,17 @@ impl View<'_> {
 
     /// Of full handshakes: how much of the server's time its signature and its key exchange are.
     fn split(&self) -> Figures {
-        let is_full = |found: &&CellSummary| found.cell.levels.is_full_handshake();
-        let scenarios: BTreeSet<&Levels> =
-            self.results.summary.cells.iter().filter(is_full).map(|one| &one.cell.levels).collect();
-        let pictures = scenarios.into_iter().filter_map(|scenario| {
-            let bars: Vec<Bar<'_>> =
-                self.of_scenario(scenario).filter_map(|found| self.split_bar(found)).collect();
-            let svg = bars::draw(
-                &format!("Split: {}", title::of(scenario)),
-                "us of the server",
-                &bars,
-                bars::reach(&bars),
-            )?;
-            Some(Picture { caption: title::of(scenario), svg })
+        let panels = self.panels(|found| found.cell.levels.is_full_handshake(), Levels::clone);
+        let pictures = pictures(panels, "Split", |title, cells| {
+            let bars: Vec<Bar<'_>> = cells.iter().filter_map(|found| self.split_bar(found)).collect();
+            bars::draw(title, "us of the server", &bars, bars::reach(&bars))
         });
         Figures {
             title: "What a server's full handshake is made of".into(),
             note: "Microseconds: the signature (darkest), the key exchange (lighter), and all the rest: parsing, hashing, key \
                    schedule, records, memory (lightest). The first two are the engine's own primitives, measured apart."
                 .into(),
-            pictures: pictures.collect(),
+            pictures,
         }
     }
 
@@ -236,33 +218,31 @@ impl View<'_> {
         Some(Bar { name, look, value: Some(all), interval: None, parts: vec![sign, exchange, rest], words })
     }
 
-    fn of_scenario<'a>(&'a self, scenario: &'a Levels) -> impl Iterator<Item = &'a CellSummary> {
-        self.results.summary.cells.iter().filter(move |one| one.cell.levels == *scenario)
+    /// The cells that are shown, by what those of one panel have in common.
+    fn panels(
+        &self,
+        is_shown: impl Fn(&CellSummary) -> bool,
+        common: impl Fn(&Levels) -> Levels,
+    ) -> BTreeMap<Levels, Vec<&CellSummary>> {
+        let mut panels: BTreeMap<Levels, Vec<&CellSummary>> = BTreeMap::new();
+        for found in self.results.summary.cells.iter().filter(|found| is_shown(found)) {
+            panels.entry(common(&found.cell.levels)).or_default().push(found);
+        }
+        panels
     }
 
     /// Whether scenarios differ from this one in that key alone.
     fn varies(&self, scenario: &Levels, key: &str) -> bool {
         let without = scenario.without(key);
-        scenario.get(key).is_some()
-            && self
-                .results
-                .plan
-                .cells
-                .iter()
-                .any(|cell| cell.levels != *scenario && cell.levels.without(key) == without)
+        let is_other = |cell: &Cell| cell.levels != *scenario && cell.levels.without(key) == without;
+        scenario.get(key).is_some() && self.results.plan.cells.iter().any(is_other)
     }
 
     /// A panel for each set of scenarios that differ in a number alone, a line for each engine.
     fn lines(&self, key: &str, metric: Metric, title: &str, note: &str) -> Figures {
-        let mut panels: BTreeMap<Levels, Vec<&CellSummary>> = BTreeMap::new();
-        for found in self.results.summary.cells.iter().filter(|one| self.varies(&one.cell.levels, key)) {
-            panels.entry(found.cell.levels.without(key)).or_default().push(found);
-        }
-        let pictures = panels.iter().filter_map(|(scenario, cells)| {
-            let svg = self.plot(&format!("{title}: {}", title::of(scenario)), key, metric, cells)?;
-            Some(Picture { caption: title::of(scenario), svg })
-        });
-        Figures { title: title.to_owned(), note: note.to_owned(), pictures: pictures.collect() }
+        let panels = self.panels(|found| self.varies(&found.cell.levels, key), |levels| levels.without(key));
+        let pictures = pictures(panels, title, |title, cells| self.plot(title, key, metric, cells));
+        Figures { title: title.to_owned(), note: note.to_owned(), pictures }
     }
 
     fn plot(&self, title: &str, key: &str, metric: Metric, cells: &[&CellSummary]) -> Option<String> {
@@ -272,7 +252,7 @@ impl View<'_> {
             let Some(located) = found.values.get(&metric) else { continue };
             // Of threads, the rate of each.
             let of_each = if key == "threads" { 1.0 / x } else { 1.0 };
-            let interval = located.low.zip(located.high).map(|(low, high)| (low * of_each, high * of_each));
+            let interval = located.interval().map(|(low, high)| (low * of_each, high * of_each));
             let point = Point { x, y: located.value * of_each, interval, is_marked: true };
             lines.entry(&found.cell.name).or_default().push(point);
         }
@@ -309,6 +289,19 @@ impl View<'_> {
         };
         facts(&self.results.runs).into_iter().map(about).collect()
     }
+}
+
+/// What is drawn of each panel, with what its cells have in common below it.
+fn pictures(
+    panels: BTreeMap<Levels, Vec<&CellSummary>>,
+    title: &str,
+    draw: impl Fn(&str, &[&CellSummary]) -> Option<String>,
+) -> Vec<Picture> {
+    let picture = |(common, cells): (Levels, Vec<&CellSummary>)| {
+        let caption = title::of(&common);
+        Some(Picture { svg: draw(&format!("{title}: {caption}"), &cells)?, caption })
+    };
+    panels.into_iter().filter_map(picture).collect()
 }
 
 /// A time per handshake is shown as how many a core could make.
