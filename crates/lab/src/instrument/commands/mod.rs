@@ -2,29 +2,34 @@
 
 mod execute;
 mod line;
-mod shown;
 #[cfg(test)]
 mod tests;
 
 pub use execute::{CommandRunner, Ran};
 
-use crate::cell::Levels;
+use crate::cell::{Cell, Levels};
 use crate::error::{ConfigError, LabError};
 use crate::experiment::{Experiment, Level, Stop};
 use crate::found::ExperimentFile;
 use crate::guard::Guard;
 use crate::hash;
 use crate::host::{allowed_cores, this_program};
-use crate::instrument::{Blame, Candidate, Executor, Facts, Instrument, Request, RunOf, Standing, with_pair};
+use crate::instrument::{
+    Blame, Candidate, Executor, Facts, Instrument, Request, RunOf, Shown, Standing, with_pair,
+};
 use crate::interrupt::Interrupt;
 use crate::machine::Machine;
 use crate::metric::Metric;
 use crate::options::RunOptions;
+use crate::plan::Plan;
 use crate::reader::{blame, directory_key};
 use crate::run::Validity;
+use crate::summary::Summary;
 pub use line::Found;
 use std::collections::BTreeMap;
 use std::path::Path;
+use weir_report::markup::quote;
+use weir_report::text::flow;
 
 /// Whole processes.
 #[derive(Clone, Copy, Debug)]
@@ -143,5 +148,23 @@ impl Instrument for Commands {
             has_failed: ran.failure.is_some(),
             ..Facts::default()
         }
+    }
+}
+
+impl Shown for Commands {
+    fn setting(_: &Summary) -> String {
+        "Whole processes, one at a time: nothing on their standard input, a file for their output.".into()
+    }
+
+    fn describe(text: &mut String, _: &Plan, found: &Found) {
+        for (name, line) in &found.lines {
+            flow(text, &format!("command {name}: {line}"), 0, 4);
+        }
+    }
+
+    fn reproduction(_: &Plan, _: &Cell, runs: &[&RunOf<Self>]) -> Option<String> {
+        let ran = &runs.last()?.seen;
+        let words: Vec<String> = ran.command.iter().map(|word| quote(word)).collect();
+        Some(format!("cd {} && {}", quote(&ran.folder.display().to_string()), words.join(" ")))
     }
 }

@@ -40,8 +40,8 @@ fn wrong_facts(scenario: &Levels, described: Option<&Described>, facts: &Facts) 
         }
     }
     let still_there = |feature: &&&str| facts.features.iter().any(|found| found == **feature);
-    let masked = key::masked_features(scenario.word("mask"));
-    masked.iter().find(still_there).map(|feature| format!("facts: {feature} is used although it was masked"))
+    let used = key::mask(scenario.word("mask"))?.features.iter().find(still_there)?;
+    Some(format!("facts: {used} is used although it was masked"))
 }
 
 fn wrong_versions(engine: &Described, facts: &Facts) -> Option<String> {

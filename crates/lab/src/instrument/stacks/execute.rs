@@ -2,7 +2,7 @@
 
 use super::check;
 use super::engine::{Description, Engine};
-use super::key::mask_variable;
+use super::key;
 use super::output::Seen;
 use super::values::{Described, Ran};
 use crate::cell::{Cell, Levels};
@@ -15,7 +15,6 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 use weir_tls::issue::{Authority, KeyKind};
 
@@ -61,8 +60,8 @@ impl ProcessRunner {
         let work = self.directory.join("work");
         fs::create_dir_all(&work).map_err(LabError::file(&work, "cannot be made"))?;
         let scenario = lines.to_owned() + &self.files(&cell.levels)?;
-        let environment: Vec<String> =
-            mask_variable(cell.levels.word("mask")).into_iter().map(str::to_owned).collect();
+        let mask = key::mask(cell.levels.word("mask"));
+        let environment = mask.into_iter().map(|mask| mask.variable.to_owned()).collect();
         let target = engine.target(&engine.variant(&cell.levels));
         let command = tool.into_iter().chain(engine.words(&engine.description.run, &target)).collect();
         let Description { version, crypto, .. } = engine.description.clone();
@@ -96,15 +95,10 @@ impl ProcessRunner {
 
     /// The text of an error is the reason why the run is invalid.
     fn process(&mut self, ran: &mut Ran, scenario: &Levels, work: &Path) -> Result<(), String> {
-        let input = with_file(work, &ran.scenario)
-            .map(Stdio::from)
-            .map_err(|error| format!("its scenario: {error}"))?;
+        let input = with_file(work, &ran.scenario).map_err(|error| format!("its scenario: {error}"))?.into();
         // In front of the program, so that the stored command is the whole of it.
-        let with_environment = ["env".to_owned()].into_iter().chain(ran.environment.iter().cloned());
-        let command: Vec<String> = match ran.environment.is_empty() {
-            true => ran.command.clone(),
-            false => with_environment.chain(ran.command.iter().cloned()).collect(),
-        };
+        let env: &[String] = if ran.environment.is_empty() { &[] } else { &["env".to_owned()] };
+        let command = [env, &ran.environment, &ran.command].concat();
         let threads = scenario.number("threads").unwrap_or(1) as usize;
         let cores = &self.allowed[..threads.clamp(1, self.allowed.len())];
         let deadline = Duration::from_millis(scenario.number("window_ms").unwrap_or(0)) + GRACE;
@@ -119,19 +113,13 @@ impl ProcessRunner {
         if let Some(why) = cut_short {
             return Err(why);
         }
-        let read = Seen::read(&output);
-        if let Ok(seen) = &read {
-            ran.seen = seen.clone();
+        ran.seen = Seen::read(&output).map_err(|why| format!("its output: {why}"))?;
+        // What it says itself tells more.
+        if exit.code == Some(0) || !ran.seen.errors.is_empty() {
+            return Ok(());
         }
-        match (exit.code, read) {
-            (_, Err(why)) => Err(format!("its output: {why}")),
-            // What it says itself tells more.
-            (code, Ok(seen)) if code != Some(0) && seen.errors.is_empty() => {
-                let last = ran.stderr.lines().last().unwrap_or_default();
-                Err(format!("runner: {}: {last}", ran.exit))
-            }
-            _ => Ok(()),
-        }
+        let last = ran.stderr.lines().last().unwrap_or_default();
+        Err(format!("runner: {}: {last}", ran.exit))
     }
 }
 

@@ -58,7 +58,7 @@ pub(crate) const KEYS: &[Key] = &[
     Key { default: Some("1"), ..number("threads", 1, 1024, &[HANDSHAKE, TRANSFER, PRIMITIVE]) },
     Key { default: Some("100"), ..number("warmup", 0, 10_000_000, &[HANDSHAKE, TRANSFER, PRIMITIVE]) },
     number("window_ms", 1, 600_000, &[HANDSHAKE, TRANSFER, PRIMITIVE]),
-    machine("mask", &MASKS),
+    machine("mask", &["none", "no-ifma", "no-vaes", "no-avx512"]),
     machine("compiler", &["default", "gcc", "clang"]),
     machine("allocator", &["default", "system", "mimalloc", "jemalloc"]),
 ];
@@ -81,9 +81,6 @@ const OPERATIONS: [&str; 16] = [
     "chacha20-poly1305-seal",
     "chacha20-poly1305-open",
 ];
-
-/// Which features of the processor a library is not to use.
-const MASKS: [&str; 4] = ["none", "no-ifma", "no-vaes", "no-avx512"];
 
 const fn key(name: &'static str, words: &'static [&'static str], tasks: &'static [&'static str]) -> Key {
     Key { name, allowed: Allowed::Words(words), tasks, default: None, is_told: true }
@@ -127,27 +124,25 @@ impl Key {
     }
 }
 
-/// What the environment has by which OpenSSL and its relatives are told which features of the processor to leave alone: bits
-/// of CPUID leaf 7, EBX below and ECX above. `None` where nothing is masked.
-pub(super) fn mask_variable(mask: &str) -> Option<&'static str> {
-    match mask {
-        "no-ifma" => Some("OPENSSL_ia32cap=:~0x200000"),
-        // VAES and VPCLMULQDQ, which are used together.
-        "no-vaes" => Some("OPENSSL_ia32cap=:~0x60000000000"),
-        // F, DQ, IFMA, CD, BW, VL, and the two above, which need them in their wide form.
-        "no-avx512" => Some("OPENSSL_ia32cap=:~0x600d0230000"),
-        _ => None,
-    }
+/// Features of the processor that a library is not to use.
+pub(super) struct Mask {
+    /// What the environment has by which OpenSSL and its relatives are told: bits of CPUID leaf 7, EBX below and ECX above.
+    pub(super) variable: &'static str,
+    /// What must be gone, by the names that runners use.
+    pub(super) features: &'static [&'static str],
 }
 
-/// The features that must be gone under a mask, by the names that runners use.
-pub(crate) fn masked_features(mask: &str) -> &'static [&'static str] {
-    match mask {
-        "no-ifma" => &["avx512ifma"],
-        "no-vaes" => &["vaes", "vpclmulqdq"],
-        "no-avx512" => &["avx512f", "avx512ifma", "vaes", "vpclmulqdq"],
-        _ => &[],
-    }
+/// The mask of such a name, unless nothing is masked.
+pub(super) fn mask(name: &str) -> Option<Mask> {
+    let (variable, features): (_, &[&str]) = match name {
+        "no-ifma" => ("OPENSSL_ia32cap=:~0x200000", &["avx512ifma"]),
+        // VAES and VPCLMULQDQ, which are used together.
+        "no-vaes" => ("OPENSSL_ia32cap=:~0x60000000000", &["vaes", "vpclmulqdq"]),
+        // F, DQ, IFMA, CD, BW, VL, and the two above, which need them in their wide form.
+        "no-avx512" => ("OPENSSL_ia32cap=:~0x600d0230000", &["avx512f", "avx512ifma", "vaes", "vpclmulqdq"]),
+        _ => return None,
+    };
+    Some(Mask { variable, features })
 }
 
 #[cfg(test)]

@@ -20,9 +20,9 @@ mod values;
 mod view;
 
 pub use build::{build, list};
-pub use execute::ProcessRunner;
-pub use output::{Facts as EngineFacts, Seen, Side};
-pub use values::Ran;
+#[cfg(test)]
+pub(crate) use output::Side;
+pub(crate) use values::Ran;
 
 use crate::cell::Cell;
 use crate::error::{ConfigError, LabError};
@@ -42,6 +42,7 @@ use crate::run::{Stage, Validity};
 use crate::store::Store;
 use crate::upgrade::SHARED;
 use engine::{Engine, Variant};
+use execute::ProcessRunner;
 use key::KEYS;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

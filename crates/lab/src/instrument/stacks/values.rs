@@ -18,7 +18,6 @@ pub struct Ran {
     pub folder: PathBuf,
     /// What it was given in its environment, as `NAME=VALUE`.
     pub environment: Vec<String>,
-    /// What it read.
     pub scenario: String,
     /// What its description says that it is; `None` in older results.
     #[serde(default)]
@@ -26,9 +25,7 @@ pub struct Ran {
     /// Why it came to no end of its own, or said what cannot be read.
     #[serde(default)]
     pub failure: Option<String>,
-    /// What it said.
     pub seen: Seen,
-    /// How it ended.
     pub exit: String,
     /// The last of its standard error.
     pub stderr: String,
@@ -40,12 +37,10 @@ pub struct Ran {
     pub foreign_cpu: Option<f64>,
 }
 
-/// The versions that a runner must report.
+/// The versions that a runner must report: of the TLS library, and of what does the arithmetic.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Described {
-    /// Of the TLS library.
     pub version: String,
-    /// What does the arithmetic, with its version.
     pub crypto: String,
 }
 
