@@ -1,6 +1,5 @@
 //! Runs of runners: a fresh process for each, on stated cores, with its scenario in a file that is its standard input.
 
-use super::check;
 use super::engine::{Description, Engine};
 use super::key;
 use super::output::Seen;
@@ -33,26 +32,8 @@ pub struct ProcessRunner {
 }
 
 impl ProcessRunner {
-    /// What a tool that the runner runs under leaves behind, if the run is valid; or why it is not. Nothing is stored.
-    pub(super) fn watched<T>(
-        &mut self,
-        cell: &Cell,
-        lines: &str,
-        tool: Vec<String>,
-        left: impl FnOnce() -> T,
-    ) -> Result<Result<T, String>, LabError> {
-        let (ran, left) = self.made(cell, lines, tool, left)?;
-        Ok(check::first_wrong(&cell.levels, &ran).map_or(Ok(left), Err))
-    }
-
-    /// Runs a runner under a tool, if there is one, and looks at what is `left` before the place that it ran in goes.
-    pub(super) fn made<T>(
-        &mut self,
-        cell: &Cell,
-        lines: &str,
-        tool: Vec<String>,
-        left: impl FnOnce() -> T,
-    ) -> Result<(Ran, T), LabError> {
+    /// Runs a runner that is told such lines, behind the words of a tool that it runs under, if there is one.
+    pub(super) fn made(&mut self, cell: &Cell, lines: &str, tool: &[String]) -> Result<Ran, LabError> {
         let engine = self
             .engines
             .get(&cell.subject)
@@ -63,7 +44,7 @@ impl ProcessRunner {
         let mask = key::mask(cell.levels.word("mask"));
         let environment = mask.into_iter().map(|mask| mask.variable.to_owned()).collect();
         let target = engine.target(&engine.variant(&cell.levels));
-        let command = tool.into_iter().chain(engine.words(&engine.description.run, &target)).collect();
+        let command = [tool, &engine.words(&engine.description.run, &target)].concat();
         let Description { version, crypto, .. } = engine.description.clone();
         let described = Some(Described { version, crypto });
         let folder = engine.directory.clone();
@@ -71,12 +52,11 @@ impl ProcessRunner {
         let began = Instant::now();
         ran.failure = self.process(&mut ran, &cell.levels, &work).err();
         ran.elapsed_ms = began.elapsed().as_millis() as u64;
-        let left = left();
         let _ = fs::remove_dir_all(&work);
         if self.interrupt.is_set() {
             return Err(LabError::Interrupted { directory: self.directory.clone() });
         }
-        Ok((ran, left))
+        Ok(ran)
     }
 
     /// The lines of what the runner reads that name files: sessions have a chain, an operation with a key has that alone.

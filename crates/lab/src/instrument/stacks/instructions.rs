@@ -1,6 +1,7 @@
 //! Instructions of a handshake, counted under valgrind's callgrind: free of noise, and of the path that a library takes
 //! without AVX-512, which valgrind hides.
 
+use super::check;
 use super::execute::ProcessRunner;
 use super::key::HANDSHAKE;
 use super::output::Side;
@@ -94,13 +95,18 @@ impl ProcessRunner {
         let mut totals = Vec::new();
         for handshakes in HANDSHAKES {
             let scenario = counted_scenario(&cell.levels, handshakes);
-            let file = self.directory.join("work").join("callgrind");
-            let tool = [PROGRAM, "--tool=callgrind", "--quiet"].map(str::to_owned).into_iter();
-            let tool = tool.chain([format!("--callgrind-out-file={}", file.display())]).collect();
-            match self.watched(cell, &scenario, tool, || fs::read_to_string(&file))? {
-                Ok(Ok(profile)) => totals.push(inclusive(&profile)),
-                Ok(Err(error)) => return Ok(Err(format!("{PROGRAM} wrote no counts: {error}"))),
-                Err(why) => return Ok(Err(format!("under {PROGRAM}: {why}"))),
+            let file = self.directory.join("callgrind");
+            let out = format!("--callgrind-out-file={}", file.display());
+            let tool = [PROGRAM, "--tool=callgrind", "--quiet", &out].map(str::to_owned);
+            let ran = self.made(cell, &scenario, &tool);
+            let profile = fs::read_to_string(&file);
+            let _ = fs::remove_file(&file);
+            if let Some(why) = check::first_wrong(&cell.levels, &ran?) {
+                return Ok(Err(format!("under {PROGRAM}: {why}")));
+            }
+            match profile {
+                Ok(profile) => totals.push(inclusive(&profile)),
+                Err(error) => return Ok(Err(format!("{PROGRAM} wrote no counts: {error}"))),
             }
         }
         let [few, many] = [&totals[0], &totals[1]];

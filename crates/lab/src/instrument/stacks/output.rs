@@ -181,6 +181,11 @@ impl Seen {
         Ok(seen)
     }
 
+    /// How many units one side timed.
+    pub(super) fn units(&self, side: Side) -> u64 {
+        self.times.get(&side).map_or(0, |times| times.units)
+    }
+
     /// Mean nanoseconds of a unit on one side.
     pub(super) fn mean_ns(&self, side: Side) -> Option<f64> {
         let times = self.times.get(&side).filter(|times| times.units > 0)?;

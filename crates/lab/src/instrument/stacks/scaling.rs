@@ -33,9 +33,10 @@ const MUCH: f64 = 0.15;
 pub(super) fn drops(cells: &[CellSummary], cores: usize) -> Vec<Drop> {
     let mut families: BTreeMap<(Levels, &str), Vec<(u64, f64)>> = BTreeMap::new();
     for found in cells {
-        let Some((threads, rate)) = of_each(found) else { continue };
+        let Some(threads) = found.cell.levels.number("threads") else { continue };
+        let Some(rate) = found.get(Metric::HandshakesPerSecond) else { continue };
         let family = (found.cell.levels.without("threads"), found.cell.name.as_str());
-        families.entry(family).or_default().push((threads, rate));
+        families.entry(family).or_default().push((threads, rate / threads as f64));
     }
     let mut drops = Vec::new();
     for ((scenario, engine), mut points) in families {
@@ -48,13 +49,6 @@ pub(super) fn drops(cells: &[CellSummary], cores: usize) -> Vec<Drop> {
         drops.extend(more.iter().map(drop).filter(|drop| drop.kept < 1.0 - MUCH));
     }
     drops
-}
-
-/// The threads of a cell and the rate of each.
-fn of_each(found: &CellSummary) -> Option<(u64, f64)> {
-    let threads = found.cell.levels.number("threads")?;
-    let all = found.get(Metric::HandshakesPerSecond)?;
-    Some((threads, all / threads as f64))
 }
 
 /// How much of a core each of so many threads has.
