@@ -12,7 +12,6 @@ use crate::interrupt::Interrupt;
 use crate::once::{Ended, Start, to_its_end};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use weir_tls::issue::{Authority, KeyKind};
@@ -75,7 +74,9 @@ impl ProcessRunner {
 
     /// The text of an error is the reason why the run is invalid.
     fn process(&mut self, ran: &mut Ran, scenario: &Levels, work: &Path) -> Result<(), String> {
-        let input = with_file(work, &ran.scenario).map_err(|error| format!("its scenario: {error}"))?.into();
+        let file = work.join("scenario");
+        let input = fs::write(&file, &ran.scenario).and_then(|()| File::open(&file));
+        let input = input.map_err(|error| format!("its scenario: {error}"))?.into();
         // In front of the program, so that the stored command is the whole of it.
         let env: &[String] = if ran.environment.is_empty() { &[] } else { &["env".to_owned()] };
         let command = [env, &ran.environment, &ran.command].concat();
@@ -101,12 +102,6 @@ impl ProcessRunner {
         let last = ran.stderr.lines().last().unwrap_or_default();
         Err(format!("runner: {}: {last}", ran.exit))
     }
-}
-
-fn with_file(work: &Path, text: &str) -> io::Result<File> {
-    let path = work.join("scenario");
-    fs::write(&path, text)?;
-    File::open(path)
 }
 
 /// Makes the certificate of a kind in a directory that has none yet: a chain with an intermediate authority, as servers have

@@ -67,13 +67,9 @@ pub(super) fn count(plan: &Plan, store: &Store, runner: &mut ProcessRunner) -> R
             None if !is_here => Err(format!("{PROGRAM} is not on the PATH")),
             None => runner.count(cell)?,
         };
-        if let Err(why) = &counts {
-            uncountable.insert(&cell.subject, why.clone());
-        }
-        let (counts, why) = match counts {
-            Ok(counts) => (counts, None),
-            Err(why) => (BTreeMap::new(), Some(why)),
-        };
+        let why = counts.as_ref().err().cloned();
+        uncountable.extend(why.clone().map(|why| (cell.subject.as_str(), why)));
+        let counts = counts.unwrap_or_default();
         tell(format_args!("instructions {cell}  {}", why.as_deref().unwrap_or("counted")));
         let counted = Counted { schema: SCHEMA, cell: cell.id.clone().into(), counts, why };
         store.write_json(&format!("{INSTRUCTIONS}/{cell}.json"), &counted)?;

@@ -1,7 +1,7 @@
 //! What a scenario is called where a person reads it: `full handshake, TLS 1.3, ECDSA P-256`. Files, options and claims
 //! know it by the words of its name.
 
-use super::key::Key;
+use super::key::{HANDSHAKE, Key, PRIMITIVE};
 use super::scenario::usual_tickets;
 use crate::cell::Levels;
 use crate::experiment::Level;
@@ -26,7 +26,15 @@ fn part(scenario: &Levels, key: &Key, level: &Level) -> Option<String> {
         return None;
     }
     Some(match key.name {
-        "do" => task_title(scenario, word)?,
+        "do" => match (word, scenario.word("resumption")) {
+            // It is called by its operation.
+            (PRIMITIVE, _) => return None,
+            (HANDSHAKE, "none") => "full handshake".into(),
+            (HANDSHAKE, "id") => "resumption by session ID".into(),
+            (HANDSHAKE, "ticket") => "resumption by ticket".into(),
+            (HANDSHAKE, "psk") => "resumption by PSK".into(),
+            _ => word.to_owned(),
+        },
         // It is said by what is done.
         "resumption" => return None,
         "operation" => operation(word),
@@ -44,19 +52,6 @@ fn part(scenario: &Levels, key: &Key, level: &Level) -> Option<String> {
         "allocator" => format!("{word} allocator"),
         name => format!("{name} {word}"),
     })
-}
-
-/// `None` for a primitive, which is called by its operation.
-fn task_title(scenario: &Levels, task: &str) -> Option<String> {
-    let how = match (task, scenario.word("resumption")) {
-        ("primitive", _) => return None,
-        ("handshake", "none") => "full handshake",
-        ("handshake", "id") => "resumption by session ID",
-        ("handshake", "ticket") => "resumption by ticket",
-        ("handshake", "psk") => "resumption by PSK",
-        (task, _) => task,
-    };
-    Some(how.into())
 }
 
 /// `ECDSA P-256 sign`, `X25519 key exchange`.

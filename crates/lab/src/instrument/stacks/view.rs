@@ -1,18 +1,18 @@
-//! What the page of TLS stacks has: charts by task, and what engines say of themselves; and `summary.json`.
+//! What the page of TLS stacks has: charts by task, and what engines say of themselves.
 
 use super::key::{HANDSHAKE, MEMORY, PRIMITIVE, TRANSFER};
 use super::output::Facts;
 use super::scaling::in_locks;
 use super::values::{COUNTED, Ran};
-use super::{Stacks, scaling, title};
+use super::{Stacks, title};
 use crate::cell::{Cell, Levels};
+use crate::experiment::Level;
 use crate::instrument::{Looks, Page};
 use crate::metric::Metric;
 use crate::results::Results;
 use crate::run::Run;
 use crate::summary::CellSummary;
 use crate::value::Value;
-use serde_json::json;
 use std::collections::BTreeMap;
 use weir_report::chart::axis::{Axis, count, plain};
 use weir_report::chart::bars::{self, Bar};
@@ -37,69 +37,6 @@ pub(super) fn page(results: &Results<Stacks>, looks: &Looks<'_>) -> Page {
 pub(super) fn facts(runs: &[Run<Ran>]) -> BTreeMap<&str, &Facts> {
     let told = runs.iter().filter_map(|run| Some((&run.run.cell.subject, run.seen.seen.facts.as_ref()?)));
     told.map(|(name, facts)| (name.as_str(), facts)).collect()
-}
-
-/// What engines say of themselves and is another in the second of two results.
-pub(super) fn differences(results: [&Results<Stacks>; 2], [first, second]: [&str; 2]) -> Vec<String> {
-    let [a, b] = results.map(|results| facts(&results.runs));
-    let mut differences = Vec::new();
-    for (engine, before) in a {
-        let Some(after) = b.get(engine) else { continue };
-        for (what, left, right) in [
-            ("TLS", &before.tls, &after.tls),
-            ("crypto", &before.crypto, &after.crypto),
-            ("compiler", &before.compiler, &after.compiler),
-            ("allocator", &before.allocator, &after.allocator),
-            ("features", &before.features.join(" "), &after.features.join(" ")),
-        ] {
-            if left != right {
-                differences.push(format!("{engine}: {what}: {left} in {first}, {right} in {second}"));
-            }
-        }
-    }
-    differences
-}
-
-/// `summary.json`, in which cells stand with their scenario, and comparisons are contrasts.
-pub(super) fn json(results: &Results<Stacks>) -> serde_json::Value {
-    let summary = &results.summary;
-    let cell = |cell: &Cell| json!({ "name": cell.name, "engine": cell.subject, "scenario": cell.levels });
-    let value = |(metric, value): (&Metric, &Value)| {
-        (metric.key(), json!({ "value": value.value, "low": value.low, "high": value.high }))
-    };
-    let found = |found: &CellSummary| {
-        json!({
-            "cell": cell(&found.cell),
-            "blocks": found.blocks,
-            "invalid_runs": found.invalid_runs,
-            "why_invalid": found.why_invalid,
-            "why_uncounted": found.why_uncounted,
-            "values": found.values.iter().map(value).collect::<serde_json::Map<_, _>>(),
-        })
-    };
-    let contrasts = summary.comparisons.iter().map(|one| {
-        let mut fields = json!(one.ratio);
-        fields["metric"] = json!(one.metric);
-        fields["cell"] = cell(&one.cell);
-        fields["target"] = json!(one.target);
-        fields["baseline"] = json!(one.baseline);
-        fields["factor"] = json!(one.factor);
-        fields["blocks"] = json!(one.blocks);
-        fields["remark"] = json!(one.remark);
-        fields["aa"] = json!(one.aa);
-        fields
-    });
-    json!({
-        "schema": 1,
-        "experiment": summary.experiment,
-        "weight": summary.weight,
-        "foreign": summary.foreign,
-        "facts": facts(&results.runs),
-        "cells": summary.cells.iter().map(found).collect::<Vec<_>>(),
-        "drops": scaling::drops(&summary.cells, summary.machine.cores.len()),
-        "contrasts": contrasts.collect::<Vec<_>>(),
-        "claims": summary.claims,
-    })
 }
 
 struct View<'a> {
@@ -139,13 +76,12 @@ impl View<'_> {
 
     /// A panel for each scenario of a task, a bar for each engine. What a line shows is not shown again.
     fn bars(&self, task: &str, metric: Metric, title: &str, note: &str) -> Figures {
-        let is_shown = |found: &CellSummary| {
-            let Cell { levels, .. } = &found.cell;
-            // Nobody counts what is counted without noise a second time.
-            let is_counted_again = COUNTED.contains(&metric) && found.cell.is_again();
-            let is_on_a_line = ["threads", "record"].iter().any(|key| self.varies(levels, key));
-            levels.word("do") == task && !is_counted_again && !is_on_a_line
-        };
+        let is_on_a_line =
+            |cell: &Cell| ["threads", "record"].iter().any(|key| self.varies(&cell.levels, key));
+        // Nobody counts what is counted without noise a second time.
+        let is_counted_again = |cell: &Cell| COUNTED.contains(&metric) && cell.is_again();
+        let is_shown =
+            |cell: &Cell| cell.levels.word("do") == task && !is_counted_again(cell) && !is_on_a_line(cell);
         let axis = if is_rate_of_core(metric) { "handshakes per second of a core" } else { metric.unit() };
         let panels = self.panels(is_shown, Levels::clone);
         let pictures = pictures(panels, title, |title, cells| {
@@ -183,7 +119,7 @@ impl View<'_> {
 
     /// Of full handshakes: how much of the server's time its signature and its key exchange are.
     fn split(&self) -> Figures {
-        let panels = self.panels(|found| found.cell.levels.is_full_handshake(), Levels::clone);
+        let panels = self.panels(|cell| cell.levels.is_full_handshake(), Levels::clone);
         let pictures = pictures(panels, "Split", |title, cells| {
             let bars: Vec<Bar<'_>> = cells.iter().filter_map(|found| self.split_bar(found)).collect();
             bars::draw(title, "us of the server", &bars, bars::reach(&bars))
@@ -221,11 +157,11 @@ impl View<'_> {
     /// The cells that are shown, by what those of one panel have in common.
     fn panels(
         &self,
-        is_shown: impl Fn(&CellSummary) -> bool,
+        is_shown: impl Fn(&Cell) -> bool,
         common: impl Fn(&Levels) -> Levels,
     ) -> BTreeMap<Levels, Vec<&CellSummary>> {
         let mut panels: BTreeMap<Levels, Vec<&CellSummary>> = BTreeMap::new();
-        for found in self.results.summary.cells.iter().filter(|found| is_shown(found)) {
+        for found in self.results.summary.cells.iter().filter(|found| is_shown(&found.cell)) {
             panels.entry(common(&found.cell.levels)).or_default().push(found);
         }
         panels
@@ -233,14 +169,17 @@ impl View<'_> {
 
     /// Whether scenarios differ from this one in that key alone.
     fn varies(&self, scenario: &Levels, key: &str) -> bool {
-        let without = scenario.without(key);
-        let is_other = |cell: &Cell| cell.levels != *scenario && cell.levels.without(key) == without;
-        scenario.get(key).is_some() && self.results.plan.cells.iter().any(is_other)
+        let is_other = |(other, _): &(&str, &Level)| *other != key;
+        let is_but_for_it = |cell: &Cell| {
+            cell.levels != *scenario
+                && cell.levels.iter().filter(is_other).eq(scenario.iter().filter(is_other))
+        };
+        scenario.get(key).is_some() && self.results.plan.cells.iter().any(is_but_for_it)
     }
 
     /// A panel for each set of scenarios that differ in a number alone, a line for each engine.
     fn lines(&self, key: &str, metric: Metric, title: &str, note: &str) -> Figures {
-        let panels = self.panels(|found| self.varies(&found.cell.levels, key), |levels| levels.without(key));
+        let panels = self.panels(|cell| self.varies(&cell.levels, key), |levels| levels.without(key));
         let pictures = pictures(panels, title, |title, cells| self.plot(title, key, metric, cells));
         Figures { title: title.to_owned(), note: note.to_owned(), pictures }
     }
