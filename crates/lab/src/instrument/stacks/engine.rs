@@ -124,7 +124,8 @@ impl Description {
         }
         let Abilities { tasks, locks, shared_locks, resumed_tickets, .. } = &read.abilities;
         if tasks.is_empty() {
-            return Err(ConfigError::key(file.display(), text, "abilities", "missing field `do`"));
+            let error = ConfigError::key(file.display(), text, "abilities", "");
+            return Err(ConfigError { message: "missing field `do`".into(), ..error });
         }
         let able = KEYS.iter().filter_map(|key| Some((key.name, key.name, read.levels(key.name)?)));
         let together = [
