@@ -83,6 +83,25 @@ fn engines_are_listed_built_and_run() {
     assert_eq!(page(), before);
 }
 
+/// Runners were started in the folder of the results: none that is named relatively, as those of Node and Python are, was found.
+#[test]
+fn a_runner_that_is_named_relatively_is_run_from_any_folder() {
+    let folder = bench();
+    let good = folder.path().join("engines/good");
+    // Another process writes the program: one that this process may still have open for writing cannot be started.
+    let program = "printf '#!/bin/sh\n' | cat - run.sh >run && chmod +x run";
+    assert!(Command::new("sh").args(["-c", program]).current_dir(&good).status().unwrap().success());
+    let elsewhere = folder.path().join("else/where");
+    fs::create_dir_all(&elsewhere).unwrap();
+    for runner in ["'sh', 'run.sh'", "'./run'"] {
+        let named = engine().replace("'sh', '{target}/run.sh'", runner);
+        fs::write(good.join("engine.toml"), named).unwrap();
+        let ran = weir(&elsewhere, &["run", "../../fakes.toml", "--only", "engine=good", "--strict"]);
+        let (text, told) = (said(&ran), String::from_utf8_lossy(&ran.stderr));
+        assert!(ran.status.success() && text.contains("server 1.0 us"), "{text}{told}");
+    }
+}
+
 /// After an interrupt the runs that are stored are not made again.
 #[test]
 fn an_experiment_goes_on_where_it_stopped() {

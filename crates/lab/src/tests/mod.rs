@@ -3,5 +3,6 @@
 mod findings;
 mod pipeline;
 mod proof;
+mod stored;
 pub(crate) mod verdicts;
 mod world;

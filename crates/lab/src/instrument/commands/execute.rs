@@ -1,10 +1,9 @@
 //! Runs of commands: a fresh process for each.
 
-use super::line::timeout_ms;
-use super::{Commands, Found};
+use super::line::{Found, timeout_ms};
 use crate::error::LabError;
 use crate::guard::Guard;
-use crate::instrument::{Executor, Request};
+use crate::instrument::Request;
 use crate::interrupt::Interrupt;
 use crate::once::{Start, to_its_end};
 use serde::{Deserialize, Serialize};
@@ -44,8 +43,9 @@ pub struct CommandRunner {
     pub(super) guard: Guard,
 }
 
-impl Executor<Commands> for CommandRunner {
-    fn execute(&mut self, turn: &[Request<'_>]) -> Result<Vec<Ran>, LabError> {
+impl CommandRunner {
+    /// Makes the runs of a turn, and leaves nothing of the files of their words.
+    pub(super) fn turn(&mut self, turn: &[Request<'_>]) -> Result<Vec<Ran>, LabError> {
         let work = self.directory.join("work");
         fs::create_dir_all(&work).map_err(LabError::file(&work, "cannot be made"))?;
         let runs = turn.iter().map(|request| self.run(request, &work)).collect();
@@ -55,9 +55,7 @@ impl Executor<Commands> for CommandRunner {
             false => Ok(runs),
         }
     }
-}
 
-impl CommandRunner {
     fn run(&mut self, request: &Request<'_>, words: &Path) -> Ran {
         let cell = &request.run.cell;
         let command = self.found.lines.get(&cell.subject).map(|line| line.words(&cell.levels));

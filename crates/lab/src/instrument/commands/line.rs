@@ -1,20 +1,30 @@
 //! What is run: the words of `constants.commands`, in which `{key}` stands for the level of a factor.
 
-use super::Commands;
 use crate::cell::Levels;
 use crate::error::ConfigError;
 use crate::experiment::{Experiment, Level, get, leaves};
-use crate::instrument::{Blame, Instrument as _};
+use crate::files::on_path;
+use crate::instrument::Blame;
+use std::collections::BTreeMap;
 use std::fmt;
+use std::path::{Path, PathBuf};
 use toml::Value;
 use weir_report::markup::quote;
 
 /// Milliseconds after which a command is killed.
 const TIMEOUT: &str = "timeout_ms";
 
+/// The commands of an experiment, and where they are run.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    pub(super) lines: BTreeMap<String, Line>,
+    pub(super) absent: BTreeMap<String, String>,
+    pub(super) folder: PathBuf,
+}
+
 /// A command: its program and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Line(Vec<String>);
+pub(crate) struct Line(Vec<String>);
 
 impl Line {
     /// A text is parted at its spaces; in a list of words each is one.
@@ -30,6 +40,14 @@ impl Line {
     /// What is started.
     pub(super) fn program(&self) -> &str {
         &self.0[0]
+    }
+
+    /// The file that is started, as its folder and the PATH have it.
+    pub(super) fn file(&self, folder: &Path) -> Option<PathBuf> {
+        match self.program().contains('/') {
+            true => Some(folder.join(self.program())).filter(|file| file.is_file()),
+            false => on_path(self.program(), std::env::var_os("PATH").as_deref()),
+        }
     }
 
     /// The words to start, with a cell's levels in their places.
@@ -61,16 +79,19 @@ pub(super) fn timeout_ms(experiment: &Experiment) -> u64 {
     given.and_then(|ms| u64::try_from(ms).ok()).unwrap_or(600_000)
 }
 
-/// Every command has its words, and every constant and factor has an effect.
-pub(super) fn check(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
-    let subjects = experiment.subjects();
-    let of_commands = |name: &String| format!("commands.{name}");
-    for key in subjects.iter().map(of_commands) {
-        let value = get(&experiment.constants, &key);
+/// Every command has its words, and every constant and every factor among `keys` has an effect.
+pub(super) fn check(
+    experiment: &Experiment,
+    keys: Vec<String>,
+    wrong: &Blame<'_>,
+) -> Result<(), ConfigError> {
+    let commands: Vec<String> = experiment.subjects().iter().map(|name| format!("commands.{name}")).collect();
+    for key in &commands {
+        let value = get(&experiment.constants, key);
         if value.and_then(Line::read).is_none() {
             let found = value.map_or_else(|| "missing".into(), Value::to_string);
             let allowed = "words apart by spaces, such as \"gzip -k -9 big.txt\", or a list of words";
-            return Err(wrong(&key, format!("{found}: allowed are {allowed}")));
+            return Err(wrong(key, format!("{found}: allowed are {allowed}")));
         }
     }
     for (key, value) in leaves(&experiment.constants) {
@@ -78,19 +99,16 @@ pub(super) fn check(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), Co
         if key == TIMEOUT && !is_time {
             return Err(wrong(&key, format!("{value}: allowed is 1 to 86400000")));
         }
-        if key != TIMEOUT && !subjects.iter().map(of_commands).any(|known| known == key) {
-            let allowed =
-                [&subjects.iter().map(of_commands).collect::<Vec<_>>()[..], &[TIMEOUT.into()]].concat();
-            return Err(wrong(&key, format!("unknown key: allowed keys are {}", allowed.join(", "))));
+        if key != TIMEOUT && !commands.contains(&key) {
+            let allowed = commands.join(", ");
+            return Err(wrong(&key, format!("unknown key: allowed keys are {allowed}, {TIMEOUT}")));
         }
     }
-    for key in Commands::keys(experiment) {
-        if !all(experiment).iter().any(|(_, line)| line.0.iter().any(|word| word.contains(&slot(&key)))) {
-            return Err(wrong(
-                &key,
-                format!("no command has {} in it: its levels would be alike", slot(&key)),
-            ));
+    let words: Vec<String> = all(experiment).into_iter().flat_map(|(_, line)| line.0).collect();
+    match keys.iter().find(|key| !words.iter().any(|word| word.contains(&slot(key)))) {
+        Some(key) => {
+            Err(wrong(key, format!("no command has {} in it: its levels would be alike", slot(key))))
         }
+        None => Ok(()),
     }
-    Ok(())
 }

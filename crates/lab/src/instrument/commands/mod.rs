@@ -2,41 +2,43 @@
 
 mod execute;
 mod line;
-mod shown;
 #[cfg(test)]
 mod tests;
 
 pub use execute::{CommandRunner, Ran};
 
-use crate::cell::Levels;
+use crate::cell::{Cell, Levels};
 use crate::error::{ConfigError, LabError};
 use crate::experiment::{Experiment, Level, Stop};
-use crate::files::on_path;
 use crate::found::ExperimentFile;
 use crate::guard::Guard;
 use crate::hash;
 use crate::host::{allowed_cores, this_program};
-use crate::instrument::{Blame, Candidate, Facts, Instrument, RunOf, Standing, with_pair};
+use crate::instrument::{
+    Blame, Candidate, Executor, Facts, Instrument, Request, RunOf, Shown, Standing, with_pair,
+};
 use crate::interrupt::Interrupt;
 use crate::machine::Machine;
 use crate::metric::Metric;
 use crate::options::RunOptions;
+use crate::plan::Plan;
 use crate::reader::{blame, directory_key};
 use crate::run::Validity;
-use line::Line;
+use crate::summary::Summary;
+pub use line::Found;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use weir_report::markup::quote;
+use weir_report::text::flow;
 
 /// Whole processes.
 #[derive(Clone, Copy, Debug)]
 pub struct Commands;
 
-/// The commands of an experiment, and where they are run.
-#[derive(Clone, Debug, Default)]
-pub struct Found {
-    lines: BTreeMap<String, Line>,
-    absent: BTreeMap<String, String>,
-    folder: PathBuf,
+impl Executor<Commands> for CommandRunner {
+    fn execute(&mut self, turn: &[Request<'_>]) -> Result<Vec<Ran>, LabError> {
+        self.turn(turn)
+    }
 }
 
 impl Instrument for Commands {
@@ -57,7 +59,7 @@ impl Instrument for Commands {
             let why = "how long a command takes is not known before: allowed are `blocks` and `precision`";
             return Err(wrong("minutes", why.into()));
         }
-        line::check(experiment, wrong)
+        line::check(experiment, Self::keys(experiment), wrong)
     }
 
     fn find(
@@ -73,7 +75,7 @@ impl Instrument for Commands {
         })?;
         let mut found = Found { folder, ..Found::default() };
         for (name, line) in line::all(experiment) {
-            match program(&found.folder, &line) {
+            match line.file(&found.folder) {
                 Some(_) => drop(found.lines.insert(name, line)),
                 None => drop(found.absent.insert(name, format!("no program `{}`", line.program()))),
             }
@@ -107,7 +109,7 @@ impl Instrument for Commands {
         let mut machine = Machine::read(&allowed_cores()?);
         machine.network = "whatever the commands use".into();
         for (name, line) in &found.lines {
-            let file = program(&found.folder, line).map(|file| hash::contents(&file)).transpose()?;
+            let file = line.file(&found.folder).map(|file| hash::contents(&file)).transpose()?;
             let source = format!("{line} {}", file.unwrap_or_default());
             machine.sources.insert(name.clone(), hash::bytes(source.as_bytes()));
             machine.about.insert(name.clone(), line.to_string());
@@ -150,10 +152,20 @@ impl Instrument for Commands {
     }
 }
 
-/// The file that a command starts, as its folder and the PATH have it.
-fn program(folder: &Path, line: &Line) -> Option<PathBuf> {
-    match line.program().contains('/') {
-        true => Some(folder.join(line.program())).filter(|file| file.is_file()),
-        false => on_path(line.program(), std::env::var_os("PATH").as_deref()),
+impl Shown for Commands {
+    fn setting(_: &Summary) -> String {
+        "Whole processes, one at a time: nothing on their standard input, a file for their output.".into()
+    }
+
+    fn describe(text: &mut String, _: &Plan, found: &Found) {
+        for (name, line) in &found.lines {
+            flow(text, &format!("command {name}: {line}"), 0, 4);
+        }
+    }
+
+    fn reproduction(_: &Plan, _: &Cell, runs: &[&RunOf<Self>]) -> Option<String> {
+        let ran = &runs.last()?.seen;
+        let words: Vec<String> = ran.command.iter().map(|word| quote(word)).collect();
+        Some(format!("cd {} && {}", quote(&ran.folder.display().to_string()), words.join(" ")))
     }
 }

@@ -1,18 +1,73 @@
-//! Builds engines, each apart from the others: one that fails is absent, and the rest goes on.
+//! Lists engines, and builds them, each apart from the others: one that fails is absent, and the rest goes on.
 
 use super::engine::{Engine, Variant};
 use crate::error::LabError;
 use crate::files::{add_files, on_path};
+use crate::found::Folders;
 use crate::guard::Guard;
 use crate::hash;
+use crate::host::this_program;
 use crate::interrupt::Interrupt;
+use crate::progress::tell;
 use crate::tool;
+use std::fmt::Write;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 /// What was built and of which sources, in an engine's target folder.
 const STAMP: &str = "weir-built";
+
+/// The engines of these folders with their versions, and whether they are built.
+///
+/// # Errors
+/// Folders without any engine. A description that is wrong is a row that says so.
+pub fn list(folders: &Folders) -> Result<String, LabError> {
+    let row = |name: String| match Engine::read(folders, &name) {
+        Ok(engine) => {
+            let state = if engine.is_built(&Variant::plain()) { "built" } else { "not built" };
+            [name, engine.description.version, engine.description.crypto, state.to_owned()]
+        }
+        Err(error) => [name, String::new(), String::new(), format!("broken: {error}")],
+    };
+    let head = ["engine", "version", "crypto", "state"].map(str::to_owned);
+    let rows: Vec<[String; 4]> = std::iter::once(head).chain(folders.names()?.into_iter().map(row)).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
+    let [name, version, crypto] = [0, 1, 2].map(width);
+    let mut text = String::new();
+    for [first, second, third, state] in &rows {
+        let _ = writeln!(text, "{first:<name$}  {second:<version$}  {third:<crypto$}  {state}");
+    }
+    if rows.iter().any(|row| row[3] == "not built") {
+        text += "\n`weir stacks build NAME` builds one; `weir stacks run` builds those that it needs.\n";
+    }
+    Ok(text)
+}
+
+/// Builds engines: those named, or all. Returns what became of each, and how many failed.
+///
+/// # Errors
+/// An unknown name, a wrong description among those named, an interrupt.
+pub fn build(folders: &Folders, names: &[String], jobs: usize) -> Result<(String, usize), LabError> {
+    let names = if names.is_empty() { folders.names()? } else { names.to_vec() };
+    let engines = names.iter().map(|name| Engine::read(folders, name)).collect::<Result<Vec<_>, _>>()?;
+    let interrupt = Interrupt::on_signals()?;
+    let mut guard = Guard::start(&this_program()?)?;
+    let (mut text, mut failed) = (String::new(), 0);
+    for engine in &engines {
+        let about = &engine.description;
+        tell(format_args!("{}: {} {}", engine.name, about.stack, about.version));
+        match engine.build(&Variant::plain(), jobs, &interrupt, &mut guard) {
+            Ok(()) => drop(writeln!(text, "{}: built", engine.name)),
+            Err(error) if interrupt.is_set() => return Err(error),
+            Err(error) => {
+                failed += 1;
+                let _ = writeln!(text, "{error}");
+            }
+        }
+    }
+    Ok((text, failed))
+}
 
 impl Engine {
     /// Whether a variant is built of the sources that are here.
@@ -23,7 +78,7 @@ impl Engine {
 
     /// The hash of its own folder and of what engines share.
     pub(crate) fn sources(&self) -> Result<String, LabError> {
-        let mut files: Vec<PathBuf> = Vec::new();
+        let mut files = Vec::new();
         add_files(&self.directory, &mut files);
         if let Some(engines) = self.directory.parent() {
             add_files(&engines.join("common"), &mut files);

@@ -1,60 +1,45 @@
 //! Whether a run may be used: what was seen against what was asked for.
 
-use super::key::{self, Task};
-use super::output::{Facts, Negotiated, Seen, Side};
-use super::scenario::Scenario as _;
+use super::key::{self, HANDSHAKE, MEMORY, TRANSFER};
+use super::output::{Facts, Memory, Negotiated, Seen, Side};
 use super::values::{Described, Ran};
 use crate::cell::Levels;
 
 /// The first thing that is wrong with what a runner said, if anything is.
 pub(super) fn first_wrong(scenario: &Levels, ran: &Ran) -> Option<String> {
-    let Ran { failure, described, seen, .. } = ran;
-    if failure.is_some() {
-        return failure.clone();
-    }
+    ran.failure.clone().or_else(|| check(scenario, ran).err())
+}
+
+fn check(scenario: &Levels, Ran { described, seen, .. }: &Ran) -> Result<(), String> {
     if let Some(error) = seen.errors.first() {
-        return Some(format!("runner: {error}"));
+        return Err(format!("runner: {error}"));
     }
-    if !seen.is_done {
-        return Some("runner: it ended without `done`".into());
+    must(seen.is_done, || "runner: it ended without `done`".into())?;
+    let facts = seen.facts.as_ref().ok_or("runner: no `facts`")?;
+    if let Some(described) = described {
+        check_versions(described, facts)?;
     }
-    let Some(facts) = &seen.facts else { return Some("runner: no `facts`".into()) };
-    wrong_facts(scenario, described.as_ref(), facts).or_else(|| match scenario.task()? {
-        Task::Handshake => wrong_handshakes(scenario, seen),
-        Task::Transfer => wrong_transfer(scenario, seen),
-        Task::Memory => wrong_memory(scenario, seen),
-        Task::Primitive => without_units(seen, Side::Operation),
-    })
+    check_facts(scenario, facts)?;
+    match scenario.word("do") {
+        HANDSHAKE => check_handshakes(scenario, seen),
+        TRANSFER => check_transfer(scenario, seen),
+        MEMORY => check_memory(scenario, seen),
+        _ => check_units(seen, Side::Operation),
+    }
 }
 
-fn wrong_facts(scenario: &Levels, described: Option<&Described>, facts: &Facts) -> Option<String> {
-    if let Some(wrong) = described.and_then(|described| wrong_versions(described, facts)) {
-        return Some(wrong);
-    }
-    if facts.build != "release" {
-        return Some(format!("facts: a {} build", facts.build));
-    }
-    for (what, told) in [("allocator", &facts.allocator), ("compiler", &facts.compiler)] {
-        let asked = scenario.word(what);
-        if !matches!(asked, "" | "default") && !told.split([' ', ',']).any(|word| word == asked) {
-            return Some(format!("facts: {what} `{told}`: asked for was {asked}"));
-        }
-    }
-    let still_there = |feature: &&&str| facts.features.iter().any(|found| found == **feature);
-    let masked = key::masked_features(scenario.word("mask"));
-    masked.iter().find(still_there).map(|feature| format!("facts: {feature} is used although it was masked"))
+fn must(is_right: bool, why_not: impl FnOnce() -> String) -> Result<(), String> {
+    if is_right { Ok(()) } else { Err(why_not()) }
 }
 
-fn wrong_versions(engine: &Described, facts: &Facts) -> Option<String> {
+fn check_versions(engine: &Described, facts: &Facts) -> Result<(), String> {
     // Debian moves the last number: a description may leave it out.
     let begins = format!("{}.", engine.version);
     let is_it = |word: &str| word == engine.version || word.starts_with(&begins);
-    let has_version = facts.tls.split_whitespace().any(is_it);
-    if !has_version {
-        return Some(format!("facts: tls `{}`: engine.toml says {}", facts.tls, engine.version));
-    }
-    (!is_crypto(&facts.crypto, &engine.crypto))
-        .then(|| format!("facts: crypto `{}`: engine.toml says {}", facts.crypto, engine.crypto))
+    let is_version = facts.tls.split_whitespace().any(is_it);
+    must(is_version, || format!("facts: tls `{}`: engine.toml says {}", facts.tls, engine.version))?;
+    let is_crypto = is_crypto(&facts.crypto, &engine.crypto);
+    must(is_crypto, || format!("facts: crypto `{}`: engine.toml says {}", facts.crypto, engine.crypto))
 }
 
 /// Whether each part of what is described, such as `ring 0.17.14`, is found; of a version the last numbers may be left out.
@@ -66,81 +51,85 @@ fn is_crypto(found: &str, described: &str) -> bool {
     described.split(", ").all(is_found)
 }
 
-/// The kind of handshake, and all that was negotiated, on both ends.
-fn wrong_handshakes(scenario: &Levels, seen: &Seen) -> Option<String> {
-    let kind = if scenario.word("resumption") == "none" { "full" } else { "resumed" };
-    let sides = [Side::Client, Side::Server];
-    let wrong = |side: Side| {
-        without_units(seen, side).or_else(|| {
-            let of_side = || seen.negotiated.iter().filter(|one| one.side == side);
-            let counted: u64 = of_side().map(|one| one.count).sum();
-            let units = seen.times.get(&side).map_or(0, |times| times.units);
-            let other = of_side().find_map(|one| wrong_outcome(scenario, kind, one));
-            other.or_else(|| {
-                (counted != units)
-                    .then(|| format!("{}: {units} handshakes timed, {counted} accounted for", name(side)))
-            })
-        })
-    };
-    sides.into_iter().find_map(wrong).or_else(|| {
-        let [client, server] = sides.map(|side| seen.times.get(&side).map_or(0, |times| times.units));
-        (client != server).then(|| format!("the client made {client} handshakes, the server {server}"))
-    })
+fn check_facts(scenario: &Levels, facts: &Facts) -> Result<(), String> {
+    must(facts.build == "release", || format!("facts: a {} build", facts.build))?;
+    for (what, told) in [("allocator", &facts.allocator), ("compiler", &facts.compiler)] {
+        let asked = scenario.word(what);
+        let is_it = matches!(asked, "" | "default") || told.split([' ', ',']).any(|word| word == asked);
+        must(is_it, || format!("facts: {what} `{told}`: asked for was {asked}"))?;
+    }
+    let masked = key::mask(scenario.word("mask")).map_or(&[][..], |mask| mask.features);
+    let is_used = |feature: &&&str| facts.features.iter().any(|found| found == **feature);
+    match masked.iter().find(is_used) {
+        Some(feature) => Err(format!("facts: {feature} is used although it was masked")),
+        None => Ok(()),
+    }
 }
 
-fn wrong_outcome(scenario: &Levels, kind: &str, found: &Negotiated) -> Option<String> {
+/// The kind of handshake, and all that was negotiated, on both ends.
+fn check_handshakes(scenario: &Levels, seen: &Seen) -> Result<(), String> {
+    for side in [Side::Client, Side::Server] {
+        check_units(seen, side)?;
+        let of_side = || seen.negotiated.iter().filter(|one| one.side == side);
+        of_side().try_for_each(|one| check_outcome(scenario, one))?;
+        let counted: u64 = of_side().map(|one| one.count).sum();
+        let units = seen.units(side);
+        must(units == counted, || {
+            format!("{}: {units} handshakes timed, {counted} accounted for", name(side))
+        })?;
+    }
+    let [client, server] = [Side::Client, Side::Server].map(|side| seen.units(side));
+    must(client == server, || format!("the client made {client} handshakes, the server {server}"))
+}
+
+fn check_outcome(scenario: &Levels, found: &Negotiated) -> Result<(), String> {
+    let resumption = scenario.word("resumption");
+    let kind = if resumption == "none" { "full" } else { "resumed" };
     let signature = match scenario.word("certificate") {
         "rsa-2048" => "rsa_pss_rsae_sha256",
         "ecdsa-p384" => "ecdsa_secp384r1_sha384",
         _ => "ecdsa_secp256r1_sha256",
     };
     // What a library does not tell cannot be wrong; a resumption has neither signature nor, by ticket or id, a group.
-    let is_without_exchange = matches!(scenario.word("resumption"), "id" | "ticket");
-    let group = found.group.as_deref().filter(|_| !is_without_exchange);
+    let group = found.group.as_deref().filter(|_| !matches!(resumption, "id" | "ticket"));
     let signed = found.signature.as_deref().filter(|_| kind == "full");
-    let facts = [
+    for (what, told, asked) in [
         ("kind", Some(found.kind.as_str()), kind),
         ("version", Some(&found.version), scenario.word("version")),
         ("suite", Some(&found.suite), scenario.word("suite")),
         ("group", group, scenario.word("group")),
         ("signature", signed, signature),
-    ];
-    facts.into_iter().find_map(|(what, found_it, asked)| {
-        let other = found_it.filter(|word| *word != asked)?;
-        Some(format!(
-            "{}: {} handshakes with {what} `{other}`: asked for was {asked}",
-            name(found.side),
-            found.count
-        ))
-    })
-}
-
-fn wrong_transfer(scenario: &Levels, seen: &Seen) -> Option<String> {
-    let bytes = scenario.number("bytes").unwrap_or(0);
-    [Side::Server, Side::Client].into_iter().find_map(|side| {
-        without_units(seen, side).or_else(|| {
-            let moved = seen.moved.get(&side).copied().unwrap_or(0);
-            let should = seen.times.get(&side).map_or(0, |times| times.units) * bytes;
-            (moved != should).then(|| format!("{}: {moved} bytes moved of {should}", name(side)))
-        })
-    })
-}
-
-fn wrong_memory(scenario: &Levels, seen: &Seen) -> Option<String> {
-    let Some(memory) = seen.memory else { return Some("runner: no `memory`".into()) };
-    let asked = scenario.number("sessions").unwrap_or(0);
-    if memory.sessions != asked {
-        return Some(format!("{} sessions were held: asked for were {asked}", memory.sessions));
+    ] {
+        if let Some(other) = told.filter(|word| *word != asked) {
+            let (end, count) = (name(found.side), found.count);
+            return Err(format!("{end}: {count} handshakes with {what} `{other}`: asked for was {asked}"));
+        }
     }
-    (memory.after_kib <= memory.before_kib).then(|| "memory did not grow".into())
+    Ok(())
 }
 
-fn without_units(seen: &Seen, side: Side) -> Option<String> {
-    let is_empty = seen.times.get(&side).is_none_or(|times| times.units == 0);
-    let idle = || seen.threads.iter().find(|thread| thread.units == 0);
-    match is_empty {
-        true => Some(format!("{}: nothing was measured", name(side))),
-        false => idle().map(|thread| format!("thread {} measured nothing", thread.thread)),
+fn check_transfer(scenario: &Levels, seen: &Seen) -> Result<(), String> {
+    let bytes = scenario.number("bytes").unwrap_or(0);
+    for side in [Side::Server, Side::Client] {
+        check_units(seen, side)?;
+        let (moved, should) = (seen.moved.get(&side).copied().unwrap_or(0), seen.units(side) * bytes);
+        must(moved == should, || format!("{}: {moved} bytes moved of {should}", name(side)))?;
+    }
+    Ok(())
+}
+
+fn check_memory(scenario: &Levels, seen: &Seen) -> Result<(), String> {
+    let Memory { sessions, before_kib, after_kib } = seen.memory.ok_or("runner: no `memory`")?;
+    let asked = scenario.number("sessions").unwrap_or(0);
+    must(sessions == asked, || format!("{sessions} sessions were held: asked for were {asked}"))?;
+    must(after_kib > before_kib, || "memory did not grow".into())
+}
+
+fn check_units(seen: &Seen, side: Side) -> Result<(), String> {
+    must(seen.units(side) > 0, || format!("{}: nothing was measured", name(side)))?;
+    match seen.threads.iter().find(|thread| thread.units == 0) {
+        Some(idle) => Err(format!("thread {} measured nothing", idle.thread)),
+        None => Ok(()),
     }
 }
 

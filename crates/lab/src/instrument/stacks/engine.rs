@@ -1,7 +1,6 @@
 //! `engine.toml`: what an engine is, how it is built and run, and what it can do. `docs/ENGINES.md` has the words.
 
 use super::key::{self, KEYS, Key};
-use super::scenario::Scenario as _;
 use crate::cache;
 use crate::cell::Levels;
 use crate::error::{ConfigError, LabError};
@@ -52,34 +51,23 @@ pub(crate) struct Description {
 
 /// What an engine can do, by the keys of scenarios.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct Abilities {
     #[serde(rename = "do")]
     pub(crate) tasks: Vec<Level>,
-    #[serde(default)]
     pub(crate) versions: Vec<Level>,
-    #[serde(default)]
     pub(crate) resumptions: Vec<Level>,
-    #[serde(default)]
     pub(crate) certificates: Vec<Level>,
-    #[serde(default)]
     pub(crate) groups: Vec<Level>,
-    #[serde(default)]
     pub(crate) suites: Vec<Level>,
-    #[serde(default)]
     pub(crate) tickets: Vec<Level>,
-    #[serde(default)]
     pub(crate) operations: Vec<Level>,
     /// The resumptions whose shared state can be timed.
-    #[serde(default)]
     pub(crate) locks: Vec<Level>,
     /// Those of them whose lock many threads may hold at once, as readers.
-    #[serde(default)]
     pub(crate) shared_locks: Vec<Level>,
     /// How many tickets it can send after a resumed TLS 1.3 handshake; left out: as after a full one.
-    #[serde(default)]
     pub(crate) resumed_tickets: Vec<Level>,
-    #[serde(default)]
     pub(crate) masks: Vec<Level>,
 }
 
@@ -102,21 +90,18 @@ impl Engine {
 
     /// How it is built for a scenario. What its description has first is how it is built without a word.
     pub(crate) fn variant(&self, scenario: &Levels) -> Variant {
-        let plain = Variant::plain();
-        let chosen = |key: &str, levels: &[Level], default: Level| {
+        let Description { compilers, allocators, .. } = &self.description;
+        let chosen = |key: &str, levels: &[Level]| {
             let level = scenario.get(key).filter(|level| levels.first() != Some(*level));
-            level.cloned().unwrap_or(default)
+            level.cloned().unwrap_or_else(|| Level::new(Variant::PLAIN))
         };
-        let about = &self.description;
-        Variant {
-            compiler: chosen("compiler", &about.compilers, plain.compiler),
-            allocator: chosen("allocator", &about.allocators, plain.allocator),
-        }
+        Variant { compiler: chosen("compiler", compilers), allocator: chosen("allocator", allocators) }
     }
 
     /// Where a variant of it is built: below `$WEIR_ENGINES`, else the user's cache, so that checkouts share it.
     pub(crate) fn target(&self, variant: &Variant) -> PathBuf {
-        cache::directory("engines", "WEIR_ENGINES", &self.name).join(variant.folder())
+        cache::directory("engines", "WEIR_ENGINES", &self.name)
+            .join(format!("{}-{}", variant.compiler, variant.allocator))
     }
 
     /// Words of its description with its own folders in place of `{engine}` and `{target}`.
@@ -134,29 +119,24 @@ impl Description {
         let read: Self =
             toml::from_str(text).map_err(|error| ConfigError::toml(file.display(), text, &error))?;
         for (key, words) in [("build", &read.build), ("run", &read.run)] {
-            if words.is_empty() {
-                return Err(ConfigError::key(
-                    file.display(),
-                    text,
-                    key,
-                    "empty: allowed are a program and its words",
-                ));
-            }
+            let why = "empty: allowed are a program and its words";
+            words.first().ok_or_else(|| ConfigError::key(file.display(), text, key, why))?;
         }
-        let able = KEYS.iter().filter_map(|key| Some((key, key.name, read.levels(key.name)?)));
-        let Abilities { locks, shared_locks, resumed_tickets, .. } = &read.abilities;
+        let Abilities { tasks, locks, shared_locks, resumed_tickets, .. } = &read.abilities;
+        if tasks.is_empty() {
+            let error = ConfigError::key(file.display(), text, "abilities", "");
+            return Err(ConfigError { message: "missing field `do`".into(), ..error });
+        }
+        let able = KEYS.iter().filter_map(|key| Some((key.name, key.name, read.levels(key.name)?)));
         let together = [
-            ("locks", "resumption", locks),
+            ("locks", "resumption", &locks[..]),
             ("shared_locks", "resumption", shared_locks),
             ("resumed_tickets", "tickets", resumed_tickets),
         ];
-        let together = together
-            .iter()
-            .filter_map(|(name, key, levels)| Some((key::find(key)?, *name, levels.as_slice())));
-        for (key, name, levels) in able.chain(together) {
-            for level in levels {
-                key.check(level).map_err(|why| ConfigError::new(file.display(), format!("{name}: {why}")))?;
-            }
+        for (name, key, levels) in able.chain(together) {
+            let wrong = |why| ConfigError::new(file.display(), format!("{name}: {why}"));
+            let check = |level| key::find(key).map_or(Ok(()), |key| key.check(level));
+            levels.iter().try_for_each(check).map_err(wrong)?;
         }
         Ok(read)
     }
@@ -182,15 +162,14 @@ impl Description {
 
     /// Whether it can do such a level; what is arranged by default is always there.
     fn is_able(&self, key: &Key, level: &Level) -> bool {
-        let is_default = !key.is_told && key.default == Some(level.as_str());
-        is_default || self.levels(key.name).is_none_or(|levels| levels.contains(level))
+        !key.is_told && key.is_default(level)
+            || self.levels(key.name).is_none_or(|levels| levels.contains(level))
     }
 
     /// What it lacks for a scenario.
     pub(crate) fn lacks(&self, scenario: &Levels) -> Option<String> {
-        let unable = |(name, level): (&'static str, &Level)| {
-            let key = key::find(name)?;
-            (!self.is_able(key, level)).then(|| format!("{name}={level} is not among its abilities"))
+        let unable = |(key, level): (&Key, &Level)| {
+            (!self.is_able(key, level)).then(|| format!("{}={level} is not among its abilities", key.name))
         };
         let together = || {
             let Abilities { locks, resumed_tickets, .. } = &self.abilities;
@@ -221,14 +200,12 @@ pub(crate) struct Variant {
 }
 
 impl Variant {
-    /// As the engine's description says first.
-    pub(crate) fn plain() -> Self {
-        let word = || Level::new("default");
-        Self { compiler: word(), allocator: word() }
-    }
+    /// What the engine's description says first.
+    pub(crate) const PLAIN: &'static str = "default";
 
-    fn folder(&self) -> String {
-        format!("{}-{}", self.compiler, self.allocator)
+    /// Of which all is what the description says first.
+    pub(crate) fn plain() -> Self {
+        Self { compiler: Level::new(Self::PLAIN), allocator: Level::new(Self::PLAIN) }
     }
 }
 

@@ -1,22 +1,20 @@
 //! Runs of runners: a fresh process for each, on stated cores, with its scenario in a file that is its standard input.
 
-use super::check;
 use super::engine::{Description, Engine};
-use super::key::mask_variable;
-use super::material::{Files, key_of};
+use super::key;
 use super::output::Seen;
 use super::values::{Described, Ran};
 use crate::cell::{Cell, Levels};
 use crate::error::LabError;
+use crate::experiment::Level;
 use crate::guard::Guard;
 use crate::interrupt::Interrupt;
 use crate::once::{Ended, Start, to_its_end};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::{Duration, Instant};
+use weir_tls::issue::{Authority, KeyKind};
 
 /// How long a runner may take beyond its window: its start, its warm-up with the slowest of keys, its output.
 const GRACE: Duration = Duration::from_secs(60);
@@ -33,26 +31,8 @@ pub struct ProcessRunner {
 }
 
 impl ProcessRunner {
-    /// What a tool that the runner runs under leaves behind, if the run is valid; or why it is not. Nothing is stored.
-    pub(super) fn watched<T>(
-        &mut self,
-        cell: &Cell,
-        lines: &str,
-        tool: Vec<String>,
-        left: impl FnOnce() -> T,
-    ) -> Result<Result<T, String>, LabError> {
-        let (ran, left) = self.made(cell, lines, tool, left)?;
-        Ok(check::first_wrong(&cell.levels, &ran).map_or(Ok(left), Err))
-    }
-
-    /// Runs a runner under a tool, if there is one, and looks at what is `left` before the place that it ran in goes.
-    pub(super) fn made<T>(
-        &mut self,
-        cell: &Cell,
-        lines: &str,
-        tool: Vec<String>,
-        left: impl FnOnce() -> T,
-    ) -> Result<(Ran, T), LabError> {
+    /// Runs a runner that is told such lines, behind the words of a tool that it runs under, if there is one.
+    pub(super) fn made(&mut self, cell: &Cell, lines: &str, tool: &[String]) -> Result<Ran, LabError> {
         let engine = self
             .engines
             .get(&cell.subject)
@@ -60,12 +40,10 @@ impl ProcessRunner {
         let work = self.directory.join("work");
         fs::create_dir_all(&work).map_err(LabError::file(&work, "cannot be made"))?;
         let scenario = lines.to_owned() + &self.files(&cell.levels)?;
-        let environment: Vec<String> = mask_variable(cell.levels.word("mask"))
-            .map(|(name, value)| format!("{name}={value}"))
-            .into_iter()
-            .collect();
+        let mask = key::mask(cell.levels.word("mask"));
+        let environment = mask.into_iter().map(|mask| mask.variable.to_owned()).collect();
         let target = engine.target(&engine.variant(&cell.levels));
-        let command = tool.into_iter().chain(engine.words(&engine.description.run, &target)).collect();
+        let command = [tool, &engine.words(&engine.description.run, &target)].concat();
         let Description { version, crypto, .. } = engine.description.clone();
         let described = Some(Described { version, crypto });
         let folder = engine.directory.clone();
@@ -73,35 +51,35 @@ impl ProcessRunner {
         let began = Instant::now();
         ran.failure = self.process(&mut ran, &cell.levels, &work).err();
         ran.elapsed_ms = began.elapsed().as_millis() as u64;
-        let left = left();
         let _ = fs::remove_dir_all(&work);
         if self.interrupt.is_set() {
             return Err(LabError::Interrupted { directory: self.directory.clone() });
         }
-        Ok((ran, left))
+        Ok(ran)
     }
 
-    /// The lines of what the runner reads that name files.
+    /// The lines of what the runner reads that name files: sessions have a chain, an operation with a key has that alone.
     fn files(&self, scenario: &Levels) -> Result<String, LabError> {
-        let files = |kind: &str| Files::of(kind, &self.directory.join("tls"));
-        Ok(match (scenario.get("certificate"), key_of(scenario.word("operation"))) {
-            (Some(kind), _) => files(kind.as_str())?.lines(),
-            (None, Some(kind)) => files(kind)?.key_line(),
-            (None, None) => String::new(),
-        })
+        let operation = scenario.word("operation");
+        let signed = operation.strip_suffix("-sign").or_else(|| operation.strip_suffix("-verify"));
+        let certificate = scenario.get("certificate").map(Level::as_str);
+        let Some(kind) = certificate.or(signed) else { return Ok(String::new()) };
+        let files = self.directory.join("tls").join(kind);
+        issue(kind, &files)?;
+        let line = |(key, name): (&str, &str)| format!("{key} {}\n", files.join(name).display());
+        let lines = [("chain", "cert.pem"), ("ca", "ca.pem"), ("key", "key.pem")];
+        let told = if certificate.is_some() { &lines[..] } else { &lines[2..] };
+        Ok(told.iter().copied().map(line).collect())
     }
 
     /// The text of an error is the reason why the run is invalid.
     fn process(&mut self, ran: &mut Ran, scenario: &Levels, work: &Path) -> Result<(), String> {
-        let input = with_file(work, &ran.scenario)
-            .map(Stdio::from)
-            .map_err(|error| format!("its scenario: {error}"))?;
+        let file = work.join("scenario");
+        let input = fs::write(&file, &ran.scenario).and_then(|()| File::open(&file));
+        let input = input.map_err(|error| format!("its scenario: {error}"))?.into();
         // In front of the program, so that the stored command is the whole of it.
-        let with_environment = ["env".to_owned()].into_iter().chain(ran.environment.iter().cloned());
-        let command: Vec<String> = match ran.environment.is_empty() {
-            true => ran.command.clone(),
-            false => with_environment.chain(ran.command.iter().cloned()).collect(),
-        };
+        let env: &[String] = if ran.environment.is_empty() { &[] } else { &["env".to_owned()] };
+        let command = [env, &ran.environment, &ran.command].concat();
         let threads = scenario.number("threads").unwrap_or(1) as usize;
         let cores = &self.allowed[..threads.clamp(1, self.allowed.len())];
         let deadline = Duration::from_millis(scenario.number("window_ms").unwrap_or(0)) + GRACE;
@@ -116,24 +94,29 @@ impl ProcessRunner {
         if let Some(why) = cut_short {
             return Err(why);
         }
-        let read = Seen::read(&output);
-        if let Ok(seen) = &read {
-            ran.seen = seen.clone();
+        ran.seen = Seen::read(&output).map_err(|why| format!("its output: {why}"))?;
+        // What it says itself tells more.
+        if exit.code == Some(0) || !ran.seen.errors.is_empty() {
+            return Ok(());
         }
-        match (exit.code, read) {
-            (_, Err(why)) => Err(format!("its output: {why}")),
-            // What it says itself tells more.
-            (code, Ok(seen)) if code != Some(0) && seen.errors.is_empty() => {
-                let last = ran.stderr.lines().last().unwrap_or_default();
-                Err(format!("runner: {}: {last}", ran.exit))
-            }
-            _ => Ok(()),
-        }
+        let last = ran.stderr.lines().last().unwrap_or_default();
+        Err(format!("runner: {}: {last}", ran.exit))
     }
 }
 
-fn with_file(work: &Path, text: &str) -> io::Result<File> {
-    let path = work.join("scenario");
-    fs::write(&path, text)?;
-    File::open(path)
+/// Makes the certificate of a kind in a directory that has none yet: a chain with an intermediate authority, as servers have
+/// it.
+fn issue(kind: &str, directory: &Path) -> Result<(), LabError> {
+    if directory.join("ca.pem").is_file() {
+        return Ok(());
+    }
+    fs::create_dir_all(directory).map_err(LabError::file(directory, "cannot be made"))?;
+    let kind = match kind {
+        "rsa-2048" => KeyKind::Rsa2048,
+        "ecdsa-p384" => KeyKind::EcdsaP384,
+        _ => KeyKind::EcdsaP256,
+    };
+    let written = Authority::with_keys(kind)
+        .and_then(|root| root.intermediate()?.issue(&["localhost"], kind)?.write_to(directory));
+    written.map(drop).map_err(|error| LabError::Certificate(error.to_string()))
 }

@@ -1,10 +1,10 @@
 //! Instructions of a handshake, counted under valgrind's callgrind: free of noise, and of the path that a library takes
 //! without AVX-512, which valgrind hides.
 
+use super::check;
 use super::execute::ProcessRunner;
-use super::key::Task;
+use super::key::HANDSHAKE;
 use super::output::Side;
-use super::scenario::Scenario as _;
 use crate::cell::{Cell, Levels};
 use crate::error::LabError;
 use crate::files::on_path;
@@ -18,7 +18,7 @@ use std::fs;
 /// Instructions of one cell, or why there are none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Counted {
-    /// Version of this layout: [`Self::SCHEMA`].
+    /// Version of this layout.
     pub(super) schema: u32,
     /// The name of the cell that was counted; older results have the cell itself here.
     pub(super) cell: serde_json::Value,
@@ -34,12 +34,10 @@ const HANDSHAKES: [u32; 2] = [4, 20];
 
 const PROGRAM: &str = "valgrind";
 
-impl Counted {
-    /// The layout's version.
-    pub(super) const SCHEMA: u32 = 1;
-}
+/// The version of the layout of counts.
+const SCHEMA: u32 = 1;
 
-/// The folder of instruction counts.
+/// The folder of counts.
 const INSTRUCTIONS: &str = "instructions";
 
 /// The instructions of a cell, if they were counted.
@@ -47,13 +45,7 @@ const INSTRUCTIONS: &str = "instructions";
 /// # Errors
 /// A stored file that cannot be read.
 pub(super) fn counted(store: &Store, cell: &Cell) -> Result<Option<Counted>, LabError> {
-    store.read_json(&format!("{INSTRUCTIONS}/{cell}.json"), Counted::SCHEMA)
-}
-
-fn keep(store: &Store, counted: &Counted) -> Result<(), LabError> {
-    let directory = store.directory().join(INSTRUCTIONS);
-    fs::create_dir_all(&directory).map_err(LabError::file(&directory, "cannot be made"))?;
-    store.write_json(&format!("{INSTRUCTIONS}/{}.json", counted.cell.as_str().unwrap_or_default()), counted)
+    store.read_json(&format!("{INSTRUCTIONS}/{cell}.json"), SCHEMA)
 }
 
 /// Counts each cell that is a handshake and has not been counted yet.
@@ -61,6 +53,8 @@ fn keep(store: &Store, counted: &Counted) -> Result<(), LabError> {
 /// # Errors
 /// A file that cannot be written, an interrupt. What cannot be counted is a result.
 pub(super) fn count(plan: &Plan, store: &Store, runner: &mut ProcessRunner) -> Result<(), LabError> {
+    let directory = store.directory().join(INSTRUCTIONS);
+    fs::create_dir_all(&directory).map_err(LabError::file(&directory, "cannot be made"))?;
     let is_here = on_path(PROGRAM, std::env::var_os("PATH").as_deref()).is_some();
     // What an engine's first cell shows is so in the others, and takes its time there.
     let mut uncountable: BTreeMap<&str, String> = BTreeMap::new();
@@ -73,24 +67,20 @@ pub(super) fn count(plan: &Plan, store: &Store, runner: &mut ProcessRunner) -> R
             None if !is_here => Err(format!("{PROGRAM} is not on the PATH")),
             None => runner.count(cell)?,
         };
-        if let Err(why) = &counts {
-            uncountable.insert(&cell.subject, why.clone());
-        }
-        let (counts, why) = match counts {
-            Ok(counts) => (counts, None),
-            Err(why) => (BTreeMap::new(), Some(why)),
-        };
+        let why = counts.as_ref().err().cloned();
+        uncountable.extend(why.clone().map(|why| (cell.subject.as_str(), why)));
+        let counts = counts.unwrap_or_default();
         tell(format_args!("instructions {cell}  {}", why.as_deref().unwrap_or("counted")));
-        keep(store, &Counted { schema: Counted::SCHEMA, cell: cell.id.clone().into(), counts, why })?;
+        let counted = Counted { schema: SCHEMA, cell: cell.id.clone().into(), counts, why };
+        store.write_json(&format!("{INSTRUCTIONS}/{cell}.json"), &counted)?;
     }
     Ok(())
 }
 
 /// Masks hide what valgrind hides anyway, and counts are the same on any number of threads.
 fn is_counted(cell: &Cell) -> bool {
-    let plain = [("threads", "1"), ("mask", "none")];
-    cell.task() == Some(Task::Handshake)
-        && !cell.is_again()
+    let plain = [("do", HANDSHAKE), ("threads", "1"), ("mask", "none")];
+    !cell.is_again()
         && cell.levels.get("locks").is_none()
         && plain.iter().all(|(key, level)| cell.levels.word(key) == *level)
 }
@@ -101,13 +91,18 @@ impl ProcessRunner {
         let mut totals = Vec::new();
         for handshakes in HANDSHAKES {
             let scenario = counted_scenario(&cell.levels, handshakes);
-            let file = self.directory.join("work").join("callgrind");
-            let tool = [PROGRAM, "--tool=callgrind", "--quiet"].map(str::to_owned).into_iter();
-            let tool = tool.chain([format!("--callgrind-out-file={}", file.display())]).collect();
-            match self.watched(cell, &scenario, tool, || fs::read_to_string(&file))? {
-                Ok(Ok(profile)) => totals.push(inclusive(&profile)),
-                Ok(Err(error)) => return Ok(Err(format!("{PROGRAM} wrote no counts: {error}"))),
-                Err(why) => return Ok(Err(format!("under {PROGRAM}: {why}"))),
+            let file = self.directory.join("callgrind");
+            let out = format!("--callgrind-out-file={}", file.display());
+            let tool = [PROGRAM, "--tool=callgrind", "--quiet", &out].map(str::to_owned);
+            let ran = self.made(cell, &scenario, &tool);
+            let profile = fs::read_to_string(&file);
+            let _ = fs::remove_file(&file);
+            if let Some(why) = check::first_wrong(&cell.levels, &ran?) {
+                return Ok(Err(format!("under {PROGRAM}: {why}")));
+            }
+            match profile {
+                Ok(profile) => totals.push(inclusive(&profile)),
+                Err(error) => return Ok(Err(format!("{PROGRAM} wrote no counts: {error}"))),
             }
         }
         let [few, many] = [&totals[0], &totals[1]];

@@ -2,14 +2,12 @@
 
 use crate::experiment::Level;
 
-/// What a runner is asked to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Task {
-    Handshake,
-    Transfer,
-    Memory,
-    Primitive,
-}
+// What a runner is asked to do.
+pub(super) const HANDSHAKE: &str = "handshake";
+pub(super) const TRANSFER: &str = "transfer";
+pub(super) const MEMORY: &str = "memory";
+pub(super) const PRIMITIVE: &str = "primitive";
+pub(super) const TASKS: [&str; 4] = [HANDSHAKE, TRANSFER, MEMORY, PRIMITIVE];
 
 /// One key.
 #[derive(Debug)]
@@ -17,7 +15,7 @@ pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) allowed: Allowed,
     /// The tasks that it is for.
-    pub(crate) tasks: &'static [Task],
+    pub(crate) tasks: &'static [&'static str],
     /// What it is where an experiment does not say; `None`: it must, or the task does without.
     pub(crate) default: Option<&'static str>,
     /// Whether the runner is told; else it is the lab that arranges it.
@@ -31,17 +29,14 @@ pub(crate) enum Allowed {
     Number { least: u64, most: u64 },
 }
 
-use Task::{Handshake, Memory, Primitive, Transfer};
-
-const SESSIONS: &[Task] = &[Handshake, Transfer, Memory];
-const ALL: &[Task] = &[Handshake, Transfer, Memory, Primitive];
+const SESSIONS: &[&str] = &[HANDSHAKE, TRANSFER, MEMORY];
 
 /// Every key, in the order in which a cell's name has them.
 pub(crate) const KEYS: &[Key] = &[
-    Key { ..key("do", &TASKS, ALL) },
-    Key { ..key("operation", &OPERATIONS, &[Primitive]) },
-    Key { ..key("version", &["1.2", "1.3"], SESSIONS) },
-    Key { default: Some("none"), ..key("resumption", &["none", "id", "ticket", "psk"], &[Handshake]) },
+    key("do", &TASKS, &TASKS),
+    key("operation", &OPERATIONS, &[PRIMITIVE]),
+    key("version", &["1.2", "1.3"], SESSIONS),
+    Key { default: Some("none"), ..key("resumption", &["none", "id", "ticket", "psk"], &[HANDSHAKE]) },
     Key {
         default: Some("ecdsa-p256"),
         ..key("certificate", &["rsa-2048", "ecdsa-p256", "ecdsa-p384"], SESSIONS)
@@ -52,23 +47,21 @@ pub(crate) const KEYS: &[Key] = &[
         ..key("suite", &["aes128-gcm", "aes256-gcm", "chacha20-poly1305"], SESSIONS)
     },
     // Without a word it is what the kind of handshake needs: see `usual_tickets`.
-    Key { ..number("tickets", 0, 4, &[Handshake]) },
-    Key { default: Some("warm"), ..key("config", &["warm", "cold"], &[Handshake]) },
+    number("tickets", 0, 4, &[HANDSHAKE]),
+    Key { default: Some("warm"), ..key("config", &["warm", "cold"], &[HANDSHAKE]) },
     // Which resumptions an engine can time it with: `Engine::lacks`.
-    key("locks", &["time"], &[Handshake]),
-    Key { default: Some("16384"), ..number("record", 512, 16_384, &[Transfer, Primitive]) },
-    Key { default: Some("65536"), ..number("write", 1, 16 << 20, &[Transfer]) },
-    Key { default: Some("1048576"), ..number("bytes", 1, 1 << 30, &[Transfer]) },
-    number("sessions", 2, 100_000, &[Memory]),
-    Key { default: Some("1"), ..number("threads", 1, 1024, &[Handshake, Transfer, Primitive]) },
-    Key { default: Some("100"), ..number("warmup", 0, 10_000_000, &[Handshake, Transfer, Primitive]) },
-    number("window_ms", 1, 600_000, &[Handshake, Transfer, Primitive]),
-    Key { ..machine("mask", &MASKS) },
-    Key { ..machine("compiler", &["default", "gcc", "clang"]) },
-    Key { ..machine("allocator", &["default", "system", "mimalloc", "jemalloc"]) },
+    key("locks", &["time"], &[HANDSHAKE]),
+    Key { default: Some("16384"), ..number("record", 512, 16_384, &[TRANSFER, PRIMITIVE]) },
+    Key { default: Some("65536"), ..number("write", 1, 16 << 20, &[TRANSFER]) },
+    Key { default: Some("1048576"), ..number("bytes", 1, 1 << 30, &[TRANSFER]) },
+    number("sessions", 2, 100_000, &[MEMORY]),
+    Key { default: Some("1"), ..number("threads", 1, 1024, &[HANDSHAKE, TRANSFER, PRIMITIVE]) },
+    Key { default: Some("100"), ..number("warmup", 0, 10_000_000, &[HANDSHAKE, TRANSFER, PRIMITIVE]) },
+    number("window_ms", 1, 600_000, &[HANDSHAKE, TRANSFER, PRIMITIVE]),
+    machine("mask", &["none", "no-ifma", "no-vaes", "no-avx512"]),
+    machine("compiler", &["default", "gcc", "clang"]),
+    machine("allocator", &["default", "system", "mimalloc", "jemalloc"]),
 ];
-
-pub(crate) const TASKS: [&str; 4] = ["handshake", "transfer", "memory", "primitive"];
 
 const OPERATIONS: [&str; 16] = [
     "rsa-2048-sign",
@@ -89,28 +82,17 @@ const OPERATIONS: [&str; 16] = [
     "chacha20-poly1305-open",
 ];
 
-/// Which features of the processor a library is not to use.
-const MASKS: [&str; 4] = ["none", "no-ifma", "no-vaes", "no-avx512"];
-
-const fn key(name: &'static str, words: &'static [&'static str], tasks: &'static [Task]) -> Key {
+const fn key(name: &'static str, words: &'static [&'static str], tasks: &'static [&'static str]) -> Key {
     Key { name, allowed: Allowed::Words(words), tasks, default: None, is_told: true }
 }
 
-const fn number(name: &'static str, least: u64, most: u64, tasks: &'static [Task]) -> Key {
+const fn number(name: &'static str, least: u64, most: u64, tasks: &'static [&'static str]) -> Key {
     Key { name, allowed: Allowed::Number { least, most }, tasks, default: None, is_told: true }
 }
 
 /// What the lab arranges; the first word is what is done without it.
 const fn machine(name: &'static str, words: &'static [&'static str]) -> Key {
-    Key { default: Some(words[0]), is_told: false, ..key(name, words, ALL) }
-}
-
-impl Task {
-    /// By the word that a scenario has.
-    pub(crate) fn of(word: &str) -> Option<Self> {
-        let all = [Handshake, Transfer, Memory, Primitive];
-        TASKS.iter().zip(all).find(|(name, _)| **name == word).map(|(_, task)| task)
-    }
+    Key { default: Some(words[0]), is_told: false, ..key(name, words, &TASKS) }
 }
 
 /// The key of such a name.
@@ -118,50 +100,49 @@ pub(crate) fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)
 }
 
+/// Their names.
+pub(super) fn names<'a>(keys: impl IntoIterator<Item = &'a Key>) -> String {
+    keys.into_iter().map(|key| key.name).collect::<Vec<_>>().join(", ")
+}
+
 impl Key {
+    /// Whether a level is what it is where an experiment does not say.
+    pub(super) fn is_default(&self, level: &Level) -> bool {
+        self.default == Some(level.as_str())
+    }
+
     /// Whether a level is one of its values, or what is allowed.
     pub(crate) fn check(&self, level: &Level) -> Result<(), String> {
-        let is_right = match self.allowed {
-            Allowed::Words(words) => words.contains(&level.as_str()),
+        let (is_right, allowed) = match self.allowed {
+            Allowed::Words(words) => (words.contains(&level.as_str()), words.join(", ")),
             Allowed::Number { least, most } => {
-                level.as_str().parse::<u64>().is_ok_and(|number| (least..=most).contains(&number))
+                let number = level.as_str().parse::<u64>();
+                (number.is_ok_and(|number| (least..=most).contains(&number)), format!("{least} to {most}"))
             }
         };
-        if is_right { Ok(()) } else { Err(format!("`{level}`: allowed is {}", self.allowed.words())) }
+        if is_right { Ok(()) } else { Err(format!("`{level}`: allowed is {allowed}")) }
     }
 }
 
-impl Allowed {
-    fn words(self) -> String {
-        match self {
-            Self::Words(words) => words.join(", "),
-            Self::Number { least, most } => format!("{least} to {most}"),
-        }
-    }
+/// Features of the processor that a library is not to use.
+pub(super) struct Mask {
+    /// What the environment has by which OpenSSL and its relatives are told: bits of CPUID leaf 7, EBX below and ECX above.
+    pub(super) variable: &'static str,
+    /// What must be gone, by the names that runners use.
+    pub(super) features: &'static [&'static str],
 }
 
-/// The environment variable by which OpenSSL and its relatives are told which features of the processor to leave alone,
-/// and its value for a mask: bits of CPUID leaf 7, EBX below and ECX above. `None` where nothing is masked.
-pub(crate) fn mask_variable(mask: &str) -> Option<(&'static str, &'static str)> {
-    const NAME: &str = "OPENSSL_ia32cap";
-    match mask {
-        "no-ifma" => Some((NAME, ":~0x200000")),
+/// The mask of such a name, unless nothing is masked.
+pub(super) fn mask(name: &str) -> Option<Mask> {
+    let (variable, features): (_, &[&str]) = match name {
+        "no-ifma" => ("OPENSSL_ia32cap=:~0x200000", &["avx512ifma"]),
         // VAES and VPCLMULQDQ, which are used together.
-        "no-vaes" => Some((NAME, ":~0x60000000000")),
+        "no-vaes" => ("OPENSSL_ia32cap=:~0x60000000000", &["vaes", "vpclmulqdq"]),
         // F, DQ, IFMA, CD, BW, VL, and the two above, which need them in their wide form.
-        "no-avx512" => Some((NAME, ":~0x600d0230000")),
-        _ => None,
-    }
-}
-
-/// The features that must be gone under a mask, by the names that runners use.
-pub(crate) fn masked_features(mask: &str) -> &'static [&'static str] {
-    match mask {
-        "no-ifma" => &["avx512ifma"],
-        "no-vaes" => &["vaes", "vpclmulqdq"],
-        "no-avx512" => &["avx512f", "avx512ifma", "vaes", "vpclmulqdq"],
-        _ => &[],
-    }
+        "no-avx512" => ("OPENSSL_ia32cap=:~0x600d0230000", &["avx512f", "avx512ifma", "vaes", "vpclmulqdq"]),
+        _ => return None,
+    };
+    Some(Mask { variable, features })
 }
 
 #[cfg(test)]

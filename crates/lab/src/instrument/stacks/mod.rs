@@ -3,12 +3,10 @@
 
 mod build;
 mod check;
-mod commands;
 mod engine;
 mod execute;
 mod instructions;
 mod key;
-mod material;
 mod output;
 mod scaling;
 mod scenario;
@@ -21,10 +19,10 @@ mod title;
 mod values;
 mod view;
 
-pub use commands::{build, list};
-pub use execute::ProcessRunner;
-pub use output::{Facts as EngineFacts, Seen, Side};
-pub use values::Ran;
+pub use build::{build, list};
+#[cfg(test)]
+pub(crate) use output::Side;
+pub(crate) use values::Ran;
 
 use crate::cell::Cell;
 use crate::error::{ConfigError, LabError};
@@ -44,8 +42,8 @@ use crate::run::{Stage, Validity};
 use crate::store::Store;
 use crate::upgrade::SHARED;
 use engine::{Engine, Variant};
+use execute::ProcessRunner;
 use key::KEYS;
-use scenario::Scenario as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -78,11 +76,8 @@ impl Engines {
 
 impl Executor<Stacks> for ProcessRunner {
     fn execute(&mut self, turn: &[Request<'_>]) -> Result<Vec<Ran>, LabError> {
-        let one = |request: &Request<'_>| {
-            let (ran, ()) = self.made(&request.run.cell, &request.run.cell.lines(), Vec::new(), || ())?;
-            Ok(ran)
-        };
-        turn.iter().map(one).collect()
+        let cells = turn.iter().map(|request| &request.run.cell);
+        cells.map(|cell| self.made(cell, &cell.levels.lines(), &[])).collect()
     }
 
     /// Counts instructions where the experiment asks for them.
@@ -131,11 +126,11 @@ impl Instrument for Stacks {
     }
 
     fn compared(cell: &Cell) -> Vec<Metric> {
-        cell.task().map_or_else(Vec::new, |task| compared(task).to_vec())
+        compared(cell).to_vec()
     }
 
     fn has(metric: Metric, cell: &Cell) -> bool {
-        cell.task().is_some_and(|task| measured(task).contains(&metric))
+        measured(cell).contains(&metric)
     }
 
     fn find(

@@ -36,9 +36,7 @@ enum Line {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
-    /// The end that opens the connection.
     Client,
-    /// The end that accepts it.
     Server,
     /// A primitive has no ends.
     Operation,
@@ -48,13 +46,11 @@ pub enum Side {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Facts {
-    /// The family.
     pub stack: String,
     /// The TLS library with its version.
     pub tls: String,
     /// What does the arithmetic, with its version.
     pub crypto: String,
-    /// What compiled it.
     pub compiler: String,
     /// Whose memory it uses.
     pub allocator: String,
@@ -65,91 +61,72 @@ pub struct Facts {
     pub features: Vec<String>,
 }
 
-/// An outcome of handshakes at one end.
+/// An outcome that so many handshakes had at one end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Negotiated {
-    /// Which end saw it.
     pub side: Side,
-    /// `1.2`, `1.3`.
     pub version: String,
     /// `full`, `full-with-hello-retry`, `resumed`.
     pub kind: String,
-    /// The suite.
     pub suite: String,
     /// The group; null where the library does not tell.
     pub group: Option<String>,
     /// The scheme of the server's signature; null where the library does not tell, and when resumed.
     pub signature: Option<String>,
-    /// Handshakes that came out like this.
     pub count: u64,
 }
 
-/// A part of the samples' time, summed over all threads.
+/// A part of the samples' time and how often it was spent, summed over all threads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Span {
-    /// Whose part.
     pub side: Side,
-    /// What was done in it.
     pub name: String,
-    /// Nanoseconds.
     pub ns: u64,
-    /// How often.
     pub count: u64,
 }
 
-/// What a thread was in the measurement.
+/// What a thread was in the measurement, with the units that it measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Thread {
-    /// Its number.
     pub thread: u32,
-    /// What it measured.
     pub units: u64,
     /// Nanoseconds from its first unit's begin to its last one's end.
     pub wall_ns: u64,
-    /// Nanoseconds on a processor.
     pub cpu_ns: u64,
     /// How often it waited for something.
     #[serde(default)]
     pub voluntary_switches: Option<u64>,
 }
 
-/// What ran inside a lock, summed over all threads.
+/// What ran inside a lock, and how often it was held, summed over all threads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lock {
     /// `ticket-keys`, `session-store`.
     pub name: String,
-    /// How often it was held.
     pub operations: u64,
-    /// Nanoseconds.
     pub held_ns: u64,
 }
 
-/// Resident memory.
+/// Resident memory before the first session was made, and with all open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Memory {
     /// Ends that were held at once.
     pub sessions: u64,
-    /// Before the first was made.
     pub before_kib: u64,
-    /// With all open.
     pub after_kib: u64,
 }
 
-/// The times of one side's units.
+/// The times of one side's units: how many, their sum and their percentiles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Times {
-    /// How many.
     pub units: u64,
-    /// Nanoseconds, all together.
     pub total_ns: u64,
-    /// Median.
     pub p50_ns: u64,
-    /// 90th percentile.
     pub p90_ns: u64,
     /// 99th percentile; null below 1000 units.
     pub p99_ns: Option<u64>,
@@ -158,25 +135,16 @@ pub struct Times {
 /// Everything that a runner said, without the single samples.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Seen {
-    /// What it is.
     pub facts: Option<Facts>,
-    /// What its handshakes came to.
     pub negotiated: Vec<Negotiated>,
-    /// The times, by side.
     pub times: BTreeMap<Side, Times>,
-    /// Parts of the times.
     pub spans: Vec<Span>,
-    /// Bytes moved, by side.
     pub moved: BTreeMap<Side, u64>,
-    /// Its threads.
     pub threads: Vec<Thread>,
-    /// Its locks.
     pub locks: Vec<Lock>,
-    /// Its memory.
     pub memory: Option<Memory>,
     /// What went wrong, with whose fault it was.
     pub errors: Vec<String>,
-    /// Whether it came to its end.
     pub is_done: bool,
 }
 
@@ -211,6 +179,11 @@ impl Seen {
         }
         seen.times = samples.into_iter().map(|(side, ns)| (side, Times::of(ns))).collect();
         Ok(seen)
+    }
+
+    /// How many units one side timed.
+    pub(super) fn units(&self, side: Side) -> u64 {
+        self.times.get(&side).map_or(0, |times| times.units)
     }
 
     /// Mean nanoseconds of a unit on one side.

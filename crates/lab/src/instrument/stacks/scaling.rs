@@ -33,37 +33,22 @@ const MUCH: f64 = 0.15;
 pub(super) fn drops(cells: &[CellSummary], cores: usize) -> Vec<Drop> {
     let mut families: BTreeMap<(Levels, &str), Vec<(u64, f64)>> = BTreeMap::new();
     for found in cells {
-        let Some((threads, rate)) = of_each(found) else { continue };
+        let Some(threads) = found.cell.levels.number("threads") else { continue };
+        let Some(rate) = found.get(Metric::HandshakesPerSecond) else { continue };
         let family = (found.cell.levels.without("threads"), found.cell.name.as_str());
-        families.entry(family).or_default().push((threads, rate));
+        families.entry(family).or_default().push((threads, rate / threads as f64));
     }
     let mut drops = Vec::new();
     for ((scenario, engine), mut points) in families {
         points.sort_by_key(|(threads, _)| *threads);
         let Some(((fewest, alone), more)) = points.split_first() else { continue };
-        for (threads, rate) in more {
-            let kept = rate / alone * share(*fewest, cores).recip() / share(*threads, cores);
-            if kept < 1.0 - MUCH {
-                let (threads, fewest) = (*threads, *fewest);
-                drops.push(Drop {
-                    scenario: scenario.clone(),
-                    engine: engine.into(),
-                    threads,
-                    fewest,
-                    cores,
-                    kept,
-                });
-            }
-        }
+        let drop = |&(threads, rate): &(u64, f64)| {
+            let kept = rate / alone * share(*fewest, cores).recip() / share(threads, cores);
+            Drop { scenario: scenario.clone(), engine: engine.into(), threads, fewest: *fewest, cores, kept }
+        };
+        drops.extend(more.iter().map(drop).filter(|drop| drop.kept < 1.0 - MUCH));
     }
     drops
-}
-
-/// The threads of a cell and the rate of each.
-fn of_each(found: &CellSummary) -> Option<(u64, f64)> {
-    let threads = found.cell.levels.number("threads")?;
-    let all = found.get(Metric::HandshakesPerSecond)?;
-    Some((threads, all / threads as f64))
 }
 
 /// How much of a core each of so many threads has.

@@ -1,57 +1,45 @@
 //! Scenarios: what a runner is asked to do and under which conditions, as levels for each key that its task has.
 
-use super::key::{self, KEYS, Task};
+use super::key::{self, HANDSHAKE, KEYS, Key, TASKS};
 use crate::cell::Levels;
 use crate::error::ConfigError;
-use crate::experiment::{Experiment, Level, SUBJECTS};
+use crate::experiment::{Experiment, Factor, Level, SUBJECTS};
 use crate::instrument::Blame;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use toml::{Table, Value};
 
 /// More cells than this are a slip of the pen.
 const MOST_CELLS: usize = 5000;
 
-/// A cell of stacks, or its levels.
-pub(crate) trait Scenario {
-    /// Its levels.
-    fn scenario(&self) -> &Levels;
-
-    /// What is done.
-    fn task(&self) -> Option<Task> {
-        Task::of(self.scenario().word("do"))
-    }
-
+/// A cell's levels as those of a scenario.
+impl Levels {
     /// Whether it makes full handshakes in one thread, with configurations made before.
-    fn is_full_handshake(&self) -> bool {
-        let plain = [("resumption", "none"), ("config", "warm"), ("threads", "1")];
-        let levels = self.scenario();
-        self.task() == Some(Task::Handshake) && plain.iter().all(|(key, level)| levels.word(key) == *level)
+    pub(super) fn is_full_handshake(&self) -> bool {
+        let plain = [("do", HANDSHAKE), ("resumption", "none"), ("config", "warm"), ("threads", "1")];
+        plain.iter().all(|(key, level)| self.word(key) == *level)
     }
 
     /// Each key with its level, in the keys' order.
-    fn in_order(&self) -> impl Iterator<Item = (&'static str, &Level)> {
-        let levels = self.scenario();
-        KEYS.iter().filter_map(|key| Some((key.name, levels.get(key.name)?)))
+    pub(super) fn in_order(&self) -> impl Iterator<Item = (&'static Key, &Level)> {
+        KEYS.iter().filter_map(|key| Some((key, self.get(key.name)?)))
     }
 
     /// What a runner reads, but for the files that the lab makes.
-    fn lines(&self) -> String {
-        let told = self.in_order().filter(|(name, _)| key::find(name).is_some_and(|key| key.is_told));
-        told.map(|(name, level)| format!("{name} {level}\n")).collect()
+    pub(super) fn lines(&self) -> String {
+        let told = self.in_order().filter(|(key, _)| key.is_told);
+        told.map(|(key, level)| format!("{} {level}\n", key.name)).collect()
     }
 
     /// What tells it from others: levels that are not the default's, by their words, with the key where a word does not say
     /// what it is.
-    fn id(&self) -> String {
+    pub(super) fn id(&self) -> String {
         let mut parts = Vec::new();
-        for (name, level) in self.in_order().filter(|(name, _)| !matches!(*name, "warmup" | "window_ms")) {
-            let key = key::find(name);
-            let is_default = key.and_then(|key| key.default) == Some(level.as_str());
-            let is_said = matches!(name, "do" | "operation" | "version" | "certificate" | "resumption");
-            if is_default && !is_said {
+        for (key, level) in self.in_order().filter(|(key, _)| !matches!(key.name, "warmup" | "window_ms")) {
+            let is_said = matches!(key.name, "do" | "operation" | "version" | "certificate" | "resumption");
+            if key.is_default(level) && !is_said {
                 continue;
             }
-            parts.push(match (name, level.as_str()) {
+            parts.push(match (key.name, level.as_str()) {
                 ("resumption", "none") => "full".to_owned(),
                 ("resumption", how) => format!("resumed-{how}"),
                 ("do" | "operation" | "version" | "certificate" | "group" | "suite", word) => word.to_owned(),
@@ -62,23 +50,12 @@ pub(crate) trait Scenario {
     }
 }
 
-impl Scenario for Levels {
-    fn scenario(&self) -> &Levels {
-        self
-    }
-}
-
-impl Scenario for crate::cell::Cell {
-    fn scenario(&self) -> &Levels {
-        &self.levels
-    }
-}
-
 /// Everything that is looked at before anything is built.
 pub(super) fn check(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
     for (key, value) in &experiment.constants {
         let place = format!("constants.{key}");
-        let known = key::find(key).ok_or_else(|| wrong(&place, unknown_key()))?;
+        let unknown = || wrong(&place, format!("no such key: allowed are {}", key::names(KEYS)));
+        let known = key::find(key).ok_or_else(unknown)?;
         known.check(&Level::of(value)).map_err(|why| wrong(&place, why))?;
     }
     if experiment.scenarios.is_empty() {
@@ -114,20 +91,18 @@ fn scenarios_of(experiment: &Experiment, wrong: &Blame<'_>) -> Result<Vec<Levels
 /// The levels of each key that a family's task has.
 fn levels(experiment: &Experiment, family: &Table) -> Result<Vec<(&'static str, Vec<Level>)>, String> {
     let word = family.get("do").and_then(Value::as_str).unwrap_or_default();
-    let task =
-        Task::of(word).ok_or_else(|| format!("do: `{word}`: allowed is one of {}", key::TASKS.join(", ")))?;
-    for name in family.keys() {
-        let known = KEYS.iter().filter(|key| key.tasks.contains(&task)).map(|key| key.name);
-        if !known.clone().any(|known| known == name) {
-            let known = known.collect::<Vec<_>>().join(", ");
-            return Err(format!("{name}: not a key of `{word}`: allowed are {known}"));
-        }
+    if !TASKS.contains(&word) {
+        return Err(format!("do: `{word}`: allowed is one of {}", TASKS.join(", ")));
+    }
+    let known = || KEYS.iter().filter(|key| key.tasks.contains(&word));
+    if let Some(name) = family.keys().find(|name| !known().any(|key| key.name == *name)) {
+        return Err(format!("{name}: not a key of `{word}`: allowed are {}", key::names(known())));
     }
     let mut levels = Vec::new();
-    for key in KEYS.iter().filter(|key| key.tasks.contains(&task)) {
+    for key in known() {
         let varied = experiment.factors.iter().find(|factor| factor.key == key.name);
         let given = family.get(key.name).map(listed);
-        let given = given.or_else(|| varied.map(crate::experiment::Factor::names));
+        let given = given.or_else(|| varied.map(Factor::names));
         let given = given.or_else(|| experiment.constants.get(key.name).map(listed));
         let given = given.or_else(|| key.default.map(|default| vec![Level::new(default)]));
         let Some(given) = given else {
@@ -148,21 +123,14 @@ fn levels(experiment: &Experiment, family: &Table) -> Result<Vec<(&'static str, 
     Ok(levels)
 }
 
-/// What may stand where a key is unknown.
-pub(super) fn unknown_key() -> String {
-    format!("no such key: allowed are {}", KEYS.iter().map(|key| key.name).collect::<Vec<_>>().join(", "))
-}
-
 /// The levels that scenarios have of a key, in their order.
 pub(super) fn levels_of(experiment: &Experiment, key: &str) -> Vec<Level> {
     if SUBJECTS.contains(&key) {
         return experiment.levels(key);
     }
-    let mut known: Vec<Level> =
+    let known: BTreeSet<Level> =
         scenarios(experiment).iter().filter_map(|one| one.get(key).cloned()).collect();
-    known.sort();
-    known.dedup();
-    known
+    known.into_iter().collect()
 }
 
 /// The levels of a value: a list has several.
@@ -175,30 +143,28 @@ fn listed(value: &Value) -> Vec<Level> {
 
 /// All combinations: the first key varies slowest. What a combination has no use for is left out of it.
 fn combinations(levels: &[(&'static str, Vec<Level>)]) -> Vec<Levels> {
-    let mut all = vec![BTreeMap::new()];
+    let mut all = vec![Levels::default()];
     for (key, levels) in levels {
-        all = all
-            .into_iter()
-            .flat_map(|head: BTreeMap<String, Level>| {
-                levels.iter().map(move |level| {
-                    let mut one = head.clone();
-                    one.insert((*key).to_owned(), level.clone());
-                    one
-                })
-            })
-            .collect();
+        let with_each = |head: Levels| levels.iter().map(move |level| head.with(key, level.clone()));
+        all = all.into_iter().flat_map(with_each).collect();
     }
-    for one in &mut all {
-        // Only what seals and opens has a length.
-        if one.get("operation").is_some_and(|operation| !is_aead(operation.as_str())) {
-            one.remove("record");
-        }
-        if let Some(version) = one.get("version").filter(|_| one.contains_key("resumption")) {
-            let usual = usual_tickets(version.as_str(), one["resumption"].as_str());
-            one.entry("tickets".to_owned()).or_insert_with(|| Level::new(usual));
-        }
+    all.into_iter().map(completed).collect()
+}
+
+/// A scenario without a length where nothing is sealed or opened, and with the tickets that its handshake needs.
+fn completed(scenario: Levels) -> Levels {
+    let operation = scenario.word("operation");
+    let is_aead = operation.ends_with("-seal") || operation.ends_with("-open");
+    if !operation.is_empty() && !is_aead {
+        return scenario.without("record");
     }
-    all.into_iter().map(Levels::from_iter).collect()
+    match scenario.get("resumption") {
+        Some(resumption) if scenario.get("tickets").is_none() => {
+            let usual = usual_tickets(scenario.word("version"), resumption.as_str());
+            scenario.with("tickets", Level::new(usual))
+        }
+        _ => scenario,
+    }
 }
 
 /// How many tickets a server sends where an experiment does not say: as few as the handshake needs in TLS 1.2, and what
@@ -209,10 +175,6 @@ pub(super) fn usual_tickets(version: &str, resumption: &str) -> u32 {
         ("1.2", _) => 0,
         _ => 2,
     }
-}
-
-fn is_aead(operation: &str) -> bool {
-    operation.ends_with("-seal") || operation.ends_with("-open")
 }
 
 /// Why a scenario contradicts itself.

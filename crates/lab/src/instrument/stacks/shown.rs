@@ -2,7 +2,6 @@
 
 use super::output::Side;
 use super::scaling::{self, in_locks};
-use super::scenario::Scenario as _;
 use super::values::{COUNTED, Ran, measured};
 use super::{Stacks, instructions, title, view};
 use crate::cell::Cell;
@@ -15,14 +14,31 @@ use crate::run::Run;
 use crate::store::Store;
 use crate::summary::{CellSummary, Summary};
 use crate::value::Value;
+use serde_json::json;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use weir_report::markup::quote;
 use weir_report::text::{WIDTH, flow, wrap};
 
 impl Shown for Stacks {
-    fn differences(results: [&Results<Self>; 2], names: [&str; 2]) -> Vec<String> {
-        view::differences(results, names)
+    fn differences(results: [&Results<Self>; 2], [first, second]: [&str; 2]) -> Vec<String> {
+        let [a, b] = results.map(|results| view::facts(&results.runs));
+        let mut differences = Vec::new();
+        for (engine, before) in a {
+            let Some(after) = b.get(engine) else { continue };
+            for (what, left, right) in [
+                ("TLS", &before.tls, &after.tls),
+                ("crypto", &before.crypto, &after.crypto),
+                ("compiler", &before.compiler, &after.compiler),
+                ("allocator", &before.allocator, &after.allocator),
+                ("features", &before.features.join(" "), &after.features.join(" ")),
+            ] {
+                if left != right {
+                    differences.push(format!("{engine}: {what}: {left} in {first}, {right} in {second}"));
+                }
+            }
+        }
+        differences
     }
 
     /// Instructions, what threads make of so many cores, and the versions that engines say themselves.
@@ -59,7 +75,7 @@ impl Shown for Stacks {
     }
 
     fn place_title(cell: &Cell) -> String {
-        cell.id()
+        cell.levels.id()
     }
 
     fn title(cell: &Cell) -> String {
@@ -87,8 +103,7 @@ impl Shown for Stacks {
     }
 
     fn columns(cell: &Cell) -> (String, Vec<Metric>) {
-        let of_task = cell.task().map_or(&[][..], measured);
-        (format!("Cells: {}", cell.levels.word("do")), [of_task, &COUNTED].concat())
+        (format!("Cells: {}", cell.levels.word("do")), [measured(cell), &COUNTED].concat())
     }
 
     fn page(results: &Results<Self>, _: &Store, looks: &Looks<'_>) -> Page {
@@ -104,8 +119,47 @@ impl Shown for Stacks {
         Some(format!("{enter}{} <<'SCENARIO'\n{scenario}SCENARIO", words.join(" ")))
     }
 
+    /// Cells stand with their scenario, and comparisons are contrasts.
     fn json(results: &Results<Self>) -> serde_json::Value {
-        view::json(results)
+        let summary = &results.summary;
+        let cell =
+            |cell: &Cell| json!({ "name": cell.name, "engine": cell.subject, "scenario": cell.levels });
+        let value = |(metric, value): (&Metric, &Value)| {
+            (metric.key(), json!({ "value": value.value, "low": value.low, "high": value.high }))
+        };
+        let found = |found: &CellSummary| {
+            json!({
+                "cell": cell(&found.cell),
+                "blocks": found.blocks,
+                "invalid_runs": found.invalid_runs,
+                "why_invalid": found.why_invalid,
+                "why_uncounted": found.why_uncounted,
+                "values": found.values.iter().map(value).collect::<serde_json::Map<_, _>>(),
+            })
+        };
+        let contrasts = summary.comparisons.iter().map(|one| {
+            let mut fields = json!(one.ratio);
+            fields["metric"] = json!(one.metric);
+            fields["cell"] = cell(&one.cell);
+            fields["target"] = json!(one.target);
+            fields["baseline"] = json!(one.baseline);
+            fields["factor"] = json!(one.factor);
+            fields["blocks"] = json!(one.blocks);
+            fields["remark"] = json!(one.remark);
+            fields["aa"] = json!(one.aa);
+            fields
+        });
+        json!({
+            "schema": 1,
+            "experiment": summary.experiment,
+            "weight": summary.weight,
+            "foreign": summary.foreign,
+            "facts": view::facts(&results.runs),
+            "cells": summary.cells.iter().map(found).collect::<Vec<_>>(),
+            "drops": scaling::drops(&summary.cells, summary.machine.cores.len()),
+            "contrasts": contrasts.collect::<Vec<_>>(),
+            "claims": summary.claims,
+        })
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::engine::{Description, Engine};
 use super::output::{Facts, Memory, Seen, Side, Times};
-use super::scenario::Scenario as _;
 use super::values::Ran;
 use super::{Engines, Stacks};
 use crate::cell::Cell;
@@ -161,7 +160,7 @@ pub(crate) fn ran(cell: &Cell, server_us: f64, client_us: f64) -> Ran {
     }
     Ran {
         command: vec!["true".into()],
-        scenario: cell.lines(),
+        scenario: cell.levels.lines(),
         seen,
         exit: "exit status: 0".into(),
         elapsed_ms: 10,

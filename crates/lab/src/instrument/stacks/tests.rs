@@ -189,7 +189,7 @@ fn what_a_reader_has_to_know_stands_in_text_and_page() {
         assert!(text.replace("\n    ", " ").contains(part) && page.contains(part), "{part}: {text}");
     }
     assert!(!text.contains("elsewhere") && !page.contains("elsewhere"), "{text}");
-    let json = view::json(&results).to_string();
+    let json = Stacks::json(&results).to_string();
     assert!(json.contains("\"elsewhere\"") && json.contains("\"foreign\":{\"median\":0.4"), "{json}");
     // Each row with a ratio.
     let flat = text.replace("\n      ", " ");

@@ -1,30 +1,40 @@
 //! What a scenario is called where a person reads it: `full handshake, TLS 1.3, ECDSA P-256`. Files, options and claims
 //! know it by the words of its name.
 
-use super::key;
-use super::scenario::{Scenario as _, usual_tickets};
+use super::key::{HANDSHAKE, Key, PRIMITIVE};
+use super::scenario::usual_tickets;
 use crate::cell::Levels;
+use crate::experiment::Level;
 use weir_load::plural;
 
 /// What tells a scenario from others, in words: what is as usual is not said.
 pub(super) fn of(scenario: &Levels) -> String {
-    let parts = scenario.in_order().filter_map(|(name, level)| part(scenario, name, level.as_str()));
+    let parts = scenario.in_order().filter_map(|(key, level)| part(scenario, key, level));
     parts.collect::<Vec<_>>().join(", ")
 }
 
 /// `None` for what goes without saying.
-fn part(scenario: &Levels, name: &str, word: &str) -> Option<String> {
-    let is_usual = match name {
+fn part(scenario: &Levels, key: &Key, level: &Level) -> Option<String> {
+    let word = level.as_str();
+    let is_usual = match key.name {
         "do" | "operation" | "version" | "certificate" => false,
         "tickets" => word == usual_tickets(scenario.word("version"), scenario.word("resumption")).to_string(),
         "warmup" | "window_ms" => true,
-        name => key::find(name).and_then(|key| key.default) == Some(word),
+        _ => key.is_default(level),
     };
     if is_usual {
         return None;
     }
-    Some(match name {
-        "do" => task_title(scenario, word)?,
+    Some(match key.name {
+        "do" => match (word, scenario.word("resumption")) {
+            // It is called by its operation.
+            (PRIMITIVE, _) => return None,
+            (HANDSHAKE, "none") => "full handshake".into(),
+            (HANDSHAKE, "id") => "resumption by session ID".into(),
+            (HANDSHAKE, "ticket") => "resumption by ticket".into(),
+            (HANDSHAKE, "psk") => "resumption by PSK".into(),
+            _ => word.to_owned(),
+        },
         // It is said by what is done.
         "resumption" => return None,
         "operation" => operation(word),
@@ -32,34 +42,16 @@ fn part(scenario: &Levels, name: &str, word: &str) -> Option<String> {
         "certificate" | "suite" => algorithm(word),
         "group" => format!("{} key exchange", algorithm(word)),
         "tickets" if word == "0" => "no tickets".into(),
-        "tickets" | "threads" | "sessions" => counted(word, name.trim_end_matches('s')),
+        "tickets" | "threads" | "sessions" => plural(level.number()? as u64, key.name.trim_end_matches('s')),
         "config" => format!("{word} configuration"),
         "locks" => "locks timed".into(),
-        "record" | "write" => format!("{name}s of {word} bytes"),
+        name @ ("record" | "write") => format!("{name}s of {word} bytes"),
         "bytes" => format!("{word} bytes"),
         "mask" => format!("without {}", word.trim_start_matches("no-").to_uppercase()),
         "compiler" => format!("compiled by {word}"),
         "allocator" => format!("{word} allocator"),
         name => format!("{name} {word}"),
     })
-}
-
-/// `None` for a primitive, which is called by its operation.
-fn task_title(scenario: &Levels, task: &str) -> Option<String> {
-    let how = match (task, scenario.word("resumption")) {
-        ("primitive", _) => return None,
-        ("handshake", "none") => "full handshake",
-        ("handshake", "id") => "resumption by session ID",
-        ("handshake", "ticket") => "resumption by ticket",
-        ("handshake", "psk") => "resumption by PSK",
-        (task, _) => task,
-    };
-    Some(how.into())
-}
-
-/// `2 threads`.
-fn counted(number: &str, thing: &str) -> String {
-    number.parse().map_or_else(|_| format!("{number} {thing}s"), |number| plural(number, thing))
 }
 
 /// `ECDSA P-256 sign`, `X25519 key exchange`.
@@ -91,7 +83,6 @@ fn algorithm(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::Level;
     use crate::instrument::stacks::scenario::scenarios;
     use crate::instrument::stacks::tests::experiments;
     use std::collections::BTreeMap;

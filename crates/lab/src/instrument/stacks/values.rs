@@ -1,8 +1,8 @@
 //! What one run of a runner saw, and what it says of each metric.
 
-use super::key::Task;
+use super::key::{HANDSHAKE, MEMORY, PRIMITIVE, TRANSFER};
 use super::output::{Seen, Side};
-use super::scenario::Scenario as _;
+use crate::cell::Cell;
 use crate::metric::Metric;
 use crate::run::Run;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,6 @@ pub struct Ran {
     pub folder: PathBuf,
     /// What it was given in its environment, as `NAME=VALUE`.
     pub environment: Vec<String>,
-    /// What it read.
     pub scenario: String,
     /// What its description says that it is; `None` in older results.
     #[serde(default)]
@@ -26,9 +25,7 @@ pub struct Ran {
     /// Why it came to no end of its own, or said what cannot be read.
     #[serde(default)]
     pub failure: Option<String>,
-    /// What it said.
     pub seen: Seen,
-    /// How it ended.
     pub exit: String,
     /// The last of its standard error.
     pub stderr: String,
@@ -40,12 +37,10 @@ pub struct Ran {
     pub foreign_cpu: Option<f64>,
 }
 
-/// The versions that a runner must report.
+/// The versions that a runner must report: of the TLS library, and of what does the arithmetic.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Described {
-    /// Of the TLS library.
     pub version: String,
-    /// What does the arithmetic, with its version.
     pub crypto: String,
 }
 
@@ -55,17 +50,17 @@ pub(super) const COUNTED: [Metric; 2] = [Metric::ServerInstructions, Metric::Cli
 /// A run's value of a metric, if it has one.
 pub(super) fn of_run(metric: Metric, run: &Run<Ran>) -> Option<f64> {
     let seen = &run.seen.seen;
-    let is = |task| run.run.cell.task() == Some(task);
+    let is_handshake = run.run.cell.levels.word("do") == HANDSHAKE;
     let us = |side| seen.mean_ns(side).map(|ns| ns / 1000.0);
     match metric {
-        Metric::ServerUsPerHandshake if is(Task::Handshake) => us(Side::Server),
-        Metric::ClientUsPerHandshake if is(Task::Handshake) => us(Side::Client),
-        Metric::HandshakesPerSecond if is(Task::Handshake) => units_per_second(seen),
-        Metric::WaitsPerHandshake if is(Task::Handshake) => {
+        Metric::ServerUsPerHandshake if is_handshake => us(Side::Server),
+        Metric::ClientUsPerHandshake if is_handshake => us(Side::Client),
+        Metric::HandshakesPerSecond if is_handshake => units_per_second(seen),
+        Metric::WaitsPerHandshake if is_handshake => {
             let waits: Option<u64> = seen.threads.iter().map(|thread| thread.voluntary_switches).sum();
             Some(waits? as f64 / units(seen)? as f64)
         }
-        Metric::LockNsPerHandshake if is(Task::Handshake) && !seen.locks.is_empty() => {
+        Metric::LockNsPerHandshake if is_handshake && !seen.locks.is_empty() => {
             let held: u64 = seen.locks.iter().map(|lock| lock.held_ns).sum();
             Some(held as f64 / units(seen)? as f64)
         }
@@ -102,26 +97,27 @@ fn mb_per_second(seen: &Seen, side: Side) -> Option<f64> {
     Some(bytes as f64 * 1000.0 / ns as f64)
 }
 
-/// What is compared of a task.
-pub(super) fn compared(task: Task) -> &'static [Metric] {
-    match task {
-        Task::Handshake => &[Metric::ServerUsPerHandshake, Metric::ClientUsPerHandshake],
-        Task::Transfer => &[Metric::SendMbPerSecond, Metric::ReceiveMbPerSecond],
-        Task::Memory => &[Metric::KibPerSession],
-        Task::Primitive => &[Metric::OperationUs],
+/// What is compared of a cell.
+pub(super) fn compared(cell: &Cell) -> &'static [Metric] {
+    match cell.levels.word("do") {
+        HANDSHAKE => &[Metric::ServerUsPerHandshake, Metric::ClientUsPerHandshake],
+        TRANSFER => &[Metric::SendMbPerSecond, Metric::ReceiveMbPerSecond],
+        MEMORY => &[Metric::KibPerSession],
+        PRIMITIVE => &[Metric::OperationUs],
+        _ => &[],
     }
 }
 
-/// All that a run of a task can have.
-pub(super) fn measured(task: Task) -> &'static [Metric] {
-    match task {
-        Task::Handshake => &[
+/// All that a run of a cell can have.
+pub(super) fn measured(cell: &Cell) -> &'static [Metric] {
+    match cell.levels.word("do") {
+        HANDSHAKE => &[
             Metric::ServerUsPerHandshake,
             Metric::ClientUsPerHandshake,
             Metric::HandshakesPerSecond,
             Metric::LockNsPerHandshake,
             Metric::WaitsPerHandshake,
         ],
-        _ => compared(task),
+        _ => compared(cell),
     }
 }

@@ -1,20 +1,19 @@
-//! What the page of TLS stacks has: charts by task, and what engines say of themselves; and `summary.json`.
+//! What the page of TLS stacks has: charts by task, and what engines say of themselves.
 
-use super::key::Task;
+use super::key::{HANDSHAKE, MEMORY, PRIMITIVE, TRANSFER};
 use super::output::Facts;
 use super::scaling::in_locks;
-use super::scenario::Scenario as _;
 use super::values::{COUNTED, Ran};
-use super::{Stacks, scaling, title};
+use super::{Stacks, title};
 use crate::cell::{Cell, Levels};
+use crate::experiment::Level;
 use crate::instrument::{Looks, Page};
 use crate::metric::Metric;
 use crate::results::Results;
 use crate::run::Run;
 use crate::summary::CellSummary;
 use crate::value::Value;
-use serde_json::json;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use weir_report::chart::axis::{Axis, count, plain};
 use weir_report::chart::bars::{self, Bar};
 use weir_report::chart::palette::Look;
@@ -36,72 +35,8 @@ pub(super) fn page(results: &Results<Stacks>, looks: &Looks<'_>) -> Page {
 
 /// What each engine said of itself, by its name.
 pub(super) fn facts(runs: &[Run<Ran>]) -> BTreeMap<&str, &Facts> {
-    let of_run = |run: &'_ Run<Ran>| run.seen.seen.facts.is_some();
-    let told = runs.iter().filter(|run| of_run(run));
-    told.filter_map(|run| Some((run.run.cell.subject.as_str(), run.seen.seen.facts.as_ref()?))).collect()
-}
-
-/// What engines say of themselves and is another in the second of two results.
-pub(super) fn differences(results: [&Results<Stacks>; 2], [first, second]: [&str; 2]) -> Vec<String> {
-    let [a, b] = results.map(|results| facts(&results.runs));
-    let mut differences = Vec::new();
-    for (engine, before) in a {
-        let Some(after) = b.get(engine) else { continue };
-        for (what, left, right) in [
-            ("TLS", &before.tls, &after.tls),
-            ("crypto", &before.crypto, &after.crypto),
-            ("compiler", &before.compiler, &after.compiler),
-            ("allocator", &before.allocator, &after.allocator),
-            ("features", &before.features.join(" "), &after.features.join(" ")),
-        ] {
-            if left != right {
-                differences.push(format!("{engine}: {what}: {left} in {first}, {right} in {second}"));
-            }
-        }
-    }
-    differences
-}
-
-/// `summary.json`, in which cells stand with their scenario, and comparisons are contrasts.
-pub(super) fn json(results: &Results<Stacks>) -> serde_json::Value {
-    let summary = &results.summary;
-    let cell = |cell: &Cell| json!({ "name": cell.name, "engine": cell.subject, "scenario": cell.levels });
-    let value = |(metric, value): (&Metric, &Value)| {
-        (metric.key(), json!({ "value": value.value, "low": value.low, "high": value.high }))
-    };
-    let found = |found: &CellSummary| {
-        json!({
-            "cell": cell(&found.cell),
-            "blocks": found.blocks,
-            "invalid_runs": found.invalid_runs,
-            "why_invalid": found.why_invalid,
-            "why_uncounted": found.why_uncounted,
-            "values": found.values.iter().map(value).collect::<serde_json::Map<_, _>>(),
-        })
-    };
-    let contrasts = summary.comparisons.iter().map(|one| {
-        let mut fields = json!(one.ratio);
-        fields["metric"] = json!(one.metric);
-        fields["cell"] = cell(&one.cell);
-        fields["target"] = json!(one.target);
-        fields["baseline"] = json!(one.baseline);
-        fields["factor"] = json!(one.factor);
-        fields["blocks"] = json!(one.blocks);
-        fields["remark"] = json!(one.remark);
-        fields["aa"] = json!(one.aa);
-        fields
-    });
-    json!({
-        "schema": 1,
-        "experiment": summary.experiment,
-        "weight": summary.weight,
-        "foreign": summary.foreign,
-        "facts": facts(&results.runs),
-        "cells": summary.cells.iter().map(found).collect::<Vec<_>>(),
-        "drops": scaling::drops(&summary.cells, summary.machine.cores.len()),
-        "contrasts": contrasts.collect::<Vec<_>>(),
-        "claims": summary.claims,
-    })
+    let told = runs.iter().filter_map(|run| Some((&run.run.cell.subject, run.seen.seen.facts.as_ref()?)));
+    told.map(|(name, facts)| (name.as_str(), facts)).collect()
 }
 
 struct View<'a> {
@@ -120,60 +55,50 @@ impl View<'_> {
         let counted = "Counted once under valgrind, without noise. It hides AVX-512, so this is another path than the one that was \
                        timed. Shorter is better.";
         vec![
-            self.bars(Task::Handshake, Metric::ServerUsPerHandshake, "Server: handshakes per second of a core", per_core),
-            self.bars(Task::Handshake, Metric::ClientUsPerHandshake, "Client: handshakes per second of a core", per_core),
+            self.bars(HANDSHAKE, Metric::ServerUsPerHandshake, "Server: handshakes per second of a core", per_core),
+            self.bars(HANDSHAKE, Metric::ClientUsPerHandshake, "Client: handshakes per second of a core", per_core),
             self.split(),
-            self.bars(Task::Handshake, Metric::ServerInstructions, "Server: instructions of a handshake (AVX2 path)", counted),
-            self.bars(Task::Handshake, Metric::ClientInstructions, "Client: instructions of a handshake (AVX2 path)", counted),
-            self.bars(Task::Handshake, Metric::LockNsPerHandshake, "Time inside locks",
+            self.bars(HANDSHAKE, Metric::ServerInstructions, "Server: instructions of a handshake (AVX2 path)", counted),
+            self.bars(HANDSHAKE, Metric::ClientInstructions, "Client: instructions of a handshake (AVX2 path)", counted),
+            self.bars(HANDSHAKE, Metric::LockNsPerHandshake, "Time inside locks",
                 "Nanoseconds for which a handshake holds the lock of ticket keys or session store. Where one thread at a time can, \
                  1 s over it is the most that any number of cores make; a lock that readers share sets no bound."),
             self.lines("threads", Metric::HandshakesPerSecond, "Handshakes per second of each thread, by threads",
                 "Both ends in each thread. A level line scales; one that falls before the cores are used up shares something: a lock, a counter, the processor's own units."),
             self.lines("record", Metric::SendMbPerSecond, "Sending, by record size", "Plaintext bytes of a record against megabytes per second of the sender's time."),
             self.lines("record", Metric::ReceiveMbPerSecond, "Receiving, by record size", "The same of the receiver's time."),
-            self.bars(Task::Transfer, Metric::SendMbPerSecond, "Sending", "Megabytes per second of the sender's time."),
-            self.bars(Task::Transfer, Metric::ReceiveMbPerSecond, "Receiving", "Megabytes per second of the receiver's time."),
-            self.bars(Task::Memory, Metric::KibPerSession, "Memory per session", "Resident KiB for each end that is open. Shorter is better."),
-            self.bars(Task::Primitive, Metric::OperationUs, "Primitives", "Microseconds for an operation. Shorter is better."),
+            self.bars(TRANSFER, Metric::SendMbPerSecond, "Sending", "Megabytes per second of the sender's time."),
+            self.bars(TRANSFER, Metric::ReceiveMbPerSecond, "Receiving", "Megabytes per second of the receiver's time."),
+            self.bars(MEMORY, Metric::KibPerSession, "Memory per session", "Resident KiB for each end that is open. Shorter is better."),
+            self.bars(PRIMITIVE, Metric::OperationUs, "Primitives", "Microseconds for an operation. Shorter is better."),
         ]
     }
 
     /// A panel for each scenario of a task, a bar for each engine. What a line shows is not shown again.
-    fn bars(&self, task: Task, metric: Metric, title: &str, note: &str) -> Figures {
-        let is_shown = |scenario: &&Levels| {
-            scenario.task() == Some(task)
-                && !["threads", "record"].iter().any(|key| self.varies(scenario, key))
-        };
-        let scenarios: BTreeSet<&Levels> =
-            self.results.summary.cells.iter().map(|one| &one.cell.levels).collect();
-        let pictures = scenarios.into_iter().filter(is_shown).filter_map(|scenario| {
-            let is_counted = COUNTED.contains(&metric);
-            let cells: Vec<&CellSummary> =
-                self.of_scenario(scenario).filter(|found| !(is_counted && found.cell.is_again())).collect();
-            if !cells.iter().any(|cell| cell.values.contains_key(&metric)) {
-                return None;
-            }
+    fn bars(&self, task: &str, metric: Metric, title: &str, note: &str) -> Figures {
+        let is_on_a_line =
+            |cell: &Cell| ["threads", "record"].iter().any(|key| self.varies(&cell.levels, key));
+        // Nobody counts what is counted without noise a second time.
+        let is_counted_again = |cell: &Cell| COUNTED.contains(&metric) && cell.is_again();
+        let is_shown =
+            |cell: &Cell| cell.levels.word("do") == task && !is_counted_again(cell) && !is_on_a_line(cell);
+        let axis = if is_rate_of_core(metric) { "handshakes per second of a core" } else { metric.unit() };
+        let panels = self.panels(is_shown, Levels::clone);
+        let pictures = pictures(panels, title, |title, cells| {
+            let has_any = cells.iter().any(|cell| cell.values.contains_key(&metric));
             let bars: Vec<Bar<'_>> = cells.iter().map(|cell| self.bar(cell, metric)).collect();
-            let axis =
-                if is_rate_of_core(metric) { "handshakes per second of a core" } else { metric.unit() };
-            let svg =
-                bars::draw(&format!("{title}: {}", title::of(scenario)), axis, &bars, bars::reach(&bars))?;
-            Some(Picture { caption: title::of(scenario), svg })
+            if has_any { bars::draw(title, axis, &bars, bars::reach(&bars)) } else { None }
         });
-        Figures { title: title.to_owned(), note: note.to_owned(), pictures: pictures.collect() }
+        Figures { title: title.to_owned(), note: note.to_owned(), pictures }
     }
 
     fn bar<'a>(&self, found: &'a CellSummary, metric: Metric) -> Bar<'a> {
+        let is_counted = COUNTED.contains(&metric);
         let located = found.values.get(&metric).map(|located| shown(metric, *located));
         let words = match located {
-            None if COUNTED.contains(&metric) => {
-                found.why_uncounted.clone().unwrap_or_else(|| "not counted".into())
-            }
+            None if is_counted => found.why_uncounted.clone().unwrap_or_else(|| "not counted".into()),
             None => found.why_invalid.clone().unwrap_or_else(|| "no valid run".into()),
-            Some(Value { value, .. }) if COUNTED.contains(&metric) => {
-                format!("{:.0} k", value / 1e3)
-            }
+            Some(Value { value, .. }) if is_counted => format!("{:.0} k", value / 1e3),
             Some(Value { value, .. }) if metric == Metric::LockNsPerHandshake => {
                 in_locks(&self.results.plan, found, value)
             }
@@ -186,7 +111,7 @@ impl View<'_> {
             name: &found.cell.name,
             look: self.look(&found.cell.name),
             value: located.map(|located| located.value),
-            interval: located.and_then(|located| located.low.zip(located.high)),
+            interval: located.and_then(|located| located.interval()),
             parts: Vec::new(),
             words,
         }
@@ -194,26 +119,17 @@ impl View<'_> {
 
     /// Of full handshakes: how much of the server's time its signature and its key exchange are.
     fn split(&self) -> Figures {
-        let is_full = |found: &&CellSummary| found.cell.is_full_handshake();
-        let scenarios: BTreeSet<&Levels> =
-            self.results.summary.cells.iter().filter(is_full).map(|one| &one.cell.levels).collect();
-        let pictures = scenarios.into_iter().filter_map(|scenario| {
-            let bars: Vec<Bar<'_>> =
-                self.of_scenario(scenario).filter_map(|found| self.split_bar(found)).collect();
-            let svg = bars::draw(
-                &format!("Split: {}", title::of(scenario)),
-                "us of the server",
-                &bars,
-                bars::reach(&bars),
-            )?;
-            Some(Picture { caption: title::of(scenario), svg })
+        let panels = self.panels(|cell| cell.levels.is_full_handshake(), Levels::clone);
+        let pictures = pictures(panels, "Split", |title, cells| {
+            let bars: Vec<Bar<'_>> = cells.iter().filter_map(|found| self.split_bar(found)).collect();
+            bars::draw(title, "us of the server", &bars, bars::reach(&bars))
         });
         Figures {
             title: "What a server's full handshake is made of".into(),
             note: "Microseconds: the signature (darkest), the key exchange (lighter), and all the rest: parsing, hashing, key \
                    schedule, records, memory (lightest). The first two are the engine's own primitives, measured apart."
                 .into(),
-            pictures: pictures.collect(),
+            pictures,
         }
     }
 
@@ -238,33 +154,34 @@ impl View<'_> {
         Some(Bar { name, look, value: Some(all), interval: None, parts: vec![sign, exchange, rest], words })
     }
 
-    fn of_scenario<'a>(&'a self, scenario: &'a Levels) -> impl Iterator<Item = &'a CellSummary> {
-        self.results.summary.cells.iter().filter(move |one| one.cell.levels == *scenario)
+    /// The cells that are shown, by what those of one panel have in common.
+    fn panels(
+        &self,
+        is_shown: impl Fn(&Cell) -> bool,
+        common: impl Fn(&Levels) -> Levels,
+    ) -> BTreeMap<Levels, Vec<&CellSummary>> {
+        let mut panels: BTreeMap<Levels, Vec<&CellSummary>> = BTreeMap::new();
+        for found in self.results.summary.cells.iter().filter(|found| is_shown(&found.cell)) {
+            panels.entry(common(&found.cell.levels)).or_default().push(found);
+        }
+        panels
     }
 
     /// Whether scenarios differ from this one in that key alone.
     fn varies(&self, scenario: &Levels, key: &str) -> bool {
-        let without = scenario.without(key);
-        scenario.get(key).is_some()
-            && self
-                .results
-                .plan
-                .cells
-                .iter()
-                .any(|cell| cell.levels != *scenario && cell.levels.without(key) == without)
+        let is_other = |(other, _): &(&str, &Level)| *other != key;
+        let is_but_for_it = |cell: &Cell| {
+            cell.levels != *scenario
+                && cell.levels.iter().filter(is_other).eq(scenario.iter().filter(is_other))
+        };
+        scenario.get(key).is_some() && self.results.plan.cells.iter().any(is_but_for_it)
     }
 
     /// A panel for each set of scenarios that differ in a number alone, a line for each engine.
     fn lines(&self, key: &str, metric: Metric, title: &str, note: &str) -> Figures {
-        let mut panels: BTreeMap<Levels, Vec<&CellSummary>> = BTreeMap::new();
-        for found in self.results.summary.cells.iter().filter(|one| self.varies(&one.cell.levels, key)) {
-            panels.entry(found.cell.levels.without(key)).or_default().push(found);
-        }
-        let pictures = panels.iter().filter_map(|(scenario, cells)| {
-            let svg = self.plot(&format!("{title}: {}", title::of(scenario)), key, metric, cells)?;
-            Some(Picture { caption: title::of(scenario), svg })
-        });
-        Figures { title: title.to_owned(), note: note.to_owned(), pictures: pictures.collect() }
+        let panels = self.panels(|cell| self.varies(&cell.levels, key), |levels| levels.without(key));
+        let pictures = pictures(panels, title, |title, cells| self.plot(title, key, metric, cells));
+        Figures { title: title.to_owned(), note: note.to_owned(), pictures }
     }
 
     fn plot(&self, title: &str, key: &str, metric: Metric, cells: &[&CellSummary]) -> Option<String> {
@@ -274,7 +191,7 @@ impl View<'_> {
             let Some(located) = found.values.get(&metric) else { continue };
             // Of threads, the rate of each.
             let of_each = if key == "threads" { 1.0 / x } else { 1.0 };
-            let interval = located.low.zip(located.high).map(|(low, high)| (low * of_each, high * of_each));
+            let interval = located.interval().map(|(low, high)| (low * of_each, high * of_each));
             let point = Point { x, y: located.value * of_each, interval, is_marked: true };
             lines.entry(&found.cell.name).or_default().push(point);
         }
@@ -311,6 +228,19 @@ impl View<'_> {
         };
         facts(&self.results.runs).into_iter().map(about).collect()
     }
+}
+
+/// What is drawn of each panel, with what its cells have in common below it.
+fn pictures(
+    panels: BTreeMap<Levels, Vec<&CellSummary>>,
+    title: &str,
+    draw: impl Fn(&str, &[&CellSummary]) -> Option<String>,
+) -> Vec<Picture> {
+    let picture = |(common, cells): (Levels, Vec<&CellSummary>)| {
+        let caption = title::of(&common);
+        Some(Picture { svg: draw(&format!("{title}: {caption}"), &cells)?, caption })
+    };
+    panels.into_iter().filter_map(picture).collect()
 }
 
 /// A time per handshake is shown as how many a core could make.
