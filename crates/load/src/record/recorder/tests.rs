@@ -1,6 +1,7 @@
 //! What the recorder keeps of a window, and what it leaves out.
 
 use super::*;
+use crate::result::Latency;
 
 const MS: Duration = Duration::from_millis(1);
 

@@ -1,22 +1,20 @@
 //! What the engine really writes, against docs/load-result.schema.json and docs/RESULT.md.
 
-use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
+mod full;
+mod histograms;
+
+use full::{cost, full};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::process::Command;
 use std::thread;
 use std::time::Duration;
-use weir_load::result::{
-    Asked, BusyThread, Ceiling, Cost, Counters, EngineCost, Handshakes, Latency, LoadResult, Negotiated,
-    Pacer, PhaseTime, SCHEMA, Second, ServerCost, Step, Tickets, Unsent, WorkerCost,
-};
+use weir_load::result::{Asked, Cost, EngineCost, Latency, LoadResult, SCHEMA, ServerCost, WorkerCost};
 use weir_load::{ErrorClass, Metric, Options, PerConnection, Schedule, run};
 use weir_origin::{Origin, Settings};
 
-const SCHEMA_TEXT: &str = include_str!("../../../docs/load-result.schema.json");
-const PAGE: &str = include_str!("../../../docs/RESULT.md");
+const SCHEMA_TEXT: &str = include_str!("../../../../docs/load-result.schema.json");
+const PAGE: &str = include_str!("../../../../docs/RESULT.md");
 
 fn schema() -> Value {
     serde_json::from_str(SCHEMA_TEXT).unwrap()
@@ -92,144 +90,6 @@ fn errors_fit() {
     let result = measured(false, |options| options.requests[0].expect.status = Some(404));
     assert!(result["errors"]["status"].as_u64().unwrap() > 0, "{result:#}");
     assert_fits(&result);
-}
-
-fn latency() -> Latency {
-    let times: Vec<u64> = (1..=20_000).map(|n| n * 1000).collect();
-    Latency {
-        count: 20_000,
-        mean_us: 10_000.5,
-        sd_us: 5773.5,
-        p50_us: Some(10_000.0),
-        p90_us: Some(18_000.0),
-        p95_us: Some(19_000.0),
-        p99_us: Some(19_800.0),
-        p999_us: Some(19_980.0),
-        max_us: 20_000.0,
-        censored: 3,
-        censored_from_us: Some(19_998.0),
-        hdr_v2: hdr_v2(&times),
-    }
-}
-
-fn cost() -> Cost {
-    Cost {
-        cpu_us: 1.9e6,
-        cpu_us_per_request: Some(95.0),
-        cpu_us_per_handshake: Some(95.0),
-        utilisation: 0.95,
-        cores: 2,
-    }
-}
-
-fn counters() -> Counters {
-    Counters {
-        rss_end_kib: Some(1),
-        voluntary_switches: Some(1),
-        involuntary_switches: Some(1),
-        minor_faults: Some(1),
-        major_faults: Some(1),
-        open_files: Some(1),
-    }
-}
-
-/// Every field has a value, and every list and map an entry.
-fn full() -> LoadResult {
-    let text = str::to_string;
-    let kinds = ["resume-1.2-id", "resume-1.2-ticket", "resume-1.3-psk"];
-    LoadResult {
-        schema: SCHEMA,
-        weir: text("0.1.0"),
-        url: text("https://[::1]:8443/"),
-        asked: Asked {
-            connections: 64,
-            workers: 2,
-            cores: vec![1, 3],
-            rate: Some(1000.0),
-            arrivals: Some(text("poisson")),
-            think_us: 1.5,
-            seed: u64::MAX,
-            error_budget_percent: 0.1,
-            mix: 2,
-            requests_per_connection: text("5-10"),
-            resume_percent: 30.0,
-            close: text("rst"),
-            sources: vec![text("127.0.0.2")],
-            tls_versions: vec![text("1.2"), text("1.3")],
-            suites: vec![text("aes128-gcm-sha256")],
-            groups: vec![text("x25519")],
-            signatures: vec![text("ecdsa-p256-sha256")],
-            alpn: vec![text("http/1.1")],
-            verified: true,
-        },
-        partial: true,
-        phases: ["opening", "warm-up", "settle", "window", "drain"]
-            .map(|name| PhaseTime { name: text(name), seconds: 1.0 })
-            .into(),
-        window_s: 1.0,
-        window_boot_s: Some(12_345.5),
-        requests: 20_000,
-        requests_per_second: 20_000.0,
-        bytes_received: 1,
-        bytes_sent: 1,
-        errors: ErrorClass::ALL.map(|class| (text(class.name()), 1)).into(),
-        error_examples: ErrorClass::ALL.map(|class| (text(class.name()), text("words"))).into(),
-        error_ratio: 0.01,
-        unsent: Unsent { count: 3, oldest_us: 2e6, mean_us: 1e6 },
-        answered_in_all: 20_001,
-        response: latency(),
-        service: latency(),
-        first_byte: latency(),
-        connect: latency(),
-        handshake: kinds.iter().chain(&["full"]).map(|kind| (text(kind), latency())).collect(),
-        steps: vec![Step { rate: 1000.0, from_s: 0.0, to_s: 1.0, planned: 1000, response: latency() }],
-        seconds: vec![Second {
-            p50_us: Some(61.0),
-            p95_us: Some(110.0),
-            p99_us: Some(120.0),
-            ..Second::default()
-        }],
-        connections_opened: 2,
-        connections_opened_in_window: 1,
-        handshakes: Handshakes {
-            resumed: kinds.map(|kind| (text(kind), 1)).into(),
-            tickets: [(text("full"), Tickets { least: 1, most: 2 })].into(),
-            negotiated: vec![Negotiated {
-                version: text("1.3"),
-                suite: text("aes128-gcm-sha256"),
-                group: Some(text("x25519")),
-                signature: Some(text("ecdsa-p256-sha256")),
-                kind: text("full"),
-                hello_retry: true,
-                alpn: Some(text("http/1.1")),
-                chain_certificates: Some(2),
-                chain_bytes: Some(1234),
-                count: 1,
-            }],
-            ..Handshakes::default()
-        },
-        engine: EngineCost {
-            cost: cost(),
-            rss_peak_kib: Some(1),
-            counters: counters(),
-            workers: vec![WorkerCost { core: Some(1), cpu_us: 1.0, utilisation: 0.5 }],
-            loop_lag_p99_us: 1.0,
-            loop_lag_max_us: 2.0,
-        },
-        servers: vec![ServerCost {
-            source: text("process 4711"),
-            cost: cost(),
-            rss_peak_kib: Some(1),
-            counters: counters(),
-            busiest_thread: Some(BusyThread { name: text("node"), utilisation: 0.98 }),
-            ..ServerCost::default()
-        }],
-        pacer: Some(Pacer { planned: 3, sent: 2, achieved_ratio: 0.9, lag_p99_us: 1.0, lag_max_us: 2.0 }),
-        ceiling: Some(Ceiling { cell: text("keep-alive"), per_worker: 90_000.0, share: 0.1 }),
-        warnings: vec![text("the rate fell")],
-        validity: text("invalid: pacer (..)"),
-        ..LoadResult::default()
-    }
 }
 
 /// The pointers of all values below `value`, itself included.
@@ -402,66 +262,5 @@ fn every_field_says_what_it_is() {
             let in_unit = !name.ends_with("_us") || words.ends_with("Microseconds.");
             assert!(in_unit, "{name}: {words}");
         }
-    }
-}
-
-fn hdr_v2(nanoseconds: &[u64]) -> String {
-    use base64::prelude::{BASE64_STANDARD, Engine as _};
-    let mut bytes = Vec::new();
-    V2Serializer::new().serialize(&histogram(nanoseconds), &mut bytes).unwrap();
-    BASE64_STANDARD.encode(bytes)
-}
-
-/// With the bounds of the engine's.
-fn histogram(nanoseconds: &[u64]) -> Histogram<u64> {
-    let mut histogram = Histogram::new_with_bounds(1, 3_600_000_000_000, 3).unwrap();
-    nanoseconds.iter().for_each(|&ns| histogram.record(ns).unwrap());
-    histogram
-}
-
-/// The page's Python against the library that wrote the histograms.
-#[test]
-fn the_example_that_merges_histograms_is_right() {
-    if Command::new("python3").arg("--version").output().is_err() {
-        assert!(std::env::var_os("WEIR_REQUIRE_PEERS").is_none(), "python3 is not on the PATH");
-        println!("skipped: python3 is not on the PATH");
-        return;
-    }
-    let example = PAGE.split_once("```python\n").unwrap().1.split_once("```").unwrap().0;
-    // Cells of every size, from the first to beyond a minute; a few of them with counts that take several bytes.
-    let spread: Vec<u64> = (0..9_000).map(|n: u64| 1 + n * n * n / 7 + n % 13).collect();
-    let many: Vec<u64> = (0..70_000).map(|n: u64| 61_500 + n % 3).collect();
-    let ends = vec![1, 2, 1023, 1024, 2047, 2048, 2049, 3_600_000_000_000];
-    for parts in [vec![spread.clone(), many, ends], vec![vec![5; 150], vec![]], vec![spread]] {
-        let mut merged = histogram(&[]);
-        let directory = tempfile::tempdir().unwrap();
-        let mut files = Vec::new();
-        for (index, part) in parts.iter().enumerate() {
-            let mut result = full();
-            result.response.hdr_v2 = hdr_v2(part);
-            // What is written can be read.
-            let mut bytes = Vec::new();
-            V2Serializer::new().serialize(&histogram(part), &mut bytes).unwrap();
-            merged.add(Deserializer::new().deserialize::<u64, _>(&mut bytes.as_slice()).unwrap()).unwrap();
-            let file = directory.path().join(format!("{index}.json"));
-            std::fs::write(&file, serde_json::to_string(&result).unwrap()).unwrap();
-            files.push(file);
-        }
-        let told = Command::new("python3").args(["-c", example]).args(&files).output().unwrap();
-        let mut expected = vec![format!("count {}", merged.len())];
-        for (name, quantile, samples) in [
-            ("50", 0.5, 20),
-            ("90", 0.9, 100),
-            ("95", 0.95, 200),
-            ("99", 0.99, 1000),
-            ("99.9", 0.999, 10_000),
-        ] {
-            let us = merged.value_at_quantile(quantile) as f64 / 1e3;
-            let value =
-                if merged.len() >= samples { format!("{us:?}") } else { "too few samples".to_string() };
-            expected.push(format!("p{name} {value}"));
-        }
-        let lines: Vec<&str> = std::str::from_utf8(&told.stdout).unwrap().lines().collect();
-        assert_eq!(lines, expected, "{}", String::from_utf8_lossy(&told.stderr));
     }
 }
