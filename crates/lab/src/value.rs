@@ -1,6 +1,8 @@
 //! What a cell comes to in one metric.
 
+use crate::metric::Metric;
 use crate::stats::{self, ErrorRate, hodges_lehmann};
+use weir_report::text::short;
 
 /// A cell's value of a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,6 +31,11 @@ impl Value {
     /// A value without blocks of its own.
     pub(crate) fn exactly(value: f64) -> Self {
         Self { value, low: None, high: None }
+    }
+
+    /// `server's time per handshake 61.2 us`.
+    pub(crate) fn words(&self, metric: Metric) -> String {
+        format!("{metric} {} {}", short(self.value), metric.unit()).trim_end().to_owned()
     }
 
     /// Both ends; `None` below five blocks.

@@ -4,16 +4,14 @@ use crate::cell::Cell;
 use crate::claims::{self, Finding};
 use crate::comparison::Comparison;
 use crate::instrument::Shown;
-use crate::metric::Metric;
 use crate::plan::Plan;
 use crate::results::Results;
 use crate::stats::{BLOCKS_FOR_INTERVAL, BLOCKS_FOR_VERDICT, ErrorRate, Weight};
 use crate::summary::Summary;
-use crate::value::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use weir_load::plural;
-use weir_report::text::{WIDTH, flow, short, wrap};
+use weir_report::text::{WIDTH, flow, wrap};
 
 /// With more pairs than this the label would be a paragraph.
 const MOST_RATIOS: usize = 6;
@@ -222,9 +220,4 @@ fn invalid(text: &mut String, summary: &Summary) {
         let total = plural(found.runs().into(), "run");
         wrap(text, &format!("  {}: {} of {total}: {why}", found.cell, found.invalid_runs));
     }
-}
-
-/// `server's time per handshake 61.2 us`.
-pub(crate) fn value(metric: Metric, value: &Value) -> String {
-    format!("{metric} {} {}", short(value.value), metric.unit()).trim_end().to_owned()
 }

@@ -8,7 +8,8 @@ use crate::instrument::Shown;
 use crate::metric::Metric;
 use crate::stats::verdict::{Noise, Note, Ratio, Rule, Verdict};
 use crate::stats::{self, ErrorRate, fdr};
-use serde::Serialize;
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One metric of one cell in two results.
@@ -19,7 +20,7 @@ pub struct Change {
     /// The target or engine.
     pub target: String,
     /// Its levels, by their factors.
-    #[serde(flatten, serialize_with = "crate::across::levels")]
+    #[serde(flatten, serialize_with = "levels")]
     pub(crate) of: Cell,
     /// Those that it is judged together with, of the same metric.
     #[serde(skip)]
@@ -55,6 +56,19 @@ pub struct Change {
     pub blocks_a: u32,
     /// And of B.
     pub blocks_b: u32,
+}
+
+/// The fields that tell a change's place beside the cell's name, which has the rest.
+fn levels<S: Serializer>(cell: &Cell, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    match (cell.levels.get("mode"), cell.levels.get("load_model")) {
+        (Some(mode), Some(load)) => {
+            map.serialize_entry("mode", mode)?;
+            map.serialize_entry("load", load)?;
+        }
+        _ => map.serialize_entry("scenario", &cell.levels)?,
+    }
+    map.end()
 }
 
 /// Every metric of every cell that both have. Where no target or engine is known to have changed, none is taken for

@@ -8,10 +8,12 @@ use crate::export::Compared;
 use crate::instrument::gateway::Gateway;
 use crate::instrument::gateway::Mode;
 use crate::instrument::gateway::synthetic::{Host, Shape, Synthetic, Truth};
+use crate::machine::Machine;
 use crate::metric::Metric;
 use crate::run::Validity;
 use crate::stats::Weight;
 use crate::stats::verdict::Verdict;
+use crate::store::stamp;
 
 const BEFORE: [(&str, &str); 2] = [("fast", "1.0"), ("slow", "7")];
 const AFTER: [(&str, &str); 2] = [("fast", "1.1"), ("slow", "7")];

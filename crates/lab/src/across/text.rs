@@ -1,7 +1,9 @@
 //! What a comparison of two results says on standard output.
 
+use super::change::Change;
+use super::findings::Across;
 use super::matching::Between;
-use super::{Across, Change, program};
+use super::program;
 use crate::instrument::Shown;
 use crate::progress::duration;
 use std::fmt::Write as _;
@@ -73,7 +75,14 @@ fn apart<I: Shown>(between: Between<'_, I>) -> String {
     )
 }
 
-pub(super) fn render(across: &Across) -> String {
+impl Across {
+    /// Labels and one line for each change, at most 100 columns wide.
+    pub fn text(&self) -> String {
+        render(self)
+    }
+}
+
+fn render(across: &Across) -> String {
     let mut text = String::new();
     let (apart, others) = across.labels.split_first().map_or(("", &[][..]), |(first, rest)| (first, rest));
     wrap(&mut text, apart);

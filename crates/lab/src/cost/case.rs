@@ -1,6 +1,6 @@
 //! What is measured: the ways in which a client meets the service.
 
-use super::{Question, ROUNDS};
+use super::question::{Question, ROUNDS};
 use serde::Serialize;
 use std::fmt;
 use std::time::Duration;

@@ -1,6 +1,7 @@
 //! What the service over TLS is compared with.
 
-use super::{CostError, Question, rounds};
+use super::question::{CostError, Question};
+use super::rounds;
 use serde::Serialize;
 use std::time::Duration;
 use weir_load::result::LoadResult;

@@ -1,6 +1,8 @@
 //! The figures of one case, round by round.
 
-use super::{Case, Outcome, Phase, Spread};
+use super::case::Case;
+use super::rounds::{Outcome, Phase};
+use super::spread::Spread;
 use serde::Serialize;
 use weir_load::result::LoadResult;
 

@@ -1,7 +1,12 @@
 //! What follows from the probe and the loads: every figure of the answer, and what it could not say.
 
+use super::case::Case;
+use super::cleartext::Cleartext;
+use super::figures::Figures;
 use super::figures::{all, is_served_by_others};
-use super::{Case, Cleartext, Figures, Outcome, Phase, Question, ROUNDS, Spread};
+use super::question::{Question, ROUNDS};
+use super::rounds::{Outcome, Phase};
+use super::spread::Spread;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use weir_load::result::LoadResult;

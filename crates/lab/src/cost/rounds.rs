@@ -1,6 +1,7 @@
 //! The rounds: every case once in each, the order alternating, so that drift of the machine touches all alike.
 
-use super::{Case, CostError, ROUNDS};
+use super::case::Case;
+use super::question::{CostError, ROUNDS};
 use serde::Serialize;
 use std::time::Duration;
 use weir_load::result::LoadResult;

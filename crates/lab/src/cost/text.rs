@@ -1,20 +1,26 @@
 //! The answer for people: five lines of at most 100 columns, and what is to be known beside them.
 
-use super::{Case, Cost, Figures, Findings, Negotiated, Resumption, Spread, Tenth};
+use super::answer::Cost;
+use super::case::Case;
+use super::figures::Figures;
+use super::findings::{Findings, Negotiated, Resumption, Tenth};
+use super::spread::Spread;
 use std::fmt::Write as _;
 use weir_load::figures::{count, percent, plural, time};
 use weir_report::text::flow;
 
-/// The whole answer.
-pub(super) fn text(cost: &Cost) -> String {
-    let mut text = format!("What TLS costs {}:\n", cost.url);
-    for (at, line) in cost.lines.iter().enumerate() {
-        let _ = writeln!(text, "{}. {line}", at + 1);
+impl Cost {
+    /// The answer for people.
+    pub fn text(&self) -> String {
+        let mut text = format!("What TLS costs {}:\n", self.url);
+        for (at, line) in self.lines.iter().enumerate() {
+            let _ = writeln!(text, "{}. {line}", at + 1);
+        }
+        for note in &self.notes {
+            flow(&mut text, note, 0, 2);
+        }
+        text
     }
-    for note in &cost.notes {
-        flow(&mut text, note, 0, 2);
-    }
-    text
 }
 
 /// The five lines, without their numbers.

@@ -1,7 +1,6 @@
 //! Two results of one plan.
 
 use super::junit::{Case, Outcome};
-use super::reported::name;
 use super::{Table, csv, further, junit, markdown, number};
 use crate::across::load::{Figure, Measured, shown};
 use crate::across::{Across, Loads};
@@ -82,7 +81,7 @@ impl Compared<'_> {
                 number(one.of.levels.get("mode")),
                 number(one.of.levels.get("load_model")),
                 further(&one.of.levels),
-                name(one.metric),
+                one.metric.key(),
                 one.metric.unit().into(),
                 one.version_a.clone(),
                 one.version_b.clone(),

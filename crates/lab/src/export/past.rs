@@ -1,6 +1,5 @@
 //! A cell over many results.
 
-use super::reported::name;
 use super::{Table, csv, number};
 use crate::history::{History, Latest, Series};
 use crate::store::stamp;
@@ -49,7 +48,7 @@ impl Past<'_> {
                 rows.push(vec![
                     cell.clone(),
                     target.clone(),
-                    name(*metric),
+                    metric.key(),
                     metric.unit().into(),
                     directory(point.result),
                     stamp(self.0.results[point.result].started_unix),

@@ -2,16 +2,17 @@
 
 mod cells;
 mod claims;
+mod row;
+
+use row::{COLUMNS, Cells, Compared};
 
 use super::junit::{Case, Outcome};
-use super::{Table, csv, junit, markdown, number};
+use super::{Table, csv, junit, markdown};
 use crate::claims::Finding;
 use crate::evidence::{Asked, Regressions};
 use crate::instrument::Shown;
 use crate::results::Results;
-use crate::stats::verdict::Ratio;
 use crate::words::{QUICK, labels};
-use serde::Serialize;
 
 /// One result as other programs read it.
 #[derive(Clone, Debug)]
@@ -22,59 +23,6 @@ pub struct Reported {
     comparisons: Vec<Compared>,
     claims: Vec<Finding>,
 }
-
-/// The cells in each form.
-#[derive(Clone, Debug)]
-struct Cells {
-    rows: Vec<Vec<String>>,
-    tables: Vec<Table>,
-    cases: Vec<Case>,
-    /// Those without a valid run, and why.
-    unmeasured: Vec<String>,
-}
-
-/// A comparison in each form.
-#[derive(Clone, Debug)]
-struct Compared {
-    row: Vec<String>,
-    metric: String,
-    place: String,
-    target: String,
-    baseline: String,
-    ratio: Ratio,
-    words: String,
-    is_worse: bool,
-    /// Whether it is one of two targets, and not of two levels of a factor or of the A/A pair.
-    is_with_baseline: bool,
-}
-
-/// In the form of one value on each row: a cell has a row for each metric, a claim one for the whole (`claim`) and one
-/// for each cell that it is about (`claim-cell`). What a kind of result does not have is empty.
-const COLUMNS: [&str; 23] = [
-    "kind",
-    "name",
-    "case",
-    "target",
-    "version",
-    "mode",
-    "connections",
-    "bytes",
-    "load",
-    "factors",
-    "metric",
-    "unit",
-    "against",
-    "value",
-    "low",
-    "high",
-    "coverage",
-    "blocks",
-    "p_value",
-    "p_adjusted",
-    "weight",
-    "verdict",
-    "note",
-];
 
 impl<I: Shown> From<&Results<I>> for Reported {
     fn from(results: &Results<I>) -> Self {
@@ -160,47 +108,6 @@ impl Reported {
     fn with_baseline(&self) -> impl Iterator<Item = &Compared> {
         self.comparisons.iter().filter(|one| one.is_with_baseline)
     }
-}
-
-impl Compared {
-    /// What is compared, and where.
-    fn title(&self) -> String {
-        let Self { metric, place, target, baseline, .. } = self;
-        format!("{metric}, {place}: {target} vs {baseline}")
-    }
-
-    /// The same with what it came to.
-    fn line(&self) -> String {
-        format!("{}: {} {}", self.title(), self.ratio.text(), self.words)
-    }
-}
-
-/// A row with such fields; the others are empty.
-fn row(fields: &[(&str, String)]) -> Vec<String> {
-    let field = |column: &&str| fields.iter().find(|(known, _)| known == column);
-    COLUMNS.iter().map(|column| field(column).map_or_else(String::new, |(_, text)| text.clone())).collect()
-}
-
-/// What a row of a comparison says of its ratio.
-fn judged(ratio: &Ratio, blocks: u32, remark: Option<&String>) -> [(&'static str, String); 10] {
-    [
-        ("value", number(ratio.value)),
-        ("low", number(ratio.low)),
-        ("high", number(ratio.high)),
-        ("coverage", number(ratio.coverage)),
-        ("blocks", blocks.to_string()),
-        ("p_value", number(ratio.p_value)),
-        ("p_adjusted", number(ratio.p_adjusted)),
-        ("weight", name(ratio.weight)),
-        ("verdict", ratio.verdict.to_string()),
-        ("note", number(ratio.note.as_ref().or(remark))),
-    ]
-}
-
-/// The name that a metric or a weight has in JSON.
-pub(super) fn name(of: impl Serialize) -> String {
-    let value = serde_json::to_value(of).unwrap_or_default();
-    value.as_str().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

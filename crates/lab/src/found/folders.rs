@@ -1,6 +1,7 @@
 //! The folders in which targets and engines are looked for by their names.
 
-use super::{ExperimentFile, built_in};
+use super::built_in;
+use super::file::ExperimentFile;
 use crate::error::{ConfigError, LabError};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

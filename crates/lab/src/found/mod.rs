@@ -1,25 +1,16 @@
 //! Experiments, targets and engines from anywhere: where one stands, then beside the program, then built into it.
 
 mod built_in;
+mod file;
 mod folders;
 
+pub use file::ExperimentFile;
 pub use folders::Folders;
 
 use crate::error::{ConfigError, LabError};
 use std::path::{Component, Path, PathBuf};
 
 const EXPERIMENTS: &str = "experiments";
-
-/// An experiment's file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ExperimentFile {
-    /// Where it is.
-    pub path: PathBuf,
-    /// The folder that its `targets_directory` starts from: its own, or where one stands when it came with the program.
-    pub base: PathBuf,
-    /// Whether it lies where one stands, and did not come with the program.
-    pub is_own: bool,
-}
 
 /// The file of an experiment that is given by its path or by its name, with or without `experiments/` and `.toml`: the
 /// path, `experiments/NAME.toml` where one stands, beside the program, or built in.

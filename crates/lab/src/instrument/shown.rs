@@ -10,7 +10,6 @@ use crate::results::Results;
 use crate::store::Store;
 use crate::summary::{CellSummary, Summary};
 use crate::value::Value;
-use crate::words;
 use serde_json::{Value as Json, json};
 use std::path::Path;
 use weir_report::chart::bars::{self, Bar};
@@ -111,7 +110,7 @@ pub trait Shown: Instrument {
                 place = Some(own);
             }
             let values: Vec<String> =
-                found.values.iter().map(|(metric, value)| words::value(*metric, value)).collect();
+                found.values.iter().map(|(metric, value)| value.words(*metric)).collect();
             let words = match values.is_empty() {
                 true => found.why_invalid.clone().unwrap_or_else(|| "no run".into()),
                 false => values.join(", "),

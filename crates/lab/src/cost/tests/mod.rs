@@ -6,11 +6,13 @@ mod rounds;
 use super::*;
 use crate::cost::rounds::run;
 use std::collections::BTreeMap;
+use weir_load::Target;
 use weir_load::result::{
     Cost as Cpu, EngineCost, Handshakes, Latency, Negotiated as Seen, ServerCost, Tickets, WorkerCost,
 };
 use weir_load::{Meter, PerConnection, Schedule, meter};
 use weir_probe::{Certificate, Chain, Resumed, Tickets13, Verification};
+use weir_tls::Roots;
 
 /// A service over TLS, and what a load of it finds.
 struct World {

@@ -1,6 +1,6 @@
 //! The cells of a result, and its comparisons, in each form.
 
-use super::{Cells, Compared, judged, name, row};
+use super::row::{Cells, Compared, judged, name, row};
 use crate::cell::Cell;
 use crate::comparison::Comparison;
 use crate::export::{Table, further, number};

@@ -1,6 +1,6 @@
 //! Claims, which are the same of both kinds of results.
 
-use super::{name, row};
+use super::row::{name, row};
 use crate::claims::{ClaimVerdict, Finding};
 use crate::export::junit::{Case, Outcome};
 use crate::export::{Table, number};

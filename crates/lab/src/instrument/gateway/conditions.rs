@@ -2,7 +2,6 @@
 
 use super::levels::{Place as _, listed, read};
 use super::load_table;
-use super::net::{Network, Unfit};
 use super::{Load, Mode, Tls};
 use crate::cell::Cell;
 use crate::error::{ConfigError, said};
@@ -11,6 +10,7 @@ use crate::placement::CoreSets;
 use crate::run::Stage;
 use serde::{Deserialize, Serialize};
 use toml::Value;
+use weir_netem::{Network, Unfit};
 
 /// What a run is made under. Each key may stand among the constants or, with a list of levels, among the factors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

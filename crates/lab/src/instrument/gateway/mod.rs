@@ -41,7 +41,6 @@ pub(crate) use plan::two_digits;
 pub(crate) use run::Asked;
 pub use run::{Observation, ProcessReport, Seen};
 pub(crate) use values::{has_requests, is_lower_bound, p95_us};
-pub(crate) use weir_netem as net;
 
 use crate::cell::Cell;
 use crate::error::{ConfigError, LabError};

@@ -1,11 +1,11 @@
 //! What one run of a gateway saw.
 
-use super::net::NetReport;
 use super::{Conditions, Place as _, gc};
 use crate::run::{PlannedRun, Run};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use weir_load::result::{Limit, LoadResult, Role, ServerCost};
+use weir_netem::NetReport;
 
 /// What a run was made under, and what was seen.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

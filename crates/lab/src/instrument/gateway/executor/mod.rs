@@ -7,7 +7,6 @@ mod words;
 pub(crate) use material::{issue_certificate, sample_values};
 
 use super::levels::Place as _;
-use super::net::{Net, RelayPlace};
 use super::network::{first_look, free_ports};
 use super::run::{Asked, Observation, Seen};
 use super::target::{Accepted, Prepared, Target, Targets, run_check};
@@ -21,20 +20,13 @@ use crate::instrument::{Executor, Request};
 use crate::interrupt::Interrupt;
 use crate::placement::Placement;
 use crate::plan::Plan;
-use crate::process::{Stop, StopSignal};
 use crate::store::Store;
 use running::{Running, Task};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use weir_netem::{Net, RelayPlace};
 use words::Places;
-
-/// How long the load engine may take beyond its phases and the time-out of a request before it is given up.
-const LOAD_GRACE: Duration = Duration::from_secs(5);
-
-/// How our own processes are ended.
-const STOP: Stop = Stop { signal: StopSignal::Term, timeout_ms: 2000 };
 
 /// Starts processes.
 #[derive(Debug)]

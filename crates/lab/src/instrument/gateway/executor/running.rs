@@ -1,16 +1,14 @@
 //! The processes of one run, from the first one's start to the last one's end.
 
 use super::super::gc;
-use super::super::net::{Net, Place};
 use super::super::run::{Asked, Observation, ProcessReport};
 use super::super::target::{Prepared, Target};
 use super::words::Places;
-use super::{LOAD_GRACE, STOP};
 use crate::guard::Guard;
 use crate::instrument::gateway::Conditions;
 use crate::interrupt::Interrupt;
 use crate::placement::CoreSets;
-use crate::process::{Process, Waited};
+use crate::process::{Process, Stop, StopSignal, Waited};
 use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -18,6 +16,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use weir_doctor::Meter;
 use weir_load::result::LoadResult;
+use weir_netem::{Net, Place};
+
+/// How long the load engine may take beyond its phases and the time-out of a request before it is given up.
+const LOAD_GRACE: Duration = Duration::from_secs(5);
+
+/// How our own processes are ended.
+const STOP: Stop = Stop { signal: StopSignal::Term, timeout_ms: 2000 };
 
 /// How long the origin may take until it accepts a connection.
 const ORIGIN_READY: Duration = Duration::from_secs(5);

@@ -5,7 +5,7 @@ use super::{Target, samples};
 use crate::error::{ConfigError, LabError};
 use crate::found::Folders;
 use crate::guard::Guard;
-use crate::instrument::gateway::this_program;
+use crate::host::this_program;
 use crate::interrupt::Interrupt;
 use crate::progress::tell;
 use crate::tool;
