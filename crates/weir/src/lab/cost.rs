@@ -1,7 +1,8 @@
 //! `weir cost URL`: what TLS costs a service.
 
-use crate::words::blame;
-use crate::{Failure, Outcome, outputs};
+use super::outputs;
+use crate::outcome::{Failure, Outcome};
+use crate::parameters::roots;
 use clap::Args;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -9,7 +10,6 @@ use std::time::Duration;
 use weir_lab::cost::{Question, cost};
 use weir_load::{Server, Target, meter, time};
 use weir_reactor::limits;
-use weir_tls::Roots;
 
 /// What TLS costs a service, in five lines: handshakes, resumption, kept connections, beside cleartext.
 ///
@@ -65,22 +65,16 @@ Exit codes:
 pub(crate) fn run(args: CostArgs) -> Outcome {
     limits::raise_open_files().map_err(Failure::run)?;
     let CostArgs { url, plain, pid, cacert, insecure, duration, connections, json } = args;
-    outputs::check(&[("--json", json.as_deref())])?;
-    let roots = match cacert.clone() {
-        Some(file) => Roots::File(file),
-        None if insecure => Roots::DangerouslyNone,
-        None => Roots::Native,
-    };
+    let outputs = [("--json", json.as_deref())];
+    outputs::check(&outputs)?;
+    let roots = roots(cacert.clone(), insecure);
     let question = Question { url, plain, roots, servers: pid, window: duration, connections };
     let stop = weir_load::stop_on_signals().map_err(Failure::run)?;
     let measure = |options: &_| weir_load::run(options, &stop, |_| ());
     let tell = |what: &str| drop(writeln!(io::stderr(), "weir: {what}"));
-    let cost = cost(&question, measure, tell).map_err(|error| match error.is_usage() {
-        true => Failure::usage(blame(error, &[("--cacert", cacert.as_deref())])),
-        false => Failure::run(error),
-    })?;
-    let result = serde_json::to_string_pretty(&cost).map_err(Failure::run)? + "\n";
-    outputs::tell(cost.text(), &[("--json", json.as_deref(), result)])?;
+    let cost = cost(&question, measure, tell)
+        .map_err(|error| Failure::blame(error.is_usage(), error, &[("--cacert", cacert.as_deref())]))?;
+    outputs::tell(cost.text(), outputs, [outputs::json(&cost)?])?;
     match &cost.invalid()[..] {
         [] => Ok(()),
         invalid => {

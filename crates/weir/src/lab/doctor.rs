@@ -1,10 +1,9 @@
 //! `weir doctor`: what disturbs a measurement on this machine.
 
-use crate::words::say;
-use crate::{Failure, Outcome};
+use super::outputs;
+use crate::outcome::{Failure, Outcome};
 use clap::Args;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use weir_doctor::{Level, examine, table};
 
 /// What disturbs a measurement on this machine, and what to do about it.
@@ -29,17 +28,10 @@ Examples:
   weir doctor --json | jq '.[] | select(.level == \"bad\")'";
 
 pub(crate) fn run(args: DoctorArgs) -> Outcome {
+    let outputs = [("--json", args.json.as_deref())];
+    outputs::check(&outputs)?;
     let findings = examine();
-    let json = serde_json::to_string_pretty(&findings).map_err(Failure::run)? + "\n";
-    match args.json.as_deref() {
-        Some(file) if file == Path::new("-") => say(json)?,
-        Some(file) => {
-            let failed = |error| Failure::run(format!("--json: cannot write {}: {error}", file.display()));
-            fs::write(file, json).map_err(failed)?;
-            say(table(&findings))?;
-        }
-        None => say(table(&findings))?,
-    }
+    outputs::tell(table(&findings), outputs, [outputs::json(&findings)?])?;
     let bad = findings.iter().filter(|finding| finding.level == Level::Bad);
     let bad: Vec<&str> = bad.map(|finding| finding.id.as_str()).collect();
     if args.strict && !bad.is_empty() {

@@ -1,8 +1,6 @@
 //! `weir targets`: the gateways under test: which are here, how to get the others, are their settings right.
 
-use crate::run::failure;
-use crate::words::say;
-use crate::{Failure, Outcome};
+use crate::outcome::{Failure, Outcome, say};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::thread::available_parallelism;
@@ -96,7 +94,7 @@ impl Place {
 }
 
 fn run_list(place: &Place) -> Outcome {
-    let list = list(&place.folders()).map_err(|error| failure(&error))?;
+    let list = list(&place.folders())?;
     say(&list.text)?;
     match list.wrong.as_slice() {
         [] => Ok(()),
@@ -108,14 +106,13 @@ fn run_install(args: InstallArgs) -> Outcome {
     let all = || available_parallelism().map_or(1, usize::from);
     let jobs = args.jobs.map_or_else(all, usize::from);
     for name in &args.names {
-        let words = install(&args.place.folders(), name, jobs).map_err(|error| failure(&error))?;
-        say(words + "\n")?;
+        say(install(&args.place.folders(), name, jobs)? + "\n")?;
     }
     Ok(())
 }
 
 fn run_check(args: &CheckArgs) -> Outcome {
-    let checks = check(&args.place.folders(), &args.names).map_err(|error| failure(&error))?;
+    let checks = check(&args.place.folders(), &args.names)?;
     say(&checks.text)?;
     match checks.failed {
         0 => Ok(()),

@@ -1,14 +1,13 @@
 //! `weir probe HOST`: what a TLS server offers and negotiates.
 
-use crate::words::{blame, say};
-use crate::{Failure, Outcome};
+use super::outputs;
+use crate::outcome::{Failure, Outcome};
+use crate::parameters::roots;
 use clap::Args;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 use weir_load::time;
 use weir_probe::{Options, ProbeError, Sni, text};
-use weir_tls::Roots;
 use weir_transport::Endpoint;
 
 /// What a TLS server offers and negotiates: the check before a load run.
@@ -56,53 +55,30 @@ Examples:
   weir probe example.org --json - | jq '.versions[] | select(.offered) | .suites[].name'";
 
 pub(crate) fn run(args: ProbeArgs) -> Outcome {
-    if args.timeout.is_zero() {
-        return Err(Failure::usage("--timeout: 0 leaves no time for an answer; allowed: more than that"));
-    }
-    let (json, options) = (args.json.clone(), options(args));
-    let report = weir_probe::probe(&options).map_err(|error| {
-        if !error.is_usage() {
-            return Failure::run(error);
-        }
-        if let (ProbeError::Name { .. }, Sni::Name(_)) = (&error, &options.sni) {
-            return Failure::usage(format!("--sni: {error}"));
-        }
-        let ca = match &options.roots {
-            Roots::File(file) => Some(&**file),
-            Roots::Native | Roots::DangerouslyNone => None,
-        };
-        let (cert, key) = options.identity.as_ref().map(|(cert, key)| (&**cert, &**key)).unzip();
-        Failure::usage(blame(error, &[("--cacert", ca), ("--cert", cert), ("--key", key)]))
-    })?;
-    let result = serde_json::to_string_pretty(&report).map_err(Failure::run)?;
-    match json.as_deref() {
-        Some(file) if file == Path::new("-") => say(result + "\n"),
-        Some(file) => {
-            let failed = |error| Failure::run(format!("--json: cannot write {}: {error}", file.display()));
-            fs::write(file, result + "\n").map_err(failed)?;
-            say(text(&report))
-        }
-        None => say(text(&report)),
-    }
-}
-
-fn options(args: ProbeArgs) -> Options {
-    Options {
-        server: args.server,
-        sni: match args.sni {
+    let ProbeArgs { server, cacert, insecure, cert, key, sni, tries, timeout, json } = args;
+    let outputs = [("--json", json.as_deref())];
+    outputs::check(&outputs)?;
+    let options = Options {
+        server,
+        sni: match sni {
             None => Sni::Host,
             Some(name) if name == "none" => Sni::None,
             Some(name) => Sni::Name(name),
         },
-        roots: match args.cacert {
-            Some(file) => Roots::File(file),
-            None if args.insecure => Roots::DangerouslyNone,
-            None => Roots::Native,
-        },
-        identity: args.cert.zip(args.key),
-        tries: args.tries,
-        timeout: args.timeout,
-    }
+        roots: roots(cacert.clone(), insecure),
+        identity: cert.clone().zip(key.clone()),
+        tries,
+        timeout,
+    };
+    let report = weir_probe::probe(&options).map_err(|error| match (&error, &options.sni) {
+        (ProbeError::Name { .. }, Sni::Name(_)) => Failure::usage(format!("--sni: {error}")),
+        _ => {
+            let files = [("--cacert", &cacert), ("--cert", &cert), ("--key", &key)];
+            let files = files.map(|(flag, file)| (flag, file.as_deref()));
+            Failure::blame(error.is_usage(), error, &files)
+        }
+    })?;
+    outputs::tell(text(&report), outputs, [outputs::json(&report)?])
 }
 
 fn patience(text: &str) -> Result<Duration, String> {

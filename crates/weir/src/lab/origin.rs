@@ -1,11 +1,10 @@
 //! `weir origin`: the test server.
 
+use crate::outcome::{Failure, Outcome, say};
 use crate::parameters::Parameters;
-use crate::words::{blame, say};
-use crate::{Failure, Outcome};
 use clap::Args;
 use std::path::PathBuf;
-use weir_origin::{Origin, Settings, cpu_time};
+use weir_origin::{Origin, OriginError, Settings, cpu_time};
 use weir_reactor::{cores::Cores, limits};
 use weir_transport::Endpoint;
 
@@ -66,10 +65,7 @@ pub(crate) fn run(args: OriginArgs) -> Outcome {
     };
     let (cert, key) = settings.identity.as_ref().map(|(cert, key)| (&**cert, &**key)).unzip();
     let files = [("--cert", cert), ("--key", key)];
-    let failure = |error: weir_origin::OriginError| match error.is_usage() {
-        true => Failure::usage(blame(error, &files)),
-        false => Failure::run(error),
-    };
+    let failure = |error: OriginError| Failure::blame(error.is_usage(), error, &files);
     limits::raise_open_files().map_err(Failure::run)?;
     let origin = Origin::bind(&settings).map_err(failure)?;
     origin.stop_on_signals().map_err(failure)?;

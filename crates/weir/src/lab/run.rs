@@ -1,11 +1,10 @@
-//! `weir run`: an experiment, from plan to report.
+//! `weir run`, an experiment from plan to report, and `weir plan`, what that would do.
 
-use crate::outputs::{Gate, RUN_CODES};
-use crate::words::say;
-use crate::{Failure, Outcome};
+use super::outputs::{Gate, RUN_CODES};
+use crate::outcome::{Failure, Outcome, say};
 use clap::Args;
 use std::path::PathBuf;
-use weir_lab::{LabError, Outcome as Measured, RunOptions, found};
+use weir_lab::{Outcome as Measured, RunOptions, found};
 use weir_load::plural;
 use weir_reactor::limits;
 
@@ -30,6 +29,16 @@ Examples:
   weir run passthrough --quick --set 'users=[10,100]'
   weir run --continue out/quickstart-20260101-120000                # an interrupted one
   weir run --continue out/quickstart-20260101-120000 --blocks 24    # more evidence";
+
+/// Show what `run` would do, and how long it would take.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  weir plan quickstart --blocks 12")]
+pub(crate) struct PlanArgs {
+    #[arg(help = experiment_help())]
+    file: PathBuf,
+    #[command(flatten)]
+    experiment: ExperimentArgs,
+}
 
 /// Where an experiment's results go, of gateways and of stacks.
 #[derive(Args, Debug)]
@@ -72,7 +81,7 @@ impl ResultArgs {
 
 /// What `run` and `plan` have in common.
 #[derive(Args, Debug)]
-pub(crate) struct ExperimentArgs {
+struct ExperimentArgs {
     /// Number of blocks in all, whatever the experiment says; ten or more give a verdict
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     blocks: Option<u32>,
@@ -89,7 +98,7 @@ pub(crate) struct ExperimentArgs {
 
 impl ExperimentArgs {
     /// With the experiment in a file.
-    pub(crate) fn options(self, file: PathBuf) -> Result<RunOptions, Failure> {
+    fn options(self, file: PathBuf) -> Result<RunOptions, Failure> {
         let options = RunOptions { file, blocks: self.blocks, quick: self.quick, ..RunOptions::default() };
         chosen(options, &self.only, &self.set)
     }
@@ -119,15 +128,15 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     run_experiment(&results.with(experiment.options(file.unwrap_or_default())?), &results)
 }
 
+pub(crate) fn plan(args: PlanArgs) -> Outcome {
+    say(weir_lab::plan(&args.experiment.options(args.file)?)?)
+}
+
 /// Runs an experiment; `weir stacks run` comes here, too.
 pub(crate) fn run_experiment(options: &RunOptions, results: &ResultArgs) -> Outcome {
     // Of what it starts: a rival that runs out of files where Weir raises its own limit would be no fair one.
     limits::raise_open_files().map_err(Failure::run)?;
-    let outcome = weir_lab::run(options).map_err(|error| failure(&error))?;
+    let outcome = weir_lab::run(options)?;
     say(&outcome.text)?;
     results.judge(&outcome)
-}
-
-pub(crate) fn failure(error: &LabError) -> Failure {
-    Failure { message: error.to_string(), code: error.exit_code() }
 }

@@ -1,8 +1,7 @@
 //! `weir compare`: two results of one plan, or of `weir load`.
 
-use crate::outputs::{self, Exports, Gate};
-use crate::run::failure;
-use crate::{Failure, Outcome};
+use super::outputs::{self, Exports, Gate};
+use crate::outcome::{Failure, Outcome};
 use clap::Args;
 use std::path::PathBuf;
 use weir_lab::across::{Loads, loads};
@@ -45,41 +44,34 @@ Examples:
   weir compare before.json after.json                      # two results of weir load: no verdict";
 
 pub(crate) fn run(args: CompareArgs) -> Outcome {
-    let CompareArgs { a, b, changed, json, exports: Exports { csv, markdown, junit }, gate } = &args;
-    let [json, csv, markdown, junit] = [json, csv, markdown, junit].map(Option::as_deref);
-    if let Some(loads) = loads(a, b).map_err(|error| failure(&error))? {
+    if let Some(loads) = loads(&args.a, &args.b)? {
         return side_by_side(&args, &loads);
     }
-    outputs::check(&[("--json", json), ("--csv", csv), ("--markdown", markdown), ("--junit", junit)])?;
-    let across = compare(a, b, changed).map_err(|error| failure(&error))?;
+    let CompareArgs { a, b, changed, json, exports, gate } = &args;
+    let [csv, markdown, junit] = exports.outputs();
+    let outputs = [("--json", json.as_deref()), csv, markdown, junit];
+    outputs::check(&outputs)?;
+    let across = compare(a, b, changed)?;
     let compared = Compared(&across);
-    let texts = [
-        ("--json", json, serde_json::to_string_pretty(&across).map_err(Failure::run)? + "\n"),
-        ("--csv", csv, compared.csv()),
-        ("--markdown", markdown, compared.markdown()),
-        ("--junit", junit, compared.junit(gate.fail_on.is_some())),
-    ];
-    outputs::tell(across.text(), &texts)?;
+    let junit = compared.junit(gate.fail_on.is_some());
+    let contents = [outputs::json(&across)?, compared.csv(), compared.markdown(), junit];
+    outputs::tell(across.text(), outputs, contents)?;
     gate.judge(&across.regressions())
 }
 
 /// Two results of `weir load`.
 fn side_by_side(args: &CompareArgs, loads: &Loads) -> Outcome {
-    let CompareArgs { changed, json, exports: Exports { csv, markdown, junit }, gate, .. } = args;
-    let [json, csv, markdown] = [json, csv, markdown].map(Option::as_deref);
-    let of_experiments = [("--changed", !changed.is_empty()), ("--junit", junit.is_some())];
+    let CompareArgs { changed, json, exports, gate, .. } = args;
+    let of_experiments = [("--changed", !changed.is_empty()), ("--junit", exports.junit.is_some())];
     if let Some((flag, _)) = of_experiments.iter().find(|(_, is_given)| *is_given) {
         return Err(Failure::usage(format!(
             "{flag}: cannot be used with results of weir load, which decide nothing; allowed: --json, --csv, --markdown"
         )));
     }
-    outputs::check(&[("--json", json), ("--csv", csv), ("--markdown", markdown)])?;
-    let texts = [
-        ("--json", json, serde_json::to_string_pretty(loads).map_err(Failure::run)? + "\n"),
-        ("--csv", csv, loads.csv()),
-        ("--markdown", markdown, loads.markdown()),
-    ];
-    outputs::tell(loads.text(), &texts)?;
+    let [csv, markdown, _] = exports.outputs();
+    let outputs = [("--json", json.as_deref()), csv, markdown];
+    outputs::check(&outputs)?;
+    outputs::tell(loads.text(), outputs, [outputs::json(loads)?, loads.csv(), loads.markdown()])?;
     match gate.fail_on {
         Some(_) => gate.need_evidence(
             "whether there is a regression is not decided",

@@ -1,13 +1,11 @@
 //! `weir history`: cells over many results.
 
-use crate::outputs::{self, Gate};
-use crate::run::failure;
-use crate::{Failure, Outcome};
+use super::outputs::{self, Gate};
+use crate::outcome::{Failure, Outcome};
 use clap::Args;
 use std::path::PathBuf;
 use weir_lab::evidence::Regressions;
 use weir_lab::export::Past;
-use weir_lab::history;
 use weir_lab::history::{HistoryOptions, Series, parse_cells};
 use weir_lab::metric::Metric;
 
@@ -50,10 +48,10 @@ pub(crate) fn run(args: HistoryArgs) -> Outcome {
         metric: args.metric,
         threshold: args.threshold,
     };
-    let csv = args.csv.as_deref();
-    outputs::check(&[("--csv", csv)])?;
-    let history = history(&options).map_err(|error| failure(&error))?;
-    outputs::tell(history.text(), &[("--csv", csv, Past(&history).csv())])?;
+    let outputs = [("--csv", args.csv.as_deref())];
+    outputs::check(&outputs)?;
+    let history = weir_lab::history(&options)?;
+    outputs::tell(history.text(), outputs, [Past(&history).csv()])?;
     let line =
         |series: &Series| format!("{}: {}: {}", series.cell, series.metric, history.latest_text(series));
     let shown = history.regressions().map(line).collect();

@@ -1,7 +1,7 @@
 //! `weir calibrate`: the engine's own ceiling on this machine.
 
-use crate::words::say;
-use crate::{Failure, Outcome};
+use super::outputs;
+use crate::outcome::{Failure, Outcome, say};
 use clap::Args;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -85,7 +85,7 @@ pub(crate) fn run(args: CalibrateArgs) -> Outcome {
     if ceilings.cells.is_empty() {
         return Err(Failure::run(format!("no cell has a ceiling:\n{}", table(&ceilings))));
     }
-    let json = serde_json::to_string_pretty(&ceilings).map_err(Failure::run)? + "\n";
+    let json = outputs::json(&ceilings)?;
     if let Some(file) = &out {
         write(file, &json).map_err(unwritable)?;
     }

@@ -1,11 +1,10 @@
 //! `weir load`.
 
-use crate::words::blame;
-use crate::{Failure, Outcome, outputs};
+use super::outputs;
+use crate::outcome::{Failure, Outcome};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use weir_load::live::View;
-use weir_load::result::LoadResult;
 use weir_load::{Assertion, LoadArgs, LoadError, check_all, csv, table};
 use weir_reactor::limits;
 
@@ -49,7 +48,8 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     limits::raise_open_files().map_err(Failure::run)?;
     let Arguments { load, json, csv, assertions, allow_invalid } = arguments;
     // Better now than after the run.
-    outputs::check(&[("--json", json.as_deref()), ("--csv", csv.as_deref())])?;
+    let outputs = [("--json", json.as_deref()), ("--csv", csv.as_deref())];
+    outputs::check(&outputs)?;
     let files = load.files();
     let files: Vec<(&str, Option<&Path>)> =
         files.iter().map(|(flag, file)| (*flag, Some(file.as_path()))).collect();
@@ -58,11 +58,8 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let mut view = View::new();
     let result = weir_load::run(&options, &stop, |progress| view.show(progress));
     drop(view);
-    let result = result.map_err(|error: LoadError| match error.is_usage() {
-        true => Failure::usage(blame(error, &files)),
-        false => Failure::run(error),
-    })?;
-    tell(&result, json.as_deref(), csv.as_deref())?;
+    let result = result.map_err(|error: LoadError| Failure::blame(error.is_usage(), error, &files))?;
+    outputs::tell(table(&result), outputs, [outputs::json(&result)?, csv::seconds(&result)])?;
     let broken: Vec<String> = check_all(&assertions, &result).iter().map(ToString::to_string).collect();
     let missing = result.invalid().map(|reason| format!("the result is invalid: {reason}")).or_else(|| {
         let (measured, asked) = (result.window_s, options.phases.window.as_secs_f64());
@@ -78,10 +75,4 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         None if broken.is_empty() => Ok(()),
         None => Err(Failure::condition(broken.join("\nweir: "))),
     }
-}
-
-/// Writes the result where it is wanted; to standard output as a table, unless that is taken.
-fn tell(result: &LoadResult, json: Option<&Path>, csv: Option<&Path>) -> Outcome {
-    let text = serde_json::to_string_pretty(result).map_err(Failure::run)? + "\n";
-    outputs::tell(table(result), &[("--json", json, text), ("--csv", csv, csv::seconds(result))])
 }

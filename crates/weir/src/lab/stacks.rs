@@ -1,9 +1,8 @@
 //! `weir stacks`: TLS libraries side by side, in memory.
 
-use crate::outputs::RUN_CODES;
-use crate::run::{ResultArgs, chosen, experiment_help, failure, run_experiment};
-use crate::words::say;
-use crate::{Failure, Outcome};
+use super::outputs::RUN_CODES;
+use super::run::{ResultArgs, chosen, experiment_help, run_experiment};
+use crate::outcome::{Failure, Outcome, say};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::thread::available_parallelism;
@@ -105,24 +104,21 @@ Examples:
 
 pub(crate) fn run(args: StacksArgs) -> Outcome {
     match args.command {
-        StacksCommand::List(place) => say(stacks::list(&place.folders()).map_err(|error| failure(&error))?),
+        StacksCommand::List(place) => say(stacks::list(&place.folders())?),
         StacksCommand::Build(args) => run_build(&args),
         StacksCommand::Run(args) => {
             let options = args.results.with(args.experiment.options(args.results.continues())?);
             let options = RunOptions { instructions: args.instructions, ..options };
             run_experiment(&options, &args.results)
         }
-        StacksCommand::Plan(args) => {
-            say(weir_lab::plan(&args.options(false)?).map_err(|error| failure(&error))?)
-        }
+        StacksCommand::Plan(args) => say(weir_lab::plan(&args.options(false)?)?),
     }
 }
 
 fn run_build(args: &BuildArgs) -> Outcome {
     let all = || available_parallelism().map_or(1, usize::from);
     let jobs = args.jobs.map_or_else(all, usize::from);
-    let (text, failed) =
-        stacks::build(&args.place.folders(), &args.names, jobs).map_err(|error| failure(&error))?;
+    let (text, failed) = stacks::build(&args.place.folders(), &args.names, jobs)?;
     say(text)?;
     match failed {
         0 => Ok(()),

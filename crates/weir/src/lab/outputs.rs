@@ -1,8 +1,8 @@
 //! What a subcommand writes beside its text: files, or one of them in the text's place on standard output.
 
-use crate::words::say;
-use crate::{Failure, Outcome};
+use crate::outcome::{Failure, Outcome, say};
 use clap::{Args, ValueEnum};
+use serde::Serialize;
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -63,8 +63,21 @@ pub(crate) enum FailOn {
     Regression,
 }
 
+/// A flag, and the file that it names if it is given.
+pub(crate) type Output<'a> = (&'static str, Option<&'a Path>);
+
+impl Exports {
+    pub(crate) fn outputs(&self) -> [Output<'_>; 3] {
+        [
+            ("--csv", self.csv.as_deref()),
+            ("--markdown", self.markdown.as_deref()),
+            ("--junit", self.junit.as_deref()),
+        ]
+    }
+}
+
 /// Refuses two outputs on standard output, and files that cannot be written.
-pub(crate) fn check(outputs: &[(&str, Option<&Path>)]) -> Outcome {
+pub(crate) fn check(outputs: &[Output<'_>]) -> Outcome {
     let mut standard = outputs.iter().filter(|(_, file)| is_standard(*file));
     if let (Some((first, _)), Some((second, _))) = (standard.next(), standard.next()) {
         return Err(Failure::usage(format!(
@@ -80,19 +93,24 @@ pub(crate) fn check(outputs: &[(&str, Option<&Path>)]) -> Outcome {
     Ok(())
 }
 
-/// Writes the outputs, and `text` to standard output unless one of them takes that. What can be written is, whatever
-/// cannot.
-pub(crate) fn tell(text: String, outputs: &[(&str, Option<&Path>, String)]) -> Outcome {
-    let is_taken = outputs.iter().any(|(_, file, _)| is_standard(*file));
+/// Writes to each output what belongs to it, and `text` to standard output unless one of them takes that. What can be
+/// written is, whatever cannot.
+pub(crate) fn tell<const N: usize>(text: String, outputs: [Output<'_>; N], contents: [String; N]) -> Outcome {
+    let is_taken = outputs.iter().any(|(_, file)| is_standard(*file));
     let mut told = if is_taken { Ok(()) } else { say(text) };
-    for (flag, file, text) in outputs {
+    for ((flag, file), text) in outputs.into_iter().zip(contents) {
         told = told.and(match file {
             None => Ok(()),
-            Some(_) if is_standard(*file) => say(text),
+            Some(_) if is_standard(file) => say(text),
             Some(file) => fs::write(file, text).map_err(|error| unwritable(flag, file, &error)),
         });
     }
     told
+}
+
+/// A result as JSON, a line of its own at its end.
+pub(crate) fn json(result: &impl Serialize) -> Result<String, Failure> {
+    Ok(serde_json::to_string_pretty(result).map_err(Failure::run)? + "\n")
 }
 
 impl Gate {
