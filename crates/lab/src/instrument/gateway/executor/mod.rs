@@ -8,7 +8,7 @@ mod words;
 pub(crate) use material::{issue_certificate, sample_values};
 
 use super::levels::Place as _;
-use super::net::{Net, RelayPlace};
+use super::net::{Net, Place, RelayPlace};
 use super::network::{first_look, free_ports};
 use super::run::{Asked, Observation, Seen};
 use super::target::{Accepted, Prepared, Scale, Target, Targets, run_check};
@@ -127,7 +127,7 @@ impl ProcessExecutor {
         let accepted = match self.checked.get(&configuration) {
             Some(accepted) => accepted.clone(),
             None => {
-                let command = [net.gateway_prefix(), command.clone()].concat();
+                let command = [net.prefix(Place::Gateway), command.clone()].concat();
                 let accepted = run_check(&command, work, &self.interrupt, &mut self.guard)
                     .map_err(|why| format!("target: its own check: {why}"))?;
                 self.checked.insert(configuration, accepted.clone());

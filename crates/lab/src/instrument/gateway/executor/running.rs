@@ -63,10 +63,10 @@ impl<'a> Running<'a> {
         let cores = &conditions.cores;
         let origin = format!("{}:{origin_port}", net.origin_address());
         let counts = format!("{}:{counts_port}", net.origin_address());
-        let command = [net.origin_prefix(), places.origin(conditions, &origin, &counts)].concat();
+        let command = [net.prefix(Place::Origin), places.origin(conditions, &origin, &counts)].concat();
         self.start("origin", command, &cores.origin)?;
         if let Some(prepared) = prepared {
-            let command = [net.gateway_prefix(), prepared.command.clone()].concat();
+            let command = [net.prefix(Place::Gateway), prepared.command.clone()].concat();
             self.start("target", command, &cores.gateway)?;
         }
         self.ready("origin", &origin, ORIGIN_READY, (net, Place::Origin))?;
@@ -80,7 +80,7 @@ impl<'a> Running<'a> {
         };
         if conditions.served_ms > 0 {
             let command = places.load_before(conditions, &authority).map_err(|error| error.to_string())?;
-            let command = [net.load_prefix(), command].concat();
+            let command = [net.prefix(Place::Load), command].concat();
             let before = self.load("served before", command, conditions, conditions.served_ms)?;
             if before.validity != "valid" {
                 return Err(format!("served before: {}", before.validity));
@@ -95,7 +95,7 @@ impl<'a> Running<'a> {
         let used = used_cores(cores);
         let meter = Meter::begin(&used, &self.groups(net));
         let command = places.load(request, &authority, &pids).map_err(|error| error.to_string())?;
-        let command = [net.load_prefix(), command].concat();
+        let command = [net.prefix(Place::Load), command].concat();
         let result = self.load("load", command, conditions, request.warmup_ms + request.window_ms)?;
         observation.foreign_cpu = meter.and_then(|meter| meter.foreign_share(&used, &self.groups(net)));
         match self.collected(task, &result) {
