@@ -1,7 +1,7 @@
 //! What the page shows, in plain values: the sections know nothing else.
 
 use super::chart::palette::Look;
-use super::chart::plot::Point;
+use super::chart::plot::Curve;
 use weir_stats::plural;
 
 /// A whole report.
@@ -134,17 +134,6 @@ pub struct Cell {
     pub runs: u32,
     /// `valid`, or why no run was.
     pub validity: String,
-}
-
-/// A line of a chart.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Curve {
-    /// The name of its subject.
-    pub name: String,
-    /// That of its subject.
-    pub look: Look,
-    /// In the order of their x.
-    pub points: Vec<Point>,
 }
 
 /// The comparisons of one metric under one load.

@@ -5,11 +5,11 @@ use super::labels::spread;
 use super::palette::Look;
 use super::svg::{Anchor, Svg, cut};
 
-/// One line.
-#[derive(Clone, Debug)]
-pub struct Line<'a> {
-    /// Stands at its end.
-    pub name: &'a str,
+/// A line of a chart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve {
+    /// The name of its subject; stands at its end.
+    pub name: String,
     /// Its colour, dash and shape.
     pub look: Look,
     /// In the order of their x.
@@ -42,8 +42,8 @@ const NAME_LENGTH: usize = 18;
 const CHARACTER: f64 = 6.1;
 
 /// Draws one chart; `None` when no line has a point. `title` is for those who hear it.
-pub fn draw(title: &str, x: &Axis, y: &Axis, lines: &[Line<'_>]) -> Option<String> {
-    let lines: Vec<&Line<'_>> = lines.iter().filter(|line| !line.points.is_empty()).collect();
+pub fn draw(title: &str, x: &Axis, y: &Axis, lines: &[Curve]) -> Option<String> {
+    let lines: Vec<&Curve> = lines.iter().filter(|line| !line.points.is_empty()).collect();
     if lines.is_empty() {
         return None;
     }
@@ -81,12 +81,12 @@ pub fn draw(title: &str, x: &Axis, y: &Axis, lines: &[Line<'_>]) -> Option<Strin
         }
         draw_line(&mut svg, line, at);
         svg.path(&line.look.marker(right + 11.0, *name, 3.6), &line.look.fill());
-        svg.text(right + 18.0, name + 4.0, Anchor::Start, "name", cut(line.name, NAME_LENGTH));
+        svg.text(right + 18.0, name + 4.0, Anchor::Start, "name", cut(&line.name, NAME_LENGTH));
     }
     Some(svg.finish(title))
 }
 
-fn draw_line(svg: &mut Svg, line: &Line<'_>, at: impl Fn(&Point) -> (f64, f64)) {
+fn draw_line(svg: &mut Svg, line: &Curve, at: impl Fn(&Point) -> (f64, f64)) {
     let placed: Vec<(f64, f64)> = line.points.iter().map(&at).collect();
     if placed.len() > 1 {
         svg.polyline(&placed, &line.look.line());
@@ -111,19 +111,16 @@ mod tests {
     use crate::chart::axis::count;
     use crate::check;
 
-    fn line(name: &str, place: usize, values: &[(f64, f64)]) -> (String, Look, Vec<Point>) {
+    fn line(name: &str, place: usize, values: &[(f64, f64)]) -> Curve {
         let point =
             |&(x, y): &(f64, f64)| Point { x, y, interval: Some((y * 0.9, y * 1.1)), is_marked: true };
-        (name.to_owned(), Look { place, is_again: false }, values.iter().map(point).collect())
+        let look = Look { place, is_again: false };
+        Curve { name: name.to_owned(), look, points: values.iter().map(point).collect() }
     }
 
-    fn drawn(lines: &[(String, Look, Vec<Point>)], most: f64) -> Option<String> {
-        let lines: Vec<Line<'_>> = lines
-            .iter()
-            .map(|(name, look, points)| Line { name, look: *look, points: points.clone() })
-            .collect();
+    fn drawn(lines: &[Curve], most: f64) -> Option<String> {
         let x = Axis::of_values(&[100.0, 1000.0], "users", count);
-        draw("a title", &x, &Axis::from_zero(most, "per second", count), &lines)
+        draw("a title", &x, &Axis::from_zero(most, "per second", count), lines)
     }
 
     #[test]

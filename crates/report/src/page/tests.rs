@@ -3,11 +3,11 @@
 use super::render;
 use crate::chart::palette::Look;
 use crate::chart::percentiles;
-use crate::chart::plot::Point;
+use crate::chart::plot::{Curve, Point};
 use crate::check;
 use crate::model::{
-    About, Cell, Claim, Comparison, Curve, Family, Group, InvalidRun, Outcome, Report, Reproduction,
-    Standing, Subject,
+    About, Cell, Claim, Comparison, Family, Group, InvalidRun, Outcome, Report, Reproduction, Standing,
+    Subject,
 };
 
 const NAMES: [&str; 6] = ["weir", "weir-again", "nginx", "haproxy", "envoy", "wso2-transport"];

@@ -1,7 +1,7 @@
 //! CPU of the gateway per request or handshake: bars with intervals.
 
-use super::parts::{Panel, heading, in_order, panels};
-use crate::chart::bars::{self, Bar};
+use super::parts::{alike, bar_panels, heading, panels};
+use crate::chart::bars::Bar;
 use crate::model::{Cell, Group, Report};
 
 /// Of a rate that was given nobody knows where it lies.
@@ -15,38 +15,27 @@ const SATURATED: &str = "Shorter is better. Each target runs as fast as the clos
 pub(crate) fn render(report: &Report) -> String {
     let mut html = String::new();
     for (is_saturated, at) in [(false, "at one equal rate"), (true, "at saturation")] {
-        let has_gateway = |group: &&Group| group.cells.iter().any(|cell| cell.has_gateway);
-        let of_load =
-            report.groups.iter().filter(|group| group.is_saturated == is_saturated).filter(has_gateway);
-        let groups: Vec<&Group> = of_load.collect();
-        for unit in in_order(groups.iter().map(|group| group.unit)) {
-            let of_unit: Vec<&Group> = groups.iter().copied().filter(|group| group.unit == unit).collect();
+        let is_shown = |group: &&Group| {
+            group.is_saturated == is_saturated && group.cells.iter().any(|cell| cell.has_gateway)
+        };
+        for (unit, groups) in alike(report.groups.iter().filter(is_shown), |group| group.unit) {
             let note = match is_saturated {
                 true => SATURATED,
-                false if of_unit.iter().all(|group| group.is_calibrated) => CALIBRATED,
+                false if groups.iter().all(|group| group.is_calibrated) => CALIBRATED,
                 false => GIVEN,
             };
             html.push_str(&heading(&format!("CPU per {unit} {at}"), note));
-            html.push_str(&panels(&charts(report, unit, &of_unit)));
+            let titles = |group: &Group| {
+                let title = format!("CPU per {unit}, {} {}", group.mode, group.words());
+                [title, format!("CPU microseconds of the gateway per {unit}")]
+            };
+            html.push_str(&panels(&bar_panels(&groups, titles, |group, cell| bar(report, group, cell))));
         }
     }
     html
 }
 
-fn charts<'a>(report: &Report, unit: &str, groups: &[&'a Group]) -> Vec<Panel<'a>> {
-    let bars =
-        |group: &Group| -> Vec<Bar<'_>> { group.cells.iter().map(|cell| bar(report, cell, group)).collect() };
-    let all: Vec<(&Group, Vec<Bar<'_>>)> = groups.iter().map(|group| (*group, bars(group))).collect();
-    let reach = bars::reach(all.iter().flat_map(|(_, bars)| bars));
-    let axis = format!("CPU microseconds of the gateway per {unit}");
-    let draw = |(group, bars): &(&'a Group, Vec<Bar<'_>>)| {
-        let title = format!("CPU per {unit}, {} {}", group.mode, group.words());
-        Some(Panel { group, words: group.words(), chart: bars::draw(&title, &axis, bars, reach)? })
-    };
-    all.iter().filter_map(draw).collect()
-}
-
-fn bar<'a>(report: &'a Report, cell: &Cell, group: &Group) -> Bar<'a> {
+fn bar<'a>(report: &'a Report, group: &Group, cell: &Cell) -> Bar<'a> {
     let subject = &report.subjects[cell.subject];
     let mut words = match (cell.cpu_us, cell.cpu_interval) {
         (None, _) if cell.valid_runs == 0 => cell.validity.clone(),

@@ -2,7 +2,6 @@
 
 use super::parts::{Panel, panels};
 use crate::chart::axis::{Axis, time};
-use crate::chart::plot::Line;
 use crate::chart::{percentiles, plot};
 use crate::markup::details;
 use crate::model::{Group, Report};
@@ -37,11 +36,7 @@ fn panel(group: &Group) -> Option<Panel<'_>> {
     let low = all().map(|point| point.y).fold(f64::INFINITY, f64::min);
     let high = all().map(|point| point.y).fold(0.0, f64::max);
     let y = Axis::log(low, high, "response time: lower is better", time);
-    let line = |curve: &crate::model::Curve| (curve.name.clone(), curve.look, curve.points.clone());
-    let owned: Vec<_> = group.curves.iter().map(line).collect();
-    let lines: Vec<Line<'_>> =
-        owned.iter().map(|(name, look, points)| Line { name, look: *look, points: points.clone() }).collect();
     let title = format!("response time by percentile, {} {}", group.mode, group.words());
-    let chart = plot::draw(&title, &percentiles::axis(furthest), &y, &lines)?;
+    let chart = plot::draw(&title, &percentiles::axis(furthest), &y, &group.curves)?;
     Some(Panel { group, words: group.words(), chart })
 }

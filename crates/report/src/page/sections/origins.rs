@@ -1,6 +1,6 @@
 //! Where the figures come from: invalid runs, how to run a cell again, the targets' files, the machine, the method.
 
-use super::parts::{AT_ONCE, folded, heading, in_order};
+use super::parts::{AT_ONCE, alike, folded, heading};
 use crate::markup::{Column, Table, details, escape};
 use crate::model::{Report, Reproduction};
 use std::collections::BTreeMap;
@@ -50,9 +50,7 @@ pub(crate) fn reproduce(report: &Report) -> String {
         html.extend(report.reproductions.iter().map(one));
         return html;
     }
-    for mode in in_order(report.reproductions.iter().map(|cell| cell.mode.as_str())) {
-        let of_mode: Vec<&Reproduction> =
-            report.reproductions.iter().filter(|cell| cell.mode == mode).collect();
+    for (mode, of_mode) in alike(&report.reproductions, |cell| &cell.mode) {
         let body: String = of_mode.iter().map(|cell| one(cell)).collect();
         html.push_str(&details(false, &folded(mode, "", of_mode.len(), "cells"), &body));
     }

@@ -1,7 +1,8 @@
 //! What the sections share: headings, panels side by side, folded parts.
 
+use crate::chart::bars::{self, Bar};
 use crate::markup::{details, escape};
-use crate::model::Group;
+use crate::model::{Cell, Group};
 
 /// So many panels, or rows of a table, are shown at once; where there are more, each mode can be folded away.
 pub(crate) const AT_ONCE: usize = 12;
@@ -19,13 +20,29 @@ pub(crate) fn panels(all: &[Panel<'_>]) -> String {
         return grid(&all.iter().collect::<Vec<_>>());
     }
     let mut html = String::new();
-    for (index, mode) in in_order(all.iter().map(|panel| panel.group.mode.as_str())).into_iter().enumerate() {
-        let of_mode: Vec<&Panel<'_>> = all.iter().filter(|panel| panel.group.mode == mode).collect();
+    for (index, (mode, of_mode)) in alike(all, |panel| &panel.group.mode).into_iter().enumerate() {
         let words = of_mode[0].group.mode_words;
         html.push_str(&details(index == 0, &folded(mode, words, of_mode.len(), "panels"), &grid(&of_mode)));
     }
     // On paper nothing can be unfolded.
     format!("<div class=\"unfolded\">\n{html}</div>\n")
+}
+
+/// A panel for each group with a bar for each of its cells, all on one scale; `titles` are those of the chart and of its
+/// axis.
+pub(crate) fn bar_panels<'a>(
+    groups: &[&'a Group],
+    titles: impl Fn(&Group) -> [String; 2],
+    bar: impl Fn(&'a Group, &'a Cell) -> Bar<'a>,
+) -> Vec<Panel<'a>> {
+    let bars = |group: &'a Group| group.cells.iter().map(|cell| bar(group, cell)).collect();
+    let all: Vec<(&Group, Vec<Bar<'_>>)> = groups.iter().map(|group| (*group, bars(group))).collect();
+    let reach = bars::reach(all.iter().flat_map(|(_, bars)| bars));
+    let panel = |(group, bars): &(&'a Group, Vec<Bar<'_>>)| {
+        let [title, axis] = titles(group);
+        Some(Panel { group, words: group.words(), chart: bars::draw(&title, &axis, bars, reach)? })
+    };
+    all.iter().filter_map(panel).collect()
 }
 
 /// The line of a part that can be folded away.
@@ -46,15 +63,20 @@ fn grid(panels: &[&Panel<'_>]) -> String {
     format!("<div class=\"panels\">\n{}</div>\n", panels.iter().map(figure).collect::<String>())
 }
 
-/// Each once, in the order of their first.
-pub(crate) fn in_order<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
-    let mut seen = Vec::new();
+/// Those that have the same of something together, in the order of their first.
+pub(crate) fn alike<T, K: PartialEq>(
+    all: impl IntoIterator<Item = T>,
+    key: impl Fn(&T) -> K,
+) -> Vec<(K, Vec<T>)> {
+    let mut groups: Vec<(K, Vec<T>)> = Vec::new();
     for one in all {
-        if !seen.contains(&one) {
-            seen.push(one);
+        let key = key(&one);
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, group)) => group.push(one),
+            None => groups.push((key, vec![one])),
         }
     }
-    seen
+    groups
 }
 
 /// A section's heading and the note below it; both are HTML.

@@ -2,8 +2,8 @@
 
 use super::parts::{Panel, heading, panels};
 use crate::chart::axis::{Axis, count, plain, steps, time};
-use crate::chart::plot;
-use crate::model::{Curve, Group, Report};
+use crate::chart::plot::{self, Curve};
+use crate::model::{Group, Report};
 
 /// Panels at most: those that moved most.
 const MOST: usize = 24;
@@ -55,13 +55,7 @@ fn panel(group: &Group) -> Option<Panel<'_>> {
         true => Axis::from_zero(most, format!("{}s per second", group.unit), count),
         false => Axis::from_zero(most, "median response time", time),
     };
-    let line = |curve: &'_ Curve| (curve.name.clone(), curve.look, curve.points.clone());
-    let owned: Vec<_> = group.courses.iter().map(line).collect();
-    let lines: Vec<plot::Line<'_>> = owned
-        .iter()
-        .map(|(name, look, points)| plot::Line { name, look: *look, points: points.clone() })
-        .collect();
     let title = format!("{} second by second, {} {}", y.title, group.mode, group.words());
-    let chart = plot::draw(&title, &x, &y, &lines)?;
+    let chart = plot::draw(&title, &x, &y, &group.courses)?;
     Some(Panel { group, words: group.words(), chart })
 }

@@ -1,10 +1,10 @@
 //! How many requests (or handshakes) a second, against the number of users where that varies.
 
-use super::parts::{Panel, heading, in_order, panels};
+use super::parts::{Panel, alike, bar_panels, heading, panels};
 use crate::chart::axis::{Axis, count};
-use crate::chart::plot::{Line, Point};
-use crate::chart::{bars, plot};
-use crate::model::{Cell, Group, Report};
+use crate::chart::bars::Bar;
+use crate::chart::plot::{self, Curve, Point};
+use crate::model::{Cell, Group, Report, Subject};
 
 pub(crate) fn render(report: &Report) -> String {
     let groups: Vec<&Group> = report.groups.iter().filter(|group| group.is_saturated).collect();
@@ -23,69 +23,40 @@ pub(crate) fn render(report: &Report) -> String {
 
 /// One panel for each mode and further conditions, a line for each target.
 fn lines<'a>(report: &Report, groups: &[&'a Group]) -> Vec<Panel<'a>> {
-    let key = |group: &Group| (group.mode.clone(), group.conditions.clone(), group.unit);
-    let mut shown = Vec::new();
-    for of_panel in in_order(groups.iter().map(|group| key(group))) {
-        let mut along: Vec<&Group> = groups.iter().copied().filter(|group| key(group) == of_panel).collect();
+    let key = |group: &&'a Group| (&group.mode, &group.conditions, group.unit);
+    let panel = |((mode, conditions, unit), mut along): ((&String, &String, &str), Vec<&'a Group>)| {
         along.sort_by_key(|group| group.users);
         let users: Vec<f64> = along.iter().map(|group| f64::from(group.users)).collect();
-        let lines: Vec<Line<'_>> = report
-            .subjects
-            .iter()
-            .enumerate()
-            .map(|(index, subject)| {
-                let point = |group: &&Group| {
-                    let cell = group.cells.iter().find(|cell| cell.subject == index)?;
-                    Some(Point {
-                        x: f64::from(group.users),
-                        y: cell.per_second?,
-                        interval: None,
-                        is_marked: true,
-                    })
-                };
-                Line {
-                    name: &subject.name,
-                    look: subject.look,
-                    points: along.iter().filter_map(point).collect(),
-                }
-            })
-            .collect();
+        let line = |(index, subject): (usize, &Subject)| {
+            let point = |group: &&Group| {
+                let cell = group.cells.iter().find(|cell| cell.subject == index)?;
+                let (x, y) = (f64::from(group.users), cell.per_second?);
+                Some(Point { x, y, interval: None, is_marked: true })
+            };
+            let points = along.iter().filter_map(point).collect();
+            Curve { name: subject.name.clone(), look: subject.look, points }
+        };
+        let lines: Vec<Curve> = report.subjects.iter().enumerate().map(line).collect();
         let most = lines.iter().flat_map(|line| &line.points).map(|point| point.y).fold(0.0, f64::max);
         let x = Axis::of_values(&users, "connections (users)", count);
-        let y = Axis::from_zero(most, format!("{}s per second: higher is better", of_panel.2), count);
-        let title = format!("{}s per second against connections, {} {}", of_panel.2, of_panel.0, of_panel.1);
-        if let Some(chart) = plot::draw(&title, &x, &y, &lines) {
-            shown.push(Panel { group: along[0], words: of_panel.1, chart });
-        }
-    }
-    shown
+        let y = Axis::from_zero(most, format!("{unit}s per second: higher is better"), count);
+        let title = format!("{unit}s per second against connections, {mode} {conditions}");
+        let chart = plot::draw(&title, &x, &y, &lines)?;
+        Some(Panel { group: along[0], words: conditions.clone(), chart })
+    };
+    alike(groups.iter().copied(), key).into_iter().filter_map(panel).collect()
 }
 
 /// One panel for each group, a bar for each target.
-fn columns<'a>(report: &Report, groups: &[&'a Group]) -> Vec<Panel<'a>> {
-    let mut all = Vec::new();
-    for group in groups {
-        let bars: Vec<bars::Bar<'_>> = group
-            .cells
-            .iter()
-            .map(|cell| bars::Bar {
-                name: &report.subjects[cell.subject].name,
-                look: report.subjects[cell.subject].look,
-                value: cell.per_second,
-                interval: None,
-                parts: Vec::new(),
-                words: words(cell),
-            })
-            .collect();
-        all.push((*group, bars));
-    }
-    let reach = bars::reach(all.iter().flat_map(|(_, bars)| bars));
-    let draw = |(group, bars): &(&'a Group, Vec<bars::Bar<'_>>)| {
-        let axis = format!("{}s per second: longer is better", group.unit);
-        let chart = bars::draw(&format!("{}s per second, {}", group.unit, group.mode), &axis, bars, reach)?;
-        Some(Panel { group, words: group.words(), chart })
+fn columns<'a>(report: &'a Report, groups: &[&'a Group]) -> Vec<Panel<'a>> {
+    let titles = |Group { unit, mode, .. }: &Group| {
+        [format!("{unit}s per second, {mode}"), format!("{unit}s per second: longer is better")]
     };
-    all.iter().filter_map(draw).collect()
+    bar_panels(groups, titles, |_, cell| {
+        let Subject { name, look, .. } = &report.subjects[cell.subject];
+        let (value, words) = (cell.per_second, words(cell));
+        Bar { name, look: *look, value, interval: None, parts: Vec::new(), words }
+    })
 }
 
 fn words(cell: &Cell) -> String {

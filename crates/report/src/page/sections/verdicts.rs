@@ -1,7 +1,6 @@
 //! The verdicts: a table with a row for each group and a column for each target, and all figures behind it.
 
-use super::parts::{AT_ONCE, folded, in_order};
-use crate::chart::palette::Look;
+use super::parts::{AT_ONCE, alike, folded};
 use crate::markup::{Column, Table, details, escape};
 use crate::model::{Comparison, Family, Outcome, Report};
 use crate::text::{NONE, number};
@@ -59,12 +58,11 @@ fn tally<'a>(comparisons: impl Iterator<Item = &'a Comparison> + Clone) -> Strin
 /// All verdicts at a glance; by mode where there are many.
 fn overview(family: &Family) -> String {
     let all: Vec<&Comparison> = family.comparisons.iter().collect();
-    if in_order(all.iter().map(|one| one.group.as_str())).len() <= AT_ONCE {
+    if alike(&all, |one| &one.group).len() <= AT_ONCE {
         return matrix(&all, "");
     }
     let mut html = String::new();
-    for (index, mode) in in_order(all.iter().map(|one| one.mode.as_str())).into_iter().enumerate() {
-        let of_mode: Vec<&Comparison> = all.iter().copied().filter(|one| one.mode == mode).collect();
+    for (index, (mode, of_mode)) in alike(all, |one| &one.mode).into_iter().enumerate() {
         let summary = format!("<b>{}</b> <small>{}</small>", escape(mode), tally(of_mode.iter().copied()));
         html.push_str(&details(index == 0, &summary, &matrix(&of_mode, &format!("{mode}, "))));
     }
@@ -72,24 +70,24 @@ fn overview(family: &Family) -> String {
 }
 
 /// A row for each group, whose name is shown without `prefix`, and a column for each target.
-fn matrix(comparisons: &[&Comparison], prefix: &str) -> String {
-    let column = |one: &&Comparison| (one.is_aa, one.target.clone(), one.baseline.clone(), one.look);
-    let mut columns = in_order(comparisons.iter().map(column));
-    columns.sort_by_key(|(is_aa, ..)| *is_aa);
-    let title = |(is_aa, target, baseline, look): &(bool, String, String, Look)| {
+fn matrix<'a>(comparisons: &[&'a Comparison], prefix: &str) -> String {
+    let key = |one: &&'a Comparison| (one.is_aa, &one.target, &one.baseline, one.look);
+    let mut columns = alike(comparisons.iter().copied(), key);
+    columns.sort_by_key(|((is_aa, ..), _)| *is_aa);
+    let title = |of_column: &[&Comparison]| {
+        let Comparison { is_aa, target, baseline, look, .. } = of_column[0];
         let aa = if *is_aa { "A/A: " } else { "" };
         format!("{}{}<br><small>{aa}against {}</small>", look.key(), escape(target), escape(baseline))
     };
-    let titles = columns.iter().map(|column| (Column::Text, title(column)));
+    let titles = columns.iter().map(|(_, of_column)| (Column::Text, title(of_column)));
     let mut table = Table::new([(Column::Key, String::new())].into_iter().chain(titles));
-    for group in in_order(comparisons.iter().map(|one| one.group.as_str())) {
-        let cells = columns.iter().map(|of_column| {
-            let one = comparisons.iter().find(|one| one.group == group && column(one) == *of_column);
+    for (group, _) in alike(comparisons, |one| &one.group) {
+        let cells = columns.iter().map(|(_, of_column)| {
             // A narrow page has a line for each target in the place of its column.
             let line = |one: &&Comparison| {
                 format!("<span class=\"cap\">{}</span><div>{}</div>", title(of_column), brief(one))
             };
-            one.map_or_else(|| NONE.to_owned(), line)
+            of_column.iter().find(|one| one.group == *group).map_or_else(|| NONE.to_owned(), line)
         });
         table.row("", [escape(group.strip_prefix(prefix).unwrap_or(group))].into_iter().chain(cells));
     }
@@ -122,13 +120,9 @@ fn figures(family: &Family) -> String {
         return details(false, "All figures, and why what is undecided is", &table(&all));
     }
     let mut html = String::new();
-    for mode in in_order(all.iter().map(|one| one.mode.as_str())) {
-        let of_mode: Vec<&Comparison> = all.iter().copied().filter(|one| one.mode == mode).collect();
-        html.push_str(&details(
-            false,
-            &folded(mode, "all figures", of_mode.len(), "comparisons"),
-            &table(&of_mode),
-        ));
+    for (mode, of_mode) in alike(all, |one| &one.mode) {
+        let summary = folded(mode, "all figures", of_mode.len(), "comparisons");
+        html.push_str(&details(false, &summary, &table(&of_mode)));
     }
     html
 }
