@@ -9,6 +9,7 @@ use crate::model::{
     About, Cell, Claim, Comparison, Family, Group, InvalidRun, Outcome, Report, Reproduction, Standing,
     Subject,
 };
+use weir_stats::verdict::Ratio;
 
 const NAMES: [&str; 6] = ["weir", "weir-again", "nginx", "haproxy", "envoy", "wso2-transport"];
 const MODES: [(&str, &str); 3] = [
@@ -164,13 +165,16 @@ fn compare(subjects: &[Subject], group: &Group, cell: &Cell) -> Comparison {
         look: *look,
         baseline: if look.is_again { "weir" } else { "nginx" }.into(),
         is_aa: look.is_again,
-        ratio: Some(0.8 + 0.1 * cell.subject as f64),
-        interval: Some((0.78, 1.3)),
-        coverage: Some(0.958),
-        p_adjusted: Some(0.01),
+        ratio: Ratio {
+            value: Some(0.8 + 0.1 * cell.subject as f64),
+            low: Some(0.78),
+            high: Some(1.3),
+            coverage: Some(0.958),
+            p_adjusted: Some(0.01),
+            ..Ratio::of(None, 12, None)
+        },
         blocks: 12,
         outcome,
-        is_indication: false,
         difference: "20 % lower".into(),
         words: "undecided: within the A/A noise of 2.0 %".into(),
     }
@@ -280,7 +284,7 @@ fn without_any_valid_run_there_is_a_page_that_says_why() {
         }
     }
     for one in report.families.iter_mut().flat_map(|family| &mut family.comparisons) {
-        (one.ratio, one.interval, one.p_adjusted, one.coverage) = (None, None, None, None);
+        one.ratio = Ratio::of(None, 0, None);
         one.outcome = Outcome::Undecided;
         one.words = "undecided: no block has a valid run of both".into();
     }

@@ -5,6 +5,7 @@ use crate::markup::{Column, Table, details, escape};
 use crate::model::{Comparison, Family, Outcome, Report};
 use crate::text::{NONE, number};
 use std::fmt::Write;
+use weir_stats::verdict::Ratio;
 
 /// What the experiment is made for in full; the other metrics can be unfolded.
 pub(crate) fn render(report: &Report) -> String {
@@ -96,20 +97,16 @@ fn matrix<'a>(comparisons: &[&'a Comparison], prefix: &str) -> String {
 
 /// A verdict in a narrow cell: the word or the size of the difference, and the ratio below it.
 fn brief(one: &Comparison) -> String {
-    let words = match (one.outcome, one.ratio) {
+    let words = match (one.outcome, one.ratio.value) {
         (Outcome::Better | Outcome::Worse, Some(ratio)) => {
             format!("{} {}", if ratio < 1.0 { '\u{25bc}' } else { '\u{25b2}' }, one.difference)
         }
         (Outcome::Equivalent, _) => "= equivalent".into(),
         _ => "undecided".into(),
     };
-    let figures = match (one.ratio, one.interval) {
-        (Some(ratio), Some((low, high))) => format!("{ratio:.2} [{low:.2}, {high:.2}]"),
-        (Some(ratio), None) => format!("{ratio:.2}"),
-        _ => String::new(),
-    };
+    let figures = one.ratio.value.map_or_else(String::new, |_| one.ratio.text());
     let class = class(one.outcome);
-    let indication = if one.is_indication { "<br>(indication)" } else { "" };
+    let indication = if one.ratio.is_indication() { "<br>(indication)" } else { "" };
     format!("<span class=\"verdict {class}\">{words}</span><br><small>{figures}{indication}</small>")
 }
 
@@ -140,19 +137,20 @@ fn table(comparisons: &[&Comparison]) -> String {
         (Column::Wide, "verdict"),
     ]);
     for one in comparisons {
-        let interval =
-            one.interval.map_or_else(|| NONE.into(), |(low, high)| format!("{low:.3} to {high:.3}"));
-        let coverage = one.coverage.map_or_else(|| NONE.into(), |part| format!("{:.1} %", part * 100.0));
+        let Ratio { value, coverage, p_adjusted, .. } = one.ratio;
+        let interval = one.ratio.interval();
+        let interval = interval.map_or_else(|| NONE.into(), |(low, high)| format!("{low:.3} to {high:.3}"));
+        let coverage = coverage.map_or_else(|| NONE.into(), |part| format!("{:.1} %", part * 100.0));
         table.row(
             "",
             [
                 format!("{}{}", one.look.key(), escape(&one.target)),
                 format!("{}{}", escape(&one.baseline), if one.is_aa { " (A/A)" } else { "" }),
                 escape(&one.group),
-                number(one.ratio, 3),
+                number(value, 3),
                 interval,
                 coverage,
-                number(one.p_adjusted, 4),
+                number(p_adjusted, 4),
                 one.blocks.to_string(),
                 format!("<span class=\"verdict {}\">{}</span>", class(one.outcome), escape(&one.words)),
             ],
