@@ -65,13 +65,12 @@ impl Asker<'_> {
             Reply::Answer(Answer::Flight(flight)) if flight.version == version.number() => flight,
             reply => return Err(reply),
         };
-        let suites = enumerate(&suites, |suites| {
+        let mut ask = |suites: &[u16]| {
             self.choice(version, Lists { suites, ..all }, Until::Hello, |flight| Some(flight.suite))
-        });
+        };
+        let suites = enumerate(&suites, &mut ask);
         let is_chacha = |suite| names::iana_name(suite).is_some_and(|name| name.contains("CHACHA20"));
-        let suite_preference = preference(&suites.numbers, is_chacha, |suites| {
-            self.choice(version, Lists { suites, ..all }, Until::Hello, |flight| Some(flight.suite))
-        });
+        let suite_preference = preference(&suites.numbers, is_chacha, &mut ask);
         let (groups, group_preference) = match version {
             Version::Tls13 => self.groups(version, all, Until::Hello),
             _ => self.groups_12(version, Lists { suites: &with(&suites.numbers, is_ecdhe), ..all }),

@@ -10,9 +10,8 @@ use crate::resume::{Resumed, resume};
 use crate::tickets::TicketReader;
 use crate::trust::Trust;
 use crate::{Answer, ProbeError, Until, Version};
-use rustls::client::{ClientConfig, Resumption, Tls12Resumption};
-use rustls::{HandshakeKind, SignatureScheme, SupportedProtocolVersion};
-use std::sync::Arc;
+use rustls::client::{Resumption, Tls12Resumption};
+use rustls::{HandshakeKind, SignatureScheme};
 use weir_tls::{HandshakeKind as Kind, Suite};
 
 /// A server that gives more tickets than this is counted no further.
@@ -245,7 +244,8 @@ impl Looker<'_> {
     fn session_12(&mut self, id_bytes: usize) -> Result<(), ProbeError> {
         // Without a store rustls asks for no ticket.
         let store = Resumption::in_memory_sessions(1).tls12_resumption(Tls12Resumption::SessionIdOrTickets);
-        let config = self.config_12(&rustls::version::TLS12, store)?;
+        let setup = Setup { version: Some(&rustls::version::TLS12), ..Setup::default() };
+        let config = config(self.trust, &self.trust.witness(&[]), setup, store)?;
         let (ticket, note) = match handshake(self.dialer, &config, &self.trust.name) {
             Ok(session) => {
                 let ticket = match Answer::read(&session.answer, Until::Encrypted) {
@@ -261,15 +261,6 @@ impl Looker<'_> {
         self.found.notes.extend(note);
         self.found.session_12 = Some(Session12 { id_bytes, ticket, whole });
         Ok(())
-    }
-
-    fn config_12(
-        &self,
-        version: &'static SupportedProtocolVersion,
-        resumption: Resumption,
-    ) -> Result<Arc<ClientConfig>, ProbeError> {
-        let setup = Setup { version: Some(version), ..Setup::default() };
-        config(self.trust, &self.trust.witness(&[]), setup, resumption)
     }
 
     fn resumptions(&mut self, tls12: bool, tls13: bool, tries: u32) -> Result<(), ProbeError> {

@@ -13,7 +13,8 @@ pub(crate) struct Dialer {
     /// How many addresses the host has.
     pub(crate) addresses: usize,
     timeout: Duration,
-    made: u32,
+    /// Connections made so far.
+    pub(crate) made: u32,
     limit: u32,
 }
 
@@ -45,11 +46,6 @@ impl Dialer {
         }
         let (address, source) = last.ok_or_else(|| unresolved("it has no address".to_owned()))?;
         Err(ProbeError::Connect { host: host.clone(), address, source })
-    }
-
-    /// Connections made so far.
-    pub(crate) fn made(&self) -> u32 {
-        self.made
     }
 
     /// A new connection.

@@ -1,9 +1,8 @@
 //! A writer of ClientHellos, for what no TLS library offers: old versions, old suites, one thing at a time.
 
 use crate::Version;
-use crate::wire::{numbers, vector};
+use crate::wire::{HANDSHAKE, numbers, vector};
 
-const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 
 // RFC 6066 3, RFC 8422 5.1, RFC 8446 4.2, RFC 5746 3.2.

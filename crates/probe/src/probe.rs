@@ -87,7 +87,7 @@ pub fn probe(options: &Options) -> Result<Report, ProbeError> {
         address: dialer.address.to_string(),
         addresses: dialer.addresses,
         server_name: trust.sent_name.clone(),
-        connections: dialer.made(),
+        connections: dialer.made,
         elapsed_ms: started.elapsed().as_millis() as u64,
         versions: offers.iter().map(|offer| described(offer, &depth.schemes_13)).collect(),
         negotiated: depth.negotiated,
