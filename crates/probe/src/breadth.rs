@@ -4,6 +4,7 @@ use crate::certificate::Certificate;
 use crate::dial::Dialer;
 use crate::names::{self, KeyAgreement};
 use crate::offers::{Asked, Found, Preference, enumerate, preference};
+use crate::report::{SuiteReport, VersionReport};
 use crate::{Answer, AnswerError, ClientHello, Flight, Until, Version};
 use aws_lc_rs::rand;
 use std::io;
@@ -12,16 +13,12 @@ use std::io;
 #[derive(Debug)]
 pub(crate) struct Offer {
     pub(crate) version: Version,
-    /// Why there is no such version; `None`: there is.
-    pub(crate) refusal: Option<String>,
-    pub(crate) suites: Found,
-    pub(crate) suite_preference: Option<Preference>,
-    pub(crate) groups: Found,
-    pub(crate) group_preference: Option<Preference>,
-    /// Signature schemes; TLS 1.2 alone shows them.
-    pub(crate) schemes: Found,
-    /// What the answer to the first hello was, which offered everything.
-    pub(crate) first: Flight,
+    pub(crate) report: VersionReport,
+    /// The suites and the groups by their numbers.
+    pub(crate) suites: Vec<u16>,
+    pub(crate) groups: Vec<u16>,
+    /// The length of the session identifier that was given to a hello that offers everything, in bytes.
+    pub(crate) session_id: usize,
 }
 
 /// What came of one ClientHello.
@@ -79,16 +76,21 @@ impl Asker<'_> {
             Version::Tls12 => self.schemes_12(Lists { suites: &with(&suites.numbers, is_signed), ..all }),
             _ => Found::default(),
         };
-        Ok(Offer {
-            version,
-            refusal: None,
-            suites,
+        let lost = [("suites", &suites.lost), ("groups", &groups.lost)];
+        let mut report = VersionReport {
+            version: version.name(),
+            offered: true,
+            suites: suites.numbers.iter().copied().map(SuiteReport::of).collect(),
             suite_preference,
-            groups,
+            groups: groups.numbers.iter().copied().map(names::group).collect(),
             group_preference,
-            schemes,
-            first,
-        })
+            prime_bits: first.prime_bits,
+            incomplete: lost.iter().find_map(|(what, lost)| Some(format!("{what}: {}", lost.as_ref()?))),
+            ..VersionReport::default()
+        };
+        report.sign_by(&schemes);
+        let (suites, groups) = (suites.numbers, groups.numbers);
+        Ok(Offer { version, report, suites, groups, session_id: first.session_id })
     }
 
     fn groups(&mut self, version: Version, lists: Lists<'_>, until: Until) -> (Found, Option<Preference>) {
@@ -208,16 +210,9 @@ impl Asker<'_> {
 impl Offer {
     /// A version that the server does not have.
     pub(crate) fn refused(version: Version, refusal: String) -> Self {
-        Self {
-            version,
-            refusal: Some(refusal),
-            suites: Found::default(),
-            suite_preference: None,
-            groups: Found::default(),
-            group_preference: None,
-            schemes: Found::default(),
-            first: Flight::default(),
-        }
+        let report =
+            VersionReport { version: version.name(), refusal: Some(refusal), ..VersionReport::default() };
+        Self { version, report, suites: Vec::new(), groups: Vec::new(), session_id: 0 }
     }
 }
 

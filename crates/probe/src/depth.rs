@@ -43,8 +43,7 @@ pub(crate) struct Looker<'a> {
 impl Looker<'_> {
     /// All that can be seen of a server with these versions.
     pub(crate) fn look(mut self, offers: &[Offer], tries: u32) -> Result<Depth, ProbeError> {
-        let offered =
-            |version| offers.iter().find(|offer| offer.version == version && offer.refusal.is_none());
+        let offered = |version| offers.iter().find(|offer| offer.version == version && offer.report.offered);
         let (tls12, tls13) = (offered(Version::Tls12), offered(Version::Tls13));
         if tls12.is_none() && tls13.is_none() {
             self.found.notes.push("no version that whole handshakes could be made with".to_owned());
@@ -56,12 +55,12 @@ impl Looker<'_> {
         }
         self.protocols()?;
         if let Some(offer) = tls13 {
-            self.shares(&offer.groups.numbers)?;
+            self.shares(&offer.groups)?;
             self.schemes()?;
             self.tickets()?;
         }
         if let Some(offer) = tls12 {
-            self.session_12(offer.first.session_id)?;
+            self.session_12(offer.session_id)?;
         }
         self.resumptions(tls12.is_some(), tls13.is_some(), tries)?;
         Ok(self.found)
@@ -305,10 +304,9 @@ impl Looker<'_> {
 /// Whether rustls has a suite and a group of some version that the server has.
 fn in_common(offers: &[Offer]) -> bool {
     let has_suite = |suite: &u16| Suite::ALL.iter().any(|known| known.name() == names::suite(*suite));
-    offers.iter().any(|offer| {
-        offer.suites.numbers.iter().any(has_suite)
-            && offer.groups.numbers.iter().any(|group| has_group(*group))
-    })
+    offers
+        .iter()
+        .any(|offer| offer.suites.iter().any(has_suite) && offer.groups.iter().any(|group| has_group(*group)))
 }
 
 fn internal(error: rustls::Error) -> ProbeError {

@@ -1,6 +1,6 @@
 //! Charts of what has no users and no load: TLS stacks in memory.
 
-use super::parts::{AT_ONCE, heading};
+use super::parts::{AT_ONCE, grid, heading};
 use crate::markup::{details, escape};
 use crate::model::{Figures, Picture, Report};
 
@@ -13,18 +13,11 @@ fn one(figures: &Figures) -> String {
     let (first, rest) = figures.pictures.split_at(figures.pictures.len().min(AT_ONCE));
     let more = match rest {
         [] => String::new(),
-        rest => details(false, &format!("{} more", rest.len()), &grid(rest)),
+        rest => details(false, &format!("{} more", rest.len()), &pictures(rest)),
     };
-    head + &grid(first) + &more
+    head + &pictures(first) + &more
 }
 
-fn grid(pictures: &[Picture]) -> String {
-    let figure = |picture: &Picture| {
-        format!(
-            "<figure><figcaption><b>{}</b></figcaption>{}</figure>\n",
-            escape(&picture.caption),
-            picture.svg
-        )
-    };
-    format!("<div class=\"panels\">\n{}</div>\n", pictures.iter().map(figure).collect::<String>())
+fn pictures(all: &[Picture]) -> String {
+    grid(all.iter().map(|picture| (format!("<b>{}</b>", escape(&picture.caption)), picture.svg.as_str())))
 }

@@ -17,12 +17,16 @@ pub(crate) struct Panel<'a> {
 /// Panels side by side; where there are many, by mode, the first mode open.
 pub(crate) fn panels(all: &[Panel<'_>]) -> String {
     if all.len() <= AT_ONCE {
-        return grid(&all.iter().collect::<Vec<_>>());
+        return panel_grid(&all.iter().collect::<Vec<_>>());
     }
     let mut html = String::new();
     for (index, (mode, of_mode)) in alike(all, |panel| &panel.group.mode).into_iter().enumerate() {
         let words = of_mode[0].group.mode_words;
-        html.push_str(&details(index == 0, &folded(mode, words, of_mode.len(), "panels"), &grid(&of_mode)));
+        html.push_str(&details(
+            index == 0,
+            &folded(mode, words, of_mode.len(), "panels"),
+            &panel_grid(&of_mode),
+        ));
     }
     // On paper nothing can be unfolded.
     format!("<div class=\"unfolded\">\n{html}</div>\n")
@@ -50,17 +54,21 @@ pub(crate) fn folded(mode: &str, words: &str, count: usize, what: &str) -> Strin
     format!("<b>{}</b> {} <small>{count} {what}</small>", escape(mode), escape(words))
 }
 
-fn grid(panels: &[&Panel<'_>]) -> String {
-    let figure = |panel: &&Panel<'_>| {
-        let Panel { group, words, chart } = panel;
+fn panel_grid(panels: &[&Panel<'_>]) -> String {
+    grid(panels.iter().map(|Panel { group, words, chart }| {
         let (mode, mode_words) = (escape(&group.mode), escape(group.mode_words));
         let more =
             if words.is_empty() { String::new() } else { format!("<br><small>{}</small>", escape(words)) };
-        format!(
-            "<figure><figcaption><b>{mode}</b> <small>{mode_words}</small>{more}</figcaption>{chart}</figure>\n"
-        )
+        (format!("<b>{mode}</b> <small>{mode_words}</small>{more}"), chart.as_str())
+    }))
+}
+
+/// Charts side by side, each under its caption; both are HTML.
+pub(crate) fn grid<'a>(charts: impl Iterator<Item = (String, &'a str)>) -> String {
+    let figure = |(caption, chart): (String, &str)| {
+        format!("<figure><figcaption>{caption}</figcaption>{chart}</figure>\n")
     };
-    format!("<div class=\"panels\">\n{}</div>\n", panels.iter().map(figure).collect::<String>())
+    format!("<div class=\"panels\">\n{}</div>\n", charts.map(figure).collect::<String>())
 }
 
 /// Those that have the same of something together, in the order of their first.

@@ -7,7 +7,7 @@ const VOID: [&str; 3] = ["meta", "br", "hr"];
 ///
 /// # Panics
 /// Where a tag is not closed, closed twice or closed in the wrong order, or an attribute has no quotes.
-pub fn well_formed(html: &str) {
+pub(crate) fn well_formed(html: &str) {
     let mut open: Vec<&str> = Vec::new();
     let mut rest = html;
     while let Some(start) = rest.find('<') {
@@ -33,7 +33,7 @@ pub fn well_formed(html: &str) {
 }
 
 /// The values of an attribute of all elements of a name.
-pub fn attributes<'a>(html: &'a str, element: &str, attribute: &str) -> Vec<&'a str> {
+pub(crate) fn attributes<'a>(html: &'a str, element: &str, attribute: &str) -> Vec<&'a str> {
     let (begin, key) = (format!("<{element} "), format!("{attribute}=\""));
     let tags = html.split(begin.as_str()).skip(1).filter_map(|rest| rest.split('>').next());
     tags.filter_map(|tag| tag.split(key.as_str()).nth(1)?.split('"').next()).collect()
