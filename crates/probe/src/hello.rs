@@ -19,7 +19,7 @@ const RENEGOTIATION_INFO: u16 = 0xff01;
 /// In TLS 1.3 it brings no key share. RFC 8446 4.2.8 has an empty list for a client that asks the server to
 /// choose the group: the HelloRetryRequest that comes back names group and suite, and costs neither side a
 /// key exchange.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct ClientHello<'a> {
     /// The only version.
     pub version: Version,

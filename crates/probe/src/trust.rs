@@ -76,7 +76,7 @@ impl Trust {
             Sni::Name(name) => name,
             Sni::Host | Sni::None => &options.server.host,
         };
-        let wrong = |_| ProbeError::Name { name: asked_for.clone() };
+        let wrong = |_| ProbeError::Name(asked_for.clone());
         let name = ServerName::try_from(asked_for.clone()).map_err(wrong)?;
         // RFC 6066 3: an address is no name.
         let sent_name = match (&name, &options.sni) {

@@ -71,7 +71,7 @@ pub(crate) fn run(args: ProbeArgs) -> Outcome {
         timeout,
     };
     let report = weir_probe::probe(&options).map_err(|error| match (&error, &options.sni) {
-        (ProbeError::Name { .. }, Sni::Name(_)) => Failure::usage(format!("--sni: {error}")),
+        (ProbeError::Name(_), Sni::Name(_)) => Failure::usage(format!("--sni: {error}")),
         _ => {
             let files = [("--cacert", &cacert), ("--cert", &cert), ("--key", &key)];
             let files = files.map(|(flag, file)| (flag, file.as_deref()));
