@@ -71,7 +71,6 @@ pub(crate) fn others(system: &System, before: &Sample, after: &Sample) -> Findin
         .mend("ps -eo pid,pcpu,comm --sort=-pcpu | head")
 }
 
-/// The load average.
 pub(crate) fn load(system: &System) -> Finding {
     let subject = Subject::new(
         "load",

@@ -49,7 +49,6 @@ impl System {
         self.read(path)?.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
     }
 
-    /// Names in a directory.
     pub(crate) fn list(&self, path: &str) -> Vec<String> {
         let entries = fs::read_dir(self.root.join(path)).into_iter().flatten().flatten();
         let mut names: Vec<String> =

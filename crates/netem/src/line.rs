@@ -75,7 +75,6 @@ impl Line {
         Some((packet, behind))
     }
 
-    /// How many wait.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.len()
     }

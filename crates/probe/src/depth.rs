@@ -33,7 +33,6 @@ pub(crate) struct Depth {
     pub(crate) notes: Vec<String>,
 }
 
-/// Makes the handshakes.
 pub(crate) struct Looker<'a> {
     pub(crate) trust: &'a Trust,
     pub(crate) dialer: &'a mut Dialer,

@@ -48,7 +48,6 @@ impl Dialer {
         Err(ProbeError::Connect { host: host.clone(), address, source })
     }
 
-    /// A new connection.
     pub(crate) fn open(&mut self) -> io::Result<Connection> {
         if self.made >= self.limit {
             return Err(io::Error::other(format!("{} connections were made, the most allowed", self.made)));

@@ -145,7 +145,6 @@ pub(crate) fn suite(number: u16) -> String {
         .to_ascii_lowercase()
 }
 
-/// The group's name.
 pub(crate) fn group(number: u16) -> String {
     named(GROUPS, number).map_or_else(|| hexadecimal(number), str::to_owned)
 }
@@ -155,7 +154,6 @@ pub(crate) fn scheme(number: u16) -> String {
     named(SCHEMES, number).map_or_else(|| hexadecimal(number), str::to_owned)
 }
 
-/// The alert's name.
 pub(crate) fn alert(code: u8) -> String {
     match TlsError::PeerAlert(code).reason() {
         "alert_unknown" => format!("number {code}"),
