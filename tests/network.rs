@@ -83,7 +83,7 @@ fn a_program_behind_the_prefix_keeps_pid_group_and_cgroups_and_has_the_other_net
         return;
     }
     let net = set_up(veth());
-    let prefix = net.gateway_prefix();
+    let prefix = net.prefix(Place::Gateway);
     let script =
         "echo $$; cut -d' ' -f5 /proc/self/stat; ip -o addr; cat /proc/self/cgroup; ls /sys/fs/cgroup";
     let mut command = Command::new(&prefix[0]);
@@ -230,14 +230,17 @@ fn requests_go_from_the_load_engine_through_the_gateway_to_the_origin_and_back()
     let net = set_up(Network { rtt_ms: 20.0, ..veth() });
     let (gateway, origin) = (net.gateway_address(), net.origin_address());
     let words = format!("origin --listen http://{origin}:{PORT} --workers 1");
-    let _origin = started(&net, &net.origin_prefix(), &words, Place::Origin, origin);
+    let _origin = started(&net, &net.prefix(Place::Origin), &words, Place::Origin, origin);
     let words = format!("serve --listen http://{gateway}:{PORT} --to http://{origin}:{PORT} --workers 1");
-    let serving = started(&net, &net.gateway_prefix(), &words, Place::Gateway, gateway);
+    let serving = started(&net, &net.prefix(Place::Gateway), &words, Place::Gateway, gateway);
     let pid = serving.0.id();
     let words =
         format!("load http://{gateway}:{PORT}/bytes/1000 -c 2 -t 1 -d 500ms --pid gateway={pid} --json -");
-    let ended =
-        weir(&net.load_prefix(), &words).stdout(Stdio::piped()).stderr(Stdio::piped()).output().unwrap();
+    let ended = weir(&net.prefix(Place::Load), &words)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
     let result: LoadResult = serde_json::from_slice(&ended.stdout).unwrap_or_else(|_| panic!("{ended:?}"));
     assert!(result.requests > 0 && result.errors.is_empty(), "{ended:?}");
     assert!(
@@ -304,7 +307,7 @@ fn a_network_that_is_dropped_is_gone() {
         return;
     }
     let net = set_up(Network { rtt_ms: 10.0, ..veth() });
-    let prefix = net.load_prefix();
+    let prefix = net.prefix(Place::Load);
     let path = prefix[1].strip_prefix("--net=").unwrap().to_owned();
     let relay = net.relay_pid();
     assert!(Path::new(&path).exists());

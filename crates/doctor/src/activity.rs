@@ -1,7 +1,7 @@
 //! What happens on the machine just now.
 
 use crate::cgroup::Cgroup;
-use crate::finding::{Finding, Subject};
+use crate::finding::{Finding, Level, Subject};
 use crate::stat::{Process, Ticks, processes};
 use crate::system::System;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ pub(crate) struct Sample {
     processes: BTreeMap<u32, Process>,
     /// Pages moved to and from swap.
     swapped: Option<u64>,
-    cgroup: Option<Cgroup>,
+    pub(crate) cgroup: Option<Cgroup>,
 }
 
 /// As many names of other processes are told.
@@ -32,10 +32,6 @@ impl Sample {
             swapped: swapped(system),
             cgroup: Cgroup::read(system),
         }
-    }
-
-    pub(crate) fn cgroup(&self) -> Option<&Cgroup> {
-        self.cgroup.as_ref()
     }
 }
 
@@ -70,16 +66,11 @@ pub(crate) fn others(system: &System, before: &Sample, after: &Sample) -> Findin
     if !users.is_empty() {
         value += &format!(": {}", users.join(", "));
     }
-    let advice = "End what else runs, or wait until it has.";
-    match share {
-        share if share >= 0.1 => subject.bad(value, advice),
-        share if share >= 0.03 => subject.note(value, advice),
-        _ => subject.good(value),
-    }
-    .mend_unless_good("ps -eo pid,pcpu,comm --sort=-pcpu | head")
+    subject
+        .found(level(share, 0.03, 0.1), value, "End what else runs, or wait until it has.")
+        .mend("ps -eo pid,pcpu,comm --sort=-pcpu | head")
 }
 
-/// The load average.
 pub(crate) fn load(system: &System) -> Finding {
     let subject = Subject::new(
         "load",
@@ -89,11 +80,16 @@ pub(crate) fn load(system: &System) -> Finding {
     let average = average().filter(|average| average.is_finite());
     let (Some(average), Some(cores)) = (average, system.allowed()) else { return subject.unknown() };
     let value = format!("{average:.2} over the last minute, on {} cores", cores.len());
-    let advice = "Wait until it has fallen.";
-    match average / cores.len().max(1) as f64 {
-        each if each >= 0.75 => subject.bad(value, advice),
-        each if each >= 0.25 => subject.note(value, advice),
-        _ => subject.good(value),
+    let each = average / cores.len().max(1) as f64;
+    subject.found(level(each, 0.25, 0.75), value, "Wait until it has fallen.")
+}
+
+/// From `note` on worth a note, and from `bad` on bad.
+fn level(value: f64, note: f64, bad: f64) -> Level {
+    match value {
+        value if value >= bad => Level::Bad,
+        value if value >= note => Level::Note,
+        _ => Level::Good,
     }
 }
 
@@ -143,16 +139,13 @@ pub(crate) fn swap(system: &System, before: &Sample, after: &Sample) -> Finding 
 }
 
 fn swapped(system: &System) -> Option<u64> {
-    let text = system.read("proc/vmstat")?;
-    let number =
-        |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+    let number = |name| system.counter("proc/vmstat", name);
     Some(number("pswpin ")?.saturating_add(number("pswpout ")?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finding::Level;
     use crate::testing::{Tree, expect};
 
     const STAT: &str = "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 100 0 100 800 0 0 0 0 0 0\n\

@@ -76,9 +76,7 @@ impl Cgroup {
                 let directory = directory.trim_end_matches('/');
                 let Some(quota) = quota_of(system, version, directory) else { continue };
                 if least.as_ref().is_none_or(|(least, _)| quota < *least) {
-                    throttled = system.read(&format!("{directory}/cpu.stat")).and_then(|text| {
-                        text.lines().find_map(|line| line.strip_prefix("nr_throttled ")?.parse().ok())
-                    });
+                    throttled = system.counter(&format!("{directory}/cpu.stat"), "nr_throttled ");
                     least = Some((quota, above.display().to_string()));
                 }
             }

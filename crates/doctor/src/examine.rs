@@ -25,7 +25,7 @@ fn findings(system: &System, before: &Sample, after: &Sample) -> Vec<Finding> {
         activity::others(system, before, after),
         activity::load(system),
         activity::steal(before, after),
-        cgroup::quota(system, before.cgroup(), after.cgroup()),
+        cgroup::quota(system, before.cgroup.as_ref(), after.cgroup.as_ref()),
         activity::swap(system, before, after),
     ];
     findings.extend(CHECKS.concat().into_iter().map(|check| check(system)));

@@ -51,35 +51,34 @@ impl Subject {
     }
 
     pub(crate) fn good(self, value: impl Into<String>) -> Finding {
-        self.found(Level::Good, value.into(), "")
+        self.found(Level::Good, value, "")
     }
 
     pub(crate) fn note(self, value: impl Into<String>, advice: &str) -> Finding {
-        self.found(Level::Note, value.into(), advice)
+        self.found(Level::Note, value, advice)
     }
 
     pub(crate) fn bad(self, value: impl Into<String>, advice: &str) -> Finding {
-        self.found(Level::Bad, value.into(), advice)
+        self.found(Level::Bad, value, advice)
     }
 
     pub(crate) fn unknown(self) -> Finding {
         self.note(UNKNOWN, "The system does not tell.")
     }
 
-    fn found(self, level: Level, value: String, advice: &str) -> Finding {
+    /// What is good needs no advice.
+    pub(crate) fn found(self, level: Level, value: impl Into<String>, advice: &str) -> Finding {
         let (id, why) = (self.id.to_owned(), self.why.to_owned());
         // A cgroup may have any name, and a terminal would follow what is in it.
-        let value = value.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
-        Finding { id, value, level, advice: advice.to_owned(), mend: None, why }
+        let value = value.into().chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+        let advice = if level == Level::Good { String::new() } else { advice.to_owned() };
+        Finding { id, value, level, advice, mend: None, why }
     }
 }
 
 impl Finding {
+    /// With the command that mends it, unless it is good.
     pub(crate) fn mend(self, command: &str) -> Self {
-        Self { mend: Some(command.to_owned()), ..self }
-    }
-
-    pub(crate) fn mend_unless_good(self, command: &str) -> Self {
-        if self.level == Level::Good { self } else { self.mend(command) }
+        Self { mend: (self.level != Level::Good).then(|| command.to_owned()), ..self }
     }
 }

@@ -1,6 +1,6 @@
 //! Ports, queues and the loopback.
 
-use crate::finding::{Check, Finding, Subject};
+use crate::finding::{Check, Finding, Level, Subject};
 use crate::system::System;
 
 pub(crate) const CHECKS: &[Check] = &[ports, time_wait, backlog, loopback, ipv6];
@@ -35,14 +35,14 @@ fn ports(system: &System) -> Finding {
     );
     let advice = "Widen the range, or give the load engine more local addresses with --source.";
     let among = "The lab's listeners lie among these ports, and one may be taken before it is listened on: begin higher.";
-    let finding = match count {
-        ..10_000 => subject.bad(value, advice),
-        10_000..25_000 => subject.note(value, advice),
-        25_000.. if first <= u64::from(ROOM_BELOW) => subject.note(value, among),
-        25_000.. => return subject.good(value),
+    let (level, advice) = match count {
+        ..10_000 => (Level::Bad, advice),
+        10_000..25_000 => (Level::Note, advice),
+        25_000.. if first <= u64::from(ROOM_BELOW) => (Level::Note, among),
+        25_000.. => (Level::Good, ""),
     };
     // What more connections need is more addresses.
-    finding.mend("sudo sysctl -w net.ipv4.ip_local_port_range='32768 65535'")
+    subject.found(level, value, advice).mend("sudo sysctl -w net.ipv4.ip_local_port_range='32768 65535'")
 }
 
 fn time_wait(system: &System) -> Finding {
@@ -67,14 +67,14 @@ fn backlog(system: &System) -> Finding {
         "Connections beyond a listener's queue are dropped and tried again after a second, which looks like a slow gateway.",
     );
     let Some(most) = system.number::<u64>("proc/sys/net/core/somaxconn") else { return subject.unknown() };
-    let value = format!("somaxconn {most}");
-    let advice = "Raise it, so that many users can begin at once.";
-    let mend = "sudo sysctl -w net.core.somaxconn=4096";
-    match most {
-        ..256 => subject.bad(value, advice).mend(mend),
-        256..1024 => subject.note(value, advice).mend(mend),
-        1024.. => subject.good(value),
-    }
+    let level = match most {
+        ..256 => Level::Bad,
+        256..1024 => Level::Note,
+        1024.. => Level::Good,
+    };
+    subject
+        .found(level, format!("somaxconn {most}"), "Raise it, so that many users can begin at once.")
+        .mend("sudo sysctl -w net.core.somaxconn=4096")
 }
 
 fn loopback(system: &System) -> Finding {

@@ -1,6 +1,6 @@
 //! What this process, and those that it starts, may do.
 
-use crate::finding::{Check, Finding, Subject};
+use crate::finding::{Check, Finding, Level, Subject};
 use crate::system::System;
 
 pub(crate) const CHECKS: &[Check] = &[open_files, priority];
@@ -22,12 +22,12 @@ fn open_files(system: &System) -> Finding {
     let text = |limit: Option<u64>| limit.map_or("unlimited".to_owned(), |limit| limit.to_string());
     let value = format!("{} (at most {})", text(soft), text(hard));
     let (soft, hard) = (soft.unwrap_or(u64::MAX), hard.unwrap_or(u64::MAX));
-    let advice = "Raise the limit in the shell that starts the experiment.";
-    let finding = match soft {
-        ..FEW_FILES => subject.bad(value, advice),
-        FEW_FILES..ENOUGH_FILES => subject.note(value, advice),
-        ENOUGH_FILES.. => return subject.good(value),
+    let level = match soft {
+        ..FEW_FILES => Level::Bad,
+        FEW_FILES..ENOUGH_FILES => Level::Note,
+        ENOUGH_FILES.. => Level::Good,
     };
+    let finding = subject.found(level, value, "Raise the limit in the shell that starts the experiment.");
     match hard {
         ENOUGH_FILES.. => finding.mend(&format!("ulimit -n {}", hard.min(1 << 20))),
         _ => finding.mend(&format!("sudo prlimit --pid $$ --nofile={}:{}", 1 << 16, 1 << 16)),

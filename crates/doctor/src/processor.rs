@@ -4,7 +4,6 @@ use crate::cores;
 use crate::finding::{Check, Finding, Subject};
 use crate::hypervisor;
 use crate::system::{CPU, System};
-use std::collections::BTreeSet;
 
 pub(crate) const CHECKS: &[Check] = &[
     cores_allowed,
@@ -44,8 +43,10 @@ fn governor(system: &System) -> Finding {
         "A governor that follows the load gives a slow core to whoever works little, so CPU per request depends on the \
          rate.",
     );
-    let governors: BTreeSet<String> = system.of_cores("cpufreq/scaling_governor").into_iter().collect();
-    let value = governors.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    let mut governors = system.of_cores::<String>("cpufreq/scaling_governor");
+    governors.sort_unstable();
+    governors.dedup();
+    let value = governors.join(", ");
     match value.as_str() {
         "" => subject.unknown(),
         "performance" => subject.good(value),
@@ -58,17 +59,13 @@ fn governor(system: &System) -> Finding {
 fn frequency(system: &System) -> Finding {
     let subject =
         Subject::new("frequency", "Cores of different frequency make a result depend on where a part ran.");
-    let mut mhz: Vec<f64> = system
-        .of_cores("cpufreq/scaling_cur_freq")
-        .iter()
-        .filter_map(|khz| khz.parse::<f64>().ok())
-        .map(|khz| khz / 1e3)
-        .collect();
+    let khz = system.of_cores::<f64>("cpufreq/scaling_cur_freq");
+    let mut mhz: Vec<f64> = khz.into_iter().map(|khz| khz / 1e3).collect();
     if mhz.is_empty() {
         let text = system.read("proc/cpuinfo").unwrap_or_default();
-        let of_line =
-            |line: &str| line.strip_prefix("cpu MHz")?.trim_start().strip_prefix(':')?.trim().parse().ok();
-        mhz = text.lines().filter_map(of_line).collect();
+        let named = text.lines().filter_map(|line| line.split_once(':'));
+        let of_cores = named.filter(|(name, _)| name.trim() == "cpu MHz");
+        mhz = of_cores.filter_map(|(_, mhz)| mhz.trim().parse().ok()).collect();
     }
     mhz.retain(|mhz| mhz.is_finite() && *mhz > 0.0);
     let Some(least) = mhz.iter().copied().reduce(f64::min) else { return subject.unknown() };
@@ -105,12 +102,8 @@ fn turbo(system: &System) -> Finding {
 
 fn throttled(system: &System) -> Finding {
     let subject = Subject::new("thermal", "A processor that is too hot slows down by itself.");
-    let counts: Vec<u64> = system
-        .of_cores("thermal_throttle/core_throttle_count")
-        .iter()
-        .filter_map(|count| count.parse().ok())
-        .collect();
-    match counts.iter().copied().reduce(u64::saturating_add) {
+    let counts = system.of_cores::<u64>("thermal_throttle/core_throttle_count");
+    match counts.into_iter().reduce(u64::saturating_add) {
         None => subject.unknown(),
         Some(0) => subject.good("never throttled"),
         Some(count) => subject.note(
@@ -125,13 +118,12 @@ fn smt(system: &System) -> Finding {
         "smt",
         "Two threads of one core share its units: what runs on the one slows the other by a third or more.",
     );
-    let siblings: Vec<Vec<usize>> = system
-        .of_cores("topology/thread_siblings_list")
+    let siblings = system.of_cores::<String>("topology/thread_siblings_list");
+    let allowed = system.allowed().unwrap_or_default();
+    let shared = siblings
         .iter()
         .filter_map(|text| cores::parse(text))
-        .collect();
-    let allowed = system.allowed().unwrap_or_default();
-    let shared = siblings.iter().any(|pair| pair.iter().filter(|core| allowed.contains(core)).count() > 1);
+        .any(|pair| pair.iter().filter(|core| allowed.contains(core)).count() > 1);
     let off = "echo off | sudo tee /sys/devices/system/cpu/smt/control";
     match system.read(&format!("{CPU}/smt/active")).as_deref() {
         Some("0") => subject.good("off"),

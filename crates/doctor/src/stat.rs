@@ -46,7 +46,6 @@ impl Ticks {
 pub(crate) struct Process {
     /// Its first 15 bytes, all of them printable.
     pub(crate) name: String,
-    /// The process group.
     pub(crate) group: u32,
     /// Ticks since boot when it started.
     pub(crate) started: u64,

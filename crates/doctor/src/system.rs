@@ -44,7 +44,11 @@ impl System {
         self.field(path, name)?.split_whitespace().next()?.parse().ok()
     }
 
-    /// Names in a directory.
+    /// The number in the first line that begins with `name`, of a file without colons.
+    pub(crate) fn counter(&self, path: &str, name: &str) -> Option<u64> {
+        self.read(path)?.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+    }
+
     pub(crate) fn list(&self, path: &str) -> Vec<String> {
         let entries = fs::read_dir(self.root.join(path)).into_iter().flatten().flatten();
         let mut names: Vec<String> =
@@ -72,10 +76,10 @@ impl System {
         cores::parse(&self.read(&format!("{CPU}/{file}"))?)
     }
 
-    /// The text of a file of each allowed core, for those that have it.
-    pub(crate) fn of_cores(&self, file: &str) -> Vec<String> {
+    /// The value of a file of each allowed core, for those that have it.
+    pub(crate) fn of_cores<T: std::str::FromStr>(&self, file: &str) -> Vec<T> {
         let cores = self.allowed().unwrap_or_default();
-        cores.iter().filter_map(|core| self.read(&format!("{CPU}/cpu{core}/{file}"))).collect()
+        cores.iter().filter_map(|core| self.number(&format!("{CPU}/cpu{core}/{file}"))).collect()
     }
 
     /// Whether this process has a capability, by its number in capabilities(7).

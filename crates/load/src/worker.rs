@@ -1,6 +1,7 @@
 //! One worker: its connections, its share of the schedule, its loop.
 
 mod dialling;
+mod user;
 mod users;
 
 use crate::accounting::Edges;
@@ -18,7 +19,7 @@ use std::net::IpAddr;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use std::vec;
-use users::{Resting, User};
+use user::{Resting, User};
 use weir_reactor::{Events, Key, Reactor, Slab};
 use weir_tls::{Connector, PeerName};
 use weir_transport::Address;

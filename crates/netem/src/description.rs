@@ -70,27 +70,19 @@ impl Network {
     /// The first key that cannot, with what is allowed.
     pub fn check(&self) -> Result<(), Unfit> {
         let unfit = |key, message: String| Err(Unfit { key, message });
-        if !(0.0..=MOST_RTT_MS).contains(&self.rtt_ms) {
-            return unfit("rtt_ms", format!("{}: allowed are 0 to {MOST_RTT_MS}", self.rtt_ms));
-        }
-        if !(0.0..=MOST_LOSS_PERCENT).contains(&self.loss_percent) {
-            return unfit(
-                "loss_percent",
-                format!("{}: allowed are 0 to {MOST_LOSS_PERCENT}", self.loss_percent),
-            );
+        let (rtt, loss) = (("rtt_ms", self.rtt_ms), ("loss_percent", self.loss_percent));
+        for ((key, value), most) in [(rtt, MOST_RTT_MS), (loss, MOST_LOSS_PERCENT)] {
+            if !(0.0..=most).contains(&value) {
+                return unfit(key, format!("{value}: allowed are 0 to {most}"));
+            }
         }
         if let Some(mtu) = self.mtu.filter(|mtu| !(LEAST_MTU..=MOST_MTU).contains(mtu)) {
             return unfit("mtu", format!("{mtu}: allowed are {LEAST_MTU} to {MOST_MTU}"));
         }
         if self.kind == Kind::Loopback {
-            let alone = "loopback takes none; net.kind = \"veth\" does";
-            match self {
-                Self { mtu: Some(mtu), .. } => return unfit("mtu", format!("{mtu}: {alone}")),
-                Self { rtt_ms, .. } if *rtt_ms > 0.0 => return unfit("rtt_ms", format!("{rtt_ms}: {alone}")),
-                Self { loss_percent, .. } if *loss_percent > 0.0 => {
-                    return unfit("loss_percent", format!("{loss_percent}: {alone}"));
-                }
-                _ => {}
+            let mtu = ("mtu", self.mtu.map_or(0.0, f64::from));
+            if let Some((key, value)) = [mtu, rtt, loss].into_iter().find(|(_, value)| *value > 0.0) {
+                return unfit(key, format!("{value}: loopback takes none; net.kind = \"veth\" does"));
             }
         }
         Ok(())

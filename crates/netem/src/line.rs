@@ -1,5 +1,6 @@
 //! One direction of a delayed way: a packet comes and is lost, or waits its time and goes. It has no clock of its own.
 
+use crate::report::DirectionReport;
 use std::collections::VecDeque;
 use weir_stats::rng::Rng;
 
@@ -16,19 +17,6 @@ impl Packet {
     }
 }
 
-/// What came and what became of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
-    pub(crate) packets_in: u64,
-    pub(crate) bytes_in: u64,
-    pub(crate) packets_out: u64,
-    pub(crate) lost: u64,
-    pub(crate) overflow: u64,
-    pub(crate) late: u64,
-    pub(crate) largest: usize,
-    pub(crate) queued_most: usize,
-}
-
 /// Times are nanoseconds since any one instant.
 #[derive(Debug)]
 pub(crate) struct Line {
@@ -41,14 +29,15 @@ pub(crate) struct Line {
     rng: Rng,
     /// The delay is the same for all, so who came first goes first.
     waiting: VecDeque<(u64, Packet)>,
-    pub(crate) counts: Counts,
+    /// What came and what became of it.
+    pub(crate) counts: DirectionReport,
 }
 
 impl Line {
     /// Delays by `delay` ns, loses the share `loss` of 1, and holds at most `limit` packets.
     pub(crate) fn new(delay: u64, tolerance: u64, loss: f64, limit: usize, seed: u64) -> Self {
         let (rng, waiting) = (Rng::new(seed), VecDeque::new());
-        Self { delay, tolerance, loss, limit, rng, waiting, counts: Counts::default() }
+        Self { delay, tolerance, loss, limit, rng, waiting, counts: DirectionReport::default() }
     }
 
     /// A packet has come; it is given back if it goes no further.
@@ -86,7 +75,6 @@ impl Line {
         Some((packet, behind))
     }
 
-    /// How many wait.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.len()
     }
@@ -112,14 +100,14 @@ mod tests {
         assert_eq!(line.release(1_149), None);
         assert_eq!(line.release(1_161), Some((packet(2), 11)));
         assert_eq!((line.due(), line.waiting()), (None, 0));
-        let expected = Counts {
+        let expected = DirectionReport {
             packets_in: 2,
             bytes_in: 6,
             packets_out: 2,
             late: 1,
             largest: 3,
             queued_most: 2,
-            ..Counts::default()
+            ..DirectionReport::default()
         };
         assert_eq!(line.counts, expected);
     }

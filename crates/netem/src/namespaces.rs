@@ -60,7 +60,6 @@ impl Namespace {
         Ok(made)
     }
 
-    /// Its name.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -161,7 +160,6 @@ fn sysctl(key: &str) -> PathBuf {
     Path::new("/proc/sys").join(key)
 }
 
-/// Runs `ip` with these words.
 pub(crate) fn ip(words: &[&str]) -> Result<(), NetError> {
     run("ip", "iproute2", words)
 }

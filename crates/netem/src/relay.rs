@@ -5,9 +5,9 @@
 //! than the MTU. It is settled by one line of JSON ([`Settings`]) on standard input, says `ready`, relays until that
 //! input ends (so it ends with a lab that was killed), and prints its [`RelayReport`].
 
-use crate::line::{Counts, Line, Packet};
+use crate::line::{Line, Packet};
 use crate::namespaces::inside;
-use crate::report::{DirectionReport, RelayReport, Spread};
+use crate::report::{RelayReport, Spread};
 use hdrhistogram::Histogram;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
@@ -96,7 +96,6 @@ struct Relay {
     /// The ends of leg `n` are `2n` and `2n + 1`; line `n` begins at end `n` and leads to its twin.
     ends: Vec<SyncDevice>,
     lines: Vec<Line>,
-    refused: Vec<u64>,
     spare: Vec<Box<[u8]>>,
     mtu: usize,
     began: Instant,
@@ -121,7 +120,6 @@ impl Relay {
         }
         let histogram = || Histogram::new_with_bounds(1, 10 * SECOND, 2).map_err(io::Error::other);
         Ok(Self {
-            refused: vec![0; lines.len()],
             ends,
             lines,
             spare: Vec::new(),
@@ -155,7 +153,7 @@ impl Relay {
                 Err(error) => return Err(error.into()),
             }
             let woke = self.now();
-            self.core.look(woke)?;
+            self.core.look(woke);
             self.release()?;
             for event in &events {
                 let index = event.data.u64() as usize;
@@ -209,7 +207,9 @@ impl Relay {
                 match rustix::io::write(self.ends[index ^ 1].as_fd(), packet.bytes()) {
                     Ok(_) => {}
                     // The interface is down, or out of memory: what a network does with a packet then, too.
-                    Err(Errno::IO | Errno::NOBUFS | Errno::NOMEM | Errno::AGAIN) => self.refused[index] += 1,
+                    Err(Errno::IO | Errno::NOBUFS | Errno::NOMEM | Errno::AGAIN) => {
+                        self.lines[index].counts.refused += 1;
+                    }
                     Err(error) => return Err(error.into()),
                 }
                 self.spare.push(packet.buffer);
@@ -224,30 +224,19 @@ impl Relay {
         for (index, line) in self.lines.iter().enumerate() {
             let leg = &settings.legs[index / 2];
             let (from, to) = (index % 2, 1 - index % 2);
-            let unread = unread(&leg.namespaces[from], &leg.device)?;
-            let Counts { packets_in, bytes_in, packets_out, lost, overflow, late, largest, queued_most } =
-                line.counts;
-            directions.push(DirectionReport {
-                way: format!("{} to {}", leg.parts[from], leg.parts[to]),
-                packets_in,
-                bytes_in,
-                packets_out: packets_out - self.refused[index],
-                lost,
-                overflow,
-                unread,
-                refused: self.refused[index],
-                left: line.waiting() as u64,
-                late,
-                largest,
-                queued_most,
-            });
+            let mut direction = line.counts.clone();
+            direction.way = format!("{} to {}", leg.parts[from], leg.parts[to]);
+            direction.packets_out -= direction.refused;
+            direction.unread = unread(&leg.namespaces[from], &leg.device)?;
+            direction.left = line.waiting() as u64;
+            directions.push(direction);
         }
         Ok(RelayReport {
             directions,
             late_us: spread(&self.late),
             tolerance_us: self.tolerance as f64 / 1e3,
             turn_us: spread(&self.turns),
-            cpu_seconds: cpu_time()? as f64 / 1e9,
+            cpu_seconds: cpu_time() as f64 / 1e9,
             wall_seconds: now as f64 / 1e9,
             busiest_second: self.core.busiest,
             real_time: is_real_time(&std::fs::read_to_string("/proc/thread-self/stat")?),
@@ -300,9 +289,9 @@ fn is_real_time(stat: &str) -> bool {
 }
 
 /// This thread's time on a core, in nanoseconds.
-fn cpu_time() -> io::Result<u64> {
+fn cpu_time() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
-    Ok(time.tv_sec as u64 * SECOND + time.tv_nsec as u64)
+    time.tv_sec as u64 * SECOND + time.tv_nsec as u64
 }
 
 /// The largest share of a core in any second.
@@ -314,13 +303,12 @@ struct CoreUse {
 }
 
 impl CoreUse {
-    fn look(&mut self, now: u64) -> io::Result<()> {
+    fn look(&mut self, now: u64) {
         if now - self.since >= SECOND {
-            let cpu = cpu_time()?;
+            let cpu = cpu_time();
             self.busiest = self.busiest.max((cpu - self.cpu) as f64 / (now - self.since) as f64);
             (self.since, self.cpu) = (now, cpu);
         }
-        Ok(())
     }
 }
 

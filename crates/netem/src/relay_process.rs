@@ -49,7 +49,6 @@ impl RelayProcess {
         }
     }
 
-    /// Its pid.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -60,7 +60,7 @@ pub struct RelayReport {
 }
 
 /// One direction of the delayed way.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectionReport {
     /// `load to gateway`, for instance.
     pub way: String,
@@ -132,13 +132,9 @@ mod tests {
             bytes_in: 1000,
             packets_out: 9,
             lost: 1,
-            overflow: 0,
-            unread: 0,
-            refused: 0,
-            left: 0,
-            late: 0,
             largest: 100,
             queued_most: 3,
+            ..DirectionReport::default()
         };
         RelayReport {
             directions: vec![way],

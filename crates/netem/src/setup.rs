@@ -55,14 +55,8 @@ pub struct Net {
     congestion_control: Option<String>,
     // Before the namespaces, which it uses.
     relay: Option<RelayProcess>,
-    spaces: Option<Spaces>,
-}
-
-#[derive(Debug)]
-struct Spaces {
-    load: Namespace,
-    gateway: Namespace,
-    origin: Namespace,
+    /// By [`Place`].
+    spaces: Option<[Namespace; 3]>,
 }
 
 /// One side: two namespaces, the address in each, and the name of the device in both.
@@ -81,11 +75,10 @@ impl Net {
     pub fn set_up(network: &Network, relay: &RelayPlace<'_>) -> Result<Self, NetError> {
         network.check()?;
         if network.kind == Kind::Loopback {
-            let control = congestion_control();
             return Ok(Self {
                 network: *network,
                 emulation: Emulation::None,
-                congestion_control: control,
+                congestion_control: congestion_control(),
                 relay: None,
                 spaces: None,
             });
@@ -95,25 +88,15 @@ impl Net {
         clean_dead()?;
         let number = next_number();
         let make = |part| Namespace::make(number, part);
-        let spaces = Spaces { load: make("load")?, gateway: make("gateway")?, origin: make("origin")? };
+        let spaces = [make("load")?, make("gateway")?, make("origin")?];
         let (emulation, relay) = join(network, &spaces, relay)?;
-        let congestion_control = spaces.gateway.inside(congestion_control)?;
+        let congestion_control = spaces[Place::Gateway as usize].inside(congestion_control)?;
         Ok(Self { network: *network, emulation, congestion_control, relay, spaces: Some(spaces) })
     }
 
-    /// The words before the load engine's command.
-    pub fn load_prefix(&self) -> Vec<String> {
-        self.prefix(Place::Load)
-    }
-
-    /// The words before the gateway's command.
-    pub fn gateway_prefix(&self) -> Vec<String> {
-        self.prefix(Place::Gateway)
-    }
-
-    /// The words before the origin's command.
-    pub fn origin_prefix(&self) -> Vec<String> {
-        self.prefix(Place::Origin)
+    /// The words before the command of what runs there.
+    pub fn prefix(&self, place: Place) -> Vec<String> {
+        self.space(place).map(Namespace::prefix).unwrap_or_default()
     }
 
     /// Where the gateway is to listen, and the load engine to connect to.
@@ -168,27 +151,18 @@ impl Net {
         })
     }
 
-    fn prefix(&self, place: Place) -> Vec<String> {
-        self.space(place).map(Namespace::prefix).unwrap_or_default()
-    }
-
     fn space(&self, place: Place) -> Option<&Namespace> {
-        let spaces = self.spaces.as_ref()?;
-        Some(match place {
-            Place::Load => &spaces.load,
-            Place::Gateway => &spaces.gateway,
-            Place::Origin => &spaces.origin,
-        })
+        self.spaces.as_ref().map(|spaces| &spaces[place as usize])
     }
 }
 
 /// Joins the namespaces: a veth pair on each side, or the relay's devices where there is delay or loss and no netem.
 fn join(
     network: &Network,
-    spaces: &Spaces,
+    spaces: &[Namespace; 3],
     place: &RelayPlace<'_>,
 ) -> Result<(Emulation, Option<RelayProcess>), NetError> {
-    let Spaces { load, gateway, origin } = spaces;
+    let [load, gateway, origin] = spaces;
     let emulated = network.is_emulated();
     let sides = [
         Side {
@@ -320,9 +294,8 @@ mod tests {
     #[test]
     fn loopback_needs_nothing_and_leaves_nothing() {
         let net = Net::set_up(&Network::default(), &nowhere()).expect("it is there");
-        assert!(
-            net.load_prefix().is_empty() && net.gateway_prefix().is_empty() && net.origin_prefix().is_empty()
-        );
+        let places = [Place::Load, Place::Gateway, Place::Origin];
+        assert!(places.into_iter().all(|place| net.prefix(place).is_empty()));
         assert_eq!((net.gateway_address(), net.origin_address()), ("127.0.0.1", "127.0.0.1"));
         assert_eq!(net.inside(Place::Load, || 7).expect("here"), 7);
         assert_eq!(net.relay_pid(), None);

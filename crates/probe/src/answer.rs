@@ -2,13 +2,8 @@
 
 use crate::Version;
 use crate::names::KeyAgreement;
-use crate::wire::Bytes;
+use crate::wire::{ALERT, APPLICATION_DATA, Bytes, CHANGE_CIPHER_SPEC, HANDSHAKE, RECORD_HEADER};
 
-const CHANGE_CIPHER_SPEC: u8 = 20;
-const ALERT: u8 = 21;
-const HANDSHAKE: u8 = 22;
-const APPLICATION_DATA: u8 = 23;
-const RECORD_HEADER: usize = 5;
 /// RFC 5246 6.2.3: what encryption may add to a record of 2^14 bytes.
 const MAX_RECORD: usize = (1 << 14) + 2048;
 /// RFC 8446 6: a warning, after which the handshake goes on.

@@ -4,6 +4,7 @@ use crate::certificate::Certificate;
 use crate::dial::Dialer;
 use crate::names::{self, KeyAgreement};
 use crate::offers::{Asked, Found, Preference, enumerate, preference};
+use crate::report::{SuiteReport, VersionReport};
 use crate::{Answer, AnswerError, ClientHello, Flight, Until, Version};
 use aws_lc_rs::rand;
 use std::io;
@@ -12,16 +13,12 @@ use std::io;
 #[derive(Debug)]
 pub(crate) struct Offer {
     pub(crate) version: Version,
-    /// Why there is no such version; `None`: there is.
-    pub(crate) refusal: Option<String>,
-    pub(crate) suites: Found,
-    pub(crate) suite_preference: Option<Preference>,
-    pub(crate) groups: Found,
-    pub(crate) group_preference: Option<Preference>,
-    /// Signature schemes; TLS 1.2 alone shows them.
-    pub(crate) schemes: Found,
-    /// What the answer to the first hello was, which offered everything.
-    pub(crate) first: Flight,
+    pub(crate) report: VersionReport,
+    /// The suites and the groups by their numbers.
+    pub(crate) suites: Vec<u16>,
+    pub(crate) groups: Vec<u16>,
+    /// The length of the session identifier that was given to a hello that offers everything, in bytes.
+    pub(crate) session_id: usize,
 }
 
 /// What came of one ClientHello.
@@ -46,56 +43,61 @@ pub(crate) struct Asker<'a> {
 /// More kinds of keys than any server has; what comes beyond is a server that makes chains up.
 const MAX_CHAINS: usize = 16;
 
-/// What a hello offers beside its version.
-#[derive(Clone, Copy)]
-struct Lists<'a> {
-    suites: &'a [u16],
-    groups: &'a [u16],
-    schemes: &'a [u16],
-}
-
 impl Asker<'_> {
     /// All that one version has. The reply to the first hello is given as it is when there is no such
     /// version.
     pub(crate) fn version(&mut self, version: Version) -> Result<Offer, Reply> {
         let (suites, groups) = (version.suites(), version.groups());
         let schemes = names::SCHEMES.iter().map(|(number, _)| *number).collect::<Vec<_>>();
-        let all = Lists { suites: &suites, groups: &groups, schemes: &schemes };
-        let first = match self.ask(version, all, Until::HelloDone) {
+        let all = ClientHello {
+            version,
+            random: [0; 64],
+            suites: &suites,
+            groups: &groups,
+            schemes: &schemes,
+            server_name: self.server_name,
+        };
+        let first = match self.ask(all, Until::HelloDone) {
             Reply::Answer(Answer::Flight(flight)) if flight.version == version.number() => flight,
             reply => return Err(reply),
         };
-        let suites = enumerate(&suites, |suites| {
-            self.choice(version, Lists { suites, ..all }, Until::Hello, |flight| Some(flight.suite))
-        });
+        let mut ask = |suites: &[u16]| {
+            self.choice(ClientHello { suites, ..all }, Until::Hello, |flight| Some(flight.suite))
+        };
+        let suites = enumerate(&suites, &mut ask);
         let is_chacha = |suite| names::iana_name(suite).is_some_and(|name| name.contains("CHACHA20"));
-        let suite_preference = preference(&suites.numbers, is_chacha, |suites| {
-            self.choice(version, Lists { suites, ..all }, Until::Hello, |flight| Some(flight.suite))
-        });
+        let suite_preference = preference(&suites.numbers, is_chacha, &mut ask);
         let (groups, group_preference) = match version {
-            Version::Tls13 => self.groups(version, all, Until::Hello),
-            _ => self.groups_12(version, Lists { suites: &with(&suites.numbers, is_ecdhe), ..all }),
+            Version::Tls13 => self.groups(all, Until::Hello),
+            _ => self.groups_12(ClientHello { suites: &with(&suites.numbers, is_ecdhe), ..all }),
         };
         let schemes = match version {
-            Version::Tls12 => self.schemes_12(Lists { suites: &with(&suites.numbers, is_signed), ..all }),
+            Version::Tls12 => {
+                self.schemes_12(ClientHello { suites: &with(&suites.numbers, is_signed), ..all })
+            }
             _ => Found::default(),
         };
-        Ok(Offer {
-            version,
-            refusal: None,
-            suites,
+        let lost = [("suites", &suites.lost), ("groups", &groups.lost)];
+        let mut report = VersionReport {
+            version: version.name(),
+            offered: true,
+            suites: suites.numbers.iter().copied().map(SuiteReport::of).collect(),
             suite_preference,
-            groups,
+            groups: groups.numbers.iter().copied().map(names::group).collect(),
             group_preference,
-            schemes,
-            first,
-        })
+            prime_bits: first.prime_bits,
+            incomplete: lost.iter().find_map(|(what, lost)| Some(format!("{what}: {}", lost.as_ref()?))),
+            ..VersionReport::default()
+        };
+        report.sign_by(&schemes);
+        let (suites, groups) = (suites.numbers, groups.numbers);
+        Ok(Offer { version, report, suites, groups, session_id: first.session_id })
     }
 
-    fn groups(&mut self, version: Version, lists: Lists<'_>, until: Until) -> (Found, Option<Preference>) {
+    fn groups(&mut self, hello: ClientHello<'_>, until: Until) -> (Found, Option<Preference>) {
         let mut ask =
-            |groups: &[u16]| self.choice(version, Lists { groups, ..lists }, until, |flight| flight.group);
-        let found = enumerate(lists.groups, &mut ask);
+            |groups: &[u16]| self.choice(ClientHello { groups, ..hello }, until, |flight| flight.group);
+        let found = enumerate(hello.groups, &mut ask);
         let preference = preference(&found.numbers, |_| false, &mut ask);
         (found, preference)
     }
@@ -103,18 +105,18 @@ impl Asker<'_> {
     /// Before TLS 1.3 the list of groups says as well which curves a certificate's key may have (RFC 8422
     /// 5.1), so without the certificate's curve everything is refused. What is left is then asked for
     /// together with that.
-    fn groups_12(&mut self, version: Version, lists: Lists<'_>) -> (Found, Option<Preference>) {
-        if lists.suites.is_empty() {
+    fn groups_12(&mut self, hello: ClientHello<'_>) -> (Found, Option<Preference>) {
+        if hello.suites.is_empty() {
             return (Found::default(), None);
         }
-        let (mut found, preference) = self.groups(version, lists, Until::HelloDone);
+        let (mut found, preference) = self.groups(hello, Until::HelloDone);
         if let Some(curve) = self.certificate_curve().filter(|curve| found.numbers.contains(curve)) {
-            for &group in lists.groups {
+            for &group in hello.groups {
                 if found.lost.is_some() || found.numbers.contains(&group) {
                     continue;
                 }
-                let both = Lists { groups: &[group, curve], ..lists };
-                match self.choice(version, both, Until::HelloDone, |flight| flight.group) {
+                let both = ClientHello { groups: &[group, curve], ..hello };
+                match self.choice(both, Until::HelloDone, |flight| flight.group) {
                     Asked::Chose(chosen) if chosen == group => found.numbers.push(group),
                     Asked::Lost(why) => found.lost = Some(why),
                     Asked::Chose(_) | Asked::Refused => {}
@@ -124,13 +126,12 @@ impl Asker<'_> {
         (found, preference)
     }
 
-    fn schemes_12(&mut self, lists: Lists<'_>) -> Found {
-        if lists.suites.is_empty() {
+    fn schemes_12(&mut self, hello: ClientHello<'_>) -> Found {
+        if hello.suites.is_empty() {
             return Found::default();
         }
-        enumerate(lists.schemes, |schemes| {
-            let lists = Lists { schemes, ..lists };
-            self.choice(Version::Tls12, lists, Until::HelloDone, |flight| flight.scheme)
+        enumerate(hello.schemes, |schemes| {
+            self.choice(ClientHello { schemes, ..hello }, Until::HelloDone, |flight| flight.scheme)
         })
     }
 
@@ -143,13 +144,12 @@ impl Asker<'_> {
 
     fn choice(
         &mut self,
-        version: Version,
-        lists: Lists<'_>,
+        hello: ClientHello<'_>,
         until: Until,
         of: impl FnOnce(&Flight) -> Option<u16>,
     ) -> Asked {
-        match self.ask(version, lists, until) {
-            Reply::Answer(Answer::Flight(flight)) if flight.version == version.number() => {
+        match self.ask(hello, until) {
+            Reply::Answer(Answer::Flight(flight)) if flight.version == hello.version.number() => {
                 of(&flight).map_or(Asked::Refused, Asked::Chose)
             }
             Reply::Answer(_) | Reply::Closed => Asked::Refused,
@@ -158,13 +158,10 @@ impl Asker<'_> {
         }
     }
 
-    fn ask(&mut self, version: Version, lists: Lists<'_>, until: Until) -> Reply {
-        let mut random = [0; 64];
-        if rand::fill(&mut random).is_err() {
+    fn ask(&mut self, mut hello: ClientHello<'_>, until: Until) -> Reply {
+        if rand::fill(&mut hello.random).is_err() {
             return Reply::Lost("no random bytes".to_owned());
         }
-        let Lists { suites, groups, schemes } = lists;
-        let hello = ClientHello { version, random, suites, groups, schemes, server_name: self.server_name };
         let record = hello.record();
         let mut reply = self.reply(&record, until);
         if matches!(reply, Reply::Closed | Reply::Lost(_)) {
@@ -209,16 +206,9 @@ impl Asker<'_> {
 impl Offer {
     /// A version that the server does not have.
     pub(crate) fn refused(version: Version, refusal: String) -> Self {
-        Self {
-            version,
-            refusal: Some(refusal),
-            suites: Found::default(),
-            suite_preference: None,
-            groups: Found::default(),
-            group_preference: None,
-            schemes: Found::default(),
-            first: Flight::default(),
-        }
+        let report =
+            VersionReport { version: version.name(), refusal: Some(refusal), ..VersionReport::default() };
+        Self { version, report, suites: Vec::new(), groups: Vec::new(), session_id: 0 }
     }
 }
 

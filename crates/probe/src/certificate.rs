@@ -44,7 +44,7 @@ impl Certificate {
             subject: certificate.subject().to_string(),
             issuer: certificate.issuer().to_string(),
             key: key(&certificate),
-            signature: signature(&certificate.signature_algorithm.algorithm),
+            signature: name(&certificate.signature_algorithm.algorithm),
             not_before: day(&validity.not_before),
             not_after: day(&validity.not_after),
             days_left: validity.not_after.timestamp().saturating_sub(now).div_euclid(DAY),
@@ -60,31 +60,23 @@ fn day(time: &ASN1Time) -> String {
 
 fn key(certificate: &X509Certificate<'_>) -> String {
     let info = certificate.public_key();
-    let algorithm = &info.algorithm.algorithm;
     match info.parsed() {
         Ok(PublicKey::RSA(rsa)) => format!("rsa {}", rsa.key_size()),
         Ok(PublicKey::EC(_)) => {
             let curve = info.algorithm.parameters.as_ref().and_then(|any| any.as_oid().ok());
-            format!("ecdsa {}", curve.map_or_else(|| "explicit curve".to_owned(), |oid| name(CURVES, &oid)))
+            format!("ecdsa {}", curve.map_or_else(|| "explicit curve".to_owned(), |oid| name(&oid)))
         }
-        _ => name(KEYS, algorithm),
+        _ => name(&info.algorithm.algorithm),
     }
 }
 
-fn signature(algorithm: &Oid<'_>) -> String {
-    name(SIGNATURES, algorithm)
-}
-
-/// RFC 5480 2.1.1.1.
-const CURVES: &[(Oid<'static>, &str)] = &[
+/// Curves (RFC 5480 2.1.1.1), keys (RFC 8410 3, RFC 4055 1.2, RFC 9881 2) and signatures (RFC 5758 3.2, RFC 8017 A.2.4,
+/// RFC 8410 3, RFC 9881 2).
+const NAMES: &[(Oid<'static>, &str)] = &[
     (oid!(1.2.840.10045.3.1.7), "p256"),
     (oid!(1.3.132.0.34), "p384"),
     (oid!(1.3.132.0.35), "p521"),
     (oid!(1.3.132.0.10), "secp256k1"),
-];
-
-/// RFC 8410 3, RFC 4055 1.2, RFC 9881 2.
-const KEYS: &[(Oid<'static>, &str)] = &[
     (oid!(1.3.101.112), "ed25519"),
     (oid!(1.3.101.113), "ed448"),
     (oid!(1.2.840.113549.1.1.10), "rsa-pss"),
@@ -92,10 +84,6 @@ const KEYS: &[(Oid<'static>, &str)] = &[
     (oid!(2.16.840.1.101.3.4.3.17), "ml-dsa-44"),
     (oid!(2.16.840.1.101.3.4.3.18), "ml-dsa-65"),
     (oid!(2.16.840.1.101.3.4.3.19), "ml-dsa-87"),
-];
-
-/// RFC 5758 3.2, RFC 8017 A.2.4, RFC 8410 3, RFC 9881 2.
-const SIGNATURES: &[(Oid<'static>, &str)] = &[
     (oid!(1.2.840.10045.4.3.2), "ecdsa-sha256"),
     (oid!(1.2.840.10045.4.3.3), "ecdsa-sha384"),
     (oid!(1.2.840.10045.4.3.4), "ecdsa-sha512"),
@@ -105,16 +93,10 @@ const SIGNATURES: &[(Oid<'static>, &str)] = &[
     (oid!(1.2.840.113549.1.1.11), "rsa-sha256"),
     (oid!(1.2.840.113549.1.1.12), "rsa-sha384"),
     (oid!(1.2.840.113549.1.1.13), "rsa-sha512"),
-    (oid!(1.2.840.113549.1.1.10), "rsa-pss"),
-    (oid!(1.3.101.112), "ed25519"),
-    (oid!(1.3.101.113), "ed448"),
-    (oid!(2.16.840.1.101.3.4.3.17), "ml-dsa-44"),
-    (oid!(2.16.840.1.101.3.4.3.18), "ml-dsa-65"),
-    (oid!(2.16.840.1.101.3.4.3.19), "ml-dsa-87"),
 ];
 
-fn name(table: &[(Oid<'static>, &str)], oid: &Oid<'_>) -> String {
-    let known = table.iter().find(|(known, _)| known == oid);
+fn name(oid: &Oid<'_>) -> String {
+    let known = NAMES.iter().find(|(known, _)| known == oid);
     known.map_or_else(|| oid.to_id_string(), |(_, name)| (*name).to_owned())
 }
 

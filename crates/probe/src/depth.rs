@@ -10,9 +10,8 @@ use crate::resume::{Resumed, resume};
 use crate::tickets::TicketReader;
 use crate::trust::Trust;
 use crate::{Answer, ProbeError, Until, Version};
-use rustls::client::{ClientConfig, Resumption, Tls12Resumption};
-use rustls::{HandshakeKind, SignatureScheme, SupportedProtocolVersion};
-use std::sync::Arc;
+use rustls::client::{Resumption, Tls12Resumption};
+use rustls::{HandshakeKind, SignatureScheme};
 use weir_tls::{HandshakeKind as Kind, Suite};
 
 /// A server that gives more tickets than this is counted no further.
@@ -34,7 +33,6 @@ pub(crate) struct Depth {
     pub(crate) notes: Vec<String>,
 }
 
-/// Makes the handshakes.
 pub(crate) struct Looker<'a> {
     pub(crate) trust: &'a Trust,
     pub(crate) dialer: &'a mut Dialer,
@@ -44,8 +42,7 @@ pub(crate) struct Looker<'a> {
 impl Looker<'_> {
     /// All that can be seen of a server with these versions.
     pub(crate) fn look(mut self, offers: &[Offer], tries: u32) -> Result<Depth, ProbeError> {
-        let offered =
-            |version| offers.iter().find(|offer| offer.version == version && offer.refusal.is_none());
+        let offered = |version| offers.iter().find(|offer| offer.version == version && offer.report.offered);
         let (tls12, tls13) = (offered(Version::Tls12), offered(Version::Tls13));
         if tls12.is_none() && tls13.is_none() {
             self.found.notes.push("no version that whole handshakes could be made with".to_owned());
@@ -57,12 +54,12 @@ impl Looker<'_> {
         }
         self.protocols()?;
         if let Some(offer) = tls13 {
-            self.shares(&offer.groups.numbers)?;
+            self.shares(&offer.groups)?;
             self.schemes()?;
             self.tickets()?;
         }
         if let Some(offer) = tls12 {
-            self.session_12(offer.first.session_id)?;
+            self.session_12(offer.session_id)?;
         }
         self.resumptions(tls12.is_some(), tls13.is_some(), tries)?;
         Ok(self.found)
@@ -245,7 +242,8 @@ impl Looker<'_> {
     fn session_12(&mut self, id_bytes: usize) -> Result<(), ProbeError> {
         // Without a store rustls asks for no ticket.
         let store = Resumption::in_memory_sessions(1).tls12_resumption(Tls12Resumption::SessionIdOrTickets);
-        let config = self.config_12(&rustls::version::TLS12, store)?;
+        let setup = Setup { version: Some(&rustls::version::TLS12), ..Setup::default() };
+        let config = config(self.trust, &self.trust.witness(&[]), setup, store)?;
         let (ticket, note) = match handshake(self.dialer, &config, &self.trust.name) {
             Ok(session) => {
                 let ticket = match Answer::read(&session.answer, Until::Encrypted) {
@@ -261,15 +259,6 @@ impl Looker<'_> {
         self.found.notes.extend(note);
         self.found.session_12 = Some(Session12 { id_bytes, ticket, whole });
         Ok(())
-    }
-
-    fn config_12(
-        &self,
-        version: &'static SupportedProtocolVersion,
-        resumption: Resumption,
-    ) -> Result<Arc<ClientConfig>, ProbeError> {
-        let setup = Setup { version: Some(version), ..Setup::default() };
-        config(self.trust, &self.trust.witness(&[]), setup, resumption)
     }
 
     fn resumptions(&mut self, tls12: bool, tls13: bool, tries: u32) -> Result<(), ProbeError> {
@@ -314,10 +303,9 @@ impl Looker<'_> {
 /// Whether rustls has a suite and a group of some version that the server has.
 fn in_common(offers: &[Offer]) -> bool {
     let has_suite = |suite: &u16| Suite::ALL.iter().any(|known| known.name() == names::suite(*suite));
-    offers.iter().any(|offer| {
-        offer.suites.numbers.iter().any(has_suite)
-            && offer.groups.numbers.iter().any(|group| has_group(*group))
-    })
+    offers
+        .iter()
+        .any(|offer| offer.suites.iter().any(has_suite) && offer.groups.iter().any(|group| has_group(*group)))
 }
 
 fn internal(error: rustls::Error) -> ProbeError {

@@ -13,7 +13,8 @@ pub(crate) struct Dialer {
     /// How many addresses the host has.
     pub(crate) addresses: usize,
     timeout: Duration,
-    made: u32,
+    /// Connections made so far.
+    pub(crate) made: u32,
     limit: u32,
 }
 
@@ -47,12 +48,6 @@ impl Dialer {
         Err(ProbeError::Connect { host: host.clone(), address, source })
     }
 
-    /// Connections made so far.
-    pub(crate) fn made(&self) -> u32 {
-        self.made
-    }
-
-    /// A new connection.
     pub(crate) fn open(&mut self) -> io::Result<Connection> {
         if self.made >= self.limit {
             return Err(io::Error::other(format!("{} connections were made, the most allowed", self.made)));

@@ -54,11 +54,8 @@ pub enum ProbeError {
         detail: String,
     },
     /// The name cannot be that of a server.
-    #[error("`{name}` is neither a DNS name nor an IP address")]
-    Name {
-        /// The name.
-        name: String,
-    },
+    #[error("`{0}` is neither a DNS name nor an IP address")]
+    Name(String),
     /// The TLS library failed.
     #[error("TLS failed on our side: {0}")]
     Internal(String),
@@ -67,6 +64,6 @@ pub enum ProbeError {
 impl ProbeError {
     /// Whether a flag or one of its files is at fault.
     pub fn is_usage(&self) -> bool {
-        matches!(self, Self::File { .. } | Self::Name { .. })
+        matches!(self, Self::File { .. } | Self::Name(_))
     }
 }

@@ -3,7 +3,8 @@
 use crate::dial::{Connection, Dialer};
 use crate::names;
 use crate::trust::{Trust, Witness};
-use crate::{MAX_ANSWER, ProbeError};
+use crate::wire::take_record;
+use crate::{MAX_ANSWER, ProbeError, Version};
 use rustls::client::{ClientConfig, ClientConnection, Resumption};
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs::ALL_KX_GROUPS};
 use rustls::{Error, SupportedProtocolVersion};
@@ -11,8 +12,6 @@ use rustls_pki_types::ServerName;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-const RECORD_HEADER: usize = 5;
 
 /// The shortest silence that is taken for the end of what a server has to say.
 const SILENCE: Duration = Duration::from_millis(300);
@@ -48,11 +47,10 @@ pub(crate) fn config(
     resumption: Resumption,
 ) -> Result<Arc<ClientConfig>, ProbeError> {
     let mut provider = CryptoProvider::clone(&trust.provider);
-    if setup.groups.is_empty() {
-        provider.kx_groups = groups(&names::GROUPS.iter().map(|(number, _)| *number).collect::<Vec<_>>());
-    } else {
-        provider.kx_groups = groups(setup.groups);
-    }
+    provider.kx_groups = match setup.groups {
+        [] => groups(&Version::Tls13.groups()),
+        some => groups(some),
+    };
     let versions = setup.version.map_or_else(|| rustls::ALL_VERSIONS.to_vec(), |version| vec![version]);
     let builder = ClientConfig::builder_with_provider(Arc::new(provider))
         .with_protocol_versions(&versions)
@@ -124,7 +122,7 @@ impl Session {
     /// Takes one record, waiting for it.
     fn step(&mut self) -> Result<(), Failed> {
         loop {
-            if let Some(record) = self.whole_record() {
+            if let Some(record) = take_record(&mut self.received) {
                 self.answer.extend_from_slice(&record);
                 return self.process(&record).map_err(Failed::Refused);
             }
@@ -144,7 +142,7 @@ impl Session {
     /// Reads on until `enough`, or until the server closes or is silent.
     pub(crate) fn read_until(&mut self, enough: impl Fn() -> bool) {
         while !enough() {
-            if let Some(record) = self.whole_record() {
+            if let Some(record) = take_record(&mut self.received) {
                 if self.process(&record).is_err() {
                     return;
                 }
@@ -170,16 +168,6 @@ impl Session {
             self.tls.write_tls(&mut out)?;
         }
         if out.is_empty() { Ok(()) } else { self.connection.send(&out) }
-    }
-
-    fn whole_record(&mut self) -> Option<Vec<u8>> {
-        let header = self.received.first_chunk::<RECORD_HEADER>()?;
-        let length = RECORD_HEADER + usize::from(u16::from_be_bytes([header[3], header[4]]));
-        if self.received.len() < length {
-            return None;
-        }
-        let rest = self.received.split_off(length);
-        Some(std::mem::replace(&mut self.received, rest))
     }
 
     fn process(&mut self, mut record: &[u8]) -> Result<(), String> {

@@ -1,9 +1,8 @@
 //! A writer of ClientHellos, for what no TLS library offers: old versions, old suites, one thing at a time.
 
 use crate::Version;
-use crate::wire::{numbers, vector};
+use crate::wire::{HANDSHAKE, numbers, vector};
 
-const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 
 // RFC 6066 3, RFC 8422 5.1, RFC 8446 4.2, RFC 5746 3.2.
@@ -20,7 +19,7 @@ const RENEGOTIATION_INFO: u16 = 0xff01;
 /// In TLS 1.3 it brings no key share. RFC 8446 4.2.8 has an empty list for a client that asks the server to
 /// choose the group: the HelloRetryRequest that comes back names group and suite, and costs neither side a
 /// key exchange.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct ClientHello<'a> {
     /// The only version.
     pub version: Version,

@@ -3,7 +3,7 @@
 //! A number that is not known is named by itself, such as `0x1a1a`.
 
 use crate::suites;
-use weir_tls::Suite;
+use weir_tls::{Suite, TlsError};
 
 /// A version of TLS, as it is numbered on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -125,45 +125,9 @@ pub(crate) const SCHEMES: &[(u16, &str)] = &[
     (0x0201, "rsa-pkcs1-sha1"),
 ];
 
-/// RFC 8446 6, RFC 5246 7.2, RFC 6066, RFC 7301.
-const ALERTS: &[(u8, &str)] = &[
-    (0, "close_notify"),
-    (10, "unexpected_message"),
-    (20, "bad_record_mac"),
-    (21, "decryption_failed"),
-    (22, "record_overflow"),
-    (30, "decompression_failure"),
-    (40, "handshake_failure"),
-    (42, "bad_certificate"),
-    (43, "unsupported_certificate"),
-    (44, "certificate_revoked"),
-    (45, "certificate_expired"),
-    (46, "certificate_unknown"),
-    (47, "illegal_parameter"),
-    (48, "unknown_ca"),
-    (49, "access_denied"),
-    (50, "decode_error"),
-    (51, "decrypt_error"),
-    (60, "export_restriction"),
-    (70, "protocol_version"),
-    (71, "insufficient_security"),
-    (80, "internal_error"),
-    (86, "inappropriate_fallback"),
-    (90, "user_canceled"),
-    (100, "no_renegotiation"),
-    (109, "missing_extension"),
-    (110, "unsupported_extension"),
-    (112, "unrecognized_name"),
-    (113, "bad_certificate_status_response"),
-    (115, "unknown_psk_identity"),
-    (116, "certificate_required"),
-    (120, "no_application_protocol"),
-];
-
 /// The suite's name in the IANA registry, if it is one of those that are offered.
 pub(crate) fn iana_name(suite: u16) -> Option<&'static str> {
-    let mut known = suites::TLS13.iter().chain(suites::TLS12);
-    known.find(|(number, _)| *number == suite).map(|(_, name)| *name)
+    named(suites::TLS13, suite).or_else(|| named(suites::TLS12, suite))
 }
 
 /// The suite's name as `weir load --suite` takes it, and one of the same make where that does not know the
@@ -181,7 +145,6 @@ pub(crate) fn suite(number: u16) -> String {
         .to_ascii_lowercase()
 }
 
-/// The group's name.
 pub(crate) fn group(number: u16) -> String {
     named(GROUPS, number).map_or_else(|| hexadecimal(number), str::to_owned)
 }
@@ -191,12 +154,11 @@ pub(crate) fn scheme(number: u16) -> String {
     named(SCHEMES, number).map_or_else(|| hexadecimal(number), str::to_owned)
 }
 
-/// The alert's name.
 pub(crate) fn alert(code: u8) -> String {
-    ALERTS
-        .iter()
-        .find(|(known, _)| *known == code)
-        .map_or_else(|| format!("number {code}"), |(_, name)| (*name).to_owned())
+    match TlsError::PeerAlert(code).reason() {
+        "alert_unknown" => format!("number {code}"),
+        known => known.trim_start_matches("alert_").to_owned(),
+    }
 }
 
 fn named(table: &[(u16, &'static str)], number: u16) -> Option<&'static str> {
@@ -233,13 +195,17 @@ mod tests {
             [Version::Tls13.suites(), Version::Tls12.suites()].concat(),
             Version::Tls13.groups(),
             SCHEMES.iter().map(|(number, _)| *number).collect(),
-            ALERTS.iter().map(|(code, _)| u16::from(*code)).collect(),
         ] {
             let all = numbers.len();
             numbers.sort_unstable();
             numbers.dedup();
             assert_eq!(numbers.len(), all);
         }
+    }
+
+    #[test]
+    fn an_alert_that_has_no_name_is_a_number() {
+        assert_eq!([40, 112, 200].map(alert), ["handshake_failure", "unrecognized_name", "number 200"]);
     }
 
     #[test]

@@ -6,8 +6,7 @@ use crate::certificate::Certificate;
 use crate::depth::{Depth, Looker};
 use crate::dial::Dialer;
 use crate::names;
-use crate::offers::Found;
-use crate::report::{Chain, INITIAL_WINDOW, Report, SuiteReport, VersionReport};
+use crate::report::{Chain, INITIAL_WINDOW, Report};
 use crate::trust::Trust;
 use crate::{Answer, AnswerError, ProbeError, Version};
 use std::path::{Path, PathBuf};
@@ -65,10 +64,13 @@ pub fn probe(options: &Options) -> Result<Report, ProbeError> {
     let mut dialer = Dialer::new(&options.server, options.timeout, options.most_connections())?;
     let mut asker =
         Asker { dialer: &mut dialer, server_name: trust.sent_name.as_deref(), chains: Vec::new() };
-    let offers = offers(&mut asker, options)?;
+    let mut offers = offers(&mut asker, options)?;
     let plain_chains = asker.chains;
     let looker = Looker { trust: &trust, dialer: &mut dialer, found: Depth::default() };
     let mut depth = looker.look(&offers, options.tries)?;
+    for offer in offers.iter_mut().filter(|offer| offer.version == Version::Tls13) {
+        offer.report.sign_by(&depth.schemes_13);
+    }
     for chain in plain_chains {
         if !depth.chains.iter().any(|(known, _)| *known == chain) {
             depth.chains.push((chain, Vec::new()));
@@ -87,9 +89,9 @@ pub fn probe(options: &Options) -> Result<Report, ProbeError> {
         address: dialer.address.to_string(),
         addresses: dialer.addresses,
         server_name: trust.sent_name.clone(),
-        connections: dialer.made(),
+        connections: dialer.made,
         elapsed_ms: started.elapsed().as_millis() as u64,
-        versions: offers.iter().map(|offer| described(offer, &depth.schemes_13)).collect(),
+        versions: offers.into_iter().map(|offer| offer.report).collect(),
         negotiated: depth.negotiated,
         first_shares: depth.first_shares,
         alpn: depth.alpn,
@@ -130,16 +132,17 @@ fn offers(asker: &mut Asker<'_>, options: &Options) -> Result<Vec<Offer>, ProbeE
         };
         offers.push(Offer::refused(version, refusal));
     }
-    if offers.iter().any(|offer| offer.refusal.is_none()) {
+    if offers.iter().any(|offer| offer.report.offered) {
         return Ok(offers);
     }
-    let each = offers.iter().filter_map(|offer| Some((offer.version.name(), offer.refusal.as_deref()?)));
+    let each =
+        offers.iter().filter_map(|offer| Some((offer.report.version, offer.report.refusal.as_deref()?)));
     let mut detail = each.map(|(version, why)| format!("{version}: {why}")).collect::<Vec<_>>().join(", ");
     if spoke_tls {
         return Err(ProbeError::Nothing { host, address, detail });
     }
-    if let Some(why) = offers[0].refusal.as_deref()
-        && offers.iter().all(|offer| offer.refusal.as_deref() == Some(why))
+    if let Some(why) = offers[0].report.refusal.as_deref()
+        && offers.iter().all(|offer| offer.report.refusal.as_deref() == Some(why))
     {
         detail = format!("to every ClientHello: {why}");
     }
@@ -156,29 +159,6 @@ fn refusal(reply: &Reply) -> String {
         Reply::Closed => "the connection is closed".to_owned(),
         Reply::Lost(why) => why.clone(),
         Reply::Broken(error) => error.to_string(),
-    }
-}
-
-fn described(offer: &Offer, schemes_13: &Found) -> VersionReport {
-    let schemes = if offer.version == Version::Tls13 { schemes_13 } else { &offer.schemes };
-    let lists = [("suites", &offer.suites), ("groups", &offer.groups), ("signatures", schemes)];
-    let incomplete = lists.iter().find_map(|(what, found)| Some(format!("{what}: {}", found.lost.as_ref()?)));
-    let suite = |number: &u16| SuiteReport {
-        name: names::suite(*number),
-        iana: names::iana_name(*number).unwrap_or_default(),
-        number: format!("0x{number:04x}"),
-    };
-    VersionReport {
-        version: offer.version.name(),
-        offered: offer.refusal.is_none(),
-        refusal: offer.refusal.clone(),
-        suites: offer.suites.numbers.iter().map(suite).collect(),
-        suite_preference: offer.suite_preference,
-        groups: offer.groups.numbers.iter().copied().map(names::group).collect(),
-        group_preference: offer.group_preference,
-        signatures: schemes.numbers.iter().copied().map(names::scheme).collect(),
-        prime_bits: offer.first.prime_bits,
-        incomplete,
     }
 }
 

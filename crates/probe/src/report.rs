@@ -2,7 +2,8 @@
 
 use crate::answer::Ticket12;
 use crate::certificate::Certificate;
-use crate::offers::Preference;
+use crate::names;
+use crate::offers::{Found, Preference};
 use crate::resume::Resumed;
 use crate::tickets::Ticket13;
 use crate::trust::Verification;
@@ -60,7 +61,7 @@ pub struct Report {
 }
 
 /// One version.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct VersionReport {
     /// `1.3`, `1.2`, `1.1`, `1.0`.
     pub version: &'static str,
@@ -84,6 +85,15 @@ pub struct VersionReport {
     pub incomplete: Option<String>,
 }
 
+impl VersionReport {
+    /// With the signature schemes that were found.
+    pub(crate) fn sign_by(&mut self, schemes: &Found) {
+        self.signatures = schemes.numbers.iter().copied().map(names::scheme).collect();
+        let lost = schemes.lost.as_ref().map(|why| format!("signatures: {why}"));
+        self.incomplete = self.incomplete.take().or(lost);
+    }
+}
+
 /// A suite.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SuiteReport {
@@ -93,6 +103,14 @@ pub struct SuiteReport {
     pub iana: &'static str,
     /// In the IANA registry, such as `0x1301`.
     pub number: String,
+}
+
+impl SuiteReport {
+    /// Of the suite of this number.
+    pub(crate) fn of(number: u16) -> Self {
+        let iana = names::iana_name(number).unwrap_or_default();
+        Self { name: names::suite(number), iana, number: format!("0x{number:04x}") }
+    }
 }
 
 /// What was negotiated.

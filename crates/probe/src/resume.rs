@@ -3,11 +3,10 @@
 
 use crate::ProbeError;
 use crate::dial::Dialer;
-use crate::handshake::{Session, Setup, config, handshake};
+use crate::handshake::{Setup, config, handshake};
 use crate::trust::Trust;
 use rustls::client::{
-    ClientConfig, ClientSessionStore, Resumption, Tls12ClientSessionValue, Tls12Resumption,
-    Tls13ClientSessionValue,
+    ClientSessionStore, Resumption, Tls12ClientSessionValue, Tls12Resumption, Tls13ClientSessionValue,
 };
 use rustls::{HandshakeKind, NamedGroup};
 use rustls_pki_types::ServerName;
@@ -54,13 +53,22 @@ pub(crate) fn resume(
     let resumption = Resumption::store(store.clone()).tls12_resumption(means);
     let setup = Setup { version: Some(version), ..Setup::default() };
     let config = config(trust, &trust.witness(&[]), setup, resumption)?;
-    let mut client = Client { trust, dialer, config, store, kind };
+    // One connection, closed in good order; what it was given is in the store.
+    let mut connect = || -> Result<HandshakeKind, String> {
+        let mut session = handshake(dialer, &config, &trust.name).map_err(|why| why.to_string())?;
+        let resumed = session.tls.handshake_kind().unwrap_or(HandshakeKind::Full);
+        if kind == Kind::Resume13Psk {
+            session.read_until(|| store.has(kind));
+        }
+        session.finish();
+        Ok(resumed)
+    };
     let mut outcome = Resumed { kind: kind.name(), tries: 0, resumed: 0, failed: 0, not_tried: None };
     while outcome.tries < tries {
-        if !client.store.has(kind) {
-            match client.connect() {
+        if !store.has(kind) {
+            match connect() {
                 Err(why) => outcome.not_tried = Some(why),
-                Ok(_) if client.store.has(kind) => {}
+                Ok(_) if store.has(kind) => {}
                 Ok(_) => outcome.not_tried = Some("the server gave nothing to resume with".to_owned()),
             }
             if outcome.not_tried.is_some() {
@@ -68,35 +76,13 @@ pub(crate) fn resume(
             }
         }
         outcome.tries += 1;
-        match client.connect() {
+        match connect() {
             Ok(HandshakeKind::Resumed) => outcome.resumed += 1,
             Ok(_) => {}
             Err(_) => outcome.failed += 1,
         }
     }
     Ok(outcome)
-}
-
-struct Client<'a> {
-    trust: &'a Trust,
-    dialer: &'a mut Dialer,
-    config: Arc<ClientConfig>,
-    store: Arc<Store>,
-    kind: Kind,
-}
-
-impl Client<'_> {
-    /// One connection, closed in good order; what it was given is in the store.
-    fn connect(&mut self) -> Result<HandshakeKind, String> {
-        let mut session: Session =
-            handshake(self.dialer, &self.config, &self.trust.name).map_err(|why| why.to_string())?;
-        let kind = session.tls.handshake_kind().unwrap_or(HandshakeKind::Full);
-        if self.kind == Kind::Resume13Psk {
-            session.read_until(|| self.store.has(self.kind));
-        }
-        session.finish();
-        Ok(kind)
-    }
 }
 
 /// The sessions with one server.

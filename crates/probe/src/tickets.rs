@@ -1,18 +1,14 @@
 //! The tickets of TLS 1.3, read off the wire: rustls tells neither their lifetime nor each of them.
 
 use crate::names;
-use crate::wire::Bytes;
+use crate::wire::{ALERT, APPLICATION_DATA, Bytes, HANDSHAKE, RECORD_HEADER, take_record};
 use aws_lc_rs::aead::{AES_128_GCM, AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use rustls::ConnectionTrafficSecrets;
 use serde::Serialize;
 
-const APPLICATION_DATA: u8 = 23;
-const ALERT: u8 = 21;
-const HANDSHAKE: u8 = 22;
 const NEW_SESSION_TICKET: u32 = 4;
 const KEY_UPDATE: u32 = 24;
 const EARLY_DATA: u16 = 42;
-const RECORD_HEADER: usize = 5;
 
 /// A ticket of TLS 1.3 (RFC 8446 4.6.1).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -54,13 +50,10 @@ impl TicketReader {
 
     /// Takes the whole records from the front of what was received.
     pub(crate) fn read(&mut self, received: &mut Vec<u8>) {
-        while !self.ended && received.len() >= RECORD_HEADER {
-            let length = RECORD_HEADER + usize::from(u16::from_be_bytes([received[3], received[4]]));
-            if received.len() < length {
-                return;
-            }
-            let rest = received.split_off(length);
-            self.record(std::mem::replace(received, rest));
+        while !self.ended
+            && let Some(record) = take_record(received)
+        {
+            self.record(record);
         }
     }
 

@@ -12,7 +12,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use serde::Serialize;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use weir_tls::{Roots, Suite};
+use weir_tls::{Roots, Suite, TlsError};
 
 /// What becomes of the server's certificate when it is checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -76,7 +76,7 @@ impl Trust {
             Sni::Name(name) => name,
             Sni::Host | Sni::None => &options.server.host,
         };
-        let wrong = |_| ProbeError::Name { name: asked_for.clone() };
+        let wrong = |_| ProbeError::Name(asked_for.clone());
         let name = ServerName::try_from(asked_for.clone()).map_err(wrong)?;
         // RFC 6066 3: an address is no name.
         let sent_name = match (&name, &options.sni) {
@@ -131,10 +131,14 @@ impl Trust {
         };
         match judge.verify_server_cert(leaf, intermediates, &self.name, ocsp, UnixTime::now()) {
             Ok(_) => Verification::Verified,
-            Err(Error::InvalidCertificate(why)) => {
-                Verification::Refused { reason: reason(&why), detail: detail(&why) }
+            Err(error) => {
+                let detail = detail(&error);
+                let reason = TlsError::from(error).reason();
+                Verification::Refused {
+                    reason: reason.strip_prefix("certificate_").unwrap_or("other"),
+                    detail,
+                }
             }
-            Err(error) => Verification::Refused { reason: "other", detail: error.to_string() },
         }
     }
 }
@@ -214,27 +218,15 @@ fn judge(
         .map_err(|error| ProbeError::Internal(error.to_string()))
 }
 
-fn reason(why: &CertificateError) -> &'static str {
-    use CertificateError as E;
-    match why {
-        E::Expired | E::ExpiredContext { .. } => "expired",
-        E::NotValidYet | E::NotValidYetContext { .. } => "not_valid_yet",
-        E::UnknownIssuer => "unknown_issuer",
-        E::NotValidForName | E::NotValidForNameContext { .. } => "wrong_name",
-        E::Revoked => "revoked",
-        E::BadSignature => "bad_signature",
-        E::BadEncoding => "bad_encoding",
-        E::InvalidPurpose | E::InvalidPurposeContext { .. } => "wrong_purpose",
-        _ => "other",
-    }
-}
-
 /// What test certificates made by one command are refused for has no name in rustls.
-fn detail(why: &CertificateError) -> String {
-    match why {
-        CertificateError::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity") => {
+fn detail(error: &Error) -> String {
+    match error {
+        Error::InvalidCertificate(CertificateError::Other(other))
+            if format!("{other:?}").contains("CaUsedAsEndEntity") =>
+        {
             "the server's own certificate is marked as that of an authority (CA:TRUE)".to_owned()
         }
+        Error::InvalidCertificate(why) => why.to_string(),
         other => other.to_string(),
     }
 }

@@ -1,4 +1,24 @@
-//! Numbers and vectors as TLS writes them (RFC 8446 3): big endian, a vector behind its length.
+//! Records (RFC 8446 5.1), and numbers and vectors as TLS writes them (RFC 8446 3): big endian, a vector behind its length.
+
+/// What a record holds.
+pub(crate) const CHANGE_CIPHER_SPEC: u8 = 20;
+pub(crate) const ALERT: u8 = 21;
+pub(crate) const HANDSHAKE: u8 = 22;
+pub(crate) const APPLICATION_DATA: u8 = 23;
+
+/// The kind of a record, its version, and the length of what follows.
+pub(crate) const RECORD_HEADER: usize = 5;
+
+/// Takes the first record off the front of what was received; `None` until all of it is there.
+pub(crate) fn take_record(received: &mut Vec<u8>) -> Option<Vec<u8>> {
+    let header = received.first_chunk::<RECORD_HEADER>()?;
+    let length = RECORD_HEADER + usize::from(u16::from_be_bytes([header[3], header[4]]));
+    if received.len() < length {
+        return None;
+    }
+    let rest = received.split_off(length);
+    Some(std::mem::replace(received, rest))
+}
 
 /// Bytes that are read from the front; whatever does not fit is `None`.
 #[derive(Clone, Copy, Debug)]

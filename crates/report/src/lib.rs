@@ -5,9 +5,11 @@
 //! lines and columns on a terminal; [`export`] writes CSV, Markdown and JUnit's XML.
 
 pub mod chart;
-pub mod check;
 pub mod export;
 pub mod markup;
 pub mod model;
 pub mod page;
 pub mod text;
+
+#[cfg(test)]
+mod testing;

@@ -1,8 +1,9 @@
 //! What the page shows, in plain values: the sections know nothing else.
 
 use super::chart::palette::Look;
-use super::chart::plot::Point;
+use super::chart::plot::Curve;
 use weir_stats::plural;
+use weir_stats::verdict::Ratio;
 
 /// A whole report.
 #[derive(Clone, Debug, Default)]
@@ -136,17 +137,6 @@ pub struct Cell {
     pub validity: String,
 }
 
-/// A line of a chart.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Curve {
-    /// The name of its subject.
-    pub name: String,
-    /// That of its subject.
-    pub look: Look,
-    /// In the order of their x.
-    pub points: Vec<Point>,
-}
-
 /// The comparisons of one metric under one load.
 #[derive(Clone, Debug)]
 pub struct Family {
@@ -176,19 +166,11 @@ pub struct Comparison {
     /// Whether both are the same thing.
     pub is_aa: bool,
     /// Target over baseline.
-    pub ratio: Option<f64>,
-    /// The interval of the ratio.
-    pub interval: Option<(f64, f64)>,
-    /// The probability with which such intervals hold the true ratio, 0 to 1.
-    pub coverage: Option<f64>,
-    /// The p-value, adjusted for the comparisons of its family; none where it is in no family.
-    pub p_adjusted: Option<f64>,
+    pub ratio: Ratio,
     /// The blocks that it rests on.
     pub blocks: u32,
     /// What the verdict says, as it is coloured.
     pub outcome: Outcome,
-    /// Whether so few blocks are no more than an indication.
-    pub is_indication: bool,
     /// By how much the ratio differs from 1, in words.
     pub difference: String,
     /// The verdict in words.

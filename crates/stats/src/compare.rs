@@ -1,7 +1,7 @@
 //! Two targets by their values: in the same blocks, or in two results that share none.
 
-use crate::error_rate::ErrorRate;
 use crate::hodges_lehmann::{self, Estimate};
+use crate::weight::ErrorRate;
 
 /// Compares two targets that were measured in the same blocks.
 ///

@@ -1,11 +1,10 @@
 //! The Hodges-Lehmann estimates of a location and of a shift, with intervals from the signed-rank and the rank-sum
 //! distribution.
 
-use crate::error_rate::ErrorRate;
 use crate::exact::Distribution;
 use crate::mann_whitney::{self, rank_sum};
 use crate::median::median;
-use crate::weight::BLOCKS_FOR_INTERVAL;
+use crate::weight::{BLOCKS_FOR_INTERVAL, ErrorRate};
 use crate::wilcoxon::{self, signed_rank};
 
 /// An estimated location.

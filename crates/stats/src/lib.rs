@@ -15,17 +15,14 @@ pub mod rng;
 pub mod verdict;
 pub mod wilcoxon;
 
-mod better;
 mod compare;
-mod error_rate;
 mod median;
 mod weight;
 mod words;
 
-pub use better::Better;
 pub use compare::{compare_pairs, compare_samples, location};
-pub use error_rate::ErrorRate;
 pub use hodges_lehmann::{Estimate, Interval};
 pub use median::median;
-pub use weight::{BLOCKS_FOR_INTERVAL, BLOCKS_FOR_VERDICT, MOST_BLOCKS, Weight};
+pub use verdict::Better;
+pub use weight::{BLOCKS_FOR_INTERVAL, BLOCKS_FOR_VERDICT, ErrorRate, MOST_BLOCKS, Weight};
 pub use words::{count, plural};

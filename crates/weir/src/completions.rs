@@ -1,8 +1,7 @@
 //! `weir completions SHELL`: what a shell needs to complete this program's flags.
 
-use crate::words::say;
-use crate::{Cli, Failure, Outcome};
-use clap::{Args, CommandFactory as _};
+use crate::outcome::{Failure, Outcome, say};
+use clap::{Args, Command};
 use clap_complete::{Shell, generate};
 
 /// Write a completion script for a shell to standard output.
@@ -20,8 +19,8 @@ Examples:
   weir completions fish > ~/.config/fish/completions/weir.fish
   source <(weir completions bash)      # for this session alone";
 
-pub(crate) fn run(args: CompletionsArgs) -> Outcome {
+pub(crate) fn run(args: CompletionsArgs, mut program: Command) -> Outcome {
     let mut script = Vec::new();
-    generate(args.shell, &mut Cli::command(), "weir", &mut script);
+    generate(args.shell, &mut program, "weir", &mut script);
     say(String::from_utf8(script).map_err(Failure::run)?)
 }

@@ -1,8 +1,7 @@
 //! `weir man`: the manual pages.
 
-use crate::words::say;
-use crate::{Cli, Failure, Outcome};
-use clap::{Args, Command, CommandFactory as _};
+use crate::outcome::{Failure, Outcome, say};
+use clap::{Args, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 use std::fs;
@@ -26,9 +25,9 @@ Examples:
   weir man targets install | man -l -
   weir man --dir ~/.local/share/man/man1";
 
-pub(crate) fn run(args: ManArgs) -> Outcome {
+pub(crate) fn run(args: ManArgs, program: Command) -> Outcome {
     // `weir help load` is no command that has a page.
-    let mut program = Cli::command().disable_help_subcommand(true);
+    let mut program = program.disable_help_subcommand(true);
     program.build();
     let commands = shown(&program);
     if let Some(dir) = args.dir {

@@ -1,8 +1,10 @@
-//! The flags for what TLS may negotiate, of a gateway on both of its sides and of the test server.
+//! The flags of TLS: what may be negotiated, and who is believed.
 
 use clap::Args;
-use weir_tls::{Group, Suite, Version};
+use std::path::PathBuf;
+use weir_tls::{Group, Roots, Suite, Version};
 
+/// What a gateway on both of its sides and the test server may negotiate.
 #[derive(Args, Debug)]
 pub(crate) struct Parameters {
     /// TLS version, on each side: 1.2 or 1.3; can be given more than once [default: both]
@@ -36,5 +38,14 @@ impl Parameters {
             false => self.groups.clone(),
         };
         (versions, suites, groups)
+    }
+}
+
+/// Whom a client believes: a file's authorities, or nobody is asked, or those of the system.
+pub(crate) fn roots(file: Option<PathBuf>, is_insecure: bool) -> Roots {
+    match file {
+        Some(file) => Roots::File(file),
+        None if is_insecure => Roots::DangerouslyNone,
+        None => Roots::Native,
     }
 }

@@ -1,15 +1,14 @@
-//! `weir serve`: the gateway.
+//! `weir serve`, the gateway, and `weir relay`, the floor under one.
 
-use crate::parameters::Parameters;
-use crate::words::blame;
-use crate::{Failure, Outcome};
+use crate::outcome::{Failure, Outcome};
+use crate::parameters::{Parameters, roots};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
 use weir_gateway::{GatewayError, Settings, Timeouts, UpstreamTls};
 use weir_http1::Limits;
 use weir_reactor::cores::Cores;
-use weir_tls::{ClientSettings, Identity, Roots, ServerSettings};
+use weir_tls::{ClientSettings, Identity, ServerSettings};
 use weir_transport::Endpoint;
 
 /// Pass HTTP through, with TLS ended and begun anew as the two URLs say.
@@ -59,9 +58,21 @@ pub(crate) struct ServeArgs {
     drain_timeout: Duration,
 }
 
+/// Relay bytes without looking at them: the least that a gateway on this loop and this TLS can cost.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Example:
+  weir relay --listen http://127.0.0.1:8080 --to http://127.0.0.1:3000
+
+SIGTERM or SIGINT ends it at once. SIGHUP, SIGUSR1 and SIGUSR2 do nothing, and say so on stderr.")]
+pub(crate) struct RelayArgs {
+    #[command(flatten)]
+    gateway: GatewayArgs,
+}
+
 /// What `serve` and `relay` have in common.
 #[derive(Args, Debug)]
-pub(crate) struct GatewayArgs {
+struct GatewayArgs {
     /// Where clients come in: http://HOST:PORT or https://HOST:PORT; can be given more than once
     #[arg(long, value_name = "URL", required = true)]
     listen: Vec<Endpoint>,
@@ -118,9 +129,14 @@ pub(crate) fn run(args: ServeArgs) -> Outcome {
     weir_gateway::serve(settings).map_err(|error| failure(error, &files))
 }
 
+pub(crate) fn relay(args: RelayArgs) -> Outcome {
+    let files = args.gateway.files();
+    weir_gateway::relay(&args.gateway.settings()).map_err(|error| failure(error, &files))
+}
+
 impl GatewayArgs {
     /// The files that flags name, with these.
-    pub(crate) fn files(&self) -> Files {
+    fn files(&self) -> Files {
         [
             ("--cert", self.cert.clone()),
             ("--key", self.key.clone()),
@@ -129,7 +145,7 @@ impl GatewayArgs {
         ]
     }
 
-    pub(crate) fn settings(self) -> Settings {
+    fn settings(self) -> Settings {
         let (versions, suites, groups) = self.parameters.complete();
         let server_tls = self.cert.zip(self.key).map(|(cert, key)| ServerSettings {
             versions: versions.clone(),
@@ -141,11 +157,7 @@ impl GatewayArgs {
             ..ServerSettings::new(Identity::files(cert, key))
         });
         let client = ClientSettings {
-            roots: match self.upstream_ca {
-                Some(file) => Roots::File(file),
-                None if self.upstream_insecure => Roots::DangerouslyNone,
-                None => Roots::Native,
-            },
+            roots: roots(self.upstream_ca, self.upstream_insecure),
             versions,
             suites,
             groups,
@@ -167,11 +179,11 @@ impl GatewayArgs {
 }
 
 /// Flags, and the files that they name.
-pub(crate) type Files = [(&'static str, Option<PathBuf>); 4];
+type Files = [(&'static str, Option<PathBuf>); 4];
 
-pub(crate) fn failure(error: GatewayError, files: &Files) -> Failure {
+fn failure(error: GatewayError, files: &Files) -> Failure {
     let files = files.each_ref().map(|(flag, file)| (*flag, file.as_deref()));
-    if error.is_usage() { Failure::usage(blame(error, &files)) } else { Failure::run(error) }
+    Failure::blame(error.is_usage(), error, &files)
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

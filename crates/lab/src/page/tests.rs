@@ -20,7 +20,7 @@ fn only_an_adjusted_p_is_shown_as_one() {
     let families = shown((plan, summary)).families;
     let all: Vec<&Comparison> = families.iter().flat_map(|family| &family.comparisons).collect();
     // CPU at the equal rate alone is not held down with the rate.
-    let shown: Vec<&&Comparison> = all.iter().filter(|one| one.p_adjusted.is_some()).collect();
+    let shown: Vec<&&Comparison> = all.iter().filter(|one| one.ratio.p_adjusted.is_some()).collect();
     assert_eq!((shown.len(), shown[0].is_aa, all.len()), (1, false, 8));
 }
 

@@ -1,9 +1,11 @@
-use super::*;
-use crate::options::Meter;
-use crate::result::Role;
+use super::accounts::{Account, Accounts, Work, cost};
+use super::edges::Edges;
+use crate::options::{Meter, Server as Named};
+use crate::result::{Counters, Role};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 fn named(meter: Meter) -> Named {
     Named { role: Role::Origin, meter }

@@ -1,5 +1,6 @@
 //! What a worker does with its connections: whom they are for, and what follows when they open, answer or fail.
 
+use super::user::{Resting, User};
 use super::{CONNECTION, RESTING, Stage, Worker};
 use crate::check::{Detail, ErrorClass, Wrong};
 use crate::connection::{Outcome, Phase, Purpose, Then};
@@ -7,21 +8,6 @@ use crate::options::{Close, PerConnection};
 use crate::record::recorder::Course;
 use std::time::{Duration, Instant};
 use weir_reactor::{Key, Ready};
-
-/// Who sends requests in a closed loop.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum User {
-    /// On a connection that stands.
-    Kept(Key),
-    /// On one that is still to be made.
-    New,
-}
-
-/// A connection that failed, until it is tried again.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Resting {
-    failures: u32,
-}
 
 /// After a failure, a connection is tried again after this time, twice as long each time ..
 const BACK_OFF: Duration = Duration::from_millis(10);

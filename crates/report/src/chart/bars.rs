@@ -92,7 +92,7 @@ pub fn draw(title: &str, axis_title: &str, bars: &[Bar<'_>], reach: f64) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check;
+    use crate::testing;
 
     fn bar(name: &str, value: Option<f64>, interval: Option<(f64, f64)>) -> Bar<'_> {
         Bar {
@@ -115,12 +115,14 @@ mod tests {
         let reach = reach(&bars);
         assert_eq!(reach, 44.0);
         let svg = draw("t", "CPU", &bars, reach).expect("is drawn");
-        check::well_formed(&svg);
-        let widths: Vec<f64> =
-            check::attributes(&svg, "rect", "width").iter().filter_map(|width| width.parse().ok()).collect();
+        testing::well_formed(&svg);
+        let widths: Vec<f64> = testing::attributes(&svg, "rect", "width")
+            .iter()
+            .filter_map(|width| width.parse().ok())
+            .collect();
         assert_eq!(widths.len(), 2, "no bar without a value");
         assert!((widths[1] / widths[0] - 2.0).abs() < 0.01, "{widths:?}");
-        for path in check::attributes(&svg, "path", "d").iter().filter(|path| path.contains('H')) {
+        for path in testing::attributes(&svg, "path", "d").iter().filter(|path| path.contains('H')) {
             let (low, high) = path[1..].split_once('H').expect("a whisker");
             let low: f64 = low.split(' ').next().and_then(|x| x.parse().ok()).expect("a place");
             let high: f64 = high.split('M').next().and_then(|x| x.parse().ok()).expect("a place");
@@ -133,9 +135,9 @@ mod tests {
         let mut whole = bar("a", Some(40.0), None);
         whole.parts = vec![10.0, 10.0, 20.0];
         let svg = draw("t", "CPU", &[whole], 40.0).expect("is drawn");
-        check::well_formed(&svg);
+        testing::well_formed(&svg);
         let numbers = |name| {
-            let of = check::attributes(&svg, "rect", name);
+            let of = testing::attributes(&svg, "rect", name);
             of.iter().filter_map(|text| text.parse().ok()).collect::<Vec<f64>>()
         };
         let (lefts, widths) = (numbers("x"), numbers("width"));
@@ -148,7 +150,7 @@ mod tests {
     fn without_any_value_the_reasons_stand_and_nothing_else_breaks() {
         let bars = [bar("a", None, None)];
         let svg = draw("t", "CPU", &bars, reach(&bars)).expect("is drawn");
-        check::well_formed(&svg);
+        testing::well_formed(&svg);
         assert!(svg.contains(">why<") && !svg.contains("<rect") && !svg.contains("NaN"));
         assert_eq!(draw("t", "CPU", &[], 0.0), None);
     }

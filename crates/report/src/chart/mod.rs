@@ -7,5 +7,4 @@ pub mod palette;
 pub mod percentiles;
 pub mod plot;
 
-mod labels;
 mod svg;

@@ -1,15 +1,14 @@
 //! Lines over an axis, each with its name at its end, so that no legend has to be looked up.
 
 use super::axis::Axis;
-use super::labels::spread;
 use super::palette::Look;
 use super::svg::{Anchor, Svg, cut};
 
-/// One line.
-#[derive(Clone, Debug)]
-pub struct Line<'a> {
-    /// Stands at its end.
-    pub name: &'a str,
+/// A line of a chart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve {
+    /// The name of its subject; stands at its end.
+    pub name: String,
     /// Its colour, dash and shape.
     pub look: Look,
     /// In the order of their x.
@@ -42,8 +41,8 @@ const NAME_LENGTH: usize = 18;
 const CHARACTER: f64 = 6.1;
 
 /// Draws one chart; `None` when no line has a point. `title` is for those who hear it.
-pub fn draw(title: &str, x: &Axis, y: &Axis, lines: &[Line<'_>]) -> Option<String> {
-    let lines: Vec<&Line<'_>> = lines.iter().filter(|line| !line.points.is_empty()).collect();
+pub fn draw(title: &str, x: &Axis, y: &Axis, lines: &[Curve]) -> Option<String> {
+    let lines: Vec<&Curve> = lines.iter().filter(|line| !line.points.is_empty()).collect();
     if lines.is_empty() {
         return None;
     }
@@ -81,12 +80,12 @@ pub fn draw(title: &str, x: &Axis, y: &Axis, lines: &[Line<'_>]) -> Option<Strin
         }
         draw_line(&mut svg, line, at);
         svg.path(&line.look.marker(right + 11.0, *name, 3.6), &line.look.fill());
-        svg.text(right + 18.0, name + 4.0, Anchor::Start, "name", cut(line.name, NAME_LENGTH));
+        svg.text(right + 18.0, name + 4.0, Anchor::Start, "name", cut(&line.name, NAME_LENGTH));
     }
     Some(svg.finish(title))
 }
 
-fn draw_line(svg: &mut Svg, line: &Line<'_>, at: impl Fn(&Point) -> (f64, f64)) {
+fn draw_line(svg: &mut Svg, line: &Curve, at: impl Fn(&Point) -> (f64, f64)) {
     let placed: Vec<(f64, f64)> = line.points.iter().map(&at).collect();
     if placed.len() > 1 {
         svg.polyline(&placed, &line.look.line());
@@ -105,36 +104,52 @@ fn draw_line(svg: &mut Svg, line: &Line<'_>, at: impl Fn(&Point) -> (f64, f64)) 
     }
 }
 
+/// Moves heights apart so that each is at least `gap` from the next, in the order that they have, within `low` and
+/// `high` where there is room; those with room of their own stay.
+fn spread(heights: &[f64], gap: f64, [low, high]: [f64; 2]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..heights.len()).collect();
+    order.sort_by(|left, right| heights[*left].total_cmp(&heights[*right]));
+    let mut placed = heights.to_vec();
+    let mut next = low;
+    for index in &order {
+        placed[*index] = placed[*index].max(next);
+        next = placed[*index] + gap;
+    }
+    let mut most = high;
+    for index in order.iter().rev() {
+        placed[*index] = placed[*index].min(most);
+        most = placed[*index] - gap;
+    }
+    placed
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::chart::axis::count;
-    use crate::check;
+    use crate::testing;
 
-    fn line(name: &str, place: usize, values: &[(f64, f64)]) -> (String, Look, Vec<Point>) {
+    fn line(name: &str, place: usize, values: &[(f64, f64)]) -> Curve {
         let point =
             |&(x, y): &(f64, f64)| Point { x, y, interval: Some((y * 0.9, y * 1.1)), is_marked: true };
-        (name.to_owned(), Look { place, is_again: false }, values.iter().map(point).collect())
+        let look = Look { place, is_again: false };
+        Curve { name: name.to_owned(), look, points: values.iter().map(point).collect() }
     }
 
-    fn drawn(lines: &[(String, Look, Vec<Point>)], most: f64) -> Option<String> {
-        let lines: Vec<Line<'_>> = lines
-            .iter()
-            .map(|(name, look, points)| Line { name, look: *look, points: points.clone() })
-            .collect();
+    fn drawn(lines: &[Curve], most: f64) -> Option<String> {
         let x = Axis::of_values(&[100.0, 1000.0], "users", count);
-        draw("a title", &x, &Axis::from_zero(most, "per second", count), &lines)
+        draw("a title", &x, &Axis::from_zero(most, "per second", count), lines)
     }
 
     #[test]
     fn higher_values_are_higher_and_whiskers_lie_within_the_plot() {
         let svg = drawn(&[line("a", 0, &[(100.0, 50.0), (1000.0, 100.0)])], 110.0).expect("is drawn");
-        check::well_formed(&svg);
-        let polyline = check::attributes(&svg, "polyline", "points");
+        testing::well_formed(&svg);
+        let polyline = testing::attributes(&svg, "polyline", "points");
         let heights: Vec<f64> =
             polyline[0].split(' ').filter_map(|pair| pair.split_once(',')?.1.parse().ok()).collect();
         assert!(heights[1] < heights[0], "{heights:?}");
-        for path in check::attributes(&svg, "path", "d").iter().filter(|path| path.contains('V')) {
+        for path in testing::attributes(&svg, "path", "d").iter().filter(|path| path.contains('V')) {
             let (low, high) = path[1..].split_once('V').expect("a whisker");
             let low: f64 = low.split(' ').nth(1).and_then(|y| y.parse().ok()).expect("a height");
             let high: f64 = high.split('M').next().and_then(|y| y.parse().ok()).expect("a height");
@@ -157,8 +172,8 @@ mod tests {
             .map(|place| line(&format!("a-target-with-a-long-name-{place}"), place, &[(100.0, 5.0)]))
             .collect();
         let svg = drawn(&lines, 5.5).expect("is drawn");
-        check::well_formed(&svg);
-        let view: Vec<f64> = check::attributes(&svg, "svg", "viewBox")[0]
+        testing::well_formed(&svg);
+        let view: Vec<f64> = testing::attributes(&svg, "svg", "viewBox")[0]
             .split(' ')
             .filter_map(|part| part.parse().ok())
             .collect();
@@ -171,5 +186,15 @@ mod tests {
         assert_eq!(heights.len(), 20);
         assert!(heights.windows(2).all(|pair| pair[1] - pair[0] > 12.0), "{heights:?}");
         assert!(heights[0] > 0.0 && heights[19] < view[3], "{heights:?} in {view:?}");
+    }
+
+    #[test]
+    fn labels_are_moved_apart_and_keep_their_order() {
+        assert_eq!(spread(&[10.0, 50.0], 12.0, [0.0, 100.0]), [10.0, 50.0], "far enough");
+        assert_eq!(spread(&[50.0, 49.0], 12.0, [0.0, 100.0]), [61.0, 49.0]);
+        assert_eq!(spread(&[99.0, 98.0, 97.0], 12.0, [0.0, 100.0]), [100.0, 88.0, 76.0]);
+        assert_eq!(spread(&[], 12.0, [0.0, 100.0]), [0.0; 0]);
+        let all = spread(&[5.0; 20], 12.0, [0.0, 300.0]);
+        assert!(all.windows(2).all(|pair| pair[1] - pair[0] >= 12.0 - 1e-9), "{all:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! Comma-separated values (RFC 4180, with line feeds alone).
 
-use super::table::Table;
+use super::Table;
 
 /// A header, and a line for each row.
 pub fn render(table: &Table) -> String {

@@ -1,6 +1,6 @@
 //! Markdown tables, as GitHub's dialect has them.
 
-use super::table::Table;
+use super::Table;
 use std::fmt::Write as _;
 
 /// A heading, what has to be known, and a table under a heading of its own for each of `tables` that has rows.

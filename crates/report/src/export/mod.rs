@@ -4,6 +4,18 @@ pub mod csv;
 pub mod junit;
 pub mod markdown;
 
-mod table;
+/// A result as rows of text, before it has a form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// The heading; CSV has none.
+    pub title: String,
+    /// The names of the columns.
+    pub columns: Vec<&'static str>,
+    /// Fields, as many in each row as there are columns.
+    pub rows: Vec<Vec<String>>,
+}
 
-pub use table::{Table, number};
+/// A value, with all of its digits; nothing where there is none.
+pub fn number(value: Option<impl ToString>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}

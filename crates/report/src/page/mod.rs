@@ -1,14 +1,23 @@
 //! The page: its shell, and its sections in the order in which they are to be read.
 
-mod sections;
+mod claims;
+mod costs;
+mod figures;
+mod header;
+mod latency;
+mod limits;
+mod numbers;
+mod origins;
+mod parts;
+mod seconds;
+mod throughput;
+mod verdicts;
+
 #[cfg(test)]
 mod tests;
 
 use crate::markup::escape;
 use crate::model::Report;
-use sections::{
-    claims, costs, figures, header, latency, limits, numbers, origins, seconds, throughput, verdicts,
-};
 
 const STYLE: &str = include_str!("style.css");
 

@@ -3,12 +3,13 @@
 use super::render;
 use crate::chart::palette::Look;
 use crate::chart::percentiles;
-use crate::chart::plot::Point;
-use crate::check;
+use crate::chart::plot::{Curve, Point};
 use crate::model::{
-    About, Cell, Claim, Comparison, Curve, Family, Group, InvalidRun, Outcome, Report, Reproduction,
-    Standing, Subject,
+    About, Cell, Claim, Comparison, Family, Group, InvalidRun, Outcome, Report, Reproduction, Standing,
+    Subject,
 };
+use crate::testing;
+use weir_stats::verdict::Ratio;
 
 const NAMES: [&str; 6] = ["weir", "weir-again", "nginx", "haproxy", "envoy", "wso2-transport"];
 const MODES: [(&str, &str); 3] = [
@@ -164,13 +165,16 @@ fn compare(subjects: &[Subject], group: &Group, cell: &Cell) -> Comparison {
         look: *look,
         baseline: if look.is_again { "weir" } else { "nginx" }.into(),
         is_aa: look.is_again,
-        ratio: Some(0.8 + 0.1 * cell.subject as f64),
-        interval: Some((0.78, 1.3)),
-        coverage: Some(0.958),
-        p_adjusted: Some(0.01),
+        ratio: Ratio {
+            value: Some(0.8 + 0.1 * cell.subject as f64),
+            low: Some(0.78),
+            high: Some(1.3),
+            coverage: Some(0.958),
+            p_adjusted: Some(0.01),
+            ..Ratio::of(None, 12, None)
+        },
         blocks: 12,
         outcome,
-        is_indication: false,
         difference: "20 % lower".into(),
         words: "undecided: within the A/A noise of 2.0 %".into(),
     }
@@ -183,7 +187,7 @@ fn small() -> Report {
 #[test]
 fn the_page_is_well_formed_and_asks_for_nothing() {
     let html = render(&small());
-    check::well_formed(&html);
+    testing::well_formed(&html);
     for outside in ["http-equiv", "<link", "@import", "url(", "src=", "<script", "href=", "https:"] {
         assert!(!html.contains(outside), "{outside}");
     }
@@ -264,7 +268,7 @@ fn whatever_comes_from_outside_is_escaped() {
     let files = vec![(evil.clone(), evil.clone())];
     report.targets = vec![About { title: evil.clone(), version: evil.clone(), about: evil, files }];
     let html = render(&report);
-    check::well_formed(&html);
+    testing::well_formed(&html);
     assert!(!html.contains("<script") && html.contains("&lt;script&gt;"));
 }
 
@@ -280,12 +284,12 @@ fn without_any_valid_run_there_is_a_page_that_says_why() {
         }
     }
     for one in report.families.iter_mut().flat_map(|family| &mut family.comparisons) {
-        (one.ratio, one.interval, one.p_adjusted, one.coverage) = (None, None, None, None);
+        one.ratio = Ratio::of(None, 0, None);
         one.outcome = Outcome::Undecided;
         one.words = "undecided: no block has a valid run of both".into();
     }
     let html = render(&report);
-    check::well_formed(&html);
+    testing::well_formed(&html);
     assert!(html.contains("invalid: target: it ended") && html.contains("no block has a valid run of both"));
     assert!(!html.contains("<polyline") && !html.contains("NaN"));
 }
@@ -293,7 +297,7 @@ fn without_any_valid_run_there_is_a_page_that_says_why() {
 #[test]
 fn an_empty_report_is_still_a_page() {
     let html = render(&Report { name: "nothing".into(), ..Report::default() });
-    check::well_formed(&html);
+    testing::well_formed(&html);
     assert!(html.contains("There is nothing to compare") && html.contains("<h2>Invalid runs</h2>"));
 }
 
@@ -302,7 +306,7 @@ fn one_block_has_no_intervals_and_so_no_whiskers() {
     let mut report = small();
     report.groups.iter_mut().flat_map(|group| &mut group.cells).for_each(|cell| cell.cpu_interval = None);
     let html = render(&report);
-    check::well_formed(&html);
+    testing::well_formed(&html);
     assert!(!html.contains("class=\"whisker") && html.contains("<rect"));
 }
 
@@ -311,7 +315,7 @@ fn one_block_has_no_intervals_and_so_no_whiskers() {
 fn the_studys_grid_stays_small_and_says_what_is_left_out() {
     let report = grid(3, &[100, 200, 500, 1000], &[500, 1000, 10_000], &[0, 30], &NAMES);
     let html = render(&report);
-    check::well_formed(&html);
+    testing::well_formed(&html);
     assert!(html.len() < 3_000_000, "{} bytes", html.len());
     assert!(html.contains("48 more are left out"), "72 panels, of which 24 are shown");
     let throughput =
@@ -326,7 +330,7 @@ fn twenty_targets_have_a_line_a_bar_and_a_name_each() {
     let names: Vec<String> = (0..20).map(|place| format!("target-{place}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let html = render(&grid(1, &[100, 1000], &[1000], &[0], &names));
-    check::well_formed(&html);
+    testing::well_formed(&html);
     let throughput =
         html.split("<h2>Throughput").nth(1).and_then(|rest| rest.split("<h2>").next()).unwrap_or_default();
     assert_eq!(throughput.matches("<polyline").count(), 20);

@@ -1,13 +1,9 @@
 //! A ratio and its verdict.
 
-use super::noise::Noise;
-use super::note::Note;
-use super::rule::Rule;
-use super::words::{difference, percent};
-use crate::better::Better;
+use super::rule::{Better, Noise, Note, Rule};
 use crate::hodges_lehmann::Estimate;
 use crate::weight::{BLOCKS_FOR_INTERVAL, Weight};
-use crate::words::plural;
+use crate::words::{difference, percent, plural};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -185,8 +181,8 @@ impl Ratio {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error_rate::ErrorRate;
     use crate::hodges_lehmann::Interval;
+    use crate::weight::ErrorRate;
 
     fn ratio(value: f64, low: f64, high: f64, blocks: usize) -> Ratio {
         let interval = Some(Interval { low, high, coverage: 0.95 });

@@ -20,9 +20,9 @@ use crate::store::Store;
 use crate::summary::{CellSummary, by_cell};
 use std::collections::BTreeMap;
 use weir_report::chart::percentiles;
-use weir_report::chart::plot::Point;
+use weir_report::chart::plot::{Curve, Point};
 use weir_report::markup::quote;
-use weir_report::model::{self, About, Curve, Group};
+use weir_report::model::{self, About, Group};
 
 /// Points of a course at most; longer windows have several seconds in each.
 const COURSE: usize = 120;

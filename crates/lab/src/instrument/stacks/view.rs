@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use weir_report::chart::axis::{Axis, count, plain};
 use weir_report::chart::bars::{self, Bar};
 use weir_report::chart::palette::Look;
-use weir_report::chart::plot::{self, Line, Point};
+use weir_report::chart::plot::{self, Curve, Point};
 use weir_report::model::{About, Figures, Picture};
 
 /// What the page has beside what all pages have.
@@ -195,11 +195,11 @@ impl View<'_> {
             let point = Point { x, y: located.value * of_each, interval, is_marked: true };
             lines.entry(&found.cell.name).or_default().push(point);
         }
-        let lines: Vec<Line<'_>> = lines
+        let lines: Vec<Curve> = lines
             .into_iter()
             .map(|(name, mut points)| {
                 points.sort_by(|left, right| left.x.total_cmp(&right.x));
-                Line { name, look: self.look(name), points }
+                Curve { name: name.to_owned(), look: self.look(name), points }
             })
             .collect();
         let all = || lines.iter().flat_map(|line| &line.points);

@@ -25,7 +25,7 @@ use running::{Running, Task};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use weir_netem::{Net, RelayPlace};
+use weir_netem::{Net, Place, RelayPlace};
 use words::Places;
 
 /// Starts processes.
@@ -123,7 +123,7 @@ impl ProcessExecutor {
         let accepted = match self.checked.get(&configuration) {
             Some(accepted) => accepted.clone(),
             None => {
-                let command = [net.gateway_prefix(), command.clone()].concat();
+                let command = [net.prefix(Place::Gateway), command.clone()].concat();
                 let accepted = run_check("check", &command, work, &self.interrupt, &mut self.guard)
                     .map_err(|why| format!("target: its own check: {why}"))?;
                 self.checked.insert(configuration, accepted.clone());

@@ -69,9 +69,9 @@ impl<'a> Running<'a> {
         let origin = format!("{}:{origin_port}", net.origin_address());
         let counts = format!("{}:{counts_port}", net.origin_address());
         let command = places.origin(conditions, &origin, &counts);
-        self.start("origin", [net.origin_prefix(), command], &cores.origin)?;
+        self.start("origin", [net.prefix(Place::Origin), command], &cores.origin)?;
         if let Some(prepared) = prepared {
-            self.start("target", [net.gateway_prefix(), prepared.command.clone()], &cores.gateway)?;
+            self.start("target", [net.prefix(Place::Gateway), prepared.command.clone()], &cores.gateway)?;
         }
         self.ready("origin", &origin, ORIGIN_READY, (net, Place::Origin))?;
         if let Some(prepared) = prepared {
@@ -83,7 +83,7 @@ impl<'a> Running<'a> {
             None => origin,
         };
         if conditions.served_ms > 0 {
-            let command = [net.load_prefix(), places.load_before(request, &authority)?];
+            let command = [net.prefix(Place::Load), places.load_before(request, &authority)?];
             let before = self.load("served before", command, conditions, conditions.served_ms)?;
             if before.validity != "valid" {
                 return Err(format!("served before: {}", before.validity).into());
@@ -96,7 +96,7 @@ impl<'a> Running<'a> {
         let accepted_before = prepared.is_some().then(accepted).transpose()?;
         let used = used_cores(cores);
         let meter = Meter::begin(&used, &self.groups(net));
-        let command = [net.load_prefix(), places.load(request, &authority, &pids)?];
+        let command = [net.prefix(Place::Load), places.load(request, &authority, &pids)?];
         let phases_ms = conditions.warmup_ms + conditions.window_ms(request.run.stage);
         let result = self.load("load", command, conditions, phases_ms)?;
         observation.foreign_cpu = meter.and_then(|meter| meter.foreign_share(&used, &self.groups(net)));

@@ -1,0 +1,61 @@
+//! The course of the windows, second by second: what drifts, stalls or breaks down is seen here and in no median.
+
+use super::parts::{Panel, heading, panels};
+use crate::chart::axis::{Axis, count, plain, steps, time};
+use crate::chart::plot::{self, Curve};
+use crate::model::{Group, Report};
+
+/// Panels at most: those that moved most.
+const MOST: usize = 24;
+
+pub(crate) fn render(report: &Report) -> String {
+    let mut moved: Vec<(usize, f64)> = report
+        .groups
+        .iter()
+        .enumerate()
+        .filter(|(_, group)| !group.courses.is_empty())
+        .map(|(index, group)| (index, group.courses.iter().map(drift).fold(0.0, f64::max)))
+        .collect();
+    if moved.is_empty() {
+        return String::new();
+    }
+    let left_out = moved.len().saturating_sub(MOST);
+    moved.sort_by(|left, right| right.1.total_cmp(&left.1).then(left.0.cmp(&right.0)));
+    moved.truncate(MOST);
+    moved.sort_by_key(|(index, _)| *index);
+    let shown: Vec<Panel<'_>> = moved.iter().filter_map(|(index, _)| panel(&report.groups[*index])).collect();
+    let mut note = "A level line is what is hoped for. In a closed loop the rate (higher is better), in an open one the median \
+                    response time (lower is better); each point is the median over the valid runs, of a second or, in long \
+                    windows, of the mean (rate) or the highest (time) of several."
+        .to_owned();
+    if left_out > 0 {
+        note.push_str(&format!(
+            " Shown are the {MOST} panels whose lines moved most from first to last third; {left_out} more are left out: their \
+             seconds are in <code>runs/</code>."
+        ));
+    }
+    heading("Second by second", &note) + &panels(&shown)
+}
+
+/// How far the last third is from the first, as a logarithm.
+fn drift(curve: &Curve) -> f64 {
+    let third = (curve.points.len() / 3).max(1);
+    let mean = |points: &[plot::Point]| points.iter().map(|point| point.y).sum::<f64>() / points.len() as f64;
+    let (first, last) = (mean(&curve.points[..third]), mean(&curve.points[curve.points.len() - third..]));
+    if first > 0.0 && last > 0.0 { (last / first).ln().abs() } else { f64::MAX }
+}
+
+fn panel(group: &Group) -> Option<Panel<'_>> {
+    let all = || group.courses.iter().flat_map(|curve| &curve.points);
+    let end = all().map(|point| point.x).reduce(f64::max)?;
+    let most = all().map(|point| point.y).fold(0.0, f64::max);
+    let ticks = steps(end, 5.0).into_iter().map(|value| (value, plain(value))).collect();
+    let x = Axis::given(0.0, end, ticks, "seconds of the window");
+    let y = match group.is_saturated {
+        true => Axis::from_zero(most, format!("{}s per second", group.unit), count),
+        false => Axis::from_zero(most, "median response time", time),
+    };
+    let title = format!("{} second by second, {} {}", y.title, group.mode, group.words());
+    let chart = plot::draw(&title, &x, &y, &group.courses)?;
+    Some(Panel { group, words: group.words(), chart })
+}

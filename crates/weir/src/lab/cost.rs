@@ -1,0 +1,93 @@
+//! `weir cost URL`: what TLS costs a service.
+
+use super::outputs;
+use crate::outcome::{Failure, Outcome};
+use crate::parameters::roots;
+use clap::Args;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::time::Duration;
+use weir_lab::cost::{Question, cost};
+use weir_load::{Server, Target, meter, time};
+use weir_reactor::limits;
+
+/// What TLS costs a service, in five lines: handshakes, resumption, kept connections, beside cleartext.
+///
+/// Probes the server, then sends GET requests in 5 rounds over new connections with full handshakes, new ones that
+/// resume, kept ones, and new and kept ones in cleartext. Every answer must be 200 to 299. An estimate, in some 30
+/// seconds; a verdict takes an experiment (weir run).
+///
+/// At most -c connections are open at once, each with one request at a time; so with the defaults a service that
+/// answers in 5 ms gets 20000 requests at most, 3 of 5 over a connection of their own, and one that answers in 50 us
+/// two million. The probe makes at most 530 connections before, one after the other, without a request.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct CostArgs {
+    /// The service over TLS, https://HOST[:PORT][/PATH]
+    url: Target,
+    /// The same service in cleartext [default: port 80 if it answers and URL is on port 443]; without a path, URL's
+    #[arg(long, value_name = "URL")]
+    plain: Option<Target>,
+    /// A process of the service on this machine, whose CPU is accounted with that of its descendants; may be repeated
+    #[arg(long, value_name = "PID", value_parser = meter::process)]
+    pid: Vec<Server>,
+    /// Authorities to believe, PEM [default: the system's]
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    cacert: Option<PathBuf>,
+    /// Believe any certificate
+    #[arg(short = 'k', long)]
+    insecure: bool,
+    /// Measured time of each of the 5 cases, all rounds together; a quarter more is warm-up
+    #[arg(short, long, value_name = "TIME", default_value = "4s", value_parser = window)]
+    duration: Duration,
+    /// Connections at once
+    #[arg(short, long, value_name = "N", default_value_t = 4)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    connections: u32,
+    /// Write findings, probe and the result of every load as JSON to a file; with - to standard output, and nothing else there
+    #[arg(long, value_name = "FILE|-")]
+    json: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  weir cost https://example.org/                        # beside its port 80, if that answers
+  weir cost https://127.0.0.1:8443/ --plain http://127.0.0.1:8080 -k --pid \"$(pidof -s nginx)\"
+  weir cost https://api.internal/health --cacert ca.pem -c 1 -d 2s
+  weir cost https://127.0.0.1:8443/ -k --json - | jq .findings
+
+Exit codes:
+  0  every case that was asked for was measured
+  1  it could not run
+  2  a flag, or a file that it names, cannot be used
+  3  a case was not measured: errors, wrong answers or too few; the other lines are told";
+
+pub(crate) fn run(args: CostArgs) -> Outcome {
+    limits::raise_open_files().map_err(Failure::run)?;
+    let CostArgs { url, plain, pid, cacert, insecure, duration, connections, json } = args;
+    let outputs = [("--json", json.as_deref())];
+    outputs::check(&outputs)?;
+    let roots = roots(cacert.clone(), insecure);
+    let question = Question { url, plain, roots, servers: pid, window: duration, connections };
+    let stop = weir_load::stop_on_signals().map_err(Failure::run)?;
+    let measure = |options: &_| weir_load::run(options, &stop, |_| ());
+    let tell = |what: &str| drop(writeln!(io::stderr(), "weir: {what}"));
+    let cost = cost(&question, measure, tell)
+        .map_err(|error| Failure::blame(error.is_usage(), error, &[("--cacert", cacert.as_deref())]))?;
+    outputs::tell(cost.text(), outputs, [outputs::json(&cost)?])?;
+    match &cost.invalid()[..] {
+        [] => Ok(()),
+        invalid => {
+            Err(Failure::no_evidence(format!("not measured: {}", invalid.join("\nweir: not measured: "))))
+        }
+    }
+}
+
+/// The rounds share it, and a round is to be longer than what it takes to look at a process.
+fn window(text: &str) -> Result<Duration, String> {
+    let range = Duration::from_millis(250)..=Duration::from_secs(3600);
+    time(text).and_then(|time| match range.contains(&time) {
+        true => Ok(time),
+        false => Err("from 250ms to 1h".to_owned()),
+    })
+}

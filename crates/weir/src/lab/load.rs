@@ -1,0 +1,78 @@
+//! `weir load`.
+
+use super::outputs;
+use crate::outcome::{Failure, Outcome};
+use clap::Args;
+use std::path::{Path, PathBuf};
+use weir_load::live::View;
+use weir_load::{Assertion, LoadArgs, LoadError, check_all, csv, table};
+use weir_reactor::limits;
+
+/// The load engine: sends requests, checks every answer and handshake, and accounts the cost of both sides.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    load: LoadArgs,
+    /// Write the result as JSON to a file; with - to standard output, and nothing else there
+    #[arg(long, value_name = "FILE|-", help_heading = "Output")]
+    json: Option<PathBuf>,
+    /// Write one row for each second of the window as CSV to a file, or with - to standard output
+    #[arg(long, value_name = "FILE|-", help_heading = "Output")]
+    csv: Option<PathBuf>,
+    /// End with code 4 unless this holds, such as 'p99_us<5000'; may be repeated
+    #[arg(long = "assert", value_name = "CONDITION", value_delimiter = ',', help_heading = "Output")]
+    assertions: Vec<Assertion>,
+    /// Do not end with code 3 because the result is invalid
+    #[arg(long, help_heading = "Output")]
+    allow_invalid: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  weir load http://127.0.0.1:8080/bytes/1000
+  weir load https://127.0.0.1:8443/ -c 256 -d 30s --cacert ca.pem --pid \"$(pidof -s nginx)\"
+  weir load http://127.0.0.1:8080/ --rate 5000       # open loop, latency from the planned instant
+  weir load https://127.0.0.1:8443/ --new-connection --group x25519 -k     # full handshakes
+  weir load http://127.0.0.1:8080/echo --data 64KiB -H 'X-Run: 1' --json result.json
+
+Exit codes:
+  0  what was asked for was measured
+  1  it could not run: nobody answers there, its certificate is not trusted, a file cannot be written
+  2  a flag, or a file that it names, cannot be used
+  3  it ran, and the result is invalid: errors, a failed resumption, a rate that was not kept; the
+     reasons are in the result (validity) and on standard error
+  4  an --assert does not hold; of an invalid result it decides nothing, so 3 comes first";
+
+pub(crate) fn run(arguments: Arguments) -> Outcome {
+    limits::raise_open_files().map_err(Failure::run)?;
+    let Arguments { load, json, csv, assertions, allow_invalid } = arguments;
+    // Better now than after the run.
+    let outputs = [("--json", json.as_deref()), ("--csv", csv.as_deref())];
+    outputs::check(&outputs)?;
+    let files = load.files();
+    let files: Vec<(&str, Option<&Path>)> =
+        files.iter().map(|(flag, file)| (*flag, Some(file.as_path()))).collect();
+    let options = load.options().map_err(Failure::usage)?;
+    let stop = weir_load::stop_on_signals().map_err(Failure::run)?;
+    let mut view = View::new();
+    let result = weir_load::run(&options, &stop, |progress| view.show(progress));
+    drop(view);
+    let result = result.map_err(|error: LoadError| Failure::blame(error.is_usage(), error, &files))?;
+    outputs::tell(table(&result), outputs, [outputs::json(&result)?, csv::seconds(&result)])?;
+    let broken: Vec<String> = check_all(&assertions, &result).iter().map(ToString::to_string).collect();
+    let missing = result.invalid().map(|reason| format!("the result is invalid: {reason}")).or_else(|| {
+        let (measured, asked) = (result.window_s, options.phases.window.as_secs_f64());
+        result
+            .partial
+            .then(|| format!("the window was ended by a signal after {measured:.1} of {asked:.1} s"))
+    });
+    match missing.filter(|_| !allow_invalid) {
+        Some(missing) => {
+            let said = [vec![missing], broken].concat();
+            Err(Failure::no_evidence(said.join("\nweir: ")))
+        }
+        None if broken.is_empty() => Ok(()),
+        None => Err(Failure::condition(broken.join("\nweir: "))),
+    }
+}

@@ -1,0 +1,93 @@
+//! `weir origin`: the test server.
+
+use crate::outcome::{Failure, Outcome, say};
+use crate::parameters::Parameters;
+use clap::Args;
+use std::path::PathBuf;
+use weir_origin::{Origin, OriginError, Settings, cpu_time};
+use weir_reactor::{cores::Cores, limits};
+use weir_transport::Endpoint;
+
+/// The test server: known answers, known delays, known cost.
+///
+/// /bytes/N answers N bytes, /echo gives the body back, /stats tells what was counted;
+/// ?delay_ms=D waits D milliseconds before the answer, ?chunked=1 answers in chunks.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct OriginArgs {
+    /// Where to listen, http:// or https://; port 0 takes a free port; may be repeated
+    #[arg(long, value_name = "URL", required = true)]
+    listen: Vec<Endpoint>,
+    /// Certificate chain, PEM; without it the origin makes its own and prints the file of its authority
+    #[arg(long, value_name = "FILE", requires = "key")]
+    cert: Option<PathBuf>,
+    /// Private key, PEM
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
+    /// Number of workers [default: one per core that this process may use]
+    #[arg(long, value_name = "N")]
+    workers: Option<usize>,
+    /// Cores that the workers are put on, such as 0,2-3
+    #[arg(long, value_name = "LIST")]
+    cores: Option<Cores>,
+    /// Tickets sent after each TLS 1.3 handshake
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=16))]
+    tickets: Option<u32>,
+    #[command(flatten)]
+    parameters: Parameters,
+    /// Answer whatever comes with the same 200 and this many bytes, unread: the null server of weir calibrate
+    #[arg(long, value_name = "BYTES")]
+    null: Option<u64>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  weir origin --listen http://127.0.0.1:8080
+  weir origin --listen http://127.0.0.1:0 --listen https://127.0.0.1:8443 --workers 1 --cores 0
+  weir origin --listen https://127.0.0.1:8443 --tls 1.2 --group p256   # accepts nothing else
+  curl 'http://127.0.0.1:8080/bytes/1000?delay_ms=20'
+
+SIGTERM or SIGINT drains, a second one ends it at once. SIGHUP, SIGUSR1 and SIGUSR2 do nothing, and
+say so on stderr.";
+
+pub(crate) fn run(args: OriginArgs) -> Outcome {
+    let (versions, suites, groups) = args.parameters.complete();
+    let settings = Settings {
+        listen: args.listen,
+        identity: args.cert.zip(args.key),
+        workers: args.workers,
+        cores: args.cores,
+        tickets: args.tickets,
+        versions,
+        suites,
+        groups,
+        null: args.null,
+    };
+    let (cert, key) = settings.identity.as_ref().map(|(cert, key)| (&**cert, &**key)).unzip();
+    let files = [("--cert", cert), ("--key", key)];
+    let failure = |error: OriginError| Failure::blame(error.is_usage(), error, &files);
+    limits::raise_open_files().map_err(Failure::run)?;
+    let origin = Origin::bind(&settings).map_err(failure)?;
+    origin.stop_on_signals().map_err(failure)?;
+    if let Some(ca) = origin.ca_file() {
+        say(format_args!("authority in {}\n", ca.display()))?;
+    }
+    for endpoint in origin.endpoints() {
+        say(format_args!("listening on {endpoint}\n"))?;
+    }
+    let totals = origin.run().map_err(failure)?;
+    let cpu_us = cpu_time().as_secs_f64() * 1e6;
+    let each =
+        if totals.requests == 0 { "-".into() } else { format!("{:.1}", cpu_us / totals.requests as f64) };
+    say(format_args!(
+        "served {} requests ({} answers complete, {} refused) on {} connections ({} failed), handshakes {} full \
+         {} resumed, CPU {each} us per request\n",
+        totals.requests,
+        totals.answers,
+        totals.refused,
+        totals.connections,
+        totals.failed,
+        totals.handshakes_full,
+        totals.handshakes_resumed(),
+    ))
+}

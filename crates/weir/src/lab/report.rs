@@ -1,0 +1,35 @@
+//! `weir report`: the report anew, from stored runs.
+
+use super::outputs::{self, Exports, Gate};
+use crate::outcome::Outcome;
+use clap::Args;
+use std::path::PathBuf;
+
+/// Rebuild summary.json and report.html from the runs that an experiment has stored.
+#[derive(Args, Debug)]
+#[command(after_help = [EXAMPLES, outputs::RESULT_CODES].concat())]
+pub(crate) struct ReportArgs {
+    /// The directory of an experiment's results
+    directory: PathBuf,
+    #[command(flatten)]
+    exports: Exports,
+    #[command(flatten)]
+    gate: Gate,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  weir report out/quickstart-20260101-120000
+  weir report out/quickstart-20260101-120000 --csv values.csv --markdown summary.md
+  weir report out/quickstart-20260101-120000 --junit junit.xml --fail-on regression
+  weir report out/stacks-handshakes-20260101-120000 --csv values.csv";
+
+pub(crate) fn run(args: ReportArgs) -> Outcome {
+    let ReportArgs { directory, exports, gate } = args;
+    outputs::check(&exports.outputs())?;
+    let outcome = weir_lab::report(&directory)?;
+    let reported = outcome.reported;
+    let contents = [reported.csv(), reported.markdown(), reported.junit(gate.fail_on.is_some())];
+    outputs::tell(outcome.text, exports.outputs(), contents)?;
+    gate.judge(&reported.regressions())
+}

@@ -1,0 +1,146 @@
+//! `weir stacks`: TLS libraries side by side, in memory.
+
+use super::outputs::RUN_CODES;
+use super::run::{ResultArgs, chosen, experiment_help, run_experiment};
+use crate::outcome::{Failure, Outcome, say};
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+use std::thread::available_parallelism;
+use weir_lab::RunOptions;
+use weir_lab::found::Folders;
+use weir_lab::instrument::stacks;
+
+/// TLS libraries side by side: what a handshake, a resumption and a megabyte cost in each, without any network.
+///
+/// Engines are built below $WEIR_ENGINES, or else $XDG_CACHE_HOME/weir/engines or ~/.cache/weir/engines.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct StacksArgs {
+    #[command(subcommand)]
+    command: StacksCommand,
+}
+
+#[derive(Subcommand, Debug)]
+enum StacksCommand {
+    /// List the engines: versions, and whether they are built
+    List(Place),
+    Build(BuildArgs),
+    Run(StacksRunArgs),
+    /// Say what `run` would do, and how long it would take
+    Plan(ExperimentArgs),
+}
+
+#[derive(Args, Debug)]
+struct Place {
+    /// The folder of the engines' folders [default: engines, then those that came with the program]
+    #[arg(long, value_name = "DIR")]
+    directory: Option<PathBuf>,
+}
+
+/// Build engines, each apart from the others: one that fails does not stop the rest.
+#[derive(Args, Debug)]
+#[command(after_help = BUILD_EXAMPLES)]
+struct BuildArgs {
+    /// The engines, by their folders' names [default: all]
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// Cores that may be used [default: all that this process may use]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Run an experiment: what is not built is built first, then fresh processes for each run, in blocks.
+#[derive(Args, Debug)]
+#[command(after_help = [RUN_EXAMPLES, RUN_CODES].concat())]
+struct StacksRunArgs {
+    #[command(flatten)]
+    experiment: ExperimentArgs,
+    /// Count the instructions of each handshake as well, after the blocks, under valgrind (which hides AVX-512)
+    #[arg(long)]
+    instructions: bool,
+    #[command(flatten)]
+    results: ResultArgs,
+}
+
+#[derive(Args, Debug)]
+struct ExperimentArgs {
+    #[arg(help = experiment_help() + " [default: stacks-handshakes, with --continue that of the result]")]
+    file: Option<PathBuf>,
+    /// Only the cells with these levels, such as engine=go,version=1.3; of one key several are alternatives. The A/A pair is
+    /// run beside the engines named, since it shows the noise floor; name=go in place of engine=go leaves it out
+    #[arg(long, alias = "filter", value_name = "K=V,K=V")]
+    only: Vec<String>,
+    /// What the file's [quick] table cuts it down to
+    #[arg(long)]
+    quick: bool,
+    /// Number of blocks, whatever the experiment says; ten or more give a verdict
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    blocks: Option<u32>,
+    /// One value for a key of the scenarios, such as window_ms=500; may be repeated
+    #[arg(long, value_name = "K=V")]
+    set: Vec<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  weir stacks list
+  weir stacks build rustls-0.23-aws-lc openssl-system
+  weir stacks run --quick
+  weir stacks run tickets --only engine=rustls-0.23-aws-lc,engine=rustls-0.23-ring";
+
+const BUILD_EXAMPLES: &str = "\
+Examples:
+  weir stacks build rustls-0.23-aws-lc rustls-0.23-ring openssl-system
+  weir stacks build                                     # all: more than an hour on two cores";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  weir stacks run --quick                               # an indication, in minutes
+  weir stacks run --only engine=go,engine=openssl-system,do=handshake --blocks 12
+  weir stacks run avx512 --set window_ms=500
+  weir stacks run --quick --only do=handshake --instructions";
+
+pub(crate) fn run(args: StacksArgs) -> Outcome {
+    match args.command {
+        StacksCommand::List(place) => say(stacks::list(&place.folders())?),
+        StacksCommand::Build(args) => run_build(&args),
+        StacksCommand::Run(args) => {
+            let options = args.results.with(args.experiment.options(args.results.continues())?);
+            let options = RunOptions { instructions: args.instructions, ..options };
+            run_experiment(&options, &args.results)
+        }
+        StacksCommand::Plan(args) => say(weir_lab::plan(&args.options(false)?)?),
+    }
+}
+
+fn run_build(args: &BuildArgs) -> Outcome {
+    let all = || available_parallelism().map_or(1, usize::from);
+    let jobs = args.jobs.map_or_else(all, usize::from);
+    let (text, failed) = stacks::build(&args.place.folders(), &args.names, jobs)?;
+    say(text)?;
+    match failed {
+        0 => Ok(()),
+        failed => Err(Failure::run(format!("{failed} engines were not built"))),
+    }
+}
+
+impl Place {
+    fn folders(&self) -> Folders {
+        Folders::engines(self.directory.as_deref())
+    }
+}
+
+impl ExperimentArgs {
+    /// Where a result is gone on with, its experiment is the one, unless a file or an option says another.
+    fn options(self, continues: bool) -> Result<RunOptions, Failure> {
+        let is_bare = !self.quick && self.only.is_empty() && self.set.is_empty();
+        let file = self.file.unwrap_or_else(|| match continues && is_bare {
+            true => PathBuf::new(),
+            false => "stacks-handshakes".into(),
+        });
+        let options = RunOptions { file, blocks: self.blocks, quick: self.quick, ..RunOptions::default() };
+        chosen(options, &self.only, &self.set)
+    }
+}

