@@ -56,7 +56,7 @@ impl Options {
 
 /// Finds out what a server offers and negotiates.
 ///
-/// # Errors When it does not resolve, does not answer, speaks no TLS or negotiates nothing, and when a file
+/// Errors: when it does not resolve, does not answer, speaks no TLS or negotiates nothing, and when a file
 /// or name in the options cannot be used. A certificate that is not trusted is a finding.
 pub fn probe(options: &Options) -> Result<Report, ProbeError> {
     let started = Instant::now();
