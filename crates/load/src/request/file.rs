@@ -8,7 +8,9 @@ use crate::target::{WEIGHTS, misplaced};
 use crate::usage::{Usage, size};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::Value;
 use std::fmt;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -252,14 +254,17 @@ fn reason(error: &serde_json::Error) -> String {
 }
 
 /// JSON, shown as it was written, whose objects keep the order of their keys, and those that come twice.
+#[derive(Deserialize)]
+#[serde(untagged)]
 enum Json {
     Text(String),
     Number(u64),
     Flag(bool),
     List(Vec<Json>),
+    #[serde(deserialize_with = "entries")]
     Object(Vec<(String, Json)>),
-    /// Nothing that any key takes, as it is shown in a message.
-    Other(String),
+    /// Nothing that any key takes.
+    Other(Value),
 }
 
 impl Json {
@@ -275,8 +280,8 @@ impl Json {
 impl fmt::Display for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Text(text) => write!(f, "{}", serde_json::Value::from(text.as_str())),
-            Self::Other(text) => f.write_str(text),
+            Self::Text(text) => write!(f, "{}", Value::from(text.as_str())),
+            Self::Other(value) => value.fmt(f),
             Self::Number(number) => number.fmt(f),
             Self::Flag(flag) => flag.fmt(f),
             Self::List(values) => {
@@ -291,65 +296,22 @@ impl fmt::Display for Json {
     }
 }
 
-impl<'de> Deserialize<'de> for Json {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Any;
+fn entries<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, Json)>, D::Error> {
+    struct Entries;
 
-        impl<'de> Visitor<'de> for Any {
-            type Value = Json;
+    impl<'de> Visitor<'de> for Entries {
+        type Value = Vec<(String, Json)>;
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("JSON")
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Json, E> {
-                Ok(Json::Text(text.to_string()))
-            }
-
-            fn visit_string<E>(self, text: String) -> Result<Json, E> {
-                Ok(Json::Text(text))
-            }
-
-            fn visit_u64<E>(self, number: u64) -> Result<Json, E> {
-                Ok(Json::Number(number))
-            }
-
-            fn visit_i64<E>(self, number: i64) -> Result<Json, E> {
-                Ok(Json::Other(number.to_string()))
-            }
-
-            fn visit_f64<E>(self, number: f64) -> Result<Json, E> {
-                // With its point: 1.0 is no whole number.
-                Ok(Json::Other(format!("{number:?}")))
-            }
-
-            fn visit_bool<E>(self, value: bool) -> Result<Json, E> {
-                Ok(Json::Flag(value))
-            }
-
-            fn visit_unit<E>(self) -> Result<Json, E> {
-                Ok(Json::Other("null".to_string()))
-            }
-
-            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut list: A) -> Result<Json, A::Error> {
-                let mut all = Vec::new();
-                while let Some(value) = list.next_element()? {
-                    all.push(value);
-                }
-                Ok(Json::List(all))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Json, A::Error> {
-                let mut all = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    all.push(entry);
-                }
-                Ok(Json::Object(all))
-            }
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
         }
 
-        deserializer.deserialize_any(Any)
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            std::iter::from_fn(|| map.next_entry().transpose()).collect()
+        }
     }
+
+    deserializer.deserialize_map(Entries)
 }
 
 #[cfg(test)]
