@@ -45,29 +45,25 @@ impl Cgroup {
     /// Version 2, or 1 where its controller for CPU is mounted.
     pub(crate) fn read(system: &System) -> Option<Self> {
         let membership = system.read("proc/self/cgroup")?;
-        let mut found: Option<Self> = None;
-        for line in membership.lines() {
-            let mut parts = line.splitn(3, ':').skip(1);
-            let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
+        let one = |line: &str| {
+            let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
             let is_cpu = controllers.split(',').any(|name| name == "cpu");
-            let (version, mounts): (u8, &[&str]) = match controllers {
-                "" => (2, &["sys/fs/cgroup", "sys/fs/cgroup/unified"]),
-                _ if is_cpu => (1, &["sys/fs/cgroup/cpu", "sys/fs/cgroup/cpu,cpuacct"]),
-                _ => continue,
-            };
-            let one = Self::at(system, version, mounts, path);
-            // Where both are mounted, the one with a quota has the controller.
-            if found.as_ref().is_none_or(|found| found.quota.is_none())
-                && (one.quota.is_some() || found.is_none())
-            {
-                found = Some(one);
+            match controllers {
+                "" => Some(Self::at(system, 2, ["sys/fs/cgroup", "sys/fs/cgroup/unified"], path)),
+                _ if is_cpu => {
+                    Some(Self::at(system, 1, ["sys/fs/cgroup/cpu", "sys/fs/cgroup/cpu,cpuacct"], path))
+                }
+                _ => None,
             }
-        }
-        found
+        };
+        let mut all: Vec<Self> = membership.lines().filter_map(one).collect();
+        // Where both are mounted, the one with a quota has the controller.
+        all.sort_by_key(|one| one.quota.is_none());
+        all.into_iter().next()
     }
 
     /// A quota above binds as well. A container sees its own cgroup under its path or as the root of the mount.
-    fn at(system: &System, version: u8, mounts: &[&str], path: &str) -> Self {
+    fn at(system: &System, version: u8, mounts: [&str; 2], path: &str) -> Self {
         let mut least: Option<(f64, String)> = None;
         let mut throttled = None;
         for mount in mounts {

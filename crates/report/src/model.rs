@@ -95,38 +95,14 @@ pub struct Cell {
     pub has_gateway: bool,
     /// Requests or handshakes per second.
     pub per_second: Option<f64>,
-    /// Mean response time.
-    pub mean_us: Option<f64>,
-    /// Standard deviation of the response time.
-    pub sd_us: Option<f64>,
-    /// Median response time.
-    pub p50_us: Option<f64>,
-    /// 95th percentile of the response time.
-    pub p95_us: Option<f64>,
-    /// 99th percentile of the response time.
-    pub p99_us: Option<f64>,
-    /// Errors over all requests, 0 to 1.
-    pub error_ratio: Option<f64>,
     /// The gateway's CPU per request or handshake.
     pub cpu_us: Option<f64>,
     /// The interval of `cpu_us`.
     pub cpu_interval: Option<(f64, f64)>,
-    /// The same of the test server.
-    pub origin_cpu_us: Option<f64>,
-    /// The same of the load engine.
-    pub load_cpu_us: Option<f64>,
     /// The share of its cores that the gateway used, 0 to 1.
     pub utilisation: Option<f64>,
-    /// The gateway's peak resident memory.
-    pub rss_kib: Option<f64>,
-    /// Its resident memory when the window ends.
-    pub rss_end_kib: Option<f64>,
-    /// Context switches of the gateway per request or handshake.
-    pub switches_per_request: Option<f64>,
-    /// The share of the window in which a JVM's collector did not stop it.
-    pub gc_throughput_percent: Option<f64>,
-    /// What a JVM keeps in memory after a full collection.
-    pub after_full_gc_kib: Option<f64>,
+    /// What the table of all numbers has of it: titles as HTML, and the figures as they are shown there.
+    pub figures: Vec<(String, String)>,
     /// The part that held the rate down, such as `gateway` or `load`; none without a valid run.
     pub limit: Option<String>,
     /// The runs that the figures rest on.

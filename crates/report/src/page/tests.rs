@@ -106,9 +106,10 @@ fn group(
         subject: place,
         has_gateway: true,
         per_second: Some(1e6 / cost(place) / (1.0 + f64::from(users) / 4000.0)),
-        mean_us: Some(cost(place) * f64::from(users)),
-        p99_us: Some(cost(place) * f64::from(users) * 2.0),
-        error_ratio: Some(0.0),
+        figures: vec![
+            ("mean \u{b5}s".into(), format!("{:.0}", cost(place) * f64::from(users))),
+            ("errors %".into(), "0.00".into()),
+        ],
         cpu_us: Some(cost(place)),
         cpu_interval: Some((cost(place) * 0.97, cost(place) * 1.04)),
         utilisation: Some(0.98),
@@ -116,7 +117,6 @@ fn group(
         valid_runs: 12,
         runs: 12,
         validity: "valid".into(),
-        ..Cell::default()
     };
     let curve = |(place, subject): (usize, &Subject)| Curve {
         name: subject.name.clone(),

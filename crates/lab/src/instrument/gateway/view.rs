@@ -5,7 +5,7 @@ use super::plan::{is_calibrated, rate};
 use super::run::Seen;
 use super::values::{latencies, results, unit_metrics};
 use super::vary::{Vary, places};
-use super::{Gateway, Load, Tls};
+use super::{Case, Gateway, Load, Tls};
 use crate::cell::{Cell, Levels};
 use crate::experiment::Factor;
 use crate::instrument::{Looks, Page};
@@ -23,9 +23,12 @@ use weir_report::chart::percentiles;
 use weir_report::chart::plot::{Curve, Point};
 use weir_report::markup::quote;
 use weir_report::model::{self, About, Group};
+use weir_report::text::{NONE, number};
 
 /// Points of a course at most; longer windows have several seconds in each.
 const COURSE: usize = 120;
+
+const MIB_OF_KIB: f64 = 1.0 / 1024.0;
 
 /// Seconds below which there is no course to see.
 const LEAST: usize = 3;
@@ -90,22 +93,10 @@ impl View<'_> {
             subject: (self.looks)(&cell.name).0,
             has_gateway: cell.mode().upstream().is_some(),
             per_second: found.get(of.rate),
-            mean_us: found.get(Metric::MeanUs),
-            sd_us: found.get(Metric::SdUs),
-            p50_us: found.get(Metric::P50Us),
-            p95_us: found.get(Metric::P95Us),
-            p99_us: found.get(Metric::P99Us),
-            error_ratio: found.get(Metric::ErrorRatio),
             cpu_us: found.get(of.cpu),
             cpu_interval: found.values.get(&of.cpu).and_then(crate::value::Value::interval),
-            origin_cpu_us: found.get(of.origin_cpu),
-            load_cpu_us: found.get(of.load_cpu),
             utilisation: found.get(Metric::Utilisation),
-            rss_kib: found.get(Metric::RssKib),
-            rss_end_kib: found.get(Metric::RssEndKib),
-            switches_per_request: found.get(Metric::SwitchesPerRequest),
-            gc_throughput_percent: found.get(Metric::GcThroughputPercent),
-            after_full_gc_kib: found.get(Metric::AfterFullGcKib),
+            figures: figures(found, cell.case()),
             limit: found.limit.map(|limit| limit.to_string()),
             valid_runs: found.blocks,
             runs: found.runs(),
@@ -157,6 +148,38 @@ impl View<'_> {
         });
         Some(Curve { name: cell.name.clone(), look: (self.looks)(&cell.name).1, points: points.collect() })
     }
+}
+
+/// What the table of all numbers has of a cell: title, and value with so many digits. Of a JVM there is nothing where there
+/// is none: a column without any value is left out.
+fn figures(found: &CellSummary, case: Case) -> Vec<(String, String)> {
+    let of = unit_metrics(case);
+    let rate = format!("{}s/s", case.unit());
+    let figure = |(title, metric, factor, digits): (&str, Metric, f64, usize)| {
+        let value = number(found.get(metric).map(|value| value * factor), digits);
+        let is_blank =
+            value == NONE && matches!(metric, Metric::GcThroughputPercent | Metric::AfterFullGcKib);
+        (title.to_owned(), if is_blank { String::new() } else { value })
+    };
+    let all = [
+        (rate.as_str(), of.rate, 1.0, 0),
+        ("mean \u{b5}s", Metric::MeanUs, 1.0, 0),
+        ("sd \u{b5}s", Metric::SdUs, 1.0, 0),
+        ("p50 \u{b5}s", Metric::P50Us, 1.0, 0),
+        ("p95 \u{b5}s", Metric::P95Us, 1.0, 0),
+        ("p99 \u{b5}s", Metric::P99Us, 1.0, 0),
+        ("errors %", Metric::ErrorRatio, 100.0, 2),
+        ("CPU \u{b5}s", of.cpu, 1.0, 1),
+        ("utili-<br>sation", Metric::Utilisation, 1.0, 2),
+        ("origin<br>CPU \u{b5}s", of.origin_cpu, 1.0, 1),
+        ("load<br>CPU \u{b5}s", of.load_cpu, 1.0, 1),
+        ("switches,<br>each", Metric::SwitchesPerRequest, 1.0, 2),
+        ("RSS MiB<br>peak", Metric::RssKib, MIB_OF_KIB, 1),
+        ("RSS MiB<br>at end", Metric::RssEndKib, MIB_OF_KIB, 1),
+        ("GC through-<br>put %", Metric::GcThroughputPercent, 1.0, 2),
+        ("MiB after<br>full GC", Metric::AfterFullGcKib, MIB_OF_KIB, 1),
+    ];
+    all.map(figure).into()
 }
 
 /// How the last run of a cell can be made by hand.
