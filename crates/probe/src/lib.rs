@@ -25,6 +25,7 @@ mod handshake;
 mod hello;
 mod names;
 mod offers;
+mod options;
 mod place;
 mod probe;
 mod report;
@@ -41,8 +42,9 @@ pub use error::ProbeError;
 pub use hello::ClientHello;
 pub use names::Version;
 pub use offers::Preference;
+pub use options::{Options, Sni};
 pub use place::server;
-pub use probe::{Options, Sni, probe};
+pub use probe::probe;
 pub use report::{
     Alpn, Chain, ClientCertificate, FirstShare, INITIAL_WINDOW, Negotiated, Report, Session12, SuiteReport,
     Tickets13, VersionReport,

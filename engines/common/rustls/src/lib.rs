@@ -4,10 +4,10 @@
 //! generations differ, `generation` is the one that the crate's feature chooses. Since 0.22 rustls wants `Debug` of what
 //! it is handed; before, its own types have none.
 
-mod client;
+mod client_config;
 mod client_store;
 mod restricted;
-mod server;
+mod server_config;
 mod session;
 mod verification;
 mod watched;
@@ -48,13 +48,13 @@ impl Stack for Rustls {
     }
 
     fn client(&self, connection: &Connection) -> Result<Client, Error> {
-        let config = Arc::new(client::client(&self.crypto, connection)?);
+        let config = Arc::new(client_config::client(&self.crypto, connection)?);
         let name = generation::Name::try_from("localhost").map_err(|error| Error::runner("name", error))?;
         Ok(Client { config, name })
     }
 
     fn server(&self, connection: &Connection) -> Result<Server, Error> {
-        Ok(Server { config: Arc::new(server::server(&self.crypto, connection)?) })
+        Ok(Server { config: Arc::new(server_config::server(&self.crypto, connection)?) })
     }
 
     fn operation(&self, primitive: &Primitive) -> Result<Box<dyn Operate>, Error> {
