@@ -10,9 +10,26 @@ use crate::{Signature, Suite, UnknownName, Version};
 /// Settings that cannot work. Always the operator's to mend.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// The file cannot be read or written.
+    /// Certificates and keys: a file, or the system's store.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// What is offered: versions, suites, groups, signature schemes, application protocols, tickets.
+    #[error(transparent)]
+    Offer(#[from] OfferError),
+    /// A name that is none of the known ones.
+    #[error(transparent)]
+    UnknownName(#[from] UnknownName),
+    /// The TLS or cryptographic library refused for another reason.
+    #[error("the TLS library refused the settings: {0}")]
+    Refused(String),
+}
+
+/// What is wrong with a file of certificates, keys or secrets.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// It cannot be read or written.
     #[error("cannot {what} {path}: {source}", path = path.display())]
-    File {
+    System {
         /// `read` or `write`.
         what: &'static str,
         /// The file.
@@ -20,9 +37,9 @@ pub enum SettingsError {
         /// Why.
         source: io::Error,
     },
-    /// The file is not what it should be.
+    /// It is not what it should be.
     #[error("{origin}: {what}: {detail}")]
-    BadFile {
+    Bad {
         /// The file, or what stands for it.
         origin: String,
         /// What it is not, or has not.
@@ -38,6 +55,17 @@ pub enum SettingsError {
         /// Where the key is.
         key: String,
     },
+    /// The system has no certificate store, or an empty one.
+    #[error("no trusted certificates found on this system{detail}; name a file of your own")]
+    NoNativeRoots {
+        /// What went wrong, with a leading colon, or nothing.
+        detail: String,
+    },
+}
+
+/// What cannot be offered, or not together.
+#[derive(Debug, thiserror::Error)]
+pub enum OfferError {
     /// None of the suites of an enabled TLS 1.2 can be used with the certificate's key.
     #[error("the certificate's key is {key}: with only TLS 1.2 enabled, allowed suites: {allowed}")]
     SuitesDoNotFitKey {
@@ -100,18 +128,6 @@ pub enum SettingsError {
         /// The highest allowed.
         most: u32,
     },
-    /// The system has no certificate store, or an empty one.
-    #[error("no trusted certificates found on this system{detail}; name a file of your own")]
-    NoNativeRoots {
-        /// What went wrong, with a leading colon, or nothing.
-        detail: String,
-    },
-    /// A name that is none of the known ones.
-    #[error(transparent)]
-    UnknownName(#[from] UnknownName),
-    /// The TLS or cryptographic library refused for another reason.
-    #[error("the TLS library refused the settings: {0}")]
-    Refused(String),
 }
 
 /// Whose fault it was that a session failed.

@@ -11,7 +11,7 @@ use rustls::{CertificateError, Error, InconsistentKeys, RootCertStore, Signature
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, SubjectPublicKeyInfoDer};
 
-use crate::{SettingsError, notes, pem};
+use crate::{FileError, SettingsError, notes, pem};
 
 /// What this side presents: a certificate chain, leaf first, and the leaf's private key.
 #[derive(Clone)]
@@ -56,7 +56,7 @@ impl Identity {
         match certified.keys_match() {
             Ok(()) => Ok(certified),
             Err(Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) => {
-                Err(SettingsError::KeyMismatch { certificates: certificates.origin, key: key.origin })
+                Err(FileError::KeyMismatch { certificates: certificates.origin, key: key.origin }.into())
             }
             Err(error) => Err(certificates.bad(CERTIFICATE, unreadable(&error))),
         }
@@ -84,7 +84,7 @@ pub(crate) fn native_roots() -> Result<RootCertStore, SettingsError> {
     roots.add_parsable_certificates(found.certs);
     if roots.is_empty() {
         let detail = found.errors.first().map_or_else(String::new, |error| format!(": {error}"));
-        return Err(SettingsError::NoNativeRoots { detail });
+        return Err(FileError::NoNativeRoots { detail }.into());
     }
     Ok(roots)
 }
@@ -100,12 +100,12 @@ impl Source {
     fn read(path: &Path) -> Result<Self, SettingsError> {
         match fs::read(path) {
             Ok(pem) => Ok(Self { origin: path.display().to_string(), pem }),
-            Err(source) => Err(SettingsError::File { what: "read", path: path.to_owned(), source }),
+            Err(source) => Err(FileError::System { what: "read", path: path.to_owned(), source }.into()),
         }
     }
 
     fn bad(&self, what: &'static str, detail: String) -> SettingsError {
-        SettingsError::BadFile { origin: self.origin.clone(), what, detail }
+        FileError::Bad { origin: self.origin.clone(), what, detail }.into()
     }
 
     fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, SettingsError> {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustls::KeyLog;
 
-use crate::SettingsError;
+use crate::{FileError, SettingsError};
 
 /// Appends to a file that all cores share.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl KeyLogFile {
     pub(crate) fn open(path: &Path) -> Result<Self, SettingsError> {
         match OpenOptions::new().append(true).create(true).mode(0o600).open(path) {
             Ok(file) => Ok(Self(file)),
-            Err(source) => Err(SettingsError::File { what: "write", path: path.to_owned(), source }),
+            Err(source) => Err(FileError::System { what: "write", path: path.to_owned(), source }.into()),
         }
     }
 }

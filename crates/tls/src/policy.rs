@@ -4,7 +4,7 @@ use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::{SignatureScheme, SupportedProtocolVersion};
 
 use crate::names::joined;
-use crate::{Group, SettingsError, Signature, Suite, Version};
+use crate::{Group, OfferError, SettingsError, Signature, Suite, Version};
 
 /// The three lists as asked for, checked against each other.
 pub(crate) struct Parameters {
@@ -22,21 +22,21 @@ impl Parameters {
             [("versions", versions.is_empty()), ("suites", suites.is_empty()), ("groups", groups.is_empty())]
         {
             if empty {
-                return Err(SettingsError::Empty { what });
+                return Err(OfferError::Empty { what }.into());
             }
         }
         if let Some(&suite) = suites.iter().find(|suite| !versions.contains(&suite.version())) {
-            return Err(SettingsError::SuiteFitsNoVersion { suite, enabled: joined(versions) });
+            return Err(OfferError::SuiteFitsNoVersion { suite, enabled: joined(versions) }.into());
         }
         for &version in versions {
             let fitting = |suite: &Suite| suite.version() == version;
             if !suites.iter().any(fitting) {
                 let allowed = joined(Suite::ALL.iter().filter(|suite| fitting(suite)));
-                return Err(SettingsError::VersionHasNone { version, what: "suites", allowed });
+                return Err(OfferError::VersionHasNone { version, what: "suites", allowed }.into());
             }
             if !groups.iter().any(|group| group.fits(version)) {
                 let allowed = joined(Group::ALL.iter().filter(|group| group.fits(version)));
-                return Err(SettingsError::VersionHasNone { version, what: "groups", allowed });
+                return Err(OfferError::VersionHasNone { version, what: "groups", allowed }.into());
             }
         }
         let provider = CryptoProvider {
@@ -61,14 +61,14 @@ pub(crate) fn offered(
     let verifiable = |signature: &&Signature| supported.contains(&signature.rustls());
     if let Some(&signature) = signatures.iter().find(|signature| !verifiable(signature)) {
         let allowed = joined(Signature::ALL.iter().filter(verifiable));
-        return Err(SettingsError::SignatureNotSupported { signature, allowed });
+        return Err(OfferError::SignatureNotSupported { signature, allowed }.into());
     }
     for version in Version::ALL {
         let of_version = suites.iter().filter(|suite| suite.version() == version);
         let fitting = |signature: &&Signature| of_version.clone().any(|&suite| signature.fits(suite));
         if of_version.clone().next().is_some() && !signatures.iter().any(|signature| fitting(&signature)) {
             let allowed = joined(Signature::ALL.iter().filter(fitting));
-            return Err(SettingsError::VersionHasNoSignature { version, allowed });
+            return Err(OfferError::VersionHasNoSignature { version, allowed }.into());
         }
     }
     Ok(signatures.iter().map(|signature| signature.rustls()).collect())
@@ -77,7 +77,7 @@ pub(crate) fn offered(
 /// RFC 7301 3.1: a protocol's name is 1 to 255 bytes.
 pub(crate) fn checked_alpn(protocols: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, SettingsError> {
     match protocols.iter().find(|name| !(1..=255).contains(&name.len())) {
-        Some(name) => Err(SettingsError::BadAlpn { name: name.escape_ascii().to_string() }),
+        Some(name) => Err(OfferError::BadAlpn { name: name.escape_ascii().to_string() }.into()),
         None => Ok(protocols.to_vec()),
     }
 }

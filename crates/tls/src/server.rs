@@ -13,7 +13,7 @@ use crate::names::joined;
 use crate::policy::{Parameters, checked_alpn, refused};
 use crate::server_sessions::SessionStore;
 use crate::tickets::{CoreTickets, KeySpace};
-use crate::{Group, Identity, Session, SettingsError, Suite, SystemTime, TimeProvider, Version};
+use crate::{Group, Identity, OfferError, Session, SettingsError, Suite, SystemTime, TimeProvider, Version};
 
 /// More than any client keeps, and few enough for one flight.
 const MAX_TICKETS: u32 = 16;
@@ -83,7 +83,7 @@ impl Server {
     pub fn new(settings: &ServerSettings) -> Result<Self, SettingsError> {
         let parameters = Parameters::new(&settings.versions, &settings.suites, &settings.groups)?;
         if settings.tickets > MAX_TICKETS {
-            return Err(SettingsError::TooManyTickets { tickets: settings.tickets, most: MAX_TICKETS });
+            return Err(OfferError::TooManyTickets { tickets: settings.tickets, most: MAX_TICKETS }.into());
         }
         let certified = settings.identity.load(&parameters.provider)?;
         check_key_fits(&certified, settings)?;
@@ -164,8 +164,9 @@ fn check_key_fits(certified: &CertifiedKey, settings: &ServerSettings) -> Result
         return Ok(());
     }
     let fitting = |suite: &&Suite| suite.version() == Version::Tls12 && usable(suite);
-    Err(SettingsError::SuitesDoNotFitKey {
+    Err(OfferError::SuitesDoNotFitKey {
         key: if algorithm == SignatureAlgorithm::RSA { "RSA" } else { "ECDSA" },
         allowed: joined(Suite::ALL.iter().filter(fitting)),
-    })
+    }
+    .into())
 }

@@ -8,7 +8,8 @@ use std::path::Path;
 use common::Pki;
 use weir_tls::issue::{Authority, KeyKind};
 use weir_tls::{
-    Client, ClientSettings, Group, Identity, Roots, Server, ServerSettings, SettingsError, Suite, Version,
+    Client, ClientSettings, FileError, Group, Identity, Roots, Server, ServerSettings, SettingsError, Suite,
+    Version,
 };
 
 fn refused(pki: &Pki, change: impl FnOnce(&mut ServerSettings)) -> String {
@@ -137,7 +138,10 @@ fn files_that_cannot_be_used_are_named() {
     assert!(error.contains("missing.pem"), "{error}");
     let settings = ClientSettings { roots: Roots::File(empty), ..ClientSettings::default() };
     let error = Client::new(&settings).unwrap_err();
-    assert!(matches!(error, SettingsError::BadFile { what: "no certificate in it", .. }), "{error}");
+    assert!(
+        matches!(error, SettingsError::File(FileError::Bad { what: "no certificate in it", .. })),
+        "{error}"
+    );
 }
 
 #[test]

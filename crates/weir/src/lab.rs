@@ -39,7 +39,7 @@ pub(crate) enum Command {
     },
     Targets(targets::TargetsArgs),
     Stacks(stacks::StacksArgs),
-    /// Delay and lose packets for the lab, which starts it (crates/lab/src/net).
+    /// Delay and lose packets for the lab, which starts it (crates/netem).
     #[command(hide = true)]
     DelayRelay,
 }

@@ -44,8 +44,8 @@ pub trait Instrument: Copy + Debug + Sized + 'static {
     const OWN_KEYS: &'static [&'static str] = &[];
     /// Whether the A/A pair is run beside the subjects that `--only` names.
     const KEEPS_PAIR: bool = true;
-    /// Milliseconds that a run takes beyond its phases, where nothing else is known.
-    const OVERHEAD_MS: u64;
+    /// Milliseconds that a run takes beyond its phases, where nothing else is known; 0 where nothing is.
+    const OVERHEAD_MS: u64 = 0;
     /// What a cell can come to, in the order in which it is shown.
     const METRICS: &'static [Metric];
     /// What is known of sessions that differ.

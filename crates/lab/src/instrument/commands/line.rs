@@ -14,6 +14,9 @@ use weir_report::markup::quote;
 /// Milliseconds after which a command is killed.
 const TIMEOUT: &str = "timeout_ms";
 
+/// What a command may be given as.
+const WORDS: &str = "words apart by spaces, such as \"gzip -k -9 big.txt\", or a list of words";
+
 /// The commands of an experiment, and where they are run.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
@@ -90,8 +93,7 @@ pub(super) fn check(
         let value = get(&experiment.constants, key);
         if value.and_then(Line::read).is_none() {
             let found = value.map_or_else(|| "missing".into(), Value::to_string);
-            let allowed = "words apart by spaces, such as \"gzip -k -9 big.txt\", or a list of words";
-            return Err(wrong(key, format!("{found}: allowed are {allowed}")));
+            return Err(wrong(key, format!("{found}: allowed are {WORDS}")));
         }
     }
     for (key, value) in leaves(&experiment.constants) {
@@ -106,9 +108,7 @@ pub(super) fn check(
     }
     let words: Vec<String> = all(experiment).into_iter().flat_map(|(_, line)| line.0).collect();
     match keys.iter().find(|key| !words.iter().any(|word| word.contains(&slot(key)))) {
-        Some(key) => {
-            Err(wrong(key, format!("no command has {} in it: its levels would be alike", slot(key))))
-        }
+        Some(key) => Err(wrong(key, format!("no command has {} in it: no level matters", slot(key)))),
         None => Ok(()),
     }
 }

@@ -46,8 +46,6 @@ impl Instrument for Commands {
     const SUBJECT: &'static str = "command";
     /// Commands are run in the folder of the experiment's file.
     const DIRECTORY: &'static str = ".";
-    /// Nobody knows.
-    const OVERHEAD_MS: u64 = 0;
     const METRICS: &'static [Metric] = &[Metric::WallMs, Metric::ProcessCpuMs];
 
     type Seen = Ran;
