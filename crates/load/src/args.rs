@@ -1,13 +1,12 @@
 //! The command line of a run: the same words on `weir load` and in an experiment's `[load]` table.
 
-use crate::digest::sha256;
+use crate::check::sha256;
 use crate::options::{
-    ArrivalKind, CHUNKS_ALLOWED, Close, DEFAULT_CHUNK, Options, PerConnection, Phases, RateStep,
-    RequestOptions, Resolve, Route, Schedule, Server, Sni, TlsOptions,
+    ArrivalKind, CHUNKS_ALLOWED, CONNECTIONS, Close, DEFAULT_CHUNK, Options, PerConnection, Phases, Policy,
+    RateStep, RequestOptions, Route, SCHEDULE, Schedule, Server, TlsOptions,
 };
-use crate::request::requests_of;
-use crate::request::{field, requests_from_file};
-use crate::route::destination::host_port;
+use crate::request::file::requests_from_file;
+use crate::request::{field, requests_of};
 use crate::route::source::Sources;
 use crate::target::Target;
 use crate::usage::{Usage, percent, size, time, whole};
@@ -18,7 +17,6 @@ use std::io::{self, Read as _};
 use std::path::PathBuf;
 use std::time::Duration;
 use weir_reactor::cores::Cores;
-use weir_tls::{Group, Signature, Suite, Version};
 use weir_transport::Endpoint;
 
 /// What a run is asked for, as words.
@@ -64,18 +62,14 @@ pub struct LoadArgs {
     /// Length of the measured window, such as 500ms, 5s or 2m [default: 10s, or the steps of --rate]
     #[arg(short, long, value_name = "TIME", value_parser = time, help_heading = SCHEDULE)]
     duration: Option<Duration>,
-    /// What runs before the window and is not measured
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time, help_heading = SCHEDULE)]
-    warmup: Duration,
-    /// Between warm-up and window, at the window's rate: what the warm-up left waiting is worked off
-    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = time, help_heading = SCHEDULE)]
-    settle: Duration,
+    #[command(flatten)]
+    phases: Phases,
     /// Open loop: this many requests per second, planned before anything is sent; in steps as 1000:10s,2000:10s
     #[arg(long, value_name = "R|R:TIME,..", value_parser = rate, help_heading = SCHEDULE)]
     rate: Option<Rate>,
     /// How the gaps between the arrivals of an open loop are distributed
     #[arg(long, value_name = "KIND", default_value = "constant", requires = "rate", help_heading = SCHEDULE)]
-    arrivals: ArrivalWord,
+    arrivals: ArrivalKind,
     /// Closed loop: the pause between an answer and the connection's next request
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "rate", help_heading = SCHEDULE)]
     think: Option<Duration>,
@@ -107,58 +101,17 @@ pub struct LoadArgs {
     /// Local addresses used in turn, such as 127.0.0.1-127.0.0.16
     #[arg(long, value_name = "LIST", help_heading = CONNECTIONS)]
     source: Option<Sources>,
-    /// The address of a host and port, instead of the resolver's; may be repeated
-    #[arg(long, value_name = "HOST:PORT:ADDRESS", help_heading = CONNECTIONS)]
-    resolve: Vec<Resolve>,
-    /// Connect to another host and port than the URL's
-    #[arg(long, value_name = "HOST:PORT", value_parser = host_port, help_heading = CONNECTIONS)]
-    connect_to: Option<(String, u16)>,
-    /// Connect to a socket in the file system
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["source", "resolve", "connect_to"], help_heading = CONNECTIONS)]
-    unix_socket: Option<PathBuf>,
+    #[command(flatten)]
+    route: Route,
     /// What TLS 1.2 sessions are resumed by: tickets where the server gives them, or ids alone
     #[arg(long, value_name = "HOW", default_value = "ticket", help_heading = CONNECTIONS)]
     resume_by: ResumeWord,
     /// How connections are ended: close_notify and FIN, FIN alone, or RST
     #[arg(long, value_name = "HOW", default_value = "graceful", help_heading = CONNECTIONS)]
-    close: CloseWord,
+    close: Close,
 
-    /// TLS versions offered: 1.2, 1.3 or 1.2-1.3 [default: both]
-    #[arg(long, value_name = "VERSION", value_parser = versions, help_heading = TLS)]
-    tls: Option<Versions>,
-    /// Cipher suites offered, most preferred first, such as aes128-gcm-sha256 [default: all]
-    #[arg(long = "suite", value_name = "LIST", value_delimiter = ',', help_heading = TLS)]
-    suites: Vec<Suite>,
-    /// Groups offered, most preferred first, such as x25519,p256 [default: x25519, p256, p384]
-    #[arg(long = "group", value_name = "LIST", value_delimiter = ',', help_heading = TLS)]
-    groups: Vec<Group>,
-    /// Signature schemes offered, most preferred first, such as rsa-pss-sha256 [default: all]
-    #[arg(long = "signature", value_name = "LIST", value_delimiter = ',', help_heading = TLS)]
-    signatures: Vec<Signature>,
-    /// Application protocols offered: http/1.1, the only one that is spoken [default: none]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = TLS)]
-    alpn: Vec<String>,
-    /// The server's name, instead of the URL's host; none sends none
-    #[arg(long, value_name = "NAME|none", help_heading = TLS)]
-    sni: Option<String>,
-    /// A HelloRetryRequest does not make the run invalid
-    #[arg(long, help_heading = TLS)]
-    allow_hello_retry: bool,
-    /// Authorities to believe, PEM [default: the system's]
-    #[arg(long, value_name = "FILE", conflicts_with = "insecure", help_heading = TLS)]
-    cacert: Option<PathBuf>,
-    /// Believe any certificate
-    #[arg(short = 'k', long, help_heading = TLS)]
-    insecure: bool,
-    /// Certificate chain to present, PEM
-    #[arg(long, value_name = "FILE", requires = "key", help_heading = TLS)]
-    cert: Option<PathBuf>,
-    /// Its private key, PEM
-    #[arg(long, value_name = "FILE", requires = "cert", help_heading = TLS)]
-    key: Option<PathBuf>,
-    /// Where the secrets of all connections are written, for Wireshark
-    #[arg(long, value_name = "FILE", env = "SSLKEYLOGFILE", hide_env_values = true, help_heading = TLS)]
-    key_log: Option<PathBuf>,
+    #[command(flatten)]
+    tls: TlsOptions,
 
     /// A process whose CPU is accounted with that of its descendants; may be repeated
     #[arg(long, value_name = "[ROLE=]PID", value_parser = meter::process, help_heading = ACCOUNTS)]
@@ -175,9 +128,6 @@ pub struct LoadArgs {
 }
 
 const REQUESTS: &str = "Requests";
-const SCHEDULE: &str = "Schedule";
-const CONNECTIONS: &str = "Connections";
-const TLS: &str = "TLS";
 const ACCOUNTS: &str = "Accounts";
 
 const A_MILLION: &str = "a whole number, 1 to 1000000";
@@ -189,27 +139,10 @@ enum Rate {
     Steps(Vec<RateStep>),
 }
 
-/// What a range of versions stands for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Versions(Vec<Version>);
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ArrivalWord {
-    Constant,
-    Poisson,
-}
-
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum ResumeWord {
     Ticket,
     Id,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum CloseWord {
-    Graceful,
-    Fin,
-    Rst,
 }
 
 impl LoadArgs {
@@ -251,56 +184,26 @@ impl LoadArgs {
         let mut options = Options::new(first);
         (options.endpoint, options.requests) = self.requests()?;
         options.connections = self.connections;
-        options.phases = Phases { warmup: self.warmup, settle: self.settle, window };
-        options.route = Route {
-            resolve: self.resolve,
-            connect_to: self.connect_to,
-            unix: self.unix_socket,
-            sources: self.source.map_or(Vec::new(), |sources| sources.0),
-        };
+        options.phases = Phases { window, ..self.phases };
+        options.route = Route { sources: self.source.map_or(Vec::new(), |sources| sources.0), ..self.route };
         options.workers = self.workers;
         options.cores = self.cores;
-        let kind = match self.arrivals {
-            ArrivalWord::Constant => ArrivalKind::Constant,
-            ArrivalWord::Poisson => ArrivalKind::Poisson,
-        };
+        let arrivals = self.arrivals;
         options.schedule = match rate {
             None => Schedule::Closed { think: self.think.unwrap_or_default() },
             Some(Rate::Constant(rate)) => {
-                Schedule::Open { arrivals: kind, steps: vec![RateStep { rate, time: window }] }
+                Schedule::Open { arrivals, steps: vec![RateStep { rate, time: window }] }
             }
-            Some(Rate::Steps(steps)) => Schedule::Open { arrivals: kind, steps },
+            Some(Rate::Steps(steps)) => Schedule::Open { arrivals, steps },
         };
-        options.policy.per_connection = match (self.new_connection, self.requests_per_connection) {
+        let per_connection = match (self.new_connection, self.requests_per_connection) {
             (true, _) => PerConnection::Requests { least: 1, most: 1 },
             (_, Some((least, most))) => PerConnection::Requests { least, most },
             _ if self.handshake_only => PerConnection::Handshake,
             _ => PerConnection::Unlimited,
         };
-        options.policy.resume = self.resume;
-        options.policy.close = match self.close {
-            CloseWord::Graceful => Close::Graceful,
-            CloseWord::Fin => Close::Fin,
-            CloseWord::Rst => Close::Reset,
-        };
-        options.tls = TlsOptions {
-            versions: self.tls.map_or(Vec::new(), |versions| versions.0),
-            suites: self.suites,
-            groups: self.groups,
-            signatures: self.signatures,
-            alpn: self.alpn,
-            sni: match self.sni.as_deref() {
-                None => Sni::Host,
-                Some("none") => Sni::None,
-                Some(name) => Sni::Name(name.to_owned()),
-            },
-            ids_only: matches!(self.resume_by, ResumeWord::Id),
-            allow_hello_retry: self.allow_hello_retry,
-            ca: self.cacert,
-            insecure: self.insecure,
-            identity: self.cert.zip(self.key),
-            key_log: self.key_log,
-        };
+        options.policy = Policy { per_connection, resume: self.resume, close: self.close };
+        options.tls = TlsOptions { ids_only: matches!(self.resume_by, ResumeWord::Id), ..self.tls };
         options.servers = [self.pid, self.cgroup, self.cpu_command].concat();
         options.ceilings = self.ceilings.or_else(|| ceiling::default_file().filter(|file| file.exists()));
         options.timeout = self.timeout;
@@ -313,10 +216,10 @@ impl LoadArgs {
     /// The files that are named, each with its flag, for an error that names one.
     pub fn files(&self) -> Vec<(&'static str, PathBuf)> {
         let files = [
-            ("--cacert", &self.cacert),
-            ("--cert", &self.cert),
-            ("--key", &self.key),
-            ("--key-log", &self.key_log),
+            ("--cacert", &self.tls.ca),
+            ("--cert", &self.tls.cert),
+            ("--key", &self.tls.key),
+            ("--key-log", &self.tls.key_log),
             ("--requests", &self.requests),
             ("--ceilings", &self.ceilings),
         ];
@@ -396,18 +299,100 @@ fn range(text: &str) -> Result<(u64, u64), String> {
     }
 }
 
-fn versions(text: &str) -> Result<Versions, String> {
-    let version = |text: &str| text.parse::<Version>().map_err(|error| error.to_string());
-    let (least, most) = match text.split_once('-') {
-        None => (version(text)?, version(text)?),
-        Some((least, most)) => (version(least)?, version(most)?),
-    };
-    let within = Version::ALL.into_iter().filter(|version| (least..=most).contains(version));
-    Some(within.collect::<Vec<_>>())
-        .filter(|versions| !versions.is_empty())
-        .map(Versions)
-        .ok_or_else(|| "the range has no version: write the lower one first, such as 1.2-1.3".to_string())
-}
-
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::result::Role;
+    fn options(words: &str) -> Result<Options, String> {
+        LoadArgs::from_words(words.split_whitespace())?.options().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn words_become_options() {
+        let o = options("http://a/x http://a/y -d 5s --settle 1s --think 20ms --seed 9").unwrap();
+        let paths: Vec<&str> = o.requests.iter().map(|request| request.path.as_str()).collect();
+        assert_eq!((paths, o.seed), (vec!["/x", "/y"], 9));
+        assert_eq!(o.schedule, Schedule::Closed { think: Duration::from_millis(20) });
+        let o = options("http://a/ --rate 100:2s,200:3s --arrivals poisson").unwrap();
+        assert_eq!(o.phases.window, Duration::from_secs(5));
+        assert!(
+            matches!(o.schedule, Schedule::Open { arrivals: ArrivalKind::Poisson, steps } if steps.len() == 2)
+        );
+        let o = options("https://a/ --requests-per-connection 5-10 --resume 30 --resume-by id --close rst")
+            .unwrap();
+        assert_eq!(o.policy.per_connection, PerConnection::Requests { least: 5, most: 10 });
+        assert_eq!((o.policy.resume, o.policy.close, o.tls.ids_only), (30.0, Close::Reset, true));
+        let o = options("https://a/ --tls 1.2-1.3 --group p256,x25519 --sni none --alpn http/1.1").unwrap();
+        assert_eq!((o.tls.versions.unwrap().len(), o.tls.groups.len(), o.tls.alpn.len()), (2, 2, 1));
+        assert_eq!(o.tls.sni.as_deref(), Some("none"));
+        let o = options("http://a/x http://a/y --weights 3,1 --source 127.0.0.1-127.0.0.3").unwrap();
+        assert_eq!((o.requests[0].weight, o.requests[1].weight, o.route.sources.len()), (3, 1, 3));
+        let o = options("http://a/ --resolve a:80:127.0.0.9 --connect-to b:81").unwrap();
+        assert_eq!((o.route.resolve.len(), o.route.connect_to), (1, Some(("b".to_owned(), 81))));
+        let chunk = |words: &str| {
+            let o = options(&format!("http://a/ {words}")).unwrap();
+            (o.requests[0].chunk, o.requests[0].body.as_ref().map(Vec::len))
+        };
+        assert_eq!(chunk("--data 5"), (None, Some(5)));
+        assert_eq!(chunk("--chunked --data 5"), (Some(16 * 1024), Some(5)));
+        assert_eq!(chunk("--data 0 --chunked=4KiB"), (Some(4096), Some(0)));
+        let o = options("http://a/ --error-budget 0.1").unwrap();
+        assert_eq!((o.error_budget, options("http://a/").unwrap().error_budget), (0.1, 0.0));
+        assert_eq!(options("http://a/ --pid origin=7").unwrap().servers[0].role, Role::Origin);
+    }
+
+    #[test]
+    fn words_that_cannot_be_followed_say_what_is_allowed() {
+        for (words, why) in [
+            ("http://a/ --rate x", "1000:10s"),
+            ("http://a/ --rate 10:5s -d 3s", "no -d beside a --rate in steps"),
+            ("http://a/ --rate 1:10000000000000000000s,1:10000000000000000000s", "24h in all"),
+            ("http://a/ --rate 10:5s,20:0s", "longer than nothing"),
+            ("http://a/ --rate 5 --think 1s", "cannot be used with"),
+            ("http://a/ --arrivals poisson", "--rate"),
+            ("http://a/ --new-connection --resume 5", "an https URL"),
+            ("http://a/ --handshake-only", "an https URL"),
+            ("https://a/ --resume 5", "--new-connection"),
+            ("https://a/ --new-connection --resume 101", "0 to 100 percent"),
+            ("https://a/ --requests-per-connection 9-5", "a range such as 5-10"),
+            ("https://a/ --tls 1.3-1.2", "lower one first"),
+            ("https://a/ --tls 1.1", "1.2, 1.3"),
+            ("https://a/ --suite aes", "aes128-gcm-sha256"),
+            ("https://a/ --alpn h2", "--alpn: `h2` cannot be used; allowed: http/1.1, the only"),
+            ("https://a/ --alpn http/1.1,h3", "--alpn: `h3`"),
+            ("https://a/ --alpn http/1.0", "--alpn: `http/1.0`"),
+            ("https://a/ --alpn=", "--alpn: ``"),
+            ("https://a/ --group p-512", "x25519mlkem768"),
+            ("https://a/ --signature rsa", "rsa-pss-sha256"),
+            ("http://a/ --pid server=5", "origin=PID"),
+            ("http://a/ --data /no/such/file", "/no/such/file"),
+            ("http://a/ --chunked", "--chunked: `16384` cannot be used; allowed: beside --data"),
+            ("http://a/ --data 5 --chunked=much", "--chunked: `much` cannot be used; allowed: 1 to 1GiB"),
+            ("http://a/ --data 5 --chunked=0", "--chunked: `0` cannot be used; allowed: 1 to 1GiB"),
+            ("http://a/ --requests f --chunked", "cannot be used with"),
+            ("http://a/ -c many", "'many' for '--connections <N>': expected a whole number, 1 to 1000000"),
+            ("http://a/ -c 1.5", "expected a whole number, 1 to 1000000"),
+            ("http://a/ -c=-1", "expected a whole number, 1 to 1000000"),
+            ("http://a/ -t 99999999999999999999", "expected a whole number, 1 to 1024"),
+            ("http://a/ --weights 1,x", "'x' for '--weights <LIST>': expected a whole number, 1 to 1000000"),
+            ("http://a/ --seed x", "expected a whole number from 0"),
+            ("http://a/ --expect-status OK", "expected a whole number, 200 to 999"),
+            ("http://a/ --expect-length 1KiB", "expected a whole number of bytes"),
+            ("https://a/ --new-connection --resume all", "expected 0 to 100 percent"),
+            ("http://a/ --error-budget few", "expected 0 to 100 percent"),
+            ("http://a/ --error-budget 101", "0 to 100 percent"),
+            ("http://a/ --error-budget=-1", "0 to 100 percent"),
+            ("http://a/x http://b/y", "http://b"),
+            ("http://a/x http://a/y --weights 3", "--weights"),
+            ("http://a/ --requests /no/such/file", "/no/such/file"),
+            ("http://a/ --source 127.0.0.9-127.0.0.1", "--source"),
+            ("http://a/ --resolve a", "--resolve"),
+            ("http://a/ --expect-sha256 00", "64"),
+            ("http://a/ --unix-socket /x --source 127.0.0.1", "cannot be used with"),
+            ("http://a/ --new-connection --handshake-only", "cannot be used with"),
+        ] {
+            let error = options(words).unwrap_err();
+            assert!(error.contains(why), "{words}: {error}");
+        }
+    }
+}

@@ -1,12 +1,13 @@
 //! The engine's own ceilings on a machine: how `weir calibrate` keeps them, and which of them a run is compared with.
 
-use crate::machine::Machine;
 use crate::options::{Options, PerConnection};
 use crate::result::{Ceiling, Limit, LoadResult};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
+use weir_doctor::Hardware;
 
 /// The layout's version.
 pub const SCHEMA: u32 = 1;
@@ -34,6 +35,31 @@ pub struct Ceilings {
     pub cells: Vec<Cell>,
     /// Cells without a ceiling, and why.
     pub failed: Vec<Failed>,
+}
+
+/// The machine that a ceiling was measured on and holds for alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// The processor's name.
+    pub cpu: String,
+    /// Cores of the machine, whether or not this process may use them.
+    pub cores: u32,
+    /// Operating system and kernel.
+    pub kernel: String,
+}
+
+impl Machine {
+    /// Reads this machine.
+    pub fn read() -> Self {
+        let Hardware { cpu, processors: cores, kernel, .. } = Hardware::read();
+        Self { cpu, cores, kernel }
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}, {} cores, {}", self.cpu, self.cores, self.kernel)
+    }
 }
 
 /// The ceiling of one cell.
@@ -192,9 +218,7 @@ const HEAD: f64 = 150.0;
 
 /// The ceiling of a run, by the calibrated cell that is most like it. `None` where nothing was calibrated, or nothing
 /// like it: connections with several requests but not all, and new connections in cleartext, have no cell.
-///
-/// # Errors
-/// When ceilings were named, and cannot be read or are of another machine or program.
+/// Errors: when ceilings were named, and cannot be read or are of another machine or program.
 pub(crate) fn of(options: &Options, result: &LoadResult) -> Result<Option<Ceiling>, Unfit> {
     let Some(file) = &options.ceilings else { return Ok(None) };
     let ceilings = Ceilings::read(file)?;
@@ -377,5 +401,11 @@ mod tests {
         assert_eq!(file(Some(""), Some("/home/u")), in_home);
         assert_eq!(file(Some("relative"), Some("/home/u")), in_home);
         assert_eq!((file(None, None), file(None, Some(""))), (None, None));
+    }
+
+    #[test]
+    fn this_machine_has_cores_and_a_kernel() {
+        let machine = Machine::read();
+        assert!(machine.cores >= 1 && !machine.kernel.trim().is_empty(), "{machine}");
     }
 }

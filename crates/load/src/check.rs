@@ -1,6 +1,6 @@
 //! What an answer must be, and the classes of what goes wrong.
 
-use crate::digest::Digest;
+use aws_lc_rs::digest::{Context, SHA256};
 use std::io;
 use weir_transport::Fault;
 
@@ -11,7 +11,7 @@ pub struct Expect {
     pub status: Option<u16>,
     /// Bytes of its body; `None` is whatever its framing says.
     pub length: Option<u64>,
-    /// SHA-256 of its body, without the transfer coding; `None` is any. See [`crate::sha256`].
+    /// SHA-256 of its body, without the transfer coding; `None` is any. See [`sha256`].
     pub sha256: Option<[u8; 32]>,
 }
 
@@ -28,14 +28,32 @@ impl Expect {
     }
 
     /// What the body is to go through, if anybody asks for it: hashing costs more than all other checks.
-    pub(crate) fn digest(&self) -> Option<Digest> {
-        self.sha256.is_some().then(Digest::new)
+    pub(crate) fn digest(&self) -> Option<Context> {
+        self.sha256.is_some().then(|| Context::new(&SHA256))
     }
 
     /// Takes what [`Expect::digest`] gave, after the whole body.
-    pub(crate) fn digest_is_right(&self, digest: Option<Digest>) -> bool {
-        self.sha256.is_none_or(|expected| digest.is_some_and(|digest| digest.finish() == expected))
+    pub(crate) fn digest_is_right(&self, digest: Option<Context>) -> bool {
+        self.sha256.is_none_or(|expected| digest.is_some_and(|digest| digest.finish().as_ref() == expected))
     }
+}
+
+/// Reads a SHA-256 as `sha256sum` writes it: 64 hexadecimal digits, large or small.
+///
+/// # Errors
+/// When it is anything else.
+pub fn sha256(text: &str) -> Result<[u8; 32], String> {
+    let wrong = || "write 64 hexadecimal digits, as sha256sum does".to_string();
+    let digit = |byte: u8| char::from(byte).to_digit(16).ok_or_else(wrong);
+    let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return Err(wrong()) };
+    let mut bytes = [0; 32];
+    if pairs.len() != bytes.len() {
+        return Err(wrong());
+    }
+    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+        *byte = (digit(*high)? << 4 | digit(*low)?) as u8;
+    }
+    Ok(bytes)
 }
 
 /// Why a request has no right answer, or a connection could not be had.
@@ -70,21 +88,21 @@ pub enum ErrorClass {
 }
 
 impl ErrorClass {
-    /// All classes, in the order of their numbers.
-    pub const ALL: [Self; 13] = [
-        Self::ConnectRefused,
-        Self::Connect,
-        Self::Ports,
-        Self::Reset,
-        Self::Closed,
-        Self::Socket,
-        Self::Tls,
-        Self::Timeout,
-        Self::Status,
-        Self::Length,
-        Self::Digest,
-        Self::Malformed,
-        Self::Missing,
+    /// All classes in the order of their numbers, with their names in results.
+    pub const ALL: [(Self, &str); 13] = [
+        (Self::ConnectRefused, "connect_refused"),
+        (Self::Connect, "connect"),
+        (Self::Ports, "ports"),
+        (Self::Reset, "reset"),
+        (Self::Closed, "closed"),
+        (Self::Socket, "socket"),
+        (Self::Tls, "tls"),
+        (Self::Timeout, "timeout"),
+        (Self::Status, "status"),
+        (Self::Length, "length"),
+        (Self::Digest, "digest"),
+        (Self::Malformed, "malformed"),
+        (Self::Missing, "missing_connections"),
     ];
 
     /// Whether there was an answer, and not the right one: the server does something else than what is to be measured.
@@ -100,26 +118,12 @@ impl ErrorClass {
 
     /// The class of that name.
     pub fn of_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|class| class.name() == name)
+        Self::ALL.into_iter().find(|(_, known)| *known == name).map(|(class, _)| class)
     }
 
     /// The name in results.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::ConnectRefused => "connect_refused",
-            Self::Connect => "connect",
-            Self::Ports => "ports",
-            Self::Reset => "reset",
-            Self::Closed => "closed",
-            Self::Socket => "socket",
-            Self::Tls => "tls",
-            Self::Timeout => "timeout",
-            Self::Status => "status",
-            Self::Length => "length",
-            Self::Digest => "digest",
-            Self::Malformed => "malformed",
-            Self::Missing => "missing_connections",
-        }
+        Self::ALL[self as usize].1
     }
 
     pub(crate) fn of(fault: &Fault) -> Self {
@@ -195,8 +199,24 @@ impl std::fmt::Display for Detail {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// The hash of `abc` (FIPS 180-2 appendix B.1).
+    pub(crate) const ABC: [u8; 32] = [
+        0xba, 0x78, 0x16, 0xbf, 0x8f, 0x01, 0xcf, 0xea, 0x41, 0x41, 0x40, 0xde, 0x5d, 0xae, 0x22, 0x23, 0xb0,
+        0x03, 0x61, 0xa3, 0x96, 0x17, 0x7a, 0x9c, 0xb4, 0x10, 0xff, 0x61, 0xf2, 0x00, 0x15, 0xad,
+    ];
+
+    #[test]
+    fn hashes_as_people_write_them() {
+        let text = "ba7816bf8f01cfea414140de5dae2223B00361A396177A9CB410FF61F20015AD";
+        assert_eq!(sha256(text), Ok(ABC));
+        let (short, long) = (&text[1..], format!("{text}00"));
+        for text in ["", "ba", short, &long, &text.replace('b', "g"), &text.replace("ba", "é")] {
+            assert!(sha256(text).unwrap_err().contains("64 hexadecimal"), "{text}");
+        }
+    }
 
     #[test]
     fn statuses_and_lengths() {
@@ -211,8 +231,10 @@ mod tests {
     #[test]
     fn a_body_is_hashed_where_it_is_asked_for_alone() {
         assert!(Expect::default().digest().is_none() && Expect::default().digest_is_right(None));
-        let expect = Expect { sha256: Some(crate::digest::tests::ABC), ..Expect::default() };
-        for (pieces, right) in [(["a", "bc"], true), (["ab", "c"], true), (["ab", ""], false)] {
+        let expect = Expect { sha256: Some(ABC), ..Expect::default() };
+        for (pieces, right) in
+            [(["a", "bc"], true), (["", "abc"], true), (["ab", "c"], true), (["ab", ""], false)]
+        {
             let mut digest = expect.digest().unwrap();
             pieces.iter().for_each(|piece| digest.update(piece.as_bytes()));
             assert_eq!(expect.digest_is_right(Some(digest)), right, "{pieces:?}");
@@ -236,9 +258,9 @@ mod tests {
 
     #[test]
     fn classes_are_numbered_in_their_order() {
-        for (number, class) in ErrorClass::ALL.into_iter().enumerate() {
+        for (number, (class, name)) in ErrorClass::ALL.into_iter().enumerate() {
             assert_eq!(class as usize, number);
-            assert_eq!(ErrorClass::of_name(class.name()), Some(class));
+            assert_eq!((ErrorClass::of_name(name), class.name()), (Some(class), name));
         }
     }
 }

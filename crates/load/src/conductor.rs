@@ -1,13 +1,13 @@
 //! The thread that conducts the workers: starts them together, watches the time, gathers the seconds.
 
-use crate::accounting::{Accounts, Look};
+use crate::accounting::{Accounts, Look, Span};
 use crate::options::Options;
-use crate::record::recorder::Window;
-use crate::record::seconds::Seconds;
+use crate::record::recorder::{Recorder, Window};
+use crate::record::seconds::{Outbox, Seconds};
 use crate::result::{PhaseTime, Second};
-use crate::shared::Shared;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -39,7 +39,20 @@ pub enum Phase {
     Drain,
 }
 
-/// What it works with.
+/// What the workers and the thread that conducts them share; nothing of it is touched for each request.
+#[derive(Default)]
+pub(crate) struct Shared {
+    /// Workers whose connections have been made, or have failed.
+    pub(crate) opened: AtomicUsize,
+    pub(crate) failed: AtomicBool,
+    pub(crate) times: OnceLock<(Instant, Window)>,
+    /// An end of the window that comes before the planned one.
+    pub(crate) stop: OnceLock<Instant>,
+    pub(crate) outboxes: Vec<Outbox>,
+    /// What each worker leaves behind.
+    pub(crate) parts: Mutex<Vec<(Recorder, Span)>>,
+}
+
 pub(crate) struct Conductor<'a> {
     pub(crate) shared: &'a Shared,
     pub(crate) accounts: &'a Accounts,
@@ -52,7 +65,7 @@ pub(crate) struct Conducted {
     /// Looks at the servers near the edges of the window.
     pub(crate) looks: (Look, Look),
     pub(crate) phases: Vec<PhaseTime>,
-    pub(crate) seconds: Seconds,
+    pub(crate) seconds: Vec<Second>,
     pub(crate) partial: bool,
 }
 
@@ -138,6 +151,8 @@ impl Conductor<'_> {
         ];
         let phases = phases
             .map(|(name, from, to)| PhaseTime { name: name.to_string(), seconds: (to - from).as_secs_f64() });
+        seconds.collect(&shared.outboxes);
+        let seconds = seconds.into_window();
         Some(Conducted { looks: (before, after), phases: phases.into(), seconds, partial })
     }
 

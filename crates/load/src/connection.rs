@@ -1,16 +1,16 @@
 //! One connection of the engine: a request out, its answer in and checked.
 
 use crate::check::{Detail, ErrorClass, Wrong};
-use crate::digest::Digest;
 use crate::record::recorder::{Course, Recorder};
-use crate::request::{Mix, Request};
+use crate::request::Request;
+use crate::request::mix::Mix;
 use crate::result::Tickets;
+use aws_lc_rs::digest::Context;
 use std::time::Instant;
 use weir_http1::{BodyDecoder, Framing, Limits, Method, Parse, ResponseHead};
 use weir_tls::{HandshakeKind, Version};
 use weir_transport::{End, Transport, Wire};
 
-/// One connection.
 pub(crate) struct Connection {
     pub(crate) transport: Transport,
     pub(crate) phase: Phase,
@@ -44,12 +44,15 @@ pub(crate) struct Connection {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Being made.
     Opening(Purpose),
     /// Between two requests.
     Idle,
     /// Waiting for an answer.
-    Busy { planned: Instant, written: Instant, first: Option<Instant> },
+    Busy {
+        planned: Instant,
+        written: Instant,
+        first: Option<Instant>,
+    },
     /// The handshake is done, and nothing else is wanted but a session to resume: TLS 1.3 gives it afterwards.
     AwaitingTicket(Purpose),
     /// The handshake is done on this side, and in TLS 1.3 the server may still refuse it, for the client's certificate
@@ -76,7 +79,7 @@ pub(crate) enum Purpose {
 struct Body {
     decoder: BodyDecoder,
     received: u64,
-    digest: Option<Digest>,
+    digest: Option<Context>,
     status: u16,
     /// The server ends the connection after the answer.
     closes: bool,
@@ -84,12 +87,13 @@ struct Body {
 
 /// What an event led to.
 pub(crate) enum Outcome {
-    /// Nothing yet.
     Waits,
-    /// The connection stands.
     Opened,
     /// The answer is complete, right or wrong; what becomes of the connection.
-    Answered { wrong: Option<Wrong>, then: Then },
+    Answered {
+        wrong: Option<Wrong>,
+        then: Then,
+    },
     /// There is a session to resume.
     Ticket,
     /// The server ended a connection that had no request.

@@ -1,23 +1,27 @@
 //! One run: open, warm up, measure, drain, add up.
 
 use crate::accounting::{Accounts, Edges};
-use crate::conductor::{Conducted, Conductor, Progress};
+use crate::conductor::{Conductor, Progress, Shared};
 use crate::connection::Desk;
 use crate::error::LoadError;
 use crate::options::{Options, Schedule};
-use crate::record::recorder::Recorder;
-use crate::record::sum::{self, Remains};
-use crate::request::Mix;
+use crate::record::recorder::{Recorder, Window};
+use crate::record::seconds::Outbox;
+use crate::record::sum;
+use crate::request::mix::Mix;
 use crate::result::LoadResult;
 use crate::route::destination;
 use crate::route::ports::{self, Kernel};
 use crate::route::source;
 use crate::route::trial::trial;
-use crate::shared::Shared;
+use crate::schedule::{Arrivals, Plan};
 use crate::tls_client;
 use crate::usage::Usage;
 use crate::worker::{Link, Policy, Worker};
+use rustix::process::setpriority_process;
+use rustix::thread::set_current_timer_slack;
 use std::io;
+use std::num::NonZeroU64;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
@@ -49,8 +53,9 @@ pub fn run(
     let own = client.as_ref().map(|(client, name)| (client.core(), name));
     let trial = trial(options, &addresses, own.as_ref().map(|(connector, name)| (connector, *name)))?;
 
-    let shared = Shared::new(options.workers);
-    let work = |index: usize, (): ()| -> Result<(), io::Error> {
+    let outboxes = (0..options.workers).map(|_| Outbox::default()).collect();
+    let shared = Shared { outboxes, ..Shared::default() };
+    let run_one = |index: usize, (): ()| -> Result<(), io::Error> {
         let policy = Policy {
             address: trial.address.clone(),
             sources: source::in_turn(&options.route.sources, index, options.workers),
@@ -74,14 +79,14 @@ pub fn run(
         let edges = Edges::new(index, &accounts);
         let link = Link { outbox: &shared.outboxes[index], stop: &shared.stop };
         let outcome =
-            Worker::new(policy, desk, edges, link).and_then(|worker| shared.work(worker, index, options));
+            Worker::new(policy, desk, edges, link).and_then(|worker| work(&shared, worker, index, options));
         if outcome.is_err() {
             shared.failed.store(true, Ordering::Release);
         }
         outcome
     };
     let conducted = thread::scope(|scope| -> Result<_, LoadError> {
-        let run = scope.spawn(|| run_workers(vec![(); options.workers], options.cores.as_ref(), work));
+        let run = scope.spawn(|| run_workers(vec![(); options.workers], options.cores.as_ref(), run_one));
         // What is shown meanwhile is drawn beside the workers, not between their requests.
         let _kept_off = options.cores.as_ref().and_then(cores::keep_off);
         let conductor = Conductor { shared: &shared, accounts: &accounts, options, stop };
@@ -90,15 +95,9 @@ pub fn run(
         Ok(conducted)
     })?;
     let mut parts = shared.parts.into_inner().unwrap_or_else(PoisonError::into_inner);
-    parts.sort_by_key(|(index, ..)| *index);
-    let parts = parts.into_iter().map(|(_, recorder, span)| (recorder, span)).collect();
-    let Some(Conducted { looks, phases, mut seconds, partial }) = conducted else {
-        return Err(LoadError::NoWindow);
-    };
-    seconds.collect(&shared.outboxes);
-    let seconds = seconds.into_window();
-    let remains = Remains { options, accounts: &accounts, parts, looks, phases, seconds, partial };
-    let mut result = sum::up(remains).ok_or(LoadError::NoWindow)?;
+    parts.sort_by_key(|(_, span)| span.index);
+    let sum = conducted.and_then(|conducted| sum::up(options, &accounts, parts, conducted));
+    let mut result = sum.ok_or(LoadError::NoWindow)?;
     let phases = options.phases;
     let load = phases.warmup + phases.settle + phases.window;
     result.warnings.extend(trial.warning(options));
@@ -108,6 +107,55 @@ pub fn run(
 
 /// So far are the workers from each other in the mix: a prime, so that it is no multiple of a turn's length.
 const PLACES_APART: u64 = 1_000_003;
+
+/// One worker's run, on its own thread.
+fn work(shared: &Shared, mut worker: Worker<'_>, index: usize, options: &Options) -> io::Result<()> {
+    if options.schedule.rate().is_some() {
+        // The kernel gathers the wake-ups of 50 us by default; where it does not let us, the lag will tell.
+        let _ = set_current_timer_slack(NonZeroU64::new(1));
+        // On a core that it shares (with the origin, on a small machine), a pacer that waits for its turn is late. A
+        // thread's own priority (setpriority(2)) needs the right to raise it; without, the lag will tell as well.
+        let _ = setpriority_process(None, HIGHEST_PRIORITY);
+    }
+    let mut told = false;
+    worker.open(|settled| {
+        if settled && !told {
+            told = true;
+            shared.opened.fetch_add(1, Ordering::AcqRel);
+        }
+        shared.times.get().is_none() && !shared.failed.load(Ordering::Acquire)
+    })?;
+    let Some(&(start, window)) = shared.times.get() else { return Ok(()) };
+    let arrivals = match &options.schedule {
+        Schedule::Closed { .. } => None,
+        Schedule::Open { arrivals, steps } => {
+            let plan = Plan { start, window: window.from, kind: *arrivals, steps, seed: options.seed };
+            Some(Arrivals::new(&plan, index, options.workers))
+        }
+    };
+    let (recorder, edges) = worker.run(start, window, arrivals, &step_ends(options, window))?;
+    if let Some(edges) = edges.both() {
+        shared.parts.lock().unwrap_or_else(PoisonError::into_inner).push((recorder, edges));
+    }
+    Ok(())
+}
+
+/// Where the steps of a rate that ramps end.
+fn step_ends(options: &Options, window: Window) -> Vec<Instant> {
+    match &options.schedule {
+        Schedule::Open { steps, .. } if steps.len() > 1 => steps
+            .iter()
+            .scan(window.from, |end, step| {
+                *end += step.time;
+                Some(*end)
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The nice value that goes first.
+const HIGHEST_PRIORITY: i32 = -20;
 
 /// Pinning fails here, with the flag's name, instead of in a worker.
 fn check_cores(list: &cores::Cores) -> Result<(), Usage> {

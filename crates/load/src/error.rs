@@ -1,4 +1,4 @@
-//! Why there is no result, and whose fault that is.
+//! Why a run gives no result.
 
 use crate::route::trial::Unreachable;
 use crate::usage::Usage;

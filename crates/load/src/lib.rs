@@ -16,12 +16,10 @@ pub mod ceiling;
 mod check;
 mod conductor;
 mod connection;
-mod digest;
 mod engine;
 mod error;
 mod interrupt;
 pub mod limit;
-mod machine;
 pub mod meter;
 mod options;
 mod output;
@@ -30,34 +28,29 @@ mod request;
 pub mod result;
 mod route;
 mod schedule;
-mod shared;
 mod target;
 mod tls_client;
 mod usage;
 mod worker;
 
 pub use args::LoadArgs;
-pub use check::{ErrorClass, Expect};
+pub use ceiling::Machine;
+pub use check::{ErrorClass, Expect, sha256};
 pub use conductor::{Phase, Progress};
-pub use digest::sha256;
 pub use engine::run;
 pub use error::LoadError;
 pub use interrupt::stop_on_signals;
-pub use machine::Machine;
 pub use options::{
-    ArrivalKind, Close, Meter, Options, PerConnection, Phases, Policy, RateStep, RequestOptions, Resolve,
-    Route, Schedule, Server, Sni, TlsOptions,
+    ArrivalKind, Close, Meter, Options, PerConnection, Phases, Policy, RateStep, RequestOptions, Route,
+    Schedule, Server, TlsOptions,
 };
-pub use output::assert::{Assertion, AssertionError, Broken, check_all};
+pub use output::assert::{Assertion, check_all};
 pub use output::figures::plural;
 pub use output::metric::Metric;
 pub use output::table::table;
 pub use output::{csv, figures, live};
 pub use record::validity::exceeds_budget;
-pub use request::{field, requests_from_file, requests_of};
-pub use route::destination::host_port;
+pub use request::requests_of;
 pub use route::source::Sources;
-pub use route::trial::{Unreachable, Why};
-pub use target::Target;
+pub use target::{Resolve, Target};
 pub use usage::{Usage, size, time};
-pub use weir_stats::rng;

@@ -1,16 +1,20 @@
 //! What the engine is told.
 
+mod tls;
+
+pub use tls::TlsOptions;
+
 use crate::check::Expect;
 use crate::result::Role;
-use crate::target::Target;
-use crate::usage::Usage;
+use crate::target::{Resolve, Target, host_port};
+use crate::usage::{Usage, time};
+use clap::{Args, ValueEnum};
 use std::fmt;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 use weir_reactor::cores::Cores;
-use weir_tls::{Group, Signature, Suite, Version};
 use weir_transport::Endpoint;
 
 /// What the engine is told.
@@ -49,28 +53,22 @@ pub struct Options {
     pub ceilings: Option<PathBuf>,
 }
 
-/// Where connections go instead of the URL's host and port.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Where connections go instead of the URL's host and port, and where they come from.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(next_help_heading = CONNECTIONS)]
 pub struct Route {
-    /// `--resolve HOST:PORT:ADDRESS`: the address of that host and port.
-    pub resolve: Vec<Resolve>,
-    /// `--connect-to HOST:PORT`: another host and port for the connection alone.
-    pub connect_to: Option<(String, u16)>,
-    /// `--unix-socket PATH`: a socket in the file system.
-    pub unix: Option<PathBuf>,
     /// Local addresses, used in turn; empty lets the system choose.
+    #[arg(skip)]
     pub sources: Vec<IpAddr>,
-}
-
-/// A host and port, and the address to use for them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resolve {
-    /// As it stands in the URL.
-    pub host: String,
-    /// As it stands in the URL.
-    pub port: u16,
-    /// What the resolver is not asked for.
-    pub address: IpAddr,
+    /// The address of a host and port, instead of the resolver's; may be repeated
+    #[arg(long, value_name = "HOST:PORT:ADDRESS")]
+    pub resolve: Vec<Resolve>,
+    /// Connect to another host and port than the URL's
+    #[arg(long, value_name = "HOST:PORT", value_parser = host_port)]
+    pub connect_to: Option<(String, u16)>,
+    /// Connect to a socket in the file system
+    #[arg(long = "unix-socket", value_name = "FILE", conflicts_with_all = ["source", "resolve", "connect_to"])]
+    pub unix: Option<PathBuf>,
 }
 
 /// One kind of request in the mix.
@@ -93,13 +91,18 @@ pub struct RequestOptions {
 }
 
 /// The phases around the window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Args, Clone, Copy, Debug, PartialEq, Eq)]
+#[command(next_help_heading = SCHEDULE)]
 pub struct Phases {
-    /// Load flows and is not measured: caches, pools and just-in-time compilers fill.
+    // Caches, pools and just-in-time compilers fill.
+    /// What runs before the window and is not measured
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time)]
     pub warmup: Duration,
-    /// Load goes on unmeasured at the window's rate, so that what the warm-up left waiting is worked off.
+    /// Between warm-up and window, at the window's rate: what the warm-up left waiting is worked off
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = time)]
     pub settle: Duration,
     /// Length of the measured window.
+    #[arg(skip)]
     pub window: Duration,
 }
 
@@ -121,12 +124,14 @@ pub enum Schedule {
 }
 
 /// How the gaps between arrivals are distributed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ArrivalKind {
     /// All alike.
     #[default]
+    #[value(help = None)]
     Constant,
     /// Exponentially, as if many users knew nothing of each other.
+    #[value(help = None)]
     Poisson,
 }
 
@@ -168,14 +173,17 @@ pub enum PerConnection {
 }
 
 /// How the engine ends a connection that it needs no more.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Close {
     /// close_notify where there is TLS, then FIN (RFC 8446 section 6.1).
     #[default]
+    #[value(help = None)]
     Graceful,
     /// FIN alone.
+    #[value(help = None)]
     Fin,
     /// RST: neither side keeps the port in TIME_WAIT, and what is under way is lost.
+    #[value(name = "rst", help = None)]
     Reset,
 }
 
@@ -199,46 +207,9 @@ pub enum Meter {
     Command(String),
 }
 
-/// What is said and believed in TLS. Empty lists offer all that are known.
-#[derive(Clone, Debug, Default)]
-pub struct TlsOptions {
-    /// Versions offered.
-    pub versions: Vec<Version>,
-    /// Suites offered, most preferred first.
-    pub suites: Vec<Suite>,
-    /// Groups offered, most preferred first.
-    pub groups: Vec<Group>,
-    /// Signature schemes offered, most preferred first.
-    pub signatures: Vec<Signature>,
-    /// Application protocols offered, most preferred first: only `http/1.1` is spoken. Empty offers none.
-    pub alpn: Vec<String>,
-    /// The server's name, instead of the URL's host.
-    pub sni: Sni,
-    /// Resume TLS 1.2 sessions by their id alone.
-    pub ids_only: bool,
-    /// A HelloRetryRequest is no reason to call the run invalid.
-    pub allow_hello_retry: bool,
-    /// The authorities to believe, PEM; `None` is the system's.
-    pub ca: Option<PathBuf>,
-    /// Believe anyone.
-    pub insecure: bool,
-    /// What to present: chain and key, PEM.
-    pub identity: Option<(PathBuf, PathBuf)>,
-    /// Where the secrets of all connections are written, in the NSS key log format.
-    pub key_log: Option<PathBuf>,
-}
-
-/// The server's name in the ClientHello (RFC 6066 section 3), which its certificate must also have.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Sni {
-    /// The URL's host.
-    #[default]
-    Host,
-    /// Another name.
-    Name(String),
-    /// None is sent; the certificate must have the URL's host.
-    None,
-}
+/// The headings of `weir load --help` under which this file and the command line put flags.
+pub(crate) const SCHEDULE: &str = "Schedule";
+pub(crate) const CONNECTIONS: &str = "Connections";
 
 /// The bytes of a chunk: a body is at most as large.
 pub(crate) const CHUNKS: RangeInclusive<u64> = 1..=1 << 30;

@@ -1,9 +1,9 @@
 //! When requests are to be sent, decided before anything is measured.
 
 use crate::options::{ArrivalKind, RateStep};
-use crate::rng::Rng;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
+use weir_stats::rng::Rng;
 
 /// The planned instants of one worker in an open loop. There is one schedule for the whole run, and worker `w` of `t`
 /// has its arrivals `w`, `w + t`, `w + 2t`, ..: so the number of workers changes nothing of what the server sees.
@@ -31,7 +31,6 @@ pub(crate) struct Plan<'a> {
 }
 
 impl Arrivals {
-    /// The part of worker `index` of `workers`.
     pub(crate) fn new(plan: &Plan<'_>, index: usize, workers: usize) -> Self {
         let mut arrivals = Self {
             clock: Clock::new(plan),
@@ -106,7 +105,6 @@ impl Units {
     }
 }
 
-/// Where a unit lies in time.
 #[derive(Clone, Debug)]
 struct Clock {
     start: Instant,
@@ -114,7 +112,6 @@ struct Clock {
     pieces: Vec<Piece>,
 }
 
-/// A stretch of time with one rate.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     from_unit: f64,

@@ -1,6 +1,7 @@
-//! The URL under load.
+//! The URL under load, and other hosts and ports as flags write them.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 use weir_transport::Endpoint;
 
@@ -11,6 +12,17 @@ pub struct Target {
     pub endpoint: Endpoint,
     /// Path and query; at least `/`.
     pub path: String,
+}
+
+/// A host and port, and the address to use for them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolve {
+    /// As it stands in the URL.
+    pub host: String,
+    /// As it stands in the URL.
+    pub port: u16,
+    /// What the resolver is not asked for.
+    pub address: IpAddr,
 }
 
 /// What one request may weigh.
@@ -55,6 +67,39 @@ impl fmt::Display for Target {
     }
 }
 
+impl FromStr for Resolve {
+    type Err = String;
+
+    /// Reads `HOST:PORT:ADDRESS`; an IPv6 address may stand in brackets.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}`: write HOST:PORT:ADDRESS, such as example.org:443:127.0.0.1");
+        let host_end = if text.starts_with('[') { text.find(']').ok_or_else(wrong)? } else { 0 };
+        let port_at = text[host_end..].find(':').ok_or_else(wrong)? + host_end + 1;
+        let address_at = text[port_at..].find(':').ok_or_else(wrong)? + port_at + 1;
+        let (host, port) = host_port(&text[..address_at - 1]).map_err(|_| wrong())?;
+        let address = unbracketed(&text[address_at..]);
+        let address: IpAddr = address.parse().map_err(|_| wrong())?;
+        Ok(Self { host, port, address })
+    }
+}
+
+/// Reads `HOST:PORT` for `--connect-to`; an IPv6 address stands in brackets.
+pub(crate) fn host_port(text: &str) -> Result<(String, u16), String> {
+    let wrong = || format!("`{text}`: write HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080");
+    let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
+    let port = port.parse().ok().filter(|port| *port > 0).ok_or_else(wrong)?;
+    let bare = unbracketed(host);
+    let in_brackets = bare.len() < host.len();
+    if bare.is_empty() || in_brackets != bare.contains(':') || bare.contains(['/', '@', ' ', '[', ']']) {
+        return Err(wrong());
+    }
+    Ok((bare.to_string(), port))
+}
+
+fn unbracketed(host: &str) -> &str {
+    host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,6 +131,40 @@ mod tests {
         ] {
             let error = text.parse::<Target>().unwrap_err();
             assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn hosts_ports_and_addresses_as_people_write_them() {
+        for (text, host, port, address) in [
+            ("a:443:127.0.0.1", "a", 443, "127.0.0.1"),
+            ("a.b:1:::1", "a.b", 1, "::1"),
+            ("a.b:1:[fd00::2]", "a.b", 1, "fd00::2"),
+            ("[::1]:65535:10.0.0.1", "::1", 65535, "10.0.0.1"),
+        ] {
+            let address = address.parse().unwrap();
+            assert_eq!(text.parse(), Ok(Resolve { host: host.into(), port, address }), "{text}");
+        }
+        for text in [
+            "",
+            "a",
+            "a:1",
+            "a:1:",
+            "a:x:::1",
+            "a:0:::1",
+            ":1:::1",
+            "a:1:b",
+            "[::1:1:::1",
+            "é:1",
+            "a:70000:::1",
+        ] {
+            assert!(text.parse::<Resolve>().unwrap_err().contains("HOST:PORT:ADDRESS"), "{text}");
+        }
+        for (text, host, port) in [("a:1", "a", 1), ("[::1]:8080", "::1", 8080)] {
+            assert_eq!(host_port(text), Ok((host.to_string(), port)));
+        }
+        for text in ["", "a", ":1", "a:0", "a:b", "::1", "::1:80", "[a]:1", "[]:1", "http://a:1", "a b:1"] {
+            assert!(host_port(text).unwrap_err().contains("HOST:PORT,"), "{text}");
         }
     }
 }

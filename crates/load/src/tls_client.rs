@@ -1,6 +1,6 @@
 //! The TLS client of a run, as its options ask for it.
 
-use crate::options::{Options, Sni};
+use crate::options::Options;
 use weir_tls::{Client, ClientSettings, Identity, PeerName, Roots, SettingsError, Suite, Version};
 
 /// The client and the name that the server's certificate must have; `None` in cleartext.
@@ -8,13 +8,14 @@ pub(crate) fn client(options: &Options) -> Result<Option<(Client, PeerName)>, Se
     if !options.endpoint.tls {
         return Ok(None);
     }
-    let host = match &options.tls.sni {
-        Sni::Name(name) => name,
-        Sni::Host | Sni::None => &options.endpoint.host,
-    };
+    let told = options.tls.sni.as_deref().filter(|name| *name != NO_SNI);
+    let host = told.unwrap_or(&options.endpoint.host);
     let name = host.parse().map_err(SettingsError::UnknownName)?;
     Ok(Some((Client::new(&settings(options))?, name)))
 }
+
+/// The server's name that has none sent.
+const NO_SNI: &str = "none";
 
 /// What is offered: lists that were not given are all that fit those that were.
 pub(crate) fn settings(options: &Options) -> ClientSettings {
@@ -27,9 +28,9 @@ pub(crate) fn settings(options: &Options) -> ClientSettings {
         signatures: tls.signatures.clone(),
         alpn: tls.alpn.iter().map(|name| name.clone().into_bytes()).collect(),
         key_log: tls.key_log.clone(),
-        sni: tls.sni != Sni::None,
+        sni: tls.sni.as_deref() != Some(NO_SNI),
         tickets: !tls.ids_only,
-        identity: tls.identity.as_ref().map(|(chain, key)| Identity::files(chain, key)),
+        identity: tls.cert.as_ref().zip(tls.key.as_ref()).map(|(chain, key)| Identity::files(chain, key)),
         ..ClientSettings::default()
     };
     settings.roots = match (&tls.ca, tls.insecure) {
@@ -37,8 +38,8 @@ pub(crate) fn settings(options: &Options) -> ClientSettings {
         (Some(file), false) => Roots::File(file.clone()),
         (None, false) => Roots::Native,
     };
-    if !tls.versions.is_empty() {
-        settings.versions = tls.versions.clone();
+    if let Some(versions) = &tls.versions {
+        settings.versions.clone_from(versions);
     } else if !tls.suites.is_empty() {
         settings.versions = versions_of(&tls.suites);
     }

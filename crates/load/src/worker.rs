@@ -1,7 +1,5 @@
 //! One worker: its connections, its share of the schedule, its loop.
 
-mod dialling;
-mod user;
 mod users;
 
 use crate::accounting::Edges;
@@ -10,7 +8,6 @@ use crate::connection::{Connection, Desk};
 use crate::options::{Close, PerConnection};
 use crate::record::recorder::{Recorder, Window};
 use crate::record::seconds::Outbox;
-use crate::rng::Rng;
 use crate::schedule::Arrivals;
 use std::collections::VecDeque;
 use std::io;
@@ -19,15 +16,14 @@ use std::net::IpAddr;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use std::vec;
-use user::{Resting, User};
 use weir_reactor::{Events, Key, Reactor, Slab};
+use weir_stats::rng::Rng;
 use weir_tls::{Connector, PeerName};
 use weir_transport::Address;
 
 const CONNECTION: u8 = 1;
 const RESTING: u8 = 2;
 
-/// How this worker makes and uses its connections.
 pub(crate) struct Policy {
     pub(crate) address: Address,
     /// Used in turn; empty lets the system choose.
@@ -51,7 +47,6 @@ pub(crate) struct Link<'a> {
     pub(crate) stop: &'a OnceLock<Instant>,
 }
 
-/// One worker's state.
 pub(crate) struct Worker<'a> {
     reactor: Reactor,
     policy: Policy,
@@ -91,11 +86,25 @@ pub(crate) struct Worker<'a> {
 enum Stage {
     /// Connections are made; no request is sent but the first on each that is kept.
     Opening,
-    /// Warm-up and settling.
     WarmUp,
     Window,
     /// No request is begun; those that have begun may end.
     Drain,
+}
+
+/// Who sends requests in a closed loop.
+#[derive(Clone, Copy, Debug)]
+enum User {
+    /// On a connection that stands.
+    Kept(Key),
+    /// On one that is still to be made.
+    New,
+}
+
+/// A connection that failed, until it is tried again.
+#[derive(Clone, Copy, Debug)]
+struct Resting {
+    failures: u32,
 }
 
 impl<'a> Worker<'a> {

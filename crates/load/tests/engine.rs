@@ -85,7 +85,7 @@ fn both_sides_count_the_same_handshakes() {
     let server = Server::start(1);
     let mut options = options(&format!("{}/bytes/100?chunked=1", server.https));
     options.tls.ca = Some(server.ca.clone());
-    options.tls.versions = vec!["1.3".parse().unwrap()];
+    options.tls.versions = Some(vec!["1.3".parse().unwrap()]);
     options.tls.groups = vec!["x25519".parse().unwrap()];
     let kept = load(&options);
     assert_good(&kept);

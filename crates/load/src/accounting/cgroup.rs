@@ -6,7 +6,6 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Reads the text of an account.
 type Parse = fn(&str) -> Option<Duration>;
 
 /// A cgroup, its account held open: reading it is one system call.
@@ -18,10 +17,6 @@ pub(crate) struct Cgroup {
 }
 
 impl Cgroup {
-    /// Finds the account of the cgroup at `directory`.
-    ///
-    /// # Errors
-    /// When neither file is there, or what is in it is not as expected.
     pub(crate) fn open(directory: &Path) -> io::Result<Self> {
         // In version 1, cpu.stat may be there as well, and tells of throttling alone.
         let kinds: [(&str, Parse); 2] = [("cpu.stat", cpu_stat), ("cpuacct.usage", nanoseconds)];
@@ -48,7 +43,6 @@ impl Cgroup {
         (self.parse)(std::str::from_utf8(&text[..length]).ok()?)
     }
 
-    /// The processes in it and in the cgroups below.
     pub(crate) fn pids(&self) -> Vec<u32> {
         let mut directories = vec![self.directory.clone()];
         let mut pids = Vec::new();

@@ -15,16 +15,13 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// The most of its output that is read.
 const MOST: u64 = 64 * 1024;
 
-/// What it told.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sample {
-    /// CPU so far.
     pub(crate) cpu: Duration,
     /// The instant that it is taken for: half way between the command's start and its end.
     pub(crate) at: Instant,
 }
 
-/// Why there is no sample.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Silence {
     #[error("it cannot be run: {0}")]
@@ -38,9 +35,8 @@ pub(crate) enum Silence {
 }
 
 /// Runs `sh -c text` and reads what it prints. It is given no input, and no terminal to ask for one.
-///
-/// # Errors
-/// When it fails, prints something else or takes longer than [`PATIENCE`]; it is then ended with what it started.
+/// Errors: when it fails, prints something else or takes longer than [`PATIENCE`]; it is then ended with what it
+/// started.
 pub(crate) fn sample(text: &str) -> Result<Sample, Silence> {
     sample_within(text, PATIENCE)
 }

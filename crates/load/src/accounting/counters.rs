@@ -3,134 +3,131 @@
 //! Read by the looks near the window's edges, some milliseconds outside it, but for the engine's own switches and faults,
 //! which are one system call at the edge itself.
 
+use super::family::Family;
+use super::proc::{self, Faults, Life, Switches};
 use crate::result::Counters;
 use nix::sys::resource::{UsageWho, getrusage};
-use std::fs;
-use std::io;
 
-/// Switches of a thread since it started, or between two instants.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Switches {
-    pub(crate) voluntary: u64,
-    pub(crate) involuntary: u64,
-}
-
-/// Page faults of a process since it started.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Faults {
-    pub(crate) minor: u64,
-    pub(crate) major: u64,
-}
-
-/// What this process has counted so far, with its threads that have ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Own {
-    switches: Switches,
-    faults: Faults,
-}
-
-/// What this process holds at an instant.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Held {
-    rss_kib: Option<u64>,
-    open_files: Option<u64>,
-}
-
-impl Own {
-    /// Asks getrusage(2).
-    pub(crate) fn read() -> Option<Self> {
-        let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
-        let number = |number: i64| u64::try_from(number).unwrap_or(0);
-        Some(Self {
-            switches: Switches {
-                voluntary: number(usage.voluntary_context_switches()),
-                involuntary: number(usage.involuntary_context_switches()),
-            },
-            faults: Faults {
-                minor: number(usage.minor_page_faults()),
-                major: number(usage.major_page_faults()),
-            },
-        })
-    }
-}
-
-impl Held {
-    pub(crate) fn read() -> Self {
-        let pid = std::process::id();
-        // One of the files is the directory that is being read.
-        Self { rss_kib: rss_kib(pid), open_files: open_files(pid).map(|files| files.saturating_sub(1)) }
-    }
-}
-
-/// The counters of this process between two edges.
-pub(crate) fn of_this_process(from: Option<Own>, to: Option<Own>, held: Held) -> Counters {
-    let both = from.zip(to);
-    let since = |count: fn(&Own) -> u64| both.map(|(from, to)| count(&to).saturating_sub(count(&from)));
+/// What this process has counted so far, with its threads that have ended: switches and faults, by getrusage(2).
+pub(crate) fn own() -> Counters {
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else { return Counters::default() };
+    let number = |number: i64| Some(u64::try_from(number).unwrap_or(0));
     Counters {
-        rss_end_kib: held.rss_kib,
-        voluntary_switches: since(|own| own.switches.voluntary),
-        involuntary_switches: since(|own| own.switches.involuntary),
-        minor_faults: since(|own| own.faults.minor),
-        major_faults: since(|own| own.faults.major),
-        open_files: held.open_files,
+        voluntary_switches: number(usage.voluntary_context_switches()),
+        involuntary_switches: number(usage.involuntary_context_switches()),
+        minor_faults: number(usage.minor_page_faults()),
+        major_faults: number(usage.major_page_faults()),
+        ..Counters::default()
     }
 }
 
-/// Resident memory of a process (`VmRSS`). One that has ended and was not waited for yet has none.
-pub(crate) fn rss_kib(pid: u32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    Some(number_in(&status, "VmRSS:").unwrap_or(0))
+/// What this process holds now: memory and open files.
+pub(crate) fn held() -> Counters {
+    let pid = std::process::id();
+    // One of the files is the directory that is being read.
+    let open_files = proc::open_files(pid).map(|files| files.saturating_sub(1));
+    Counters { rss_end_kib: proc::rss_kib(pid), open_files, ..Counters::default() }
 }
 
-/// The largest resident size that a process has had (`VmHWM`).
-pub(crate) fn rss_peak_kib(pid: u32) -> Option<u64> {
-    number_in(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?, "VmHWM:")
-}
-
-/// How many files a process has open; `None` where this process may not look.
-pub(crate) fn open_files(pid: u32) -> Option<u64> {
-    match fs::read_dir(format!("/proc/{pid}/fd")) {
-        Ok(files) => Some(files.count() as u64),
-        // It has ended meanwhile.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Some(0),
-        Err(_) => None,
+/// The counters of this process between two edges, with what it held.
+pub(crate) fn of_this_process(from: Counters, to: Counters, held: Counters) -> Counters {
+    let since = |count: fn(&Counters) -> Option<u64>| Some(count(&to)?.saturating_sub(count(&from)?));
+    Counters {
+        voluntary_switches: since(|own| own.voluntary_switches),
+        involuntary_switches: since(|own| own.involuntary_switches),
+        minor_faults: since(|own| own.minor_faults),
+        major_faults: since(|own| own.major_faults),
+        ..held
     }
 }
 
-/// The name of a thread, by its own status file, as it can stand on a terminal; empty where there is none.
-pub(crate) fn name(status: &str) -> String {
-    let name = status.lines().find_map(|line| line.strip_prefix("Name:")).unwrap_or_default();
-    name.trim().chars().map(|char| if char.is_control() { '?' } else { char }).collect()
-}
-
-/// The switches of a thread, by its own status file: that of a process tells its first thread's alone.
-pub(crate) fn switches(status: &str) -> Option<Switches> {
-    Some(Switches {
-        voluntary: number_in(status, "voluntary_ctxt_switches:")?,
-        involuntary: number_in(status, "nonvoluntary_ctxt_switches:")?,
-    })
-}
-
-/// The number behind the name that begins a line.
-fn number_in(status: &str, name: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-    line.trim().trim_end_matches("kB").trim_end().parse().ok()
+/// The counters of a family between two looks.
+pub(crate) fn between(before: &Family, after: &Family) -> Counters {
+    // `None` when no thread tells.
+    let switches = |count: fn(Switches) -> u64| {
+        let since = after.threads(before).filter_map(|(_, thread, then)| {
+            let had = then.and_then(|then| then.switches).unwrap_or_default();
+            Some(count(thread.switches?).saturating_sub(count(had)))
+        });
+        since.reduce(|sum, since| sum + since)
+    };
+    let faults = |count: fn(Faults) -> u64| {
+        let (own, waited) = (|life: &Life| count(life.faults), |life: &Life| count(life.waited_faults));
+        let of = |(pid, life): (&u32, &Life)| {
+            own(life).saturating_sub(before.same(*pid, life.started).map_or(0, own))
+        };
+        let standing: u64 = after.0.iter().map(of).sum();
+        (!after.0.is_empty()).then(|| standing + after.left_since(before, own, waited))
+    };
+    // A part of the sum would look like the whole.
+    let all = |what: fn(&Life) -> Option<u64>| {
+        if after.0.is_empty() { None } else { after.0.values().map(what).sum() }
+    };
+    Counters {
+        rss_end_kib: all(|life| life.rss_kib),
+        voluntary_switches: switches(|switches| switches.voluntary),
+        involuntary_switches: switches(|switches| switches.involuntary),
+        minor_faults: faults(|faults| faults.minor),
+        major_faults: faults(|faults| faults.major),
+        open_files: all(|life| life.open_files),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::proc::{Faults, Switches, Thread, open_files, rss_kib, rss_peak_kib};
     use super::*;
+    use std::fs;
+
+    fn switching(voluntary: u64, involuntary: u64) -> Thread {
+        Thread { switches: Some(Switches { voluntary, involuntary }), ..Thread::default() }
+    }
+
+    fn life(parent: u32, minor: u64, waited: u64, threads: &[(u32, Thread)]) -> Life {
+        Life {
+            parent,
+            started: 1,
+            faults: Faults { minor, major: minor / 10 },
+            waited_faults: Faults { minor: waited, major: 0 },
+            rss_kib: Some(100),
+            open_files: Some(3),
+            threads: threads.iter().cloned().collect(),
+            ..Life::default()
+        }
+    }
 
     #[test]
-    fn lines_of_a_threads_status() {
-        let text = "Name:\tx\nVmHWM:\t    9000 kB\nVmRSS:\t    8208 kB\nvoluntary_ctxt_switches:\t41\n\
-                    nonvoluntary_ctxt_switches:\t7\n";
-        assert_eq!(switches(text), Some(Switches { voluntary: 41, involuntary: 7 }));
-        assert_eq!([name(text), name("Name:\ta\u{1b}[2J b\n"), name("")], ["x", "a?[2J b", ""]);
-        assert_eq!((number_in(text, "VmRSS:"), number_in(text, "VmSwap:")), (Some(8208), None));
-        for text in ["", "voluntary_ctxt_switches:\t41\n", "voluntary_ctxt_switches:\tmany\n"] {
-            assert_eq!(switches(text), None, "{text:?}");
-        }
+    fn what_was_there_before_is_taken_off() {
+        let before = Family(
+            [
+                (1, life(0, 500, 70, &[(1, switching(10, 1)), (5, switching(7, 7))])),
+                (2, life(1, 40, 0, &[(2, switching(90, 9))])),
+            ]
+            .into(),
+        );
+        // 2 has ended and 1 has waited for it: of its 60 faults 40 were before. 3 is new, and so is thread 6.
+        let after = Family(
+            [
+                (1, life(0, 520, 130, &[(1, switching(15, 1)), (6, switching(4, 2))])),
+                (3, life(1, 8, 0, &[(3, switching(2, 0))])),
+            ]
+            .into(),
+        );
+        let counters = between(&before, &after);
+        assert_eq!(counters.minor_faults, Some(20 + 8 + 20));
+        assert_eq!(counters.major_faults, Some(2), "what was known of 2 is more than what was left of it");
+        assert_eq!((counters.voluntary_switches, counters.involuntary_switches), (Some(11), Some(2)));
+        assert_eq!((counters.rss_end_kib, counters.open_files), (Some(200), Some(6)));
+    }
+
+    #[test]
+    fn what_one_member_does_not_tell_is_not_told() {
+        let mut family = Family([(1, life(0, 1, 0, &[])), (2, life(1, 1, 0, &[]))].into());
+        family.0.get_mut(&2).unwrap().open_files = None;
+        let counters = between(&Family::default(), &family);
+        assert_eq!((counters.open_files, counters.voluntary_switches), (None, None));
+        assert_eq!(counters.rss_end_kib, Some(200));
+        assert_eq!(between(&family, &Family::default()), Counters::default());
     }
 
     #[test]
@@ -141,13 +138,13 @@ mod tests {
         // Other tests open and close a few of their own meanwhile.
         assert!(open_files(pid).unwrap() >= files + 100, "{files}");
         drop(more);
-        let from = Own::read();
+        let from = own();
         let pages = std::hint::black_box(vec![1_u8; 16 << 20]);
         let (sender, receiver) = std::sync::mpsc::channel::<()>();
         let waiter = std::thread::spawn(move || receiver.recv());
         drop(sender);
         waiter.join().unwrap().unwrap_err();
-        let counters = of_this_process(from, Own::read(), Held::read());
+        let counters = of_this_process(from, own(), held());
         assert!(counters.minor_faults > Some(0) && counters.major_faults.is_some(), "{counters:?}");
         assert!(counters.voluntary_switches > Some(0) && counters.involuntary_switches.is_some());
         assert!(counters.rss_end_kib > Some(16 << 10) && counters.open_files > Some(2), "{counters:?}");

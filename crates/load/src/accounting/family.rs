@@ -1,51 +1,15 @@
-//! What the kernel tells of processes at one instant: CPU and counters of each and of its threads, and of children that
-//! have ended.
+//! Processes with their threads at one instant, and what they did between two, with their children that have ended.
 
 use super::clock;
-use super::counters::{self, Faults, Switches};
-use rustix::param::clock_ticks_per_second;
+use super::proc::{self, Life, Thread};
 use rustix::thread::{CpuSet, sched_getaffinity};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::time::Duration;
 
 /// Processes at one instant, by their ids.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Family(pub(crate) BTreeMap<u32, Life>);
 
-/// One process.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Life {
-    pub(crate) parent: u32,
-    /// When it was started, in ticks since boot: together with the id, which is used again, it names one process.
-    pub(crate) started: u64,
-    /// What it has used, by its own clock.
-    pub(crate) cpu: Duration,
-    /// What its children (and theirs) had used that have ended and that it has waited for. In ticks, of 10 ms mostly.
-    pub(crate) waited: Duration,
-    /// Its own page faults.
-    pub(crate) faults: Faults,
-    /// Those of its children that it has waited for.
-    pub(crate) waited_faults: Faults,
-    /// Resident memory in KiB.
-    pub(crate) rss_kib: Option<u64>,
-    /// Open files; `None` where this process may not look.
-    pub(crate) open_files: Option<u64>,
-    pub(crate) threads: BTreeMap<u32, Thread>,
-}
-
-/// One thread.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Thread {
-    /// What it is called; empty where the system does not tell.
-    pub(crate) name: String,
-    /// What it has used.
-    pub(crate) cpu: Duration,
-    /// `None` where the system does not tell.
-    pub(crate) switches: Option<Switches>,
-}
-
-/// CPU of processes that have ended between two instants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ended {
     pub(crate) cpu: Duration,
@@ -53,7 +17,6 @@ pub(crate) struct Ended {
     pub(crate) known: usize,
 }
 
-/// The threads that worked between two instants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Working {
     pub(crate) threads: usize,
@@ -62,17 +25,15 @@ pub(crate) struct Working {
 }
 
 impl Family {
-    /// The processes `roots` and their descendants.
     pub(crate) fn of(roots: impl IntoIterator<Item = u32>) -> Self {
-        let all = stats();
+        let all = proc::stats();
         let parents: Vec<(u32, u32)> = all.iter().map(|(pid, life)| (*pid, life.parent)).collect();
         Self::seen(descendants(roots, &parents), all)
     }
 
-    /// Just these processes.
     pub(crate) fn just(pids: impl IntoIterator<Item = u32>) -> Self {
         let pids: Vec<u32> = pids.into_iter().collect();
-        let all = pids.iter().filter_map(|pid| Some((*pid, stat(*pid)?))).collect();
+        let all = pids.iter().filter_map(|pid| Some((*pid, proc::stat(*pid)?))).collect();
         Self::seen(pids, all)
     }
 
@@ -80,10 +41,10 @@ impl Family {
         let life = |pid: u32| {
             let mut life = all.remove(&pid)?;
             life.cpu = clock::of_process(pid).and_then(clock::now)?;
-            let threads = numbers(&format!("/proc/{pid}/task"));
-            life.threads = threads.filter_map(|tid| Some((tid, thread(pid, tid)?))).collect();
-            life.rss_kib = counters::rss_kib(pid);
-            life.open_files = counters::open_files(pid);
+            let threads = proc::numbers(&format!("/proc/{pid}/task"));
+            life.threads = threads.filter_map(|tid| Some((tid, proc::thread(pid, tid)?))).collect();
+            life.rss_kib = proc::rss_kib(pid);
+            life.open_files = proc::open_files(pid);
             Some((pid, life))
         };
         Self(pids.into_iter().filter_map(life).collect())
@@ -142,18 +103,25 @@ impl Family {
         None
     }
 
+    /// Each thread by its id, and as it was in `before` if it was there.
+    pub(crate) fn threads<'a>(
+        &'a self,
+        before: &'a Self,
+    ) -> impl Iterator<Item = (u32, &'a Thread, Option<&'a Thread>)> {
+        self.0.iter().flat_map(|(pid, life)| {
+            let earlier = before.same(*pid, life.started);
+            let then = move |tid| earlier.and_then(|life| life.threads.get(tid));
+            life.threads.iter().map(move |(tid, thread)| (*tid, thread, then(tid)))
+        })
+    }
+
     /// The threads that worked since `before`. One that used less than 1 % of the window does not count, unless all are
     /// like that.
     pub(crate) fn working_since(&self, before: &Self, window: Duration) -> Working {
-        let mut threads: Vec<(Duration, u32)> = Vec::new();
-        for (pid, life) in &self.0 {
-            let earlier = before.same(*pid, life.started);
-            let had = |tid: &u32| earlier.and_then(|life| life.threads.get(tid)).map(|thread| thread.cpu);
-            let used = |(tid, thread): (&u32, &Thread)| {
-                (thread.cpu.saturating_sub(had(tid).unwrap_or_default()), *tid)
-            };
-            threads.extend(life.threads.iter().map(used));
-        }
+        let used = self.threads(before).map(|(tid, thread, then)| {
+            (thread.cpu.saturating_sub(then.map_or(Duration::ZERO, |then| then.cpu)), tid)
+        });
+        let mut threads: Vec<(Duration, u32)> = used.collect();
         let most = threads.iter().map(|thread| thread.0).max().unwrap_or_default();
         threads.retain(|(used, _)| *used >= (window / 100).min(most));
         let mut cores = BTreeSet::new();
@@ -167,20 +135,16 @@ impl Family {
     }
 
     /// What the thread that used the most since `before` is called, and what it used: of those that were there then.
-    pub(crate) fn busiest_since(&self, before: &Self) -> Option<(&str, Duration)> {
-        let stayed = self.0.iter().filter_map(|(pid, life)| Some((life, before.same(*pid, life.started)?)));
-        let used = stayed.flat_map(|(life, earlier)| {
-            life.threads.iter().filter_map(|(tid, thread)| {
-                let had = earlier.threads.get(tid)?.cpu;
-                Some((thread.name.as_str(), thread.cpu.saturating_sub(had)))
-            })
+    pub(crate) fn busiest_since<'a>(&'a self, before: &'a Self) -> Option<(&'a str, Duration)> {
+        let used = self.threads(before).filter_map(|(_, thread, then)| {
+            Some((thread.name.as_str(), thread.cpu.saturating_sub(then?.cpu)))
         });
         used.max_by_key(|(_, used)| *used)
     }
 
     /// Peak resident memory, summed. Memory that processes share counts for each of them.
     pub(crate) fn rss_peak_kib(&self) -> u64 {
-        self.0.keys().filter_map(|pid| counters::rss_peak_kib(*pid)).sum()
+        self.0.keys().filter_map(|pid| proc::rss_peak_kib(*pid)).sum()
     }
 }
 
@@ -189,16 +153,6 @@ impl Working {
     pub(crate) fn usable(&self) -> u32 {
         self.cores.len().min(self.threads).max(1) as u32
     }
-}
-
-/// The first number of /proc/PID/task/TID/schedstat (nanoseconds on a CPU), and what its status file tells.
-fn thread(pid: u32, tid: u32) -> Option<Thread> {
-    let directory = format!("/proc/{pid}/task/{tid}");
-    let text = fs::read_to_string(format!("{directory}/schedstat")).ok()?;
-    let cpu = Duration::from_nanos(text.split(' ').next()?.parse().ok()?);
-    let status = fs::read(format!("{directory}/status")).unwrap_or_default();
-    let status = String::from_utf8_lossy(&status);
-    Some(Thread { name: counters::name(&status), cpu, switches: counters::switches(&status) })
 }
 
 /// `roots` and their descendants.
@@ -213,38 +167,6 @@ fn descendants(roots: impl IntoIterator<Item = u32>, parents: &[(u32, u32)]) -> 
         at += 1;
     }
     family
-}
-
-/// Every process, without CPU of its own and threads.
-fn stats() -> BTreeMap<u32, Life> {
-    numbers("/proc").filter_map(|pid| Some((pid, stat(pid)?))).collect()
-}
-
-fn stat(pid: u32) -> Option<Life> {
-    parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
-}
-
-/// /proc/PID/stat as proc_pid_stat(5) has it.
-fn parse_stat(text: &str) -> Option<Life> {
-    // The name may hold anything, parentheses too: what follows the last one is field 3 and the rest.
-    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
-    let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
-    let (parent, cutime, cstime, started) = (field(4)?, field(16)?, field(17)?, field(22)?);
-    let waited = Duration::from_secs(cutime + cstime) / clock_ticks_per_second().max(1) as u32;
-    Some(Life {
-        parent: u32::try_from(parent).ok()?,
-        started,
-        waited,
-        faults: Faults { minor: field(10)?, major: field(12)? },
-        waited_faults: Faults { minor: field(11)?, major: field(13)? },
-        ..Life::default()
-    })
-}
-
-/// The entries of a directory that are numbers.
-fn numbers(directory: &str) -> impl Iterator<Item = u32> + use<> {
-    let entries = fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 #[cfg(test)]
@@ -296,25 +218,6 @@ mod tests {
         after.0.get_mut(&2).unwrap().started = 9;
         assert_eq!(after.ended_since(&before), Ended { cpu: ms(100), known: 1 });
         assert!(after.same(2, 1).is_none() && after.same(2, 9).is_some());
-    }
-
-    #[test]
-    fn lines_of_proc_stat() {
-        let fields = |name: &str| {
-            format!("12 ({name}) S 7 12 12 0 -1 4194560 1 2 3 4 50 60 11 4 20 0 3 0 987654 1 2 3")
-        };
-        for name in ["sh", "a b", "a) R 1 (b"] {
-            let life = parse_stat(&fields(name)).unwrap();
-            assert_eq!((life.parent, life.started), (7, 987_654), "{name}");
-            assert_eq!(life.faults, Faults { minor: 1, major: 3 });
-            assert_eq!(life.waited_faults, Faults { minor: 2, major: 4 });
-            let ticks = clock_ticks_per_second() as f64;
-            assert!((life.waited.as_secs_f64() - 15.0 / ticks).abs() < 1e-9);
-        }
-        for text in ["", "12 (sh", "12 (sh) S 7", "12 (sh) S x 12 12 0 -1 1 1 2 3 4 5 6 7 8 9 10 11 12 13 14"]
-        {
-            assert_eq!(parse_stat(text), None, "{text}");
-        }
     }
 
     #[test]

@@ -9,21 +9,235 @@
 //! - **A command**'s numbers, for other machines. It is run near the edges, never on a worker's thread, its figure is
 //!   taken for the middle of its run, and the CPU between both is scaled to the length of the window.
 
-mod accounts;
 mod cgroup;
 mod clock;
 mod command;
 mod counters;
-mod edges;
 mod family;
+mod proc;
 mod process;
 mod server;
-mod since;
-mod span;
 
-pub(crate) use accounts::{Accounts, Look, Work};
-pub(crate) use edges::Edges;
-pub(crate) use span::Span;
+use crate::limit::{self, Part};
+use crate::options::Server as Named;
+use crate::result::{Cost, Counters, EngineCost, Limit, Role, ServerCost, WorkerCost};
+use crate::usage::Usage;
+use server::{Server, Sight, Used};
+use std::collections::BTreeSet;
+use std::thread;
+use std::time::{Duration, Instant};
+use weir_reactor::cores;
+
+#[derive(Debug)]
+pub(crate) struct Accounts(Vec<Server>);
+
+/// The servers near an edge of the window: what need not be read by a worker.
+#[derive(Debug)]
+pub(crate) struct Look {
+    sights: Vec<Sight>,
+    held: Counters,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Work {
+    /// Right answers within the window; in a handshake-only run, handshakes.
+    pub(crate) requests: u64,
+    pub(crate) handshakes: u64,
+    /// Each request has a handshake of its own, though an edge may part the two.
+    pub(crate) paired: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Account {
+    pub(crate) window: Duration,
+    /// When it began, since the machine was booted.
+    pub(crate) since_boot: Option<Duration>,
+    /// Without its loop's lag.
+    pub(crate) engine: EngineCost,
+    pub(crate) servers: Vec<ServerCost>,
+    pub(crate) limit: Limit,
+    /// Servers whose CPU is not known, and why: reasons to believe no figure of theirs.
+    pub(crate) lost: Vec<String>,
+}
+
+/// CPU times at one instant: ours, with our counters, and each server's. Some system calls in all.
+#[derive(Clone, Debug)]
+pub(crate) struct Reading {
+    own: Duration,
+    counted: Counters,
+    /// For each server its processes' clocks, or its cgroup's; nothing for a command.
+    servers: Vec<Vec<Option<Duration>>>,
+}
+
+/// One worker's readings at the edges of the window.
+#[derive(Debug)]
+pub(crate) struct Edges<'a> {
+    index: usize,
+    /// Only the first worker reads the clocks of the servers.
+    accounts: Option<&'a Accounts>,
+    cores: Vec<usize>,
+    start: Option<Edge>,
+    end: Option<Edge>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Span {
+    pub(crate) index: usize,
+    /// The cores that it is allowed.
+    pub(crate) cores: Vec<usize>,
+    pub(crate) from: Edge,
+    pub(crate) to: Edge,
+}
+
+#[derive(Debug)]
+pub(crate) struct Edge {
+    pub(crate) at: Instant,
+    pub(crate) thread: Duration,
+    pub(crate) reading: Option<Reading>,
+}
+
+impl Accounts {
+    /// Finds the servers, and tries each command once.
+    /// Errors: when one does not exist, or its CPU cannot be read: the flag, its value and what is allowed.
+    pub(crate) fn open(servers: &[Named]) -> Result<Self, Usage> {
+        Ok(Self(servers.iter().map(Server::open).collect::<Result<_, _>>()?))
+    }
+
+    /// Reads all clocks: a system call for each process and each cgroup, some microseconds in all.
+    fn read(&self) -> Reading {
+        Reading {
+            own: clock::own(),
+            counted: counters::own(),
+            servers: self.0.iter().map(Server::read).collect(),
+        }
+    }
+
+    /// How long before the window's start and before its end to call [`Self::look`]: so that the edge comes in the
+    /// middle of the commands, and no look at processes falls into the window, where it would count as the engine's.
+    pub(crate) fn leads(&self) -> (Duration, Duration) {
+        let (start, end): (Vec<_>, Vec<_>) = self.0.iter().map(Server::leads).unzip();
+        (start.into_iter().max().unwrap_or_default(), end.into_iter().max().unwrap_or_default())
+    }
+
+    /// Looks at processes and threads, and runs the commands, all at once; so this takes milliseconds, with commands
+    /// up to [`command::PATIENCE`]. For the thread that conducts the run.
+    pub(crate) fn look(&self) -> Look {
+        thread::scope(|scope| {
+            let sights: Vec<_> = self.0.iter().map(|server| scope.spawn(|| server.look())).collect();
+            let sight = |sight: thread::ScopedJoinHandle<'_, Sight>| {
+                sight.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            Look { sights: sights.into_iter().map(sight).collect(), held: counters::held() }
+        })
+    }
+
+    /// What was used between the edges of the workers, in their order; `None` when the first one has none.
+    pub(crate) fn settle(&self, spans: &[Span], looks: &(Look, Look), work: Work) -> Option<Account> {
+        let first = spans.first()?;
+        let (window, from, to) = (first.window(), first.from.reading.as_ref()?, first.to.reading.as_ref()?);
+        let set: BTreeSet<usize> = spans.iter().flat_map(|span| &span.cores).copied().collect();
+        let cores = set.len().min(spans.len()).max(1) as u32;
+        let engine = EngineCost {
+            cost: cost(to.own.saturating_sub(from.own), window, cores, work),
+            rss_peak_kib: proc::rss_peak_kib(std::process::id()),
+            counters: counters::of_this_process(from.counted, to.counted, looks.1.held),
+            workers: spans.iter().map(worker).collect(),
+            ..EngineCost::default()
+        };
+        let (mut all, mut lost) = (Vec::new(), Vec::new());
+        for (index, server) in self.0.iter().enumerate() {
+            let readings = (&from.servers[index][..], &to.servers[index][..]);
+            let sights = (&looks.0.sights[index], &looks.1.sights[index]);
+            let mut used = server.used(readings, sights, window).unwrap_or_else(|why| {
+                lost.push(why);
+                Used { told: server.told(), ..Used::default() }
+            });
+            // No figure is told per request where the CPU is not known.
+            let work = used.cpu.map_or(Work { requests: 0, ..work }, |_| work);
+            used.told.cost = cost(used.cpu.unwrap_or_default(), window, used.told.cost.cores, work);
+            all.push(used);
+        }
+        let mut parts: Vec<Part<'_>> = Vec::new();
+        for Used { cpu, most, set, told } in &all {
+            let who = match told.role {
+                Role::Gateway => Limit::Gateway,
+                Role::Origin => Limit::Origin,
+            };
+            let cpu = cpu.unwrap_or_default().as_secs_f64() / window.as_secs_f64();
+            let busiest = told.busiest_thread.as_ref().map_or(0.0, |thread| thread.utilisation);
+            parts.push(Part { who, cpu, most: *most, busiest, cores: set });
+        }
+        parts.extend(spans.iter().map(|span| Part {
+            who: Limit::Load,
+            cpu: span.cpu().as_secs_f64() / span.window().as_secs_f64(),
+            most: 1.0,
+            busiest: 0.0,
+            cores: &span.cores,
+        }));
+        let limit = limit::of(&parts);
+        let servers = all.into_iter().map(|used| used.told).collect();
+        Some(Account { window, since_boot: clock::since_boot(first.from.at), engine, servers, limit, lost })
+    }
+}
+
+impl<'a> Edges<'a> {
+    pub(crate) fn new(index: usize, accounts: &'a Accounts) -> Self {
+        let cores = cores::allowed().map(|cores| cores.0).unwrap_or_default();
+        Self { index, accounts: (index == 0).then_some(accounts), cores, start: None, end: None }
+    }
+
+    pub(crate) fn start(&mut self) {
+        self.start = Some(self.edge());
+    }
+
+    pub(crate) fn end(&mut self) {
+        self.end = Some(self.edge());
+    }
+
+    /// Both edges, once the window is over.
+    pub(crate) fn both(self) -> Option<Span> {
+        let Self { index, cores, start, end, .. } = self;
+        Some(Span { index, cores, from: start?, to: end? })
+    }
+
+    fn edge(&self) -> Edge {
+        let reading = self.accounts.map(Accounts::read);
+        Edge { at: Instant::now(), thread: clock::own_thread(), reading }
+    }
+}
+
+impl Span {
+    pub(crate) fn window(&self) -> Duration {
+        self.to.at - self.from.at
+    }
+
+    pub(crate) fn cpu(&self) -> Duration {
+        self.to.thread.saturating_sub(self.from.thread)
+    }
+}
+
+fn worker(span: &Span) -> WorkerCost {
+    let cpu = span.cpu().as_secs_f64();
+    let core = match span.cores[..] {
+        [core] => Some(core),
+        _ => None,
+    };
+    WorkerCost { core, cpu_us: cpu * 1e6, utilisation: cpu / span.window().as_secs_f64() }
+}
+
+/// A cost as it stands in results. Where the number of cores is not known (0), `utilisation` is that of one core.
+fn cost(cpu: Duration, window: Duration, cores: u32, work: Work) -> Cost {
+    let cpu_us = cpu.as_secs_f64() * 1e6;
+    let Work { requests, handshakes, paired } = work;
+    let each_has_one = requests > 0 && handshakes > 0 && (paired || handshakes >= requests);
+    Cost {
+        cpu_us,
+        cpu_us_per_request: (requests > 0).then(|| cpu_us / requests as f64),
+        cpu_us_per_handshake: each_has_one.then(|| cpu_us / handshakes as f64),
+        utilisation: cpu.as_secs_f64() / (window.as_secs_f64() * f64::from(cores.max(1))),
+        cores,
+    }
+}
 
 #[cfg(test)]
 mod tests;

@@ -2,25 +2,23 @@
 
 use super::cgroup::Cgroup;
 use super::command::{self, Sample, Silence};
-use super::family::{Family, Working};
+use super::counters;
+use super::family::Family;
 use super::process::Process;
-use super::since;
 use crate::options::{Meter, Server as Named};
-use crate::result::{BusyThread, Counters, Role};
+use crate::result::{BusyThread, Role, ServerCost};
 use crate::usage::Usage;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-/// A server to account.
 #[derive(Debug)]
 pub(super) struct Server {
-    pub(super) role: Role,
+    role: Role,
     gauge: Gauge,
     /// How long a look took when it was tried.
     look: Duration,
 }
 
-/// Where a server's CPU is read.
 #[derive(Debug)]
 enum Gauge {
     Process(Process),
@@ -28,33 +26,25 @@ enum Gauge {
     Command(String),
 }
 
-/// What a look at a server saw.
 #[derive(Debug)]
 pub(super) struct Sight {
     family: Family,
     /// When all of it had been seen.
     at: Instant,
-    /// What a command told.
     sample: Option<Result<Sample, Silence>>,
 }
 
-/// What one server used.
+#[derive(Default)]
 pub(super) struct Used {
     pub(super) cpu: Option<Duration>,
-    pub(super) source: String,
-    /// 0 is not known.
-    pub(super) cores: u32,
     /// As [`crate::limit::Part::most`] and [`crate::limit::Part::cores`].
     pub(super) most: f64,
     pub(super) set: Vec<usize>,
-    pub(super) rss_peak_kib: Option<u64>,
-    /// Nothing, by a cgroup or a command.
-    pub(super) counters: Counters,
-    pub(super) busiest_thread: Option<BusyThread>,
+    /// What results say of it. Its CPU is not in there yet; 0 cores are not known.
+    pub(super) told: ServerCost,
 }
 
 impl Sight {
-    /// The thread that used the most between two looks.
     fn busiest_since(&self, before: &Self) -> Option<BusyThread> {
         let (name, used) = self.family.busiest_since(&before.family)?;
         let utilisation = used.as_secs_f64() / self.at.duration_since(before.at).as_secs_f64().max(1e-9);
@@ -63,9 +53,9 @@ impl Sight {
 }
 
 impl Server {
-    pub(super) fn open(Named { role, meter }: &Named) -> Result<Self, Usage> {
+    pub(super) fn open(named: &Named) -> Result<Self, Usage> {
         let begun = Instant::now();
-        let gauge = match meter {
+        let gauge = match &named.meter {
             Meter::Process(pid) => match Process::open(*pid) {
                 Some(process) => Gauge::Process(process),
                 None => return Err(Usage::new("--pid", &pid.to_string(), PIDS)),
@@ -87,15 +77,17 @@ impl Server {
                 }
             },
         };
-        Ok(Self { role: *role, gauge, look: begun.elapsed() })
+        Ok(Self { role: named.role, gauge, look: begun.elapsed() })
     }
 
-    pub(super) fn name(&self) -> String {
-        match &self.gauge {
+    /// Its name, and nothing else yet.
+    pub(super) fn told(&self) -> ServerCost {
+        let source = match &self.gauge {
             Gauge::Process(process) => format!("process {}", process.pid),
             Gauge::Cgroup(_, name) => format!("cgroup {name}"),
             Gauge::Command(text) => format!("command {text}"),
-        }
+        };
+        ServerCost { role: self.role, source, ..ServerCost::default() }
     }
 
     /// Its clocks; nothing for a command.
@@ -107,19 +99,11 @@ impl Server {
         }
     }
 
-    /// How long before the window's start to begin a look.
-    pub(super) fn start_lead(&self) -> Duration {
+    /// How long before the window's start and before its end to begin a look.
+    pub(super) fn leads(&self) -> (Duration, Duration) {
         match &self.gauge {
-            Gauge::Command(_) => self.look / 2,
-            Gauge::Process(_) | Gauge::Cgroup(..) => self.look,
-        }
-    }
-
-    /// How long before the window's end to begin a look.
-    pub(super) fn end_lead(&self) -> Duration {
-        match &self.gauge {
-            Gauge::Command(_) => self.look / 2,
-            Gauge::Process(_) | Gauge::Cgroup(..) => Duration::ZERO,
+            Gauge::Command(_) => (self.look / 2, self.look / 2),
+            Gauge::Process(_) | Gauge::Cgroup(..) => (self.look, Duration::ZERO),
         }
     }
 
@@ -140,7 +124,8 @@ impl Server {
         (before, after): (&Sight, &Sight),
         window: Duration,
     ) -> Result<Used, String> {
-        let mut source = self.name();
+        let mut told = self.told();
+        let source = &mut told.source;
         let looks = (&before.family, &after.family);
         match &self.gauge {
             Gauge::Process(process) => {
@@ -153,19 +138,16 @@ impl Server {
                     let _ =
                         write!(source, " ({seconds:.2} s of it by processes that ended, in ticks of 10 ms)");
                 }
-                let working = after.family.working_since(&before.family, window);
-                let used = Used::by(cpu, source, working, None, Some(after.family.rss_peak_kib()));
-                let busiest_thread = after.busiest_since(before);
-                Ok(Used { counters: since::between(looks.0, looks.1), busiest_thread, ..used })
+                told.rss_peak_kib = Some(after.family.rss_peak_kib());
+                told.counters = counters::between(looks.0, looks.1);
+                Ok(Used::by(cpu, None, (before, after), window, told))
             }
             Gauge::Cgroup(cgroup, _) => {
                 let (Some(Some(from)), Some(Some(to))) = (readings.0.first(), readings.1.first()) else {
                     return Err(format!("{source} was gone before the window's end"));
                 };
-                let working = after.family.working_since(&before.family, window);
-                let cpu = to.saturating_sub(*from);
-                let used = Used::by(cpu, source, working, cgroup.quota(), cgroup.memory_peak_kib());
-                Ok(Used { busiest_thread: after.busiest_since(before), ..used })
+                told.rss_peak_kib = cgroup.memory_peak_kib();
+                Ok(Used::by(to.saturating_sub(*from), cgroup.quota(), (before, after), window, told))
             }
             Gauge::Command(_) => {
                 let sample = |sight: &Sight, edge| match &sight.sample {
@@ -181,7 +163,7 @@ impl Server {
                     source,
                     " (scaled from {apart:.3} s to the window of {window:.3} s; cores not known)"
                 );
-                Ok(Used { cpu: Some(cpu), ..Used::nothing(source) })
+                Ok(Used { cpu: Some(cpu), told, ..Used::default() })
             }
         }
     }
@@ -200,27 +182,15 @@ impl Used {
     /// By threads of this machine.
     fn by(
         cpu: Duration,
-        source: String,
-        working: Working,
         quota: Option<f64>,
-        rss_peak_kib: Option<u64>,
+        (before, after): (&Sight, &Sight),
+        window: Duration,
+        mut told: ServerCost,
     ) -> Self {
-        let cores = working.usable();
-        let most = f64::from(cores).min(quota.unwrap_or(f64::INFINITY));
-        let set = working.cores;
-        Self { cpu: Some(cpu), cores, most, set, rss_peak_kib, ..Self::nothing(source) }
-    }
-
-    pub(super) fn nothing(source: String) -> Self {
-        Self {
-            cpu: None,
-            source,
-            cores: 0,
-            most: 0.0,
-            set: Vec::new(),
-            rss_peak_kib: None,
-            counters: Counters::default(),
-            busiest_thread: None,
-        }
+        let working = after.family.working_since(&before.family, window);
+        told.cost.cores = working.usable();
+        told.busiest_thread = after.busiest_since(before);
+        let most = f64::from(told.cost.cores).min(quota.unwrap_or(f64::INFINITY));
+        Self { cpu: Some(cpu), most, set: working.cores, told }
     }
 }

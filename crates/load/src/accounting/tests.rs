@@ -1,11 +1,8 @@
-use super::accounts::{Account, Accounts, Work, cost};
-use super::edges::Edges;
-use crate::options::{Meter, Server as Named};
-use crate::result::{Counters, Role};
+use super::*;
+use crate::options::Meter;
+use crate::result::Role;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
 fn named(meter: Meter) -> Named {
     Named { role: Role::Origin, meter }
@@ -24,7 +21,7 @@ fn account(accounts: &Accounts, time: Duration, between: impl FnOnce()) -> Accou
     edges.end();
     let looks = (before, accounts.look());
     let work = Work { requests: 10, handshakes: 0, paired: false };
-    accounts.settle(vec![edges.both().unwrap()], &looks, work).unwrap()
+    accounts.settle(&[edges.both().unwrap()], &looks, work).unwrap()
 }
 
 const SOME_TIME: Duration = Duration::from_millis(50);
@@ -40,16 +37,16 @@ fn this_process_as_server_and_as_engine() {
     assert!(server.cost.cpu_us > 0.0 && server.cost.cores >= 1 && server.rss_peak_kib > Some(0));
     assert_eq!(server.cost.cpu_us_per_request, Some(server.cost.cpu_us / 10.0));
     assert_eq!(server.cost.cpu_us_per_handshake, None);
-    let [worker] = &account.workers[..] else { panic!("{account:?}") };
-    assert!(worker.cpu_us > 0.0 && account.engine.cpu_us > 0.0 && account.engine.cores == 1);
+    let [worker] = &account.engine.workers[..] else { panic!("{account:?}") };
+    assert!(worker.cpu_us > 0.0 && account.engine.cost.cpu_us > 0.0 && account.engine.cost.cores == 1);
     // Either way this process is asked about itself: by /proc, and by what it may ask for itself.
-    for counters in [server.counters, account.engine_counters] {
+    for counters in [server.counters, account.engine.counters] {
         let Counters { rss_end_kib, voluntary_switches, open_files, .. } = counters;
         assert!(rss_end_kib > Some(0) && open_files > Some(2), "{counters:?}");
         assert!(voluntary_switches.is_some() && counters.involuntary_switches.is_some(), "{counters:?}");
         assert!(counters.minor_faults.is_some() && counters.major_faults.is_some(), "{counters:?}");
     }
-    assert!(account.engine_rss_peak_kib > Some(0) && account.since_boot > Some(Duration::ZERO));
+    assert!(account.engine.rss_peak_kib > Some(0) && account.since_boot > Some(Duration::ZERO));
 }
 
 /// A server that says what it did: a shell with a child, which opens files and waits.
@@ -83,7 +80,7 @@ fn a_pinned_worker_tells_its_core() {
     let core = weir_reactor::cores::allowed().unwrap().0[0];
     let worker = thread::spawn(move || {
         weir_reactor::cores::pin(core).unwrap();
-        account(&Accounts::open(&[]).unwrap(), SOME_TIME, || {}).workers.remove(0)
+        account(&Accounts::open(&[]).unwrap(), SOME_TIME, || {}).engine.workers.remove(0)
     });
     assert_eq!(worker.join().unwrap().core, Some(core));
 }

@@ -6,11 +6,10 @@
 
 mod server;
 
-use crate::ceiling::{Ceilings, Cell, Connection, Failed, Kind, SCHEMA, Spread};
+use crate::ceiling::{Ceilings, Cell, Connection, Failed, Kind, Machine, SCHEMA, Spread};
 use crate::engine;
 use crate::error::LoadError;
 use crate::limit::FULL;
-use crate::machine::Machine;
 use crate::options::{Close, Meter, Options, PerConnection, Server};
 use crate::result::{Limit, LoadResult, Role};
 use server::NullServer;
@@ -19,7 +18,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, SystemTime};
 use weir_reactor::cores::Cores;
-use weir_tls::{Group, Version};
+use weir_tls::Group;
 
 /// What a calibration is told.
 #[derive(Clone, Debug)]
@@ -152,7 +151,7 @@ fn options(kind: &Kind, server: &NullServer, settings: &Settings) -> Options {
     options.phases.warmup = settings.warmup;
     options.phases.window = settings.window;
     options.tls.ca = Some(server.ca.clone());
-    options.tls.versions = kind.tls.iter().filter_map(|version| version.parse::<Version>().ok()).collect();
+    options.tls.versions = kind.tls.as_ref().and_then(|version| Some(vec![version.parse().ok()?]));
     options.tls.groups = vec![Group::X25519];
     options.servers = vec![Server { role: Role::Gateway, meter: Meter::Process(server.pid()) }];
     if kind.connection != Connection::KeepAlive {

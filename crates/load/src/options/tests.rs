@@ -1,4 +1,4 @@
-//! What options are refused, and in which words.
+//! Options that cannot be followed.
 
 use super::*;
 

@@ -93,7 +93,6 @@ const HISTORY: usize = 60;
 /// The columns of a figure with its name; so many stand beside each other as fit.
 const CELL: usize = 24;
 
-/// What the terminal can show.
 #[derive(Clone, Copy, Debug)]
 struct Style {
     colours: bool,
@@ -101,7 +100,6 @@ struct Style {
     blocks: bool,
 }
 
-/// The rates of the last seconds.
 #[derive(Debug, Default)]
 struct History {
     requests: VecDeque<u64>,
@@ -155,7 +153,6 @@ fn heading(live: &Progress) -> String {
     }
 }
 
-/// A figure and its name.
 struct Cell {
     name: &'static str,
     value: String,
@@ -240,7 +237,6 @@ fn frame(drawn: &[usize], lines: &[Line], columns: usize) -> String {
     text
 }
 
-/// A line for a log.
 fn plain(live: &Progress) -> String {
     let mut text = heading(live);
     if let Some(second) = &live.last {

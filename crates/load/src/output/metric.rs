@@ -1,64 +1,15 @@
 //! What can be asked of a result by name.
 
+use self::Reading::Exactly;
 use crate::output::figures::is_lower_bound;
 use crate::result::{Latency, LoadResult, ServerCost};
 use std::fmt;
 
 /// What a condition can be about. Where `summary.json` of an experiment has the metric, its name is the same there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Metric {
-    /// Requests answered rightly within the window.
-    Requests,
-    /// The same per second.
-    RequestsPerSecond,
-    /// Handshakes finished within the window, per second.
-    HandshakesPerSecond,
-    /// Mean response time.
-    Mean,
-    /// Its standard deviation.
-    Sd,
-    /// Median response time.
-    P50,
-    /// 90th percentile of the response time.
-    P90,
-    /// 95th percentile of the response time.
-    P95,
-    /// 99th percentile of the response time.
-    P99,
-    /// 99.9th percentile of the response time.
-    P999,
-    /// Largest response time.
-    Max,
-    /// Median service time.
-    ServiceP50,
-    /// 99th percentile of the service time.
-    ServiceP99,
-    /// 99th percentile of the time to the first byte.
-    FirstByteP99,
-    /// Errors of all classes.
-    Errors,
-    /// Errors over all requests that ended, 0 to 1.
-    ErrorRatio,
-    /// Arrivals of an open loop that were never sent.
-    Unsent,
-    /// Arrivals of an open loop that were sent over those planned, 0 to 1.
-    AchievedRatio,
-    /// Resumptions over all handshakes within the window, 0 to 1.
-    ResumedShare,
-    /// CPU time of the first server that was named, per request.
-    CpuPerRequest,
-    /// The same per handshake.
-    CpuPerHandshake,
-    /// Its peak resident memory in KiB.
-    Rss,
-    /// Its share of its cores, 0 to 1.
-    Utilisation,
-    /// CPU time of the engine per request.
-    LoadCpuPerRequest,
-    /// CPU time of the engine per handshake.
-    LoadCpuPerHandshake,
-    /// 1 for a valid run, 0 for an invalid one.
-    Valid,
+#[derive(Clone, Copy, Debug)]
+pub struct Metric {
+    name: &'static str,
+    read: fn(&LoadResult) -> Reading,
 }
 
 /// What a result says of a metric; its words follow the metric's name.
@@ -73,113 +24,73 @@ pub(crate) enum Reading {
 }
 
 impl Metric {
-    /// All metrics.
+    /// All metrics: shares are 0 to 1, and costs without `load_` are those of the first server that was named.
     pub const ALL: [Self; 26] = [
-        Self::Requests,
-        Self::RequestsPerSecond,
-        Self::HandshakesPerSecond,
-        Self::Mean,
-        Self::Sd,
-        Self::P50,
-        Self::P90,
-        Self::P95,
-        Self::P99,
-        Self::P999,
-        Self::Max,
-        Self::ServiceP50,
-        Self::ServiceP99,
-        Self::FirstByteP99,
-        Self::Errors,
-        Self::ErrorRatio,
-        Self::Unsent,
-        Self::AchievedRatio,
-        Self::ResumedShare,
-        Self::CpuPerRequest,
-        Self::CpuPerHandshake,
-        Self::Rss,
-        Self::Utilisation,
-        Self::LoadCpuPerRequest,
-        Self::LoadCpuPerHandshake,
-        Self::Valid,
+        Self::new("requests", |result| Exactly(result.requests as f64)),
+        Self::new("requests_per_second", |result| Exactly(result.requests_per_second)),
+        Self::new("handshakes_per_second", |result| Exactly(result.handshakes.per_second)),
+        Self::new("mean_us", |result| mean(&result.response)),
+        Self::new("sd_us", |result| sd(&result.response)),
+        Self::new("p50_us", |result| percentile(&result.response, result.response.p50_us)),
+        Self::new("p90_us", |result| percentile(&result.response, result.response.p90_us)),
+        Self::new("p95_us", |result| percentile(&result.response, result.response.p95_us)),
+        Self::new("p99_us", |result| percentile(&result.response, result.response.p99_us)),
+        Self::new("p999_us", |result| percentile(&result.response, result.response.p999_us)),
+        Self::new("max_us", |LoadResult { response, .. }| {
+            percentile(response, (response.count > 0).then_some(response.max_us))
+        }),
+        Self::new("service_p50_us", |result| percentile(&result.service, result.service.p50_us)),
+        Self::new("service_p99_us", |result| percentile(&result.service, result.service.p99_us)),
+        Self::new("first_byte_p99_us", |result| percentile(&result.first_byte, result.first_byte.p99_us)),
+        Self::new("errors", |result| Exactly(result.errors.values().sum::<u64>() as f64)),
+        Self::new("error_ratio", |result| Exactly(result.error_ratio)),
+        Self::new("unsent", |result| Exactly(result.unsent.count as f64)),
+        Self::new("achieved_ratio", |result| {
+            let achieved = result.pacer.as_ref().map(|pacer| pacer.achieved_ratio);
+            or_nothing(achieved, "in a closed loop nothing is planned")
+        }),
+        Self::new("resumed_share", |result| {
+            let (all, resumed) = (result.handshakes.in_window, result.handshakes.resumed_in_window);
+            let share = (all > 0).then(|| resumed as f64 / all as f64);
+            or_nothing(share, "no handshake was finished within the window")
+        }),
+        Self::new("cpu_us_per_request", |result| server(result, |server| server.cost.cpu_us_per_request)),
+        Self::new("cpu_us_per_handshake", |result| server(result, |server| server.cost.cpu_us_per_handshake)),
+        Self::new("rss_kib", |result| server(result, |server| server.rss_peak_kib.map(|kib| kib as f64))),
+        Self::new("utilisation", |result| {
+            server(result, |server| (!server.cost.is_unknown()).then_some(server.cost.utilisation))
+        }),
+        Self::new("load_cpu_us_per_request", |result| {
+            or_nothing(result.engine.cost.cpu_us_per_request, NOT_TOLD)
+        }),
+        Self::new("load_cpu_us_per_handshake", |result| {
+            or_nothing(result.engine.cost.cpu_us_per_handshake, NOT_TOLD)
+        }),
+        Self::new("valid", |result| Exactly(f64::from(result.validity == "valid"))),
     ];
+
+    const fn new(name: &'static str, read: fn(&LoadResult) -> Reading) -> Self {
+        Self { name, read }
+    }
+
+    /// The metric of that name.
+    pub(crate) fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|metric| metric.name == name)
+    }
 
     /// The name in conditions.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Requests => "requests",
-            Self::RequestsPerSecond => "requests_per_second",
-            Self::HandshakesPerSecond => "handshakes_per_second",
-            Self::Mean => "mean_us",
-            Self::Sd => "sd_us",
-            Self::P50 => "p50_us",
-            Self::P90 => "p90_us",
-            Self::P95 => "p95_us",
-            Self::P99 => "p99_us",
-            Self::P999 => "p999_us",
-            Self::Max => "max_us",
-            Self::ServiceP50 => "service_p50_us",
-            Self::ServiceP99 => "service_p99_us",
-            Self::FirstByteP99 => "first_byte_p99_us",
-            Self::Errors => "errors",
-            Self::ErrorRatio => "error_ratio",
-            Self::Unsent => "unsent",
-            Self::AchievedRatio => "achieved_ratio",
-            Self::ResumedShare => "resumed_share",
-            Self::CpuPerRequest => "cpu_us_per_request",
-            Self::CpuPerHandshake => "cpu_us_per_handshake",
-            Self::Rss => "rss_kib",
-            Self::Utilisation => "utilisation",
-            Self::LoadCpuPerRequest => "load_cpu_us_per_request",
-            Self::LoadCpuPerHandshake => "load_cpu_us_per_handshake",
-            Self::Valid => "valid",
-        }
+        self.name
     }
 
     /// Whether its unit is the microsecond: all such names have `_us` in them.
     pub(crate) fn is_time(self) -> bool {
-        self.name().split('_').any(|word| word == "us")
+        self.name.split('_').any(|word| word == "us")
     }
 
     /// What the result says.
     pub(crate) fn read(self, result: &LoadResult) -> Reading {
-        let response = &result.response;
-        match self {
-            Self::Requests => Reading::Exactly(result.requests as f64),
-            Self::RequestsPerSecond => Reading::Exactly(result.requests_per_second),
-            Self::HandshakesPerSecond => Reading::Exactly(result.handshakes.per_second),
-            Self::Mean => mean(response),
-            Self::Sd => sd(response),
-            Self::P50 => percentile(response, response.p50_us),
-            Self::P90 => percentile(response, response.p90_us),
-            Self::P95 => percentile(response, response.p95_us),
-            Self::P99 => percentile(response, response.p99_us),
-            Self::P999 => percentile(response, response.p999_us),
-            Self::Max => percentile(response, (response.count > 0).then_some(response.max_us)),
-            Self::ServiceP50 => percentile(&result.service, result.service.p50_us),
-            Self::ServiceP99 => percentile(&result.service, result.service.p99_us),
-            Self::FirstByteP99 => percentile(&result.first_byte, result.first_byte.p99_us),
-            Self::Errors => Reading::Exactly(result.errors.values().sum::<u64>() as f64),
-            Self::ErrorRatio => Reading::Exactly(result.error_ratio),
-            Self::Unsent => Reading::Exactly(result.unsent.count as f64),
-            Self::AchievedRatio => {
-                let achieved = result.pacer.as_ref().map(|pacer| pacer.achieved_ratio);
-                or_nothing(achieved, "in a closed loop nothing is planned")
-            }
-            Self::ResumedShare => {
-                let (all, resumed) = (result.handshakes.in_window, result.handshakes.resumed_in_window);
-                let share = (all > 0).then(|| resumed as f64 / all as f64);
-                or_nothing(share, "no handshake was finished within the window")
-            }
-            Self::CpuPerRequest => server(result, |server| server.cost.cpu_us_per_request),
-            Self::CpuPerHandshake => server(result, |server| server.cost.cpu_us_per_handshake),
-            Self::Rss => server(result, |server| server.rss_peak_kib.map(|kib| kib as f64)),
-            Self::Utilisation => {
-                server(result, |server| (!server.cost.is_unknown()).then_some(server.cost.utilisation))
-            }
-            Self::LoadCpuPerRequest => or_nothing(result.engine.cost.cpu_us_per_request, NOT_TOLD),
-            Self::LoadCpuPerHandshake => or_nothing(result.engine.cost.cpu_us_per_handshake, NOT_TOLD),
-            Self::Valid => Reading::Exactly(if result.validity == "valid" { 1.0 } else { 0.0 }),
-        }
+        (self.read)(result)
     }
 }
 
@@ -189,7 +100,7 @@ const NOT_TOLD: &str = "this run does not tell it";
 fn mean(latency: &Latency) -> Reading {
     match latency {
         Latency { count: 0, .. } => too_few(latency),
-        Latency { censored: 0, mean_us, .. } => Reading::Exactly(*mean_us),
+        Latency { censored: 0, mean_us, .. } => Exactly(*mean_us),
         Latency { censored, mean_us, .. } => Reading::AtLeast { value: *mean_us, censored: *censored },
     }
 }
@@ -198,7 +109,7 @@ fn mean(latency: &Latency) -> Reading {
 fn sd(latency: &Latency) -> Reading {
     match latency {
         Latency { count: 0, .. } => too_few(latency),
-        Latency { censored: 0, sd_us, .. } => Reading::Exactly(*sd_us),
+        Latency { censored: 0, sd_us, .. } => Exactly(*sd_us),
         Latency { censored, .. } => Reading::Nothing(are_censored(*censored)),
     }
 }
@@ -209,19 +120,20 @@ fn percentile(latency: &Latency, us: Option<f64>) -> Reading {
         Some(value) if is_lower_bound(latency, value) => {
             Reading::AtLeast { value, censored: latency.censored }
         }
-        Some(value) => Reading::Exactly(value),
+        Some(value) => Exactly(value),
     }
 }
 
 fn too_few(latency: &Latency) -> Reading {
-    Reading::Nothing(match latency.count {
-        1 => "1 sample is too few".to_string(),
-        count => format!("{count} samples are too few"),
-    })
+    Reading::Nothing(format!("{} too few", samples_are(latency.count)))
 }
 
 fn are_censored(samples: u64) -> String {
-    format!("{} censored", if samples == 1 { "1 sample is".into() } else { format!("{samples} samples are") })
+    format!("{} censored", samples_are(samples))
+}
+
+fn samples_are(samples: u64) -> String {
+    if samples == 1 { "1 sample is".into() } else { format!("{samples} samples are") }
 }
 
 fn server(result: &LoadResult, read: impl Fn(&ServerCost) -> Option<f64>) -> Reading {
@@ -232,7 +144,7 @@ fn server(result: &LoadResult, read: impl Fn(&ServerCost) -> Option<f64>) -> Rea
 }
 
 fn or_nothing(value: Option<f64>, why: &str) -> Reading {
-    value.map_or_else(|| Reading::Nothing(why.to_string()), Reading::Exactly)
+    value.map_or_else(|| Reading::Nothing(why.to_string()), Exactly)
 }
 
 impl fmt::Display for Reading {
@@ -326,24 +238,28 @@ valid is 1";
         assert_eq!(read.join("\n"), expected);
     }
 
+    fn read(name: &str, result: &LoadResult) -> Reading {
+        Metric::of_name(name).unwrap().read(result)
+    }
+
     #[test]
     fn what_a_run_does_not_tell_has_a_reason() {
         let empty = LoadResult::default();
-        for (metric, why) in [
-            (Metric::Mean, "0 samples are too few"),
-            (Metric::Sd, "0 samples are too few"),
-            (Metric::Max, "0 samples are too few"),
-            (Metric::FirstByteP99, "0 samples are too few"),
-            (Metric::AchievedRatio, "in a closed loop nothing is planned"),
-            (Metric::ResumedShare, "no handshake was finished within the window"),
-            (Metric::Rss, "no server was named (--pid)"),
-            (Metric::LoadCpuPerHandshake, NOT_TOLD),
+        for (name, why) in [
+            ("mean_us", "0 samples are too few"),
+            ("sd_us", "0 samples are too few"),
+            ("max_us", "0 samples are too few"),
+            ("first_byte_p99_us", "0 samples are too few"),
+            ("achieved_ratio", "in a closed loop nothing is planned"),
+            ("resumed_share", "no handshake was finished within the window"),
+            ("rss_kib", "no server was named (--pid)"),
+            ("load_cpu_us_per_handshake", NOT_TOLD),
         ] {
-            assert_eq!(metric.read(&empty).to_string(), format!("has no value: {why}"), "{metric:?}");
+            assert_eq!(read(name, &empty).to_string(), format!("has no value: {why}"), "{name}");
         }
-        assert_eq!(Metric::Valid.read(&empty), Reading::Exactly(0.0), "an empty result is not valid");
+        assert_eq!(read("valid", &empty), Reading::Exactly(0.0), "an empty result is not valid");
         let mut censored = sample();
         censored.response.censored = 1;
-        assert!(Metric::Sd.read(&censored).to_string().contains("1 sample is censored"));
+        assert!(read("sd_us", &censored).to_string().contains("1 sample is censored"));
     }
 }

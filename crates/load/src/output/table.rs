@@ -34,7 +34,6 @@ const TIME: usize = 10;
 /// The combinations that are listed; a run that asked for one has one, or one for each kind.
 const MOST_NEGOTIATED: usize = 4;
 
-/// The text so far.
 #[derive(Default)]
 struct Page(String);
 
@@ -228,7 +227,6 @@ impl Page {
     }
 }
 
-/// What the run was told to do.
 fn asked(result: &LoadResult) -> String {
     let asked = &result.asked;
     let mut parts = vec![plural(asked.connections.into(), "connection")];
@@ -283,7 +281,6 @@ fn workers(asked: &Asked) -> String {
     }
 }
 
-/// The cells of a distribution's row.
 fn cells(latency: &Latency) -> [String; 8] {
     let cell = |us: Option<f64>| us.map_or("-".to_string(), |us| bounded(latency, us));
     let any = latency.count > 0;

@@ -1,11 +1,9 @@
 //! What one worker saw, and how the workers' parts become one.
 
-mod kept;
-
 use crate::check::{ErrorClass, Wrong};
 use crate::record::seconds::{Coarse, Part};
 use crate::record::times::Times;
-use crate::result::Tickets;
+use crate::result::{Handshakes, Latency, Negotiated, Second, Tickets, Unsent};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use weir_tls::{Facts, HandshakeKind};
@@ -43,7 +41,7 @@ pub(crate) struct Counters {
     pub(crate) errors: [u64; ErrorClass::ALL.len()],
 }
 
-/// What one worker saw.
+#[derive(Default)]
 pub(crate) struct Recorder {
     pub(crate) counters: Counters,
     pub(crate) window: Option<Window>,
@@ -60,7 +58,8 @@ pub(crate) struct Recorder {
     pub(crate) first_byte: Times,
     /// Of connections that were begun within the window.
     pub(crate) connect: Times,
-    handshake: Vec<(HandshakeKind, Times)>,
+    /// By the name of the kind.
+    handshake: BTreeMap<&'static str, Times>,
     /// Each step's end and the response times of what was planned in it; empty unless the rate ramps.
     steps: Vec<(Instant, StepTimes)>,
     /// From the planned instant to the worker's turn to it.
@@ -81,7 +80,7 @@ pub(crate) struct Recorder {
     examples: BTreeMap<&'static str, String>,
 }
 
-/// What was planned in a step.
+#[derive(Default)]
 pub(crate) struct StepTimes {
     pub(crate) planned: u64,
     pub(crate) response: Times,
@@ -107,35 +106,12 @@ pub(crate) struct Course {
 
 impl Recorder {
     pub(crate) fn new(waits: bool) -> Self {
-        Self {
-            counters: Counters::default(),
-            window: None,
-            waits,
-            at_start: Counters::default(),
-            at_end: Counters::default(),
-            at_second: Counters::default(),
-            response: Times::new(),
-            service: Times::new(),
-            first_byte: Times::new(),
-            connect: Times::new(),
-            handshake: Vec::new(),
-            steps: Vec::new(),
-            lag: Times::new(),
-            loop_lag: Times::new(),
-            planned: 0,
-            sent: 0,
-            unsent: Ages::default(),
-            backlog: 0,
-            second: Coarse::new(),
-            negotiated: Vec::new(),
-            tickets: BTreeMap::new(),
-            examples: BTreeMap::new(),
-        }
+        Self { waits, ..Self::default() }
     }
 
     /// The rate ramps: response times are also wanted for each step, whose ends these are.
     pub(crate) fn by_step(&mut self, ends: impl Iterator<Item = Instant>) {
-        self.steps = ends.map(|end| (end, StepTimes { planned: 0, response: Times::new() })).collect();
+        self.steps = ends.map(|end| (end, StepTimes::default())).collect();
     }
 
     pub(crate) fn window_begins(&mut self) {
@@ -221,9 +197,10 @@ impl Recorder {
         let Some(connected) = connected else {
             return self.connect.record_censored(now.saturating_duration_since(begun));
         };
-        let resumption = self.handshake.iter().map(|(kind, _)| *kind).find(|kind| kind.is_resumption());
-        let kind = resumption.filter(|_| offered).unwrap_or(HandshakeKind::Full);
-        self.handshake_times(kind).record_censored(now.saturating_duration_since(connected));
+        let full = HandshakeKind::Full.name();
+        let resumption = self.handshake.keys().copied().find(|kind| *kind != full);
+        let kind = resumption.filter(|_| offered).unwrap_or(full);
+        self.handshake.entry(kind).or_default().record_censored(now.saturating_duration_since(connected));
     }
 
     /// An arrival that the window's end found unsent.
@@ -244,16 +221,22 @@ impl Recorder {
         }
     }
 
-    /// A handshake has ended.
     pub(crate) fn handshake(&mut self, facts: &Facts, begun: Instant, connected: Instant, now: Instant) {
         self.counters.handshakes += 1;
         self.counters.resumed += u64::from(facts.kind.is_resumption());
-        match self.negotiated.iter_mut().find(|(known, _)| known == facts) {
-            Some((_, count)) => *count += 1,
-            None => self.negotiated.push((facts.clone(), 1)),
-        }
+        self.negotiated(facts, 1);
         if self.within_window(begun) {
-            self.handshake_times(facts.kind).record(now.saturating_duration_since(connected));
+            self.handshake
+                .entry(facts.kind.name())
+                .or_default()
+                .record(now.saturating_duration_since(connected));
+        }
+    }
+
+    fn negotiated(&mut self, facts: &Facts, count: u64) {
+        match self.negotiated.iter_mut().find(|(known, _)| known == facts) {
+            Some((_, known)) => *known += count,
+            None => self.negotiated.push((facts.clone(), count)),
         }
     }
 
@@ -276,15 +259,114 @@ impl Recorder {
     pub(crate) fn second(&mut self, number: i64, connections: u64, waiting: u64) -> Part {
         let since = self.counters.since(&self.at_second);
         self.at_second = self.counters;
-        Part {
-            number,
+        let second = Second {
             requests: since.answered,
             errors: since.errors.iter().sum(),
             handshakes: since.handshakes,
             connections,
             waiting,
-            response: self.second.take(),
+            ..Second::default()
+        };
+        Part { number, second, response: self.second.take() }
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.counters.add(&other.counters);
+        self.at_start.add(&other.at_start);
+        self.at_end.add(&other.at_end);
+        if other.waits {
+            self.tell_service_apart();
         }
+        let service = if self.waits && !other.waits { &other.response } else { &other.service };
+        for (mine, others) in [
+            (&mut self.response, &other.response),
+            (&mut self.service, service),
+            (&mut self.first_byte, &other.first_byte),
+            (&mut self.connect, &other.connect),
+            (&mut self.lag, &other.lag),
+            (&mut self.loop_lag, &other.loop_lag),
+        ] {
+            mine.add(others);
+        }
+        for (kind, times) in &other.handshake {
+            self.handshake.entry(kind).or_default().add(times);
+        }
+        for ((_, mine), (_, others)) in self.steps.iter_mut().zip(&other.steps) {
+            mine.planned += others.planned;
+            mine.response.add(&others.response);
+        }
+        self.planned += other.planned;
+        self.sent += other.sent;
+        self.unsent.count += other.unsent.count;
+        self.unsent.total += other.unsent.total;
+        self.unsent.oldest = self.unsent.oldest.max(other.unsent.oldest);
+        self.backlog += other.backlog;
+        for (facts, count) in &other.negotiated {
+            self.negotiated(facts, *count);
+        }
+        for (kind, given) in &other.tickets {
+            self.tickets(kind, *given);
+        }
+        for (class, text) in &other.examples {
+            self.examples.entry(class).or_insert_with(|| text.clone());
+        }
+    }
+
+    /// What ended within the window. Errors also count when they ended behind it: the requests had begun within it.
+    pub(crate) fn within(&self) -> Counters {
+        let errors = self.counters.since(&self.at_start).errors;
+        Counters { errors, ..self.at_end.since(&self.at_start) }
+    }
+
+    /// Service times: where nothing waits, they are the response times.
+    pub(crate) fn service(&self) -> Latency {
+        if self.waits { self.service.distribution() } else { self.response.distribution() }
+    }
+
+    pub(crate) fn handshake_distributions(&self) -> BTreeMap<String, Latency> {
+        self.handshake.iter().map(|(kind, times)| ((*kind).to_string(), times.distribution())).collect()
+    }
+
+    pub(crate) fn steps(&self) -> impl Iterator<Item = &StepTimes> {
+        self.steps.iter().map(|(_, step)| step)
+    }
+
+    pub(crate) fn unsent_in_all(&self) -> Unsent {
+        let Ages { count, total, oldest } = self.unsent;
+        let us = |time: Duration| time.as_secs_f64() * 1e6;
+        let mean_us = if count == 0 { 0.0 } else { us(total) / count as f64 };
+        Unsent { count, oldest_us: us(oldest), mean_us }
+    }
+
+    /// All handshakes by what was negotiated.
+    pub(crate) fn handshakes(&self, window: Duration) -> Handshakes {
+        let (all, within) = (&self.counters, self.within());
+        let mut handshakes = Handshakes {
+            primed: all.primed,
+            offered: all.offered,
+            declined: all.declined,
+            had_nothing: all.had_nothing,
+            in_window: within.handshakes,
+            resumed_in_window: within.resumed,
+            per_second: within.handshakes as f64 / window.as_secs_f64(),
+            tickets: self.tickets.iter().map(|(kind, given)| ((*kind).to_string(), *given)).collect(),
+            ..Handshakes::default()
+        };
+        for (facts, count) in &self.negotiated {
+            if facts.kind.is_resumption() {
+                *handshakes.resumed.entry(facts.kind.name().to_string()).or_default() += count;
+            } else {
+                handshakes.full += count;
+            }
+            handshakes.hello_retry += if facts.hello_retry { *count } else { 0 };
+            handshakes.negotiated.push(negotiated(facts, *count));
+        }
+        handshakes
+    }
+
+    /// The first error of each class that occurred, in words.
+    pub(crate) fn examples(&self) -> &BTreeMap<&'static str, String> {
+        &self.examples
     }
 
     fn within_window(&self, instant: Instant) -> bool {
@@ -301,14 +383,6 @@ impl Recorder {
 
     fn step(&mut self, planned: Instant) -> Option<&mut StepTimes> {
         self.steps.iter_mut().find(|(end, _)| planned < *end).map(|(_, step)| step)
-    }
-
-    fn handshake_times(&mut self, kind: HandshakeKind) -> &mut Times {
-        let at = self.handshake.iter().position(|(known, _)| *known == kind).unwrap_or_else(|| {
-            self.handshake.push((kind, Times::new()));
-            self.handshake.len() - 1
-        });
-        &mut self.handshake[at].1
     }
 }
 
@@ -341,6 +415,21 @@ impl Counters {
         for (mine, others) in self.errors.iter_mut().zip(other.errors) {
             *mine = of(*mine, others);
         }
+    }
+}
+
+fn negotiated(facts: &Facts, count: u64) -> Negotiated {
+    Negotiated {
+        version: facts.version.to_string(),
+        suite: facts.suite.to_string(),
+        group: facts.group.map(|group| group.to_string()),
+        signature: facts.signature.map(|signature| signature.to_string()),
+        kind: facts.kind.name().to_string(),
+        hello_retry: facts.hello_retry,
+        alpn: facts.alpn.as_ref().map(|alpn| alpn.escape_ascii().to_string()),
+        chain_certificates: facts.chain.map(|chain| u32::from(chain.certificates)),
+        chain_bytes: facts.chain.map(|chain| chain.bytes),
+        count,
     }
 }
 

@@ -8,16 +8,12 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// One worker's part of one second.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Part {
     /// Seconds from the window's start; negative before it.
     pub(crate) number: i64,
-    pub(crate) requests: u64,
-    pub(crate) errors: u64,
-    pub(crate) handshakes: u64,
-    pub(crate) connections: u64,
-    pub(crate) waiting: u64,
+    /// Without its time and percentiles.
+    pub(crate) second: Second,
     pub(crate) response: Coarse,
 }
 
@@ -29,7 +25,6 @@ pub(crate) struct Coarse(Histogram<u32>);
 #[derive(Default)]
 pub(crate) struct Outbox(Mutex<Vec<Part>>);
 
-/// The seconds of all workers.
 pub(crate) struct Seconds {
     workers: usize,
     open: BTreeMap<i64, (usize, Part)>,
@@ -37,13 +32,15 @@ pub(crate) struct Seconds {
     last: Option<Second>,
 }
 
-impl Coarse {
-    pub(crate) fn new() -> Self {
+impl Default for Coarse {
+    fn default() -> Self {
         let histogram = Histogram::new_with_bounds(1, 3_600_000_000, 2);
         // Only bounds that contradict each other are refused.
         Self(histogram.unwrap_or_else(|_| unreachable!("1 us to 1 h with 2 digits is a valid histogram")))
     }
+}
 
+impl Coarse {
     #[inline]
     pub(crate) fn record(&mut self, time: Duration) {
         self.0.saturating_record(time.as_micros() as u64);
@@ -81,19 +78,11 @@ impl Seconds {
         let mut requests = 0;
         for part in outboxes.iter().flat_map(Outbox::empty) {
             let number = part.number;
-            requests += part.requests;
-            let parts = match self.open.get_mut(&number) {
-                None => {
-                    self.open.insert(number, (1, part));
-                    1
-                }
-                Some((parts, all)) => {
-                    all.add(&part);
-                    *parts += 1;
-                    *parts
-                }
-            };
-            if parts == self.workers {
+            requests += part.second.requests;
+            let (parts, all) = self.open.entry(number).or_default();
+            all.add(&part);
+            *parts += 1;
+            if *parts == self.workers {
                 self.close(number);
             }
         }
@@ -118,14 +107,10 @@ impl Seconds {
         let Some((_, part)) = self.open.remove(&number) else { return };
         let second = Second {
             at_s: number as f64,
-            requests: part.requests,
-            errors: part.errors,
-            handshakes: part.handshakes,
-            connections: part.connections,
-            waiting: part.waiting,
             p50_us: part.response.quantile_us(0.5),
-            p99_us: part.response.quantile_us(0.99),
             p95_us: part.response.quantile_us(0.95),
+            p99_us: part.response.quantile_us(0.99),
+            ..part.second
         };
         if number >= 0 {
             self.done.push(second.clone());
@@ -136,11 +121,12 @@ impl Seconds {
 
 impl Part {
     fn add(&mut self, other: &Self) {
-        self.requests += other.requests;
-        self.errors += other.errors;
-        self.handshakes += other.handshakes;
-        self.connections += other.connections;
-        self.waiting += other.waiting;
+        let (second, others) = (&mut self.second, &other.second);
+        second.requests += others.requests;
+        second.errors += others.errors;
+        second.handshakes += others.handshakes;
+        second.connections += others.connections;
+        second.waiting += others.waiting;
         // Histograms of the same bounds always fit.
         let _ = self.response.0.add(&other.response.0);
     }
@@ -151,17 +137,11 @@ mod tests {
     use super::*;
 
     fn part(number: i64, us: u64, requests: u64) -> Part {
-        let mut response = Coarse::new();
+        let mut response = Coarse::default();
         (0..requests).for_each(|_| response.record(Duration::from_micros(us)));
-        Part {
-            number,
-            requests,
-            errors: 1,
-            handshakes: 2,
-            connections: 3,
-            waiting: 4,
-            response: response.take(),
-        }
+        let second =
+            Second { requests, errors: 1, handshakes: 2, connections: 3, waiting: 4, ..Second::default() };
+        Part { number, second, response: response.take() }
     }
 
     #[test]
@@ -187,7 +167,7 @@ mod tests {
 
     #[test]
     fn what_was_taken_is_not_there_any_more() {
-        let mut response = Coarse::new();
+        let mut response = Coarse::default();
         (0..30).for_each(|_| response.record(Duration::from_micros(10)));
         assert!(response.take().quantile_us(0.5).is_some());
         assert_eq!(response.quantile_us(0.5), None);

@@ -1,49 +1,39 @@
 //! The workers' parts become one result.
 
-use crate::accounting::{Accounts, Look, Span, Work};
+use crate::accounting::{Accounts, Span, Work};
 use crate::check::ErrorClass;
-use crate::options::{ArrivalKind, Close, Options, PerConnection, Schedule};
+use crate::conductor::Conducted;
+use crate::options::{Options, PerConnection, Schedule};
 use crate::output::figures::plural;
 use crate::record::recorder::Recorder;
 use crate::record::{stationarity, validity};
-use crate::result::{Asked, EngineCost, LoadResult, Pacer, PhaseTime, SCHEMA, Second, Step};
+use crate::result::{Asked, EngineCost, LoadResult, Pacer, SCHEMA, Second, Step};
 use crate::tls_client::settings;
 use crate::{ceiling, limit};
+use clap::ValueEnum;
 use std::fmt::Display;
 use std::time::Duration;
 
-/// What the run left behind.
-pub(crate) struct Remains<'a> {
-    pub(crate) options: &'a Options,
-    pub(crate) accounts: &'a Accounts,
-    /// Each worker's, in their order.
-    pub(crate) parts: Vec<(Recorder, Span)>,
-    pub(crate) looks: (Look, Look),
-    pub(crate) phases: Vec<PhaseTime>,
-    pub(crate) seconds: Vec<Second>,
-    pub(crate) partial: bool,
-}
-
-/// Adds up; `None` when there was no window.
-pub(crate) fn up(remains: Remains<'_>) -> Option<LoadResult> {
-    let Remains { options, accounts, parts, looks, mut phases, seconds, partial } = remains;
-    let mut spans = Vec::new();
-    let mut all: Option<Recorder> = None;
-    for (recorder, span) in parts {
-        spans.push(span);
-        match &mut all {
-            None => all = Some(recorder),
-            Some(all) => all.merge(&recorder),
-        }
-    }
-    let all = all?;
+/// Adds up what the workers, in their order, and their conductor have left; `None` when there was no window.
+pub(crate) fn up(
+    options: &Options,
+    accounts: &Accounts,
+    parts: Vec<(Recorder, Span)>,
+    conducted: Conducted,
+) -> Option<LoadResult> {
+    let Conducted { looks, mut phases, seconds, partial } = conducted;
+    let (recorders, spans): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+    let all = recorders.into_iter().reduce(|mut all, recorder| {
+        all.merge(&recorder);
+        all
+    })?;
     let within = all.within();
     let work = Work {
         requests: within.answered,
         handshakes: within.handshakes,
         paired: options.endpoint.tls && options.policy.per_connection.is_single(),
     };
-    let account = accounts.settle(spans, &looks, work)?;
+    let account = accounts.settle(&spans, &looks, work)?;
     let window = account.window;
     let seconds_long = window.as_secs_f64();
     for phase in phases.iter_mut().filter(|phase| phase.name == "window") {
@@ -66,7 +56,7 @@ pub(crate) fn up(remains: Remains<'_>) -> Option<LoadResult> {
         requests_per_second: within.answered as f64 / seconds_long,
         bytes_received: within.bytes_received,
         bytes_sent: within.bytes_sent,
-        errors: errors.map(|(class, count)| (class.name().to_string(), count)).collect(),
+        errors: errors.map(|((_, name), count)| (name.to_string(), count)).collect(),
         error_examples: all.examples().iter().map(example).collect(),
         error_ratio: if ended == 0 { 0.0 } else { error_count as f64 / ended as f64 },
         unsent: all.unsent_in_all(),
@@ -81,12 +71,9 @@ pub(crate) fn up(remains: Remains<'_>) -> Option<LoadResult> {
         connections_opened_in_window: within.connections,
         handshakes: all.handshakes(window),
         engine: EngineCost {
-            cost: account.engine,
-            rss_peak_kib: account.engine_rss_peak_kib,
-            counters: account.engine_counters,
-            workers: account.workers,
             loop_lag_p99_us: all.loop_lag.p99_or_max_us(),
             loop_lag_max_us: all.loop_lag.max_us(),
+            ..account.engine
         },
         servers: account.servers,
         pacer: options.schedule.rate().map(|_| pacer(&all)),
@@ -171,24 +158,13 @@ fn asked(options: &Options) -> Asked {
             PerConnection::Handshake => "handshake-only".into(),
         },
         resume_percent: options.policy.resume,
-        close: match options.policy.close {
-            Close::Graceful => "graceful",
-            Close::Fin => "fin",
-            Close::Reset => "rst",
-        }
-        .into(),
+        close: word(&options.policy.close),
         sources: options.route.sources.iter().map(ToString::to_string).collect(),
         ..Asked::default()
     };
     match &options.schedule {
         Schedule::Closed { think } => asked.think_us = think.as_secs_f64() * 1e6,
-        Schedule::Open { arrivals, .. } => {
-            let name = match arrivals {
-                ArrivalKind::Constant => "constant",
-                ArrivalKind::Poisson => "poisson",
-            };
-            asked.arrivals = Some(name.into());
-        }
+        Schedule::Open { arrivals, .. } => asked.arrivals = Some(word(arrivals)),
     }
     if tls {
         asked.tls_versions = names(&settings.versions);
@@ -199,6 +175,11 @@ fn asked(options: &Options) -> Asked {
         asked.verified = !options.tls.insecure;
     }
     asked
+}
+
+/// As the command line has it.
+fn word(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map_or(String::new(), |word| word.get_name().to_string())
 }
 
 fn names(items: &[impl Display]) -> Vec<String> {

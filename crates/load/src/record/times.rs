@@ -20,11 +20,13 @@ const LONGEST: Duration = Duration::from_secs(3600);
 
 const DIGITS: u8 = 3;
 
-impl Times {
-    pub(crate) fn new() -> Self {
+impl Default for Times {
+    fn default() -> Self {
         Self { known: histogram(), censored: None }
     }
+}
 
+impl Times {
     #[inline]
     pub(crate) fn record(&mut self, time: Duration) {
         self.known.saturating_record(time.as_nanos() as u64);
@@ -108,7 +110,7 @@ mod tests {
     use hdrhistogram::serialization::Deserializer;
 
     fn times(us: impl IntoIterator<Item = u64>) -> Times {
-        let mut times = Times::new();
+        let mut times = Times::default();
         us.into_iter().for_each(|us| times.record(Duration::from_micros(us)));
         times
     }
@@ -169,7 +171,7 @@ mod tests {
 
     #[test]
     fn an_empty_distribution_has_no_numbers_that_are_none() {
-        let d = Times::new().distribution();
+        let d = Times::default().distribution();
         assert_eq!((d.count, d.mean_us, d.sd_us, d.max_us, d.p50_us), (0, 0.0, 0.0, 0.0, None));
     }
 }

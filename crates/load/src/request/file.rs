@@ -1,8 +1,7 @@
 //! A file of requests: one JSON object a line.
 
 use super::{check_field, check_method};
-use crate::check::Expect;
-use crate::digest::sha256;
+use crate::check::{Expect, sha256};
 use crate::options::{CHUNKS, DEFAULT_CHUNK, RequestOptions};
 use crate::target::{WEIGHTS, misplaced};
 use crate::usage::{Usage, size};
@@ -10,7 +9,6 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
-use serde_json::Value;
 use std::fmt;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -41,11 +39,9 @@ const MOST_REQUESTS: usize = 100_000;
 /// {"path": "/", "weight": 3}
 /// {"method": "PUT", "path": "/a?b=c", "headers": {"X-Id": "1"}, "body": "hello", "expect": {"status": 201}}
 /// ```
-///
-/// # Errors
-/// A file that cannot be read, has no request or more than 100000, has more than 1 GiB of bodies, or a line with
-/// another key, a key twice, or a value that is not allowed: with file, line, key and value.
-pub fn requests_from_file(path: &Path) -> Result<Vec<RequestOptions>, Usage> {
+/// Errors: a file that cannot be read, has no request or more than 100000, has more than 1 GiB of bodies, or a line
+/// with another key, a key twice, or a value that is not allowed: with file, line, key and value.
+pub(crate) fn requests_from_file(path: &Path) -> Result<Vec<RequestOptions>, Usage> {
     let name = path.display().to_string();
     let unreadable = |error: std::io::Error| {
         Usage::new("--requests", &name, &format!("a file that can be read ({error})"))
@@ -264,7 +260,7 @@ enum Json {
     #[serde(deserialize_with = "entries")]
     Object(Vec<(String, Json)>),
     /// Nothing that any key takes.
-    Other(Value),
+    Other(serde_json::Value),
 }
 
 impl Json {
@@ -280,16 +276,13 @@ impl Json {
 impl fmt::Display for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Text(text) => write!(f, "{}", Value::from(text.as_str())),
+            Self::Text(text) => write!(f, "{}", serde_json::Value::from(text.as_str())),
             Self::Other(value) => value.fmt(f),
             Self::Number(number) => number.fmt(f),
             Self::Flag(flag) => flag.fmt(f),
             Self::List(values) => {
-                f.write_str("[")?;
-                for (n, value) in values.iter().enumerate() {
-                    write!(f, "{}{value}", if n == 0 { "" } else { ", " })?;
-                }
-                f.write_str("]")
+                let values: Vec<String> = values.iter().map(Self::to_string).collect();
+                write!(f, "[{}]", values.join(", "))
             }
             Self::Object(_) => f.write_str("{..}"),
         }

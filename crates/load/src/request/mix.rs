@@ -18,9 +18,6 @@ const LONGEST_TURN: u64 = 4_000_000;
 
 impl Mix {
     /// Builds all requests. The length of a turn is the sum of the weights, divided by what they have in common.
-    ///
-    /// # Errors
-    /// When there is no request or one that cannot be sent, or a weight is out of bounds.
     pub(crate) fn new(options: &Options) -> Result<Self, Usage> {
         let asked = &options.requests;
         if asked.is_empty() {

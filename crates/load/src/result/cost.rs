@@ -1,6 +1,7 @@
-//! What processes used: the engine, its workers, and the servers that are accounted.
+//! What a run cost, and what held it down.
 
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// CPU that a process used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -117,4 +118,40 @@ pub enum Role {
     Gateway,
     /// What stands behind it.
     Origin,
+}
+
+/// What held the rate down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Limit {
+    /// The server that the engine talks to.
+    Gateway,
+    /// What stands behind it.
+    Origin,
+    /// The engine itself.
+    Load,
+    /// A core that several of them share was full, and none of them dominated it.
+    #[serde(rename = "shared cores")]
+    SharedCores,
+    /// None of those that were accounted.
+    #[default]
+    Neither,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // As in JSON.
+        self.serialize(formatter)
+    }
+}
+
+/// The engine's own ceiling, as `weir calibrate` measured it on this machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ceiling {
+    /// The calibrated cell that is most like this run.
+    pub cell: String,
+    /// Requests (or handshakes) per second that one worker can do at most.
+    pub per_worker: f64,
+    /// This run's rate over the ceiling of all its workers.
+    pub share: f64,
 }

@@ -1,4 +1,4 @@
-//! A result as it is written and read.
+//! A result as it is written and read, and one for the tests of others.
 
 use super::*;
 

@@ -1,20 +1,17 @@
 //! Where connections go, found out once before the run.
 
 use crate::error::LoadError;
-use crate::options::{Options, Resolve, Route};
+use crate::options::{Options, Route};
 use crate::route::source;
 use crate::route::trial::{Unreachable, Why};
+use crate::target::Resolve;
 use crate::usage::Usage;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
-use std::str::FromStr;
 use weir_transport::Address;
 
 /// The addresses at which the server may be, the most preferred first; at least one. Sources that are named have been
 /// seen to fit.
-///
-/// # Errors
-/// A flag that cannot be followed, or a host without an address.
 pub(crate) fn resolve(options: &Options) -> Result<Vec<Address>, LoadError> {
     let route = &options.route;
     if let Some(path) = &route.unix {
@@ -78,42 +75,6 @@ fn check_unix(path: &Path, route: &Route) -> Result<(), Usage> {
         return Err(Usage::new("--unix-socket", &shown, "a path of at most 107 bytes"));
     }
     Ok(())
-}
-
-impl FromStr for Resolve {
-    type Err = String;
-
-    /// Reads `HOST:PORT:ADDRESS`; an IPv6 address may stand in brackets.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}`: write HOST:PORT:ADDRESS, such as example.org:443:127.0.0.1");
-        let host_end = if text.starts_with('[') { text.find(']').ok_or_else(wrong)? } else { 0 };
-        let port_at = text[host_end..].find(':').ok_or_else(wrong)? + host_end + 1;
-        let address_at = text[port_at..].find(':').ok_or_else(wrong)? + port_at + 1;
-        let (host, port) = host_port(&text[..address_at - 1]).map_err(|_| wrong())?;
-        let address = unbracketed(&text[address_at..]);
-        let address: IpAddr = address.parse().map_err(|_| wrong())?;
-        Ok(Self { host, port, address })
-    }
-}
-
-/// Reads `HOST:PORT` for `--connect-to`; an IPv6 address stands in brackets.
-///
-/// # Errors
-/// When it is anything else.
-pub fn host_port(text: &str) -> Result<(String, u16), String> {
-    let wrong = || format!("`{text}`: write HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080");
-    let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
-    let port = port.parse().ok().filter(|port| *port > 0).ok_or_else(wrong)?;
-    let bare = unbracketed(host);
-    let in_brackets = bare.len() < host.len();
-    if bare.is_empty() || in_brackets != bare.contains(':') || bare.contains(['/', '@', ' ', '[', ']']) {
-        return Err(wrong());
-    }
-    Ok((bare.to_string(), port))
-}
-
-fn unbracketed(host: &str) -> &str {
-    host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host)
 }
 
 #[cfg(test)]
@@ -202,40 +163,6 @@ mod tests {
         for (change, message) in table {
             let error = resolved("http://a.invalid", change).unwrap_err();
             assert!(error.contains(message), "{error}");
-        }
-    }
-
-    #[test]
-    fn hosts_ports_and_addresses_as_people_write_them() {
-        for (text, host, port, address) in [
-            ("a:443:127.0.0.1", "a", 443, "127.0.0.1"),
-            ("a.b:1:::1", "a.b", 1, "::1"),
-            ("a.b:1:[fd00::2]", "a.b", 1, "fd00::2"),
-            ("[::1]:65535:10.0.0.1", "::1", 65535, "10.0.0.1"),
-        ] {
-            let address = address.parse().unwrap();
-            assert_eq!(text.parse(), Ok(Resolve { host: host.into(), port, address }), "{text}");
-        }
-        for text in [
-            "",
-            "a",
-            "a:1",
-            "a:1:",
-            "a:x:::1",
-            "a:0:::1",
-            ":1:::1",
-            "a:1:b",
-            "[::1:1:::1",
-            "é:1",
-            "a:70000:::1",
-        ] {
-            assert!(text.parse::<Resolve>().unwrap_err().contains("HOST:PORT:ADDRESS"), "{text}");
-        }
-        for (text, host, port) in [("a:1", "a", 1), ("[::1]:8080", "::1", 8080)] {
-            assert_eq!(host_port(text), Ok((host.to_string(), port)));
-        }
-        for text in ["", "a", ":1", "a:0", "a:b", "::1", "::1:80", "[a]:1", "[]:1", "http://a:1", "a b:1"] {
-            assert!(host_port(text).unwrap_err().contains("HOST:PORT,"), "{text}");
         }
     }
 }

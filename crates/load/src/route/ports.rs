@@ -122,9 +122,7 @@ fn holds(range: &str, port: u16) -> bool {
 }
 
 /// Sees whether the ports last for the plan. `None` where there are none to run out of: a socket in the file system.
-///
-/// # Errors
-/// More connections at once than ports, or an open loop whose connections would run out of them.
+/// Errors: more connections at once than ports, or an open loop whose connections would run out of them.
 pub(crate) fn budget(options: &Options, address: &Address, kernel: &Kernel) -> Result<Option<Budget>, Usage> {
     let Address::Tcp(to) = address else { return Ok(None) };
     let sources = &options.route.sources;

@@ -74,9 +74,6 @@ pub(crate) fn in_turn(sources: &[IpAddr], worker: usize, workers: usize) -> Cycl
 }
 
 /// Sees that each source can be bound, and keeps the destinations that all of them can reach by their family.
-///
-/// # Errors
-/// The first source that cannot be used.
 pub(crate) fn check(sources: &[IpAddr], destinations: Vec<Address>) -> Result<Vec<Address>, Usage> {
     let Some(first) = sources.first() else { return Ok(destinations) };
     if let Some(other) = sources.iter().find(|source| source.is_ipv4() != first.is_ipv4()) {

@@ -7,7 +7,6 @@ use weir_reactor::{Events, Key, Reactor};
 use weir_tls::{Connector, Facts, PeerName, TlsError, Version};
 use weir_transport::{Address, Fault, Transport, Wire};
 
-/// What the trial connection found.
 #[derive(Debug)]
 pub(crate) struct Trial {
     /// The first address that took a connection.
@@ -39,18 +38,14 @@ impl Trial {
 #[derive(Debug, thiserror::Error)]
 #[error("{url}{}: {why}", shown(address.as_ref(), url))]
 pub struct Unreachable {
-    /// Scheme, host and port.
     pub url: String,
-    /// Where it was looked for.
     pub address: Option<Address>,
-    /// What happened.
     pub why: Why,
 }
 
 /// What happened to the trial connection, and what can be done.
 #[derive(Debug, thiserror::Error)]
 pub enum Why {
-    /// The host has no address.
     #[error(
         "the host `{host}` cannot be resolved: {why}; correct the name, or tell the address with \
          --resolve HOST:PORT:ADDRESS"
@@ -58,38 +53,28 @@ pub enum Why {
     Unresolved {
         /// The host of the URL, or of `--connect-to`.
         host: String,
-        /// The resolver's words.
         why: String,
     },
-    /// Nobody listens.
     #[error("connection refused: nobody listens there; start the server, or correct the host and port")]
     Refused,
-    /// The connection cannot be made for another reason.
     #[error("no connection: {0}; see whether the server runs and can be reached from here")]
     Connect(io::Error),
-    /// The connection was not made in time.
     #[error(
         "no connection within {0:?}; see whether the server runs and whether a firewall drops what is sent"
     )]
     Silent(Duration),
-    /// The connection was made and the handshake was not finished in time.
     #[error("no TLS handshake within {0:?}; if the server speaks plain HTTP, write http://")]
     NoHandshake(Duration),
-    /// The server answered a ClientHello with plain HTTP.
     #[error("the server speaks plain HTTP there, not TLS; write http://, or name its TLS port")]
     Cleartext,
-    /// The server answered a ClientHello with something else.
     #[error("the server does not speak TLS there; name its TLS port, or write http:// if it speaks HTTP")]
     NotTls,
-    /// The server ended the connection within the handshake.
     #[error(
         "the server ended the connection in the TLS handshake ({0}); if it speaks plain HTTP, write http://"
     )]
     Ended(String),
-    /// The server's certificate is not believed.
     #[error("{0}; -k believes anyone, --cacert FILE names an authority")]
     Untrusted(TlsError),
-    /// The server refused the handshake, or we did.
     #[error(
         "the TLS handshake failed: {0}; see whether the server takes what --tls, --suite, --group, --cert say"
     )]
@@ -116,9 +101,7 @@ fn shown(address: Option<&Address>, url: &str) -> String {
 /// the run.
 ///
 /// The sessions that the server gives go to the connector; the run takes another one.
-///
-/// # Errors
-/// What is wrong with the first address, if all are wrong.
+/// Errors: what is wrong with the first address, if all are wrong.
 pub(crate) fn trial(
     options: &Options,
     addresses: &[Address],

@@ -1,13 +1,14 @@
 //! What a worker does with its connections: whom they are for, and what follows when they open, answer or fail.
 
-use super::user::{Resting, User};
-use super::{CONNECTION, RESTING, Stage, Worker};
+use super::{CONNECTION, RESTING, Resting, Stage, User, Worker};
 use crate::check::{Detail, ErrorClass, Wrong};
-use crate::connection::{Outcome, Phase, Purpose, Then};
+use crate::connection::{Connection, Outcome, Phase, Purpose, Then};
 use crate::options::{Close, PerConnection};
 use crate::record::recorder::Course;
 use std::time::{Duration, Instant};
 use weir_reactor::{Key, Ready};
+use weir_tls::Session;
+use weir_transport::Transport;
 
 /// After a failure, a connection is tried again after this time, twice as long each time ..
 const BACK_OFF: Duration = Duration::from_millis(10);
@@ -23,6 +24,9 @@ const FARTHEST: Duration = Duration::from_secs(10);
 
 /// A server that ends a connection without a request within this time has refused it; later, it was idle.
 const REFUSED_WITHIN: Duration = Duration::from_secs(1);
+
+/// Connections that are made at once for sessions: the server is to be asked, not stormed.
+const PRIMING_AT_ONCE: u32 = 16;
 
 impl Worker<'_> {
     /// Has every user of a closed loop begin: at once, or spread over the time that they think.
@@ -71,6 +75,30 @@ impl Worker<'_> {
             }
         }
         false
+    }
+
+    pub(super) fn dial_stock(&mut self, failures: u32) {
+        let session = self.session();
+        self.dial(Purpose::Stock, session, failures);
+    }
+
+    /// As many sessions as may be under way at once, and some that come back late.
+    pub(super) fn sessions_wanted(&self) -> u32 {
+        self.policy.connections + self.policy.connections / 4 + 1
+    }
+
+    /// Makes connections until there are sessions enough.
+    pub(super) fn prime(&mut self) {
+        while self.to_prime > 0 && self.priming < PRIMING_AT_ONCE {
+            let Some((connector, name)) = &self.policy.tls else { return };
+            if connector.sessions(name) + self.priming as usize >= self.sessions_wanted() as usize {
+                return;
+            }
+            let session = connector.connect_full(name);
+            self.to_prime -= 1;
+            self.priming += 1;
+            self.dial(Purpose::Session, Some((session, false)), 0);
+        }
     }
 
     pub(super) fn ready(&mut self, ready: Ready) {
@@ -153,6 +181,60 @@ impl Worker<'_> {
         }
     }
 
+    /// Makes a connection for what was planned for `planned`.
+    fn dial_for(&mut self, planned: Instant, failures: u32) {
+        self.busy += 1;
+        let session = self.session();
+        let purpose = match self.policy.per_connection {
+            PerConnection::Handshake => Purpose::Handshake(planned),
+            PerConnection::Unlimited | PerConnection::Requests { .. } => Purpose::Request(planned),
+        };
+        self.dial(purpose, session, failures);
+    }
+
+    /// The client's side of a new connection, and whether it offers a session because it is to resume.
+    fn session(&mut self) -> Option<(Session, bool)> {
+        let (connector, name) = self.policy.tls.as_ref()?;
+        self.resume_credit += self.policy.resume;
+        if self.resume_credit < 100.0 {
+            return Some((connector.connect_full(name), false));
+        }
+        self.resume_credit -= 100.0;
+        Some(match connector.connect_resuming(name) {
+            Some(session) => (session, true),
+            None => {
+                self.desk.recorder.counters.had_nothing += 1;
+                (connector.connect_full(name), false)
+            }
+        })
+    }
+
+    fn dial(&mut self, purpose: Purpose, session: Option<(Session, bool)>, failures: u32) {
+        let (session, offered) = session.unzip();
+        let now = self.desk.now;
+        let deadline = now + self.policy.timeout;
+        match Transport::connect_from(self.policy.sources.next(), &self.policy.address, session) {
+            Ok(transport) => {
+                self.desk.recorder.counters.connections += 1;
+                let mut connection = Connection::new(transport, purpose, now, deadline);
+                connection.failures = failures;
+                connection.offered = offered.unwrap_or(false);
+                if let PerConnection::Requests { least, most } = self.policy.per_connection {
+                    let range = (most - least + 1) as usize;
+                    connection.quota = least + self.policy.rng.below(range) as u64;
+                }
+                let key = self.connections.insert(connection);
+                self.arm(key);
+                self.watch(key);
+            }
+            Err(fault) => {
+                self.busy -= u32::from(purpose.planned().is_some());
+                self.desk.recorder.error(&fault.into());
+                self.failed(purpose, failures + 1);
+            }
+        }
+    }
+
     fn opened(&mut self, key: Key) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         self.standing += 1;
@@ -214,7 +296,7 @@ impl Worker<'_> {
 
     /// Has the connection looked at when its deadline has come, or some seconds from now: the wheel forgets nothing that
     /// it was given, and where connections come and go a long time-out would fill it.
-    pub(super) fn arm(&mut self, key: Key) {
+    fn arm(&mut self, key: Key) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         connection.armed = true;
         self.reactor.arm(connection.deadline.min(self.desk.now + FARTHEST), key);
@@ -290,7 +372,7 @@ impl Worker<'_> {
     }
 
     /// A connection could not be made, or never got an answer: its place rests before it is tried again.
-    pub(super) fn failed(&mut self, purpose: Purpose, failures: u32) {
+    fn failed(&mut self, purpose: Purpose, failures: u32) {
         if purpose == Purpose::Session {
             self.priming -= 1;
             return;
@@ -333,7 +415,6 @@ impl Worker<'_> {
         }
     }
 
-    /// Ends a connection as the policy says.
     fn close(&mut self, key: Key) {
         let Some(mut connection) = self.connections.remove(key) else { return };
         match self.policy.close {
@@ -344,7 +425,7 @@ impl Worker<'_> {
         }
     }
 
-    pub(super) fn watch(&mut self, key: Key) {
+    fn watch(&mut self, key: Key) {
         debug_assert_eq!(key.tag(), CONNECTION);
         let Some(connection) = self.connections.get_mut(key) else { return };
         if let Err(error) = connection.transport.watch(&self.reactor, key, true) {

@@ -1,13 +1,15 @@
-//! The example of the page that merges histograms.
+//! The page's example that merges histograms.
 
-use crate::PAGE;
-use crate::full::full;
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 use std::process::Command;
+use weir_load::result::LoadResult;
 
+const PAGE: &str = include_str!("../../../../docs/RESULT.md");
+
+/// As it stands in results.
 pub(crate) fn hdr_v2(nanoseconds: &[u64]) -> String {
-    use base64::prelude::{BASE64_STANDARD, Engine as _};
     let mut bytes = Vec::new();
     V2Serializer::new().serialize(&histogram(nanoseconds), &mut bytes).unwrap();
     BASE64_STANDARD.encode(bytes)
@@ -38,7 +40,7 @@ fn the_example_that_merges_histograms_is_right() {
         let directory = tempfile::tempdir().unwrap();
         let mut files = Vec::new();
         for (index, part) in parts.iter().enumerate() {
-            let mut result = full();
+            let mut result = LoadResult::default();
             result.response.hdr_v2 = hdr_v2(part);
             // What is written can be read.
             let mut bytes = Vec::new();

@@ -1,7 +1,6 @@
-//! What the recorder keeps of a window, and what it leaves out.
+//! What is recorded, and how parts are merged.
 
 use super::*;
-use crate::result::Latency;
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -124,10 +123,10 @@ fn each_second_has_its_own() {
     let mut recorder = recorder(from);
     let answer = Course { planned: from, written: from, first: None, end: from + MS };
     recorder.answer(answer);
-    assert_eq!(recorder.second(-1, 3, 0).requests, 1);
+    assert_eq!(recorder.second(-1, 3, 0).second.requests, 1);
     recorder.answer(answer);
     recorder.answer(answer);
     recorder.error(&Wrong::fixed(ErrorClass::Reset, "once"));
-    let part = recorder.second(0, 3, 2);
+    let part = recorder.second(0, 3, 2).second;
     assert_eq!((part.requests, part.errors, part.connections, part.waiting), (2, 1, 3, 2));
 }

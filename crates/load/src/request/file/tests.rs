@@ -1,4 +1,4 @@
-//! Files of requests: what they say, and what is wrong with them.
+//! Files of requests, and what is wrong in them.
 
 use super::*;
 use std::io::Write;
@@ -43,7 +43,7 @@ fn a_file_of_requests() {
         }
     );
     assert_eq!(requests[2].body.as_deref(), Some(&[0, 255][..]));
-    let expect = Expect { status: Some(404), length: Some(5), sha256: Some(crate::digest::tests::ABC) };
+    let expect = Expect { status: Some(404), length: Some(5), sha256: Some(crate::check::tests::ABC) };
     assert_eq!(requests[2].expect, expect);
     assert_eq!(requests[3].body.as_ref().map(Vec::len), Some(2048));
     assert_eq!(requests[4].body.as_deref(), Some(&[][..]));

@@ -1,0 +1,168 @@
+//! What the kernel tells of one process at one instant (proc_pid_stat(5), proc_pid_status(5)).
+
+use rustix::param::clock_ticks_per_second;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::time::Duration;
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Life {
+    pub(crate) parent: u32,
+    /// When it was started, in ticks since boot: together with the id, which is used again, it names one process.
+    pub(crate) started: u64,
+    /// What it has used, by its own clock.
+    pub(crate) cpu: Duration,
+    /// What its children (and theirs) had used that have ended and that it has waited for. In ticks, of 10 ms mostly.
+    pub(crate) waited: Duration,
+    pub(crate) faults: Faults,
+    /// Those of its children that it has waited for.
+    pub(crate) waited_faults: Faults,
+    pub(crate) rss_kib: Option<u64>,
+    /// Open files; `None` where this process may not look.
+    pub(crate) open_files: Option<u64>,
+    pub(crate) threads: BTreeMap<u32, Thread>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Thread {
+    /// What it is called; empty where the system does not tell.
+    pub(crate) name: String,
+    /// What it has used.
+    pub(crate) cpu: Duration,
+    /// `None` where the system does not tell.
+    pub(crate) switches: Option<Switches>,
+}
+
+/// Switches of a thread since it started, or between two instants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Switches {
+    pub(crate) voluntary: u64,
+    pub(crate) involuntary: u64,
+}
+
+/// Page faults of a process since it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Faults {
+    pub(crate) minor: u64,
+    pub(crate) major: u64,
+}
+
+/// Every process, without CPU of its own and threads.
+pub(crate) fn stats() -> BTreeMap<u32, Life> {
+    numbers("/proc").filter_map(|pid| Some((pid, stat(pid)?))).collect()
+}
+
+pub(crate) fn stat(pid: u32) -> Option<Life> {
+    parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// /proc/PID/stat as proc_pid_stat(5) has it.
+fn parse_stat(text: &str) -> Option<Life> {
+    // The name may hold anything, parentheses too: what follows the last one is field 3 and the rest.
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+    let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+    let (parent, cutime, cstime, started) = (field(4)?, field(16)?, field(17)?, field(22)?);
+    let waited = Duration::from_secs(cutime + cstime) / clock_ticks_per_second().max(1) as u32;
+    Some(Life {
+        parent: u32::try_from(parent).ok()?,
+        started,
+        waited,
+        faults: Faults { minor: field(10)?, major: field(12)? },
+        waited_faults: Faults { minor: field(11)?, major: field(13)? },
+        ..Life::default()
+    })
+}
+
+/// The entries of a directory that are numbers.
+pub(crate) fn numbers(directory: &str) -> impl Iterator<Item = u32> + use<> {
+    let entries = fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// The first number of /proc/PID/task/TID/schedstat (nanoseconds on a CPU), and what its status file tells.
+pub(crate) fn thread(pid: u32, tid: u32) -> Option<Thread> {
+    let directory = format!("/proc/{pid}/task/{tid}");
+    let text = fs::read_to_string(format!("{directory}/schedstat")).ok()?;
+    let cpu = Duration::from_nanos(text.split(' ').next()?.parse().ok()?);
+    let status = fs::read(format!("{directory}/status")).unwrap_or_default();
+    let status = String::from_utf8_lossy(&status);
+    Some(Thread { name: name(&status), cpu, switches: switches(&status) })
+}
+
+/// Resident memory of a process (`VmRSS`). One that has ended and was not waited for yet has none.
+pub(crate) fn rss_kib(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    Some(number_in(&status, "VmRSS:").unwrap_or(0))
+}
+
+/// The largest resident size that a process has had (`VmHWM`).
+pub(crate) fn rss_peak_kib(pid: u32) -> Option<u64> {
+    number_in(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?, "VmHWM:")
+}
+
+/// How many files a process has open; `None` where this process may not look.
+pub(crate) fn open_files(pid: u32) -> Option<u64> {
+    match fs::read_dir(format!("/proc/{pid}/fd")) {
+        Ok(files) => Some(files.count() as u64),
+        // It has ended meanwhile.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Some(0),
+        Err(_) => None,
+    }
+}
+
+/// The name of a thread, by its own status file, as it can stand on a terminal; empty where there is none.
+pub(crate) fn name(status: &str) -> String {
+    let name = status.lines().find_map(|line| line.strip_prefix("Name:")).unwrap_or_default();
+    name.trim().chars().map(|char| if char.is_control() { '?' } else { char }).collect()
+}
+
+/// The switches of a thread, by its own status file: that of a process tells its first thread's alone.
+pub(crate) fn switches(status: &str) -> Option<Switches> {
+    Some(Switches {
+        voluntary: number_in(status, "voluntary_ctxt_switches:")?,
+        involuntary: number_in(status, "nonvoluntary_ctxt_switches:")?,
+    })
+}
+
+/// The number behind the name that begins a line.
+fn number_in(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    line.trim().trim_end_matches("kB").trim_end().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_a_threads_status() {
+        let text = "Name:\tx\nVmHWM:\t    9000 kB\nVmRSS:\t    8208 kB\nvoluntary_ctxt_switches:\t41\n\
+                    nonvoluntary_ctxt_switches:\t7\n";
+        assert_eq!(switches(text), Some(Switches { voluntary: 41, involuntary: 7 }));
+        assert_eq!([name(text), name("Name:\ta\u{1b}[2J b\n"), name("")], ["x", "a?[2J b", ""]);
+        assert_eq!((number_in(text, "VmRSS:"), number_in(text, "VmSwap:")), (Some(8208), None));
+        for text in ["", "voluntary_ctxt_switches:\t41\n", "voluntary_ctxt_switches:\tmany\n"] {
+            assert_eq!(switches(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn lines_of_proc_stat() {
+        let fields = |name: &str| {
+            format!("12 ({name}) S 7 12 12 0 -1 4194560 1 2 3 4 50 60 11 4 20 0 3 0 987654 1 2 3")
+        };
+        for name in ["sh", "a b", "a) R 1 (b"] {
+            let life = parse_stat(&fields(name)).unwrap();
+            assert_eq!((life.parent, life.started), (7, 987_654), "{name}");
+            assert_eq!(life.faults, Faults { minor: 1, major: 3 });
+            assert_eq!(life.waited_faults, Faults { minor: 2, major: 4 });
+            let ticks = clock_ticks_per_second() as f64;
+            assert!((life.waited.as_secs_f64() - 15.0 / ticks).abs() < 1e-9);
+        }
+        for text in ["", "12 (sh", "12 (sh) S 7", "12 (sh) S x 12 12 0 -1 1 1 2 3 4 5 6 7 8 9 10 11 12 13 14"]
+        {
+            assert_eq!(parse_stat(text), None, "{text}");
+        }
+    }
+}
