@@ -1,7 +1,7 @@
 //! Two results of one plan.
 
 use super::junit::{Case, Outcome};
-use super::{Table, csv, further, junit, markdown, number};
+use super::{Table, further, junit, markdown, number, values};
 use crate::across::load::{Figure, Measured, shown};
 use crate::across::{Across, Loads};
 use weir_report::text::short;
@@ -10,34 +10,8 @@ use weir_report::text::short;
 #[derive(Clone, Copy, Debug)]
 pub struct Compared<'a>(pub &'a Across);
 
-const COLUMNS: [&str; 26] = [
-    "cell",
-    "target",
-    "mode",
-    "load",
-    "factors",
-    "metric",
-    "unit",
-    "version_a",
-    "version_b",
-    "unchanged",
-    "broken",
-    "rate_a",
-    "rate_b",
-    "a",
-    "b",
-    "ratio",
-    "low",
-    "high",
-    "coverage",
-    "p_value",
-    "p_adjusted",
-    "blocks_a",
-    "blocks_b",
-    "weight",
-    "verdict",
-    "note",
-];
+const COLUMNS: &str = "cell,target,mode,load,factors,metric,unit,version_a,version_b,unchanged,broken,rate_a,rate_b,a,b,\
+    ratio,low,high,coverage,p_value,p_adjusted,blocks_a,blocks_b,weight,verdict,note";
 
 impl Loads {
     /// One row for each figure.
@@ -54,8 +28,7 @@ impl Loads {
                 number(*ratio),
             ]
         });
-        let columns = vec!["figure", "a", "b", "a_is_lower_bound", "b_is_lower_bound", "ratio"];
-        csv::render(&Table { title: String::new(), columns, rows: rows.collect() })
+        values("figure,a,b,a_is_lower_bound,b_is_lower_bound,ratio", rows.collect())
     }
 
     /// Labels and a table.
@@ -104,7 +77,7 @@ impl Compared<'_> {
                 number(one.ratio.note.as_ref()),
             ]
         });
-        csv::render(&Table { title: String::new(), columns: COLUMNS.to_vec(), rows: rows.collect() })
+        values(COLUMNS, rows.collect())
     }
 
     /// Which results they are, labels and tables: what has changed, and what has not.

@@ -14,6 +14,11 @@ use weir_report::export::{Table, csv, junit, markdown, number};
 /// Levels that have columns of their own.
 const COLUMNS: [&str; 5] = ["case", "mode", "connections", "bytes", "load_model"];
 
+/// Comma-separated values with such columns.
+fn values(columns: &'static str, rows: Vec<Vec<String>>) -> String {
+    csv::render(&Table { title: String::new(), columns: columns.split(',').collect(), rows })
+}
+
 /// The other levels: `delay_ms=30;rate=100`.
 fn further(levels: &Levels) -> String {
     let others = levels.iter().filter(|(key, _)| !COLUMNS.contains(key));

@@ -1,6 +1,6 @@
 //! A cell over many results.
 
-use super::{Table, csv, number};
+use super::{number, values};
 use crate::history::{History, Latest, Series};
 use crate::store::stamp;
 
@@ -8,26 +8,8 @@ use crate::store::stamp;
 #[derive(Clone, Copy, Debug)]
 pub struct Past<'a>(pub &'a History);
 
-const COLUMNS: [&str; 18] = [
-    "cell",
-    "target",
-    "metric",
-    "unit",
-    "result",
-    "started",
-    "version",
-    "rate",
-    "value",
-    "low",
-    "high",
-    "blocks",
-    "change",
-    "since",
-    "threshold",
-    "rule",
-    "verdict",
-    "note",
-];
+const COLUMNS: &str = "cell,target,metric,unit,result,started,version,rate,value,low,high,blocks,change,since,threshold,\
+    rule,verdict,note";
 
 impl Past<'_> {
     /// One row for each result of each cell; threshold, rule and verdict are those of the newest result's change, and
@@ -67,6 +49,6 @@ impl Past<'_> {
                 ]);
             }
         }
-        csv::render(&Table { title: String::new(), columns: COLUMNS.to_vec(), rows })
+        values(COLUMNS, rows)
     }
 }

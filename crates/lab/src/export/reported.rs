@@ -7,7 +7,7 @@ mod row;
 use row::{COLUMNS, Cells, Compared};
 
 use super::junit::{Case, Outcome};
-use super::{Table, csv, junit, markdown};
+use super::{Table, junit, markdown, values};
 use crate::claims::Finding;
 use crate::evidence::{Asked, Regressions};
 use crate::instrument::Shown;
@@ -43,7 +43,7 @@ impl Reported {
     pub fn csv(&self) -> String {
         let comparisons = self.comparisons.iter().map(|one| one.row.clone()).collect();
         let rows = [self.cells.rows.clone(), comparisons, claims::rows(&self.claims)].concat();
-        csv::render(&Table { title: String::new(), columns: COLUMNS.to_vec(), rows })
+        values(COLUMNS, rows)
     }
 
     /// Labels and tables.

@@ -32,31 +32,8 @@ pub(super) struct Compared {
 
 /// In the form of one value on each row: a cell has a row for each metric, a claim one for the whole (`claim`) and one
 /// for each cell that it is about (`claim-cell`). What a kind of result does not have is empty.
-pub(super) const COLUMNS: [&str; 23] = [
-    "kind",
-    "name",
-    "case",
-    "target",
-    "version",
-    "mode",
-    "connections",
-    "bytes",
-    "load",
-    "factors",
-    "metric",
-    "unit",
-    "against",
-    "value",
-    "low",
-    "high",
-    "coverage",
-    "blocks",
-    "p_value",
-    "p_adjusted",
-    "weight",
-    "verdict",
-    "note",
-];
+pub(super) const COLUMNS: &str = "kind,name,case,target,version,mode,connections,bytes,load,factors,metric,unit,against,value,low,\
+    high,coverage,blocks,p_value,p_adjusted,weight,verdict,note";
 
 impl Compared {
     /// What is compared, and where.
@@ -73,8 +50,11 @@ impl Compared {
 
 /// A row with such fields; the others are empty.
 pub(super) fn row(fields: &[(&str, String)]) -> Vec<String> {
-    let field = |column: &&str| fields.iter().find(|(known, _)| known == column);
-    COLUMNS.iter().map(|column| field(column).map_or_else(String::new, |(_, text)| text.clone())).collect()
+    let field = |column: &str| fields.iter().find(|(known, _)| *known == column);
+    COLUMNS
+        .split(',')
+        .map(|column| field(column).map_or_else(String::new, |(_, text)| text.clone()))
+        .collect()
 }
 
 /// What a row of a comparison says of its ratio.
