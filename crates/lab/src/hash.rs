@@ -11,17 +11,13 @@ pub(crate) fn bytes(bytes: &[u8]) -> String {
 }
 
 /// Of this file's contents, whatever its name is.
-///
-/// # Errors
-/// When it cannot be read.
+/// Errors: when it cannot be read.
 pub(crate) fn contents(path: &Path) -> Result<String, LabError> {
     fs::read(path).map(|contents| bytes(&contents)).map_err(LabError::file(path, "cannot be read"))
 }
 
 /// Of these files' contents together with their names.
-///
-/// # Errors
-/// When one cannot be read.
+/// Errors: when one cannot be read.
 pub(crate) fn files(paths: &[PathBuf]) -> Result<String, LabError> {
     let mut context = Context::new(&SHA256);
     for path in paths {

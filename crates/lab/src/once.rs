@@ -10,8 +10,6 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 use weir_doctor::Meter;
 
-const STOP: Stop = Stop { signal: StopSignal::Term, timeout_ms: 2000 };
-
 /// What is started, and where.
 pub(crate) struct Start<'a> {
     /// The name of the files of its words.
@@ -57,7 +55,7 @@ pub(crate) fn to_its_end(
     let wall_ms = began.elapsed().as_secs_f64() * 1000.0;
     let foreign_cpu = meter.and_then(|meter| meter.foreign_share(cores, &[process.pid()]));
     process.signal(StopSignal::Term);
-    let exit = process.finish(STOP);
+    let exit = process.finish(Stop::default());
     guard.release(process.pid());
     // It counts once its status is taken.
     let cpu_ms = cpu_of_children().zip(cpu_before).map(|(after, before)| after - before);

@@ -15,31 +15,20 @@ pub struct Placement {
 
 /// Core numbers as the system counts them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct CoreSets {
     /// The target under test.
-    #[serde(default = "first_core")]
     pub gateway: Vec<usize>,
     /// The test server.
-    #[serde(default = "second_core")]
     pub origin: Vec<usize>,
     /// The load engine.
-    #[serde(default = "second_core")]
     pub load: Vec<usize>,
 }
 
 impl Default for CoreSets {
     fn default() -> Self {
-        Self { gateway: first_core(), origin: second_core(), load: second_core() }
+        Self { gateway: vec![0], origin: vec![1], load: vec![1] }
     }
-}
-
-fn first_core() -> Vec<usize> {
-    vec![0]
-}
-
-fn second_core() -> Vec<usize> {
-    vec![1]
 }
 
 impl Placement {

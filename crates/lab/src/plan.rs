@@ -117,9 +117,7 @@ impl Plan {
     }
 
     /// Makes it a plan of so many blocks, of which some were measured. The order of the first ones stays as it is.
-    ///
-    /// # Errors
-    /// More were measured already.
+    /// Errors: more were measured already.
     pub(crate) fn extend(&mut self, blocks: u32, measured: u32) -> Result<(), String> {
         let planned = self.blocks.len() as u32;
         if blocks < measured {

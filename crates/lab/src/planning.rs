@@ -13,9 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use weir_load::plural;
 
 /// Plans everything but the number of blocks that `minutes` asks for, which calibration has to find.
-///
-/// # Errors
-/// `--only` names what no cell has, or nothing is left to run.
+/// Errors: `--only` names what no cell has, or nothing is left to run.
 pub(crate) fn plan<I: Instrument>(
     experiment: Experiment,
     found: &I::Found,

@@ -45,6 +45,13 @@ pub struct Stop {
     pub timeout_ms: u64,
 }
 
+impl Default for Stop {
+    /// SIGTERM, and two seconds.
+    fn default() -> Self {
+        Self { signal: StopSignal::Term, timeout_ms: 2000 }
+    }
+}
+
 /// Signals that ask a process to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]

@@ -10,9 +10,7 @@ use std::collections::BTreeSet;
 pub(crate) type Wanted = [(String, String)];
 
 /// Whether each level that `--only` names is one of the experiment's, whose cells these are.
-///
-/// # Errors
-/// A key or a level that no cell has, with those that there are.
+/// Errors: a key or a level that no cell has, with those that there are.
 pub(crate) fn check_only<I: Instrument>(
     only: &Wanted,
     cells: &[Cell],
@@ -33,9 +31,7 @@ pub(crate) fn check_only<I: Instrument>(
 }
 
 /// Whether a cell has such levels. `option` is the one that gave them.
-///
-/// # Errors
-/// A key that no cell has.
+/// Errors: a key that no cell has.
 pub(crate) fn select<I: Instrument>(
     option: &str,
     wanted: &Wanted,

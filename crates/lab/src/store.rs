@@ -70,9 +70,7 @@ impl Store {
     }
 
     /// A run that is stored already.
-    ///
-    /// # Errors
-    /// As [`Self::runs`].
+    /// Errors: as [`Self::runs`].
     pub(crate) fn run<I: Instrument>(&self, id: &str) -> Result<Option<RunOf<I>>, LabError> {
         let path = self.run_path(id);
         if path.exists() { read_run::<I>(&path).map(Some) } else { Ok(None) }
@@ -84,9 +82,7 @@ impl Store {
     }
 
     /// All stored runs in the order of their names: calibration's after the blocks'.
-    ///
-    /// # Errors
-    /// Files that cannot be read, of another form or layout, or under another name than their run's.
+    /// Errors: files that cannot be read, of another form or layout, or under another name than their run's.
     pub(crate) fn runs<I: Instrument>(&self) -> Result<Vec<RunOf<I>>, LabError> {
         let directory = self.directory.join("runs");
         let entries = fs::read_dir(&directory).map_err(LabError::file(&directory, "cannot be read"))?;
@@ -117,9 +113,7 @@ impl Store {
     }
 
     /// The plan.
-    ///
-    /// # Errors
-    /// What is no result, and a plan that cannot be read or is of another form or layout.
+    /// Errors: what is no result, and a plan that cannot be read or is of another form or layout.
     pub(crate) fn plan<I: Instrument>(&self) -> Result<Plan, LabError> {
         let (path, mut value) = self.read("plan.json")?;
         if layout(&path, "schema", &value["schema"], 1..=SCHEMA)? == 1 {
@@ -129,9 +123,7 @@ impl Store {
     }
 
     /// A value that the instrument has stored, in a layout of its own; `None` where it has not.
-    ///
-    /// # Errors
-    /// A file that cannot be read, or is of another form or layout.
+    /// Errors: a file that cannot be read, or is of another form or layout.
     pub(crate) fn read_json<T: DeserializeOwned>(
         &self,
         name: &str,
@@ -206,9 +198,7 @@ fn layout(path: &Path, key: &str, found: &Value, known: RangeInclusive<u32>) -> 
 }
 
 /// The version of a layout, if it is one of those that this program reads.
-///
-/// # Errors
-/// Another one, in words.
+/// Errors: another one, in words.
 pub(crate) fn check_layout(key: &str, found: &Value, known: RangeInclusive<u32>) -> Result<u32, String> {
     let version = found.as_u64().and_then(|version| u32::try_from(version).ok());
     version.filter(|version| known.contains(version)).ok_or_else(|| {

@@ -40,9 +40,7 @@ pub(crate) fn run(mut tool: Command, interrupt: &Interrupt, guard: &mut Guard) -
 }
 
 /// Waits for its turn to make `what` in a directory, which checkouts share; the turn ends with the file that is returned.
-///
-/// # Errors
-/// When the directory or its lock cannot be made.
+/// Errors: when the directory or its lock cannot be made.
 pub(crate) fn lock(what: &str, directory: &Path) -> Result<File, LabError> {
     fs::create_dir_all(directory).map_err(LabError::file(directory, "cannot be made"))?;
     let path = directory.with_extension("lock");

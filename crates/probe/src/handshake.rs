@@ -76,9 +76,7 @@ fn groups(numbers: &[u16]) -> Vec<&'static dyn SupportedKxGroup> {
 }
 
 /// Makes a connection and its handshake.
-///
-/// # Errors
-/// What went wrong, for people.
+/// Errors: what went wrong, for people.
 pub(crate) fn handshake(
     dialer: &mut Dialer,
     config: &Arc<ClientConfig>,

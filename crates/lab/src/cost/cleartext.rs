@@ -24,9 +24,7 @@ pub enum Cleartext {
 
 impl Cleartext {
     /// What was named; else port 80 if the service is on port 443 and a short trial there gets right answers.
-    ///
-    /// # Errors
-    /// When the trial was told to end.
+    /// Errors: when the trial was told to end.
     pub(super) fn find(
         question: &Question,
         mut measure: impl FnMut(&Options) -> Result<LoadResult, LoadError>,

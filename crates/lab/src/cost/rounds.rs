@@ -56,9 +56,7 @@ impl Phase {
 
 /// Slows both kept cases down to nearly one rate, where there are both: CPU per request falls with the rate, and the one that
 /// answers sooner would be charged less for it. One load as fast as it goes shows how long the pause has to be.
-///
-/// # Errors
-/// When it was told to end. What else goes wrong the first round will tell.
+/// Errors: when it was told to end. What else goes wrong the first round will tell.
 pub(super) fn pace(
     cases: &mut [(Case, Options)],
     measure: &mut impl FnMut(&Options) -> Result<LoadResult, LoadError>,
@@ -86,9 +84,7 @@ const PAUSE: f64 = 10.0;
 const LONGEST_PAUSE: Duration = Duration::from_millis(2);
 
 /// Measures the cases. `begin` is told each round before it begins, counted from 0, and the time that is left.
-///
-/// # Errors
-/// When a load cannot run at all in the first round, or was told to end.
+/// Errors: when a load cannot run at all in the first round, or was told to end.
 pub(super) fn run(
     cases: Vec<(Case, Options)>,
     mut measure: impl FnMut(&Options) -> Result<LoadResult, LoadError>,

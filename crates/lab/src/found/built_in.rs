@@ -23,9 +23,7 @@ pub(super) fn below(folder: &str) -> impl Iterator<Item = &'static str> {
 }
 
 /// The folder of the files, which are written when they are not there, whole.
-///
-/// # Errors
-/// A cache that cannot be written.
+/// Errors: a cache that cannot be written.
 pub(super) fn unpacked() -> Result<PathBuf, LabError> {
     unpack(FILES, &cache::shared("built-in"))
 }

@@ -71,9 +71,7 @@ impl Folders {
 
     /// With the folder that an experiment names before all others; by default `../targets` or `../engines`, which need not
     /// be there.
-    ///
-    /// # Errors
-    /// Another folder that is not there.
+    /// Errors: another folder that is not there.
     pub(crate) fn of_experiment(mut self, file: &ExperimentFile, directory: &Path) -> Result<Self, String> {
         let is_default = directory == Path::new("..").join(self.kind.folder());
         // What came with the program has those that came with it, and one's own go before them.
@@ -90,9 +88,7 @@ impl Folders {
     }
 
     /// The folder that has the target or engine of this name.
-    ///
-    /// # Errors
-    /// When none has, with what there is; a cache that cannot be written.
+    /// Errors: when none has, with what there is; a cache that cannot be written.
     pub(crate) fn folder(&self, name: &str) -> Result<PathBuf, LabError> {
         let Self { kind, folders, with_built_in } = self;
         let has = |folder: &&PathBuf| folder.join(name).join(kind.file()).is_file();
@@ -108,9 +104,7 @@ impl Folders {
     }
 
     /// The names of all that are there, sorted.
-    ///
-    /// # Errors
-    /// When there are none.
+    /// Errors: when there are none.
     pub(crate) fn names(&self) -> Result<Vec<String>, ConfigError> {
         let Self { kind, folders, with_built_in } = self;
         let mut names: BTreeSet<String> =

@@ -14,9 +14,7 @@ const EXPERIMENTS: &str = "experiments";
 
 /// The file of an experiment that is given by its path or by its name, with or without `experiments/` and `.toml`: the
 /// path, `experiments/NAME.toml` where one stands, beside the program, or built in.
-///
-/// # Errors
-/// What is nowhere, with what was looked for and what is built in; a cache that cannot be written.
+/// Errors: what is nowhere, with what was looked for and what is built in; a cache that cannot be written.
 pub(crate) fn experiment(given: &Path) -> Result<ExperimentFile, LabError> {
     let name = name(given);
     let file = name.as_ref().map(|name| format!("{name}.toml"));

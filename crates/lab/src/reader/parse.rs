@@ -15,9 +15,7 @@ const OWN_KEYS: [&str; 6] =
     ["calibration_runs", "rate_share", "engines", "engines_directory", "scenarios", "instructions"];
 
 /// Reads the file that the options name and applies them. Returns the text as given, too.
-///
-/// # Errors
-/// What is unknown, missing, contradictory or without effect, with its place and what is allowed.
+/// Errors: what is unknown, missing, contradictory or without effect, with its place and what is allowed.
 pub(crate) fn load<I: Instrument>(options: &RunOptions) -> Result<(Experiment, String), ConfigError> {
     let file = &options.file;
     let text = std::fs::read_to_string(file)

@@ -198,9 +198,7 @@ impl Experiment {
     }
 
     /// What a cell's runs are made under.
-    ///
-    /// # Errors
-    /// When the cell is not one of this experiment: its levels were all looked at when the file was read.
+    /// Errors: when the cell is not one of this experiment: its levels were all looked at when the file was read.
     pub(crate) fn conditions(&self, cell: &Cell) -> Result<Conditions, ConfigError> {
         let own = [
             ("mode", Value::from(cell.levels.word("mode"))),

@@ -32,9 +32,7 @@ pub struct Report {
 }
 
 /// When a process was started, since boot.
-///
-/// # Errors
-/// When there is no such process.
+/// Errors: when there is no such process.
 pub(crate) fn process_start(pid: u32) -> Result<Duration, String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))
         .map_err(|error| format!("the start of process {pid} is not known: {error}"))?;
@@ -44,10 +42,8 @@ pub(crate) fn process_start(pid: u32) -> Result<Duration, String> {
 
 /// Reads a JVM's log. `process_start` and `window` are times since boot (see [`process_start`], and
 /// [`weir_load::result::LoadResult::window_boot_s`]).
-///
-/// # Errors
-/// When the log cannot be read, is none, or begins behind the window's start since it was rotated; or when the window
-/// began before the process.
+/// Errors: when the log cannot be read, is none, or begins behind the window's start since it was rotated; or when the
+/// window began before the process.
 pub(crate) fn measure(
     log: &Path,
     process_start: Duration,
@@ -63,9 +59,7 @@ pub(crate) fn measure(
 }
 
 /// Has a JVM collect its whole heap, and waits until it has, with `directory` for what `jcmd` says.
-///
-/// # Errors
-/// When `jcmd` is not on the PATH, the process is no JVM of the same user, or it takes longer than a minute.
+/// Errors: when `jcmd` is not on the PATH, the process is no JVM of the same user, or it takes longer than a minute.
 pub(crate) fn full_collection(
     pid: u32,
     directory: &Path,

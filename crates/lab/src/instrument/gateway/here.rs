@@ -26,9 +26,7 @@ impl Experiment {
 
     /// Looks at the number of tickets that is asked for, where there are any: in TLS 1.3. A target that cannot send it says
     /// so in its title. Several numbers would make cells that differ in nothing.
-    ///
-    /// # Errors
-    /// A number among several that a target does not send.
+    /// Errors: a number among several that a target does not send.
     pub(crate) fn check_tickets(&self, targets: &mut Targets) -> Result<(), ConfigError> {
         let asked = self.any_conditions()?.tls.tickets;
         let is_tls = self.modes().iter().any(|mode| mode.client() == Side::H1);

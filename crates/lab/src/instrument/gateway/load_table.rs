@@ -64,9 +64,7 @@ pub(crate) fn placed(key: &str, value: &Value, folder: &Path) -> Value {
 impl Experiment {
     /// SHA-256 of each file that the load engine reads, by `load.FLAG=PATH`: in another checkout the same file has another
     /// path, and at the same path there may be another one.
-    ///
-    /// # Errors
-    /// When one cannot be read.
+    /// Errors: when one cannot be read.
     pub(crate) fn load_files(&self) -> Result<BTreeMap<String, String>, LabError> {
         let constants = leaves(&self.constants).into_iter();
         let levels =

@@ -7,9 +7,7 @@ use weir_doctor::{LISTENERS_FROM, ROOM_BELOW};
 
 /// Finds `COUNT` free loopback ports below the range from which the system takes the ports of outgoing connections: one
 /// of those could otherwise be taken between our look and the server's bind.
-///
-/// # Errors
-/// When there are not so many.
+/// Errors: when there are not so many.
 pub(crate) fn free_ports<const COUNT: usize>(start: u16) -> Result<[u16; COUNT], LabError> {
     let end = first_ephemeral();
     let span = end.saturating_sub(LISTENERS_FROM).max(1);

@@ -88,9 +88,7 @@ impl Engine {
     }
 
     /// Builds a variant that is not built yet.
-    ///
-    /// # Errors
-    /// A program that the build needs is not here, the build fails, or it was interrupted.
+    /// Errors: a program that the build needs is not here, the build fails, or it was interrupted.
     pub(crate) fn build(
         &self,
         variant: &Variant,

@@ -76,9 +76,8 @@ const FILE: &str = "engine.toml";
 
 impl Engine {
     /// Reads the engine of such a name.
-    ///
-    /// # Errors
-    /// An unknown name, with the names that there are; a description that cannot be read, or with unknown keys or values.
+    /// Errors: an unknown name, with the names that there are; a description that cannot be read, or with unknown keys
+    /// or values.
     pub(crate) fn read(folders: &Folders, name: &str) -> Result<Self, LabError> {
         let directory = folders.folder(name)?.join(name);
         let file = directory.join(FILE);

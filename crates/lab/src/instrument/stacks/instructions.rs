@@ -41,17 +41,13 @@ const SCHEMA: u32 = 1;
 const INSTRUCTIONS: &str = "instructions";
 
 /// The instructions of a cell, if they were counted.
-///
-/// # Errors
-/// A stored file that cannot be read.
+/// Errors: a stored file that cannot be read.
 pub(super) fn counted(store: &Store, cell: &Cell) -> Result<Option<Counted>, LabError> {
     store.read_json(&format!("{INSTRUCTIONS}/{cell}.json"), SCHEMA)
 }
 
 /// Counts each cell that is a handshake and has not been counted yet.
-///
-/// # Errors
-/// A file that cannot be written, an interrupt. What cannot be counted is a result.
+/// Errors: a file that cannot be written, an interrupt. What cannot be counted is a result.
 pub(super) fn count(plan: &Plan, store: &Store, runner: &mut ProcessRunner) -> Result<(), LabError> {
     let directory = store.directory().join(INSTRUCTIONS);
     fs::create_dir_all(&directory).map_err(LabError::file(&directory, "cannot be made"))?;

@@ -153,9 +153,7 @@ const SAMPLES_FOR_P99: usize = 1000;
 
 impl Seen {
     /// Reads what a runner wrote.
-    ///
-    /// # Errors
-    /// The first line that is not of the protocol, with its number.
+    /// Errors: the first line that is not of the protocol, with its number.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let mut seen = Self::default();
         let mut samples: BTreeMap<Side, Vec<u64>> = BTreeMap::new();

@@ -8,7 +8,7 @@ use crate::guard::Guard;
 use crate::instrument::gateway::Conditions;
 use crate::interrupt::Interrupt;
 use crate::placement::CoreSets;
-use crate::process::{Process, Stop, StopSignal, Waited};
+use crate::process::{Process, Stop, Waited};
 use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -20,9 +20,6 @@ use weir_netem::{Net, Place};
 
 /// How long the load engine may take beyond its phases and the time-out of a request before it is given up.
 const LOAD_GRACE: Duration = Duration::from_secs(5);
-
-/// How our own processes are ended.
-const STOP: Stop = Stop { signal: StopSignal::Term, timeout_ms: 2000 };
 
 /// How long the origin may take until it accepts a connection.
 const ORIGIN_READY: Duration = Duration::from_secs(5);
@@ -207,7 +204,7 @@ impl<'a> Running<'a> {
 
     /// Ends all processes and writes down how they ended. Who was asked last is not waited for first.
     pub(super) fn stop(&mut self, target: &Target, observation: &mut Observation) {
-        let stop = |role: &str| if role == "target" { target.description.stop } else { STOP };
+        let stop = |role: &str| if role == "target" { target.description.stop } else { Stop::default() };
         for part in &self.parts {
             part.process.signal(stop(&part.report.role).signal);
         }

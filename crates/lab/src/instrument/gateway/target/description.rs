@@ -3,7 +3,7 @@
 use crate::error::ConfigError;
 use crate::instrument::gateway::levels::listed;
 use crate::instrument::gateway::{Mode, Side};
-use crate::process::{Stop, StopSignal};
+use crate::process::Stop;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ pub(crate) struct Description {
     #[serde(default)]
     pub(crate) upstream_side: BySide,
     pub(crate) ready: Option<Ready>,
-    #[serde(default = "default_stop")]
+    #[serde(default)]
     pub(crate) stop: Stop,
     pub(crate) install: Option<Install>,
     pub(crate) check: Option<Check>,
@@ -111,15 +111,9 @@ fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>
     }
 }
 
-fn default_stop() -> Stop {
-    Stop { signal: StopSignal::Term, timeout_ms: 2000 }
-}
-
 impl Description {
     /// Reads the description of the target `name` in `directory`.
-    ///
-    /// # Errors
-    /// What cannot be read or must not be so, with file, line, key and what is allowed. `taken` says whether a
+    /// Errors: what cannot be read or must not be so, with file, line, key and what is allowed. `taken` says whether a
     /// placeholder has a value of its own already, and so cannot be a setting's name.
     pub(super) fn read(
         directory: &Path,
