@@ -101,6 +101,11 @@ pub fn details(is_open: bool, summary: &str, body: &str) -> String {
     format!("<details{open}><summary>{summary}</summary>\n{body}</details>\n")
 }
 
+/// Words as a line for a shell.
+pub fn command_line<'a>(words: impl IntoIterator<Item = &'a String>) -> String {
+    words.into_iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
+}
+
 /// A word for a shell.
 pub fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./,:".contains(c);

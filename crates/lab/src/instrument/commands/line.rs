@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use toml::Value;
-use weir_report::markup::quote;
+use weir_report::markup::command_line;
 
 /// Milliseconds after which a command is killed.
 const TIMEOUT: &str = "timeout_ms";
@@ -62,7 +62,7 @@ impl Line {
 
 impl fmt::Display for Line {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" "))
+        formatter.write_str(&command_line(&self.0))
     }
 }
 

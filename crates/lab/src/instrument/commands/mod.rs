@@ -28,7 +28,7 @@ use crate::summary::Summary;
 pub use line::Found;
 use std::collections::BTreeMap;
 use std::path::Path;
-use weir_report::markup::quote;
+use weir_report::markup::{command_line, quote};
 use weir_report::text::flow;
 
 /// Whole processes.
@@ -163,7 +163,7 @@ impl Shown for Commands {
 
     fn reproduction(_: &Plan, _: &Cell, runs: &[&RunOf<Self>]) -> Option<String> {
         let ran = &runs.last()?.seen;
-        let words: Vec<String> = ran.command.iter().map(|word| quote(word)).collect();
-        Some(format!("cd {} && {}", quote(&ran.folder.display().to_string()), words.join(" ")))
+        let folder = quote(&ran.folder.display().to_string());
+        Some(format!("cd {folder} && {}", command_line(&ran.command)))
     }
 }

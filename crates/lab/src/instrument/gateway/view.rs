@@ -21,7 +21,7 @@ use crate::summary::{CellSummary, by_cell};
 use std::collections::BTreeMap;
 use weir_report::chart::percentiles;
 use weir_report::chart::plot::{Curve, Point};
-use weir_report::markup::quote;
+use weir_report::markup::{command_line, quote};
 use weir_report::model::{self, About, Group};
 use weir_report::text::{NONE, number};
 
@@ -186,9 +186,8 @@ fn figures(found: &CellSummary, case: Case) -> Vec<(String, String)> {
 pub(super) fn reproduction(plan: &Plan, cell: &Cell, runs: &[&Run<Seen>]) -> String {
     let mut commands = command(plan, cell);
     for process in runs.last().iter().flat_map(|run| &run.seen.observation.processes) {
-        let words: Vec<String> = process.command.iter().map(|word| quote(word)).collect();
-        let cores = list(&process.cores);
-        commands.push_str(&format!("\n\n# {} on core {cores}\n{}", process.role, words.join(" ")));
+        let (cores, line) = (list(&process.cores), command_line(&process.command));
+        commands.push_str(&format!("\n\n# {} on core {cores}\n{line}", process.role));
     }
     commands
 }

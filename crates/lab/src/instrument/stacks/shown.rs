@@ -17,7 +17,7 @@ use crate::value::Value;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use weir_report::markup::quote;
+use weir_report::markup::{command_line, quote};
 use weir_report::text::{WIDTH, flow, wrap};
 
 impl Shown for Stacks {
@@ -115,8 +115,8 @@ impl Shown for Stacks {
         let is_known = !folder.as_os_str().is_empty();
         let enter =
             if is_known { format!("cd {} && ", quote(&folder.display().to_string())) } else { String::new() };
-        let words: Vec<String> = environment.iter().chain(command).map(|word| quote(word)).collect();
-        Some(format!("{enter}{} <<'SCENARIO'\n{scenario}SCENARIO", words.join(" ")))
+        let line = command_line(environment.iter().chain(command));
+        Some(format!("{enter}{line} <<'SCENARIO'\n{scenario}SCENARIO"))
     }
 
     /// Cells stand with their scenario, and comparisons are contrasts.
