@@ -1,7 +1,8 @@
 //! Comparisons of cells, and the words that may be said about them.
 
 use crate::cell::Cell;
-use crate::experiment::{Compare, Levels, is_of_subjects};
+use crate::counterpart::{Counterpart, counterparts};
+use crate::experiment::{Layout, Levels};
 use crate::instrument::{Instrument, RunOf};
 use crate::metric::Metric;
 use crate::pairing::{self, Paired, Side};
@@ -34,6 +35,8 @@ pub struct Comparison {
     pub remark: Option<String>,
     /// Whether it compares a subject with itself.
     pub aa: bool,
+    /// Whether it is in the metric that its cell is about.
+    pub is_main: bool,
 }
 
 /// The cells of a plan with their runs.
@@ -44,9 +47,11 @@ pub(crate) type Runs<'a, I> = [(&'a Cell, Vec<&'a RunOf<I>>)];
 pub(crate) fn all<I: Instrument>(plan: &Plan, cells: &Runs<'_, I>) -> Vec<Comparison> {
     let rule = plan.rule();
     let mut found = Vec::new();
+    let all: Vec<&Cell> = cells.iter().map(|(cell, _)| *cell).collect();
     for (cell, runs) in cells.iter().filter(|(cell, _)| !I::is_control(cell)) {
-        for (factor, names, (other, of_other)) in others::<I>(plan, cells, cell) {
-            for metric in I::compared(cell) {
+        for Counterpart { index, factor, names } in counterparts(plan, &all, cell) {
+            let (other, of_other) = &cells[index];
+            for (rank, metric) in compared::<I>(plan, cell).into_iter().enumerate() {
                 let sides = [(&names[0], *cell, runs), (&names[1], *other, of_other)];
                 let sides = sides.map(|(name, cell, runs)| Side { name, cell, runs });
                 let Paired { estimate, blocks, note, remark } =
@@ -63,6 +68,7 @@ pub(crate) fn all<I: Instrument>(plan: &Plan, cells: &Runs<'_, I>) -> Vec<Compar
                     blocks: blocks as u32,
                     remark,
                     aa: cell.is_again(),
+                    is_main: rank == 0,
                 });
             }
         }
@@ -84,31 +90,12 @@ pub(crate) fn all<I: Instrument>(plan: &Plan, cells: &Runs<'_, I>) -> Vec<Compar
     found
 }
 
-/// What a cell is compared with, by which factor, and what both are called then.
-type Other<'a, 'r, I> = (Option<String>, [String; 2], &'a (&'r Cell, Vec<&'r RunOf<I>>));
-
-fn others<'a, 'r, I: Instrument>(plan: &Plan, cells: &'a Runs<'r, I>, cell: &Cell) -> Vec<Other<'a, 'r, I>> {
-    let mut others = Vec::new();
-    let own = if cell.is_again() { Some(cell.first_name()) } else { plan.baseline.as_deref() };
-    let is_own = |other: &Cell, name: &str| other.name == name && other.place() == cell.place();
-    if let Some(name) = own.filter(|name| *name != cell.name)
-        && let Some(other) = cells.iter().find(|(other, _)| is_own(other, name))
-    {
-        others.push((None, [cell.name.clone(), name.to_owned()], other));
+/// What is compared of a cell: in a duet, which the two share their cores in, what CPU clocks tell.
+pub(crate) fn compared<I: Instrument>(plan: &Plan, cell: &Cell) -> Vec<Metric> {
+    match plan.experiment.layout {
+        Layout::Blocks => I::compared(cell),
+        Layout::Duet => I::compared_in_duets(cell),
     }
-    for Compare { factor, baseline, cell: meant } in &plan.experiment.compare {
-        let level = cell.level(factor).filter(|level| level != baseline);
-        let Some(level) = level.filter(|_| !cell.is_again() && cell.has(meant)) else { continue };
-        let wanted = Levels::from_iter([(factor.clone(), baseline.clone())]);
-        let Some(other) = cells.iter().find(|(other, _)| cell.is_but_for(other, &wanted)) else { continue };
-        // A subject's name has its settings in it.
-        let names = match is_of_subjects(factor) {
-            true => [cell.name.clone(), other.0.name.clone()],
-            false => [&level, baseline].map(|level| format!("{} {factor}={level}", cell.name)),
-        };
-        others.push((Some(factor.clone()), names, other));
-    }
-    others
 }
 
 /// The noise floors of each metric and place.

@@ -44,7 +44,7 @@ pub(crate) fn conduct<I: Instrument>(
     }
     store.write_json("plan.json", plan)?;
     let turns = plan.blocks.iter().map(Vec::len).sum::<usize>() as u64;
-    progress.begin(turns, plan.block_ms() * plan.blocks.len() as u64);
+    progress.begin(turns, plan.blocks_ms(plan.blocks.len() as u32));
     let mut all = Vec::new();
     for (block, done) in plan.blocks.clone().iter().zip(1..) {
         all.extend(make::<I>(plan, block, store, executor, progress)?);

@@ -1,10 +1,12 @@
 //! What `weir plan` says: cells, order, time.
 
 use crate::cell::Cell;
-use crate::experiment::{Order, Stop};
+use crate::experiment::{Layout, Order, Stop};
 use crate::instrument::Shown;
-use crate::plan::Plan;
+use crate::plan::{Plan, Turn};
 use crate::progress::duration;
+use crate::run::PlannedRun;
+use crate::schedule::duets;
 use crate::words::{QUICK, no_baseline, pair};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -61,8 +63,9 @@ fn order(text: &mut String, plan: &Plan) {
     let _ = writeln!(text, "\norder: {word}, from seed {}", plan.experiment.seed);
     for (index, block) in plan.blocks.iter().enumerate().take(BLOCKS_SHOWN) {
         let mut line = format!("  block {}:", index + 1);
-        for run in block.iter().flat_map(|turn| &turn.0) {
-            let word = format!(" {}", numbers.get(&run.cell).copied().unwrap_or_default());
+        for Turn(runs) in block {
+            let number = |run: &PlannedRun| numbers.get(&run.cell).copied().unwrap_or_default().to_string();
+            let word = format!(" {}", runs.iter().map(number).collect::<Vec<_>>().join("+"));
             if line.len() + word.len() > WIDTH {
                 let _ = writeln!(text, "{line}");
                 line = " ".repeat(10);
@@ -83,7 +86,6 @@ fn time(text: &mut String, plan: &Plan) {
         let runs = plural(plan.calibration.len() as u64, "run");
         let _ = writeln!(text, "calibration: {runs}, about {}", about(calibration));
     }
-    let block = plan.block_ms();
     let (blocks, note) = match plan.experiment.stop {
         Stop::Blocks(blocks) => (blocks, String::new()),
         Stop::Minutes(minutes) => {
@@ -98,13 +100,29 @@ fn time(text: &mut String, plan: &Plan) {
             )
         }
     };
-    let runs = plural(plan.cells.len() as u64, "run");
-    if block == 0 {
+    let runs = in_a_block(plan);
+    let all = plan.blocks_ms(blocks);
+    if all == 0 {
         let _ = writeln!(text, "blocks: {blocks} of {runs}{note}; how long they take is not known before");
         return;
     }
-    let _ = writeln!(text, "blocks: {blocks} of {runs}, about {} each{note}", about(block));
-    let _ = writeln!(text, "in all: about {}", about(calibration + block * u64::from(blocks)));
+    let _ = writeln!(text, "blocks: {blocks} of {runs}, about {} each{note}", about(plan.blocks_ms(1)));
+    let _ = writeln!(text, "in all: about {}", about(calibration + all));
+}
+
+/// `4 runs`, `3 duets, in 2 blocks each of 4 cells alone too`.
+fn in_a_block(plan: &Plan) -> String {
+    let cells = plan.cells.len() as u64;
+    match (plan.experiment.layout, plan.experiment.alone_blocks) {
+        (Layout::Blocks, _) => plural(cells, "run"),
+        (Layout::Duet, 0) => plural(duets(plan).len() as u64, "duet"),
+        (Layout::Duet, alone) => format!(
+            "{}, in {} also {} alone",
+            plural(duets(plan).len() as u64, "duet"),
+            plural(alone.into(), "block"),
+            plural(cells, "cell"),
+        ),
+    }
 }
 
 fn about(milliseconds: u64) -> String {

@@ -35,17 +35,17 @@ impl Guard {
     }
 
     /// A group leader was started.
-    pub(crate) fn watch(&mut self, leader: u32) {
+    pub(crate) fn watch(&self, leader: u32) {
         self.say(format!("+{leader}\n"));
     }
 
     /// Its group has ended.
-    pub(crate) fn release(&mut self, leader: u32) {
+    pub(crate) fn release(&self, leader: u32) {
         self.say(format!("-{leader}\n"));
     }
 
-    fn say(&mut self, line: String) {
-        if let Some(words) = &mut self.words {
+    fn say(&self, line: String) {
+        if let Some(mut words) = self.words.as_ref() {
             // One that is gone can guard nothing; the lab ends what it has started by itself all the same.
             let _ = words.write_all(line.as_bytes());
         }

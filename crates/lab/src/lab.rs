@@ -80,6 +80,9 @@ fn chosen<I: Shown>(
 pub(crate) fn run<I: Shown>(options: &RunOptions) -> Result<Outcome, LabError> {
     let mut setup = Setup::<I>::new(options)?;
     let interrupt = Interrupt::on_signals()?;
+    if I::install(&setup.experiment, &setup.found, &setup.options, &interrupt)? {
+        setup = Setup::new(options)?;
+    }
     let wanted = setup.plan()?;
     I::make_ready(&mut setup.found, &wanted, &interrupt)?;
     let absent = I::absent(&setup.found);

@@ -34,7 +34,9 @@ pub mod summary;
 mod any;
 mod cache;
 mod conduct;
+mod counterpart;
 mod describe;
+mod distribution;
 mod files;
 mod guard;
 mod hash;
@@ -46,6 +48,7 @@ mod pairing;
 mod planning;
 mod progress;
 mod reader;
+mod schedule;
 mod select;
 #[cfg(test)]
 mod testing;

@@ -86,6 +86,23 @@ impl Metric {
         matches!(self, Self::CpuUsPerRequest | Self::CpuUsPerHandshake)
     }
 
+    /// Whether a run beside another one tells it as well as one alone: what a clock of the process counts, and memory.
+    pub(crate) fn is_of_duets(self) -> bool {
+        matches!(
+            self,
+            Self::CpuUsPerRequest
+                | Self::CpuUsPerHandshake
+                | Self::OriginCpuUsPerRequest
+                | Self::OriginCpuUsPerHandshake
+                | Self::LoadCpuUsPerRequest
+                | Self::LoadCpuUsPerHandshake
+                | Self::RssKib
+                | Self::RssEndKib
+                | Self::KibPerSession
+                | Self::ErrorRatio
+        )
+    }
+
     /// Whether more is better.
     pub fn is_rate(self) -> bool {
         matches!(self, Self::RequestsPerSecond | Self::HandshakesPerSecond)

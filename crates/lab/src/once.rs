@@ -39,11 +39,7 @@ pub(crate) struct Ended {
 }
 
 /// Runs it to its end. An error is the reason why it did not start.
-pub(crate) fn to_its_end(
-    start: Start<'_>,
-    interrupt: &Interrupt,
-    guard: &mut Guard,
-) -> Result<Ended, String> {
+pub(crate) fn to_its_end(start: Start<'_>, interrupt: &Interrupt, guard: &Guard) -> Result<Ended, String> {
     let Start { name, command, folder, words, cores, input, deadline } = start;
     let meter = Meter::begin(cores, &[]);
     let cpu_before = cpu_of_children();

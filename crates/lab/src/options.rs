@@ -25,6 +25,8 @@ pub struct RunOptions {
     pub continue_dir: Option<PathBuf>,
     /// A target that does not work is no reason to end the experiment.
     pub allow_invalid: bool,
+    /// Whether absent subjects that install themselves are installed, whatever the experiment says.
+    pub install: Option<bool>,
     /// Of TLS stacks: count instructions as well, whatever the experiment says.
     pub instructions: bool,
 }

@@ -33,7 +33,20 @@ pub(crate) struct Side<'a, I: Instrument> {
 pub(crate) fn pair<I: Instrument>(metric: Metric, sides: [Side<'_, I>; 2], error_rate: ErrorRate) -> Paired {
     let offered = sides.each_ref().map(|side| rate::<I>(side.runs));
     let unlike = I::unlike(sides.each_ref().map(|side| side.cell), sides.each_ref().map(|side| side.runs));
-    let found = sides.map(|side| OfSide::new(metric, &side));
+    let duets = sides.each_ref().map(|side| side.runs.iter().any(|run| run.run.beside.is_some()));
+    let found = match duets {
+        // One runs beside the other, whatever else each runs beside.
+        [true, true] => {
+            let of_pair = beside_each_other::<I>(&sides);
+            if of_pair[0].is_empty() {
+                let why = format!("{} and {} were in no duet with each other", sides[0].name, sides[1].name);
+                return Paired { note: Some(Note::NoEvidence(why)), ..Paired::default() };
+            }
+            let with = |side: &Side<'_, I>, runs| OfSide::new(metric, &Side { runs, ..*side });
+            [with(&sides[0], &of_pair[0]), with(&sides[1], &of_pair[1])]
+        }
+        _ => sides.map(|side| OfSide::new(metric, &side)),
+    };
     let [no_run, unsupported] = [|one: &OfSide| one.no_run.clone(), |one: &OfSide| one.unsupported.clone()]
         .map(|of| found.iter().find_map(of));
     let [first, second] = found.each_ref().map(|one| &one.values);
@@ -53,6 +66,15 @@ pub(crate) fn pair<I: Instrument>(metric: Metric, sides: [Side<'_, I>; 2], error
         note: no_run.map(Note::NoEvidence).or_else(|| why().map(Note::Unsupported)),
         remark: joined(found.into_iter().filter_map(|one| one.remark).chain(unlike).collect()),
     }
+}
+
+/// The runs of each side that were made at the same time as one of the other.
+fn beside_each_other<'a, I: Instrument>(sides: &[Side<'a, I>; 2]) -> [Vec<&'a RunOf<I>>; 2] {
+    let [first, second] = sides.each_ref().map(|side| side.cell.id.as_str());
+    let beside = |side: &Side<'a, I>, other| {
+        side.runs.iter().copied().filter(|run| run.run.beside.as_deref() == Some(other)).collect()
+    };
+    [beside(&sides[0], second), beside(&sides[1], first)]
 }
 
 /// The location of a cell's own values, which may be zero: no logarithms.

@@ -25,6 +25,14 @@ pub struct CoreSets {
     pub load: Vec<usize>,
 }
 
+impl CoreSets {
+    /// All of them, one that has several roles as often.
+    pub(crate) fn all(&self) -> impl Iterator<Item = usize> {
+        let Self { gateway, origin, load } = self;
+        gateway.iter().chain(origin).chain(load).copied()
+    }
+}
+
 impl Default for CoreSets {
     fn default() -> Self {
         Self { gateway: vec![0], origin: vec![1], load: vec![1] }

@@ -3,6 +3,7 @@
 use crate::cell::{Cell, Levels};
 use crate::experiment::{Experiment, Order, Stop};
 use crate::run::{PlannedRun, Stage};
+use crate::schedule::{self, is_with_alone};
 use crate::stats::rng::Rng;
 use crate::stats::verdict::Rule;
 use crate::stats::{ErrorRate, MOST_BLOCKS};
@@ -102,14 +103,15 @@ impl Plan {
     /// Plans so many blocks. Those that it has already stay as they are.
     pub fn fix_blocks(&mut self, blocks: u32) {
         let mut rng = Rng::new(self.experiment.seed);
+        let alone = self.experiment.alone_blocks;
         let mut planned: Vec<Vec<Turn>> = Vec::new();
         let mut order = Vec::new();
         for block in 1..=blocks {
             match self.experiment.order {
                 Order::Abba if block % 2 == 0 => order.reverse(),
-                _ => order = self.order(&mut rng),
+                _ => order = schedule::block(self, is_with_alone(block, blocks, alone), &mut rng),
             }
-            planned.push(numbered(&format!("b{block:03}"), Stage::Block(block), &order));
+            planned.push(schedule::numbered(&format!("b{block:03}"), Stage::Block(block), &order));
         }
         let kept = self.blocks.len().min(blocks as usize);
         planned.splice(..kept, self.blocks.drain(..).take(kept));
@@ -136,46 +138,47 @@ impl Plan {
         Ok(())
     }
 
-    /// The cells in a new order: places in random order, the subjects within one, and the levels that are compared of one
-    /// subject, so that what is compared lies close together in time and slow drift of the machine touches it alike.
-    fn order(&self, rng: &mut Rng) -> Vec<&Cell> {
-        let mut places: BTreeMap<Levels, BTreeMap<&str, Vec<&Cell>>> = BTreeMap::new();
-        for cell in &self.cells {
-            let compared = self.experiment.compare.iter().map(|compare| &compare.factor);
-            let common = compared.fold(cell.place(), |place, factor| place.without(factor));
-            places.entry(common).or_default().entry(&cell.name).or_default().push(cell);
-        }
-        let of_place = |subjects: BTreeMap<&str, Vec<_>>| subjects.into_values().collect::<Vec<_>>();
-        let mut places: Vec<Vec<Vec<&Cell>>> = places.into_values().map(of_place).collect();
-        rng.shuffle(&mut places);
-        for subjects in &mut places {
-            rng.shuffle(subjects);
-            subjects.iter_mut().for_each(|levels| rng.shuffle(levels));
-        }
-        places.concat().concat()
-    }
-
     /// The number of whole blocks that fit into what is left of `minutes`, from one to [`MOST_BLOCKS`].
     pub fn blocks_that_fit(&self, minutes: f64, spent_ms: u64) -> u32 {
-        let left = (minutes * 60_000.0 - spent_ms as f64).max(0.0);
-        ((left / self.block_ms().max(1) as f64).floor() as u32).clamp(1, MOST_BLOCKS)
+        let left = (minutes * 60_000.0 - spent_ms as f64).max(0.0) as u64;
+        let blocks_ms = self.time_of_blocks();
+        (1..=MOST_BLOCKS).take_while(|blocks| blocks_ms(*blocks) <= left).last().unwrap_or(1)
     }
 
-    /// How long a block takes, in milliseconds.
-    pub fn block_ms(&self) -> u64 {
-        self.cells.iter().map(|cell| self.run_ms(cell, &self.phases.block_ms)).sum()
+    /// How long so many blocks take, in milliseconds.
+    pub fn blocks_ms(&self, blocks: u32) -> u64 {
+        self.time_of_blocks()(blocks)
+    }
+
+    fn time_of_blocks(&self) -> impl Fn(u32) -> u64 {
+        let [plain, with_alone] = [false, true].map(|with_alone| {
+            let slots = schedule::block(self, with_alone, &mut Rng::new(0));
+            slots.iter().map(|slot| self.slot_ms(slot)).sum::<u64>()
+        });
+        let most_alone = self.experiment.alone_blocks;
+        move |blocks| {
+            let alone = blocks.min(most_alone);
+            plain * u64::from(blocks - alone) + with_alone * u64::from(alone)
+        }
+    }
+
+    /// How long the turn of such cells takes: their processes start one after the other, their phases run at the same time.
+    fn slot_ms(&self, slot: &[&Cell]) -> u64 {
+        let phases = slot.iter().map(|cell| self.phases.block_ms.get(&cell.id).copied().unwrap_or_default());
+        let overheads: u64 = slot.iter().map(|cell| self.overhead_ms(cell)).sum();
+        overheads + phases.max().unwrap_or_default()
     }
 
     /// How long the calibration takes, in milliseconds.
     pub fn calibration_total_ms(&self) -> u64 {
         let runs = self.calibration.iter().flat_map(|turn| &turn.0);
-        runs.map(|run| self.run_ms(&run.cell, &self.phases.calibration_ms)).sum()
+        let phases_ms = |cell: &Cell| self.phases.calibration_ms.get(&cell.id).copied().unwrap_or_default();
+        runs.map(|run| phases_ms(&run.cell) + self.overhead_ms(&run.cell)).sum()
     }
 
-    /// A run's phases, and what it costs beyond them.
-    fn run_ms(&self, cell: &Cell, phases_ms: &BTreeMap<String, u64>) -> u64 {
-        let phases = phases_ms.get(&cell.id).copied().unwrap_or_default();
-        phases + self.overheads_ms.get(&cell.subject).copied().unwrap_or(self.phases.overhead_ms)
+    /// What a run costs beyond its phases.
+    fn overhead_ms(&self, cell: &Cell) -> u64 {
+        self.overheads_ms.get(&cell.subject).copied().unwrap_or(self.phases.overhead_ms)
     }
 
     /// The equal rate that calibration found for a cell.
@@ -183,16 +186,6 @@ impl Plan {
         let place = cell.place();
         self.rates.iter().find(|rate| rate.place == place).map(|rate| rate.requests_per_second)
     }
-}
-
-/// Runs in such an order, one at a time.
-pub(crate) fn numbered(prefix: &str, stage: Stage, order: &[&Cell]) -> Vec<Turn> {
-    let run = |(index, cell): (usize, &&Cell)| PlannedRun {
-        id: format!("{prefix}-{:03}-{cell}", index + 1),
-        stage,
-        cell: (*cell).clone(),
-    };
-    order.iter().enumerate().map(run).map(|run| Turn(vec![run])).collect()
 }
 
 /// One run stands for itself; several are a list.

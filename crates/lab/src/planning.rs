@@ -2,11 +2,12 @@
 
 use crate::cell::{Cell, Levels};
 use crate::error::LabError;
-use crate::experiment::{Experiment, Stop};
+use crate::experiment::{Experiment, Layout, Stop};
 use crate::instrument::{Candidate, Instrument, Standing};
 use crate::options::RunOptions;
-use crate::plan::{Phases, Plan, numbered};
+use crate::plan::{Phases, Plan};
 use crate::run::{SCHEMA, Stage};
+use crate::schedule::{duets, numbered};
 use crate::select::{NAME, check_only, select};
 use crate::stats::rng::Rng;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,7 +31,7 @@ pub(crate) fn plan<I: Instrument>(
             _ => nothing(format!(
                 "--only leaves no cell of a present {}{}",
                 I::SUBJECT,
-                absent::<I>(found, &chosen.absent)
+                absent(&I::absent(found), &chosen.absent)
             )),
         };
     }
@@ -65,7 +66,11 @@ pub(crate) fn plan<I: Instrument>(
         dropped,
         remarks,
         is_pair_kept,
-        calibration: numbered("cal", Stage::Calibration, &calibration.iter().collect::<Vec<_>>()),
+        calibration: numbered(
+            "cal",
+            Stage::Calibration,
+            &calibration.iter().map(|cell| vec![cell]).collect::<Vec<_>>(),
+        ),
         blocks: Vec::new(),
         rates: Vec::new(),
         overheads_ms: I::overheads_ms(found),
@@ -74,15 +79,35 @@ pub(crate) fn plan<I: Instrument>(
         extended: Vec::new(),
         experiment,
     };
+    leave_out_lonely(&mut plan)?;
     if let Some(blocks) = blocks {
         plan.fix_blocks(blocks);
     }
     Ok(plan)
 }
 
+/// In a layout of duets without runs alone, a cell that is compared with nothing has no run.
+fn leave_out_lonely(plan: &mut Plan) -> Result<(), LabError> {
+    if plan.experiment.layout != Layout::Duet {
+        return Ok(());
+    }
+    let paired: BTreeSet<Cell> = duets(plan).concat().into_iter().cloned().collect();
+    if paired.is_empty() {
+        let why = absent(&plan.absent, &plan.absent.keys().cloned().collect());
+        return Err(LabError::Nothing(format!("no two cells that can be run are compared{why}")));
+    }
+    if plan.experiment.alone_blocks == 0 {
+        let (kept, lonely): (Vec<Cell>, Vec<Cell>) =
+            std::mem::take(&mut plan.cells).into_iter().partition(|cell| paired.contains(cell));
+        plan.cells = kept;
+        plan.dropped.extend(lonely.iter().map(|cell| format!("{cell}: it is compared with nothing")));
+    }
+    Ok(())
+}
+
 /// Why subjects are not here, for whoever asked for one of them.
-fn absent<I: Instrument>(found: &I::Found, asked_for: &BTreeSet<String>) -> String {
-    let reasons = I::absent(found).into_iter().filter(|(name, _)| asked_for.contains(name));
+fn absent(absent: &BTreeMap<String, String>, asked_for: &BTreeSet<String>) -> String {
+    let reasons = absent.iter().filter(|(name, _)| asked_for.contains(*name));
     reasons.map(|(name, why)| format!("; {name}: {}", why.trim_end_matches('.'))).collect()
 }
 

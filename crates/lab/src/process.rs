@@ -9,7 +9,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::Deserialize;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom, Write as _};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
@@ -167,6 +167,34 @@ impl Process {
             }
             std::thread::sleep(READY_INTERVAL);
         }
+    }
+
+    /// Waits until it has written such a line on its standard error; an error says why it will not.
+    pub fn wait_said(&self, line: &str, timeout: Duration, interrupt: &Interrupt) -> Result<(), String> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            let said = std::fs::read_to_string(&self.errors).unwrap_or_default();
+            if said.lines().any(|one| one == line) {
+                return Ok(());
+            }
+            if let Some(status) = self.ended() {
+                return Err(format!("it ended before it said `{line}` ({status})"));
+            }
+            if interrupt.is_set() {
+                return Err("interrupted".into());
+            }
+            if Instant::now() >= deadline {
+                return Err(format!("it did not say `{line}` in {} ms", timeout.as_millis()));
+            }
+            std::thread::sleep(READY_INTERVAL);
+        }
+    }
+
+    /// Writes a line on its standard input, which was started as a pipe, and ends that.
+    pub fn tell(&mut self, line: &str) -> io::Result<()> {
+        let input = self.child.stdin.take();
+        let mut input = input.ok_or_else(|| io::Error::other("its standard input is no pipe"))?;
+        writeln!(input, "{line}")
     }
 
     /// Waits for its end without using the processor meanwhile.

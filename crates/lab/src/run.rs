@@ -13,6 +13,9 @@ pub struct PlannedRun {
     pub stage: Stage,
     /// What is run.
     pub cell: Cell,
+    /// In a duet, the id of the cell that is measured at the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<String>,
 }
 
 /// The part of an experiment that a run belongs to.

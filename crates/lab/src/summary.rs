@@ -3,16 +3,17 @@
 use crate::cell::Cell;
 use crate::claims::{self, Finding};
 use crate::comparison::{self, Comparison, Runs};
+use crate::experiment::Layout;
 use crate::foreign::Foreign;
 use crate::instrument::{Instrument, RunOf};
 use crate::machine::Machine;
 use crate::metric::Metric;
 use crate::pairing;
 use crate::plan::Plan;
-use crate::run::{Stage, Validity};
+use crate::run::{Run, Stage, Validity};
 use crate::stats::Weight;
 use crate::value::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use weir_load::result::Limit;
 
@@ -49,6 +50,8 @@ pub struct CellSummary {
     pub rate: Option<f64>,
     /// Blocks with a valid run: the number that its values rest on.
     pub blocks: u32,
+    /// Runs that were valid: in a layout of duets a cell may have several in a block.
+    pub valid_runs: u32,
     /// Runs that were invalid.
     pub invalid_runs: u32,
     /// The most frequent limit of its valid runs.
@@ -64,10 +67,7 @@ pub struct CellSummary {
 }
 
 /// The stored runs of each cell, in the order of the plan; calibration is not among them.
-pub(crate) fn by_cell<'a, S>(
-    plan: &'a Plan,
-    runs: &'a [crate::run::Run<S>],
-) -> Vec<(&'a Cell, Vec<&'a crate::run::Run<S>>)> {
+pub(crate) fn by_cell<'a, S>(plan: &'a Plan, runs: &'a [Run<S>]) -> Vec<(&'a Cell, Vec<&'a Run<S>>)> {
     let mut of_cell: BTreeMap<&Cell, Vec<_>> = BTreeMap::new();
     for run in runs.iter().filter(|run| run.run.stage != Stage::Calibration) {
         of_cell.entry(&run.run.cell).or_default().push(run);
@@ -83,8 +83,8 @@ impl Summary {
         let claims = claims::all::<I>(plan, &cells, &comparison::floors(&comparisons));
         let of_blocks = cells.iter().flat_map(|(_, runs)| runs).map(|run| I::facts(&run.seen).foreign_cpu);
         let foreign = Foreign::of(of_blocks);
-        let cells: Vec<CellSummary> = summaries::<I>(&cells, machine);
-        let most = *compared_blocks::<I>(&comparisons, &cells).end();
+        let cells: Vec<CellSummary> = summaries::<I>(plan, &cells, machine);
+        let most = *compared_blocks(&comparisons, &cells).end();
         Self {
             experiment: plan.experiment.name.clone(),
             weight: Weight::of(most as usize),
@@ -98,8 +98,8 @@ impl Summary {
     }
 
     /// The fewest and the most blocks that a comparison rests on; where nothing is compared, a cell.
-    pub(crate) fn blocks<I: Instrument>(&self) -> RangeInclusive<u32> {
-        compared_blocks::<I>(&self.comparisons, &self.cells)
+    pub(crate) fn blocks(&self) -> RangeInclusive<u32> {
+        compared_blocks(&self.comparisons, &self.cells)
     }
 
     /// What a cell came to.
@@ -109,9 +109,8 @@ impl Summary {
 }
 
 /// Each pair of cells is compared in what they are about, whatever else in, and an A/A pair is not what was asked for.
-fn compared_blocks<I: Instrument>(comparisons: &[Comparison], cells: &[CellSummary]) -> RangeInclusive<u32> {
-    let is_main = |one: &&Comparison| I::compared(&one.cell).first() == Some(&one.metric);
-    let compared = comparisons.iter().filter(|one| !one.aa).filter(is_main);
+fn compared_blocks(comparisons: &[Comparison], cells: &[CellSummary]) -> RangeInclusive<u32> {
+    let compared = comparisons.iter().filter(|one| !one.aa && one.is_main);
     let mut blocks: Vec<u32> = compared.map(|one| one.blocks).collect();
     if blocks.is_empty() {
         blocks = cells.iter().map(|cell| cell.blocks).collect();
@@ -120,18 +119,33 @@ fn compared_blocks<I: Instrument>(comparisons: &[Comparison], cells: &[CellSumma
     least..=blocks.into_iter().max().unwrap_or(0)
 }
 
-fn summaries<I: Instrument>(cells: &Runs<'_, I>, machine: &Machine) -> Vec<CellSummary> {
+/// The runs that say something of a metric: what a CPU clock counts is read in duets where there are any, all else is of runs
+/// alone.
+fn telling<'a, S>(metric: Metric, layout: Layout, runs: &[&'a Run<S>]) -> Vec<&'a Run<S>> {
+    let is_telling = |run: &&Run<S>| match layout {
+        Layout::Blocks => true,
+        Layout::Duet => metric.is_of_duets() == run.run.beside.is_some(),
+    };
+    runs.iter().copied().filter(is_telling).collect()
+}
+
+fn summaries<I: Instrument>(plan: &Plan, cells: &Runs<'_, I>, machine: &Machine) -> Vec<CellSummary> {
     let one = |(cell, runs): &(&Cell, Vec<&RunOf<I>>)| {
         let valid = pairing::valid::<I>(runs);
-        let value = |metric: &Metric| Some((*metric, I::summarise(*metric, cell, &valid, runs)?));
+        let value = |metric: &Metric| {
+            let [valid, all] = [&valid, runs].map(|runs| telling(*metric, plan.experiment.layout, runs));
+            Some((*metric, I::summarise(*metric, cell, &valid, &all)?))
+        };
+        let alone: Vec<&RunOf<I>> = telling(Metric::Utilisation, plan.experiment.layout, &valid);
         let invalid = runs.iter().find(|run| !run.validity.is_valid());
         CellSummary {
             cell: (*cell).clone(),
             version: machine.versions.get(&cell.subject).cloned().unwrap_or_default(),
             rate: pairing::rate::<I>(runs),
-            blocks: valid.len() as u32,
+            blocks: valid.iter().map(|run| run.run.stage).collect::<BTreeSet<_>>().len() as u32,
+            valid_runs: valid.len() as u32,
             invalid_runs: (runs.len() - valid.len()) as u32,
-            limit: usual_limit::<I>(&valid),
+            limit: usual_limit::<I>(&alone),
             validity: match (valid.first(), runs.first()) {
                 (Some(_), _) => Validity::Valid,
                 (None, Some(run)) => run.validity.clone(),
@@ -162,6 +176,6 @@ impl CellSummary {
 
     /// Its runs, valid and invalid.
     pub fn runs(&self) -> u32 {
-        self.blocks + self.invalid_runs
+        self.valid_runs + self.invalid_runs
     }
 }

@@ -128,10 +128,10 @@ pub(crate) fn no_guard() -> Guard {
 }
 
 /// What a guard is told by `work`.
-pub(crate) fn told_to_guard(work: impl FnOnce(&mut Guard)) -> String {
+pub(crate) fn told_to_guard(work: impl FnOnce(&Guard)) -> String {
     let directory = tempfile::tempdir().expect("a directory");
-    let mut guard = Guard::start(&program(directory.path(), "exec cat >\"$0.told\"")).expect("starts");
-    work(&mut guard);
+    let guard = Guard::start(&program(directory.path(), "exec cat >\"$0.told\"")).expect("starts");
+    work(&guard);
     // It has written all when it has ended.
     drop(guard);
     std::fs::read_to_string(directory.path().join("program.told")).expect("is written")

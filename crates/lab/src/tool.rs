@@ -19,7 +19,7 @@ const INTERVAL: Duration = Duration::from_millis(50);
 
 /// Runs a tool in a process group of its own, so that an interrupt ends its compilers, too, and the guard does when this
 /// process is killed or its terminal closed. Its words go to standard error.
-pub(crate) fn run(mut tool: Command, interrupt: &Interrupt, guard: &mut Guard) -> io::Result<ExitStatus> {
+pub(crate) fn run(mut tool: Command, interrupt: &Interrupt, guard: &Guard) -> io::Result<ExitStatus> {
     // Standard output is for what this program says itself.
     let mut child = tool.stdin(Stdio::null()).stdout(io::stderr()).process_group(0).spawn()?;
     guard.watch(child.id());

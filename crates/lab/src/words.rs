@@ -55,7 +55,7 @@ pub(crate) fn render<I: Shown>(results: &Results<I>) -> String {
 /// What has to be known before any number is read.
 pub(crate) fn labels<I: Shown>(plan: &Plan, summary: &Summary) -> Vec<String> {
     let mut labels = I::warnings(summary);
-    labels.push(weight::<I>(plan, summary));
+    labels.push(weight(plan, summary));
     labels.extend(summary.foreign.label());
     labels.push(I::setting(summary));
     // Sorted by family and metric.
@@ -120,8 +120,8 @@ fn dropped(lines: &[String]) -> Vec<String> {
 }
 
 /// How much the comparisons weigh, by the blocks that they rest on.
-fn weight<I: Shown>(plan: &Plan, summary: &Summary) -> String {
-    let (valid, planned) = (summary.blocks::<I>(), plan.blocks.len());
+fn weight(plan: &Plan, summary: &Summary) -> String {
+    let (valid, planned) = (summary.blocks(), plan.blocks.len());
     let (least, most) = (*valid.start(), *valid.end());
     let valid = if least == most { most.to_string() } else { format!("{least} to {most}") };
     let blocks = format!("{valid} valid of {}", plural(planned as u64, "planned block"));

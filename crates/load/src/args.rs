@@ -73,6 +73,10 @@ pub struct LoadArgs {
     /// Closed loop: the pause between an answer and the connection's next request
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "rate", help_heading = SCHEDULE)]
     think: Option<Duration>,
+    /// Say `open` on standard error once connections stand, then begin at the time since boot, in seconds, that standard
+    /// input gives: engines with one start measure the same window
+    #[arg(long, help_heading = SCHEDULE)]
+    rendezvous: bool,
     /// What all random choices are drawn from
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>("a whole number from 0"), help_heading = SCHEDULE)]
     seed: u64,
@@ -178,6 +182,13 @@ impl LoadArgs {
             }
             (_, time) => time.unwrap_or(DEFAULT_WINDOW),
         };
+        if self.rendezvous && self.data.as_deref() == Some("-") {
+            return Err(Usage::new(
+                "--data",
+                "-",
+                "another source beside --rendezvous, which reads standard input",
+            ));
+        }
         let Some(first) = self.urls.first().cloned() else {
             return Err(Usage::new("URL", "", "at least one"));
         };
@@ -207,6 +218,7 @@ impl LoadArgs {
         options.servers = [self.pid, self.cgroup, self.cpu_command].concat();
         options.ceilings = self.ceilings.or_else(|| ceiling::default_file().filter(|file| file.exists()));
         options.timeout = self.timeout;
+        options.rendezvous = self.rendezvous;
         options.seed = self.seed;
         options.error_budget = self.error_budget;
         options.check()?;

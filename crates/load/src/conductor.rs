@@ -1,9 +1,11 @@
 //! The thread that conducts the workers: starts them together, watches the time, gathers the seconds.
 
 use crate::accounting::{Accounts, Look, Span};
+use crate::error::LoadError;
 use crate::options::Options;
 use crate::record::recorder::{Recorder, Window};
 use crate::record::seconds::{Outbox, Seconds};
+use crate::rendezvous::Rendezvous;
 use crate::result::{PhaseTime, Second};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -75,7 +77,7 @@ impl Conductor<'_> {
         &self,
         finished: impl Fn() -> bool,
         watch: &mut dyn FnMut(&Progress),
-    ) -> Option<Conducted> {
+    ) -> Result<Option<Conducted>, LoadError> {
         let (shared, options) = (self.shared, self.options);
         let mut seconds = Seconds::new(options.workers);
         let mut answered = 0;
@@ -89,15 +91,21 @@ impl Conductor<'_> {
         let mut told = begun;
         while shared.opened.load(Ordering::Acquire) < options.workers && Instant::now() < patience {
             if finished() || self.stopped(POLL) {
-                return self.give_up(finished);
+                return Ok(self.give_up(finished));
             }
             if told.elapsed() >= TICK {
                 told = Instant::now();
                 tell(&mut seconds, Phase::Opening, Duration::ZERO);
             }
         }
-        // Far enough ahead for every worker to notice.
-        let start = Instant::now() + 5 * POLL;
+        let start = match self.start(&finished) {
+            Ok(Some(start)) => start,
+            Ok(None) => return Ok(self.give_up(finished)),
+            Err(error) => {
+                self.give_up(finished);
+                return Err(error);
+            }
+        };
         let warm = start + options.phases.warmup;
         let from = warm + options.phases.settle;
         let to = from + options.phases.window;
@@ -119,7 +127,7 @@ impl Conductor<'_> {
         let mut stopped = pass(&mut seconds, Phase::WarmUp, warm.min(before_window));
         stopped |= !stopped && pass(&mut seconds, Phase::Settle, before_window);
         if stopped {
-            return self.give_up(finished);
+            return Ok(self.give_up(finished));
         }
         let before = self.accounts.look();
         let stopped = pass(&mut seconds, Phase::Window, to - end_lead);
@@ -153,7 +161,25 @@ impl Conductor<'_> {
             .map(|(name, from, to)| PhaseTime { name: name.to_string(), seconds: (to - from).as_secs_f64() });
         seconds.collect(&shared.outboxes);
         let seconds = seconds.into_window();
-        Some(Conducted { looks: (before, after), phases: phases.into(), seconds, partial })
+        Ok(Some(Conducted { looks: (before, after), phases: phases.into(), seconds, partial }))
+    }
+
+    /// When the warm-up begins; `None` when the run ends before.
+    fn start(&self, finished: impl Fn() -> bool) -> Result<Option<Instant>, LoadError> {
+        // Far enough ahead for every worker to notice.
+        let soonest = || Instant::now() + 5 * POLL;
+        if !self.options.rendezvous {
+            return Ok(Some(soonest()));
+        }
+        let rendezvous = Rendezvous::ask()?;
+        loop {
+            if let Some(start) = rendezvous.start()? {
+                return Ok(Some(start.max(soonest())));
+            }
+            if finished() || self.stopped(POLL) {
+                return Ok(None);
+            }
+        }
     }
 
     /// Waits that long at most; whether the run is to end now.

@@ -92,7 +92,7 @@ pub fn run(
         let conductor = Conductor { shared: &shared, accounts: &accounts, options, stop };
         let conducted = conductor.conduct(|| run.is_finished(), &mut watch);
         run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        Ok(conducted)
+        conducted
     })?;
     let mut parts = shared.parts.into_inner().unwrap_or_else(PoisonError::into_inner);
     parts.sort_by_key(|(_, span)| span.index);

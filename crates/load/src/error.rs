@@ -20,6 +20,11 @@ pub enum LoadError {
     /// It was ended before there was anything to tell.
     #[error("the run ended before its window began: nothing was measured")]
     NoWindow,
+    /// No time to begin at.
+    #[error(
+        "--rendezvous: `{0}` on standard input: expected the start in seconds since boot, such as 1234.5"
+    )]
+    Rendezvous(String),
     /// The system.
     #[error("the system refused: {0}")]
     System(#[from] io::Error),
@@ -28,6 +33,6 @@ pub enum LoadError {
 impl LoadError {
     /// Whether what was asked for is at fault, not the system.
     pub fn is_usage(&self) -> bool {
-        matches!(self, Self::Usage(_) | Self::Tls(_))
+        matches!(self, Self::Usage(_) | Self::Tls(_) | Self::Rendezvous(_))
     }
 }

@@ -49,6 +49,8 @@ pub struct Options {
     /// The share of the requests that may go without an answer before the run is invalid, 0 to 100 percent. A wrong answer
     /// is never allowed.
     pub error_budget: f64,
+    /// Whether the warm-up begins when standard input says, see [`crate::OPEN`].
+    pub rendezvous: bool,
     /// The calibrated ceilings to compare with; `None` where there are none.
     pub ceilings: Option<PathBuf>,
 }
@@ -246,6 +248,7 @@ impl Options {
             timeout: Duration::from_secs(10),
             seed: 1,
             error_budget: 0.0,
+            rendezvous: false,
             ceilings: None,
         }
     }

@@ -171,11 +171,11 @@ fn minutes_become_whole_blocks_once_calibration_has_told_what_a_run_costs() {
 fn what_a_run_costs_is_each_targets_own() {
     let bench = bench();
     let mut plan = plan(&bench, |_| {});
-    let (calibration, block) = (plan.calibration_total_ms(), plan.block_ms());
+    let (calibration, block) = (plan.calibration_total_ms(), plan.blocks_ms(1));
     plan.overheads_ms.insert("slow".into(), 6000);
     // Two of five calibration runs are of `slow`, and four of 14 in a block.
     assert_eq!(plan.calibration_total_ms() - calibration, 2 * 5300);
-    assert_eq!(plan.block_ms() - block, 4 * 5300);
+    assert_eq!(plan.blocks_ms(1) - block, 4 * 5300);
     conduct::<Gateway>(&mut plan, &bench.store, &mut MockExecutor::new(&COSTS), &mut (), Broken::Ends)
         .expect("runs");
     // 300 ms, of which 30 are phases; and 5 for the lab itself.

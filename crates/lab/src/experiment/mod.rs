@@ -39,6 +39,9 @@ pub struct Experiment {
     pub baseline: Vec<String>,
     /// The subject that is run twice in every block; the comparison with itself is the noise floor.
     pub aa: Option<String>,
+    /// Subjects that are installed where they are absent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub install: Vec<String>,
     /// What is varied, the subjects among it.
     pub factors: Vec<Factor>,
     /// Families of cells beside each other: each varies keys of its own.
@@ -55,6 +58,13 @@ pub struct Experiment {
     pub rate_share: f64,
     /// How many blocks there are.
     pub stop: Stop,
+    /// Which runs of a block are made at the same time.
+    #[serde(default)]
+    pub layout: Layout,
+    /// In a layout of duets, the number of blocks in which each cell is also run alone, for what a duet does not tell: its
+    /// rate and its times.
+    #[serde(default)]
+    pub alone_blocks: u32,
     /// In which order a block runs its cells.
     pub order: Order,
     /// Seed of the order.
@@ -70,6 +80,18 @@ pub struct Experiment {
     pub instructions: bool,
     /// Whether it was cut down by `--quick`.
     pub quick: bool,
+}
+
+/// Which runs of a block are made at the same time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layout {
+    /// None: each cell runs once, alone.
+    #[default]
+    Blocks,
+    /// Two cells that are compared, on the same cores, so that what disturbs one disturbs the other (Bulej et al., "Duet
+    /// Benchmarking", ICPE 2020).
+    Duet,
 }
 
 /// In which order a block runs its cells.

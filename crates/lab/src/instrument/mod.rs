@@ -48,6 +48,8 @@ pub trait Instrument: Copy + Debug + Sized + 'static {
     const OVERHEAD_MS: u64 = 0;
     /// What a cell can come to, in the order in which it is shown.
     const METRICS: &'static [Metric];
+    /// Whether two runs can be made at the same time, each with a CPU clock of its own.
+    const HAS_DUETS: bool = false;
     /// What is known of sessions that differ.
     const SESSIONS: &'static str = "";
 
@@ -84,6 +86,10 @@ pub trait Instrument: Copy + Debug + Sized + 'static {
     fn compared(_cell: &Cell) -> Vec<Metric> {
         Self::METRICS.to_vec()
     }
+    /// What is compared of a cell that shares its cores with another; nothing where the instrument has no duets.
+    fn compared_in_duets(_cell: &Cell) -> Vec<Metric> {
+        Vec::new()
+    }
     /// Whether runs of a cell can have a metric.
     fn has(_metric: Metric, _cell: &Cell) -> bool {
         true
@@ -99,6 +105,19 @@ pub trait Instrument: Copy + Debug + Sized + 'static {
         options: &RunOptions,
         text: &str,
     ) -> Result<Self::Found, LabError>;
+    /// Installs absent subjects: those that the experiment or the options ask for. Whether any is here that was not. One
+    /// that cannot be installed is no error, and is said.
+    ///
+    /// # Errors
+    /// An interrupt.
+    fn install(
+        _experiment: &Experiment,
+        _found: &Self::Found,
+        _options: &RunOptions,
+        _interrupt: &Interrupt,
+    ) -> Result<bool, LabError> {
+        Ok(false)
+    }
     /// Every cell, also those that cannot be run here.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! What every experiment must keep to, beyond the form of its keys.
 
 use crate::error::ConfigError;
-use crate::experiment::{AGAIN, Claim, Experiment, Level, Levels, SUBJECTS, Stop, is_of_subjects};
+use crate::experiment::{AGAIN, Claim, Experiment, Layout, Level, Levels, SUBJECTS, Stop, is_of_subjects};
 use crate::instrument::{Blame, Instrument};
 use crate::metric::Metric;
 use crate::stats::MOST_BLOCKS;
@@ -73,7 +73,23 @@ fn check_names<I: Instrument>(experiment: &Experiment, wrong: &Blame<'_>) -> Res
 }
 
 fn check_numbers<I: Instrument>(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
-    let Experiment { calibration_runs, rate_share, margin, stop, .. } = *experiment;
+    let Experiment { calibration_runs, rate_share, margin, stop, layout, alone_blocks, .. } = *experiment;
+    match layout {
+        Layout::Blocks if alone_blocks > 0 => {
+            let message =
+                format!("{alone_blocks}: expected `layout = \"duet\"`; in blocks each cell runs alone");
+            return Err(wrong("alone_blocks", message));
+        }
+        Layout::Duet if !I::HAS_DUETS => {
+            let message = format!("`duet`: {}s have no duets: expected `blocks`", I::SUBJECT);
+            return Err(wrong("layout", message));
+        }
+        Layout::Duet if experiment.baseline.is_empty() && experiment.compare.is_empty() => {
+            let message = "`duet`, and nothing is compared: give `baseline` or `[[compare]]`";
+            return Err(wrong("layout", message.into()));
+        }
+        _ => in_range("alone_blocks", alone_blocks, 0..=MOST_BLOCKS, wrong)?,
+    }
     in_range("calibration_runs", calibration_runs, 1..=100, wrong)?;
     in_range("rate_share", rate_share, 0.01..=0.95, wrong)?;
     in_range("margin", margin, 0.001..=0.5, wrong)?;

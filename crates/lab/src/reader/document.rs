@@ -1,9 +1,10 @@
 //! The experiment file as it is written, and the experiment that it makes.
 
 use super::quick::Quick;
-use crate::error::ConfigError;
+use crate::error::{ConfigError, said};
 use crate::experiment::{
-    self, Claim, Compare, Experiment, Factor, Level, Levels, Order, Precision, Stop, canonical, leaves,
+    self, Claim, Compare, Experiment, Factor, Layout, Level, Levels, Order, Precision, Stop, canonical,
+    is_of_subjects, leaves,
 };
 use crate::instrument::{Blame, Instrument};
 use crate::options::RunOptions;
@@ -44,6 +45,10 @@ pub(super) struct Document {
     minutes: Option<f64>,
     precision: Option<Precision>,
     #[serde(default)]
+    layout: Layout,
+    #[serde(default)]
+    alone_blocks: u32,
+    #[serde(default)]
     order: Order,
     seed: u64,
     #[serde(default = "default_margin")]
@@ -68,8 +73,9 @@ impl Document {
         wrong: &Blame<'_>,
     ) -> Result<Experiment, ConfigError> {
         let Self { name, question, analysis, baseline, aa, claims, leave_out, scenarios, .. } = self.clone();
-        let Self { order, seed, margin, instructions, .. } = *self;
-        let mut factors = factors(&self.factors, wrong)?;
+        let Self { layout, alone_blocks, order, seed, margin, instructions, .. } = *self;
+        let mut install = Vec::new();
+        let mut factors = factors(&self.factors, &mut install, wrong)?;
         if let Some(levels) = self.engines.clone() {
             factors.insert(0, Factor { key: I::SUBJECT.into(), levels });
         }
@@ -97,6 +103,7 @@ impl Document {
             directory: self.directory.clone().unwrap_or_else(|| I::DIRECTORY.into()),
             baseline,
             aa,
+            install,
             factors,
             scenarios,
             leave_out,
@@ -104,6 +111,8 @@ impl Document {
             calibration_runs: self.calibration_runs.unwrap_or(2),
             rate_share: self.rate_share.unwrap_or(0.5),
             stop: self.stop(options, wrong)?,
+            layout,
+            alone_blocks,
             order,
             seed,
             margin,
@@ -132,8 +141,17 @@ impl Document {
     }
 }
 
-/// Reads the `[factors]` table.
-fn factors(table: &Table, wrong: &Blame<'_>) -> Result<Vec<Factor>, ConfigError> {
+/// A subject with more to say than its name.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Subject {
+    name: String,
+    #[serde(default)]
+    install: bool,
+}
+
+/// Reads the `[factors]` table; `install` gets the subjects that are to be installed.
+fn factors(table: &Table, install: &mut Vec<String>, wrong: &Blame<'_>) -> Result<Vec<Factor>, ConfigError> {
     let mut factors: Vec<Factor> = Vec::new();
     for (key, value) in leaves(table) {
         let key = canonical(&key).to_owned();
@@ -143,6 +161,12 @@ fn factors(table: &Table, wrong: &Blame<'_>) -> Result<Vec<Factor>, ConfigError>
         if levels.is_empty() {
             return Err(wrong(&key, "empty: at least one level is needed".into()));
         }
+        let mut levels = levels.clone();
+        for level in levels.iter_mut().filter(|level| is_of_subjects(&key) && level.is_table()) {
+            let subject: Subject = level.clone().try_into().map_err(|error| wrong(&key, said(&error)))?;
+            install.extend(subject.install.then(|| subject.name.clone()));
+            *level = subject.name.into();
+        }
         let names: Vec<Level> = levels.iter().map(Level::of).collect();
         if let Some(twice) = names.iter().enumerate().find(|(index, name)| names[..*index].contains(name)) {
             return Err(wrong(&key, format!("`{}` is given twice", twice.1)));
@@ -150,7 +174,7 @@ fn factors(table: &Table, wrong: &Blame<'_>) -> Result<Vec<Factor>, ConfigError>
         if factors.iter().any(|factor| factor.key == key) {
             return Err(wrong(&key, "is given by both of its names: allowed is one".into()));
         }
-        factors.push(Factor { key, levels: levels.clone() });
+        factors.push(Factor { key, levels });
     }
     Ok(factors)
 }

@@ -9,7 +9,7 @@ use crate::options::{RunOptions, parse_value};
 use toml::{Table, Value};
 
 /// The document's keys that `--set` can change.
-const SETTABLE: [&str; 15] = [
+const SETTABLE: [&str; 17] = [
     "name",
     "question",
     "analysis",
@@ -22,6 +22,8 @@ const SETTABLE: [&str; 15] = [
     "blocks",
     "minutes",
     "precision",
+    "layout",
+    "alone_blocks",
     "order",
     "seed",
     "margin",

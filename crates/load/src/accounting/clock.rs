@@ -24,8 +24,8 @@ pub(crate) fn own_thread() -> Duration {
     now(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default()
 }
 
-/// How long the machine had been up at an instant, sleep included.
-pub(crate) fn since_boot(at: Instant) -> Option<Duration> {
+/// How long the machine had been up at an instant, sleep included (CLOCK_BOOTTIME); `None` where the system does not say.
+pub fn since_boot(at: Instant) -> Option<Duration> {
     let now = ClockId::CLOCK_BOOTTIME.now().ok().map(Duration::from)?;
     now.checked_sub(at.elapsed())
 }

@@ -18,6 +18,8 @@ mod proc;
 mod process;
 mod server;
 
+pub use clock::since_boot;
+
 use crate::limit::{self, Part};
 use crate::options::Server as Named;
 use crate::result::{Cost, Counters, EngineCost, Limit, Role, ServerCost, WorkerCost};

@@ -65,7 +65,7 @@ impl CommandRunner {
         let (cores, input) = (&self.cores[..], Stdio::null());
         let start =
             Start { name: "command", command: &command, folder: &folder, words, cores, input, deadline };
-        let ended = to_its_end(start, &self.interrupt, &mut self.guard);
+        let ended = to_its_end(start, &self.interrupt, &self.guard);
         let ran = Ran { command, folder, ..Ran::default() };
         match ended {
             Err(why) => Ran { failure: Some(why), ..ran },

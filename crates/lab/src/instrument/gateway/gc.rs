@@ -64,7 +64,7 @@ pub(crate) fn full_collection(
     pid: u32,
     directory: &Path,
     interrupt: &Interrupt,
-    guard: &mut Guard,
+    guard: &Guard,
 ) -> Result<(), String> {
     // It knocks with SIGQUIT, which a JVM answers and any other program dies of.
     let maps = fs::read(format!("/proc/{pid}/maps")).map_err(|error| error.to_string())?;

@@ -15,7 +15,7 @@ use toml::{Table, Value};
 use weir_load::{LoadArgs, Options};
 
 /// Flags that the lab sets by itself, and what it takes them from.
-const SET_ELSEWHERE: [(&[&str], &str); 14] = [
+const SET_ELSEWHERE: [(&[&str], &str); 15] = [
     (&["url", "urls"], "`mode`, `request`, `bytes` and the target"),
     (&["weights"], "the file of `requests`, where each has its own"),
     (&["resolve", "connect-to", "unix-socket"], "the target: load goes nowhere else"),
@@ -29,6 +29,7 @@ const SET_ELSEWHERE: [(&[&str], &str); 14] = [
     (&["tls", "suite", "group"], "`tls.version`, `tls.suite`, `tls.group`"),
     (&["cacert"], "`tls.certificate`, which the lab issues"),
     (&["pid", "cgroup", "cpu-command"], "the lab, which accounts the processes that it starts"),
+    (&["rendezvous"], "`layout`"),
     (&["json", "csv", "assert"], "the lab, which stores each result in `runs/`"),
 ];
 

@@ -100,6 +100,7 @@ impl Instrument for Gateway {
         Metric::Utilisation,
         Metric::ErrorRatio,
     ];
+    const HAS_DUETS: bool = true;
     const SESSIONS: &'static str =
         "Nightly runs of one program differ by 5 % from one day to the next, and by 28 % in one of ten.";
 
@@ -123,6 +124,10 @@ impl Instrument for Gateway {
         values::compared(cell.load(), cell.case())
     }
 
+    fn compared_in_duets(cell: &Cell) -> Vec<Metric> {
+        vec![values::unit_metrics(cell.case()).cpu]
+    }
+
     fn find(
         experiment: &Experiment,
         file: &ExperimentFile,
@@ -141,6 +146,15 @@ impl Instrument for Gateway {
             experiment.check_baseline(text, &targets, &wrong)?;
         }
         Ok(targets)
+    }
+
+    fn install(
+        experiment: &Experiment,
+        targets: &Targets,
+        options: &RunOptions,
+        interrupt: &Interrupt,
+    ) -> Result<bool, LabError> {
+        target::install_wanted(experiment, targets, options, interrupt)
     }
 
     fn candidates(experiment: &Experiment, targets: &Targets) -> Result<Vec<Candidate>, ConfigError> {
@@ -220,7 +234,9 @@ impl Instrument for Gateway {
     fn judge(experiment: &Experiment, run: &mut RunOf<Self>) -> Result<(), ConfigError> {
         let conditions = experiment.conditions(&run.run.cell)?;
         let cores = ["target", "origin", "load"].map(|role| run.seen.observation.cores(role));
-        run.seen.limit = parts(run).map(|parts| limit::of(&parts, cores));
+        // What holds one of two down is the other.
+        let alone = parts(run).filter(|_| run.run.beside.is_none());
+        run.seen.limit = alone.map(|parts| limit::of(&parts, cores));
         run.validity = Validity::of(validity::broken_rule(run, &conditions));
         Ok(())
     }

@@ -6,7 +6,7 @@ use super::target::{Target, Targets};
 use super::{Case, Load, Mode};
 use crate::cell::{Cell, Levels};
 use crate::error::{ConfigError, LabError};
-use crate::experiment::{AGAIN, Experiment, Level};
+use crate::experiment::{AGAIN, Experiment, Layout, Level};
 use crate::instrument::{Candidate, Standing};
 use crate::plan::{EqualRate, Plan};
 use crate::run::{Run, Stage};
@@ -129,9 +129,14 @@ pub(super) fn equal_rates(
         let reason = reasons.map_or_else(String::new, |run| format!("; {}: {}", run.run.id, run.validity));
         return Err(LabError::Calibration(format!("no target gave a valid run{reason}")));
     }
+    // The two of a duet share what one would have.
+    let share = match plan.experiment.layout {
+        Layout::Blocks => plan.experiment.rate_share,
+        Layout::Duet => plan.experiment.rate_share / 2.0,
+    };
     let rate = |(place, (slowest, maximum)): (Levels, (&str, f64))| EqualRate {
         place,
-        requests_per_second: two_digits(plan.experiment.rate_share * maximum),
+        requests_per_second: two_digits(share * maximum),
         slowest: slowest.to_owned(),
         slowest_maximum: maximum,
     };

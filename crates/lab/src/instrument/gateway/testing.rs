@@ -214,7 +214,7 @@ pub(crate) fn with(cell: &Cell, key: &str, level: impl std::fmt::Display) -> Cel
 pub(crate) fn record(mode: Mode, load: Load) -> Run<Seen> {
     let name = if mode.upstream().is_some() { "fast" } else { "direct" };
     let cell = cell(name, mode, load);
-    let run = PlannedRun { id: format!("b001-001-{cell}"), stage: Stage::Block(1), cell };
+    let run = PlannedRun { id: format!("b001-001-{cell}"), stage: Stage::Block(1), cell, beside: None };
     let rate = (load == Load::EqualRate).then_some(20_000.0);
     made(&experiment(), &run, rate, result_for(&run.cell, rate))
 }
@@ -248,6 +248,7 @@ pub(crate) fn observation(cell: &Cell, result: LoadResult) -> Observation {
     }
     let upstream_connections = cell.mode().upstream().map(|_| 9);
     Observation {
+        common_share: None,
         load: Some(result),
         failure: None,
         processes,

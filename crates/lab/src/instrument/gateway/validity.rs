@@ -24,6 +24,9 @@ pub(crate) const HANDSHAKE_ONLY: &str = "handshake-only";
 /// The window may be off by this share; more means that the engine did not get the processor.
 const WINDOW_SHARE: f64 = 0.1;
 
+/// The two of a duet have at least this share of their windows in common.
+const LEAST_TOGETHER: f64 = 0.95;
+
 /// The first rule that a run breaks.
 pub(super) fn broken_rule(record: &Run<Seen>, conditions: &Conditions) -> Option<String> {
     if let Some(failure) = &record.seen.observation.failure {
@@ -36,6 +39,7 @@ pub(super) fn broken_rule(record: &Run<Seen>, conditions: &Conditions) -> Option
     errors(load, conditions)
         .or_else(|| engine(load))
         .or_else(|| window(load, record.seen.window_ms))
+        .or_else(|| together(record))
         .or_else(|| connections(record, load, conditions))
         .or_else(|| negotiation(load, record.run.cell.mode().client(), &conditions.tls))
         .or_else(|| tickets(record, load, &conditions.tls))
@@ -74,6 +78,21 @@ fn window(load: &LoadResult, asked_ms: u64) -> Option<String> {
     let asked = asked_ms as f64 / 1000.0;
     let off = (load.window_s - asked).abs() > WINDOW_SHARE * asked + 0.005;
     off.then(|| format!("window: {:.0} ms were measured, {asked_ms} ms asked for", load.window_s * 1000.0))
+}
+
+/// What disturbs one of a duet falls on the other as far as they are measured at the same time.
+fn together(record: &Run<Seen>) -> Option<String> {
+    record.run.beside.as_ref()?;
+    let Some(share) = record.seen.observation.common_share else {
+        return Some("duet: it is not known when it was measured".into());
+    };
+    (share < LEAST_TOGETHER).then(|| {
+        format!(
+            "duet: measured together in {:.0} % of the window, needed are {:.0} %",
+            share * 100.0,
+            LEAST_TOGETHER * 100.0
+        )
+    })
 }
 
 /// Connections that are kept all stand before the window, and as many to the origin; of new ones each has taken no more

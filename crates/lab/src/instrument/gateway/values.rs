@@ -170,6 +170,8 @@ fn held_down(metric: Metric, load: Load, name: &str, runs: &[&Run<Seen>]) -> (us
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for run in runs {
         let by = match run.seen.limit {
+            // Whatever holds it down holds the other of its duet down.
+            _ if run.run.beside.is_some() => continue,
             None if !is_supported(metric, load, None) => "has no result".to_owned(),
             Some(limit) if !is_supported(metric, load, Some(limit)) => format!("was limited by {limit}"),
             _ if is_starved(metric, load, run) => "shared its cores with other processes".to_owned(),

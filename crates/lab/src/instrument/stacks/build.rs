@@ -52,12 +52,12 @@ pub fn build(folders: &Folders, names: &[String], jobs: usize) -> Result<(String
     let names = if names.is_empty() { folders.names()? } else { names.to_vec() };
     let engines = names.iter().map(|name| Engine::read(folders, name)).collect::<Result<Vec<_>, _>>()?;
     let interrupt = Interrupt::on_signals()?;
-    let mut guard = Guard::start(&this_program()?)?;
+    let guard = Guard::start(&this_program()?)?;
     let (mut text, mut failed) = (String::new(), 0);
     for engine in &engines {
         let about = &engine.description;
         tell(format_args!("{}: {} {}", engine.name, about.stack, about.version));
-        match engine.build(&Variant::plain(), jobs, &interrupt, &mut guard) {
+        match engine.build(&Variant::plain(), jobs, &interrupt, &guard) {
             Ok(()) => drop(writeln!(text, "{}: built", engine.name)),
             Err(error) if interrupt.is_set() => return Err(error),
             Err(error) => {
@@ -94,7 +94,7 @@ impl Engine {
         variant: &Variant,
         jobs: usize,
         interrupt: &Interrupt,
-        guard: &mut Guard,
+        guard: &Guard,
     ) -> Result<(), LabError> {
         let failed = |message: String| LabError::Install { target: self.name.clone(), message };
         let path = std::env::var_os("PATH");

@@ -85,7 +85,7 @@ impl ProcessRunner {
         let deadline = Duration::from_millis(scenario.number("window_ms").unwrap_or(0)) + GRACE;
         let folder = &ran.folder;
         let start = Start { name: "runner", command: &command, folder, words: work, cores, input, deadline };
-        let ended = to_its_end(start, &self.interrupt, &mut self.guard)?;
+        let ended = to_its_end(start, &self.interrupt, &self.guard)?;
         let Ended { process, exit, foreign_cpu, cut_short, .. } = ended;
         ran.foreign_cpu = foreign_cpu;
         ran.exit = exit.status.clone();

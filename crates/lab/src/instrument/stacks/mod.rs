@@ -177,7 +177,7 @@ impl Instrument for Stacks {
 
     /// Builds what is not built yet.
     fn make_ready(engines: &mut Engines, plan: &Plan, interrupt: &Interrupt) -> Result<(), LabError> {
-        let mut guard = Guard::start(&this_program()?)?;
+        let guard = Guard::start(&this_program()?)?;
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
         let variant = |cell: &Cell| {
             Some((cell.subject.clone(), engines.present.get(&cell.subject)?.variant(&cell.levels)))
@@ -185,7 +185,7 @@ impl Instrument for Stacks {
         let needed: BTreeSet<(String, Variant)> = plan.cells.iter().filter_map(variant).collect();
         for (name, variant) in needed {
             let Some(engine) = engines.present.get(&name) else { continue };
-            let Err(error) = engine.build(&variant, jobs, interrupt, &mut guard) else { continue };
+            let Err(error) = engine.build(&variant, jobs, interrupt, &guard) else { continue };
             if interrupt.is_set() {
                 return Err(error);
             }

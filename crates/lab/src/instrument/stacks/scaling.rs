@@ -90,6 +90,7 @@ mod tests {
             version: String::new(),
             rate: None,
             blocks: 10,
+            valid_runs: 10,
             invalid_runs: 0,
             limit: None,
             validity: Validity::Valid,

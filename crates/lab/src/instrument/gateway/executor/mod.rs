@@ -2,6 +2,7 @@
 
 mod material;
 mod running;
+mod turn;
 mod words;
 
 pub(crate) use material::{issue_certificate, sample_values};
@@ -20,11 +21,14 @@ use crate::instrument::{Executor, Request};
 use crate::interrupt::Interrupt;
 use crate::placement::Placement;
 use crate::plan::Plan;
+use crate::run::PlannedRun;
+use crate::stats::rng::Rng;
 use crate::store::Store;
 use running::{Running, Task};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use turn::Draw;
 use weir_netem::{Net, Place, RelayPlace};
 use words::Places;
 
@@ -136,75 +140,125 @@ impl ProcessExecutor {
     /// The network of a run. A relay in it shares the core of the load engine, never the gateway's.
     fn network(&self, request: &Asked<'_>) -> Result<Net, LabError> {
         let conditions = &request.conditions;
-        // Another one for each run, the same when the run is made again.
-        let id = request.run.id.bytes().map(u64::from);
-        let seed = id.fold(self.seed, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte));
+        let seed = self.seed_of(request.run);
         let core = conditions.cores.load.last().copied().unwrap_or_default();
         Ok(Net::set_up(&conditions.net, &RelayPlace { weir: &self.places.weir, core, seed })?)
     }
 
     /// Starts everything afresh, loads, measures, stops. A target that fails is an [`Observation`], not an error.
-    fn observe(&mut self, request: &Asked<'_>) -> Result<Observation, LabError> {
-        let cell = &request.run.cell;
-        let target =
-            self.targets.present.get(&cell.subject).cloned().ok_or_else(|| {
-                LabError::Nothing(format!("target {} is not present any more", cell.subject))
-            })?;
-        let mut request = request.clone();
-        request.conditions.cores = Placement::choose(&request.conditions.cores, &self.allowed).cores;
-        let work = self.work.join(&request.run.id);
-        let _ = fs::remove_dir_all(&work);
-        fs::create_dir_all(&work).map_err(LabError::file(&work, "cannot be made"))?;
-        let ports = self.ports()?;
-        let net = match self.network(&request) {
-            Ok(net) => net,
-            Err(error) => {
-                return Ok(Observation { failure: Some(error.to_string()), ..Observation::default() });
+    fn observe(&mut self, turn: Vec<Asked<'_>>) -> Result<Vec<Observation>, LabError> {
+        let draw = Draw::new(turn.len(), &mut Rng::new(self.seed_of(turn[0].run)));
+        let mut ports = vec![[0; 3]; turn.len()];
+        for index in &draw.ports {
+            ports[*index] = self.ports()?;
+        }
+        let mut stages: Vec<Staged<'_>> = Vec::new();
+        for (asked, ports) in turn.into_iter().zip(ports) {
+            stages.push(self.staged(asked, ports)?);
+        }
+        let mut observations: Vec<Observation> = stages.iter_mut().map(Staged::refused).collect();
+        let is_refused = observations.iter().any(|one| one.failure.is_some());
+        let mut running: Vec<Running<'_>> = Vec::new();
+        for Staged { asked, net, prepared, ports, work, .. } in &stages {
+            let Some(net) = net else { continue };
+            let task = Task {
+                places: &self.places,
+                request: asked,
+                prepared: prepared.as_ref(),
+                net,
+                ports: *ports,
+            };
+            running.push(Running::new(task, work, &self.interrupt, &self.guard));
+        }
+        if !is_refused {
+            turn::measure(&mut running, &mut observations, &draw);
+        }
+        for ((run, stage), observation) in running.iter_mut().zip(&stages).zip(&mut observations) {
+            run.stop(&stage.target, observation);
+            if observation.failure.is_some() {
+                let logs = Path::new("logs").join(&stage.asked.run.id);
+                let path = self.store.directory().join(&logs);
+                run.keep_words(&path).map_err(LabError::file(&path, "cannot be written"))?;
+                observation.logs = Some(logs).filter(|_| path.exists());
             }
-        };
-        let prepared = self.prepare(&target, &request, &net, &work, ports)?;
-        let refused = prepared.as_ref().and_then(|prepared| self.check(cell, prepared, &net, &work).err());
-        let mut running = Running::new(&work, &self.interrupt, &mut self.guard);
-        let mut observation = Observation { failure: refused, ..Observation::default() };
-        if observation.failure.is_none() {
-            let (places, request, prepared, net) = (&self.places, &request, prepared.as_ref(), &net);
-            let task = Task { places, request, prepared, net, ports };
-            observation.failure =
-                running.measure(&task, &mut observation).err().map(|error| error.to_string());
         }
-        running.stop(&target, &mut observation);
-        if observation.failure.is_some() {
-            let logs = Path::new("logs").join(&request.run.id);
-            let path = self.store.directory().join(&logs);
-            running.keep_words(&path).map_err(LabError::file(&path, "cannot be written"))?;
-            observation.logs = Some(logs).filter(|_| path.exists());
-        }
-        match net.finish() {
-            Ok(report) => observation.net = Some(report),
-            Err(error) => drop(observation.failure.get_or_insert(error.to_string())),
+        drop(running);
+        for (Staged { net, work, .. }, observation) in stages.into_iter().zip(&mut observations) {
+            match net.map(Net::finish) {
+                Some(Ok(report)) => observation.net = Some(report),
+                Some(Err(error)) => drop(observation.failure.get_or_insert(error.to_string())),
+                None => {}
+            }
+            // What is left of it goes with the rest at the end.
+            let _ = fs::remove_dir_all(&work);
         }
         if self.interrupt.is_set() {
             return Err(LabError::Interrupted { directory: self.store.directory().to_owned() });
         }
-        // What is left of it goes with the rest at the end.
+        Ok(observations)
+    }
+
+    /// What a run needs before its processes start.
+    fn staged<'a>(&mut self, mut asked: Asked<'a>, ports: [u16; 3]) -> Result<Staged<'a>, LabError> {
+        let cell = &asked.run.cell;
+        let target =
+            self.targets.present.get(&cell.subject).cloned().ok_or_else(|| {
+                LabError::Nothing(format!("target {} is not present any more", cell.subject))
+            })?;
+        asked.conditions.cores = Placement::choose(&asked.conditions.cores, &self.allowed).cores;
+        let work = self.work.join(&asked.run.id);
         let _ = fs::remove_dir_all(&work);
-        Ok(observation)
+        fs::create_dir_all(&work).map_err(LabError::file(&work, "cannot be made"))?;
+        let (net, prepared, refused) = match self.network(&asked) {
+            Ok(net) => {
+                let prepared = self.prepare(&target, &asked, &net, &work, ports)?;
+                let refused = prepared.as_ref().and_then(|one| self.check(cell, one, &net, &work).err());
+                (Some(net), prepared, refused)
+            }
+            Err(error) => (None, None, Some(error.to_string())),
+        };
+        Ok(Staged { asked, target, ports, work, net, prepared, refused })
+    }
+
+    /// What is drawn for a run: another seed for each, the same when the run is made again.
+    fn seed_of(&self, run: &PlannedRun) -> u64 {
+        let id = run.id.bytes().map(u64::from);
+        id.fold(self.seed, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte))
+    }
+}
+
+/// A run whose processes have not started.
+struct Staged<'a> {
+    asked: Asked<'a>,
+    target: Target,
+    ports: [u16; 3],
+    work: PathBuf,
+    net: Option<Net>,
+    prepared: Option<Prepared>,
+    /// Why it cannot be made.
+    refused: Option<String>,
+}
+
+impl Staged<'_> {
+    fn refused(&mut self) -> Observation {
+        Observation { failure: self.refused.take(), ..Observation::default() }
     }
 }
 
 impl Executor<Gateway> for ProcessExecutor {
     fn execute(&mut self, turn: &[Request<'_>]) -> Result<Vec<Seen>, LabError> {
-        let mut seen = Vec::new();
+        let mut asked = Vec::new();
         for Request { run, experiment, rate } in turn {
-            let conditions = experiment.conditions(&run.cell)?;
-            let asked = Asked { run, conditions, rate: *rate };
-            let observation = match run.cell.load() == Load::EqualRate && rate.is_none() {
-                true => Observation { failure: Some(NO_RATE.into()), ..Observation::default() },
-                false => self.observe(&asked)?,
-            };
-            seen.push(asked.seen(observation));
+            asked.push(Asked { run, conditions: experiment.conditions(&run.cell)?, rate: *rate });
         }
-        Ok(seen)
+        let is_without = |one: &Asked<'_>| one.run.cell.load() == Load::EqualRate && one.rate.is_none();
+        let observations = match asked.iter().any(is_without) {
+            true => {
+                vec![Observation { failure: Some(NO_RATE.into()), ..Observation::default() }; asked.len()]
+            }
+            false => self.observe(asked.clone())?,
+        };
+        Ok(asked.iter().zip(observations).map(|(asked, observation)| asked.seen(observation)).collect())
     }
 
     /// Removes the working directories; what is worth keeping is stored elsewhere.

@@ -5,16 +5,15 @@ use super::super::run::{Asked, Observation, ProcessReport};
 use super::super::target::{Prepared, Target};
 use super::words::Places;
 use crate::guard::Guard;
-use crate::instrument::gateway::Conditions;
 use crate::interrupt::Interrupt;
 use crate::placement::CoreSets;
 use crate::process::{Process, Stop, Waited};
-use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
-use weir_doctor::Meter;
+use weir_load::OPEN;
 use weir_load::result::LoadResult;
 use weir_netem::{Net, Place};
 
@@ -28,8 +27,9 @@ const ORIGIN_READY: Duration = Duration::from_secs(5);
 const COUNTS_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Why a run is invalid.
-type Failure = Box<dyn std::error::Error>;
+pub(super) type Failure = Box<dyn std::error::Error>;
 
+#[derive(Clone, Copy)]
 pub(super) struct Task<'a> {
     pub(super) places: &'a Places,
     pub(super) request: &'a Asked<'a>,
@@ -39,12 +39,40 @@ pub(super) struct Task<'a> {
     pub(super) ports: [u16; 3],
 }
 
+impl Task<'_> {
+    fn origin(&self) -> String {
+        format!("{}:{}", self.net.origin_address(), self.ports[0])
+    }
+
+    /// Where the origin tells what it has counted.
+    fn counts(&self) -> String {
+        format!("{}:{}", self.net.origin_address(), self.ports[2])
+    }
+
+    /// Where the load engine goes.
+    fn authority(&self) -> String {
+        match self.prepared {
+            Some(_) => format!("{}:{}", self.net.gateway_address(), self.ports[1]),
+            None => self.origin(),
+        }
+    }
+
+    fn phases_ms(&self) -> u64 {
+        let conditions = &self.request.conditions;
+        conditions.warmup_ms + conditions.window_ms(self.request.run.stage)
+    }
+}
+
+/// The steps of a run, in the order in which they are taken. The text of an error is the reason why the run is invalid.
 pub(super) struct Running<'a> {
-    pub(super) work: &'a Path,
-    pub(super) interrupt: &'a Interrupt,
-    guard: &'a mut Guard,
+    task: Task<'a>,
+    work: &'a Path,
+    interrupt: &'a Interrupt,
+    guard: &'a Guard,
     began: Instant,
     parts: Vec<Part>,
+    /// Connections that the origin had accepted before the load engine ran.
+    accepted_before: Option<u64>,
 }
 
 struct Part {
@@ -54,17 +82,15 @@ struct Part {
 }
 
 impl<'a> Running<'a> {
-    pub(super) fn new(work: &'a Path, interrupt: &'a Interrupt, guard: &'a mut Guard) -> Self {
-        Self { work, interrupt, guard, began: Instant::now(), parts: Vec::new() }
+    pub(super) fn new(task: Task<'a>, work: &'a Path, interrupt: &'a Interrupt, guard: &'a Guard) -> Self {
+        Self { task, work, interrupt, guard, began: Instant::now(), parts: Vec::new(), accepted_before: None }
     }
 
-    /// The phases of a run. The text of an error is the reason why the run is invalid.
-    pub(super) fn measure(&mut self, task: &Task<'_>, observation: &mut Observation) -> Result<(), Failure> {
-        let Task { places, request, prepared, net, ports: [origin_port, target_port, counts_port] } = *task;
-        let conditions = &request.conditions;
-        let cores = &conditions.cores;
-        let origin = format!("{}:{origin_port}", net.origin_address());
-        let counts = format!("{}:{counts_port}", net.origin_address());
+    /// Starts origin and target, and what they serve before.
+    pub(super) fn serve(&mut self) -> Result<(), Failure> {
+        let task @ Task { places, request, prepared, net, .. } = self.task;
+        let (conditions, cores) = (&request.conditions, &request.conditions.cores);
+        let (origin, counts) = (task.origin(), task.counts());
         let command = places.origin(conditions, &origin, &counts);
         self.start("origin", [net.prefix(Place::Origin), command], &cores.origin)?;
         if let Some(prepared) = prepared {
@@ -75,33 +101,60 @@ impl<'a> Running<'a> {
             let timeout = Duration::from_millis(prepared.ready_timeout_ms);
             self.ready("target", &prepared.ready, timeout, (net, Place::Gateway))?;
         }
-        let authority = match prepared {
-            Some(_) => format!("{}:{target_port}", net.gateway_address()),
-            None => origin,
-        };
         if conditions.served_ms > 0 {
-            let command = [net.prefix(Place::Load), places.load_before(request, &authority)?];
-            let before = self.load("served before", command, conditions, conditions.served_ms)?;
+            let command = [net.prefix(Place::Load), places.load_before(request, &task.authority())?];
+            self.start("served before", command, &cores.load)?;
+            let before = self.result("served before", conditions.served_ms)?;
             if before.validity != "valid" {
                 return Err(format!("served before: {}", before.validity).into());
             }
         }
+        self.accepted_before = prepared.is_some().then(|| self.accepted()).transpose()?;
+        Ok(())
+    }
+
+    /// Starts the load engine, which waits for [`Self::go`] where the run is one of several.
+    pub(super) fn load(&mut self, is_together: bool) -> Result<(), Failure> {
+        let Task { places, request, net, .. } = self.task;
         let pid = |(part, role)| Some((role, self.part(part).ok()?.process.pid()));
         let pids: Vec<(&str, u32)> =
             [("target", "gateway"), ("origin", "origin")].into_iter().filter_map(pid).collect();
-        let accepted = || self.accepted(net, &counts);
-        let accepted_before = prepared.is_some().then(accepted).transpose()?;
-        let used = used_cores(cores);
-        let meter = Meter::begin(&used, &self.groups(net));
-        let command = [net.prefix(Place::Load), places.load(request, &authority, &pids)?];
-        let phases_ms = conditions.warmup_ms + conditions.window_ms(request.run.stage);
-        let result = self.load("load", command, conditions, phases_ms)?;
-        observation.foreign_cpu = meter.and_then(|meter| meter.foreign_share(&used, &self.groups(net)));
-        match self.collected(task, &result) {
-            Ok(collected) => observation.gc = collected,
-            Err(why) => observation.notes.push(why),
+        let mut command = places.load(request, &self.task.authority(), &pids)?;
+        let mut input = Stdio::null();
+        if is_together {
+            command.push("--rendezvous".into());
+            input = Stdio::piped();
         }
-        observation.load = Some(result);
+        self.start_with(input, "load", [net.prefix(Place::Load), command], &request.conditions.cores.load)
+    }
+
+    /// Waits until the load engine has its connections.
+    pub(super) fn open(&self) -> Result<(), Failure> {
+        let patience = self.task.request.conditions.load_options().map_err(|wrong| wrong.message)?.timeout;
+        let load = self.part("load")?;
+        let opened = load.process.wait_said(OPEN, 2 * patience + LOAD_GRACE, self.interrupt);
+        Ok(opened.map_err(|error| format!("load: {error}: {}", last_line(&load.process.last_words())))?)
+    }
+
+    /// Tells the load engine when to begin: so long after the machine's start.
+    pub(super) fn go(&mut self, start: Duration) -> Result<(), Failure> {
+        let load = self.parts.iter_mut().find(|part| part.report.role == "load");
+        let load = load.ok_or("load: not started")?;
+        Ok(load.process.tell(&start.as_secs_f64().to_string())?)
+    }
+
+    /// Waits for the load engine's result.
+    pub(super) fn measured(&mut self) -> Result<LoadResult, Failure> {
+        self.result("load", self.task.phases_ms())
+    }
+
+    /// What is known after the window.
+    pub(super) fn after(&mut self, observation: &mut Observation) -> Result<(), Failure> {
+        match observation.load.as_ref().map(|load| self.collected(load)) {
+            Some(Ok(collected)) => observation.gc = collected,
+            Some(Err(why)) => observation.notes.push(why),
+            None => {}
+        }
         for role in ["target", "origin"] {
             if let Ok(part) = self.part(role)
                 && let Some(status) = part.process.ended()
@@ -110,28 +163,32 @@ impl<'a> Running<'a> {
                 return Err(format!("{role}: it ended by itself ({status}): {}", last_line(&last)).into());
             }
         }
-        if let Some(before) = accepted_before {
+        if let Some(before) = self.accepted_before {
             // Less the look itself. Connections of ready checks and of what was served before came before.
-            let opened = self.accepted(net, &counts)?.saturating_sub(before + 1);
+            let opened = self.accepted()?.saturating_sub(before + 1);
             observation.upstream_connections = Some(opened);
         }
         Ok(())
     }
 
+    pub(super) fn cores(&self) -> &CoreSets {
+        &self.task.request.conditions.cores
+    }
+
     /// How many connections the origin has accepted so far.
-    fn accepted(&self, net: &Net, counts: &str) -> Result<u64, Failure> {
-        let accepted = net.inside(Place::Origin, || accepted(counts))?;
+    fn accepted(&self) -> Result<u64, Failure> {
+        let accepted = self.task.net.inside(Place::Origin, || accepted(&self.task.counts()))?;
         Ok(accepted.map_err(|error| format!("origin: its counts cannot be read: {error}"))?)
     }
 
     /// The groups whose work is the run's own: those of its processes, and of the network's relay.
-    fn groups(&self, net: &Net) -> Vec<u32> {
-        self.parts.iter().map(|part| part.process.pid()).chain(net.relay_pid()).collect()
+    pub(super) fn groups(&self) -> Vec<u32> {
+        self.parts.iter().map(|part| part.process.pid()).chain(self.task.net.relay_pid()).collect()
     }
 
     /// What a JVM's collector did in the window, and what it leaves in memory.
-    fn collected(&mut self, task: &Task<'_>, load: &LoadResult) -> Result<Option<gc::Report>, String> {
-        let log = task.prepared.and_then(|prepared| prepared.gc_log.as_ref());
+    fn collected(&self, load: &LoadResult) -> Result<Option<gc::Report>, String> {
+        let log = self.task.prepared.and_then(|prepared| prepared.gc_log.as_ref());
         let (Some(log), Ok(target)) = (log, self.part("target")) else { return Ok(None) };
         let Some(begin) = load.window_boot_s.map(Duration::from_secs_f64) else { return Ok(None) };
         let pid = target.process.pid();
@@ -142,18 +199,11 @@ impl<'a> Running<'a> {
         gc::measure(log, started, window).map(Some)
     }
 
-    /// Runs the load engine to its end, and reads its result.
-    fn load(
-        &mut self,
-        role: &str,
-        command: [Vec<String>; 2],
-        conditions: &Conditions,
-        phases_ms: u64,
-    ) -> Result<LoadResult, Failure> {
-        let options = conditions.load_options().map_err(|wrong| wrong.message)?;
+    /// Waits for the end of the load engine in such a role, and reads its result.
+    fn result(&self, role: &str, phases_ms: u64) -> Result<LoadResult, Failure> {
+        let options = self.task.request.conditions.load_options().map_err(|wrong| wrong.message)?;
         let grace = LOAD_GRACE + options.phases.settle + options.timeout;
         let time = Duration::from_millis(phases_ms) + grace;
-        self.start(role, command, &conditions.cores.load)?;
         let load = self.part(role)?;
         match load.process.wait(time, self.interrupt) {
             Waited::Ended => {}
@@ -176,8 +226,18 @@ impl<'a> Running<'a> {
 
     /// Starts a command after its prefix, which enters the network.
     fn start(&mut self, role: &str, command: [Vec<String>; 2], cores: &[usize]) -> Result<(), Failure> {
+        self.start_with(Stdio::null(), role, command, cores)
+    }
+
+    fn start_with(
+        &mut self,
+        input: Stdio,
+        role: &str,
+        command: [Vec<String>; 2],
+        cores: &[usize],
+    ) -> Result<(), Failure> {
         let command = command.concat();
-        let process = Process::start(role, &command, cores, self.work)
+        let process = Process::start_in(self.work, role, &command, cores, self.work, input)
             .map_err(|error| format!("{role}: {} cannot be started: {error}", command[0]))?;
         self.guard.watch(process.pid());
         let (role, cores) = (role.to_owned(), cores.to_vec());
@@ -252,14 +312,11 @@ fn last_line(words: &str) -> &str {
     words.lines().next_back().unwrap_or("it said nothing")
 }
 
-fn used_cores(cores: &CoreSets) -> Vec<usize> {
-    let CoreSets { gateway, origin, load } = cores;
-    gateway.iter().chain(origin).chain(load).copied().collect::<BTreeSet<_>>().into_iter().collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::instrument::gateway::testing::{experiment, record};
+    use crate::instrument::gateway::{Load, Mode};
     use crate::testing::{no_guard, program};
 
     /// The delay relay works for the run: counted as somebody else's, it made every saturated run one on shared cores.
@@ -268,13 +325,18 @@ mod tests {
         let work = tempfile::tempdir().expect("a directory");
         let relay = program(work.path(), "read settings; echo ready; cat");
         let net = Net::with_relay(&relay).expect("a relay");
-        let (interrupt, mut guard) = (Interrupt::default(), no_guard());
-        let mut running = Running::new(work.path(), &interrupt, &mut guard);
+        let (interrupt, guard) = (Interrupt::default(), no_guard());
+        let run = record(Mode::H1H1c, Load::Saturated).run;
+        let conditions = experiment().conditions(&run.cell).expect("is a cell of it");
+        let request = &Asked { run: &run, conditions, rate: None };
+        let places = &Places { weir: "weir".into(), tls: "/tls".into(), shared: work.path().into() };
+        let task = Task { places, request, prepared: None, net: &net, ports: [0; 3] };
+        let mut running = Running::new(task, work.path(), &interrupt, &guard);
         running
             .start("origin", [Vec::new(), ["sleep", "1000"].map(str::to_owned).to_vec()], &[0])
             .expect("starts");
         let relay = net.relay_pid().expect("there is one");
-        assert_eq!(running.groups(&net), [running.parts[0].process.pid(), relay]);
+        assert_eq!(running.groups(), [running.parts[0].process.pid(), relay]);
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub fn check(folders: &Folders, wanted: &[String]) -> Result<Checks, LabError> {
     let all = folders.names()?;
     let values = samples()?;
     let interrupt = Interrupt::on_signals()?;
-    let mut guard = Guard::start(&this_program()?)?;
+    let guard = Guard::start(&this_program()?)?;
     let mut checks = Checks::default();
     let chosen = if wanted.is_empty() { &all } else { wanted };
     let width = chosen.iter().map(|name| name.chars().count()).max().unwrap_or(0);
@@ -54,7 +54,7 @@ pub fn check(folders: &Folders, wanted: &[String]) -> Result<Checks, LabError> {
             }
             None if target.description.check.is_none() => say("has no check of its own"),
             None => {
-                for (mode, outcome) in each_mode(&target, &values, &interrupt, &mut guard)? {
+                for (mode, outcome) in each_mode(&target, &values, &interrupt, &guard)? {
                     match outcome {
                         Ok(()) => say(&format!("{mode:7}  accepted")),
                         Err(words) => {
@@ -74,7 +74,7 @@ fn each_mode(
     target: &Target,
     values: &Values,
     interrupt: &Interrupt,
-    guard: &mut Guard,
+    guard: &Guard,
 ) -> Result<Vec<(String, Accepted)>, LabError> {
     let place = tempfile::tempdir()
         .map_err(|source| LabError::System { action: "making a temporary directory", source })?;
@@ -110,7 +110,7 @@ pub(crate) fn run_check(
     command: &[String],
     directory: &Path,
     interrupt: &Interrupt,
-    guard: &mut Guard,
+    guard: &Guard,
 ) -> Result<Accepted, String> {
     let program = command.first().map_or("", String::as_str);
     let failed = |error: std::io::Error| format!("{program}: {error}");

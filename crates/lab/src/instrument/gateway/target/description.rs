@@ -23,6 +23,8 @@ pub(crate) struct Description {
     pub(crate) tickets: Option<Vec<u8>>,
     #[serde(default, deserialize_with = "one_or_more")]
     pub(crate) requires: Vec<String>,
+    /// The package that has it, of the distributions whose package manager is known.
+    pub(crate) package: Option<String>,
     pub(crate) absent: Option<String>,
     pub(crate) version: Option<VersionCommand>,
     pub(crate) templates: Option<PathBuf>,

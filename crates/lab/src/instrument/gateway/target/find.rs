@@ -3,6 +3,7 @@
 use super::Target;
 use super::description::Description;
 use crate::cache;
+use crate::distribution;
 use crate::error::{ConfigError, LabError};
 use crate::files::on_path;
 use crate::found::Folders;
@@ -87,7 +88,8 @@ pub(super) fn look(
             // What a person can do about it.
             let install = target.description.install.as_ref();
             let script = install.map(|_| format!("get it with `weir targets install {name}`"));
-            let how = target.description.absent.clone().or(script);
+            let package = target.description.package.as_deref().map(distribution::how_to_get);
+            let how = target.description.absent.clone().or(script).or(package);
             let why = [Some(why), how].into_iter().flatten().collect::<Vec<_>>().join("; ");
             Ok((target, Some(why)))
         }

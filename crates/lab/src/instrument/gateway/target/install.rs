@@ -1,17 +1,22 @@
 //! `weir targets install`: runs a target's script and looks whether it did its work.
 
-use super::find::look;
-use super::{Target, samples};
+use super::description::Install;
+use super::find::{Absent, look};
+use super::{Target, Targets, samples};
 use crate::error::{ConfigError, LabError};
+use crate::experiment::Experiment;
 use crate::found::Folders;
 use crate::guard::Guard;
 use crate::host::this_program;
 use crate::interrupt::Interrupt;
-use crate::progress::tell;
+use crate::options::RunOptions;
+use crate::progress::{duration, tell};
 use crate::tool;
 use std::io;
+use std::num::NonZero;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
+use std::time::Instant;
 
 /// Installs a target with its own script, which may use `jobs` cores and whose words go to standard error.
 /// Returns one line for people: what is there. A target that is there already is left as it is if it has no script;
@@ -30,28 +35,83 @@ pub fn install(folders: &Folders, name: &str, jobs: usize) -> Result<String, Lab
             Some(why) => Err(ConfigError::new(name, format!("no script installs it: {why}")).into()),
         };
     };
+    let (interrupt, guard) = (Interrupt::on_signals()?, Guard::start(&this_program()?)?);
+    build(&target, install, jobs, &interrupt, &guard)?;
+    match look(&directory, name, &values)? {
+        (target, None) => Ok(present(&target)),
+        (_, Some(why)) => Err(failed(name, format!("{} ended well, but {why}", install.script.display()))),
+    }
+}
+
+/// Installs the absent targets that an experiment or its options ask for. Whether any is here now.
+/// Errors: an interrupt.
+pub(crate) fn install_wanted(
+    experiment: &Experiment,
+    targets: &Targets,
+    options: &RunOptions,
+    interrupt: &Interrupt,
+) -> Result<bool, LabError> {
+    let is_wanted = |name: &String| match options.install {
+        Some(all) => all,
+        None => experiment.install.contains(name),
+    };
+    let is_left_out = |name: &str| {
+        let mut named = options.only.iter().filter(|(key, _)| key == "target").peekable();
+        named.peek().is_some() && named.all(|(_, only)| only != name)
+    };
+    let mut is_any_here = false;
+    for (name, Absent { target, .. }) in targets.absent.iter().filter(|(name, _)| is_wanted(name)) {
+        let Some(install) = target.description.install.as_ref().filter(|_| !is_left_out(name)) else {
+            continue;
+        };
+        let guard = Guard::start(&this_program()?)?;
+        match build(target, install, cores(), interrupt, &guard) {
+            Ok(()) => is_any_here = true,
+            Err(error) if interrupt.is_set() => return Err(error),
+            Err(error) => tell(format_args!("{error}\n{name}: left out; the others are measured")),
+        }
+    }
+    Ok(is_any_here)
+}
+
+/// The cores that a script may use.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// Runs the script of a target, once at a time on this machine.
+fn build(
+    target: &Target,
+    install: &Install,
+    jobs: usize,
+    interrupt: &Interrupt,
+    guard: &Guard,
+) -> Result<(), LabError> {
+    let name = &target.name;
     let script = target.directory.join(&install.script);
     if !script.is_file() {
         let message = format!("install.script: {} is not there", script.display());
         return Err(ConfigError::new(target.file().display(), message).into());
     }
     let _turn = tool::lock(name, &target.installed)?;
-    tell(format_args!("{name}: into {} (takes {})", target.installed.display(), install.takes));
-    let interrupt = Interrupt::on_signals()?;
-    let mut guard = Guard::start(&this_program()?)?;
-    let status = run(&target, &install.script, jobs, &interrupt, &mut guard)
+    let place = target.installed.display();
+    tell(format_args!("{name}: installing into {place}, once (takes {})", install.takes));
+    let began = Instant::now();
+    let status = run(target, &install.script, jobs, interrupt, guard)
         .map_err(|source| LabError::System { action: "running an install script with bash", source })?;
-    let failed = |message: String| LabError::Install { target: name.to_owned(), message };
     if interrupt.is_set() {
-        return Err(failed("interrupted; a second call goes on".into()));
+        return Err(failed(name, "interrupted; a second call goes on".into()));
     }
     if !status.success() {
-        return Err(failed(format!("{} failed: {status}; its last words are above", script.display())));
+        let message = format!("{} failed: {status}; its last words are above", script.display());
+        return Err(failed(name, message));
     }
-    match look(&directory, name, &values)? {
-        (target, None) => Ok(present(&target)),
-        (_, Some(why)) => Err(failed(format!("{} ended well, but {why}", script.display()))),
-    }
+    tell(format_args!("{name}: installed in {}", duration(began.elapsed())));
+    Ok(())
+}
+
+fn failed(name: &str, message: String) -> LabError {
+    LabError::Install { target: name.to_owned(), message }
 }
 
 fn present(target: &Target) -> String {
@@ -66,7 +126,7 @@ fn run(
     script: &Path,
     jobs: usize,
     interrupt: &Interrupt,
-    guard: &mut Guard,
+    guard: &Guard,
 ) -> io::Result<ExitStatus> {
     let mut bash = Command::new("bash");
     bash.arg(script).current_dir(&target.directory);
@@ -103,7 +163,7 @@ mod tests {
     fn a_script_is_told_where_and_with_how_many_cores() {
         let script = "echo \"$PWD $WEIR_JOBS\" >\"$WEIR_INSTALL/told\"";
         let (directory, target) = installable(script, "");
-        let status = run(&target, Path::new("install.sh"), 3, &Interrupt::default(), &mut no_guard());
+        let status = run(&target, Path::new("install.sh"), 3, &Interrupt::default(), &no_guard());
         assert!(status.expect("runs").success());
         let told = fs::read_to_string(target.installed.join("told")).expect("is written");
         assert_eq!(told.trim(), format!("{} 3", directory.path().join("fast").display()));
@@ -114,8 +174,7 @@ mod tests {
         let (_directory, target) = installable("sleep 1000 & echo $! >\"$WEIR_INSTALL/pid\"; wait", "");
         let interrupt = Interrupt::default();
         let status = std::thread::scope(|scope| {
-            let running =
-                scope.spawn(|| run(&target, Path::new("install.sh"), 1, &interrupt, &mut no_guard()));
+            let running = scope.spawn(|| run(&target, Path::new("install.sh"), 1, &interrupt, &no_guard()));
             let deadline = std::time::Instant::now() + Duration::from_secs(20);
             let pid = target.installed.join("pid");
             while !fs::read_to_string(&pid).is_ok_and(|pid| pid.ends_with('\n')) {

@@ -14,6 +14,7 @@ pub(crate) use find::Absent;
 pub use find::Targets;
 pub(crate) use find::find;
 pub use install::install;
+pub(crate) use install::install_wanted;
 pub use list::{List, list};
 
 use crate::error::{ConfigError, LabError};

@@ -1,0 +1,88 @@
+//! Which runs a block has, and in which order.
+
+use crate::cell::{Cell, Levels};
+use crate::counterpart::counterparts;
+use crate::experiment::Layout;
+use crate::plan::{Plan, Turn};
+use crate::run::{PlannedRun, Stage};
+use crate::stats::rng::Rng;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The cells of a turn: one, or the two of a duet.
+pub(crate) type Slot<'a> = Vec<&'a Cell>;
+
+/// The slots of a block in a new order: places in random order, the subjects within one, and the levels that are compared of
+/// one subject, so that what is compared lies close together in time and slow drift of the machine touches it alike. In a
+/// layout of duets, `with_alone` adds each cell on its own.
+pub(crate) fn block<'a>(plan: &'a Plan, with_alone: bool, rng: &mut Rng) -> Vec<Slot<'a>> {
+    let alone = plan.cells.iter().map(|cell| vec![cell]);
+    let slots: Vec<Slot<'_>> = match plan.experiment.layout {
+        Layout::Blocks => alone.collect(),
+        Layout::Duet => duets(plan).into_iter().chain(alone.filter(|_| with_alone)).collect(),
+    };
+    let mut places: BTreeMap<Levels, BTreeMap<&str, Vec<Slot<'_>>>> = BTreeMap::new();
+    for slot in slots {
+        let compared = plan.experiment.compare.iter().map(|compare| &compare.factor);
+        let common = compared.fold(slot[0].place(), |place, factor| place.without(factor));
+        places.entry(common).or_default().entry(&slot[0].name).or_default().push(slot);
+    }
+    let of_place = |subjects: BTreeMap<&str, Vec<_>>| subjects.into_values().collect::<Vec<_>>();
+    let mut places: Vec<Vec<Vec<Slot<'_>>>> = places.into_values().map(of_place).collect();
+    rng.shuffle(&mut places);
+    for subjects in &mut places {
+        rng.shuffle(subjects);
+        subjects.iter_mut().for_each(|levels| rng.shuffle(levels));
+    }
+    places.concat().concat()
+}
+
+/// Each cell with each of its counterparts, no two of them twice.
+pub(crate) fn duets(plan: &Plan) -> Vec<Slot<'_>> {
+    let cells: Vec<&Cell> = plan.cells.iter().collect();
+    let mut seen = BTreeSet::new();
+    let mut duets = Vec::new();
+    for (index, cell) in cells.iter().enumerate() {
+        for other in counterparts(plan, &cells, cell) {
+            if seen.insert((index.min(other.index), index.max(other.index))) {
+                duets.push(vec![*cell, cells[other.index]]);
+            }
+        }
+    }
+    duets
+}
+
+/// Whether cells also run alone in a block, where so many of all blocks have that: spread evenly.
+pub(crate) fn is_with_alone(block: u32, blocks: u32, alone: u32) -> bool {
+    let (block, blocks, alone) = (u64::from(block), u64::from(blocks.max(1)), u64::from(alone.min(blocks)));
+    block * alone / blocks > (block - 1) * alone / blocks
+}
+
+/// The turns of such slots.
+pub(crate) fn numbered(prefix: &str, stage: Stage, order: &[Slot<'_>]) -> Vec<Turn> {
+    let turn = |(index, slot): (usize, &Slot<'_>)| {
+        let run = |cell: &&Cell| PlannedRun {
+            id: format!("{prefix}-{:03}-{cell}", index + 1),
+            stage,
+            cell: (*cell).clone(),
+            beside: slot.iter().find(|other| other != &cell).map(|other| other.id.clone()),
+        };
+        Turn(slot.iter().map(run).collect())
+    };
+    order.iter().enumerate().map(turn).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_with_cells_alone_are_spread() {
+        let with = |blocks, alone| -> Vec<u32> {
+            (1..=blocks).filter(|block| is_with_alone(*block, blocks, alone)).collect()
+        };
+        assert_eq!(with(12, 3), [4, 8, 12]);
+        assert_eq!(with(5, 2), [3, 5]);
+        assert_eq!(with(2, 9), [1, 2]);
+        assert!(with(9, 0).is_empty());
+    }
+}
