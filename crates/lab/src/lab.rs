@@ -13,7 +13,6 @@ use crate::plan::Plan;
 use crate::progress::{Bar, tell};
 use crate::store::{Store, default_directory};
 use crate::{describe, doctor, page, planning, reader, words};
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// What a command came to.
@@ -21,8 +20,10 @@ use std::path::{Path, PathBuf};
 pub struct Outcome {
     /// Where the results are.
     pub directory: PathBuf,
-    /// Labels, tables and verdicts, at most 100 columns wide, for standard output.
+    /// The findings in sentences, tables and what limits them, on 30 lines of 100 columns.
     pub text: String,
+    /// Labels, tables, verdicts and claims, at most 100 columns wide.
+    pub full: String,
     /// Runs of the blocks that were invalid.
     pub invalid_runs: u32,
     /// The findings, as other programs read them.
@@ -131,10 +132,16 @@ pub(crate) fn report<I: Shown>(directory: &Path) -> Result<Outcome, LabError> {
     let store = Store::open(directory);
     store.write_json("summary.json", &I::json(&results))?;
     store.write("report.html", &page::render(&results, &store))?;
-    let mut text = words::render(&results);
-    let _ = writeln!(text, "\nReport: {}", directory.join("report.html").display());
+    let text = words::brief(&results, &directory.join("report.html"));
+    let full = words::render(&results);
     let invalid_runs = results.summary.cells.iter().map(|cell| cell.invalid_runs).sum();
-    Ok(Outcome { directory: directory.to_owned(), text, invalid_runs, reported: Reported::from(&results) })
+    Ok(Outcome {
+        directory: directory.to_owned(),
+        text,
+        full,
+        invalid_runs,
+        reported: Reported::from(&results),
+    })
 }
 
 /// The stored plan of an experiment, with more blocks where so many are asked for, if it is the same experiment on the same

@@ -31,6 +31,7 @@ pub mod run;
 pub mod store;
 pub mod summary;
 
+mod answer;
 mod any;
 mod cache;
 mod conduct;

@@ -1,5 +1,6 @@
 //! The page of an experiment's results: the plain values that it shows, the same for all instruments.
 
+use crate::answer::sentences;
 use crate::claims::{self, ClaimVerdict, Evidence, Finding};
 use crate::comparison::Comparison;
 use crate::doctor;
@@ -38,6 +39,7 @@ pub(crate) fn report<I: Shown>(results: &Results<I>, store: &Store) -> Report {
     Report {
         name: experiment.name.clone(),
         question: experiment.question.clone(),
+        answer: sentences(results),
         quick: experiment.quick.then(|| QUICK.to_owned()),
         labels: labels::<I>(plan, summary),
         constants,

@@ -1,5 +1,6 @@
 //! Findings in words, the same for all instruments: on a terminal, within 100 columns, and on the page.
 
+use crate::answer::sentences;
 use crate::cell::Cell;
 use crate::claims::{self, Finding};
 use crate::comparison::Comparison;
@@ -7,9 +8,10 @@ use crate::instrument::Shown;
 use crate::plan::Plan;
 use crate::results::Results;
 use crate::stats::{BLOCKS_FOR_INTERVAL, BLOCKS_FOR_VERDICT, ErrorRate, Weight};
-use crate::summary::Summary;
+use crate::summary::{CellSummary, Summary};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::Path;
 use weir_load::plural;
 use weir_report::text::{WIDTH, flow, wrap};
 
@@ -50,6 +52,82 @@ pub(crate) fn render<I: Shown>(results: &Results<I>) -> String {
     claims(&mut text, &summary.claims, &called::<I>(plan));
     invalid(&mut text, summary);
     text
+}
+
+/// What a terminal shows at the end of a run: sentences, what limits them, the tables that fit.
+pub(crate) fn brief<I: Shown>(results: &Results<I>, report: &Path) -> String {
+    let Results { plan, summary, .. } = results;
+    let mut text = String::new();
+    if plan.experiment.quick {
+        wrap(&mut text, QUICK);
+    }
+    for sentence in sentences(results) {
+        flow(&mut text, &sentence, 0, 2);
+    }
+    let mut limits = String::new();
+    for label in labels::<I>(plan, summary).into_iter().chain(left_out(summary)) {
+        wrap(&mut limits, &label);
+    }
+    let limits = limited(&limits, LINES / 2);
+    let last = format!("\nReport: {}\n", report.display());
+    let mut tables = String::new();
+    I::tables(&mut tables, results);
+    let room = LINES.saturating_sub([&text, &limits, &last].map(|part| part.lines().count()).iter().sum());
+    // A table that does not fit is in the report, whole.
+    let tables: String = match tables.lines().count() <= room {
+        true => tables,
+        false => paragraphs_within(&tables, room),
+    };
+    if !text.is_empty() && !tables.is_empty() && !tables.starts_with('\n') {
+        text.push('\n');
+    }
+    text + &tables + "\n" + limits.trim_end() + &last
+}
+
+/// Lines that a person reads at a glance.
+const LINES: usize = 30;
+
+/// The first of many lines, and how many more there are.
+fn limited(text: &str, most: usize) -> String {
+    let all = text.lines().count();
+    if all <= most {
+        return text.to_owned();
+    }
+    let mut few: String = text.lines().take(most - 1).map(|line| format!("{line}\n")).collect();
+    let _ = writeln!(few, "and {} in the report.", plural((all - most + 1) as u64, "more line"));
+    few
+}
+
+/// The paragraphs that fit, from the first on.
+fn paragraphs_within(text: &str, lines: usize) -> String {
+    let mut room = lines;
+    let fits = |paragraph: &&str| {
+        let needed = paragraph.lines().count() + 1;
+        let fits = needed <= room;
+        room = room.saturating_sub(needed);
+        fits
+    };
+    text.trim().split("\n\n").take_while(fits).map(|paragraph| format!("\n{paragraph}\n")).collect()
+}
+
+/// What is in the report alone: claims and invalid runs, counted.
+fn left_out(summary: &Summary) -> Vec<String> {
+    let mut lines = Vec::new();
+    if !summary.claims.is_empty() {
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        for claim in &summary.claims {
+            *counts.entry(claim.verdict.to_string()).or_default() += 1;
+        }
+        let counts: Vec<String> =
+            counts.iter().map(|(verdict, count)| format!("{count} {verdict}")).collect();
+        lines.push(format!("Claims: {}.", counts.join(", ")));
+    }
+    let invalid: u32 = summary.cells.iter().map(|cell| cell.invalid_runs).sum();
+    let runs: u32 = summary.cells.iter().map(CellSummary::runs).sum();
+    if invalid > 0 {
+        lines.push(format!("{invalid} of {} invalid and left out.", plural(runs.into(), "run")));
+    }
+    lines
 }
 
 /// What has to be known before any number is read.

@@ -12,6 +12,8 @@ pub struct Report {
     pub name: String,
     /// What the experiment asks.
     pub question: String,
+    /// What it comes to, in sentences.
+    pub answer: Vec<String>,
     /// Said before everything else: the run was cut down and decides nothing.
     pub quick: Option<String>,
     /// What has to be known before any number is read; the first is the weightiest.

@@ -73,6 +73,14 @@ pub trait Shown: Instrument {
         compared.map_or_else(|| cell.levels.words(), |key| cell.levels.without(key).words())
     }
 
+    /// Where a comparison holds, as the first words of a sentence: `with TLS on both sides`; empty where nothing is varied.
+    fn circumstances(plan: &Plan, cell: &Cell, compared: Option<&str>) -> String {
+        match Self::row(plan, cell, compared) {
+            row if row.is_empty() => row,
+            row => format!("with {row}"),
+        }
+    }
+
     /// A cell's place in full, as lists of single findings need it.
     fn place_title(cell: &Cell) -> String {
         Self::short(cell)

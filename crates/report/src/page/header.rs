@@ -4,16 +4,16 @@ use crate::markup::escape;
 use crate::model::Report;
 
 pub(crate) fn render(report: &Report) -> String {
-    let Report { name, question, quick, labels, constants, .. } = report;
+    let Report { name, question, answer, quick, labels, constants, .. } = report;
     let mut html = String::from("<header>");
     if let Some(quick) = quick {
         html.push_str(&format!("<p class=\"quick\">{}</p>\n", escape(quick)));
     }
-    html.push_str(&format!(
-        "<h1>{}</h1>\n<p class=\"about\">{}</p>\n<ul class=\"labels\">",
-        escape(name),
-        escape(question)
-    ));
+    html.push_str(&format!("<h1>{}</h1>\n<p class=\"about\">{}</p>\n", escape(name), escape(question)));
+    for sentence in answer {
+        html.push_str(&format!("<p class=\"answer\">{}</p>\n", escape(sentence)));
+    }
+    html.push_str("<ul class=\"labels\">");
     for (index, label) in labels.iter().enumerate() {
         let class = if index == 0 { " class=\"loud\"" } else { "" };
         html.push_str(&format!("<li{class}>{}</li>", escape(label)));

@@ -11,6 +11,9 @@ use std::path::PathBuf;
 pub(crate) struct ReportArgs {
     /// The directory of an experiment's results
     directory: PathBuf,
+    /// Print all tables, comparisons and claims, not 30 lines
+    #[arg(long)]
+    full: bool,
     #[command(flatten)]
     exports: Exports,
     #[command(flatten)]
@@ -25,11 +28,12 @@ Examples:
   weir report out/stacks-handshakes-20260101-120000 --csv values.csv";
 
 pub(crate) fn run(args: ReportArgs) -> Outcome {
-    let ReportArgs { directory, exports, gate } = args;
+    let ReportArgs { directory, full, exports, gate } = args;
     outputs::check(&exports.outputs())?;
     let outcome = weir_lab::report(&directory)?;
     let reported = outcome.reported;
     let contents = [reported.csv(), reported.markdown(), reported.junit(gate.fail_on.is_some())];
-    outputs::tell(outcome.text, exports.outputs(), contents)?;
+    let text = if full { outcome.full } else { outcome.text };
+    outputs::tell(text, exports.outputs(), contents)?;
     gate.judge(&reported.regressions())
 }

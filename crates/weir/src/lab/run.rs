@@ -18,6 +18,12 @@ pub(crate) struct RunArgs {
     experiment: ExperimentArgs,
     #[command(flatten)]
     results: ResultArgs,
+    /// Install every target that is absent and has a script for it, not only those that the experiment says
+    #[arg(long, conflicts_with = "no_install")]
+    install: bool,
+    /// Install nothing: go on without what is absent
+    #[arg(long)]
+    no_install: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -124,8 +130,10 @@ pub(crate) fn chosen(options: RunOptions, only: &[String], set: &[String]) -> Re
 }
 
 pub(crate) fn run(args: RunArgs) -> Outcome {
-    let RunArgs { file, experiment, results } = args;
-    run_experiment(&results.with(experiment.options(file.unwrap_or_default())?), &results)
+    let RunArgs { file, experiment, results, install, no_install } = args;
+    let options = results.with(experiment.options(file.unwrap_or_default())?);
+    let install = (install || no_install).then_some(install);
+    run_experiment(&RunOptions { install, ..options }, &results)
 }
 
 pub(crate) fn plan(args: PlanArgs) -> Outcome {

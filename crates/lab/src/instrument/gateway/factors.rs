@@ -65,6 +65,18 @@ impl Mode {
     pub(crate) fn describe(self) -> &'static str {
         self.row().2
     }
+
+    /// As the first words of a sentence.
+    pub(crate) fn circumstance(self) -> &'static str {
+        match (self.client(), self.upstream()) {
+            (Side::H1c, Some(Side::H1c)) => "in cleartext",
+            (Side::H1, Some(Side::H1)) => "with TLS on both sides",
+            (Side::H1, Some(Side::H1c)) => "with TLS to the client",
+            (Side::H1c, Some(Side::H1)) => "with TLS to the upstream",
+            (Side::H1c, None) => "without a gateway, in cleartext",
+            (Side::H1, None) => "without a gateway, with TLS",
+        }
+    }
 }
 
 /// How requests arrive.

@@ -84,7 +84,12 @@ impl Vary {
     /// The name of a row: all that differs but the load, and the factor that is compared.
     pub(super) fn row(&self, place: &Levels, compared: Option<&str>) -> String {
         let mode = (compared != Some("mode")).then(|| place.mode().to_string());
+        listed(mode.into_iter().chain(self.others(place, compared)))
+    }
+
+    /// All that differs but mode and load, and the factor that is compared.
+    pub(super) fn others(&self, place: &Levels, compared: Option<&str>) -> Vec<String> {
         let users = (self.has("connections") && compared != Some("connections")).then(|| connections(place));
-        listed(mode.into_iter().chain(users).chain(self.conditions(place, compared)))
+        users.into_iter().chain(self.conditions(place, compared)).collect()
     }
 }

@@ -35,6 +35,11 @@ const LEAST: usize = 3;
 
 type Runs<'a> = [(&'a Cell, Vec<&'a Run<Seen>>)];
 
+/// The valid runs that were made alone: times are theirs.
+fn alone<'a>(runs: &[&'a Run<Seen>]) -> Vec<&'a Run<Seen>> {
+    valid::<Gateway>(runs).into_iter().filter(|run| run.run.beside.is_none()).collect()
+}
+
 /// What the page has beside what all pages have.
 pub(super) fn page(results: &Results<Gateway>, store: &Store, looks: &Looks<'_>) -> Page {
     let vary = Vary::of(&results.plan);
@@ -98,7 +103,7 @@ impl View<'_> {
             utilisation: found.get(Metric::Utilisation),
             figures: figures(found, cell.case()),
             limit: found.limit.map(|limit| limit.to_string()),
-            valid_runs: found.blocks,
+            valid_runs: found.valid_runs,
             runs: found.runs(),
             validity: found.validity.to_string(),
         })
@@ -109,7 +114,7 @@ impl View<'_> {
         let direct = place.with("mode", crate::experiment::Level::new(place.mode().client()));
         let shown = runs.iter().filter(|(cell, _)| cell.place() == *place || cell.place() == direct);
         let curve = |(cell, runs): &(&Cell, Vec<&Run<Seen>>)| {
-            let valid = valid::<Gateway>(runs);
+            let valid = alone(runs);
             let all = latencies(&valid)?;
             let censored = results(&valid).filter_map(|load| load.response.censored_from_us);
             let known = censored.fold(f64::INFINITY, f64::min);
@@ -123,7 +128,7 @@ impl View<'_> {
     fn course(&self, cell: &Cell, runs: &[&Run<Seen>]) -> Option<Curve> {
         let (handshakes, saturated) = (cell.case().is_handshake(), cell.load() == Load::Saturated);
         let mut by_second: BTreeMap<usize, (f64, Vec<f64>)> = BTreeMap::new();
-        for load in results(&valid::<Gateway>(runs)) {
+        for load in results(&alone(runs)) {
             for (index, second) in load.seconds.iter().enumerate() {
                 let next = load.seconds.get(index + 1).map_or(load.window_s, |next| next.at_s);
                 let width = next - second.at_s;
