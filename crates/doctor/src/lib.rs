@@ -24,6 +24,6 @@ mod testing;
 pub use examine::examine;
 pub use finding::{Finding, Level};
 pub use hardware::Hardware;
-pub use meter::Meter;
+pub use meter::{Meter, Taken};
 pub use network::{LISTENERS_FROM, ROOM_BELOW};
 pub use table::{table, warn};

@@ -5,11 +5,20 @@ use crate::system::System;
 use rustix::param::clock_ticks_per_second;
 use std::time::Instant;
 
-/// From here to [`Meter::foreign_share`]. Both ends lie outside the measured window: reading costs a few milliseconds.
+/// What others took of the cores' time, as shares from 0 to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Taken {
+    /// Processes that have nothing to do with the run.
+    pub foreign: f64,
+    /// Other guests, to which the hypervisor gave it.
+    pub stolen: f64,
+}
+
+/// From here to [`Meter::taken`]. Both ends lie outside the measured window: reading costs a few milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Meter {
     began: Instant,
-    busy: u64,
+    ticks: Ticks,
     own: u64,
 }
 
@@ -18,18 +27,21 @@ impl Meter {
     pub fn begin(cores: &[usize], groups: &[u32]) -> Option<Self> {
         let system = System::here();
         let began = Instant::now();
-        Some(Self { began, busy: Ticks::read(&system, cores)?.busy, own: of_groups(&system, groups) })
+        Some(Self { began, ticks: Ticks::read(&system, cores)?, own: of_groups(&system, groups) })
     }
 
-    /// The share of the cores' time since that other processes used, from 0 to 1. Ticks of 10 ms make it coarse: it
-    /// tells a busy machine from a quiet one, and no more. Processes that have ended must not have been reaped yet.
-    pub fn foreign_share(&self, cores: &[usize], groups: &[u32]) -> Option<f64> {
+    /// What others took since. Ticks of 10 ms make it coarse: it tells a busy machine from a quiet one, and no more.
+    /// Processes that have ended must not have been reaped yet.
+    pub fn taken(&self, cores: &[usize], groups: &[u32]) -> Option<Taken> {
         let system = System::here();
-        let busy = Ticks::read(&system, cores)?.busy.saturating_sub(self.busy);
+        let now = Ticks::read(&system, cores)?;
+        let busy = now.busy.saturating_sub(self.ticks.busy);
         let own = of_groups(&system, groups).saturating_sub(self.own);
         let available =
             self.began.elapsed().as_secs_f64() * clock_ticks_per_second() as f64 * cores.len() as f64;
-        Some((busy.saturating_sub(own) as f64 / available.max(1.0)).min(1.0))
+        let share = |ticks: u64| (ticks as f64 / available.max(1.0)).min(1.0);
+        let stolen = now.steal.saturating_sub(self.ticks.steal);
+        Some(Taken { foreign: share(busy.saturating_sub(own)), stolen: share(stolen) })
     }
 }
 
@@ -62,7 +74,7 @@ mod tests {
     fn this_machine_tells() {
         let core = System::here().allowed().expect("cores")[0];
         let meter = Meter::begin(&[core], &[]).expect("/proc/stat");
-        let share = meter.foreign_share(&[core], &[]).expect("/proc/stat");
-        assert!((0.0..=1.0).contains(&share));
+        let Taken { foreign, stolen } = meter.taken(&[core], &[]).expect("/proc/stat");
+        assert!((0.0..=1.0).contains(&foreign) && (0.0..=1.0).contains(&stolen));
     }
 }

@@ -1,12 +1,14 @@
 //! An experiment from its plan to its stored runs: calibration, then the blocks.
 
 use crate::comparison;
+use crate::disturbance;
 use crate::error::LabError;
 use crate::experiment::{Precision, Stop};
 use crate::instrument::{Executor, Facts, Instrument, Request, RunOf};
 use crate::plan::{Plan, Turn};
 use crate::progress::Progress;
 use crate::run::{Run, Stage};
+use crate::schedule;
 use crate::stats;
 use crate::store::Store;
 use crate::summary::by_cell;
@@ -46,8 +48,9 @@ pub(crate) fn conduct<I: Instrument>(
     let turns = plan.blocks.iter().map(Vec::len).sum::<usize>() as u64;
     progress.begin(turns, plan.blocks_ms(plan.blocks.len() as u32));
     let mut all = Vec::new();
+    let mut repeats = (plan.experiment.repeats * turns as f64) as usize;
     for (block, done) in plan.blocks.clone().iter().zip(1..) {
-        all.extend(make::<I>(plan, block, store, executor, progress)?);
+        all.extend(make::<I>(plan, block, &mut repeats, store, executor, progress)?);
         if broken == Broken::Ends
             && done == BLOCKS_TO_SHOW
             && let Some(run) = failing::<I>(&all).next()
@@ -75,7 +78,7 @@ fn calibrate<I: Instrument>(
     broken: Broken,
 ) -> Result<Vec<RunOf<I>>, LabError> {
     progress.begin(plan.calibration.len() as u64, plan.calibration_total_ms());
-    let mut runs = make::<I>(plan, &plan.calibration, store, executor, progress)?;
+    let mut runs = make::<I>(plan, &plan.calibration, &mut 0, store, executor, progress)?;
     if broken == Broken::GoesOn {
         return Ok(runs);
     }
@@ -83,7 +86,7 @@ fn calibrate<I: Instrument>(
     if !failed.is_empty() {
         let is_of_failed = |turn: &&Turn| turn.0.iter().any(|run| failed.contains(&run.id.as_str()));
         let again: Vec<Turn> = plan.calibration.iter().filter(is_of_failed).cloned().collect();
-        let again = make::<I>(plan, &again, store, executor, progress)?;
+        let again = make::<I>(plan, &again, &mut 0, store, executor, progress)?;
         runs.retain(|run| again.iter().all(|other| other.run.id != run.run.id));
         runs.extend(again);
     }
@@ -134,24 +137,72 @@ fn is_precise<I: Instrument>(plan: &Plan, runs: &[RunOf<I>], rule: Precision) ->
     widths.peek().is_some() && widths.all(|width| width.is_some_and(|width| width <= rule.width))
 }
 
+/// Makes the runs of turns that are not stored yet. A group that others disturbed is made again, within what is left of
+/// `repeats`.
 fn make<I: Instrument>(
     plan: &Plan,
     turns: &[Turn],
+    repeats: &mut usize,
     store: &Store,
     executor: &mut dyn Executor<I>,
     progress: &mut dyn Progress,
 ) -> Result<Vec<RunOf<I>>, LabError> {
     let mut runs = Vec::with_capacity(turns.len());
-    for Turn(turn) in turns {
-        let stored = turn.iter().map(|run| store.run::<I>(&run.id)).collect::<Result<Vec<_>, _>>()?;
+    for group in schedule::groups(plan, turns) {
+        let (made, is_new) = attempt::<I>(plan, group, store, executor, progress)?;
+        let disturbed = disturbance::of::<I>(&made).filter(|_| is_new && *repeats >= group.len());
+        let Some(share) = disturbed else {
+            runs.extend(made);
+            continue;
+        };
+        *repeats -= group.len();
+        progress.ended(&disturbance::again(share, group));
+        let again = fresh::<I>(plan, group, executor, progress)?;
+        let (kept, other) = disturbance::quieter::<I>(made, again);
+        kept.iter().try_for_each(|run| store.write_run::<I>(run))?;
+        other.iter().try_for_each(|run| store.write_disturbed::<I>(run))?;
+        runs.extend(kept);
+    }
+    Ok(runs)
+}
+
+/// The runs of a group, those that are stored as they are, and whether all were made now.
+fn attempt<I: Instrument>(
+    plan: &Plan,
+    group: &[Turn],
+    store: &Store,
+    executor: &mut dyn Executor<I>,
+    progress: &mut dyn Progress,
+) -> Result<(Vec<RunOf<I>>, bool), LabError> {
+    let (mut runs, mut is_new) = (Vec::new(), true);
+    for turn in group {
+        let stored = turn.0.iter().map(|run| store.run::<I>(&run.id)).collect::<Result<Vec<_>, _>>()?;
         // Only a valid calibration tells a rate: another one is made again when the experiment goes on.
         let is_of_use = |run: &RunOf<I>| run.run.stage != Stage::Calibration || run.validity.is_valid();
         let stored: Vec<RunOf<I>> = stored.into_iter().flatten().filter(is_of_use).collect();
-        if stored.len() == turn.len() {
+        if stored.len() == turn.0.len() {
+            is_new = false;
             progress.turned(true);
             runs.extend(stored);
             continue;
         }
+        let made = fresh::<I>(plan, std::slice::from_ref(turn), executor, progress)?;
+        made.iter().try_for_each(|run| store.write_run::<I>(run))?;
+        progress.turned(false);
+        runs.extend(made);
+    }
+    Ok((runs, is_new))
+}
+
+/// Makes the runs of turns and judges them; none is stored.
+fn fresh<I: Instrument>(
+    plan: &Plan,
+    turns: &[Turn],
+    executor: &mut dyn Executor<I>,
+    progress: &mut dyn Progress,
+) -> Result<Vec<RunOf<I>>, LabError> {
+    let mut runs = Vec::new();
+    for Turn(turn) in turns {
         let requests: Vec<Request<'_>> = turn
             .iter()
             .map(|run| Request { run, experiment: &plan.experiment, rate: I::rate(plan, &run.cell) })
@@ -160,11 +211,9 @@ fn make<I: Instrument>(
         for (run, seen) in turn.iter().zip(executor.execute(&requests)?) {
             let mut run = Run::new(run, seen);
             I::judge(&plan.experiment, &mut run)?;
-            store.write_run::<I>(&run)?;
             progress.ended(&I::line(&run));
             runs.push(run);
         }
-        progress.turned(false);
     }
     Ok(runs)
 }

@@ -38,6 +38,7 @@ mod conduct;
 mod counterpart;
 mod describe;
 mod distribution;
+mod disturbance;
 mod files;
 mod guard;
 mod hash;

@@ -8,7 +8,7 @@ use nix::sys::time::TimeValLike as _;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
-use weir_doctor::Meter;
+use weir_doctor::{Meter, Taken};
 
 /// What is started, and where.
 pub(crate) struct Start<'a> {
@@ -28,8 +28,8 @@ pub(crate) struct Start<'a> {
 pub(crate) struct Ended {
     pub(crate) process: Process,
     pub(crate) exit: Exit,
-    /// The share of its cores that other processes used meanwhile; `None` where the system does not tell.
-    pub(crate) foreign_cpu: Option<f64>,
+    /// What others took of its cores meanwhile; `None` where the system does not tell.
+    pub(crate) taken: Option<Taken>,
     /// From its start to its end.
     pub(crate) wall_ms: f64,
     /// CPU, user's and system's, of it and of those children that it waited for.
@@ -49,7 +49,7 @@ pub(crate) fn to_its_end(start: Start<'_>, interrupt: &Interrupt, guard: &Guard)
     guard.watch(process.pid());
     let waited = process.wait(deadline, interrupt);
     let wall_ms = began.elapsed().as_secs_f64() * 1000.0;
-    let foreign_cpu = meter.and_then(|meter| meter.foreign_share(cores, &[process.pid()]));
+    let taken = meter.and_then(|meter| meter.taken(cores, &[process.pid()]));
     process.signal(StopSignal::Term);
     let exit = process.finish(Stop::default());
     guard.release(process.pid());
@@ -61,7 +61,7 @@ pub(crate) fn to_its_end(start: Start<'_>, interrupt: &Interrupt, guard: &Guard)
         Waited::Deadline => Some(format!("it did not end in {} s", deadline.as_secs_f64())),
         Waited::Interrupted => Some("interrupted".into()),
     };
-    Ok(Ended { process, exit, foreign_cpu, wall_ms, cpu_ms, cut_short })
+    Ok(Ended { process, exit, taken, wall_ms, cpu_ms, cut_short })
 }
 
 /// Milliseconds of CPU of all children whose end was taken note of.

@@ -1,6 +1,7 @@
 //! A results directory as it is read: every run judged by the rules of this program, and summed up.
 
 use crate::cell::Cell;
+use crate::disturbance;
 use crate::error::LabError;
 use crate::experiment::Level;
 use crate::instrument::{Instrument, RunOf};
@@ -46,7 +47,8 @@ impl<I: Instrument> Results<I> {
                 message: error.to_string(),
             })?;
         }
-        let summary = Summary::of::<I>(&plan, &machine, &runs);
+        let mut summary = Summary::of::<I>(&plan, &machine, &runs);
+        summary.notes.extend(disturbance::note(store.disturbed()));
         Ok(Self { directory: directory.to_owned(), plan, machine, runs, summary })
     }
 }

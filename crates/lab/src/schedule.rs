@@ -22,9 +22,7 @@ pub(crate) fn block<'a>(plan: &'a Plan, with_alone: bool, rng: &mut Rng) -> Vec<
     };
     let mut places: BTreeMap<Levels, BTreeMap<&str, Vec<Slot<'_>>>> = BTreeMap::new();
     for slot in slots {
-        let compared = plan.experiment.compare.iter().map(|compare| &compare.factor);
-        let common = compared.fold(slot[0].place(), |place, factor| place.without(factor));
-        places.entry(common).or_default().entry(&slot[0].name).or_default().push(slot);
+        places.entry(common(plan, slot[0])).or_default().entry(&slot[0].name).or_default().push(slot);
     }
     let of_place = |subjects: BTreeMap<&str, Vec<_>>| subjects.into_values().collect::<Vec<_>>();
     let mut places: Vec<Vec<Vec<Slot<'_>>>> = places.into_values().map(of_place).collect();
@@ -34,6 +32,22 @@ pub(crate) fn block<'a>(plan: &'a Plan, with_alone: bool, rng: &mut Rng) -> Vec<
         subjects.iter_mut().for_each(|levels| rng.shuffle(levels));
     }
     places.concat().concat()
+}
+
+/// What a cell shares with all that it is compared with.
+fn common(plan: &Plan, cell: &Cell) -> Levels {
+    let compared = plan.experiment.compare.iter().map(|compare| &compare.factor);
+    compared.fold(cell.place(), |place, factor| place.without(factor))
+}
+
+/// The turns of a block whose runs are compared with each other: what is made again of one is made again of all.
+pub(crate) fn groups<'a>(plan: &Plan, turns: &'a [Turn]) -> Vec<&'a [Turn]> {
+    let place = |turn: &Turn| turn.0.first().map(|run| common(plan, &run.cell));
+    let is_one_group = |left: &Turn, right: &Turn| match plan.experiment.layout {
+        Layout::Blocks => place(left) == place(right),
+        Layout::Duet => false,
+    };
+    turns.chunk_by(is_one_group).collect()
 }
 
 /// Each cell with each of its counterparts, no two of them twice.

@@ -21,6 +21,9 @@ pub struct Store {
     directory: PathBuf,
 }
 
+/// Where the runs are that were made again.
+const DISTURBED: &str = "disturbed";
+
 impl Store {
     /// Makes a new one. A directory that holds anything already is refused: results are never mixed.
     pub fn create(directory: &Path) -> Result<Self, LabError> {
@@ -67,6 +70,20 @@ impl Store {
     /// Writes a run, as soon as it has ended.
     pub(crate) fn write_run<I: Instrument>(&self, run: &RunOf<I>) -> Result<(), LabError> {
         self.write_json(&format!("runs/{}.json", run.run.id), run)
+    }
+
+    /// Puts away a run that was made again since the host disturbed it: nothing reads it but people.
+    pub(crate) fn write_disturbed<I: Instrument>(&self, run: &RunOf<I>) -> Result<(), LabError> {
+        let directory = self.directory.join(DISTURBED);
+        fs::create_dir_all(&directory).map_err(LabError::file(&directory, "cannot be made"))?;
+        self.write_json(&format!("{DISTURBED}/{}.json", run.run.id), run)
+    }
+
+    /// How many runs were made again.
+    pub(crate) fn disturbed(&self) -> usize {
+        let is_run = |path: PathBuf| path.extension().is_some_and(|extension| extension == "json");
+        let entries = fs::read_dir(self.directory.join(DISTURBED)).into_iter().flatten().flatten();
+        entries.filter(|entry| is_run(entry.path())).count()
     }
 
     /// A run that is stored already.

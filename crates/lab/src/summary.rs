@@ -81,7 +81,7 @@ impl Summary {
         let cells = by_cell(plan, runs);
         let comparisons = comparison::all::<I>(plan, &cells);
         let claims = claims::all::<I>(plan, &cells, &comparison::floors(&comparisons));
-        let of_blocks = cells.iter().flat_map(|(_, runs)| runs).map(|run| I::facts(&run.seen).foreign_cpu);
+        let of_blocks = cells.iter().flat_map(|(_, runs)| runs).map(|run| I::facts(&run.seen).taken);
         let foreign = Foreign::of(of_blocks);
         let cells: Vec<CellSummary> = summaries::<I>(plan, &cells, machine);
         let most = *compared_blocks(&comparisons, &cells).end();

@@ -29,13 +29,26 @@ pub(crate) struct MockExecutor {
     pub(crate) spoil: Option<(&'static str, Spoil)>,
     /// Interrupts at this run, counted from 0.
     pub(crate) interrupt_at: Option<usize>,
+    /// What the host does to all runs of a turn alike, as the standard deviation of a logarithm.
+    pub(crate) host_noise: f64,
+    /// Runs whose first attempt loses half of the cores to others, by a part of their id.
+    pub(crate) disturbed: Option<&'static str>,
     pub(crate) rng: Rng,
 }
 
 impl MockExecutor {
     pub(crate) fn new(costs: &[(&str, f64)]) -> Self {
         let cost_us = costs.iter().map(|(name, cost)| ((*name).to_owned(), *cost)).collect();
-        Self { cost_us, asked: Vec::new(), broken: None, spoil: None, interrupt_at: None, rng: Rng::new(6) }
+        Self {
+            cost_us,
+            asked: Vec::new(),
+            broken: None,
+            spoil: None,
+            interrupt_at: None,
+            host_noise: 0.0,
+            disturbed: None,
+            rng: Rng::new(6),
+        }
     }
 
     fn noise(&mut self, sd: f64) -> f64 {
@@ -51,7 +64,7 @@ impl MockExecutor {
         Ok(self.broken.as_ref().is_some_and(|part| request.run.id.contains(part)))
     }
 
-    fn gateway(&mut self, request: &Request<'_>) -> Result<Seen, LabError> {
+    fn gateway(&mut self, request: &Request<'_>, host: f64) -> Result<Seen, LabError> {
         let cell = &request.run.cell;
         let conditions = request.experiment.conditions(cell).expect("is a cell of it");
         let window_ms = conditions.window_ms(request.run.stage);
@@ -64,7 +77,7 @@ impl MockExecutor {
             return Ok(asked.seen(failed("target: it ended")));
         }
         let tls = 1.0 + 0.3 * f64::from(u8::from(cell.mode().client() == Side::H1));
-        let cost = self.cost_us[&cell.subject] * tls * self.noise(0.02);
+        let cost = self.cost_us[&cell.subject] * tls * host * self.noise(0.02);
         let mut result = result_for(cell, request.rate);
         let rate = request.rate.unwrap_or(1e6 / cost);
         result.window_s = window_ms as f64 / 1000.0;
@@ -88,13 +101,20 @@ impl MockExecutor {
         if let Some((_, spoil)) = self.spoil.filter(|(part, _)| request.run.id.contains(part)) {
             spoil(&mut result);
         }
-        Ok(asked.seen(observation(cell, result)))
+        let mut observation = observation(cell, result);
+        observation.common_share = request.run.beside.as_ref().map(|_| 1.0);
+        let is_first = self.asked.iter().filter(|(id, ..)| *id == request.run.id).count() == 1;
+        if is_first && self.disturbed.is_some_and(|part| request.run.id.contains(part)) {
+            observation.foreign_cpu = Some(0.5);
+        }
+        Ok(asked.seen(observation))
     }
 }
 
 impl Executor<Gateway> for MockExecutor {
     fn execute(&mut self, turn: &[Request<'_>]) -> Result<Vec<Seen>, LabError> {
-        turn.iter().map(|request| self.gateway(request)).collect()
+        let host = self.noise(self.host_noise);
+        turn.iter().map(|request| self.gateway(request, host)).collect()
     }
 }
 

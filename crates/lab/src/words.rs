@@ -4,6 +4,7 @@ use crate::answer::sentences;
 use crate::cell::Cell;
 use crate::claims::{self, Finding};
 use crate::comparison::Comparison;
+use crate::experiment::Layout;
 use crate::instrument::Shown;
 use crate::plan::Plan;
 use crate::results::Results;
@@ -65,7 +66,8 @@ pub(crate) fn brief<I: Shown>(results: &Results<I>, report: &Path) -> String {
         flow(&mut text, &sentence, 0, 2);
     }
     let mut limits = String::new();
-    for label in labels::<I>(plan, summary).into_iter().chain(left_out(summary)) {
+    let floors = brief_floor(&summary.comparisons).into_iter().collect();
+    for label in labels_with::<I>(plan, summary, floors).into_iter().chain(left_out(summary)) {
         wrap(&mut limits, &label);
     }
     let limits = limited(&limits, LINES / 2);
@@ -132,14 +134,19 @@ fn left_out(summary: &Summary) -> Vec<String> {
 
 /// What has to be known before any number is read.
 pub(crate) fn labels<I: Shown>(plan: &Plan, summary: &Summary) -> Vec<String> {
+    // Sorted by family and metric.
+    let pairs: Vec<&Comparison> = summary.comparisons.iter().filter(|one| one.aa).collect();
+    let same = |left: &&Comparison, right: &&Comparison| left.heading() == right.heading();
+    labels_with::<I>(plan, summary, pairs.chunk_by(same).filter_map(noise_floor::<I>).collect())
+}
+
+fn labels_with<I: Shown>(plan: &Plan, summary: &Summary, floors: Vec<String>) -> Vec<String> {
     let mut labels = I::warnings(summary);
     labels.push(weight(plan, summary));
     labels.extend(summary.foreign.label());
     labels.push(I::setting(summary));
-    // Sorted by family and metric.
-    let pairs: Vec<&Comparison> = summary.comparisons.iter().filter(|one| one.aa).collect();
-    let same = |left: &&Comparison, right: &&Comparison| left.heading() == right.heading();
-    labels.extend(pairs.chunk_by(same).filter_map(noise_floor::<I>));
+    labels.extend(duets(plan));
+    labels.extend(floors);
     if plan.baseline.is_none() && (!plan.experiment.baseline.is_empty() || plan.experiment.compare.is_empty())
     {
         labels.push(no_baseline(&plan.experiment.baseline, &plan.absent));
@@ -231,6 +238,30 @@ fn extended(before: &[u32], blocks: usize) -> Option<String> {
         ErrorRate::of_looks(1 + before.len()).get(),
         ErrorRate::default().get(),
     ))
+}
+
+/// What a reader of duets has to know.
+fn duets(plan: &Plan) -> Option<String> {
+    (plan.experiment.layout == Layout::Duet).then(|| {
+        let alone = match plan.experiment.alone_blocks {
+            0 => "nothing was measured alone".to_owned(),
+            blocks => format!("rates and latencies are from {} alone", plural(blocks.into(), "block")),
+        };
+        format!(
+            "CPU was compared in duets: two at a time on the same cores. Rates, latencies and limits are not \
+             compared; {alone}."
+        )
+    })
+}
+
+/// The largest noise floor of what the experiment is about.
+fn brief_floor(comparisons: &[Comparison]) -> Option<String> {
+    let pairs = || comparisons.iter().filter(|one| one.aa && one.is_main);
+    let first = pairs().next()?;
+    let known: Option<Vec<f64>> = pairs().map(|pair| pair.ratio.reach()).collect();
+    let floor = known.and_then(|known| known.into_iter().reduce(f64::max));
+    let floor = floor.map_or_else(|| "not known".into(), |floor| format!("{:.1} %", floor.exp_m1() * 100.0));
+    Some(format!("Noise floor ({} against itself, {}): {floor}.", first.baseline, first.metric))
 }
 
 /// What the A/A pairs of one metric and family show.

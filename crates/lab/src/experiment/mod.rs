@@ -65,6 +65,9 @@ pub struct Experiment {
     /// rate and its times.
     #[serde(default)]
     pub alone_blocks: u32,
+    /// The share of the turns that may be made again since others took much of the cores meanwhile.
+    #[serde(default = "one_turn_in_five")]
+    pub repeats: f64,
     /// In which order a block runs its cells.
     pub order: Order,
     /// Seed of the order.
@@ -130,6 +133,11 @@ pub struct Precision {
     pub least: u32,
     /// Blocks after which it ends in any case.
     pub most: u32,
+}
+
+/// What [`Experiment::repeats`] is where nothing is said.
+pub(crate) fn one_turn_in_five() -> f64 {
+    0.2
 }
 
 fn least_blocks() -> u32 {

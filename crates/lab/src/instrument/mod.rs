@@ -324,6 +324,11 @@ pub enum Standing {
     Unable(String),
 }
 
+/// What processes outside a run and other guests took together.
+pub(crate) fn taken(foreign: Option<f64>, stolen: Option<f64>) -> Option<f64> {
+    Some(foreign? + stolen.unwrap_or(0.0))
+}
+
 /// What every instrument knows of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Facts<'a> {
@@ -331,8 +336,9 @@ pub struct Facts<'a> {
     pub elapsed_ms: u64,
     /// Of these, milliseconds of its phases.
     pub phases_ms: u64,
-    /// The share of its cores that processes outside it used; `None` where the system does not tell.
-    pub foreign_cpu: Option<f64>,
+    /// The share of its cores that others took, processes outside it or other guests of the host; `None` where the system
+    /// does not tell.
+    pub taken: Option<f64>,
     /// Requests per second that it was offered.
     pub rate: Option<f64>,
     /// What held it down.

@@ -91,6 +91,7 @@ fn check_numbers<I: Instrument>(experiment: &Experiment, wrong: &Blame<'_>) -> R
         _ => in_range("alone_blocks", alone_blocks, 0..=MOST_BLOCKS, wrong)?,
     }
     in_range("calibration_runs", calibration_runs, 1..=100, wrong)?;
+    in_range("repeats", experiment.repeats, 0.0..=2.0, wrong)?;
     in_range("rate_share", rate_share, 0.01..=0.95, wrong)?;
     in_range("margin", margin, 0.001..=0.5, wrong)?;
     match stop {

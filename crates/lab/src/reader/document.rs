@@ -4,7 +4,7 @@ use super::quick::Quick;
 use crate::error::{ConfigError, said};
 use crate::experiment::{
     self, Claim, Compare, Experiment, Factor, Layout, Level, Levels, Order, Precision, Stop, canonical,
-    is_of_subjects, leaves,
+    is_of_subjects, leaves, one_turn_in_five,
 };
 use crate::instrument::{Blame, Instrument};
 use crate::options::RunOptions;
@@ -48,6 +48,7 @@ pub(super) struct Document {
     layout: Layout,
     #[serde(default)]
     alone_blocks: u32,
+    repeats: Option<f64>,
     #[serde(default)]
     order: Order,
     seed: u64,
@@ -113,6 +114,7 @@ impl Document {
             stop: self.stop(options, wrong)?,
             layout,
             alone_blocks,
+            repeats: self.repeats.unwrap_or_else(one_turn_in_five),
             order,
             seed,
             margin,

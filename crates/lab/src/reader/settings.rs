@@ -9,7 +9,7 @@ use crate::options::{RunOptions, parse_value};
 use toml::{Table, Value};
 
 /// The document's keys that `--set` can change.
-const SETTABLE: [&str; 17] = [
+const SETTABLE: [&str; 18] = [
     "name",
     "question",
     "analysis",
@@ -24,6 +24,7 @@ const SETTABLE: [&str; 17] = [
     "precision",
     "layout",
     "alone_blocks",
+    "repeats",
     "order",
     "seed",
     "margin",

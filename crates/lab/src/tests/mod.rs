@@ -1,5 +1,6 @@
 //! The pipeline as a whole, from experiments to findings, in a made-up world.
 
+mod duets;
 mod findings;
 mod pipeline;
 mod proof;

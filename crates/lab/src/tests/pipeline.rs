@@ -13,9 +13,11 @@ use weir_report::text::WIDTH;
 fn the_text_fits_a_hundred_columns() {
     for blocks in [1, 5, 12] {
         let world = world(blocks, &COSTS, Some("b001-003"));
-        for line in world.text.lines().filter(|line| !line.starts_with("Report: ")) {
+        let lines = [&world.text, &world.brief].map(|text| text.lines()).into_iter().flatten();
+        for line in lines.filter(|line| !line.starts_with("Report: ")) {
             assert!(line.chars().count() <= WIDTH, "{line}");
         }
+        assert!(world.brief.lines().count() <= 30, "{}", world.brief);
     }
 }
 
@@ -81,7 +83,7 @@ fn everything_after_the_runs_can_be_rebuilt() {
         std::fs::remove_file(results.join(name)).expect("was there");
     }
     let again = report::<Gateway>(&results).expect("reports");
-    assert_eq!(again.text, world.text);
+    assert_eq!(again.full, world.text);
     assert_eq!(std::fs::read_to_string(results.join("report.html")).expect("is there"), world.html);
 }
 

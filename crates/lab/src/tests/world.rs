@@ -19,7 +19,10 @@ use crate::testing::MockExecutor;
 
 pub(super) struct World {
     pub(super) directory: tempfile::TempDir,
+    /// All of the text.
     pub(super) text: String,
+    /// What a terminal shows.
+    pub(super) brief: String,
     pub(super) summary: Summary,
     pub(super) html: String,
 }
@@ -45,7 +48,8 @@ pub(super) fn world_of(mut executor: MockExecutor, change: impl FnOnce(&mut Expe
     let outcome = report::<Gateway>(&results).expect("reports");
     let read = |name: &str| std::fs::read_to_string(results.join(name)).expect("was written");
     World {
-        text: outcome.text,
+        text: outcome.full,
+        brief: outcome.text,
         summary: Gateway::results(&results).expect("are read").summary,
         html: read("report.html"),
         directory,

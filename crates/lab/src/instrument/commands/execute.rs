@@ -30,6 +30,9 @@ pub struct Ran {
     /// The share of its cores that other processes used meanwhile; `None` where the system does not tell, and of
     /// runs shorter than 200 ms.
     pub foreign_cpu: Option<f64>,
+    /// The share that the hypervisor gave to other guests; `None` as above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stolen_cpu: Option<f64>,
 }
 
 /// Starts commands.
@@ -69,15 +72,19 @@ impl CommandRunner {
         let ran = Ran { command, folder, ..Ran::default() };
         match ended {
             Err(why) => Ran { failure: Some(why), ..ran },
-            Ok(ended) => Ran {
-                wall_ms: Some(ended.wall_ms),
-                cpu_ms: ended.cpu_ms,
-                failure: ended.cut_short.or((ended.exit.code != Some(0)).then_some(ended.exit.status)),
-                stderr: ended.process.last_words(),
+            Ok(ended) => {
                 // Which is counted in ticks of 10 ms: they say nothing of a shorter run.
-                foreign_cpu: ended.foreign_cpu.filter(|_| ended.wall_ms >= 200.0),
-                ..ran
-            },
+                let taken = ended.taken.filter(|_| ended.wall_ms >= 200.0);
+                Ran {
+                    wall_ms: Some(ended.wall_ms),
+                    cpu_ms: ended.cpu_ms,
+                    failure: ended.cut_short.or((ended.exit.code != Some(0)).then_some(ended.exit.status)),
+                    stderr: ended.process.last_words(),
+                    foreign_cpu: taken.map(|taken| taken.foreign),
+                    stolen_cpu: taken.map(|taken| taken.stolen),
+                    ..ran
+                }
+            }
         }
     }
 }

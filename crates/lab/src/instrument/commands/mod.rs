@@ -15,7 +15,7 @@ use crate::guard::Guard;
 use crate::hash;
 use crate::host::{allowed_cores, this_program};
 use crate::instrument::{
-    Blame, Candidate, Executor, Facts, Instrument, Request, RunOf, Shown, Standing, with_pair,
+    Blame, Candidate, Executor, Facts, Instrument, Request, RunOf, Shown, Standing, taken, with_pair,
 };
 use crate::interrupt::Interrupt;
 use crate::machine::Machine;
@@ -142,7 +142,7 @@ impl Instrument for Commands {
     fn facts(ran: &Ran) -> Facts<'_> {
         Facts {
             elapsed_ms: ran.wall_ms.map_or(0, |ms| ms as u64),
-            foreign_cpu: ran.foreign_cpu,
+            taken: taken(ran.foreign_cpu, ran.stolen_cpu),
             broken: ran.failure.as_deref().map(|why| (why, ran.stderr.as_str())),
             has_failed: ran.failure.is_some(),
             ..Facts::default()

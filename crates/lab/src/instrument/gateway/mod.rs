@@ -48,7 +48,7 @@ use crate::experiment::Experiment;
 use crate::found::{ExperimentFile, Folders};
 use crate::hash;
 use crate::host::{allowed_cores, this_program};
-use crate::instrument::{Blame, Candidate, Facts, Instrument, RunOf};
+use crate::instrument::{Blame, Candidate, Facts, Instrument, RunOf, taken};
 use crate::interrupt::Interrupt;
 use crate::leaves::leaves;
 use crate::machine::Machine;
@@ -283,7 +283,7 @@ impl Instrument for Gateway {
         Facts {
             elapsed_ms: observation.elapsed_ms,
             phases_ms: served_ms + warmup_ms + window_ms,
-            foreign_cpu: observation.foreign_cpu,
+            taken: taken(observation.foreign_cpu, observation.stolen_cpu),
             rate: *rate,
             limit: *limit,
             broken: failure.filter(|why| why.starts_with("target: ")).map(|why| (why, last_words)),

@@ -38,6 +38,9 @@ pub struct Observation {
     pub upstream_connections: Option<u64>,
     /// The share of the run's cores that processes outside it used meanwhile; `None` where the system does not tell.
     pub foreign_cpu: Option<f64>,
+    /// The share that the hypervisor gave to other guests; `None` as above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stolen_cpu: Option<f64>,
     /// In a duet, the share of the window in which the other was measured as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub common_share: Option<f64>,

@@ -249,6 +249,7 @@ pub(crate) fn observation(cell: &Cell, result: LoadResult) -> Observation {
     let upstream_connections = cell.mode().upstream().map(|_| 9);
     Observation {
         common_share: None,
+        stolen_cpu: None,
         load: Some(result),
         failure: None,
         processes,

@@ -86,8 +86,9 @@ impl ProcessRunner {
         let folder = &ran.folder;
         let start = Start { name: "runner", command: &command, folder, words: work, cores, input, deadline };
         let ended = to_its_end(start, &self.interrupt, &self.guard)?;
-        let Ended { process, exit, foreign_cpu, cut_short, .. } = ended;
-        ran.foreign_cpu = foreign_cpu;
+        let Ended { process, exit, taken, cut_short, .. } = ended;
+        ran.foreign_cpu = taken.map(|taken| taken.foreign);
+        ran.stolen_cpu = taken.map(|taken| taken.stolen);
         ran.exit = exit.status.clone();
         ran.stderr = process.last_words();
         let output = process.output().map_err(|error| format!("its output: {error}"))?;

@@ -30,7 +30,9 @@ use crate::experiment::{Experiment, Level};
 use crate::found::{ExperimentFile, Folders};
 use crate::guard::Guard;
 use crate::host::{allowed_cores, this_program};
-use crate::instrument::{Blame, Candidate, Executor, Facts, Instrument, Request, RunOf, Standing, with_pair};
+use crate::instrument::{
+    Blame, Candidate, Executor, Facts, Instrument, Request, RunOf, Standing, taken, with_pair,
+};
 use crate::interrupt::Interrupt;
 use crate::machine::Machine;
 use crate::metric::Metric;
@@ -239,10 +241,10 @@ impl Instrument for Stacks {
     }
 
     fn facts(ran: &Ran) -> Facts<'_> {
-        let Ran { elapsed_ms, foreign_cpu, failure, .. } = ran;
+        let Ran { elapsed_ms, foreign_cpu, stolen_cpu, failure, .. } = ran;
         Facts {
             elapsed_ms: *elapsed_ms,
-            foreign_cpu: *foreign_cpu,
+            taken: taken(*foreign_cpu, *stolen_cpu),
             has_failed: failure.is_some(),
             ..Facts::default()
         }

@@ -35,6 +35,9 @@ pub struct Ran {
     /// results.
     #[serde(default)]
     pub foreign_cpu: Option<f64>,
+    /// The share that the hypervisor gave to other guests; `None` as above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stolen_cpu: Option<f64>,
 }
 
 /// The versions that a runner must report: of the TLS library, and of what does the arithmetic.

@@ -71,10 +71,12 @@ fn steps(
     for (index, run) in runs.iter_mut().enumerate() {
         observations[index].load = Some(run.measured().map_err(|why| (index, why))?);
     }
-    let foreign_cpu = meter.and_then(|meter| meter.foreign_share(&cores, &groups(runs)));
+    let taken = meter.and_then(|meter| meter.taken(&cores, &groups(runs)));
     let common_share = is_together.then(|| common_share(observations)).flatten();
     for (index, observation) in observations.iter_mut().enumerate() {
-        (observation.foreign_cpu, observation.common_share) = (foreign_cpu, common_share);
+        observation.foreign_cpu = taken.map(|taken| taken.foreign);
+        observation.stolen_cpu = taken.map(|taken| taken.stolen);
+        observation.common_share = common_share;
         runs[index].after(observation).map_err(|why| (index, why))?;
     }
     Ok(())

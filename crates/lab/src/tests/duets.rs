@@ -1,0 +1,101 @@
+//! Experiments in duets: what runs beside what, what is compared, and what runs alone.
+
+use super::world::*;
+use crate::experiment::{Experiment, Layout, Stop};
+use crate::instrument::gateway::{Gateway, Load, Mode, Place as _};
+use crate::metric::Metric;
+use crate::stats::verdict::Verdict;
+use crate::store::Store;
+use crate::testing::MockExecutor;
+
+/// A host whose noise is several times what the two targets differ by.
+fn noisy(change: impl FnOnce(&mut Experiment)) -> World {
+    let executor = MockExecutor { host_noise: 0.3, ..MockExecutor::new(&COSTS) };
+    world_of(executor, |experiment| {
+        experiment.stop = Stop::Blocks(12);
+        change(experiment);
+    })
+}
+
+fn in_duets(alone_blocks: u32) -> World {
+    noisy(|experiment| (experiment.layout, experiment.alone_blocks) = (Layout::Duet, alone_blocks))
+}
+
+#[test]
+fn every_cell_runs_beside_what_it_is_compared_with() {
+    let world = in_duets(3);
+    let store = Store::open(&world.directory.path().join("results"));
+    let plan = store.plan::<Gateway>().expect("is there");
+    for (index, block) in plan.blocks.iter().enumerate() {
+        let (duets, alone): (Vec<_>, Vec<_>) = block.iter().partition(|turn| turn.0.len() == 2);
+        // In two modes under two loads: slow, which is the baseline, beside fast, and fast beside itself.
+        assert_eq!(duets.len(), 2 * 2 * 2, "block {}", index + 1);
+        for turn in duets {
+            let [first, second] = turn.0.as_slice() else { panic!("no duet") };
+            assert_eq!(first.beside.as_deref(), Some(second.cell.id.as_str()));
+            assert_eq!(second.beside.as_deref(), Some(first.cell.id.as_str()));
+            assert_eq!(first.cell.place(), second.cell.place());
+        }
+        assert_eq!(alone.len(), if (index + 1) % 4 == 0 { plan.cells.len() } else { 0 });
+    }
+    assert_eq!(plan.blocks.len(), 12);
+}
+
+#[test]
+fn what_falls_on_both_decides_nothing() {
+    let cpu = |world: &World| verdict(world, "fast", Mode::H1H1c, Load::Saturated, Metric::CpuUsPerRequest);
+    let (verdict, ratio, note) = cpu(&in_duets(0));
+    assert_eq!(verdict, Verdict::Different, "{note:?}");
+    let ratio = ratio.expect("has one");
+    assert!((ratio - 0.8).abs() < 0.03, "{ratio}");
+    assert_eq!(cpu(&noisy(|_| {})).0, Verdict::Undecided, "one after the other they are lost in it");
+}
+
+#[test]
+fn a_duet_compares_what_cpu_clocks_tell_and_nothing_else() {
+    let world = in_duets(3);
+    let comparisons = &world.summary.comparisons;
+    assert!(!comparisons.is_empty() && comparisons.iter().all(|one| one.metric == Metric::CpuUsPerRequest));
+    assert!(comparisons.iter().all(|one| one.blocks == 12));
+    let found = world.summary.cells.iter().find(|found| found.cell.name == "fast").expect("is there");
+    assert!(found.get(Metric::RequestsPerSecond).is_some() && found.limit.is_some(), "of its runs alone");
+    let world = in_duets(0);
+    let found = world.summary.cells.iter().find(|found| found.cell.name == "fast").expect("is there");
+    assert!(found.get(Metric::CpuUsPerRequest).is_some());
+    assert_eq!((found.get(Metric::RequestsPerSecond), found.limit), (None, None));
+    assert!(
+        world.summary.cells.iter().all(|found| found.cell.mode().upstream().is_some()),
+        "direct is alone"
+    );
+}
+
+#[test]
+fn the_first_line_is_a_sentence_with_a_ratio() {
+    let world = in_duets(0);
+    let first = world.brief.lines().next().expect("a line");
+    assert!(first.contains("fast spends 0.8") && first.contains("of the CPU that slow"), "{first}");
+}
+
+/// What others took is looked at, and never what came of it.
+#[test]
+fn a_disturbed_duet_is_made_again_and_the_quieter_attempt_counts() {
+    let disturbed = |part, repeats| {
+        let executor = MockExecutor { disturbed: Some(part), ..MockExecutor::new(&COSTS) };
+        let world = world_of(executor, |experiment| {
+            experiment.stop = Stop::Blocks(12);
+            experiment.layout = Layout::Duet;
+            experiment.repeats = repeats;
+        });
+        let store = Store::open(&world.directory.path().join("results"));
+        let runs = store.runs::<Gateway>().expect("are read");
+        let kept = runs.iter().filter(|run| run.seen.observation.foreign_cpu == Some(0.5)).count();
+        (store.disturbed(), kept, world)
+    };
+    let (again, kept, world) = disturbed("b003-002", 0.2);
+    assert_eq!((again, kept), (2, 0), "both of the duet");
+    assert!(world.text.contains("in 2 runs that were made again"), "{}", world.text);
+    // 96 duets, all disturbed at first: no more than the budget's are made again.
+    let (again, kept, _) = disturbed("b0", 0.25);
+    assert_eq!((again, kept), (2 * 24, 2 * 72));
+    assert_eq!(disturbed("b003-002", 0.0).0, 0);
+}
