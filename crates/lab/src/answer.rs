@@ -98,7 +98,8 @@ impl Speaker<'_> {
         // A title that does not begin with the name could be that of several.
         let title = title.filter(|title| title.to_lowercase().starts_with(&name.to_lowercase()));
         let shown = title.map_or(name, String::as_str);
-        let version = self.machine.versions.get(subject).and_then(|version| version.split(',').next());
+        // What a distribution adds stands behind a hyphen, what it is linked with behind a comma.
+        let version = self.machine.versions.get(subject).and_then(|version| version.split([',', '-']).next());
         match version.filter(|version| !version.is_empty() && self.introduced.insert(name.to_owned())) {
             Some(version) => format!("{shown} {version}"),
             None => shown.to_owned(),
@@ -157,7 +158,7 @@ fn remedy<I: Shown>(one: &Comparison, results: &Results<I>) -> String {
     let foreign = results.summary.foreign;
     if let Some(median) = foreign.median.filter(|median| *median > FOREIGN_MUCH) {
         return format!(
-            "other processes took {:.0} % of the cores: try again when `weir doctor` is quiet",
+            "others took {:.0} % of the cores: try again when `weir doctor` is quiet",
             median * 100.0
         );
     }

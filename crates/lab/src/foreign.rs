@@ -1,10 +1,10 @@
-//! How much of the cores went to processes that have nothing to do with an experiment.
+//! How much of the cores went to others: processes that have nothing to do with an experiment, and other guests.
 
 use crate::stats;
 use serde::{Deserialize, Serialize};
 use weir_load::plural;
 
-/// What processes outside the experiment used of its cores.
+/// What others took of an experiment's cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Foreign {
     /// Median share over the runs of the blocks, from 0 to 1; null where the system does not tell.
@@ -32,10 +32,9 @@ impl Foreign {
         let Self { median, much, runs } = *self;
         let median = median.filter(|_| much * 10 > runs)?;
         Some(format!(
-            "BUSY: in {much} of {} other processes used more than {:.0} % of the cores (median {:.0} %). Costs and \
-             latencies are worse and less certain than on a quiet machine.",
-            plural(runs.into(), "run"),
+            "BUSY: others took more than {:.0} % of the cores in {much} of {} (median {:.0} %).",
             FOREIGN_MUCH * 100.0,
+            plural(runs.into(), "run"),
             median * 100.0,
         ))
     }
@@ -55,8 +54,8 @@ mod tests {
         assert_eq!(label(&runs), None);
         runs[1] = Some(0.5);
         let said = label(&runs).expect("two of ten");
-        assert!(said.starts_with("BUSY: in 2 of 10 runs other processes used more than 10 %"), "{said}");
+        assert!(said.starts_with("BUSY: others took more than 10 % of the cores in 2 of 10 runs"), "{said}");
         let one = label(&[Some(0.4)]).expect("all of one");
-        assert!(one.contains("in 1 of 1 run other") && one.contains("(median 40 %)"), "{one}");
+        assert!(one.contains("in 1 of 1 run (") && one.contains("(median 40 %)"), "{one}");
     }
 }

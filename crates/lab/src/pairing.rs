@@ -100,14 +100,17 @@ struct OfSide {
 impl OfSide {
     fn new<I: Instrument>(metric: Metric, side: &Side<'_, I>) -> Self {
         let Side { name, cell, runs } = side;
-        let valid = valid::<I>(runs);
+        let (valid, spoilt) = telling::<I>(metric, runs);
         let without_value = I::without_value(metric, name, &valid);
         let values = match without_value {
             Some(_) => BTreeMap::new(),
             None => values::<I>(metric, &valid),
         };
         Self {
-            no_run: valid.is_empty().then(|| format!("{name} has no valid run")),
+            no_run: valid.is_empty().then(|| match &spoilt {
+                Some(why) => format!("{name} has no run that tells it: {why}"),
+                None => format!("{name} has no valid run"),
+            }),
             unsupported: I::unsupported(metric, cell, name, &valid).or(without_value),
             remark: I::remark(metric, cell, name, &valid),
             values,
@@ -130,6 +133,17 @@ pub(crate) fn rate<I: Instrument>(runs: &[&RunOf<I>]) -> Option<f64> {
 /// Those that may be used.
 pub(crate) fn valid<'a, I: Instrument>(runs: &[&'a RunOf<I>]) -> Vec<&'a RunOf<I>> {
     runs.iter().copied().filter(|run| run.validity.is_valid()).collect()
+}
+
+/// Those that may be used for a metric, and why the first of the others that are valid may not.
+pub(crate) fn telling<'a, I: Instrument>(
+    metric: Metric,
+    runs: &[&'a RunOf<I>],
+) -> (Vec<&'a RunOf<I>>, Option<String>) {
+    let mut valid = valid::<I>(runs);
+    let spoilt = valid.iter().find_map(|run| I::spoilt(metric, run));
+    valid.retain(|run| I::spoilt(metric, run).is_none());
+    (valid, spoilt)
 }
 
 /// Each run's value, by its block.

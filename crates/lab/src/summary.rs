@@ -121,7 +121,7 @@ fn compared_blocks(comparisons: &[Comparison], cells: &[CellSummary]) -> RangeIn
 
 /// The runs that say something of a metric: what a CPU clock counts is read in duets where there are any, all else is of runs
 /// alone.
-fn telling<'a, S>(metric: Metric, layout: Layout, runs: &[&'a Run<S>]) -> Vec<&'a Run<S>> {
+fn of_layout<'a, S>(metric: Metric, layout: Layout, runs: &[&'a Run<S>]) -> Vec<&'a Run<S>> {
     let is_telling = |run: &&Run<S>| match layout {
         Layout::Blocks => true,
         Layout::Duet => metric.is_of_duets() == run.run.beside.is_some(),
@@ -133,10 +133,11 @@ fn summaries<I: Instrument>(plan: &Plan, cells: &Runs<'_, I>, machine: &Machine)
     let one = |(cell, runs): &(&Cell, Vec<&RunOf<I>>)| {
         let valid = pairing::valid::<I>(runs);
         let value = |metric: &Metric| {
-            let [valid, all] = [&valid, runs].map(|runs| telling(*metric, plan.experiment.layout, runs));
+            let [valid, all] = [&valid, runs].map(|runs| of_layout(*metric, plan.experiment.layout, runs));
+            let (valid, _) = pairing::telling::<I>(*metric, &valid);
             Some((*metric, I::summarise(*metric, cell, &valid, &all)?))
         };
-        let alone: Vec<&RunOf<I>> = telling(Metric::Utilisation, plan.experiment.layout, &valid);
+        let alone: Vec<&RunOf<I>> = of_layout(Metric::Utilisation, plan.experiment.layout, &valid);
         let invalid = runs.iter().find(|run| !run.validity.is_valid());
         CellSummary {
             cell: (*cell).clone(),

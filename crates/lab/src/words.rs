@@ -72,13 +72,14 @@ pub(crate) fn brief<I: Shown>(results: &Results<I>, report: &Path) -> String {
     }
     let limits = limited(&limits, LINES / 2);
     let last = format!("\nReport: {}\n", report.display());
+    let whole = format!("\nReport, with all tables: {}\n", report.display());
     let mut tables = String::new();
     I::tables(&mut tables, results);
     let room = LINES.saturating_sub([&text, &limits, &last].map(|part| part.lines().count()).iter().sum());
     // A table that does not fit is in the report, whole.
-    let tables: String = match tables.lines().count() <= room {
-        true => tables,
-        false => paragraphs_within(&tables, room),
+    let (tables, last) = match tables.lines().count() <= room {
+        true => (tables, last),
+        false => (paragraphs_within(&tables, room), whole),
     };
     if !text.is_empty() && !tables.is_empty() && !tables.starts_with('\n') {
         text.push('\n');

@@ -25,10 +25,13 @@ pub(crate) struct Sample {
 impl Sample {
     /// `name` is what notes call the cell.
     pub(crate) fn of<I: Shown>(metric: Metric, cell: &Cell, runs: &[&RunOf<I>], name: &str) -> Self {
-        let valid = pairing::valid::<I>(runs);
+        let (valid, spoilt) = pairing::telling::<I>(metric, runs);
         let values: Vec<f64> = pairing::values::<I>(metric, &valid).into_values().collect();
         let note = match (valid.len(), values.len()) {
-            (0, _) => Some(format!("{name} has no valid run")),
+            (0, _) => Some(match spoilt {
+                Some(why) => format!("{name} has no run that tells it: {why}"),
+                None => format!("{name} has no valid run"),
+            }),
             _ => I::unsupported(metric, cell, name, &valid)
                 .or_else(|| I::without_value(metric, name, &valid))
                 .or_else(|| values.is_empty().then(|| format!("no run of {name} has such a value"))),

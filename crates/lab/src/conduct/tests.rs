@@ -174,8 +174,8 @@ fn what_a_run_costs_is_each_targets_own() {
     let (calibration, block) = (plan.calibration_total_ms(), plan.blocks_ms(1));
     plan.overheads_ms.insert("slow".into(), 6000);
     // Two of five calibration runs are of `slow`, and four of 14 in a block.
-    assert_eq!(plan.calibration_total_ms() - calibration, 2 * 5300);
-    assert_eq!(plan.blocks_ms(1) - block, 4 * 5300);
+    assert_eq!(plan.calibration_total_ms() - calibration, 2 * 5650);
+    assert_eq!(plan.blocks_ms(1) - block, 4 * 5650);
     conduct::<Gateway>(&mut plan, &bench.store, &mut MockExecutor::new(&COSTS), &mut (), Broken::Ends)
         .expect("runs");
     // 300 ms, of which 30 are phases; and 5 for the lab itself.

@@ -225,6 +225,10 @@ pub trait Instrument: Copy + Debug + Sized + 'static {
     fn unsupported(_metric: Metric, _cell: &Cell, _name: &str, _valid: &[&RunOf<Self>]) -> Option<String> {
         None
     }
+    /// Why a valid run says nothing of a metric, though it does of others.
+    fn spoilt(_metric: Metric, _run: &RunOf<Self>) -> Option<String> {
+        None
+    }
     /// Why such valid runs have no value that could be used: to leave out just the runs without one would be to leave out the
     /// worst.
     fn without_value(_metric: Metric, _name: &str, _valid: &[&RunOf<Self>]) -> Option<String> {

@@ -76,7 +76,7 @@ impl Instrument for Gateway {
     const DIRECTORY: &'static str = "../targets";
     const OWN_KEYS: &'static [&'static str] = &["calibration_runs", "rate_share"];
     const KEEPS_PAIR: bool = false;
-    const OVERHEAD_MS: u64 = 700;
+    const OVERHEAD_MS: u64 = 350;
     const METRICS: &'static [Metric] = &[
         Metric::CpuUsPerRequest,
         Metric::CpuUsPerHandshake,
@@ -306,6 +306,10 @@ impl Instrument for Gateway {
 
     fn unsupported(metric: Metric, cell: &Cell, name: &str, valid: &[&RunOf<Self>]) -> Option<String> {
         values::unsupported(metric, cell, name, valid)
+    }
+
+    fn spoilt(metric: Metric, run: &RunOf<Self>) -> Option<String> {
+        validity::spoilt(metric, run)
     }
 
     fn without_value(metric: Metric, name: &str, valid: &[&RunOf<Self>]) -> Option<String> {

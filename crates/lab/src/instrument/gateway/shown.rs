@@ -49,12 +49,12 @@ impl Shown for Gateway {
     fn circumstances(plan: &Plan, cell: &Cell, compared: Option<&str>) -> String {
         let vary = Vary::of(plan);
         let mode = (compared != Some("mode")).then(|| cell.mode().circumstance().to_owned());
-        let at = (vary.has("load_model") || cell.load() == Load::EqualRate).then(|| match cell.load() {
+        let at = match cell.load() {
             Load::EqualRate => "at one equal rate".to_owned(),
             Load::Saturated => "at saturation".to_owned(),
-        });
+        };
         let others = vary.others(&cell.place(), compared);
-        mode.into_iter().chain(others).chain(at).collect::<Vec<_>>().join(", ")
+        mode.into_iter().chain(others).chain([at]).collect::<Vec<_>>().join(", ")
     }
 
     fn place_title(cell: &Cell) -> String {

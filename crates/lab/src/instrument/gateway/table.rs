@@ -31,8 +31,9 @@ type Row<'a> = (&'a str, Option<&'a CellSummary>, Option<&'a CellSummary>);
 
 fn rows<'a>(results: &'a Results<Gateway>, place: &Levels) -> Vec<Row<'a>> {
     let mut rows: Vec<Row<'_>> = Vec::new();
-    for found in results.summary.cells.iter().filter(|found| found.cell.place().at(Load::Saturated) == *place)
-    {
+    // What the second of the A/A pair shows is the noise floor, which stands elsewhere.
+    let of_place = |found: &&CellSummary| found.cell.place().at(Load::Saturated) == *place;
+    for found in results.summary.cells.iter().filter(of_place).filter(|found| !found.cell.is_again()) {
         let name = &found.cell.name;
         // A target's settings are in its name.
         let of = |load| {

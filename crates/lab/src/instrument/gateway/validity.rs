@@ -5,6 +5,7 @@ use super::levels::Place as _;
 use super::run::{Seen, parts};
 use crate::experiment::Level;
 use crate::instrument::gateway::{Conditions, Side, Tls, TlsVersion};
+use crate::metric::Metric;
 use crate::run::Run;
 use weir_load::result::{Handshakes, LoadResult, Negotiated, Pacer, Tickets};
 use weir_load::{ErrorClass, exceeds_budget};
@@ -26,6 +27,11 @@ const WINDOW_SHARE: f64 = 0.1;
 
 /// The two of a duet have at least this share of their windows in common.
 const LEAST_TOGETHER: f64 = 0.95;
+
+/// The share of its planned requests that an open loop has sent at least, and how late it was at most, where a run tells
+/// what a request costs.
+const LEAST_FOR_COST: f64 = 0.9;
+const LATEST_FOR_COST_US: f64 = 5000.0;
 
 /// The first rule that a run breaks.
 pub(super) fn broken_rule(record: &Run<Seen>, conditions: &Conditions) -> Option<String> {
@@ -67,11 +73,15 @@ fn errors(load: &LoadResult, conditions: &Conditions) -> Option<String> {
     (load.requests == 0).then(|| "no request was answered".into())
 }
 
-/// Whatever is not `valid` is invalid.
+/// Whatever is not `valid` is invalid, but for a pacer that was late: what that spoils is judged here.
 fn engine(load: &LoadResult) -> Option<String> {
     let said = load.validity.as_str();
-    let reason = said.strip_prefix("invalid: ").map_or_else(|| format!("`{said}`"), str::to_owned);
-    (said != "valid").then(|| format!("load engine: {reason}"))
+    if said == "valid" {
+        return None;
+    }
+    let Some(reasons) = said.strip_prefix("invalid: ") else { return Some(format!("load engine: `{said}`")) };
+    let is_other = |reason: &str| load.pacer.is_none() || !reason.starts_with("pacer (");
+    reasons.split("; ").any(is_other).then(|| format!("load engine: {reasons}"))
 }
 
 fn window(load: &LoadResult, asked_ms: u64) -> Option<String> {
@@ -169,18 +179,37 @@ fn tickets(record: &Run<Seen>, load: &LoadResult, tls: &Tls) -> Option<String> {
         .then(|| format!("tickets: {least} to {most} came after a full handshake, asked for were {asked}"))
 }
 
+/// So late and with so much unsent the load is another one than was asked for, for whatever is measured.
 fn pacer(record: &Run<Seen>, load: &LoadResult) -> Option<String> {
     record.seen.rate?;
-    let Some(pacer) = &load.pacer else { return Some("pacer: an open loop without its report".into()) };
-    if pacer.achieved_ratio < Pacer::LEAST_ACHIEVED {
+    match &load.pacer {
+        None => Some("pacer: an open loop without its report".into()),
+        Some(pacer) => off_schedule(pacer, LEAST_FOR_COST, LATEST_FOR_COST_US),
+    }
+}
+
+/// What the pacer has spoilt of a valid run: times count from instants that it did not keep, and a context switch is
+/// forgone where requests come in bursts. What a request costs stands: its ratio between targets moved by less than the
+/// noise floor (docs/decisions/0015-noise.md).
+pub(super) fn spoilt(metric: Metric, record: &Run<Seen>) -> Option<String> {
+    let stands = metric.is_of_duets() || metric == Metric::Utilisation;
+    let load = record.seen.observation.load.as_ref().filter(|_| record.seen.rate.is_some() && !stands)?;
+    off_schedule(load.pacer.as_ref()?, Pacer::LEAST_ACHIEVED, Pacer::lag_bound_us(load.response.p50_us))
+}
+
+fn off_schedule(pacer: &Pacer, least: f64, latest_us: f64) -> Option<String> {
+    if pacer.achieved_ratio < least {
         return Some(format!(
-            "pacer: {:.1} % of the planned requests were sent",
-            pacer.achieved_ratio * 100.0
+            "pacer: {:.1} % of the planned requests were sent, expected {:.0} % or more",
+            pacer.achieved_ratio * 100.0,
+            least * 100.0
         ));
     }
-    let bound = Pacer::lag_bound_us(load.response.p50_us);
-    (pacer.lag_p99_us > bound).then(|| {
-        format!("pacer: late by {:.0} us at the 99th percentile, allowed are {bound:.0}", pacer.lag_p99_us)
+    (pacer.lag_p99_us > latest_us).then(|| {
+        format!(
+            "pacer: late by {:.0} us at the 99th percentile, expected {latest_us:.0} or less",
+            pacer.lag_p99_us
+        )
     })
 }
 
