@@ -148,7 +148,7 @@ fn load_on_what_is_no_http_server() {
 #[test]
 fn an_experiment_file_that_is_wrong() {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let good = fs::read_to_string(repository.join("experiments/quickstart.toml")).unwrap();
+    let good = fs::read_to_string(repository.join("experiments/gateways.toml")).unwrap();
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("experiments")).unwrap();
     std::os::unix::fs::symlink(repository.join("targets"), folder.path().join("targets")).unwrap();

@@ -27,7 +27,7 @@ fn a_report_is_exported_and_fails_on_a_regression_against_the_baseline() {
     let results = store(&directory, "before", &BEFORE);
     let [table, page, tests] = ["t.csv", "p.md", "j.xml"].map(|name| directory.path().join(name));
     let outputs = ["--csv", text(&table), "--markdown", text(&page), "--junit", text(&tests)];
-    let said = ends(&[&["report", text(&results)][..], &outputs].concat(), 0, &["Report: "]);
+    let said = ends(&[&["report", text(&results), "--full"][..], &outputs].concat(), 0, &["Report: "]);
     assert!(said.contains("weir vs floor"), "{said}");
 
     let rows = csv(&fs::read_to_string(&table).unwrap());

@@ -41,8 +41,10 @@ fn a_costlier_command_is_a_regression_and_its_results_are_reported_compared_and_
     assert!(planned.ends_with("blocks: 5 of 3 runs; how long they take is not known before\n"), "{planned}");
     let ran = Weir::run(&["run", &file, "--out", &at("r"), "--fail-on", "regression"]);
     assert_eq!(ran.code, Some(4), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.starts_with("With rounds 2000, short takes 0."), "{}", ran.stdout);
+    let full = Weir::run(&["report", &at("r"), "--full"]).stdout;
     for part in ["\nrounds 2000\n", "  short-again: time ", "\nCPU time:\n  rounds 2000: long vs short: "] {
-        assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
+        assert!(full.contains(part), "{part}: {full}");
     }
     assert_eq!(Weir::run(&["run", "--continue", &at("r"), "--blocks", "6"]).code, Some(0));
     let runs = || fs::read_dir(Path::new(&at("r")).join("runs")).unwrap();

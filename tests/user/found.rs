@@ -72,7 +72,7 @@ fn an_experiment_is_known_by_its_name_in_an_empty_folder() {
     let plans = ["quickstart", "quickstart.toml", "experiments/quickstart.toml"].map(|name| {
         weir.well(&["plan", name, "--set", "target=[\"direct\",\"weir\"]", "--set", "baseline=[\"weir\"]"])
     });
-    assert!(plans[0].starts_with("quickstart: What does a request cost"), "{}", plans[0]);
+    assert!(plans[0].starts_with("quickstart: What does a request through a gateway cost"), "{}", plans[0]);
     assert!(plans.iter().all(|plan| *plan == plans[0]));
     let unpacked = weir.unpacked();
     assert_eq!(unpacked.len(), 1, "{unpacked:?}");
@@ -188,7 +188,7 @@ fn programs_that_start_at_once_unpack_it_once() {
     let weir = Installed::new();
     thread::scope(|scope| {
         for _ in 0..4 {
-            scope.spawn(|| weir.well(&["plan", "quickstart", "--set", "target=direct", "--set", "mode=h1c"]));
+            scope.spawn(|| weir.well(&["plan", "gateways", "--set", "target=direct", "--set", "mode=h1c"]));
         }
     });
     assert_eq!(weir.unpacked().len(), 1);

@@ -132,8 +132,9 @@ pub(crate) fn report<I: Shown>(directory: &Path) -> Result<Outcome, LabError> {
     let store = Store::open(directory);
     store.write_json("summary.json", &I::json(&results))?;
     store.write("report.html", &page::render(&results, &store))?;
-    let text = words::brief(&results, &directory.join("report.html"));
-    let full = words::render(&results);
+    let page = directory.join("report.html");
+    let text = words::brief(&results, &page);
+    let full = format!("{}\nReport: {}\n", words::render(&results), page.display());
     let invalid_runs = results.summary.cells.iter().map(|cell| cell.invalid_runs).sum();
     Ok(Outcome {
         directory: directory.to_owned(),

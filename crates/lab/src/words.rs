@@ -116,15 +116,17 @@ fn paragraphs_within(text: &str, lines: usize) -> String {
 /// What is in the report alone: claims and invalid runs, counted.
 fn left_out(summary: &Summary) -> Vec<String> {
     let mut lines = Vec::new();
-    if !summary.claims.is_empty() {
+    let (claims, unrun) = claims::shown(&summary.claims);
+    if !claims.is_empty() {
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-        for claim in &summary.claims {
+        for claim in claims {
             *counts.entry(claim.verdict.to_string()).or_default() += 1;
         }
         let counts: Vec<String> =
             counts.iter().map(|(verdict, count)| format!("{count} {verdict}")).collect();
         lines.push(format!("Claims: {}.", counts.join(", ")));
     }
+    lines.extend(unrun);
     let invalid: u32 = summary.cells.iter().map(|cell| cell.invalid_runs).sum();
     let runs: u32 = summary.cells.iter().map(CellSummary::runs).sum();
     if invalid > 0 {

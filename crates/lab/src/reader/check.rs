@@ -85,7 +85,7 @@ fn check_numbers<I: Instrument>(experiment: &Experiment, wrong: &Blame<'_>) -> R
             return Err(wrong("layout", message));
         }
         Layout::Duet if experiment.baseline.is_empty() && experiment.compare.is_empty() => {
-            let message = "`duet`, and nothing is compared: give `baseline` or `[[compare]]`";
+            let message = "`duet`, and nothing is compared: give `baseline` or `[[compare]]`, or `blocks`";
             return Err(wrong("layout", message.into()));
         }
         _ => in_range("alone_blocks", alone_blocks, 0..=MOST_BLOCKS, wrong)?,
