@@ -62,7 +62,7 @@ fn a_report_is_exported_and_fails_on_a_regression_against_the_baseline() {
     assert_eq!(elements.iter().filter(|(element, _)| element == "failure").count(), 2, "{elements:?}");
     let better = Stored { targets: [("weir", "1", 8.0), ("floor", "5", 10.0)], ..BEFORE };
     let better = store(&directory, "better", &better);
-    ends(&["report", text(&better), "--fail-on", "regression"], 0, &["different"]);
+    ends(&["report", text(&better), "--full", "--fail-on", "regression"], 0, &["different"]);
     ends(&["report", text(&results), "--fail-on", "rain"], 2, &["rain", "regression"]);
     ends(&["report", text(&results), "--csv", "-", "--junit", "-"], 2, &["--junit", "--csv -"]);
     ends(&["report", text(&results), "--csv", "/no/such/folder/x"], 1, &["--csv", "/no/such/folder/x"]);

@@ -35,10 +35,9 @@ pub(crate) fn again(share: f64, group: &[Turn]) -> String {
 pub(crate) fn note(runs: usize) -> Option<String> {
     (runs > 0).then(|| {
         format!(
-            "Others took more than {:.0} % of the cores in {} that were made again; the quieter attempt counts \
-             (the other is in disturbed/).",
-            FOREIGN_MUCH * 100.0,
-            plural(runs as u64, "run")
+            "{} made again since others took more than {:.0} % of the cores; the quieter attempt counts.",
+            plural(runs as u64, "run"),
+            FOREIGN_MUCH * 100.0
         )
     })
 }

@@ -71,11 +71,13 @@ pub(crate) fn brief<I: Shown>(results: &Results<I>, report: &Path) -> String {
         wrap(&mut limits, &label);
     }
     let limits = limited(&limits, LINES / 2);
-    let last = format!("\nReport: {}\n", report.display());
-    let whole = format!("\nReport, with all tables: {}\n", report.display());
+    let last = format!("Report: {}\n", report.display());
+    let whole = format!("Report, with all tables: {}\n", report.display());
     let mut tables = String::new();
     I::tables(&mut tables, results);
-    let room = LINES.saturating_sub([&text, &limits, &last].map(|part| part.lines().count()).iter().sum());
+    // A blank line stands before the limits.
+    let taken: usize = [&text, &limits, &last].map(|part| part.lines().count()).iter().sum();
+    let room = LINES.saturating_sub(taken + 1);
     // A table that does not fit is in the report, whole.
     let (tables, last) = match tables.lines().count() <= room {
         true => (tables, last),
@@ -84,7 +86,7 @@ pub(crate) fn brief<I: Shown>(results: &Results<I>, report: &Path) -> String {
     if !text.is_empty() && !tables.is_empty() && !tables.starts_with('\n') {
         text.push('\n');
     }
-    text + &tables + "\n" + limits.trim_end() + &last
+    text + &tables + "\n" + &limits + &last
 }
 
 /// Lines that a person reads at a glance.
@@ -246,14 +248,13 @@ fn extended(before: &[u32], blocks: usize) -> Option<String> {
 /// What a reader of duets has to know.
 fn duets(plan: &Plan) -> Option<String> {
     (plan.experiment.layout == Layout::Duet).then(|| {
-        let alone = match plan.experiment.alone_blocks {
-            0 => "nothing was measured alone".to_owned(),
-            blocks => format!("rates and latencies are from {} alone", plural(blocks.into(), "block")),
+        let others = match plan.experiment.alone_blocks {
+            0 => "nothing else was measured".to_owned(),
+            blocks => {
+                format!("rates and times are of {} alone, not compared", plural(blocks.into(), "block"))
+            }
         };
-        format!(
-            "CPU was compared in duets: two at a time on the same cores. Rates, latencies and limits are not \
-             compared; {alone}."
-        )
+        format!("CPU is compared in duets, two at a time on the same cores; {others}.")
     })
 }
 
