@@ -136,6 +136,12 @@ fn compared(metric: Metric, subject: &str, figures: &str, object: &str) -> Strin
         Metric::CpuUsPerHandshake => {
             format!("{subject} spends {figures} of the CPU that {object} does for a handshake")
         }
+        Metric::CpuUsPerMb => {
+            format!("{subject} spends {figures} of the CPU that {object} does for a megabyte")
+        }
+        Metric::CpuUsPerOperation => {
+            format!("{subject} spends {figures} of the CPU that {object} does for an operation")
+        }
         Metric::ServerUsPerHandshake => {
             format!("{subject} takes {figures} of the server's time that {object} does for a handshake")
         }

@@ -64,6 +64,10 @@ pub enum Metric {
     KibPerSession,
     /// The time of a cryptographic operation.
     OperationUs,
+    /// CPU of both ends for a megabyte that is moved, by the threads' clocks.
+    CpuUsPerMb,
+    /// CPU of a cryptographic operation, by the threads' clocks.
+    CpuUsPerOperation,
     /// The time inside the server's shared state for a handshake.
     LockNsPerHandshake,
     /// How often a thread waited for another in a handshake.
@@ -96,6 +100,8 @@ impl Metric {
                 | Self::OriginCpuUsPerHandshake
                 | Self::LoadCpuUsPerRequest
                 | Self::LoadCpuUsPerHandshake
+                | Self::CpuUsPerMb
+                | Self::CpuUsPerOperation
                 | Self::RssKib
                 | Self::RssEndKib
                 | Self::KibPerSession
@@ -154,6 +160,8 @@ impl Metric {
             Self::ReceiveMbPerSecond => ("receiving", "MB/s", More),
             Self::KibPerSession => ("memory per session", "KiB", Less),
             Self::OperationUs => ("time per operation", "us", Less),
+            Self::CpuUsPerMb => ("CPU per megabyte", "us", Less),
+            Self::CpuUsPerOperation => ("CPU per operation", "us", Less),
             Self::LockNsPerHandshake => ("time in locks per handshake", "ns", Less),
             Self::WaitsPerHandshake => ("waits per handshake", "", Less),
             Self::WallMs => ("time", "ms", Less),

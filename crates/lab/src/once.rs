@@ -1,10 +1,11 @@
-//! One process from its start to its end: placed, guarded, timed, and held to a deadline.
+//! Processes from their start to their end: placed, guarded, timed, and held to a deadline.
 
 use crate::guard::Guard;
 use crate::interrupt::Interrupt;
 use crate::process::{Exit, Process, Stop, StopSignal, Waited};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -32,36 +33,64 @@ pub(crate) struct Ended {
     pub(crate) taken: Option<Taken>,
     /// From its start to its end.
     pub(crate) wall_ms: f64,
-    /// CPU, user's and system's, of it and of those children that it waited for.
+    /// CPU, user's and system's, of it and of those children that it waited for; `None` where another ran at the same time.
     pub(crate) cpu_ms: Option<f64>,
     /// Why it did not come to an end of its own.
     pub(crate) cut_short: Option<String>,
 }
 
-/// Runs it to its end. An error is the reason why it did not start.
+/// Runs a process to its end. An error is the reason why it did not start.
 pub(crate) fn to_its_end(start: Start<'_>, interrupt: &Interrupt, guard: &Guard) -> Result<Ended, String> {
-    let Start { name, command, folder, words, cores, input, deadline } = start;
-    let meter = Meter::begin(cores, &[]);
+    let ended = to_their_ends(vec![start], interrupt, guard)?.pop();
+    ended.ok_or_else(|| "it was not started".into())
+}
+
+/// Runs processes at the same time, each to its end. An error is the reason why one of them did not start.
+pub(crate) fn to_their_ends(
+    starts: Vec<Start<'_>>,
+    interrupt: &Interrupt,
+    guard: &Guard,
+) -> Result<Vec<Ended>, String> {
+    let cores: BTreeSet<usize> = starts.iter().flat_map(|start| start.cores).copied().collect();
+    let cores: Vec<usize> = cores.into_iter().collect();
+    let meter = Meter::begin(&cores, &[]);
     let cpu_before = cpu_of_children();
-    let began = Instant::now();
-    let mut process = Process::start_in(folder, name, command, cores, words, input)
-        .map_err(|error| format!("{}: {error}", command.first().map_or("", String::as_str)))?;
-    guard.watch(process.pid());
-    let waited = process.wait(deadline, interrupt);
-    let wall_ms = began.elapsed().as_secs_f64() * 1000.0;
-    let taken = meter.and_then(|meter| meter.taken(cores, &[process.pid()]));
-    process.signal(StopSignal::Term);
-    let exit = process.finish(Stop::default());
-    guard.release(process.pid());
-    // It counts once its status is taken.
-    let cpu_ms = cpu_of_children().zip(cpu_before).map(|(after, before)| after - before);
-    let exit = exit.map_err(|error| error.to_string())?;
-    let cut_short = match waited {
-        Waited::Ended => None,
-        Waited::Deadline => Some(format!("it did not end in {} s", deadline.as_secs_f64())),
-        Waited::Interrupted => Some("interrupted".into()),
-    };
-    Ok(Ended { process, exit, taken, wall_ms, cpu_ms, cut_short })
+    let mut running = Vec::new();
+    for start in starts {
+        let Start { name, command, folder, words, cores, input, deadline } = start;
+        let began = Instant::now();
+        let process = Process::start_in(folder, name, command, cores, words, input)
+            .map_err(|error| format!("{}: {error}", command.first().map_or("", String::as_str)))?;
+        guard.watch(process.pid());
+        running.push((process, began, deadline));
+    }
+    let waited: Vec<(Waited, f64)> = running
+        .iter()
+        .map(|(process, began, deadline)| {
+            let waited = process.wait(deadline.saturating_sub(began.elapsed()), interrupt);
+            (waited, began.elapsed().as_secs_f64() * 1000.0)
+        })
+        .collect();
+    let groups: Vec<u32> = running.iter().map(|(process, ..)| process.pid()).collect();
+    let taken = meter.and_then(|meter| meter.taken(&cores, &groups));
+    let is_one = running.len() == 1;
+    let mut ended = Vec::new();
+    for ((mut process, _, deadline), (waited, wall_ms)) in running.into_iter().zip(waited) {
+        process.signal(StopSignal::Term);
+        let exit = process.finish(Stop::default());
+        guard.release(process.pid());
+        // It counts once its status is taken; of several it could be any one's.
+        let cpu_ms =
+            cpu_of_children().zip(cpu_before).filter(|_| is_one).map(|(after, before)| after - before);
+        let cut_short = match waited {
+            Waited::Ended => None,
+            Waited::Deadline => Some(format!("it did not end in {} s", deadline.as_secs_f64())),
+            Waited::Interrupted => Some("interrupted".into()),
+        };
+        let exit = exit.map_err(|error| error.to_string())?;
+        ended.push(Ended { process, exit, taken, wall_ms, cpu_ms, cut_short });
+    }
+    Ok(ended)
 }
 
 /// Milliseconds of CPU of all children whose end was taken note of.

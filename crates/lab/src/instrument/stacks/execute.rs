@@ -9,7 +9,7 @@ use crate::error::LabError;
 use crate::experiment::Level;
 use crate::guard::Guard;
 use crate::interrupt::Interrupt;
-use crate::once::{Ended, Start, to_its_end};
+use crate::once::{Ended, Start, to_their_ends};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -33,12 +33,60 @@ pub struct ProcessRunner {
 impl ProcessRunner {
     /// Runs a runner that is told such lines, behind the words of a tool that it runs under, if there is one.
     pub(super) fn made(&mut self, cell: &Cell, lines: &str, tool: &[String]) -> Result<Ran, LabError> {
+        let ran = self.made_together(&[(cell, lines.to_owned())], tool)?.pop();
+        ran.ok_or_else(|| LabError::Nothing("no runner was started".into()))
+    }
+
+    /// Runs several at the same time.
+    pub(super) fn made_together(
+        &mut self,
+        runs: &[(&Cell, String)],
+        tool: &[String],
+    ) -> Result<Vec<Ran>, LabError> {
+        let work = self.directory.join("work");
+        let mut staged = Vec::new();
+        for (index, (cell, lines)) in runs.iter().enumerate() {
+            let words = work.join(index.to_string());
+            fs::create_dir_all(&words).map_err(LabError::file(&words, "cannot be made"))?;
+            let ran = self.staged(cell, lines, tool)?;
+            // In front of the program, so that the stored command is the whole of it.
+            let env: &[String] = if ran.environment.is_empty() { &[] } else { &["env".to_owned()] };
+            let command = [env, &ran.environment, &ran.command].concat();
+            let threads = cell.levels.number("threads").unwrap_or(1) as usize;
+            let cores = &self.allowed[..threads.clamp(1, self.allowed.len())];
+            let deadline = Duration::from_millis(cell.levels.number("window_ms").unwrap_or(0)) + GRACE;
+            staged.push(Staged { ran, words, command, cores, deadline });
+        }
+        let began = Instant::now();
+        let ended = staged
+            .iter()
+            .map(Staged::start)
+            .collect::<Result<Vec<_>, _>>()
+            .and_then(|starts| to_their_ends(starts, &self.interrupt, &self.guard));
+        let elapsed_ms = began.elapsed().as_millis() as u64;
+        let mut all: Vec<Ran> = staged.into_iter().map(|staged| staged.ran).collect();
+        match ended {
+            Ok(ended) => {
+                for (ran, ended) in all.iter_mut().zip(ended) {
+                    ran.failure = said(ran, ended).err();
+                }
+            }
+            Err(why) => all.iter_mut().for_each(|ran| ran.failure = Some(why.clone())),
+        }
+        all.iter_mut().for_each(|ran| ran.elapsed_ms = elapsed_ms);
+        let _ = fs::remove_dir_all(&work);
+        if self.interrupt.is_set() {
+            return Err(LabError::Interrupted { directory: self.directory.clone() });
+        }
+        Ok(all)
+    }
+
+    /// What is known of a run before it starts.
+    fn staged(&self, cell: &Cell, lines: &str, tool: &[String]) -> Result<Ran, LabError> {
         let engine = self
             .engines
             .get(&cell.subject)
             .ok_or_else(|| LabError::Nothing(format!("engine {} is not present any more", cell.subject)))?;
-        let work = self.directory.join("work");
-        fs::create_dir_all(&work).map_err(LabError::file(&work, "cannot be made"))?;
         let scenario = lines.to_owned() + &self.files(&cell.levels)?;
         let mask = key::mask(cell.levels.word("mask"));
         let environment = mask.into_iter().map(|mask| mask.variable.to_owned()).collect();
@@ -46,16 +94,14 @@ impl ProcessRunner {
         let command = [tool, &engine.words(&engine.description.run, &target)].concat();
         let Description { version, crypto, .. } = engine.description.clone();
         let described = Some(Described { version, crypto });
-        let folder = engine.directory.clone();
-        let mut ran = Ran { folder, command, environment, scenario, described, ..Ran::default() };
-        let began = Instant::now();
-        ran.failure = self.process(&mut ran, &cell.levels, &work).err();
-        ran.elapsed_ms = began.elapsed().as_millis() as u64;
-        let _ = fs::remove_dir_all(&work);
-        if self.interrupt.is_set() {
-            return Err(LabError::Interrupted { directory: self.directory.clone() });
-        }
-        Ok(ran)
+        Ok(Ran {
+            folder: engine.directory.clone(),
+            command,
+            environment,
+            scenario,
+            described,
+            ..Ran::default()
+        })
     }
 
     /// The lines of what the runner reads that name files: sessions have a chain, an operation with a key has that alone.
@@ -71,38 +117,45 @@ impl ProcessRunner {
         let told = if certificate.is_some() { &lines[..] } else { &lines[2..] };
         Ok(told.iter().copied().map(line).collect())
     }
+}
 
-    /// The text of an error is the reason why the run is invalid.
-    fn process(&mut self, ran: &mut Ran, scenario: &Levels, work: &Path) -> Result<(), String> {
-        let file = work.join("scenario");
+/// A runner that has not started.
+struct Staged<'a> {
+    ran: Ran,
+    words: PathBuf,
+    command: Vec<String>,
+    cores: &'a [usize],
+    deadline: Duration,
+}
+
+impl Staged<'_> {
+    fn start(&self) -> Result<Start<'_>, String> {
+        let Self { ran, words, command, cores, deadline } = self;
+        let file = words.join("scenario");
         let input = fs::write(&file, &ran.scenario).and_then(|()| File::open(&file));
         let input = input.map_err(|error| format!("its scenario: {error}"))?.into();
-        // In front of the program, so that the stored command is the whole of it.
-        let env: &[String] = if ran.environment.is_empty() { &[] } else { &["env".to_owned()] };
-        let command = [env, &ran.environment, &ran.command].concat();
-        let threads = scenario.number("threads").unwrap_or(1) as usize;
-        let cores = &self.allowed[..threads.clamp(1, self.allowed.len())];
-        let deadline = Duration::from_millis(scenario.number("window_ms").unwrap_or(0)) + GRACE;
-        let folder = &ran.folder;
-        let start = Start { name: "runner", command: &command, folder, words: work, cores, input, deadline };
-        let ended = to_its_end(start, &self.interrupt, &self.guard)?;
-        let Ended { process, exit, taken, cut_short, .. } = ended;
-        ran.foreign_cpu = taken.map(|taken| taken.foreign);
-        ran.stolen_cpu = taken.map(|taken| taken.stolen);
-        ran.exit = exit.status.clone();
-        ran.stderr = process.last_words();
-        let output = process.output().map_err(|error| format!("its output: {error}"))?;
-        if let Some(why) = cut_short {
-            return Err(why);
-        }
-        ran.seen = Seen::read(&output).map_err(|why| format!("its output: {why}"))?;
-        // What it says itself tells more.
-        if exit.code == Some(0) || !ran.seen.errors.is_empty() {
-            return Ok(());
-        }
-        let last = ran.stderr.lines().last().unwrap_or_default();
-        Err(format!("runner: {}: {last}", ran.exit))
+        Ok(Start { name: "runner", command, folder: &ran.folder, words, cores, input, deadline: *deadline })
     }
+}
+
+/// What a runner said. The text of an error is the reason why the run is invalid.
+fn said(ran: &mut Ran, ended: Ended) -> Result<(), String> {
+    let Ended { process, exit, taken, cut_short, .. } = ended;
+    ran.foreign_cpu = taken.map(|taken| taken.foreign);
+    ran.stolen_cpu = taken.map(|taken| taken.stolen);
+    ran.exit = exit.status.clone();
+    ran.stderr = process.last_words();
+    let output = process.output().map_err(|error| format!("its output: {error}"))?;
+    if let Some(why) = cut_short {
+        return Err(why);
+    }
+    ran.seen = Seen::read(&output).map_err(|why| format!("its output: {why}"))?;
+    // What it says itself tells more.
+    if exit.code == Some(0) || !ran.seen.errors.is_empty() {
+        return Ok(());
+    }
+    let last = ran.stderr.lines().last().unwrap_or_default();
+    Err(format!("runner: {}: {last}", ran.exit))
 }
 
 /// Makes the certificate of a kind in a directory that has none yet: a chain with an intermediate authority, as servers have

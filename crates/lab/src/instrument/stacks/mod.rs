@@ -49,7 +49,7 @@ use key::KEYS;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use values::{compared, measured};
+use values::{compared, compared_in_duets, measured};
 
 /// TLS libraries in memory.
 #[derive(Clone, Copy, Debug)]
@@ -78,8 +78,8 @@ impl Engines {
 
 impl Executor<Stacks> for ProcessRunner {
     fn execute(&mut self, turn: &[Request<'_>]) -> Result<Vec<Ran>, LabError> {
-        let cells = turn.iter().map(|request| &request.run.cell);
-        cells.map(|cell| self.made(cell, &cell.levels.lines(), &[])).collect()
+        let runs = turn.iter().map(|request| (&request.run.cell, request.run.cell.levels.lines()));
+        self.made_together(&runs.collect::<Vec<_>>(), &[])
     }
 
     /// Counts instructions where the experiment asks for them.
@@ -95,6 +95,7 @@ impl Instrument for Stacks {
     const DIRECTORY: &'static str = "../engines";
     const OWN_KEYS: &'static [&'static str] = &["engines", "engines_directory", "scenarios", "instructions"];
     const OVERHEAD_MS: u64 = 120;
+    const HAS_DUETS: bool = true;
     const METRICS: &'static [Metric] = &[
         Metric::ServerUsPerHandshake,
         Metric::ClientUsPerHandshake,
@@ -105,6 +106,9 @@ impl Instrument for Stacks {
         Metric::OperationUs,
         Metric::LockNsPerHandshake,
         Metric::WaitsPerHandshake,
+        Metric::CpuUsPerHandshake,
+        Metric::CpuUsPerOperation,
+        Metric::CpuUsPerMb,
     ];
 
     type Seen = Ran;
@@ -129,6 +133,10 @@ impl Instrument for Stacks {
 
     fn compared(cell: &Cell) -> Vec<Metric> {
         compared(cell).to_vec()
+    }
+
+    fn compared_in_duets(cell: &Cell) -> Vec<Metric> {
+        compared_in_duets(cell).to_vec()
     }
 
     fn has(metric: Metric, cell: &Cell) -> bool {

@@ -53,7 +53,8 @@ pub(super) const COUNTED: [Metric; 2] = [Metric::ServerInstructions, Metric::Cli
 /// A run's value of a metric, if it has one.
 pub(super) fn of_run(metric: Metric, run: &Run<Ran>) -> Option<f64> {
     let seen = &run.seen.seen;
-    let is_handshake = run.run.cell.levels.word("do") == HANDSHAKE;
+    let is_of = |what: &str| run.run.cell.levels.word("do") == what;
+    let is_handshake = is_of(HANDSHAKE);
     let us = |side| seen.mean_ns(side).map(|ns| ns / 1000.0);
     match metric {
         Metric::ServerUsPerHandshake if is_handshake => us(Side::Server),
@@ -75,6 +76,12 @@ pub(super) fn of_run(metric: Metric, run: &Run<Ran>) -> Option<f64> {
             Some(grown as f64 / memory.sessions as f64)
         }
         Metric::OperationUs => us(Side::Operation),
+        Metric::CpuUsPerHandshake if is_handshake => Some(cpu_us(seen)? / units(seen)? as f64),
+        Metric::CpuUsPerOperation if is_of(PRIMITIVE) => Some(cpu_us(seen)? / units(seen)? as f64),
+        Metric::CpuUsPerMb if is_of(TRANSFER) => {
+            let bytes = *seen.moved.get(&Side::Server).filter(|bytes| **bytes > 0)?;
+            Some(cpu_us(seen)? * 1e6 / bytes as f64)
+        }
         _ => None,
     }
 }
@@ -86,6 +93,12 @@ fn units_per_second(seen: &Seen) -> Option<f64> {
         .iter()
         .map(|thread| (thread.wall_ns > 0).then(|| thread.units as f64 * 1e9 / thread.wall_ns as f64));
     rates.sum::<Option<f64>>().filter(|rate| *rate > 0.0)
+}
+
+/// Of all threads, by their own clocks: both ends, as one thread is both.
+fn cpu_us(seen: &Seen) -> Option<f64> {
+    let ns: u64 = seen.threads.iter().map(|thread| thread.cpu_ns).sum();
+    (ns > 0).then_some(ns as f64 / 1000.0)
 }
 
 fn units(seen: &Seen) -> Option<u64> {
@@ -111,6 +124,17 @@ pub(super) fn compared(cell: &Cell) -> &'static [Metric] {
     }
 }
 
+/// What is compared of a cell that shares its core: no time of the wall's.
+pub(super) fn compared_in_duets(cell: &Cell) -> &'static [Metric] {
+    match cell.levels.word("do") {
+        HANDSHAKE => &[Metric::CpuUsPerHandshake],
+        TRANSFER => &[Metric::CpuUsPerMb],
+        PRIMITIVE => &[Metric::CpuUsPerOperation],
+        // Memory is what it is beside whatever runs.
+        _ => compared(cell),
+    }
+}
+
 /// All that a run of a cell can have.
 pub(super) fn measured(cell: &Cell) -> &'static [Metric] {
     match cell.levels.word("do") {
@@ -120,7 +144,10 @@ pub(super) fn measured(cell: &Cell) -> &'static [Metric] {
             Metric::HandshakesPerSecond,
             Metric::LockNsPerHandshake,
             Metric::WaitsPerHandshake,
+            Metric::CpuUsPerHandshake,
         ],
+        TRANSFER => &[Metric::SendMbPerSecond, Metric::ReceiveMbPerSecond, Metric::CpuUsPerMb],
+        PRIMITIVE => &[Metric::OperationUs, Metric::CpuUsPerOperation],
         _ => compared(cell),
     }
 }

@@ -128,7 +128,7 @@ impl ProcessExecutor {
             Some(accepted) => accepted.clone(),
             None => {
                 let command = [net.prefix(Place::Gateway), command.clone()].concat();
-                let accepted = run_check("check", &command, work, &self.interrupt, &mut self.guard)
+                let accepted = run_check("check", &command, work, &self.interrupt, &self.guard)
                     .map_err(|why| format!("target: its own check: {why}"))?;
                 self.checked.insert(configuration, accepted.clone());
                 accepted

@@ -164,7 +164,7 @@ impl Drop for Jvm {
 
 fn collected(pid: u32) -> Result<(), String> {
     let directory = tempfile::tempdir().unwrap();
-    full_collection(pid, directory.path(), &Interrupt::default(), &mut no_guard())
+    full_collection(pid, directory.path(), &Interrupt::default(), &no_guard())
 }
 
 #[test]

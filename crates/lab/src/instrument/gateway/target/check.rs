@@ -145,7 +145,7 @@ mod tests {
     fn run(command: &[&str], interrupt: &Interrupt) -> Result<Accepted, String> {
         let directory = tempfile::tempdir().expect("a directory");
         std::fs::write(directory.path().join("fast.conf"), "port 8080").expect("is written");
-        run_check("check", &words(command), directory.path(), interrupt, &mut no_guard())
+        run_check("check", &words(command), directory.path(), interrupt, &no_guard())
     }
 
     fn checked(script: &str) -> Accepted {
