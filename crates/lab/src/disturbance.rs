@@ -30,14 +30,3 @@ pub(crate) fn again(share: f64, group: &[Turn]) -> String {
     let turns = plural(group.len() as u64, "turn");
     format!("others took {:.0} % of the cores: {turns} once more", share * 100.0)
 }
-
-/// How many runs were made again.
-pub(crate) fn note(runs: usize) -> Option<String> {
-    (runs > 0).then(|| {
-        format!(
-            "{} made again since others took more than {:.0} % of the cores; the quieter attempt counts.",
-            plural(runs as u64, "run"),
-            FOREIGN_MUCH * 100.0
-        )
-    })
-}

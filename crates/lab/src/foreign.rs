@@ -13,6 +13,9 @@ pub struct Foreign {
     pub much: u32,
     /// All runs of the blocks.
     pub runs: u32,
+    /// Runs that were made again because of it.
+    #[serde(default)]
+    pub repeated: u32,
 }
 
 /// Such a share of foreign work is more than the few per cent that a quiet machine and the lab itself need.
@@ -24,19 +27,30 @@ impl Foreign {
         let all: Vec<Option<f64>> = shares.collect();
         let known: Vec<f64> = all.iter().copied().flatten().collect();
         let much = known.iter().filter(|share| **share > FOREIGN_MUCH).count() as u32;
-        Self { median: stats::median(&known), much, runs: all.len() as u32 }
+        Self { median: stats::median(&known), much, runs: all.len() as u32, repeated: 0 }
     }
 
     /// What has to be known of it before any number is read: nothing on a machine that was quiet in nine of ten runs.
     pub(crate) fn label(&self) -> Option<String> {
-        let Self { median, much, runs } = *self;
-        let median = median.filter(|_| much * 10 > runs)?;
-        Some(format!(
-            "BUSY: others took more than {:.0} % of the cores in {much} of {} (median {:.0} %).",
-            FOREIGN_MUCH * 100.0,
-            plural(runs.into(), "run"),
-            median * 100.0,
-        ))
+        let Self { median, much, runs, repeated } = *self;
+        let limit = FOREIGN_MUCH * 100.0;
+        match median.filter(|_| much * 10 > runs) {
+            Some(median) => {
+                let again = match repeated {
+                    0 => String::new(),
+                    many => format!("; {many} were made again"),
+                };
+                Some(format!(
+                    "BUSY: others took more than {limit:.0} % of the cores in {much} of {} (median {:.0} %){again}.",
+                    plural(runs.into(), "run"),
+                    median * 100.0,
+                ))
+            }
+            None => (repeated > 0).then(|| {
+                let repeated = plural(repeated.into(), "run");
+                format!("{repeated} made again: others had taken more than {limit:.0} % of the cores.")
+            }),
+        }
     }
 }
 

@@ -140,9 +140,13 @@ pub(crate) fn telling<'a, I: Instrument>(
     metric: Metric,
     runs: &[&'a RunOf<I>],
 ) -> (Vec<&'a RunOf<I>>, Option<String>) {
+    let why = |run: &&RunOf<I>| match run.run.beside {
+        Some(_) if !metric.is_of_duets() => Some("it shared its cores with another".to_owned()),
+        _ => I::spoilt(metric, run),
+    };
     let mut valid = valid::<I>(runs);
-    let spoilt = valid.iter().find_map(|run| I::spoilt(metric, run));
-    valid.retain(|run| I::spoilt(metric, run).is_none());
+    let spoilt = valid.iter().find_map(why);
+    valid.retain(|run| why(run).is_none());
     (valid, spoilt)
 }
 

@@ -1,7 +1,6 @@
 //! A results directory as it is read: every run judged by the rules of this program, and summed up.
 
 use crate::cell::Cell;
-use crate::disturbance;
 use crate::error::LabError;
 use crate::experiment::Level;
 use crate::instrument::{Instrument, RunOf};
@@ -48,7 +47,7 @@ impl<I: Instrument> Results<I> {
             })?;
         }
         let mut summary = Summary::of::<I>(&plan, &machine, &runs);
-        summary.notes.extend(disturbance::note(store.disturbed()));
+        summary.foreign.repeated = store.disturbed() as u32;
         Ok(Self { directory: directory.to_owned(), plan, machine, runs, summary })
     }
 }

@@ -251,7 +251,7 @@ fn duets(plan: &Plan) -> Option<String> {
         let others = match plan.experiment.alone_blocks {
             0 => "nothing else was measured".to_owned(),
             blocks => {
-                format!("rates and times are of {} alone, not compared", plural(blocks.into(), "block"))
+                format!("rates and times are of {} alone", plural(blocks.into(), "block"))
             }
         };
         format!("CPU is compared in duets, two at a time on the same cores; {others}.")

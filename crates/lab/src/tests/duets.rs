@@ -1,6 +1,7 @@
 //! Experiments in duets: what runs beside what, what is compared, and what runs alone.
 
 use super::world::*;
+use crate::claims::ClaimVerdict;
 use crate::experiment::{Experiment, Layout, Stop};
 use crate::instrument::gateway::{Gateway, Load, Mode, Place as _};
 use crate::metric::Metric;
@@ -98,4 +99,28 @@ fn a_disturbed_duet_is_made_again_and_the_quieter_attempt_counts() {
     let (again, kept, _) = disturbed("b0", 0.25);
     assert_eq!((again, kept), (2 * 24, 2 * 72));
     assert_eq!(disturbed("b003-002", 0.0).0, 0);
+}
+
+/// A claim about latency was judged by runs that another one had held down.
+#[test]
+fn what_a_duet_does_not_tell_is_undecided_in_a_claim() {
+    let claim = |metric: &str| {
+        format!(
+            "id = 'C'\nsource = 'here'\nsays = 'it is less'\nmetric = '{metric}'\n\
+            expect = '0.5 .. 0.9'\ncell = {{ target = 'fast', load_model = 'saturated' }}\n\
+            against = {{ target = 'slow' }}\n"
+        )
+    };
+    let verdict = |metric: &str| {
+        let world = noisy(|experiment| {
+            experiment.layout = Layout::Duet;
+            experiment.claims = vec![toml::from_str(&claim(metric)).expect("a claim")];
+        });
+        let [claim] = world.summary.claims.as_slice() else { panic!("one claim") };
+        (claim.verdict, claim.cells.iter().filter_map(|one| one.note.clone()).collect::<String>())
+    };
+    assert_eq!(verdict("cpu_us_per_request").0, ClaimVerdict::Confirmed);
+    let (found, why) = verdict("p99_us");
+    assert_eq!(found, ClaimVerdict::Undecided);
+    assert!(why.contains("it shared its cores with another"), "{why}");
 }
