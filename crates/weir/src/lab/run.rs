@@ -28,9 +28,9 @@ pub(crate) struct RunArgs {
 
 const EXAMPLES: &str = "\
 Examples:
-  weir run quickstart                      # five minutes: an indication
-  weir run quickstart --blocks 12          # a verdict
-  weir run quickstart --only target=weir,target=nginx,mode=h1-h1
+  weir run quickstart                      # five minutes, and a verdict
+  weir run quickstart --no-install         # without the rival that would be built first
+  weir run gateways --only target=weir,target=nginx,mode=h1-h1 --blocks 12
   weir run quickstart --set window_ms=2000 --set tls.group=p256
   weir run passthrough --quick --set 'users=[10,100]'
   weir run --continue out/quickstart-20260101-120000                # an interrupted one
