@@ -190,7 +190,7 @@ fn pacer(record: &Run<Seen>, load: &LoadResult) -> Option<String> {
 
 /// What the pacer has spoilt of a valid run: times count from instants that it did not keep, and a context switch is
 /// forgone where requests come in bursts. What a request costs stands: its ratio between targets moved by less than the
-/// noise floor (docs/decisions/0015-noise.md).
+/// noise floor (docs/decisions/0015-duets-and-noise.md).
 pub(super) fn spoilt(metric: Metric, record: &Run<Seen>) -> Option<String> {
     let stands = metric.is_of_duets() || metric == Metric::Utilisation;
     let load = record.seen.observation.load.as_ref().filter(|_| record.seen.rate.is_some() && !stands)?;
