@@ -135,13 +135,17 @@ pub(crate) fn valid<'a, I: Instrument>(runs: &[&'a RunOf<I>]) -> Vec<&'a RunOf<I
     runs.iter().copied().filter(|run| run.validity.is_valid()).collect()
 }
 
-/// Those that may be used for a metric, and why the first of the others that are valid may not.
+/// Those that may be used for a metric, and why the first of the others that are valid may not. What a CPU clock counts is
+/// read in duets where there are any, all else in runs alone.
 pub(crate) fn telling<'a, I: Instrument>(
     metric: Metric,
     runs: &[&'a RunOf<I>],
 ) -> (Vec<&'a RunOf<I>>, Option<String>) {
+    // What two cells come to beside each other and alone are two things.
+    let is_in_duets = runs.iter().any(|run| run.run.beside.is_some());
     let why = |run: &&RunOf<I>| match run.run.beside {
         Some(_) if !metric.is_of_duets() => Some("it shared its cores with another".to_owned()),
+        None if metric.is_of_duets() && is_in_duets => Some("it ran alone".to_owned()),
         _ => I::spoilt(metric, run),
     };
     let mut valid = valid::<I>(runs);

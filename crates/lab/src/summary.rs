@@ -3,7 +3,6 @@
 use crate::cell::Cell;
 use crate::claims::{self, Finding};
 use crate::comparison::{self, Comparison, Runs};
-use crate::experiment::Layout;
 use crate::foreign::Foreign;
 use crate::instrument::{Instrument, RunOf};
 use crate::machine::Machine;
@@ -83,7 +82,7 @@ impl Summary {
         let claims = claims::all::<I>(plan, &cells, &comparison::floors(&comparisons));
         let of_blocks = cells.iter().flat_map(|(_, runs)| runs).map(|run| I::facts(&run.seen).taken);
         let foreign = Foreign::of(of_blocks);
-        let cells: Vec<CellSummary> = summaries::<I>(plan, &cells, machine);
+        let cells: Vec<CellSummary> = summaries::<I>(&cells, machine);
         let most = *compared_blocks(&comparisons, &cells).end();
         Self {
             experiment: plan.experiment.name.clone(),
@@ -119,25 +118,14 @@ fn compared_blocks(comparisons: &[Comparison], cells: &[CellSummary]) -> RangeIn
     least..=blocks.into_iter().max().unwrap_or(0)
 }
 
-/// The runs that say something of a metric: what a CPU clock counts is read in duets where there are any, all else is of runs
-/// alone.
-fn of_layout<'a, S>(metric: Metric, layout: Layout, runs: &[&'a Run<S>]) -> Vec<&'a Run<S>> {
-    let is_telling = |run: &&Run<S>| match layout {
-        Layout::Blocks => true,
-        Layout::Duet => metric.is_of_duets() == run.run.beside.is_some(),
-    };
-    runs.iter().copied().filter(is_telling).collect()
-}
-
-fn summaries<I: Instrument>(plan: &Plan, cells: &Runs<'_, I>, machine: &Machine) -> Vec<CellSummary> {
+fn summaries<I: Instrument>(cells: &Runs<'_, I>, machine: &Machine) -> Vec<CellSummary> {
     let one = |(cell, runs): &(&Cell, Vec<&RunOf<I>>)| {
         let valid = pairing::valid::<I>(runs);
         let value = |metric: &Metric| {
-            let [valid, all] = [&valid, runs].map(|runs| of_layout(*metric, plan.experiment.layout, runs));
-            let (valid, _) = pairing::telling::<I>(*metric, &valid);
-            Some((*metric, I::summarise(*metric, cell, &valid, &all)?))
+            let (telling, _) = pairing::telling::<I>(*metric, runs);
+            Some((*metric, I::summarise(*metric, cell, &telling, runs)?))
         };
-        let alone: Vec<&RunOf<I>> = of_layout(Metric::Utilisation, plan.experiment.layout, &valid);
+        let (alone, _) = pairing::telling::<I>(Metric::Utilisation, runs);
         let invalid = runs.iter().find(|run| !run.validity.is_valid());
         CellSummary {
             cell: (*cell).clone(),
