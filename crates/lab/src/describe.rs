@@ -1,7 +1,7 @@
 //! What `weir plan` says: cells, order, time.
 
 use crate::cell::Cell;
-use crate::experiment::{Layout, Order, Stop};
+use crate::experiment::{AGAIN, Layout, Order, Stop};
 use crate::instrument::Shown;
 use crate::plan::{Plan, Turn};
 use crate::progress::duration;
@@ -27,7 +27,13 @@ pub(crate) fn plan<I: Shown>(plan: &Plan, found: &I::Found) -> String {
     text.push_str(&format!("{}: {}\n", experiment.name, experiment.question.trim()));
     I::describe(&mut text, plan, found);
     for (name, why) in &plan.absent {
-        wrap(&mut text, &format!("{} {name}: absent, so none of its cells is run: {why}", I::SUBJECT));
+        let line = match experiment.install.contains(name) {
+            true => {
+                format!("{} {name}: absent; `weir run` installs it first, and more cells follow", I::SUBJECT)
+            }
+            false => format!("{} {name}: absent, so none of its cells is run: {why}", I::SUBJECT),
+        };
+        wrap(&mut text, &line);
     }
     for line in &plan.dropped {
         wrap(&mut text, &format!("not run: {line}"));
@@ -38,7 +44,7 @@ pub(crate) fn plan<I: Shown>(plan: &Plan, found: &I::Found) -> String {
     }
     match (pair(plan), &experiment.aa) {
         (Some(label), _) => wrap(&mut text, &label),
-        (None, Some(aa)) => drop(writeln!(text, "A/A pair: {aa}, run twice in every block")),
+        (None, Some(aa)) => drop(writeln!(text, "A/A pair: {aa} and {aa}{AGAIN}")),
         (None, None) => {}
     }
     for levels in &experiment.leave_out {
