@@ -91,7 +91,7 @@ fn of_experiment(file: &Path) -> Result<&'static str, LabError> {
     let table: toml::Table = toml::from_str(&text).unwrap_or_default();
     let Some(name) = table.get("instrument") else { return Ok(Gateway::NAME) };
     let wrong = || {
-        let message = format!("{name}: allowed is one of {}", NAMES.join(", "));
+        let message = format!("{name}: expected one of {}", NAMES.join(", "));
         ConfigError::key(path.display(), &text, "instrument", message).into()
     };
     known(name.as_str().unwrap_or_default()).ok_or_else(wrong)
@@ -100,7 +100,7 @@ fn of_experiment(file: &Path) -> Result<&'static str, LabError> {
 fn of_result(directory: &Path) -> Result<&'static str, LabError> {
     let name = Store::open(directory).instrument()?;
     known(&name).ok_or_else(|| {
-        let message = format!("experiment.instrument: `{name}`: allowed is one of {}", NAMES.join(", "));
+        let message = format!("experiment.instrument: `{name}`: expected one of {}", NAMES.join(", "));
         LabError::Stored { path: directory.join("plan.json"), message }
     })
 }
@@ -114,7 +114,7 @@ fn of_results(directories: &[&Path]) -> Result<&'static str, LabError> {
         if found != name {
             let (first, other) = (first.display(), other.display());
             let message = format!(
-                "results of {found} cannot be put beside {first}, results of {name}; allowed is one plan"
+                "results of {found} cannot be put beside {first}, results of {name}; expected one plan"
             );
             return Err(ConfigError::new(other, message).into());
         }

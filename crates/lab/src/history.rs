@@ -118,7 +118,7 @@ fn of<I: Shown>(all: &[Results<I>], options: &HistoryOptions) -> Result<History,
     };
     if options.metric == Some(Metric::ErrorRatio) {
         let message =
-            format!("only valid runs are followed, which hardly have errors: allowed are {FOLLOWED}");
+            format!("only valid runs are followed, which hardly have errors: expected one of {FOLLOWED}");
         return Err(ConfigError::new("--metric error_ratio", message));
     }
     let mut labels = BTreeSet::new();

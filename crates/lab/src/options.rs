@@ -59,7 +59,7 @@ impl RunOptions {
             Some((key, value)) if !key.trim().is_empty() && !value.trim().is_empty() => {
                 Ok((key.trim().to_owned(), value.trim().to_owned()))
             }
-            _ => Err(ConfigError::new(format!("{option} {text}"), "allowed is key=value")),
+            _ => Err(ConfigError::new(format!("{option} {text}"), "expected key=value")),
         }
     }
 

@@ -64,7 +64,7 @@ impl<I: Instrument> Results<I> {
 /// A run of another cell or block than planned would be missing here and count there.
 fn check_planned(run: &PlannedRun, planned: Option<&PlannedRun>) -> Result<(), String> {
     let Some(planned) = planned else {
-        return Err(format!("id: `{}`: allowed are the runs of plan.json", run.id));
+        return Err(format!("id: `{}`: expected a run of plan.json", run.id));
     };
     let cells = [&run.cell, &planned.cell];
     let keys: BTreeSet<&str> =
@@ -74,11 +74,11 @@ fn check_planned(run: &PlannedRun, planned: Option<&PlannedRun>) -> Result<(), S
         if found != allowed {
             let text =
                 |level: Option<Level>| level.map_or_else(|| "not given".into(), |level| level.to_string());
-            return Err(format!("{key}: `{}`: allowed is `{}`, as planned", text(found), text(allowed)));
+            return Err(format!("{key}: `{}`: expected `{}`, as planned", text(found), text(allowed)));
         }
     }
     match run == planned {
         true => Ok(()),
-        false => Err(format!("stage, name or cell: allowed are those of `{}` in plan.json", run.id)),
+        false => Err(format!("stage, name or cell: expected those of `{}` in plan.json", run.id)),
     }
 }

@@ -23,7 +23,7 @@ pub(crate) fn check_only<I: Instrument>(
         }
         if !known.contains(&Level::new(value)) {
             let known = known.iter().map(Level::as_str).collect::<Vec<_>>().join(", ");
-            let message = format!("`{value}`: allowed are {known}");
+            let message = format!("`{value}`: expected one of {known}");
             return Err(ConfigError::new(format!("--only {key}={value}"), message));
         }
     }
@@ -113,7 +113,7 @@ fn unknown_key<I: Instrument>(
             allowed.push(key);
         }
     }
-    let message = format!("unknown key `{key}`: allowed keys are {}", allowed.join(", "));
+    let message = format!("unknown key `{key}`: expected one of {}", allowed.join(", "));
     ConfigError::new(format!("{option} {key}={value}"), message)
 }
 

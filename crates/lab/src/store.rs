@@ -204,7 +204,7 @@ fn read_run<I: Instrument>(path: &Path) -> Result<RunOf<I>, LabError> {
     let run: RunOf<I> = parse(path, value)?;
     let id = &run.run.id;
     if path.file_stem().is_some_and(|name| name != id.as_str()) {
-        return Err(stored(path, format!("id: `{id}`: allowed is the file's own name")));
+        return Err(stored(path, format!("id: `{id}`: expected the file's own name")));
     }
     Ok(run)
 }

@@ -88,7 +88,7 @@ pub fn loads(a: &Path, b: &Path) -> Result<Option<Loads>, LabError> {
     let Some(file) = [a, b].into_iter().find(is_file) else { return Ok(None) };
     if let Some(directory) = [a, b].into_iter().find(|path| path.is_dir()) {
         let message = format!(
-            "a file cannot be compared with {}, a directory: allowed are two files that `weir load --json` wrote, or \
+            "a file cannot be compared with {}, a directory: expected two files that `weir load --json` wrote, or \
              two directories of `weir run` or `weir stacks run`",
             directory.display()
         );

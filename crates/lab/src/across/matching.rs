@@ -66,7 +66,7 @@ pub(crate) fn check_different(directories: &[&Path]) -> Result<(), ConfigError> 
     let real: Vec<_> = directories.iter().map(|directory| directory.canonicalize().ok()).collect();
     for (index, directory) in directories.iter().enumerate() {
         if real[index].is_some() && real[..index].contains(&real[index]) {
-            let message = "this directory is given twice: allowed are different results";
+            let message = "this directory is given twice: expected two results";
             return Err(ConfigError::new(directory.display(), message));
         }
     }
@@ -150,7 +150,7 @@ impl<I: Shown> Between<'_, I> {
         match self.hashes([left, right].map(|value| format!("{key}={value}"))) {
             Some([before, after]) if before == after => Ok(()),
             Some(_) => Err(self.refuse(&format!(
-                "{key}: the contents of `{left}` in {first} and of `{right}` in {second} differ; allowed is one plan"
+                "{key}: the contents of `{left}` in {first} and of `{right}` in {second} differ; expected one plan"
             ))),
             None => self.same(key, left, right),
         }
@@ -167,7 +167,7 @@ impl<I: Shown> Between<'_, I> {
         match left == right {
             true => Ok(()),
             false => Err(self
-                .refuse(&format!("{what}: `{left}` in {first}, `{right}` in {second}; allowed is one plan"))),
+                .refuse(&format!("{what}: `{left}` in {first}, `{right}` in {second}; expected one plan"))),
         }
     }
 

@@ -35,7 +35,7 @@ fn of<I: Shown>(a: &Results<I>, b: &Results<I>, changed: &[String]) -> Result<Ac
         let names = names.into_iter().collect::<Vec<_>>().join(", ");
         return Err(ConfigError::new(
             format!("--changed {unknown}"),
-            format!("no such {} in both results: allowed are {names}", I::SUBJECT),
+            format!("no such {} in both results: expected one of {names}", I::SUBJECT),
         ));
     }
     let experiment = &b.plan.experiment;

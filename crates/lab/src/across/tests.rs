@@ -84,7 +84,7 @@ fn without_a_new_version_all_are_taken_for_changed_unless_one_is_named() {
     assert!(change(&named, "slow", Metric::CpuUsPerRequest).unchanged);
     assert_eq!(change(&named, "fast", Metric::CpuUsPerRequest).ratio.verdict, Verdict::Different);
     let error = of(&a, &b, &["fats".to_owned()]).expect_err("is refused").to_string();
-    assert_eq!(error, "--changed fats: no such target in both results: allowed are fast, slow");
+    assert_eq!(error, "--changed fats: no such target in both results: expected one of fast, slow");
 }
 
 /// Two results of one version each, in which `fast` is this program; their hashes are `[this program, slow's template]`.
@@ -209,7 +209,7 @@ fn a_file_is_what_is_in_it() {
     for (other, message) in [
         (
             with_file("/ci/101/body", Some("y")),
-            "load.data: the contents of `/ci/101/body` in A and of `/ci/101/body` in B differ; allowed is one plan",
+            "load.data: the contents of `/ci/101/body` in A and of `/ci/101/body` in B differ; expected one plan",
         ),
         (with_file("/ci/102/body", None), "load.data: `/ci/101/body` in A, `/ci/102/body` in B"),
     ] {

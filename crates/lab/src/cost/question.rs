@@ -39,7 +39,7 @@ pub enum CostError {
     },
     /// What it should be compared with is over TLS as well.
     #[error(
-        "--plain: {url} is over TLS; allowed: the http URL at which the same service answers in cleartext"
+        "--plain: {url} is over TLS; expected the http URL at which the same service answers in cleartext"
     )]
     NotPlain {
         /// The URL.

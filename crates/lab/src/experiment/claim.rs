@@ -133,7 +133,7 @@ impl TryFrom<String> for Predicate {
             }
         };
         read().ok_or_else(|| {
-            format!("`{text}`: allowed are such as `< 1`, `<= 1`, `> 1`, `>= 1`, `0.97 .. 1.03`")
+            format!("`{text}`: expected a predicate such as `< 1`, `<= 1`, `> 1`, `>= 1`, `0.97 .. 1.03`")
         })
     }
 }

@@ -99,7 +99,7 @@ impl Folders {
             return Ok(built_in::unpacked()?.join(kind.folder()));
         }
         let known = self.names()?.join(", ");
-        let message = format!("`{name}` is not in {}: allowed are {known}", self.words());
+        let message = format!("`{name}` is not in {}: expected one of {known}", self.words());
         Err(ConfigError::new(kind.one(), message).into())
     }
 
@@ -115,7 +115,7 @@ impl Folders {
         }
         if names.is_empty() {
             let message = format!(
-                "no {} is there: allowed is a directory of folders with an {}",
+                "no {} is there: expected a directory of folders with an {}",
                 kind.one(),
                 kind.file()
             );
@@ -217,9 +217,9 @@ mod tests {
         let folders = Folders::targets(Some(&all[0]));
         assert_eq!(folders.names().expect("there is one"), ["mine"]);
         let error = folders.folder("nginx").expect_err("is not there").to_string();
-        assert!(error.ends_with(": allowed are mine"), "{error}");
+        assert!(error.ends_with(": expected one of mine"), "{error}");
         let error = Folders::engines(Some(Path::new("/no/such"))).names().expect_err("is empty").to_string();
-        assert!(error.starts_with("/no/such: no engine is there: allowed is "), "{error}");
+        assert!(error.starts_with("/no/such: no engine is there: expected "), "{error}");
     }
 
     #[test]

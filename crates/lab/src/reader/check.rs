@@ -16,7 +16,7 @@ pub(super) fn claims<I: Instrument>(experiment: &Experiment, wrong: &Blame<'_>) 
     for (index, levels) in experiment.leave_out.iter().enumerate() {
         let place = format!("leave_out.{index}");
         if let Some((key, _)) = levels.iter().find(|(key, _)| is_of_subjects(key)) {
-            let message = format!("`{key}` is of {}s: allowed are other factors", I::SUBJECT);
+            let message = format!("`{key}` is of {}s: expected another factor", I::SUBJECT);
             return Err(wrong(&place, message));
         }
         check_selector::<I>(experiment, levels, &place, wrong)?;
@@ -48,7 +48,7 @@ fn check_names<I: Instrument>(experiment: &Experiment, wrong: &Blame<'_>) -> Res
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let name = &experiment.name;
     if name.is_empty() || !name.chars().all(plain) {
-        return Err(wrong("name", format!("`{name}`: allowed are letters, digits, `-`, `_` and `.`")));
+        return Err(wrong("name", format!("`{name}`: expected letters, digits, `-`, `_` and `.`")));
     }
     let subjects = experiment.subjects();
     if subjects.is_empty() {
@@ -57,11 +57,11 @@ fn check_names<I: Instrument>(experiment: &Experiment, wrong: &Blame<'_>) -> Res
     for name in &subjects {
         if name.is_empty() || !name.chars().all(plain) || name.ends_with(AGAIN) {
             let allowed = format!("letters, digits, `-`, `_` and `.`, not ending in `{AGAIN}`");
-            return Err(wrong(I::SUBJECT, format!("`{name}`: allowed are {allowed}")));
+            return Err(wrong(I::SUBJECT, format!("`{name}`: expected {allowed}")));
         }
     }
     let unknown = |name: &str| {
-        format!("`{name}` is not among the {}s: allowed are {}", I::SUBJECT, subjects.join(", "))
+        format!("`{name}` is not among the {}s: expected one of {}", I::SUBJECT, subjects.join(", "))
     };
     if let Some(name) = experiment.baseline.iter().find(|name| !experiment.has_subject(name)) {
         return Err(wrong("baseline", unknown(name)));
@@ -98,7 +98,7 @@ fn check_numbers<I: Instrument>(experiment: &Experiment, wrong: &Blame<'_>) -> R
         Stop::Blocks(blocks) => in_range("blocks", blocks, 1..=MOST_BLOCKS, wrong),
         Stop::Minutes(minutes) if minutes > 0.0 && minutes <= 10_000.0 => Ok(()),
         Stop::Minutes(minutes) => {
-            Err(wrong("minutes", format!("{minutes}: allowed is more than 0, up to 10000")))
+            Err(wrong("minutes", format!("{minutes}: expected more than 0, up to 10000")))
         }
         Stop::Precision(rule) => {
             if !I::METRICS.contains(&rule.metric) {
@@ -124,7 +124,7 @@ fn in_range<T: PartialOrd + Display>(
     if range.contains(&value) {
         return Ok(());
     }
-    Err(wrong(key, format!("{value}: allowed is {} to {}", range.start(), range.end())))
+    Err(wrong(key, format!("{value}: expected {} to {}", range.start(), range.end())))
 }
 
 fn check_claim<I: Instrument>(
@@ -136,20 +136,20 @@ fn check_claim<I: Instrument>(
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
     let id = &claim.id;
     if id.is_empty() || !id.chars().all(plain) {
-        return Err(wrong(place, format!("id: `{id}`: allowed are letters, digits, `-` and `.`")));
+        return Err(wrong(place, format!("id: `{id}`: expected letters, digits, `-` and `.`")));
     }
     if experiment.claims.iter().filter(|other| other.id == *id).count() > 1 {
         return Err(wrong(place, format!("id: `{id}` is given twice")));
     }
     let is_tested = claim.metric.is_some() && claim.expect.is_some();
     if is_tested == claim.not_testable.is_some() {
-        let message = "allowed is `metric` with `expect`, or `not_testable` with the reason";
+        let message = "expected `metric` with `expect`, or `not_testable` with the reason";
         return Err(wrong(place, message.into()));
     }
     if let Some(metric) = claim.metric.filter(|metric| !I::METRICS.contains(metric)) {
         let known: Vec<String> = I::METRICS.iter().map(|metric| metric.key()).collect();
         let message = format!(
-            "metric: `{}` is not measured of {}s: allowed are {}",
+            "metric: `{}` is not measured of {}s: expected one of {}",
             metric.key(),
             I::SUBJECT,
             known.join(", ")
@@ -161,7 +161,7 @@ fn check_claim<I: Instrument>(
     match &claim.against {
         Some(_) if claim.metric == Some(Metric::ErrorRatio) => {
             let message =
-                "`error_ratio` is 0 in a good cell, and has no ratio: allowed is a claim without `against`";
+                "`error_ratio` is 0 in a good cell, and has no ratio: expected a claim without `against`";
             Err(wrong(&place, message.into()))
         }
         Some(against) if against.is_empty() => {
@@ -189,7 +189,7 @@ fn check_selector<I: Instrument>(
         }
         if !levels.contains(level) {
             let levels: Vec<&str> = levels.iter().map(Level::as_str).collect();
-            return Err(wrong(place, format!("{key}: `{level}`: allowed are {}", levels.join(", "))));
+            return Err(wrong(place, format!("{key}: `{level}`: expected one of {}", levels.join(", "))));
         }
     }
     Ok(())
@@ -201,5 +201,5 @@ fn keys<I: Instrument>(experiment: &Experiment) -> Vec<String> {
 }
 
 fn no_factor(key: &str, known: &[String]) -> String {
-    format!("`{key}` is no factor: allowed are {}", known.join(", "))
+    format!("`{key}` is no factor: expected one of {}", known.join(", "))
 }

@@ -84,7 +84,7 @@ impl Document {
         for (key, value) in leaves(&self.constants) {
             let known = canonical(&key);
             if factors.iter().any(|factor| factor.key == known) {
-                return Err(wrong(known, "is a factor and a constant: allowed is one of them".into()));
+                return Err(wrong(known, "is a factor and a constant: expected one of the two".into()));
             }
             experiment::insert(&mut constants, known, I::placed(known, value, folder));
         }
@@ -136,7 +136,7 @@ impl Document {
             }
             (blocks, ..) => {
                 let key = if blocks.is_some() && self.minutes.is_some() { "minutes" } else { "precision" };
-                let message = "given beside another: allowed is one of `blocks`, `minutes`, `precision`";
+                let message = "given beside another: expected one of `blocks`, `minutes`, `precision`";
                 Err(wrong(key, message.into()))
             }
         }
@@ -158,7 +158,7 @@ fn factors(table: &Table, install: &mut Vec<String>, wrong: &Blame<'_>) -> Resul
     for (key, value) in leaves(table) {
         let key = canonical(&key).to_owned();
         let Value::Array(levels) = value else {
-            return Err(wrong(&key, format!("`{value}`: allowed is a list of levels, such as [{value}]")));
+            return Err(wrong(&key, format!("`{value}`: expected a list of levels, such as [{value}]")));
         };
         if levels.is_empty() {
             return Err(wrong(&key, "empty: at least one level is needed".into()));
@@ -174,7 +174,7 @@ fn factors(table: &Table, install: &mut Vec<String>, wrong: &Blame<'_>) -> Resul
             return Err(wrong(&key, format!("`{}` is given twice", twice.1)));
         }
         if factors.iter().any(|factor| factor.key == key) {
-            return Err(wrong(&key, "is given by both of its names: allowed is one".into()));
+            return Err(wrong(&key, "is given by both of its names: expected one of them".into()));
         }
         factors.push(Factor { key, levels });
     }

@@ -85,7 +85,7 @@ fn keep(experiment: &mut Experiment, key: &str, wanted: &[Level]) -> Result<(), 
         is_known = true;
         if let Some(unknown) = wanted.iter().find(|level| !factor.names().contains(level)) {
             let levels: Vec<String> = factor.names().iter().map(Level::to_string).collect();
-            return Err(format!("`{unknown}`: allowed are {}", levels.join(", ")));
+            return Err(format!("`{unknown}`: expected one of {}", levels.join(", ")));
         }
         factor.levels.retain(|level| wanted.contains(&Level::of(level)));
     }

@@ -44,7 +44,7 @@ fn a_key_may_be_varied_or_kept_and_has_the_studys_name_too() {
     assert!(
         experiment
             .expect_err("twice")
-            .ends_with("connections: is a factor and a constant: allowed is one of them")
+            .ends_with("connections: is a factor and a constant: expected one of the two")
     );
     let text = TEXT.replacen("connections = 8\n", "", 1);
     let text = text.replacen("cores = { gateway = [0], origin = [1], load = [1] }\n", "", 1);
@@ -96,23 +96,23 @@ fn an_unknown_value_names_what_is_allowed() {
 #[test]
 fn values_out_of_range_name_their_line() {
     for (from, to, message) in [
-        ("window_ms = 50", "window_ms = 5", "e.toml:18: window_ms: 5: allowed is 20 to 3600000"),
-        ("blocks = 6", "blocks = 0", "e.toml:6: blocks: 0: allowed is 1 to 2000"),
+        ("window_ms = 50", "window_ms = 5", "e.toml:18: window_ms: 5: expected 20 to 3600000"),
+        ("blocks = 6", "blocks = 0", "e.toml:6: blocks: 0: expected 1 to 2000"),
         (
             "baseline = [\"slow\"]",
             "baseline = [\"slaw\"]",
-            "e.toml:3: baseline: `slaw` is not among the targets: allowed are direct, fast, slow",
+            "e.toml:3: baseline: `slaw` is not among the targets: expected one of direct, fast, slow",
         ),
         (
             "\"aes128-gcm-sha256\"",
             "\"ecdhe-ecdsa-aes128-gcm-sha256\"",
-            "e.toml:24: tls.suite: `ecdhe-ecdsa-aes128-gcm-sha256` is of TLS 1.2; allowed are those of TLS 1.3",
+            "e.toml:24: tls.suite: `ecdhe-ecdsa-aes128-gcm-sha256` is of TLS 1.2; expected a suite of TLS 1.3",
         ),
         ("blocks = 6\n", "", "e.toml: blocks: missing: give `blocks`, `minutes` or `precision`"),
         (
             "blocks = 6\n",
             "blocks = 6\nminutes = 3\n",
-            "e.toml:7: minutes: given beside another: allowed is one of `blocks`, `minutes`, `precision`",
+            "e.toml:7: minutes: given beside another: expected one of `blocks`, `minutes`, `precision`",
         ),
         (
             "mode = [\"h1c\", \"h1c-h1c\", \"h1-h1c\"]",
@@ -123,20 +123,20 @@ fn values_out_of_range_name_their_line() {
         (
             "mode = [\"h1c\", \"h1c-h1c\", \"h1-h1c\"]",
             "mode = \"h1c\"",
-            "e.toml:11: mode: `\"h1c\"`: allowed is a list of levels, such as [\"h1c\"]",
+            "e.toml:11: mode: `\"h1c\"`: expected a list of levels, such as [\"h1c\"]",
         ),
         ("gateway = [0]", "gateway = [0, 0]", "e.toml:20: cores.gateway: a core is given twice"),
         (
             "bytes = 100",
             "bytes = 5\nrequest = 'echo'",
-            "e.toml:16: bytes: 5: allowed is 14 or more where a JSON body is echoed",
+            "e.toml:16: bytes: 5: expected 14 or more where a JSON body is echoed",
         ),
         (
             "bytes = 100",
             "bytes = 5\nframing = 'chunked'",
-            "e.toml:17: framing: `chunked`: allowed is `length` where no body is sent",
+            "e.toml:17: framing: `chunked`: expected `length` where no body is sent",
         ),
-        ("window_ms = 50", "window_ms = 50\nrate = 0", "e.toml:19: rate: 0: allowed is 1 to 10000000"),
+        ("window_ms = 50", "window_ms = 50\nrate = 0", "e.toml:19: rate: 0: expected 1 to 10000000"),
     ] {
         assert_eq!(refused(from, to), message);
     }
@@ -148,7 +148,7 @@ fn an_impossible_combination_names_its_levels() {
     let text = text.replacen("\"h1c\", \"h1c-h1c\"", "\"h1\", \"h1-h1\"", 1);
     let text = text.replacen("[constants]", "tls.version = [\"1.2\", \"1.3\"]\n[constants]", 1);
     let message = parse(&text, &RunOptions::default()).expect_err("is refused");
-    let expected = "e.toml:24: tls.suite: `aes128-gcm-sha256` is of TLS 1.3; allowed are those of TLS 1.2 (with \
+    let expected = "e.toml:24: tls.suite: `aes128-gcm-sha256` is of TLS 1.3; expected a suite of TLS 1.2 (with \
                     load_model=equal-rate, mode=h1, tls.version=1.2)";
     assert_eq!(message, expected);
 }
@@ -180,9 +180,9 @@ fn combinations_that_are_left_out_make_no_cells() {
     let saturated = format!("{IMPOSSIBLE}, {{ load_model = 'saturated', mode = 'h1', users = 8 }}");
     assert_eq!(two_versions(&saturated).expect("is read").combinations().len(), 3 * 2 * 2 - 2);
     for (leave_out, message) in [
-        ("{ users = 9 }", "e.toml:8: leave_out.2: connections: `9`: allowed are 8"),
-        ("{ target = 'fast' }", "e.toml:8: leave_out.2: `target` is of targets: allowed are other factors"),
-        ("{ users = 8 }", "e.toml:8: leave_out: leaves no combination of levels: allowed are fewer"),
+        ("{ users = 9 }", "e.toml:8: leave_out.2: connections: `9`: expected one of 8"),
+        ("{ target = 'fast' }", "e.toml:8: leave_out.2: `target` is of targets: expected another factor"),
+        ("{ users = 8 }", "e.toml:8: leave_out: leaves no combination of levels: expected fewer entries"),
     ] {
         assert_eq!(two_versions(&format!("{IMPOSSIBLE}, {leave_out}")).expect_err("is refused"), message);
     }
@@ -194,7 +194,7 @@ fn a_factor_that_would_change_nothing_is_refused() {
     let tickets = tickets.replacen("[constants]", "tls.tickets = [0, 2]\n[constants]", 1);
     let rate = TEXT.replacen("[constants]", "rate = [100, 200]\n[constants]", 1);
     for (text, message) in [
-        (tickets, "e.toml:14: tls.tickets: varies nothing in mode `h1c-h1c`: allowed are modes with TLS"),
+        (tickets, "e.toml:14: tls.tickets: varies nothing in mode `h1c-h1c`: expected a mode with TLS"),
         (
             rate,
             "e.toml:14: rate: as a factor it is for `equal-rate` alone: leave `saturated` out of `load_model`",
@@ -250,7 +250,7 @@ fn settings_of_the_command_line_replace_those_of_the_file() {
         |key, value| parse(TEXT, &set(&[("window_ms", "300"), (key, value)])).expect_err("is refused");
     assert!(wrong("windows_ms", "3").starts_with("--set windows_ms=3: unknown field `windows_ms`"));
     assert!(wrong("mode", "[\"h9\"]").starts_with("--set mode=[\"h9\"]: unknown variant"));
-    assert_eq!(wrong("rate_share", "7"), "--set rate_share=7: 7: allowed is 0.01 to 0.95");
+    assert_eq!(wrong("rate_share", "7"), "--set rate_share=7: 7: expected 0.01 to 0.95");
     assert!(wrong("tsl.group", "x").starts_with("--set tsl.group=x: unknown field `tsl.group`"));
     assert!(
         wrong("blocks", "many")
@@ -286,7 +286,7 @@ fn quick_is_what_the_file_says_or_a_smoke_run() {
     assert_eq!((cut.modes(), cut.loads()), (vec![Mode::H1H1c], vec![Load::Saturated]));
     assert_eq!(parse(&text, &RunOptions::default()).expect("parses").modes().len(), 3);
     let wrong = parse(&text.replacen("h1-h1c'],", "h1-h1'],", 1), &quick).expect_err("is refused");
-    assert_eq!(wrong, "e.toml:31: quick.only.mode: `h1-h1`: allowed are h1c, h1c-h1c, h1-h1c");
+    assert_eq!(wrong, "e.toml:31: quick.only.mode: `h1-h1`: expected one of h1c, h1c-h1c, h1-h1c");
 }
 
 const CLAIM: &str = "[[claims]]\nid = 'a'\nsource = 'S3'\nsays = 'It is so.'\nmetric = 'requests_per_second'\n\
@@ -297,18 +297,22 @@ fn claims_are_about_cells_that_there_are() {
     let parse = |text: &str| parse(&format!("{TEXT}{text}"), &RunOptions::default());
     assert_eq!(parse(CLAIM).expect("is read").claims.len(), 1);
     for (from, to, message) in [
-        ("'h1-h1c'", "'h1-h1'", "e.toml:33: claims.0.cell: mode: `h1-h1`: allowed are h1c, h1c-h1c, h1-h1c"),
+        (
+            "'h1-h1c'",
+            "'h1-h1'",
+            "e.toml:33: claims.0.cell: mode: `h1-h1`: expected one of h1c, h1c-h1c, h1-h1c",
+        ),
         (
             "against = { mode",
             "against = { users",
-            "e.toml:34: claims.0.against: connections: `h1c-h1c`: allowed are 8",
+            "e.toml:34: claims.0.against: connections: `h1c-h1c`: expected one of 8",
         ),
         (
             "against = { mode",
             "against = { moed",
-            "e.toml:34: claims.0.against: `moed` is no factor: allowed are target, load_model, mode",
+            "e.toml:34: claims.0.against: `moed` is no factor: expected one of target, load_model, mode",
         ),
-        ("'< 1'", "'= 1'", "e.toml:35: `= 1`: allowed are such as"),
+        ("'< 1'", "'= 1'", "e.toml:35: `= 1`: expected a predicate such as"),
         (
             "'requests_per_second'",
             "'speed'",
@@ -319,12 +323,8 @@ fn claims_are_about_cells_that_there_are() {
             "'error_ratio'",
             "e.toml:34: claims.0.against: `error_ratio` is 0 in a good cell, and has no ratio",
         ),
-        ("expect = '< 1'\n", "", "e.toml:28: claims.0: allowed is `metric` with `expect`, or `not_testable`"),
-        (
-            "id = 'a'",
-            "id = 'a b'",
-            "e.toml:28: claims.0: id: `a b`: allowed are letters, digits, `-` and `.`",
-        ),
+        ("expect = '< 1'\n", "", "e.toml:28: claims.0: expected `metric` with `expect`, or `not_testable`"),
+        ("id = 'a'", "id = 'a b'", "e.toml:28: claims.0: id: `a b`: expected letters, digits, `-` and `.`"),
     ] {
         let error = parse(&CLAIM.replacen(from, to, 1)).expect_err("is refused");
         assert!(error.starts_with(message), "{error}");
@@ -338,8 +338,8 @@ fn comparisons_are_of_factors_that_there_are() {
     let parse = |text: &str| parse(&format!("{TEXT}[[compare]]\n{text}"), &RunOptions::default());
     assert_eq!(parse("factor = 'mode'\nbaseline = 'h1c-h1c'\n").expect("is read").compare.len(), 1);
     let error = parse("factor = 'mode'\nbaseline = 'h1'\n").expect_err("is refused");
-    assert_eq!(error, "e.toml:28: compare.0: mode: `h1`: allowed are h1c, h1c-h1c, h1-h1c");
+    assert_eq!(error, "e.toml:28: compare.0: mode: `h1`: expected one of h1c, h1c-h1c, h1-h1c");
     let error =
         parse("factor = 'mode'\nbaseline = 'h1c'\ncell = { target = 'x' }\n").expect_err("is refused");
-    assert_eq!(error, "e.toml:31: compare.0.cell: target: `x`: allowed are direct, fast, slow");
+    assert_eq!(error, "e.toml:31: compare.0.cell: target: `x`: expected one of direct, fast, slow");
 }

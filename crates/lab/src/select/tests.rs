@@ -42,7 +42,7 @@ fn only_selects_by_factor() {
     let error = select::<Gateway>("--only", &options("targets=fast").only, &cell, &experiment)
         .expect_err("is refused")
         .to_string();
-    assert!(error.contains("unknown key `targets`: allowed keys are target, load_model, mode, "), "{error}");
+    assert!(error.contains("unknown key `targets`: expected one of target, load_model, mode, "), "{error}");
 }
 
 /// A slip in a level ended as if there were nothing to run, without the level or what there is.
@@ -60,12 +60,12 @@ fn a_level_that_there_is_not_names_those_that_there_are() {
         planned.map(|plan| plan.cells.len()).map_err(|error| (error.exit_code(), error.to_string()))
     };
     for (only, message) in [
-        ("users=77", "--only users=77: `77`: allowed are 8, 64"),
-        ("target=fst", "--only target=fst: `fst`: allowed are direct, fast, fast-again, slow"),
-        ("name=direct,name=fst", "--only name=fst: `fst`: allowed are direct, fast, fast-again, slow"),
-        ("case=handshake", "--only case=handshake: `handshake`: allowed are request"),
-        ("load=full", "--only load=full: `full`: allowed are equal-rate, saturated"),
-        ("mode=h1c,warmup_ms=11", "--only warmup_ms=11: `11`: allowed are 10"),
+        ("users=77", "--only users=77: `77`: expected one of 8, 64"),
+        ("target=fst", "--only target=fst: `fst`: expected one of direct, fast, fast-again, slow"),
+        ("name=direct,name=fst", "--only name=fst: `fst`: expected one of direct, fast, fast-again, slow"),
+        ("case=handshake", "--only case=handshake: `handshake`: expected one of request"),
+        ("load=full", "--only load=full: `full`: expected one of equal-rate, saturated"),
+        ("mode=h1c,warmup_ms=11", "--only warmup_ms=11: `11`: expected one of 10"),
     ] {
         assert_eq!(said(only), Err((2, message.to_owned())), "{only}");
     }
@@ -79,7 +79,7 @@ fn a_level_that_there_is_not_names_those_that_there_are() {
 #[test]
 fn pairs_need_a_key_and_a_value() {
     let error = RunOptions::parse_pairs("--only", "x,mode=h1").expect_err("is refused");
-    assert_eq!(error.to_string(), "--only x: allowed is key=value");
+    assert_eq!(error.to_string(), "--only x: expected key=value");
     let lists = RunOptions::parse_pairs("--only", "cores.gateway=0,1,mode=h1").expect("is read");
     assert_eq!(lists[0], ("cores.gateway".to_owned(), "0,1".to_owned()));
     assert!(RunOptions::parse_pair("--set", "=3").is_err());

@@ -88,7 +88,7 @@ fn is_refused<I: Instrument>(results: &Results<I>) {
         }
     });
     let error = other.expect_err("is refused").to_string();
-    assert!(error.contains("runs/b099-") && error.ends_with("allowed are the runs of plan.json"), "{error}");
+    assert!(error.contains("runs/b099-") && error.ends_with("expected a run of plan.json"), "{error}");
 }
 
 #[test]

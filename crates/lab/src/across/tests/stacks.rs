@@ -105,7 +105,7 @@ fn without_a_difference_all_are_taken_for_changed_unless_one_is_named() {
     let named = of(&a, &b, &["slow".to_owned()]).expect("are of one plan");
     assert!(of_fast(&named).unchanged && !change(&named, "slow", Metric::ServerUsPerHandshake).unchanged);
     let error = of(&a, &b, &["go".to_owned()]).expect_err("is refused").to_string();
-    assert_eq!(error, "--changed go: no such engine in both results: allowed are fast, slow");
+    assert_eq!(error, "--changed go: no such engine in both results: expected one of fast, slow");
     b.machine.sources.insert("fast".into(), "another hash".into());
     let across = of(&a, &b, &[]).expect("are of one plan");
     assert!(!of_fast(&across).unchanged && change(&across, "slow", Metric::ServerUsPerHandshake).unchanged);
@@ -130,10 +130,10 @@ fn another_experiment_scenario_or_kind_is_refused_and_says_what_differs() {
     let a = results(&Made::NOTHING);
     let refused = |b: &Results<Stacks>| of(&a, b, &[]).expect_err("is refused").message;
     let longer = results(&Made { window_ms: 20, ..Made::NOTHING });
-    assert_eq!(refused(&longer), "window_ms: `10` in A, `20` in B; allowed is one plan");
+    assert_eq!(refused(&longer), "window_ms: `10` in A, `20` in B; expected one plan");
     let mut other = a.clone();
     other.plan.experiment.name = "other".into();
-    assert_eq!(refused(&other), "experiment: `made-up` in A, `other` in B; allowed is one plan");
+    assert_eq!(refused(&other), "experiment: `made-up` in A, `other` in B; expected one plan");
 
     let gateways = Synthetic::new(shape(5, &BEFORE), 1);
     let directory = tempfile::tempdir().expect("a directory");
@@ -142,8 +142,7 @@ fn another_experiment_scenario_or_kind_is_refused_and_says_what_differs() {
         [(directory.path(), gateways.path().as_path()), (gateways.path().as_path(), directory.path())]
     {
         let error = any::compare(a, b, &[]).expect_err("is refused").to_string();
-        let parts =
-            ["results of stacks", "results of gateway", "cannot be put beside", "allowed is one plan"];
+        let parts = ["results of stacks", "results of gateway", "cannot be put beside", "expected one plan"];
         assert!(parts.iter().all(|part| error.contains(part)), "{error}");
     }
 }

@@ -35,7 +35,7 @@ fn a_library_is_followed_through_its_versions() {
     assert!(
         error
             .to_string()
-            .starts_with("--cell colour=red: unknown key `colour`: allowed keys are engine, name, "),
+            .starts_with("--cell colour=red: unknown key `colour`: expected one of engine, name, "),
         "{error}"
     );
 }

@@ -15,7 +15,7 @@ use weir_report::markup::command_line;
 const TIMEOUT: &str = "timeout_ms";
 
 /// What a command may be given as.
-const WORDS: &str = "words apart by spaces, such as \"gzip -k -9 big.txt\", or a list of words";
+const WORDS: &str = "words separated by spaces, such as \"gzip -k -9 big.txt\", or a list of words";
 
 /// The commands of an experiment, and where they are run.
 #[derive(Clone, Debug, Default)]
@@ -93,17 +93,17 @@ pub(super) fn check(
         let value = get(&experiment.constants, key);
         if value.and_then(Line::read).is_none() {
             let found = value.map_or_else(|| "missing".into(), Value::to_string);
-            return Err(wrong(key, format!("{found}: allowed are {WORDS}")));
+            return Err(wrong(key, format!("{found}: expected {WORDS}")));
         }
     }
     for (key, value) in leaves(&experiment.constants) {
         let is_time = value.as_integer().is_some_and(|ms| (1..=86_400_000).contains(&ms));
         if key == TIMEOUT && !is_time {
-            return Err(wrong(&key, format!("{value}: allowed is 1 to 86400000")));
+            return Err(wrong(&key, format!("{value}: expected 1 to 86400000")));
         }
         if key != TIMEOUT && !commands.contains(&key) {
             let allowed = commands.join(", ");
-            return Err(wrong(&key, format!("unknown key: allowed keys are {allowed}, {TIMEOUT}")));
+            return Err(wrong(&key, format!("unknown key: expected one of {allowed}, {TIMEOUT}")));
         }
     }
     let words: Vec<String> = all(experiment).into_iter().flat_map(|(_, line)| line.0).collect();

@@ -54,7 +54,7 @@ impl Instrument for Commands {
 
     fn check(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
         if let Stop::Minutes(_) = experiment.stop {
-            let why = "how long a command takes is not known before: allowed are `blocks` and `precision`";
+            let why = "how long a command takes is not known before: expected `blocks` or `precision`";
             return Err(wrong("minutes", why.into()));
         }
         line::check(experiment, Self::keys(experiment), wrong)

@@ -22,7 +22,7 @@ pub(super) fn check(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), Co
         }
     }
     if let Some(index) = experiment.compare.iter().position(|compare| compare.factor == "load_model") {
-        let message = "`load_model`: what two loads come to is not compared: allowed is another factor";
+        let message = "`load_model`: what two loads come to is not compared: expected another factor";
         return Err(wrong(&format!("compare.{index}"), message.into()));
     }
     for (key, value) in leaves(&experiment.constants) {
@@ -43,7 +43,7 @@ fn check_leaf(key: &str, value: &Value, wrong: &Blame<'_>) -> Result<(), ConfigE
     if key == "target" {
         return match value.is_str() {
             true => Ok(()),
-            false => Err(wrong(key, format!("`{value}`: allowed is a folder's name"))),
+            false => Err(wrong(key, format!("`{value}`: expected a folder's name"))),
         };
     }
     if key == "load" {
@@ -69,14 +69,14 @@ fn check_combinations(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), 
     let levels = experiment.factors.iter().map(|factor| factor.levels.len());
     let number = levels.fold(1_usize, usize::saturating_mul);
     if number > MOST_COMBINATIONS {
-        let message = format!("{number} combinations of levels: allowed are {MOST_COMBINATIONS}");
+        let message = format!("{number} combinations of levels: expected {MOST_COMBINATIONS} at most");
         return Err(wrong("factors", message));
     }
     check_effect(experiment, wrong)?;
     load_table::check_loops(experiment).map_err(|error| wrong(&error.source, error.message))?;
     let combinations = experiment.combinations();
     if combinations.is_empty() {
-        return Err(wrong("leave_out", "leaves no combination of levels: allowed are fewer".into()));
+        return Err(wrong("leave_out", "leaves no combination of levels: expected fewer entries".into()));
     }
     let mut right = 0;
     let mut refused = None;
@@ -110,7 +110,7 @@ fn check_effect(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), Config
         if factor.key.starts_with("tls.")
             && let Some(mode) = experiment.modes().into_iter().find(is_cleartext)
         {
-            let message = format!("varies nothing in mode `{mode}`: allowed are modes with TLS");
+            let message = format!("varies nothing in mode `{mode}`: expected a mode with TLS");
             return Err(wrong(&factor.key, message));
         }
     }

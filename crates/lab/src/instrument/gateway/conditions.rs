@@ -108,12 +108,12 @@ impl Conditions {
             ("error_budget", self.error_budget, 0.0..=0.5),
         ];
         if let Some((key, value, range)) = ranges.iter().find(|(_, value, range)| !range.contains(value)) {
-            return wrong(key, format!("{value}: allowed is {} to {}", range.start(), range.end()));
+            return wrong(key, format!("{value}: expected {} to {}", range.start(), range.end()));
         }
         let (suite, version) = (self.tls.suite, self.tls.version);
         if suite.version() != version {
             let has = suite.version();
-            let message = format!("`{suite}` is of TLS {has}; allowed are those of TLS {version}");
+            let message = format!("`{suite}` is of TLS {has}; expected a suite of TLS {version}");
             return wrong("tls.suite", message);
         }
         let CoreSets { gateway, origin, load } = &self.cores;
@@ -125,7 +125,7 @@ impl Conditions {
                 return wrong(key, "a core is given twice".into());
             }
             if let Some(core) = cores.iter().find(|core| **core > MOST_CORE) {
-                return wrong(key, format!("{core}: allowed is 0 to {MOST_CORE}"));
+                return wrong(key, format!("{core}: expected 0 to {MOST_CORE}"));
             }
         }
         self.net.check().or_else(|Unfit { key, message }| wrong(&format!("net.{key}"), message))?;
@@ -135,14 +135,11 @@ impl Conditions {
         }
         let is_echo = self.request == RequestKind::Echo;
         if !is_echo && self.framing == Framing::Chunked {
-            return wrong("framing", "`chunked`: allowed is `length` where no body is sent".into());
+            return wrong("framing", "`chunked`: expected `length` where no body is sent".into());
         }
         if is_echo && self.bytes < echo::LEAST {
             let (bytes, least) = (self.bytes, echo::LEAST);
-            return wrong(
-                "bytes",
-                format!("{bytes}: allowed is {least} or more where a JSON body is echoed"),
-            );
+            return wrong("bytes", format!("{bytes}: expected {least} or more where a JSON body is echoed"));
         }
         let mut of_echo = ["data", "requests", "method"].into_iter();
         if let Some(flag) = of_echo.find(|flag| is_echo && self.load.contains_key(*flag)) {
@@ -213,7 +210,8 @@ impl Experiment {
                 found.and_then(|factor| factor.levels.iter().find(|value| Level::of(value) == *level));
             let Some(value) = value else {
                 let allowed = listed(self.levels(key));
-                let message = format!("`{key}={level}` is none of the experiment's: allowed are {allowed}");
+                let message =
+                    format!("`{key}={level}` is none of the experiment's: expected one of {allowed}");
                 return Err(ConfigError::new(cell, message));
             };
             further.push((key, value));

@@ -144,24 +144,24 @@ fn flag_words(flags: &Command, key: &str, value: &Value) -> Result<Vec<String>, 
     let Some(flag) = flag(flags, key) else {
         let all = flags.get_arguments().filter_map(Arg::get_long);
         let allowed = listed(all.filter(|name| set_elsewhere(name).is_none()));
-        return Err(format!("`weir load` has no such flag: allowed are {allowed}"));
+        return Err(format!("`weir load` has no such flag: expected one of {allowed}"));
     };
     if !flag.get_action().takes_values() {
         return match value {
             Value::Boolean(true) => Ok(vec![format!("--{name}")]),
             Value::Boolean(false) => Ok(Vec::new()),
-            other => Err(format!("`{other}`: allowed are true and false")),
+            other => Err(format!("`{other}`: expected true or false")),
         };
     }
     let names = flag.get_value_names().unwrap_or_default().join(" ");
     let text = |value: &Value| match value {
         Value::String(text) if text == "-" && is_named(flag, "-") => {
-            Err("`-`: a run has no standard input: allowed is a file or a size".to_owned())
+            Err("`-`: a run has no standard input: expected a file or a size".to_owned())
         }
         Value::String(text) => Ok(text.clone()),
         Value::Integer(number) => Ok(number.to_string()),
         Value::Float(number) => Ok(number.to_string()),
-        other => Err(format!("`{other}`: allowed is a string or a number: {names}")),
+        other => Err(format!("`{other}`: expected a string or a number: {names}")),
     };
     let texts = match value {
         Value::Array(items) if items.is_empty() => return Err("empty: at least one value is needed".into()),
@@ -173,7 +173,7 @@ fn flag_words(flags: &Command, key: &str, value: &Value) -> Result<Vec<String>, 
         (Some(delimiter), _) => Ok(vec![format!("--{name}={}", texts.join(&delimiter.to_string()))]),
         (None, ArgAction::Append) => Ok(texts.iter().map(|text| format!("--{name}={text}")).collect()),
         (None, _) if texts.len() == 1 => Ok(vec![format!("--{name}={}", texts[0])]),
-        (None, _) => Err(format!("a list: allowed is one value: {names}")),
+        (None, _) => Err(format!("a list: expected one value: {names}")),
     }
 }
 

@@ -5,13 +5,13 @@ mod check;
 mod conditions;
 mod executor;
 mod factors;
+mod feasible;
 mod gc;
-mod here;
 mod levels;
 mod limit;
 mod load_table;
-pub(crate) mod network;
 mod plan;
+pub(crate) mod ports;
 mod run;
 mod shown;
 #[cfg(test)]
@@ -141,7 +141,7 @@ impl Instrument for Gateway {
         let values = sample_values(&this_program()?, &conditions.tls);
         let mut targets = target::find(&experiment.subjects(), &folders, &values)?;
         experiment.check_tickets(&mut targets)?;
-        experiment.check_here(&targets, &allowed_cores()?, &wrong)?;
+        experiment.check_feasible(&targets, &allowed_cores()?, &wrong)?;
         if !options.set.iter().any(|(key, _)| key == "baseline") {
             experiment.check_baseline(text, &targets, &wrong)?;
         }

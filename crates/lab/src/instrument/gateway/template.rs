@@ -70,7 +70,7 @@ impl Values {
             let name = name.trim();
             let value = self.0.get(name).ok_or_else(|| {
                 let allowed = listed(self.0.keys());
-                wrong(format!("unknown placeholder `{name}`: allowed are {allowed}"))
+                wrong(format!("unknown placeholder `{name}`: expected one of {allowed}"))
             })?;
             rendered.push_str(before);
             rendered.push_str(value);
@@ -120,7 +120,7 @@ mod tests {
         let message = |text| values().render("nginx.conf", text).expect_err("is refused").to_string();
         assert_eq!(
             message("a\n{{port}}"),
-            "nginx.conf:2: unknown placeholder `port`: allowed are dir, listen_port"
+            "nginx.conf:2: unknown placeholder `port`: expected one of dir, listen_port"
         );
         assert_eq!(message("{{dir}}\n\n{{dir"), "nginx.conf:3: `{{` without its `}}`");
     }

@@ -63,7 +63,7 @@ fn errors(load: &LoadResult, conditions: &Conditions) -> Option<String> {
         let wrong = seen().any(|(class, _)| is_wrong_answer(class));
         let allowed = match conditions.error_budget_percent() {
             0.0 => String::new(),
-            percent => format!("; allowed: {percent} % without an answer"),
+            percent => format!("; expected at most {percent} % without an answer"),
         };
         let example = load.error_examples.values().next();
         let example = example.map_or_else(String::new, |example| format!(" ({example})"));

@@ -118,7 +118,7 @@ impl Description {
         let read: Self =
             toml::from_str(text).map_err(|error| ConfigError::toml(file.display(), text, &error))?;
         for (key, words) in [("build", &read.build), ("run", &read.run)] {
-            let why = "empty: allowed are a program and its words";
+            let why = "empty: expected a program and its arguments";
             words.first().ok_or_else(|| ConfigError::key(file.display(), text, key, why))?;
         }
         let Abilities { tasks, locks, shared_locks, resumed_tickets, .. } = &read.abilities;
@@ -240,7 +240,7 @@ mod tests {
         let wrong = TEXT.replace("shared_locks = ['psk']", "shared_locks = ['all']");
         let error = Description::read(Path::new("engine.toml"), &wrong).expect_err("is refused").to_string();
         assert!(
-            error.contains("engine.toml: shared_locks: `all`: allowed is none, id, ticket, psk"),
+            error.contains("engine.toml: shared_locks: `all`: expected none, id, ticket, psk"),
             "{error}"
         );
     }

@@ -120,7 +120,7 @@ impl Key {
                 (number.is_ok_and(|number| (least..=most).contains(&number)), format!("{least} to {most}"))
             }
         };
-        if is_right { Ok(()) } else { Err(format!("`{level}`: allowed is {allowed}")) }
+        if is_right { Ok(()) } else { Err(format!("`{level}`: expected {allowed}")) }
     }
 }
 
@@ -163,9 +163,9 @@ mod tests {
     fn wrong_values_are_told_what_is_allowed() {
         let check = |key, value: &str| find(key).expect("a key").check(&Level::new(value));
         assert_eq!(check("version", "1.3"), Ok(()));
-        assert_eq!(check("version", "1.1"), Err("`1.1`: allowed is 1.2, 1.3".into()));
-        assert_eq!(check("tickets", "5"), Err("`5`: allowed is 0 to 4".into()));
-        assert_eq!(check("threads", "-1"), Err("`-1`: allowed is 1 to 1024".into()));
+        assert_eq!(check("version", "1.1"), Err("`1.1`: expected 1.2, 1.3".into()));
+        assert_eq!(check("tickets", "5"), Err("`5`: expected 0 to 4".into()));
+        assert_eq!(check("threads", "-1"), Err("`-1`: expected 1 to 1024".into()));
         assert!(find("colour").is_none());
     }
 }

@@ -54,7 +54,7 @@ impl Levels {
 pub(super) fn check(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
     for (key, value) in &experiment.constants {
         let place = format!("constants.{key}");
-        let unknown = || wrong(&place, format!("no such key: allowed are {}", key::names(KEYS)));
+        let unknown = || wrong(&place, format!("no such key: expected one of {}", key::names(KEYS)));
         let known = key::find(key).ok_or_else(unknown)?;
         known.check(&Level::of(value)).map_err(|why| wrong(&place, why))?;
     }
@@ -84,7 +84,7 @@ fn scenarios_of(experiment: &Experiment, wrong: &Blame<'_>) -> Result<Vec<Levels
     }
     match all.len() * experiment.subjects().len() {
         0..=MOST_CELLS => Ok(all),
-        many => Err(wrong("scenarios", format!("{many} cells: allowed are {MOST_CELLS}"))),
+        many => Err(wrong("scenarios", format!("{many} cells: expected {MOST_CELLS} at most"))),
     }
 }
 
@@ -92,11 +92,11 @@ fn scenarios_of(experiment: &Experiment, wrong: &Blame<'_>) -> Result<Vec<Levels
 fn levels(experiment: &Experiment, family: &Table) -> Result<Vec<(&'static str, Vec<Level>)>, String> {
     let word = family.get("do").and_then(Value::as_str).unwrap_or_default();
     if !TASKS.contains(&word) {
-        return Err(format!("do: `{word}`: allowed is one of {}", TASKS.join(", ")));
+        return Err(format!("do: `{word}`: expected one of {}", TASKS.join(", ")));
     }
     let known = || KEYS.iter().filter(|key| key.tasks.contains(&word));
     if let Some(name) = family.keys().find(|name| !known().any(|key| key.name == *name)) {
-        return Err(format!("{name}: not a key of `{word}`: allowed are {}", key::names(known())));
+        return Err(format!("{name}: not a key of `{word}`: expected one of {}", key::names(known())));
     }
     let mut levels = Vec::new();
     for key in known() {
@@ -191,7 +191,7 @@ fn impossible(scenario: &Levels) -> Option<String> {
             format!("resumption=id with tickets={tickets}: a client that has a ticket resumes by that")
         }
         ("1.2", "ticket") if tickets != "1" => {
-            format!("resumption=ticket with tickets={tickets}: allowed is 1")
+            format!("resumption=ticket with tickets={tickets}: expected 1")
         }
         ("1.2", "none") if !matches!(tickets, "0" | "1") => {
             format!("tickets={tickets}: TLS 1.2 sends 1 at most")

@@ -147,7 +147,7 @@ fn an_experiment_with_scripts_comes_to_a_verdict_and_a_page() {
     bench.engine("slow", "full", "10000");
     let (plan, summary) = bench.run();
     assert_eq!(plan.baseline.as_deref(), Some("slow"));
-    assert!(plan.absent["gone"].contains("allowed are fast, slow"), "{:?}", plan.absent);
+    assert!(plan.absent["gone"].contains("expected one of fast, slow"), "{:?}", plan.absent);
     let why = "certificate=rsa-2048 is not among its abilities";
     assert_eq!(plan.dropped, [format!("handshake.1.3.full.rsa-2048.tickets=2.fast: {why}")]);
     let fast = summary.comparisons.iter().find(|one| one.target == "fast").expect("is compared");
@@ -265,30 +265,34 @@ fn wrong_files_are_refused_with_place_and_what_is_allowed() {
         (
             "version = [\"1.3\"]",
             "version = [\"1.1\"]",
-            "bench.toml:13: scenarios.0: version: `1.1`: allowed is 1.2, 1.3",
+            "bench.toml:13: scenarios.0: version: `1.1`: expected 1.2, 1.3",
         ),
         (
             "do = \"handshake\"",
             "do = \"nothing\"",
-            "`nothing`: allowed is one of handshake, transfer, memory, primitive",
+            "`nothing`: expected one of handshake, transfer, memory, primitive",
         ),
         ("do = \"handshake\"", "do = \"handshake\"\nresumption = \"id\"", "TLS 1.3 resumes by `psk`"),
         ("version = [\"1.3\"]", "version = \"1.2\"\ntickets = 2", "tickets=2: TLS 1.2 sends 1 at most"),
         ("version = [\"1.3\"]", "version = \"1.2\"\nresumption = \"id\"\ntickets = 1", "resumes by that"),
         ("do = \"handshake\"", "do = \"handshake\"\nsessions = 5", "sessions: not a key of `handshake`"),
-        ("aa = \"slow\"", "aa = \"quick\"", "`quick` is not among the engines: allowed are fast, slow, gone"),
+        (
+            "aa = \"slow\"",
+            "aa = \"quick\"",
+            "`quick` is not among the engines: expected one of fast, slow, gone",
+        ),
         (
             "\"server_us_per_handshake\"",
             "\"p99_us\"",
-            "`p99_us` is not measured of engines: allowed are server_us_per_handshake, ",
+            "`p99_us` is not measured of engines: expected one of server_us_per_handshake, ",
         ),
         (
             "against = { engine = \"slow\" }",
             "against = { engine = \"quick\" }",
-            "engine: `quick`: allowed are fast, slow, gone",
+            "engine: `quick`: expected one of fast, slow, gone",
         ),
-        ("window_ms = 10", "window_ms = 0", "window_ms: `0`: allowed is 1 to 600000"),
-        ("blocks = 6", "blocks = 0", "0: allowed is 1 to "),
+        ("window_ms = 10", "window_ms = 0", "window_ms: `0`: expected 1 to 600000"),
+        ("blocks = 6", "blocks = 0", "0: expected 1 to "),
     ] {
         let bench = Bench::new(&EXPERIMENT.replace(from, to));
         let error = bench.experiment().expect_err("is refused");
@@ -339,9 +343,9 @@ fn a_level_that_no_cell_has_is_refused() {
     };
     assert!(plan(&[("engine", "slow"), ("certificate", "rsa-2048")]).is_ok());
     let error = plan(&[("certificate", "dsa")]).expect_err("is refused").to_string();
-    assert_eq!(error, "--only certificate=dsa: `dsa`: allowed are ecdsa-p256, rsa-2048");
+    assert_eq!(error, "--only certificate=dsa: `dsa`: expected one of ecdsa-p256, rsa-2048");
     let error = plan(&[("name", "slaw")]).expect_err("is refused").to_string();
-    assert_eq!(error, "--only name=slaw: `slaw`: allowed are fast, gone, slow, slow-again");
+    assert_eq!(error, "--only name=slaw: `slaw`: expected one of fast, gone, slow, slow-again");
 }
 
 /// Without the A/A pair whatever was left was called different from nothing but the baseline's luck.

@@ -8,7 +8,7 @@ mod words;
 pub(crate) use material::{issue_certificate, sample_values};
 
 use super::levels::Place as _;
-use super::network::{first_look, free_ports};
+use super::ports::{first_look, free_ports};
 use super::run::{Asked, Observation, Seen};
 use super::target::{Accepted, Prepared, Target, Targets, run_check};
 use super::{Gateway, Load};

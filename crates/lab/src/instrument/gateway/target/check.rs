@@ -6,7 +6,7 @@ use crate::error::LabError;
 use crate::found::Folders;
 use crate::guard::Guard;
 use crate::host::this_program;
-use crate::instrument::gateway::network::{first_look, free_ports};
+use crate::instrument::gateway::ports::{first_look, free_ports};
 use crate::instrument::gateway::template::Values;
 use crate::instrument::gateway::{Tls, issue_certificate};
 use crate::interrupt::Interrupt;

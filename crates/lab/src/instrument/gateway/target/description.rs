@@ -196,15 +196,15 @@ impl Setting {
             [] => value.same_type(&self.default) || (value.is_integer() && self.default.is_str()),
             allowed => allowed.contains(value),
         };
-        if fits { Ok(()) } else { Err(format!("`{value}`: allowed {}", self.allowed())) }
+        if fits { Ok(()) } else { Err(format!("`{value}`: expected {}", self.expected())) }
     }
 
-    /// What is allowed, in words: "are 50, 100" or "is any integer".
-    pub(crate) fn allowed(&self) -> String {
+    /// What is allowed, in words: `one of 50, 100` or `any integer`.
+    pub(crate) fn expected(&self) -> String {
         match self.values.as_slice() {
-            [] if self.default.is_str() => "is any string or integer".into(),
-            [] => format!("is any {}", self.default.type_str()),
-            values => format!("are {}", listed(values)),
+            [] if self.default.is_str() => "any string or integer".into(),
+            [] => format!("any {}", self.default.type_str()),
+            values => format!("one of {}", listed(values)),
         }
     }
 
@@ -214,7 +214,7 @@ impl Setting {
             let found = self.default.type_str();
             return Some((
                 "default",
-                format!("`{}` is a {found}: allowed is an integer or a string", self.default),
+                format!("`{}` is a {found}: expected an integer or a string", self.default),
             ));
         }
         if let Some(other) = self.values.iter().find(|value| !value.same_type(&self.default)) {
@@ -247,8 +247,8 @@ mod tests {
     fn a_list_of_values_is_closed() {
         let pool = setting("default = 100\nvalues = [50, 100]");
         assert_eq!(pool.check(&50.into()), Ok(()));
-        assert_eq!(pool.check(&51.into()), Err("`51`: allowed are 50, 100".into()));
-        assert_eq!(pool.check(&"50".into()), Err("`\"50\"`: allowed are 50, 100".into()));
+        assert_eq!(pool.check(&51.into()), Err("`51`: expected one of 50, 100".into()));
+        assert_eq!(pool.check(&"50".into()), Err("`\"50\"`: expected one of 50, 100".into()));
     }
 
     #[test]
@@ -256,8 +256,8 @@ mod tests {
         let heap = setting("default = '1g'");
         assert_eq!(heap.check(&"512m".into()), Ok(()));
         assert_eq!(heap.check(&512.into()), Ok(()));
-        assert_eq!(heap.check(&true.into()), Err("`true`: allowed is any string or integer".into()));
-        assert_eq!(setting("default = 1").check(&1.5.into()), Err("`1.5`: allowed is any integer".into()));
+        assert_eq!(heap.check(&true.into()), Err("`true`: expected any string or integer".into()));
+        assert_eq!(setting("default = 1").check(&1.5.into()), Err("`1.5`: expected any integer".into()));
     }
 
     #[test]
@@ -265,7 +265,10 @@ mod tests {
         let fault = |text| setting(text).fault();
         assert_eq!(fault("default = 1"), None);
         assert_eq!(fault("default = 'a'\nvalues = ['a', 'b']"), None);
-        assert_eq!(fault("default = 3\nvalues = [1, 2]"), Some(("default", "`3`: allowed are 1, 2".into())));
+        assert_eq!(
+            fault("default = 3\nvalues = [1, 2]"),
+            Some(("default", "`3`: expected one of 1, 2".into()))
+        );
         assert_eq!(fault("default = true").map(|(key, _)| key), Some("default"));
         assert_eq!(fault("default = 1\nvalues = [1, 'x']").map(|(key, _)| key), Some("values"));
     }

@@ -73,7 +73,7 @@ impl Target {
             }
             None => {
                 let allowed = listed(self.description.settings.keys());
-                Err(format!("`{name}` is no setting of target `{}`: allowed are {allowed}", self.name))
+                Err(format!("`{name}` is no setting of target `{}`: expected one of {allowed}", self.name))
             }
         }
     }

@@ -140,9 +140,9 @@ fn settings_are_placeholders_with_defaults_of_the_run() {
 fn a_setting_that_may_not_be_given_is_told_what_may() {
     let (_directory, fast) = settable("", "").expect("is read");
     assert_eq!(fast.check_setting("pool", &50.into()), Ok(()));
-    assert_eq!(fast.check_setting("pool", &51.into()), Err("`51`: allowed are 50, 100".into()));
+    assert_eq!(fast.check_setting("pool", &51.into()), Err("`51`: expected one of 50, 100".into()));
     let unknown = fast.check_setting("pol", &50.into());
-    assert_eq!(unknown, Err("`pol` is no setting of target `fast`: allowed are pool, queue".into()));
+    assert_eq!(unknown, Err("`pol` is no setting of target `fast`: expected one of pool, queue".into()));
     let plain = found(GATEWAY, "port {{listen_port}}").expect("are read");
     let none = plain.present["fast"].check_setting("pool", &50.into());
     assert_eq!(none, Err("`pool`: target `fast` has no settings".into()));
@@ -153,7 +153,7 @@ fn a_wrong_setting_names_file_line_key_and_what_is_allowed() {
     let refused = |from: &str, to: &str| settable(from, to).expect_err("is refused");
     assert_eq!(
         refused("default = 100", "default = 99"),
-        "/fast/target.toml:15: settings.pool.default: `99`: allowed are 50, 100"
+        "/fast/target.toml:15: settings.pool.default: `99`: expected one of 50, 100"
     );
     assert_eq!(
         refused("[50, 100]", "[50, '100']"),
@@ -168,10 +168,10 @@ fn a_wrong_setting_names_file_line_key_and_what_is_allowed() {
         refused("about", "abuot").starts_with("/fast/target.toml:17: unknown field `abuot`, expected one of")
     );
     assert_eq!(
-        refused("{{connections}}", "{{conections}}").split(": allowed").next(),
+        refused("{{connections}}", "{{conections}}").split(": expected").next(),
         Some("/fast/target.toml: settings.queue:1: unknown placeholder `conections`")
     );
-    assert!(refused("{{pool}}", "{{pol}}").contains("unknown placeholder `pol`: allowed are "));
+    assert!(refused("{{pool}}", "{{pol}}").contains("unknown placeholder `pol`: expected one of "));
     assert!(refused("{{dir}}/gc", "{{dri}}/gc").contains("unknown placeholder `dri`"));
     assert_eq!(
         refused("['{{installed}}/fast', '-t', '{{dir}}', '{{pool}}', '{{queue}}']", "[]"),
@@ -241,7 +241,7 @@ fn a_wrong_description_names_file_line_and_what_is_allowed() {
     );
     assert!(
         refused("{{cert}}", "{{crt}}")
-            .starts_with("/fast/target.toml: unknown placeholder `crt`: allowed are cert")
+            .starts_with("/fast/target.toml: unknown placeholder `crt`: expected one of cert")
     );
     assert!(
         refused("a-{{client_side}}.conf']\nstart", "b.conf']\nstart")
@@ -260,7 +260,7 @@ fn an_unknown_target_names_those_that_there_are() {
         .expect_err("is refused")
         .to_string();
     assert!(
-        error.starts_with("target: `direct` is not in ") && error.contains(": allowed are slow"),
+        error.starts_with("target: `direct` is not in ") && error.contains(": expected one of slow"),
         "{error}"
     );
 }

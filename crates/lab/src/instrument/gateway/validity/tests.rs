@@ -73,13 +73,13 @@ fn an_error_budget_covers_requests_without_an_answer_up_to_its_share() {
     assert_eq!(budget(&[]), "valid");
     assert_eq!(budget(&[("timeout", 1)]), "valid");
     assert_eq!(budget(&[("timeout", 10), ("reset", 10)]), "valid", "20 of 2020");
-    let above = "invalid: errors: 11 reset, 10 timeout; allowed: 1 % without an answer";
+    let above = "invalid: errors: 11 reset, 10 timeout; expected at most 1 % without an answer";
     assert_eq!(budget(&[("timeout", 10), ("reset", 11)]), above, "21 of 2021");
     for class in ["status", "length", "digest", "malformed"] {
-        let wrong = format!("invalid: wrong answers: 1 {class}; allowed: 1 % without an answer");
+        let wrong = format!("invalid: wrong answers: 1 {class}; expected at most 1 % without an answer");
         assert_eq!(budget(&[(class, 1)]), wrong);
     }
-    let missing = "invalid: errors: 1 missing_connections; allowed: 1 % without an answer";
+    let missing = "invalid: errors: 1 missing_connections; expected at most 1 % without an answer";
     assert_eq!(budget(&[("missing_connections", 1)]), missing);
 }
 

@@ -13,7 +13,7 @@ const TICKETS: &str = "tls.tickets";
 
 impl Experiment {
     /// Whether the targets and these cores can do what is asked of them. `wrong` blames a key.
-    pub(crate) fn check_here(
+    pub(crate) fn check_feasible(
         &self,
         targets: &Targets,
         allowed: &[usize],
@@ -42,7 +42,7 @@ impl Experiment {
             if let Some(level) = levels.iter().find(|level| levels.len() > 1 && !is_sent(level)) {
                 let (name, sent) = (&target.name, listed(sent));
                 let message = format!(
-                    "`{level}`: target `{name}` sends {sent} alone: allowed are one value, or other targets"
+                    "`{level}`: target `{name}` sends {sent} alone: expected one value, or other targets"
                 );
                 return Err(ConfigError::new(TICKETS, message));
             }
@@ -118,7 +118,7 @@ impl Experiment {
         match on_loopback.filter(|_| self.levels("net.kind").contains(&Level::new("veth"))) {
             Some(target) => {
                 let message = format!("`veth`: target `{}` listens on loopback alone", target.name);
-                Err(wrong("net.kind", format!("{message}: allowed is `loopback`, or other targets")))
+                Err(wrong("net.kind", format!("{message}: expected `loopback`, or other targets")))
             }
             None => Ok(()),
         }
@@ -134,7 +134,7 @@ impl Experiment {
                 if let Some(core) = cores.into_iter().find(|core| !has(*core)) {
                     let (level, allowed) = (Level::of(level), crate::placement::list(allowed));
                     let message =
-                        format!("`{level}`: this machine has no core {core}: allowed are {allowed}");
+                        format!("`{level}`: this machine has no core {core}: expected one of {allowed}");
                     return Err(wrong(&factor.key, message));
                 }
             }
@@ -187,7 +187,7 @@ mod tests {
         let options = RunOptions { set, ..RunOptions::default() };
         let experiment = parse(&text, &options).expect("is read");
         let wrong = blame(Path::new("e.toml"), &text, &options);
-        experiment.check_here(&targets(), &[0, 1], &wrong).map_err(|error| error.to_string())
+        experiment.check_feasible(&targets(), &[0, 1], &wrong).map_err(|error| error.to_string())
     }
 
     /// With one target not installed, a setting that no target has was ignored without a word.
@@ -202,7 +202,7 @@ mod tests {
         );
         assert_eq!(refused("settings.poool = [5]", None), format!("e.toml:14: settings.poool: {known}"));
         let level = refused("settings.queue = [5, 6]", None);
-        assert_eq!(level, "e.toml:14: settings.queue: slow: `6`: allowed are 5, 7");
+        assert_eq!(level, "e.toml:14: settings.queue: slow: `6`: expected one of 5, 7");
     }
 
     /// What the machine or a target cannot do was said without the line that asks for it.
@@ -211,12 +211,12 @@ mod tests {
         let refused = |factor, set| said(factor, set).expect_err("is refused");
         assert_eq!(
             refused("", Some(("cores.gateway", "[[0], [0, 2]]"))),
-            "--set cores.gateway=[[0], [0, 2]]: `0,2`: this machine has no core 2: allowed are 0,1"
+            "--set cores.gateway=[[0], [0, 2]]: `0,2`: this machine has no core 2: expected one of 0,1"
         );
         assert_eq!(
             refused("net.kind = ['veth']", None),
             "e.toml:14: net.kind: `veth`: target `fast` listens on loopback alone: \
-             allowed is `loopback`, or other targets"
+             expected `loopback`, or other targets"
         );
     }
 
@@ -243,8 +243,7 @@ mod tests {
     fn a_number_that_is_not_sent_makes_no_cells_of_its_own() {
         assert_eq!(
             title(&[2], "h1-h1c", &[2, 4]),
-            Err("tls.tickets: `4`: target `fast` sends 2 alone: allowed are one value, or other targets"
-                .into())
+            Err("tls.tickets: `4`: target `fast` sends 2 alone: expected one value, or other targets".into())
         );
         assert_eq!(title(&[0, 1], "h1-h1c", &[0, 1]), Ok("T".into()));
     }
