@@ -196,7 +196,7 @@ fn an_upgrade_that_takes_longer_is_a_regression_between_two_results() {
     assert_eq!(past.status.code(), Some(4), "{text}");
     let unknown = weir(&["compare", "before", "after", "--changed", "go"]);
     let told = String::from_utf8_lossy(&unknown.stderr).into_owned();
-    assert!(unknown.status.code() == Some(2) && told.contains("allowed are good, slow"), "{told}");
+    assert!(unknown.status.code() == Some(2) && told.contains("expected one of good, slow"), "{told}");
 }
 
 /// The default experiment was taken for the one to go on with, and its engines were built before that was refused.
@@ -227,14 +227,14 @@ fn what_is_wrong_is_refused_with_what_is_allowed() {
     for (args, why) in [
         (
             &["stacks", "build", "none", "--directory", "engines"][..],
-            "`none` is not in engines: allowed are broken, good",
+            "`none` is not in engines: expected one of broken, good",
         ),
-        (&["stacks", "run", "fakes.toml", "--only", "engine=none"], "`none`: allowed are broken, good"),
+        (&["stacks", "run", "fakes.toml", "--only", "engine=none"], "`none`: expected one of broken, good"),
         (
             &["stacks", "run", "fakes.toml", "--only", "colour=red"],
-            "unknown key `colour`: allowed keys are engine, ",
+            "unknown key `colour`: expected one of engine, ",
         ),
-        (&["stacks", "run", "fakes.toml", "--set", "window_ms=x"], "`x`: allowed is 1 to 600000"),
+        (&["stacks", "run", "fakes.toml", "--set", "window_ms=x"], "`x`: expected 1 to 600000"),
         (&["stacks", "run", "none.toml"], "none.toml: no such experiment: looked for none.toml, "),
     ] {
         let output = weir(folder.path(), args);

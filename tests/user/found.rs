@@ -96,7 +96,7 @@ fn what_is_nowhere_is_said_with_what_there_is() {
     {
         let ended = weir.run(command);
         assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-        let parts = [": `nginz` is not in what is built in: allowed are ", "e"];
+        let parts = [": `nginz` is not in what is built in: expected one of ", "e"];
         assert!(parts.iter().all(|part| ended.stderr.contains(part)), "{}", ended.stderr);
     }
     assert!(weir.unpacked().is_empty(), "nothing of it was needed");
