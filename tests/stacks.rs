@@ -161,8 +161,8 @@ fn results_are_exported_and_a_slower_engine_is_a_regression() {
     let csv = said(&weir(&["report", "results", "--csv", "-"]));
     assert_eq!(csv, read("values.csv"));
     let is_value = |line: &&str| line.starts_with("cell,") && line.contains(",slow,fake 1.0,");
-    // Each end's time, and the rate of both.
-    assert_eq!(csv.lines().filter(is_value).count(), 3, "{csv}");
+    // Each end's time, the rate of both, and their CPU.
+    assert_eq!(csv.lines().filter(is_value).count(), 4, "{csv}");
 }
 
 #[test]
