@@ -15,7 +15,7 @@ impl Interrupt {
         let interrupt = Self::default();
         for signal in [SIGINT, SIGTERM] {
             signal_hook::flag::register(signal, Arc::clone(&interrupt.0))
-                .map_err(|source| LabError::System { action: "asking to be told of signals", source })?;
+                .map_err(|source| LabError::System { action: "installing signal handlers", source })?;
         }
         Ok(interrupt)
     }

@@ -67,7 +67,7 @@ fn chosen<I: Shown>(
     };
     let Plan { file, only, mut experiment, .. } = Store::open(directory).plan::<I>()?;
     if options.instructions && !experiment.instructions {
-        let why = "the result was begun without; expected a new result";
+        let why = "the result was started without; expected a new result";
         return Err(ConfigError::new("--instructions", why).into());
     }
     if let Some(blocks) = options.blocks {
@@ -165,24 +165,24 @@ fn resume<I: Shown>(
         Err(ConfigError::new(source, format!("{what}: its runs cannot be put beside new ones")).into())
     };
     if stored.experiment != fresh.experiment {
-        return refuse("it was begun with another experiment or other options");
+        return refuse("it was started with another experiment or other options");
     }
     if stored.cells != fresh.cells {
-        return refuse(&format!("it was begun with other cells ({}s present, or --only)", I::SUBJECT));
+        return refuse(&format!("it was started with other cells ({}s present, or --only)", I::SUBJECT));
     }
     if (&before.versions, &before.hardware.cpu) != (&machine.versions, &machine.hardware.cpu) {
         return refuse(&format!(
-            "it was begun with other versions of the {}s, or on another processor",
+            "it was started with other versions of the {}s, or on another processor",
             I::SUBJECT
         ));
     }
     let is_other =
         |(name, hash): &(&String, &String)| machine.sources.get(*name).is_some_and(|now| now != *hash);
     if let Some((name, _)) = before.sources.iter().find(is_other) {
-        return refuse(&format!("it was begun with another build, description or content of `{name}`"));
+        return refuse(&format!("it was started with another build, description or content of `{name}`"));
     }
     if before.placement != machine.placement {
-        return refuse("it was begun on other cores");
+        return refuse("it was started on other cores");
     }
     Ok((store, stored))
 }

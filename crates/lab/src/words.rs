@@ -314,8 +314,8 @@ fn claims(text: &mut String, findings: &[Finding], called: &dyn Fn(&str) -> Stri
                 flow(text, &format!("here {}: {}", one.value_text(), called(&one.cell)), 6, 10);
             }
         }
-        let told = [("asked", claim.asked_text()), ("told", claim.figures_text())];
-        for (what, words) in told.iter().filter(|(_, words)| !words.is_empty()) {
+        let texts = [("asked", claim.asked_text()), ("reported", claim.figures_text())];
+        for (what, words) in texts.iter().filter(|(_, words)| !words.is_empty()) {
             flow(text, &format!("{what}: {words}"), 6, 10);
         }
     }

@@ -114,7 +114,7 @@ impl<I: Shown> Between<'_, I> {
     /// What differs between the machines and their programs and does not forbid a comparison.
     pub(crate) fn differences(&self) -> Vec<String> {
         let [a, b] = self.results.map(|results| &results.machine.hardware);
-        let governor = |hardware: &Hardware| hardware.governor.clone().unwrap_or_else(|| "not told".into());
+        let governor = |hardware: &Hardware| hardware.governor.clone().unwrap_or_else(|| "unknown".into());
         let pairs = [
             ("kernel", a.kernel.clone(), b.kernel.clone()),
             ("memory", format!("{} KiB", a.memory_kib), format!("{} KiB", b.memory_kib)),

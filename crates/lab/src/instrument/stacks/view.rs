@@ -215,7 +215,7 @@ impl View<'_> {
     fn engines(&self) -> Vec<About> {
         let about = |(name, facts): (&str, &Facts)| {
             let Facts { crypto, compiler, allocator, features, .. } = facts;
-            let features = if features.is_empty() { "not told".into() } else { features.join(" ") };
+            let features = if features.is_empty() { "unknown".into() } else { features.join(" ") };
             let words = self.results.machine.about.get(name).map_or("", String::as_str);
             About {
                 title: name.to_owned(),
