@@ -1,11 +1,11 @@
-//! How much of a run's cores went to processes that have nothing to do with it.
+//! CPU taken from a run's cores by unrelated processes.
 
 use crate::stat::{Ticks, processes};
 use crate::system::System;
 use rustix::param::clock_ticks_per_second;
 use std::time::Instant;
 
-/// From here to [`Meter::foreign_share`]. Both ends lie outside the measured window: reading costs a few milliseconds.
+/// From [`Meter::begin`] to [`Meter::foreign_share`]. Call both outside the measured window: each takes milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Meter {
     began: Instant,
@@ -14,17 +14,17 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Begins; `groups` are the process groups of the run so far. `None` where the system does not tell.
+    /// Starts; `groups` are the process groups of the run so far. `None` if unavailable.
     pub fn begin(cores: &[usize], groups: &[u32]) -> Option<Self> {
-        let system = System::here();
+        let system = System::local();
         let began = Instant::now();
         Some(Self { began, busy: Ticks::read(&system, cores)?.busy, own: of_groups(&system, groups) })
     }
 
-    /// The share of the cores' time since that other processes used, from 0 to 1. Ticks of 10 ms make it coarse: it
-    /// tells a busy machine from a quiet one, and no more. Processes that have ended must not have been reaped yet.
+    /// The share of the cores' time used by other processes since, from 0 to 1. Ticks of 10 ms make it coarse: good
+    /// enough to tell a busy machine from a quiet one. Call it before reaping exited processes.
     pub fn foreign_share(&self, cores: &[usize], groups: &[u32]) -> Option<f64> {
-        let system = System::here();
+        let system = System::local();
         let busy = Ticks::read(&system, cores)?.busy.saturating_sub(self.busy);
         let own = of_groups(&system, groups).saturating_sub(self.own);
         let available =
@@ -33,7 +33,7 @@ impl Meter {
     }
 }
 
-/// What the living and unreaped members of process groups have used, their reaped children included.
+/// CPU of the living and zombie members of process groups, their reaped children included.
 fn of_groups(system: &System, groups: &[u32]) -> u64 {
     let members = processes(system).into_values().filter(|process| groups.contains(&process.group));
     members.fold(0, |sum, process| sum.saturating_add(process.own).saturating_add(process.children))
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn this_machine_tells() {
-        let core = System::here().allowed().expect("cores")[0];
+        let core = System::local().allowed().expect("cores")[0];
         let meter = Meter::begin(&[core], &[]).expect("/proc/stat");
         let share = meter.foreign_share(&[core], &[]).expect("/proc/stat");
         assert!((0.0..=1.0).contains(&share));

@@ -1,20 +1,20 @@
-//! `weir report`: the report anew, from stored runs.
+//! `weir report`: rebuild the report from stored runs.
 
-use super::outputs::{self, Exports, Gate};
+use super::outputs::{self, Exports, FailPolicy};
 use crate::outcome::Outcome;
 use clap::Args;
 use std::path::PathBuf;
 
-/// Rebuild summary.json and report.html from the runs that an experiment has stored.
+/// Rebuild summary.json and report.html from an experiment's stored runs.
 #[derive(Args, Debug)]
 #[command(after_help = [EXAMPLES, outputs::RESULT_CODES].concat())]
 pub(crate) struct ReportArgs {
-    /// The directory of an experiment's results
+    /// Result directory
     directory: PathBuf,
     #[command(flatten)]
     exports: Exports,
     #[command(flatten)]
-    gate: Gate,
+    policy: FailPolicy,
 }
 
 const EXAMPLES: &str = "\
@@ -25,11 +25,11 @@ Examples:
   weir report out/stacks-handshakes-20260101-120000 --csv values.csv";
 
 pub(crate) fn run(args: ReportArgs) -> Outcome {
-    let ReportArgs { directory, exports, gate } = args;
+    let ReportArgs { directory, exports, policy } = args;
     outputs::check(&exports.outputs())?;
     let outcome = weir_lab::report(&directory)?;
     let reported = outcome.reported;
-    let contents = [reported.csv(), reported.markdown(), reported.junit(gate.fail_on.is_some())];
+    let contents = [reported.csv(), reported.markdown(), reported.junit(policy.fail_on.is_some())];
     outputs::tell(outcome.text, exports.outputs(), contents)?;
-    gate.judge(&reported.regressions())
+    policy.judge(&reported.regressions())
 }
