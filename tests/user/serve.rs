@@ -230,8 +230,11 @@ fn a_url_that_cannot_be_listened_on_or_passed_to_says_what_to_write() {
     for (url, message) in [
         ("http://127.0.0.1:3000/api", format!("{path} http://127.0.0.1:3000\n")),
         ("https://api.internal/v1?x=1", format!("{path} https://api.internal\n")),
-        ("127.0.0.1:3000", "no scheme; write http://127.0.0.1:3000 or https://127.0.0.1:3000\n".into()),
-        ("ws://127.0.0.1:3000", "the scheme `ws` is neither http nor https; write http://HOST:PORT".into()),
+        (
+            "127.0.0.1:3000",
+            "missing scheme: expected http://127.0.0.1:3000 or https://127.0.0.1:3000\n".into(),
+        ),
+        ("ws://127.0.0.1:3000", "unknown scheme `ws`: expected http://HOST:PORT".into()),
         ("http://127.0.0.1:65536", "the port `65536` is no number from 0 to 65535; write http://".into()),
         ("http://::1:80", "an IPv6 address stands in brackets, [::1:80]; write http://HOST:PORT".into()),
     ] {

@@ -362,7 +362,7 @@ mod tests {
             ("https://a/ --alpn h2", "--alpn: invalid value `h2`: expected http/1.1, the only"),
             ("https://a/ --alpn http/1.1,h3", "--alpn: invalid value `h3`"),
             ("https://a/ --alpn http/1.0", "--alpn: invalid value `http/1.0`"),
-            ("https://a/ --alpn=", "--alpn: ``"),
+            ("https://a/ --alpn=", "--alpn: missing value"),
             ("https://a/ --group p-512", "x25519mlkem768"),
             ("https://a/ --signature rsa", "rsa-pss-sha256"),
             ("http://a/ --pid server=5", "origin=PID"),

@@ -254,8 +254,8 @@ fn among(ceilings: &Ceilings, options: &Options, result: &LoadResult) -> Option<
     Some(Ceiling { cell, per_worker, share })
 }
 
-/// Where `weir calibrate` keeps the ceilings, and `weir load` looks for them: `weir/ceilings.json` in the state directory
-/// of the XDG Base Directory Specification. `None` without `$XDG_STATE_HOME` and `$HOME`.
+/// Where `weir calibrate` keeps the ceilings, and `weir load` looks for them: `weir/ceilings.json` in the state
+/// directory of the XDG Base Directory Specification. `None` without `$XDG_STATE_HOME` and `$HOME`.
 pub fn default_file() -> Option<PathBuf> {
     default_file_by(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME"))
 }

@@ -121,8 +121,8 @@ mod tests {
     #[test]
     fn urls_that_cannot_be_asked_for_name_what_is_wrong() {
         for (text, why) in [
-            ("ftp://a/", "neither http nor https"),
-            ("a/b", "no scheme"),
+            ("ftp://a/", "unknown scheme"),
+            ("a/b", "missing scheme"),
             ("http://a:70000/", "0 to 65535"),
             ("http://a:0/", "port 0"),
             ("http://a/b c", "' '"),

@@ -46,8 +46,8 @@ impl Line {
         counts.packets_in += 1;
         counts.bytes_in += packet.length as u64;
         counts.largest = counts.largest.max(packet.length);
-        // `unit` is never 0, so that a loss of 0 loses none; also drawn for overflowing packets, so that the loss does not
-        // depend on overflow.
+        // `unit` is never 0, so that a loss of 0 loses none; also drawn for overflowing packets, so that the loss does
+        // not depend on overflow.
         if self.rng.unit() <= self.loss {
             counts.lost += 1;
             return Some(packet);

@@ -46,8 +46,8 @@ pub struct RelayReport {
     pub late_us: Spread,
     /// The tolerance before a packet counts as late, in microseconds: 5 % of its delay, at least 100 us.
     pub tolerance_us: f64,
-    /// Duration of an iteration of the relay's loop, in microseconds: a packet may have waited that long before it was read,
-    /// which its lateness does not include.
+    /// Duration of an iteration of the relay's loop, in microseconds: a packet may have waited that long before it was
+    /// read, which its lateness does not include.
     pub turn_us: Spread,
     /// The relay's CPU time, including the receivers' TCP processing: a forwarded packet is received synchronously.
     pub cpu_seconds: f64,

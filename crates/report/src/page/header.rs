@@ -1,4 +1,4 @@
-//! The head of the page: what was asked, and what has to be known before any number is read.
+//! The header of the page: the question, and notices to read before any number.
 
 use crate::markup::escape;
 use crate::model::Report;
@@ -25,7 +25,7 @@ pub(crate) fn render(report: &Report) -> String {
     html
 }
 
-/// What the experiment's author makes of the results.
+/// The author's interpretation.
 pub(crate) fn analysis(report: &Report) -> String {
     if report.analysis.is_empty() {
         return String::new();

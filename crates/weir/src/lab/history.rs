@@ -19,12 +19,12 @@ pub(crate) struct HistoryArgs {
     /// Only cells with these factors, such as target=weir,mode=h1-h1c or engine=go,certificate=rsa-2048
     #[arg(long, value_name = "K=V,K=V")]
     cell: Vec<String>,
-    /// Metric to track, by its name in summary.json, such as p99_us; rates at saturation only [default: CPU per request or
-    /// per handshake; for TLS stacks the server's time, sending, memory or the operation]
+    /// Metric to track, by its name in summary.json, such as p99_us; rates at saturation only [default: CPU per
+    /// request or per handshake; for TLS stacks the server's time, sending, memory or the operation]
     #[arg(long, value_name = "METRIC")]
     metric: Option<Metric>,
-    /// Report changes larger than this percentage [default: learned from the past changes if there are at least nine, else
-    /// 30; never within the experiment's margin]
+    /// Report changes larger than this percentage [default: learned from the past changes if there are at least nine,
+    /// else 30; never within the experiment's margin]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     threshold: Option<f64>,
     /// Write one CSV row per cell and result to a file, or - for standard output

@@ -56,6 +56,6 @@ pub fn private_key(path: &Path) -> Result<Vec<u8>, Error> {
     Ok(key.secret_pkcs8_der().to_vec())
 }
 
-fn refused(key: &str, path: &Path, allowed: &str, why: impl Display) -> Error {
-    Error::scenario(format!("{key} `{}`: {allowed} is allowed: {why}", path.display()))
+fn refused(key: &str, path: &Path, expected: &str, why: impl Display) -> Error {
+    Error::scenario(format!("{key} `{}`: {why}: expected {expected}", path.display()))
 }
