@@ -1,4 +1,4 @@
-"""A small TLS engine: full TLS 1.3 handshakes with Python's ssl. docs/ENGINES.md says what it reads and writes."""
+"""A small TLS engine: full TLS 1.3 handshakes with Python's ssl. docs/ENGINES.md documents its input and output."""
 
 import collections
 import json

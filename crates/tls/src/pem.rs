@@ -16,7 +16,7 @@ pub(crate) fn why_no_certificate(origin: &str, content: &[u8]) -> String {
     }
     match PrivateKeyDer::from_pem_slice(content) {
         Ok(_) => format!("it contains a private key: expected {CERTIFICATE}"),
-        Err(_) => format!("{}, expected {CERTIFICATE}", shape(content)),
+        Err(_) => format!("{}: expected {CERTIFICATE}", shape(content)),
     }
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn why_no_key(origin: &str, content: &[u8], provider: &CryptoProvider
     }
     match CertificateDer::from_pem_slice(content) {
         Ok(_) => format!("it contains a certificate: expected {KEY}"),
-        Err(_) => format!("{}, expected {KEY}", shape(content)),
+        Err(_) => format!("{}: expected {KEY}", shape(content)),
     }
 }
 
@@ -92,7 +92,7 @@ mod tests {
             (b"text\0", "it is binary"),
             (b"-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n", "it contains other PEM"),
         ] {
-            let expected = format!("{shape}, expected {CERTIFICATE}");
+            let expected = format!("{shape}: expected {CERTIFICATE}");
             assert_eq!(why_no_certificate("f", content), expected);
         }
     }

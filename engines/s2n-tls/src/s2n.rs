@@ -230,7 +230,7 @@ impl Drop for Connection {
 
 /// Gives s2n-tls what the peer has sent.
 unsafe extern "C" fn receive(context: *mut c_void, into: *mut u8, size: u32) -> c_int {
-    // SAFETY: the context is a connection's wire, which nobody else uses during the call that this is made in.
+    // SAFETY: the context is a connection's wire, which nothing else uses during the call that this is made in.
     let Some(count) = (unsafe { Wire::give(context, into, size as usize) }) else {
         // SAFETY: the thread's own variable; s2n-tls looks there for the reason.
         unsafe { *libc::__errno_location() = libc::EWOULDBLOCK };

@@ -287,7 +287,7 @@ unsafe extern "C" fn receive(
     size: c_int,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the context is a connection's wire, which nobody else uses during the call that this is made in.
+    // SAFETY: the context is a connection's wire, which nothing else uses during the call that this is made in.
     let count = unsafe { Wire::give(context, into.cast(), size as usize) };
     count.map_or(ffi::IO_WANT_READ, |count| count as c_int)
 }

@@ -16,7 +16,7 @@ pub fn text(key: &str, path: &Path) -> Result<Vec<u8>, Error> {
     fs::read(path).map_err(|error| refused(key, path, "a PEM file", error))
 }
 
-/// Refuses a chain whose leaf has another kind of key, where a library would take any.
+/// Rejects a chain whose leaf has another kind of key, as a library would accept any.
 pub fn check_leaf(chain: &Path, certificate: Certificate) -> Result<(), Error> {
     // The object identifiers of the leaf's key.
     let identifier: &[u8] = match certificate {
