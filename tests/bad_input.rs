@@ -90,7 +90,7 @@ fn certificates_and_keys() {
         (text, key, &[text, "no certificate"]),
         (cert, text, &[text, "no usable private key"]),
         (key, key, &[key, "no certificate"]),
-        (cert, other_key, &[cert, other_key, "does not belong"]),
+        (cert, other_key, &[cert, other_key, "does not match"]),
     ] {
         let https = "https://127.0.0.1:0";
         ends(&["serve", "--listen", https, "--cert", cert, "--key", key, "--to", NOBODY], USAGE, parts);
@@ -132,7 +132,7 @@ fn load_on_what_is_no_http_server() {
     let other = Strange::start(b"SSH-2.0-Strange\r\n\r\n");
     for (url, class, words) in [
         (format!("http://{}", other.address), "malformed", "malformed"),
-        (format!("http://127.0.0.1:{}", tls.address().port()), "closed", "ended before the answer"),
+        (format!("http://127.0.0.1:{}", tls.address().port()), "closed", "ended before the response"),
     ] {
         let load = ["load", &url, "-c", "2", "-d", "300ms", "--warmup", "100ms"];
         ends(&load, NO_EVIDENCE, &["validity       invalid: ", class]);

@@ -79,7 +79,7 @@ fn the_page_of_load_has_every_long_flag_and_the_examples() {
         page.split_once(".SH EXAMPLES\n.nf\n").expect("examples are not filled like a paragraph").1;
     assert!(examples.starts_with("weir load http://127.0.0.1:8080/bytes/1000\n"), "{examples}");
     let codes = page.split_once(".SH \"EXIT STATUS\"\n.nf\n").expect("a list stays one").1;
-    assert!(codes.starts_with("0  what was asked for was measured\n"), "{codes}");
+    assert!(codes.starts_with("0  measured\n"), "{codes}");
 }
 
 #[test]
@@ -138,7 +138,10 @@ fn signals_and_headers_of_the_gateway_are_notes_behind_its_examples() {
 fn a_page_that_there_is_not_names_those_that_there_are() {
     let Ended { code, stderr, .. } = Weir::run(&["man", "laod"]);
     assert_eq!(code, Some(2));
-    assert!(stderr.contains("`laod` is no subcommand; allowed: ") && stderr.contains(", load, "), "{stderr}");
+    assert!(
+        stderr.contains("unknown subcommand `laod`: expected one of ") && stderr.contains(", load, "),
+        "{stderr}"
+    );
     let Ended { code, stderr, .. } = Weir::run(&["man", "targets", "instal"]);
     assert_eq!(code, Some(2));
     assert!(

@@ -162,7 +162,7 @@ fn a_run_without_any_success_is_no_evidence_and_counts_its_classes() {
     assert_eq!((loaded.result.requests, loaded.result.errors["status"]), (0, 50));
     assert_eq!(loaded.result.error_ratio, 1.0);
     assert!(loaded.stderr.contains("50 status"), "{}", loaded.stderr);
-    assert!(loaded.stderr.contains("no request was answered rightly"), "{}", loaded.stderr);
+    assert!(loaded.stderr.contains("no correct response within the window"), "{}", loaded.stderr);
     let table = Weir::run(&[&["load"], &args[..]].concat());
     assert_eq!(table.code, Some(NO_EVIDENCE));
     assert!(table.stdout.contains("50 status"), "the table is printed: {}", table.stdout);
@@ -264,7 +264,7 @@ fn ctrl_c_shows_in_the_table() {
     weir.signal(Signal::INT);
     let ended = weir.wait();
     assert_eq!(ended.code, Some(3), "{}", ended.stderr);
-    assert!(ended.stderr.contains("the window was ended by a signal after "), "{}", ended.stderr);
+    assert!(ended.stderr.contains("a signal ended the window after "), "{}", ended.stderr);
     assert!(ended.stdout.contains("partial"), "{}", ended.stdout);
 }
 

@@ -192,7 +192,7 @@ fn a_relay_that_cannot_start_or_ends_early_is_an_error_with_its_words() {
     let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     let error = net.finish().unwrap_err().to_string();
-    assert!(error.starts_with("network: the delay relay ended"), "{error}");
+    assert!(error.starts_with("network: the delay relay exited"), "{error}");
     let nowhere = RelayPlace { weir: Path::new("/no/such/weir"), ..relay_place() };
     let error = Net::set_up(&delayed, &nowhere).unwrap_err().to_string();
     assert!(error.starts_with("network: the delay relay") && error.contains("/no/such/weir"), "{error}");

@@ -1,4 +1,4 @@
-"""A small TLS engine: full TLS 1.3 handshakes with Python's ssl. docs/ENGINES.md says what it reads and writes."""
+"""A small TLS engine: full TLS 1.3 handshakes with Python's ssl. docs/ENGINES.md documents its input and output."""
 
 import collections
 import json
@@ -34,21 +34,21 @@ def read_scenario(lines):
     given = {}
     for line in lines:
         key, _, value = line.removesuffix("\n").partition(" ")
-        allowed = ["facts", "handshake"] if key == "do" else VALUES.get(key)
-        if allowed is None or key in given:
-            raise Refused(f"{key} {value}: allowed is, once each: {', '.join(['do', *VALUES])}")
-        good = value in allowed if isinstance(allowed, list) else value != ""
-        if allowed is NUMBER:
+        expected = ["facts", "handshake"] if key == "do" else VALUES.get(key)
+        if expected is None or key in given:
+            raise Refused(f"{key} {value}: expected, once each: {', '.join(['do', *VALUES])}")
+        good = value in expected if isinstance(expected, list) else value != ""
+        if expected is NUMBER:
             good = value.isascii() and value.isdigit() and len(value) < 10
         if not good:
-            raise Refused(f"{key} {value}: allowed is {allowed if isinstance(allowed, str) else ', '.join(allowed)}")
+            raise Refused(f"{key} {value}: expected {expected if isinstance(expected, str) else ', '.join(expected)}")
         given[key] = value
     keys = {"facts": [], "handshake": list(VALUES)}.get(given.get("do"))
     wrong = {"do"} if keys is None else set(keys) - set(given) - set(DEFAULTS) or set(given) - set(keys) - {"do"}
     if wrong:
-        raise Refused(f"{', '.join(sorted(wrong))}: allowed is do facts alone, or do handshake with all others")
+        raise Refused(f"{', '.join(sorted(wrong))}: expected only do facts, or do handshake with all others")
     if keys and (given.get("count", "0") == "0") == (given.get("window_ms", "0") == "0"):
-        raise Refused("count, window_ms: allowed is one of both, and above 0")
+        raise Refused("count, window_ms: expected exactly one of them, above 0")
     return DEFAULTS | given
 
 
@@ -63,7 +63,7 @@ def configure(scenario):
         with open(scenario["chain"]) as file:
             leaf = ssl.PEM_cert_to_DER_cert(file.read().partition("-----END")[0] + ssl.PEM_FOOTER)
     except (OSError, ValueError) as error:
-        raise Refused(f"chain, key, ca: {error}: allowed is {PATH}") from error
+        raise Refused(f"chain, key, ca: {error}: expected {PATH}") from error
     if bytes.fromhex(KEYS[scenario["certificate"]]) not in leaf:
         raise Refused(f"certificate {scenario['certificate']}: the chain's is another")
     server.num_tickets = int(scenario["tickets"])

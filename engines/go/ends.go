@@ -26,7 +26,7 @@ func newEnds(s *scenario) (*ends, *tls.Config, error) {
 	}{{"chain", s.chain, &e.chain}, {"key", s.key, &e.key}, {"ca", s.ca, &e.root}} {
 		bytes, err := os.ReadFile(file.path)
 		if err != nil {
-			return nil, nil, wrong("%s %s: %v: allowed is a PEM file", file.key, file.path, err)
+			return nil, nil, wrong("%s %s: %v: expected a PEM file", file.key, file.path, err)
 		}
 		*file.bytes = bytes
 	}
@@ -41,7 +41,7 @@ func newEnds(s *scenario) (*ends, *tls.Config, error) {
 func (e *ends) server() (*tls.Config, error) {
 	certificate, err := tls.X509KeyPair(e.chain, e.key)
 	if err != nil {
-		return nil, wrong("chain %s, key %s: %v: allowed is a PEM chain and its key", e.s.chain, e.s.key, err)
+		return nil, wrong("chain %s, key %s: %v: expected a PEM chain and its key", e.s.chain, e.s.key, err)
 	}
 	if is := kindOf(certificate.Leaf); is != e.s.certificate {
 		return nil, wrong("certificate %s: the chain's is %s", e.s.certificate, is)
@@ -58,7 +58,7 @@ func (e *ends) client(store tls.ClientSessionCache) (*tls.Config, error) {
 	config := e.both()
 	config.RootCAs = x509.NewCertPool()
 	if !config.RootCAs.AppendCertsFromPEM(e.root) {
-		return nil, wrong("ca %s: allowed is a PEM certificate", e.s.ca)
+		return nil, wrong("ca %s: expected a PEM certificate", e.s.ca)
 	}
 	config.ServerName = "localhost"
 	config.ClientSessionCache = store

@@ -1,4 +1,4 @@
-// A TLS engine on Go's crypto/tls: reads a scenario, runs it in memory, writes what it saw. See docs/ENGINES.md.
+// A TLS engine on Go's crypto/tls: reads a scenario, runs it in memory and reports. See docs/ENGINES.md.
 package main
 
 import (

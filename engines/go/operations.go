@@ -43,11 +43,11 @@ func (s *scenario) checkOperation() error {
 	signs := strings.HasSuffix(s.operation, "-sign") || strings.HasSuffix(s.operation, "-verify")
 	switch {
 	case ciphers && s.record == 0:
-		return wrong("record is missing: allowed is a number from 1 to 16384")
+		return wrong("record is missing: expected a number from 1 to 16384")
 	case !ciphers && s.record != 0 && !(signs && s.record == len(message)):
-		return wrong("record %d: allowed with operation %s is none", s.record, s.operation)
+		return wrong("record %d: expected none with operation %s", s.record, s.operation)
 	case signs != (s.key != ""):
-		return wrong("key %s: allowed is a file with operations of rsa and ecdsa, and only with them", s.key)
+		return wrong("key %s: expected a file only for rsa and ecdsa operations", s.key)
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func digest(hash crypto.Hash) []byte {
 // signingKey is the scenario's, which must be of the operation's kind, with what the server of a handshake signs with.
 func signingKey(s *scenario) (crypto.Signer, crypto.Hash, crypto.SignerOpts, error) {
 	refuse := func(found any) error {
-		return wrong("key %s: %v: allowed is a PEM file with a PKCS #8 key of operation %s", s.key, found, s.operation)
+		return wrong("key %s: %v: expected a PEM file with a PKCS #8 key of operation %s", s.key, found, s.operation)
 	}
 	text, err := os.ReadFile(s.key)
 	if err != nil {

@@ -2,7 +2,7 @@ package main
 
 import "time"
 
-// primitives measures one operation of the library's arithmetic.
+// primitives measures one operation of the library's crypto backend.
 func primitives(s *scenario, out *report) error {
 	hire := func() (worker, error) { return newOperator(s) }
 	_, err := measure(s, out, hire, func() {})

@@ -28,7 +28,7 @@ func readScenario(in io.Reader) (*scenario, error) {
 	}
 	do := given["do"]
 	if do == "" {
-		return nil, wrong("do is missing: allowed is %s", list(rules["do"].allowed))
+		return nil, wrong("do is missing: expected %s", list(rules["do"].allowed))
 	}
 	if err := rules["do"].check("do", do); err != nil {
 		return nil, err
@@ -37,10 +37,10 @@ func readScenario(in io.Reader) (*scenario, error) {
 		value := given[key]
 		rule, known := rules[key]
 		if !known {
-			return nil, wrong("%s %s: no such key: allowed is %s", key, value, list(keysOf(do)))
+			return nil, wrong("%s %s: unknown key: expected one of %s", key, value, list(keysOf(do)))
 		}
 		if !rule.takenBy(do) {
-			return nil, wrong("%s %s: not for do %s: allowed is %s", key, value, do, list(keysOf(do)))
+			return nil, wrong("%s %s: not for do %s: expected %s", key, value, do, list(keysOf(do)))
 		}
 		if err := rule.check(key, value); err != nil {
 			return nil, err
@@ -52,7 +52,7 @@ func readScenario(in io.Reader) (*scenario, error) {
 			continue
 		}
 		if rule.fallback == "" {
-			return nil, wrong("%s is missing: allowed is %s", key, rule.values())
+			return nil, wrong("%s is missing: expected %s", key, rule.values())
 		}
 		given[key] = rule.fallback
 	}
@@ -60,7 +60,7 @@ func readScenario(in io.Reader) (*scenario, error) {
 		// TLS 1.2 implies the number.
 		tickets, implied := map[string]string{"none": "0", "ticket": "1"}[given["resumption"]]
 		if !implied || given["version"] == "1.3" {
-			return nil, wrong("tickets is missing: allowed is %s", rules["tickets"].values())
+			return nil, wrong("tickets is missing: expected %s", rules["tickets"].values())
 		}
 		given["tickets"] = tickets
 	}
@@ -79,10 +79,10 @@ func pairs(in io.Reader) (map[string]string, error) {
 		line = strings.TrimSuffix(line, "\n")
 		key, value, _ := strings.Cut(line, " ")
 		if !utf8.ValidString(line) || key == "" || value == "" {
-			return nil, wrong("%q: allowed is a key, one space and a value", line)
+			return nil, wrong("%q: expected a key, one space and a value", line)
 		}
 		if before, twice := given[key]; twice {
-			return nil, wrong("%s %s: it has come before, with %s: allowed is once", key, value, before)
+			return nil, wrong("%s %s: repeated, first with %s: expected once", key, value, before)
 		}
 		given[key] = value
 	}
@@ -94,7 +94,7 @@ type rule struct {
 	tasks    string   // the values of `do` that take it; empty: all
 	allowed  []string // its values; nil: a number, or text if max is 0
 	min, max int
-	fallback string // what it is if it is not there; empty: it must be there
+	fallback string // default; empty: required
 	optional bool
 }
 
@@ -142,7 +142,7 @@ func (r rule) check(key, value string) error {
 			return nil
 		}
 	}
-	return wrong("%s %s: allowed is %s", key, value, r.values())
+	return wrong("%s %s: expected %s", key, value, r.values())
 }
 
 func (r rule) values() string {
@@ -188,25 +188,25 @@ func (s *scenario) check() error {
 	resumed := map[string]string{"ticket": "1.2", "psk": "1.3"}[s.resumption]
 	switch {
 	case slices.Contains(strings.Fields(measured), s.do) && (s.windowMS == 0) == (s.count == 0):
-		return wrong("window_ms, count: allowed is one of both")
+		return wrong("window_ms, count: expected exactly one of them")
 	case slices.Contains(strings.Fields(connected), s.do) && s.key == "":
-		return wrong("key is missing: allowed is the path of a file")
+		return wrong("key is missing: expected the path of a file")
 	case resumed != "" && resumed != s.version:
-		return wrong("resumption %s: allowed with version %s is none, %s", s.resumption, s.version,
+		return wrong("resumption %s: with version %s expected none, %s", s.resumption, s.version,
 			map[string]string{"1.2": "ticket", "1.3": "psk"}[s.version])
 	case resumed != "" && s.cold:
-		return wrong("config cold: allowed with resumption %s is warm: what is made anew has no session", s.resumption)
+		return wrong("config cold: expected warm with resumption %s: a new configuration has no session", s.resumption)
 	case resumed != "" && s.tickets == 0:
-		return wrong("tickets 0: allowed with resumption %s is 1", s.resumption)
+		return wrong("tickets 0: expected 1 with resumption %s", s.resumption)
 	case s.group == "x25519mlkem768" && s.version == "1.2":
-		return wrong("group x25519mlkem768: allowed with version 1.2 is x25519, p256")
+		return wrong("group x25519mlkem768: expected x25519, p256 with version 1.2")
 	case s.do == "transfer" && s.record < 512:
-		return wrong("record %d: allowed is a number from 512 to 16384", s.record)
+		return wrong("record %d: expected a number from 512 to 16384", s.record)
 	case s.do == "transfer" && s.record < 16384 && s.write > s.record:
 		// There is no setting of it: a record is what is left of a call's bytes, up to 16384.
-		return wrong("record %d: allowed with write %d is 16384", s.record, s.write)
+		return wrong("record %d: expected 16384 with write %d", s.record, s.write)
 	case s.sessions%2 == 1:
-		return wrong("sessions %d: allowed is an even number", s.sessions)
+		return wrong("sessions %d: expected an even number", s.sessions)
 	case s.do == "primitive":
 		return s.checkOperation()
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// signer stands before the server's key: the library does not tell what it signs with and how long that takes.
+// signer wraps the server's key: the library exposes neither the signature algorithm nor its time.
 type signer struct {
 	ns, count atomic.Int64
 	scheme    atomic.Value // of the last signature, a string; the configuration allows one scheme only

@@ -1,4 +1,4 @@
-// There is nothing to build; it fails if this Node and its OpenSSL are not the ones of engine.toml.
+// Nothing to build; fails if Node and its OpenSSL do not match engine.toml.
 'use strict';
 const fs = require('fs');
 

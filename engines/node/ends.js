@@ -67,7 +67,7 @@ class Ends {
     try {
       return new crypto.X509Certificate(this.chain);
     } catch (error) {
-      throw refuse(`chain ${this.scenario.chain}: ${error.message}: allowed is a PEM file of certificates`);
+      throw refuse(`chain ${this.scenario.chain}: ${error.message}: expected a PEM file of certificates`);
     }
   }
 }
@@ -82,7 +82,7 @@ function read(key, path) {
   try {
     return fs.readFileSync(path);
   } catch (error) {
-    throw refuse(`${key} ${path}: ${error.message}: allowed is the path of a PEM file`);
+    throw refuse(`${key} ${path}: ${error.message}: expected the path of a PEM file`);
   }
 }
 

@@ -32,7 +32,7 @@ class Handshakes {
 
   async unit() {
     if (this.scenario.config === 'cold') this.configure();
-    if (this.resumes && !this.session) throw new Error("the client's store is empty: there is nothing to resume");
+    if (this.resumes && !this.session) throw new Error("the client's store is empty: nothing to resume");
     const connection = await this.connect();
     this.clientNs.push(connection.client.ns);
     this.serverNs.push(connection.server.ns);

@@ -20,19 +20,19 @@ const CIPHERS = { aes128: ['aes-128-gcm', 16], aes256: ['aes-256-gcm', 32], chac
 
 // It is hashed in the operation, as in a handshake.
 const MESSAGE = Buffer.alloc(32);
-// It stands for a record's, which is authenticated.
+// In place of a record's, which is authenticated.
 const HEADER = Buffer.alloc(5);
 
 // Whether the scenario has what the operation takes, and nothing else.
 function checkOperation({ operation: name, record, key }) {
   const ciphers = /-(seal|open)$/.test(name);
   const signs = /-(sign|verify)$/.test(name);
-  if (ciphers && record === 0) throw refuse('record is missing: allowed is a number from 1 to 16384');
+  if (ciphers && record === 0) throw refuse('record is missing: expected a number from 1 to 16384');
   if (!ciphers && record !== 0 && !(signs && record === MESSAGE.length)) {
-    throw refuse(`record ${record}: allowed with operation ${name} is none`);
+    throw refuse(`record ${record}: expected none with operation ${name}`);
   }
   if (signs !== (key !== undefined)) {
-    throw refuse(`key ${key}: allowed is a file with operations of rsa and ecdsa, and only with them`);
+    throw refuse(`key ${key}: expected a file only for rsa and ecdsa operations`);
   }
 }
 
@@ -60,10 +60,10 @@ function signing({ operation: name, key: path }) {
   try {
     key = crypto.createPrivateKey(fs.readFileSync(path));
   } catch (error) {
-    throw refuse(`key ${path}: ${error.message}: allowed is a PEM file with a PKCS #8 key`);
+    throw refuse(`key ${path}: ${error.message}: expected a PEM file with a PKCS #8 key`);
   }
   const kind = kindOf(key);
-  if (!name.startsWith(`${kind}-`)) throw refuse(`key ${path}: it is ${kind}: allowed is one of operation ${name}`);
+  if (!name.startsWith(`${kind}-`)) throw refuse(`key ${path}: its kind is ${kind}: expected a key for operation ${name}`);
   if (kind !== 'rsa-2048') return { key: { key }, hash: kind === 'ecdsa-p384' ? 'sha384' : 'sha256' };
   const { RSA_PKCS1_PSS_PADDING: padding, RSA_PSS_SALTLEN_DIGEST: saltLength } = crypto.constants;
   return { key: { key, padding, saltLength }, hash: 'sha256' };

@@ -1,4 +1,4 @@
-// One operation of the library's arithmetic, in batches, so that the clock's own time does not count.
+// One operation of the library's crypto backend, in batches, so that the clock's own time does not count.
 'use strict';
 const { operation } = require('./operations');
 

@@ -34,16 +34,16 @@ const DEFAULTS = { config: 'warm', threads: 1, warmup: 0, count: 0, window_ms: 0
 
 function readScenario(input) {
   const given = pairs(input);
-  if (!given.has('do')) throw refuse(`do is missing: allowed is ${allowed(RULES.do)}`);
+  if (!given.has('do')) throw refuse(`do is missing: expected ${expected(RULES.do)}`);
   check('do', given.get('do'));
   const task = given.get('do');
   const keys = Object.keys(RULES).filter((key) => (RULES[key].tasks ?? [task]).includes(task));
   for (const [key, value] of given) {
-    if (!keys.includes(key)) throw refuse(`${key} ${value}: not for do ${task}: allowed is ${keys.join(', ')}`);
+    if (!keys.includes(key)) throw refuse(`${key} ${value}: not for do ${task}: expected ${keys.join(', ')}`);
     check(key, value);
   }
   for (const key of keys) {
-    if (!RULES[key].optional && !given.has(key)) throw refuse(`${key} is missing: allowed is ${allowed(RULES[key])}`);
+    if (!RULES[key].optional && !given.has(key)) throw refuse(`${key} is missing: expected ${expected(RULES[key])}`);
   }
   const scenario = { ...DEFAULTS };
   for (const [key, value] of given) scenario[key] = RULES[key].range ? Number(value) : value;
@@ -56,13 +56,13 @@ function pairs(input) {
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(input);
   } catch {
-    throw refuse('the input: allowed is UTF-8');
+    throw refuse('the input: expected UTF-8');
   }
   const given = new Map();
   for (const line of text.replace(/\n$/, '').split('\n')) {
     const [, key, value] = /^([^ ]+) (.+)$/.exec(line) ?? [];
-    if (key === undefined) throw refuse(`\`${line}\`: allowed is a key, one space and a value`);
-    if (given.has(key)) throw refuse(`${key} ${value}: it has come before, with ${given.get(key)}: allowed is once`);
+    if (key === undefined) throw refuse(`\`${line}\`: expected a key, one space and a value`);
+    if (given.has(key)) throw refuse(`${key} ${value}: repeated, first with ${given.get(key)}: expected once`);
     given.set(key, value);
   }
   return given;
@@ -72,11 +72,11 @@ function check(key, value) {
   const { words, range } = RULES[key];
   const inRange = () => /^(0|[1-9]\d{0,9})$/.test(value) && Number(value) >= range[0] && Number(value) <= range[1];
   if (words ? !words.includes(value) : range && !inRange()) {
-    throw refuse(`${key} ${value}: allowed is ${allowed(RULES[key])}`);
+    throw refuse(`${key} ${value}: expected ${expected(RULES[key])}`);
   }
 }
 
-function allowed({ words, range }) {
+function expected({ words, range }) {
   if (words) return words.join(', ');
   return range ? `a number from ${range[0]} to ${range[1]}` : 'the path of a file';
 }
@@ -84,12 +84,12 @@ function allowed({ words, range }) {
 // Whether the values go together.
 function checkTogether(s) {
   if (MEASURED.includes(s.do) && (s.window_ms === 0) === (s.count === 0)) {
-    throw refuse('window_ms, count: allowed is one of both');
+    throw refuse('window_ms, count: expected exactly one of them');
   }
-  if (CONNECTED.includes(s.do) && s.key === undefined) throw refuse('key is missing: allowed is the path of a file');
+  if (CONNECTED.includes(s.do) && s.key === undefined) throw refuse('key is missing: expected the path of a file');
   if (s.do === 'handshake') checkResumption(s);
-  if (s.do === 'transfer' && s.record < 512) throw refuse(`record ${s.record}: allowed is a number from 512 to 16384`);
-  if (s.do === 'memory' && s.sessions % 2 === 1) throw refuse(`sessions ${s.sessions}: allowed is an even number`);
+  if (s.do === 'transfer' && s.record < 512) throw refuse(`record ${s.record}: expected a number from 512 to 16384`);
+  if (s.do === 'memory' && s.sessions % 2 === 1) throw refuse(`sessions ${s.sessions}: expected an even number`);
   if (s.do === 'primitive') checkOperation(s);
 }
 
@@ -100,14 +100,14 @@ function checkResumption(s) {
   const tickets = TICKETS[s.version][s.resumption];
   if (tickets === undefined) {
     const names = Object.keys(TICKETS[s.version]).join(', ');
-    throw refuse(`resumption ${s.resumption}: allowed with version ${s.version} is ${names}`);
+    throw refuse(`resumption ${s.resumption}: expected ${names} with version ${s.version}`);
   }
   if (s.resumption !== 'none' && s.config === 'cold') {
-    throw refuse(`config cold: allowed with resumption ${s.resumption} is warm: what is made anew has no session`);
+    throw refuse(`config cold: expected warm with resumption ${s.resumption}: a new configuration has no session`);
   }
   if (s.version === '1.2') s.tickets ??= tickets[0];
   if (!tickets.includes(s.tickets)) {
-    const what = `allowed with version ${s.version} and resumption ${s.resumption} is ${tickets.join(', ')}`;
+    const what = `with version ${s.version} and resumption ${s.resumption} expected ${tickets.join(', ')}`;
     throw refuse(`tickets ${s.tickets ?? 'is missing'}: ${what}`);
   }
 }

@@ -6,7 +6,7 @@ set -euo pipefail
 releases=(2201.11.0 2201.12.4)
 
 need bal java
-# What is there already was built of these sources, or is built again.
+# Rebuilds only if the sources changed.
 sources=$(sha256sum install.sh passthrough.bal | sha256sum)
 for release in "${releases[@]}"; do
     home=$WEIR_INSTALL/$release

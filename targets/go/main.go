@@ -1,4 +1,4 @@
-// A pass-through on the standard library's httputil.ReverseProxy, set up to win: each setting carries its reason.
+// A pass-through on the standard library's httputil.ReverseProxy, tuned to win: each setting has its reason.
 // Usage: proxy [-check] SETTINGS.json, or proxy -version.
 package main
 
@@ -20,7 +20,7 @@ import (
 
 func main() {
 	version := flag.Bool("version", false, "print Go's version and end")
-	check := flag.Bool("check", false, "check the settings and end")
+	check := flag.Bool("check", false, "check the settings and exit")
 	flag.Parse()
 	if *version {
 		fmt.Println(runtime.Version())
@@ -119,9 +119,9 @@ func newProxy(s *settings, transport http.RoundTripper) *httputil.ReverseProxy {
 		Transport: transport,
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(upstream)
-			// The client's own authority, as Weir passes it on; SetURL takes the upstream's.
+			// The client's authority, as Weir forwards it; SetURL takes the upstream's.
 			r.Out.Host = r.In.Host
-			// The headers that Weir adds, so that all targets do the same work.
+			// The same headers as Weir adds, so that all targets do the same work.
 			r.SetXForwarded()
 			r.Out.Header.Add("Via", "1.1 go")
 		},
@@ -143,12 +143,12 @@ func newTransport(s *settings) (*http.Transport, error) {
 		MaxIdleConns: 0,
 		// ... and none for their age.
 		IdleConnTimeout: 0,
-		// Without this limit a request that finds no idle connection dials one even when another gets free meanwhile,
-		// and in the end there would be more of them than clients.
+		// Without this limit a request without an idle connection dials one even if another becomes free meanwhile,
+		// so there would be more upstream connections than clients.
 		MaxConnsPerHost: s.Connections,
-		// By default the transport asks for gzip where the client did not, and unpacks the answer.
+		// By default the transport requests gzip if the client did not, and decompresses the response.
 		DisableCompression: true,
-		// A head and a small body leave in one write and come in one read. The default is 4 KiB.
+		// Sends and receives a head with a small body in one call. The default is 4 KiB.
 		WriteBufferSize: 16 << 10,
 		ReadBufferSize:  16 << 10,
 	}
@@ -174,7 +174,7 @@ func newTransport(s *settings) (*http.Transport, error) {
 	return transport, nil
 }
 
-// pinned has what both sides pin. Go lets nobody choose the suite of TLS 1.3: its server takes what the client offers,
+// pinned has what both sides pin. Go cannot set the TLS 1.3 suite: its server accepts the client's offer,
 // and its client offers AES-128-GCM first where the processor has AES.
 func pinned(s *settings) (*tls.Config, error) {
 	version, suite, group := versions[s.TLSVersion], suites12[s.Suite], groups[s.Group]

@@ -1,4 +1,4 @@
-# The newest HAProxy that a package registry keeps, on AWS-LC. Pinned, so that results are comparable; with the argument
+# The newest HAProxy in a package registry, on AWS-LC. Pinned, so that results are comparable; with the argument
 # `newest` the newest of today. Debian's stable suite keeps its version for years; its unstable suites carry newer
 # ones, but not for long, so that they cannot be pinned.
 set -euo pipefail

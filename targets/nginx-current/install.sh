@@ -1,4 +1,4 @@
-# The newest nginx that a package registry keeps, on AWS-LC. Pinned, so that results are comparable; with the argument
+# The newest nginx in a package registry, on AWS-LC. Pinned, so that results are comparable; with the argument
 # `newest` the newest of today. The crate nginx-src carries the source of the stable branch; Debian's unstable suites
 # carry newer ones, but not for long, so that they cannot be pinned.
 set -euo pipefail

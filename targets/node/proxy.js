@@ -1,4 +1,4 @@
-// A pass-through on Node's http and https, set up to win: each setting carries its reason.
+// A pass-through on Node's http and https, tuned to win: each setting has its reason.
 // Usage: node proxy.js SETTINGS.json
 'use strict';
 const cluster = require('cluster');
@@ -55,7 +55,7 @@ function serve() {
     ...(upstreamTls && {
       // Made once. From the bare options each connection would make its own, and read the certificates anew.
       secureContext: tls.createSecureContext({ ...pinned, ca: fs.readFileSync(settings.ca) }),
-      // Verified for a name of the certificate, as Weir does by default. Sessions are reused by default.
+      // Verify a name in the certificate, as Weir does by default. Sessions are reused by default.
       servername: 'localhost',
     }),
   });
@@ -69,7 +69,7 @@ function serve() {
     request: (upstreamTls ? https : http).request,
   };
   const options = {
-    // None of Node's limits of time: client connections outlive the run (5 s), and there is no list of them to be
+    // No Node timeouts: client connections outlive the run (5 s), and there is no list of them to be
     // looked through for slow ones (300 s for a request, 60 s for a head).
     keepAliveTimeout: 0,
     requestTimeout: 0,
@@ -118,7 +118,7 @@ function pass(upstream, request, response) {
 // Headers go from one raw list to another, which Node writes as it is; the answer's are never made into a table.
 function requestHeaders(request) {
   const headers = passedOn(request.rawHeaders, notOfTheClient);
-  // The headers that Weir adds, so that all targets do the same work. Host is among those passed on.
+  // The same headers as Weir adds, so that all targets do the same work. Host is forwarded too.
   headers.push(
     'X-Forwarded-For',
     request.socket.remoteAddress,

@@ -12,7 +12,7 @@ for tool in java mvn; do
     command -v "$tool" >/dev/null || { echo "$tool is not on the PATH (a JDK 17 and Maven are needed)" >&2; exit 1; }
 done
 
-# What is there already was built of these sources, or is built again. The lab reads their hashes, too.
+# Rebuilds only if the sources changed. The lab reads their hashes, too.
 sources=$(find pom.xml install.sh src -type f | LC_ALL=C sort | xargs sha256sum)
 
 for release in "${releases[@]}"; do

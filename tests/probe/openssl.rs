@@ -23,12 +23,12 @@ fn openssl_with_everything() {
     assert_eq!(found, expected.iter().filter(fits).collect::<Vec<_>>());
     found.retain(|name| name.contains("_anon_"));
     assert!(!found.is_empty());
-    assert!(advises(&report, "broken suites are offered"));
+    assert!(advises(&report, "offers broken suites"));
     assert!(advises(&report, "rsa-2048 certificate"));
     assert!(advises(&report, "TLS 1.1 and 1.0"));
     assert_eq!(report["tickets_13"]["count"], 5);
     assert_eq!(report["tickets_13"]["tickets"][4]["max_early_data"], 16384);
-    assert!(advises(&report, "early data of 16384 bytes"));
+    assert!(advises(&report, "accepts early data of 16384 bytes"));
     assert_eq!(report["alpn"]["both"], "h2");
     assert_eq!(report["alpn"]["http11"], "http/1.1");
     let signatures = list(&version_of(&report, "1.2")["signatures"]);
@@ -48,7 +48,7 @@ fn openssl_of_tls_1_2_without_tickets() {
     assert!(suites(&report, "1.2").iter().all(|name| name.starts_with("ecdhe-ecdsa-")));
     assert_eq!(report["session_12"]["ticket"], Value::Null);
     assert_eq!(resumed(&report, "resume-1.2-id"), (3, 3));
-    assert_eq!(not_tried(&report, "resume-1.2-ticket"), "no ticket is given");
+    assert_eq!(not_tried(&report, "resume-1.2-ticket"), "no ticket");
     assert_eq!(not_tried(&report, "resume-1.3-psk"), "no TLS 1.3");
     assert!(advises(&report, "no TLS 1.3"));
 }
@@ -68,7 +68,7 @@ fn openssl_of_tls_1_3_without_tickets() {
     assert_eq!(report["negotiated"]["hello_retry"], true);
     assert_eq!(report["first_shares"], serde_json::json!([{"group": "p384", "retry_to": null}]));
     assert_eq!(report["tickets_13"]["count"], 0);
-    assert_eq!(not_tried(&report, "resume-1.3-psk"), "no ticket is given");
+    assert_eq!(not_tried(&report, "resume-1.3-psk"), "no ticket");
     assert!(advises(&report, "0 tickets"));
     assert!(advises(&report, "a first key share for p384 avoids it"));
 }

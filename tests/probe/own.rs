@@ -104,12 +104,12 @@ fn what_is_no_tls_server_says_so_in_one_line() {
     let refusing = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     for (server, expected) in [
         (http.address().to_string(), "plain HTTP"),
-        (silent.local_addr().unwrap().to_string(), "no answer in time"),
-        (closing, "speaks no TLS: to every ClientHello: the connection is closed"),
-        (mail, "no TLS record"),
-        (alerting, "negotiates nothing: 1.3: alert handshake_failure, 1.2:"),
+        (silent.local_addr().unwrap().to_string(), "timed out"),
+        (closing, "does not speak TLS: for every ClientHello: connection closed"),
+        (mail, "not a TLS record"),
+        (alerting, "accepts no TLS version: 1.3: alert handshake_failure, 1.2:"),
         (refusing, "refused"),
-        ("does-not-exist.invalid".to_owned(), "does not resolve"),
+        ("does-not-exist.invalid".to_owned(), "cannot resolve"),
     ] {
         let ended = Weir::run(&["probe", &server, "--timeout", "500ms"]);
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{server}: {}", ended.stderr);
@@ -124,15 +124,15 @@ fn wrong_flags_name_themselves() {
     let empty = tempfile::NamedTempFile::new().unwrap();
     let empty = empty.path().to_str().unwrap();
     for (args, expected) in [
-        (&["http://a"][..], "no TLS in http://"),
-        (&["a:99999"], "no number from 0 to 65535"),
+        (&["http://a"][..], "http:// has no TLS"),
+        (&["a:99999"], "invalid port `99999` (0 to 65535)"),
         (&["a", "--tries", "0"], "--tries"),
         (&["a", "--timeout", "0s"], "--timeout"),
         (&["a", "--cacert", "/nope"], "--cacert: /nope: cannot be read"),
         (&["a", "--cacert", empty], "no usable certificate"),
         (&["a", "-k", "--cert", empty, "--key", empty], "--cert: "),
         (&["a", "--cert", "x"], "--key"),
-        (&["a", "-k", "--sni", "a b"], "--sni: `a b` is neither"),
+        (&["a", "-k", "--sni", "a b"], "--sni: invalid name `a b`: expected"),
         (&[], "HOST"),
     ] {
         let ended = Weir::run(&[&["probe"], args].concat());
@@ -170,5 +170,5 @@ fn a_server_that_falls_silent_leaves_a_part() {
     // The connection to find the address, the first hello, one suite; then silence.
     assert_eq!(suites(&report, "1.3").len(), 1);
     let incomplete = version_of(&report, "1.3")["incomplete"].as_str().unwrap();
-    assert!(incomplete.contains("suites: no answer in time"), "{incomplete}");
+    assert!(incomplete.contains("suites: timed out"), "{incomplete}");
 }

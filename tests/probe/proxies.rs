@@ -18,7 +18,7 @@ fn nginx_with_a_shared_cache_and_no_tickets() {
     assert_eq!(version_of(&report, "1.2")["suite_preference"], "server");
     assert_eq!(sorted(&version_of(&report, "1.2")["groups"]), ["p256", "p384"]);
     assert_eq!(resumed(&report, "resume-1.2-id"), (10, 10));
-    assert_eq!(not_tried(&report, "resume-1.2-ticket"), "no ticket is given");
+    assert_eq!(not_tried(&report, "resume-1.2-ticket"), "no ticket");
 }
 
 /// Two workers, each with a cache of its own: about half of those who return resume, whatever they offer.
@@ -31,7 +31,7 @@ fn nginx_whose_workers_share_nothing() {
         let (resumed, tries) = resumed(&report, kind);
         assert!(tries == 60 && 0 < resumed && resumed < 60, "{kind} {resumed} of {tries}");
         assert!(
-            advises(&report, &format!("{kind} {resumed} of 60: workers or hosts share no")),
+            advises(&report, &format!("{kind} {resumed} of 60: workers or hosts do not share")),
             "{}",
             report["advice"]
         );

@@ -151,7 +151,7 @@ fn a_gate_passes_an_upgrade_that_does_nothing_and_none_without_evidence() {
             fs::remove_file(run).unwrap();
         }
     }
-    let open = ["no evidence: whether there is a regression is not decided", "1 block: no interval below 5"];
+    let open = ["no evidence: it is undecided whether there is a regression", "1 block: no interval below 5"];
     compare(&same, &[], 3, &open);
     compare(&same, &["--allow-invalid"], 0, &[]);
     let junit = directory.path().join("junit.xml");

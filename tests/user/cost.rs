@@ -140,14 +140,14 @@ fn what_cannot_be_asked_says_what_to_do() {
     let cleartext_as_tls = plain.replace("http:", "https:");
     for (args, code, said) in [
         (&[&*nobody_tls][..], 1, "check that the server runs, that host and port are right"),
-        (&[tls, "-k", "--plain", &nobody_plain], 1, "nobody listens there; start the server"),
-        (&[&cleartext_as_tls], 1, "it answers by plain HTTP; check the port"),
-        (&[tls], 1, "-k believes anyone, --cacert FILE names an authority"),
+        (&[tls, "-k", "--plain", &nobody_plain], 1, "connection refused; start the server"),
+        (&[&cleartext_as_tls], 1, "it responds with plain HTTP; check the port"),
+        (&[tls], 1, "trust its CA with --cacert FILE, or skip verification with -k"),
         (&[plain], 2, "weir cost https://HOST:PORT/PATH --plain http://127.0.0.1"),
         (&[tls, "--plain", tls], 2, "--plain: https://127.0.0.1"),
         (&[tls, "--cacert", "/none"], 2, "--cacert: /none"),
-        (&[tls, "-k", "--pid", "2147483647"], 2, "--pid: `2147483647`"),
-        (&[tls, "-k", "-d", "1ms"], 2, "from 250ms to 1h"),
+        (&[tls, "-k", "--pid", "2147483647"], 2, "--pid: invalid value `2147483647`"),
+        (&[tls, "-k", "-d", "1ms"], 2, "expected 250ms to 1h"),
     ] {
         let Ended { code: ended, stdout, stderr } = Weir::run(&[&["cost"], args].concat());
         assert_eq!((ended, &*stdout), (Some(code), ""), "{args:?}: {stderr}");

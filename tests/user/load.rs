@@ -214,12 +214,21 @@ fn a_wrong_kind_of_json_in_a_file_of_requests_is_told_by_line_key_and_value() {
     let file = folder.path().join("mix.jsonl");
     let name = file.to_str().unwrap();
     for (line, parts) in [
-        (r#"{"path": "/", "weight": "3"}"#, [", weight: `\"3\"`", "a whole number, 1 to 1000000"]),
-        (r#"{"path": "/", "weight": 2.0}"#, [", weight: `2.0`", "a whole number, 1 to 1000000"]),
-        (r#"{"path": ["/"]}"#, [", path: `[\"/\"]`", "a path from `/` on"]),
-        (r#"{"path": "/", "expect": {"status": "200"}}"#, [", expect.status: `\"200\"`", "a whole number"]),
-        (r#"{"method": "GET"}"#, [": `no path`", "a `path` from `/` on"]),
-        (r#"{"path": "/""#, ["", "JSON, one object a line"]),
+        (
+            r#"{"path": "/", "weight": "3"}"#,
+            [", weight: invalid value `\"3\"`", "a whole number, 1 to 1000000"],
+        ),
+        (
+            r#"{"path": "/", "weight": 2.0}"#,
+            [", weight: invalid value `2.0`", "a whole number, 1 to 1000000"],
+        ),
+        (r#"{"path": ["/"]}"#, [", path: invalid value `[\"/\"]`", "a path starting with `/`"]),
+        (
+            r#"{"path": "/", "expect": {"status": "200"}}"#,
+            [", expect.status: invalid value `\"200\"`", "a whole number"],
+        ),
+        (r#"{"method": "GET"}"#, [": missing key `path`", "a path starting with `/`"]),
+        (r#"{"path": "/""#, ["", "JSON, one object per line"]),
     ] {
         fs::write(&file, format!("{{\"path\": \"/\"}}\n{line}\n")).unwrap();
         let place = format!("--requests: {name}, line 2");

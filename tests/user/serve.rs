@@ -132,7 +132,12 @@ fn skipping_verification_where_there_is_nothing_to_verify_is_refused() {
         stderr
     };
     let stderr = insecure(&["--to", NOBODY]);
-    assert_eq!(stderr, format!("weir: --upstream-insecure: --to {NOBODY} has no certificate to verify\n"));
+    assert_eq!(
+        stderr,
+        format!(
+            "weir: --upstream-insecure: --to {NOBODY} is not https, so there is no certificate to verify\n"
+        )
+    );
     let stderr = insecure(&["--to", "https://127.0.0.1:1", "--upstream-ca", "ca.pem"]);
     assert!(stderr.contains("'--upstream-insecure' cannot be used with '--upstream-ca"), "{stderr}");
 }
@@ -226,14 +231,17 @@ fn refused(args: &[&str]) -> String {
 
 #[test]
 fn a_url_that_cannot_be_listened_on_or_passed_to_says_what_to_write() {
-    let path = "a path is not supported, requests keep their own; write";
+    let path = "a path is not supported, requests keep their own: expected";
     for (url, message) in [
         ("http://127.0.0.1:3000/api", format!("{path} http://127.0.0.1:3000\n")),
         ("https://api.internal/v1?x=1", format!("{path} https://api.internal\n")),
-        ("127.0.0.1:3000", "no scheme; write http://127.0.0.1:3000 or https://127.0.0.1:3000\n".into()),
-        ("ws://127.0.0.1:3000", "the scheme `ws` is neither http nor https; write http://HOST:PORT".into()),
-        ("http://127.0.0.1:65536", "the port `65536` is no number from 0 to 65535; write http://".into()),
-        ("http://::1:80", "an IPv6 address stands in brackets, [::1:80]; write http://HOST:PORT".into()),
+        (
+            "127.0.0.1:3000",
+            "missing scheme: expected http://127.0.0.1:3000 or https://127.0.0.1:3000\n".into(),
+        ),
+        ("ws://127.0.0.1:3000", "unknown scheme `ws`: expected http://HOST:PORT".into()),
+        ("http://127.0.0.1:65536", "invalid port `65536` (0 to 65535): expected http://".into()),
+        ("http://::1:80", "an IPv6 address needs brackets, [::1:80]: expected http://HOST:PORT".into()),
     ] {
         for (flag, args) in [
             ("--to", &["serve", "--listen", FREE, "--to", url][..]),
@@ -247,7 +255,7 @@ fn a_url_that_cannot_be_listened_on_or_passed_to_says_what_to_write() {
         }
     }
     let said = refused(&["serve", "--listen", FREE, "--to", "http://127.0.0.1:0"]);
-    assert_eq!(said, "weir: --to http://127.0.0.1:0: nobody answers on port 0\n");
+    assert_eq!(said, "weir: --to: http://127.0.0.1:0: invalid port 0\n");
 }
 
 /// The one section of a PEM file, decoded.
@@ -275,17 +283,18 @@ fn a_file_that_is_no_pem_is_named_with_its_flag_and_what_is_expected() {
         b"-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n",
     );
     let [cert, key] = [&certificates.cert, &certificates.key].map(|path| path.to_str().unwrap());
-    let expected_certificate = "expected PEM: text that begins with -----BEGIN CERTIFICATE-----";
-    let binary_certificate = format!("{binary}: no certificate in it: it is binary, {expected_certificate}");
+    let expected_certificate = "expected PEM: text that starts with -----BEGIN CERTIFICATE-----";
+    let binary_certificate =
+        format!("{binary}: it contains no certificate: it is binary: {expected_certificate}");
     let binary_key = format!(
-        "{binary}: no usable private key: it is binary, expected PEM: text that begins with -----BEGIN PRIVATE KEY-----"
+        "{binary}: no usable private key: it is binary: expected PEM: text that starts with -----BEGIN PRIVATE KEY-----"
     );
     let convert = format!(
-        "{ca_der}: no certificate in it: it is DER, expected PEM; \
+        "{ca_der}: it contains no certificate: it is DER: expected PEM; \
          `openssl x509 -inform der -in {ca_der} -out {ca_der}.pem` converts it"
     );
     let convert_key = format!(
-        "{key_der}: no usable private key: it is DER, expected PEM; \
+        "{key_der}: no usable private key: it is DER: expected PEM; \
          `openssl pkey -inform der -in {key_der} -out {key_der}.pem` converts it"
     );
     let decrypt =

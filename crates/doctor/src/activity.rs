@@ -1,4 +1,4 @@
-//! What happens on the machine just now.
+//! Current activity on the machine.
 
 use crate::cgroup::Cgroup;
 use crate::finding::{Finding, Level, Subject};
@@ -6,22 +6,22 @@ use crate::stat::{Process, Ticks, processes};
 use crate::system::System;
 use std::collections::BTreeMap;
 
-/// What the kernel has counted at an instant.
+/// Kernel counters at an instant.
 #[derive(Debug, Default)]
 pub(crate) struct Sample {
-    /// Of the allowed cores, in ticks.
+    /// Ticks of the allowed cores.
     cores: Option<Ticks>,
-    /// By their ids.
+    /// By PID.
     processes: BTreeMap<u32, Process>,
     /// Pages moved to and from swap.
     swapped: Option<u64>,
     pub(crate) cgroup: Option<Cgroup>,
 }
 
-/// As many names of other processes are told.
+/// Maximum number of other processes to name.
 const NAMES: usize = 3;
 
-/// And only those that used this share of a core.
+/// Minimum share of a core to be named.
 const TELLING: f64 = 0.05;
 
 impl Sample {
@@ -39,7 +39,7 @@ impl Sample {
 pub(crate) fn others(system: &System, before: &Sample, after: &Sample) -> Finding {
     let subject = Subject::new(
         "others",
-        "What else runs takes cores and caches from all parts of a run, and not from all runs alike.",
+        "Other processes take cores and caches from every part of a run, and from some runs more than from others.",
     );
     let (Some(from), Some(to)) = (before.cores, after.cores) else { return subject.unknown() };
     let all = to.all.saturating_sub(from.all).max(1);
@@ -48,7 +48,7 @@ pub(crate) fn others(system: &System, before: &Sample, after: &Sample) -> Findin
     let of_one = all as f64 / cores as f64;
     let mut by_name: BTreeMap<&str, u64> = BTreeMap::new();
     for (pid, process) in after.processes.iter().filter(|(pid, _)| **pid != std::process::id()) {
-        // The id may be another process's now; its name may change, and a kernel's worker changes it with each task.
+        // PIDs are reused, and names change: a kernel worker changes it with each task.
         let earlier = before.processes.get(pid).filter(|earlier| earlier.started == process.started);
         let had = earlier.map_or(0, |earlier| earlier.own);
         let sum = by_name.entry(&process.name).or_default();
@@ -67,24 +67,22 @@ pub(crate) fn others(system: &System, before: &Sample, after: &Sample) -> Findin
         value += &format!(": {}", users.join(", "));
     }
     subject
-        .found(level(share, 0.03, 0.1), value, "End what else runs, or wait until it has.")
+        .found(level(share, 0.03, 0.1), value, "Stop other processes, or wait for them.")
         .mend("ps -eo pid,pcpu,comm --sort=-pcpu | head")
 }
 
 pub(crate) fn load(system: &System) -> Finding {
-    let subject = Subject::new(
-        "load",
-        "A machine that was just busy is warm, and its caches and disks are not at rest.",
-    );
+    let subject =
+        Subject::new("load", "A recently busy machine is warm, and its caches and disks have not settled.");
     let average = || system.read("proc/loadavg")?.split(' ').next()?.parse::<f64>().ok();
     let average = average().filter(|average| average.is_finite());
     let (Some(average), Some(cores)) = (average, system.allowed()) else { return subject.unknown() };
     let value = format!("{average:.2} over the last minute, on {} cores", cores.len());
     let each = average / cores.len().max(1) as f64;
-    subject.found(level(each, 0.25, 0.75), value, "Wait until it has fallen.")
+    subject.found(level(each, 0.25, 0.75), value, "Wait until it drops.")
 }
 
-/// From `note` on worth a note, and from `bad` on bad.
+/// Note from `note`, bad from `bad`.
 fn level(value: f64, note: f64, bad: f64) -> Level {
     match value {
         value if value >= bad => Level::Bad,
@@ -93,11 +91,11 @@ fn level(value: f64, note: f64, bad: f64) -> Level {
     }
 }
 
-/// What the hypervisor gave to others.
+/// Time stolen by the hypervisor.
 pub(crate) fn steal(before: &Sample, after: &Sample) -> Finding {
     let subject = Subject::new(
         "steal",
-        "While the hypervisor runs other guests on a core, a request on it waits, and no clock of ours says why.",
+        "While the hypervisor runs other guests on a core, a request on it waits, and no clock in the guest shows why.",
     );
     let (Some(from), Some(to)) = (before.cores, after.cores) else { return subject.unknown() };
     let share = |steal: u64, all: u64| steal as f64 / all.max(1) as f64;
@@ -106,21 +104,19 @@ pub(crate) fn steal(before: &Sample, after: &Sample) -> Finding {
     let value = format!("{:.1} % just now, {:.1} % since boot", recent * 100.0, ever * 100.0);
     match (recent, ever) {
         (recent, _) if recent >= 0.02 => {
-            subject.bad(value, "Move to a host with cores of its own, or measure at another time.")
+            subject.bad(value, "Use a host with dedicated cores, or measure at another time.")
         }
         (recent, ever) if recent > 0.0 || ever >= 0.005 => {
-            subject.note(value, "Neighbours use this host: measure more blocks, and look at the A/A pair.")
+            subject.note(value, "Other guests use this host: measure more blocks, and check the A/A pair.")
         }
         _ => subject.good(value),
     }
 }
 
-/// Memory on disk.
+/// Swap.
 pub(crate) fn swap(system: &System, before: &Sample, after: &Sample) -> Finding {
-    let subject = Subject::new(
-        "swap",
-        "A page that has to come back from a disk costs as much as thousands of requests.",
-    );
+    let subject =
+        Subject::new("swap", "Reading a page back from disk costs as much as thousands of requests.");
     let kib = |name| system.number_field("proc/meminfo", name);
     let (Some(total), Some(free)) = (kib("SwapTotal"), kib("SwapFree")) else { return subject.unknown() };
     if total == 0 {
@@ -130,9 +126,9 @@ pub(crate) fn swap(system: &System, before: &Sample, after: &Sample) -> Finding 
     let moved = after.swapped.unwrap_or(0).saturating_sub(before.swapped.unwrap_or(0));
     let value = format!("{} of {} MiB used, {moved} pages moved just now", used >> 10, total >> 10);
     match (moved, used) {
-        (1.., _) => subject.bad(value, "Free memory, and turn it off.").mend("sudo swapoff -a"),
+        (1.., _) => subject.bad(value, "Free memory, and turn swap off.").mend("sudo swapoff -a"),
         (0, 1..) => subject
-            .note(value, "Turn it off, so that nothing comes back from it meanwhile.")
+            .note(value, "Turn it off, so that no page is read back during a run.")
             .mend("sudo swapoff -a"),
         (0, 0) => subject.good(value),
     }

@@ -1,24 +1,24 @@
-//! The CPU quota of the cgroup that this process is in.
+//! The CPU quota of this process's cgroup.
 
 use crate::finding::{Finding, Subject};
 use crate::system::System;
 
-/// The cgroup of this process whose quota binds: its own or one above.
+/// The cgroup whose quota limits this process: its own or an ancestor.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cgroup {
     version: u8,
-    /// The smallest quota in cores, and where it stands.
+    /// The smallest quota in cores, and its cgroup.
     quota: Option<(f64, String)>,
-    /// How often it has held its processes back.
+    /// How often it was throttled.
     throttled: Option<u64>,
 }
 
-/// The CPU quota, and whether it binds.
+/// The CPU quota, and whether it limits this process.
 pub(crate) fn quota(system: &System, before: Option<&Cgroup>, after: Option<&Cgroup>) -> Finding {
     let subject = Subject::new(
         "cgroup",
-        "A quota stops all threads of the cgroup for the rest of each period, mostly of 100 ms, once it is used up: that \
-         is in the tail of every latency.",
+        "Once a quota is used up, all threads of the cgroup stop for the rest of the period (usually 100 ms). That \
+         shows in every latency tail.",
     );
     let Some(cgroup) = after else { return subject.unknown() };
     let Some((quota, place)) = &cgroup.quota else {
@@ -35,14 +35,14 @@ pub(crate) fn quota(system: &System, before: Option<&Cgroup>, after: Option<&Cgr
     let allowed = system.allowed().map_or(1, |cores| cores.len());
     if *quota < allowed as f64 || cgroup.throttled > earlier {
         subject
-            .bad(value, "Run without a CPU limit: give whole cores instead (cpuset, docker --cpuset-cpus).")
+            .bad(value, "Run without a CPU limit; assign whole cores instead (cpuset, docker --cpuset-cpus).")
     } else {
-        subject.note(value, "It is no less than the cores allowed, but threads may still be stopped by it.")
+        subject.note(value, "It covers the allowed cores, but threads may still be throttled.")
     }
 }
 
 impl Cgroup {
-    /// Version 2, or 1 where its controller for CPU is mounted.
+    /// Version 2, or version 1 if its CPU controller is mounted.
     pub(crate) fn read(system: &System) -> Option<Self> {
         let membership = system.read("proc/self/cgroup")?;
         let one = |line: &str| {
@@ -57,12 +57,12 @@ impl Cgroup {
             }
         };
         let mut all: Vec<Self> = membership.lines().filter_map(one).collect();
-        // Where both are mounted, the one with a quota has the controller.
+        // If both are mounted, the one with a quota has the controller.
         all.sort_by_key(|one| one.quota.is_none());
         all.into_iter().next()
     }
 
-    /// A quota above binds as well. A container sees its own cgroup under its path or as the root of the mount.
+    /// Quotas of ancestors apply too. A container sees its own cgroup under its path or as the root of the mount.
     fn at(system: &System, version: u8, mounts: [&str; 2], path: &str) -> Self {
         let mut least: Option<(f64, String)> = None;
         let mut throttled = None;
@@ -105,7 +105,7 @@ mod tests {
 
     const ALLOWED: (&str, &str) = ("proc/self/status", "Cpus_allowed_list:\t0-1\n");
 
-    /// Between the two readings `later` is written.
+    /// Writes `later` between the two readings.
     fn found(tree: &Tree, later: &[(&str, &str)]) -> Finding {
         let system = tree.system();
         let before = Cgroup::read(&system);

@@ -1,14 +1,14 @@
-//! Lists of core numbers, as people and the kernel write them.
+//! Lists of core numbers in the formats of `--cores` and the kernel.
 
 /// More cores than any machine has.
 const MOST: usize = 1 << 16;
 
-/// Core numbers as `--cores` takes them: `0,2,3`.
+/// Core numbers for `--cores`: `0,2,3`.
 pub fn list(cores: &[usize]) -> String {
     cores.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Reads the kernel's `0,2-3`.
+/// Parses the kernel's `0,2-3`.
 pub(crate) fn parse(text: &str) -> Option<Vec<usize>> {
     let mut cores = Vec::new();
     for part in text.split(',').map(str::trim) {

@@ -1,20 +1,20 @@
-//! The examination: what was seen between two samples, and what stands in files.
+//! The examination: activity between two samples, and settings in files.
 
 use crate::activity::{self, Sample};
 use crate::finding::{Check, Finding};
 use crate::system::System;
-use crate::{cgroup, kernel, network, process, processor};
+use crate::{cgroup, kernel, ports, process, processor};
 use std::time::Duration;
 
-/// How long the cores are watched.
+/// How long to sample the cores.
 const WATCHED: Duration = Duration::from_secs(1);
 
-/// What stands in files, by subject.
-const CHECKS: [&[Check]; 4] = [processor::CHECKS, process::CHECKS, kernel::CHECKS, network::CHECKS];
+/// Checks of settings, by subject.
+const CHECKS: [&[Check]; 4] = [processor::CHECKS, process::CHECKS, kernel::CHECKS, ports::CHECKS];
 
-/// Examines this machine, which takes a second.
+/// Examines this machine; takes a second.
 pub fn examine() -> Vec<Finding> {
-    let system = System::here();
+    let system = System::local();
     let before = Sample::take(&system);
     std::thread::sleep(WATCHED);
     findings(&system, &before, &Sample::take(&system))

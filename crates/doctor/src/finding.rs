@@ -1,48 +1,48 @@
-//! What a check gives: how something is, whether that is well, and what to do.
+//! The result of a check: a value, a level, and advice.
 
 use crate::system::System;
 use serde::{Deserialize, Serialize};
 
-/// One thing that may disturb, and what can be done about it.
+/// A possible disturbance, and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// Its name, the same in every version.
+    /// Its stable name.
     pub id: String,
-    /// How it is here; `unknown` where the system does not tell.
+    /// Its value; `unknown` if unavailable.
     pub value: String,
-    /// Whether that is well.
+    /// How bad it is.
     pub level: Level,
-    /// What to do, or to know; empty where all is well.
+    /// What to do or know; empty if good.
     pub advice: String,
-    /// The command that mends it, where there is one. It is never run from here.
+    /// The command that fixes it, if any. Never run by the doctor.
     pub mend: Option<String>,
     /// Why it matters.
     pub why: String,
 }
 
-/// How much a finding weighs; the worst first.
+/// The level of a finding; worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// Results are not to be trusted like this.
+    /// Results cannot be trusted.
     Bad,
-    /// To be known when results are read.
+    /// Keep it in mind when reading results.
     Note,
     /// As it should be.
     Good,
 }
 
-/// Looks at what stands in files.
+/// A check of settings in files.
 pub(crate) type Check = fn(&System) -> Finding;
 
-/// What is examined.
+/// The subject of a check.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Subject {
     id: &'static str,
     why: &'static str,
 }
 
-/// How something is that the system does not tell.
+/// The value of something unavailable.
 pub(crate) const UNKNOWN: &str = "unknown";
 
 impl Subject {
@@ -63,13 +63,13 @@ impl Subject {
     }
 
     pub(crate) fn unknown(self) -> Finding {
-        self.note(UNKNOWN, "The system does not tell.")
+        self.note(UNKNOWN, "Not available on this system.")
     }
 
-    /// What is good needs no advice.
+    /// Good findings have no advice.
     pub(crate) fn found(self, level: Level, value: impl Into<String>, advice: &str) -> Finding {
         let (id, why) = (self.id.to_owned(), self.why.to_owned());
-        // A cgroup may have any name, and a terminal would follow what is in it.
+        // A cgroup name may contain terminal escape codes.
         let value = value.into().chars().map(|c| if c.is_control() { '?' } else { c }).collect();
         let advice = if level == Level::Good { String::new() } else { advice.to_owned() };
         Finding { id, value, level, advice, mend: None, why }
@@ -77,7 +77,7 @@ impl Subject {
 }
 
 impl Finding {
-    /// With the command that mends it, unless it is good.
+    /// Adds the command that fixes it, unless it is good.
     pub(crate) fn mend(self, command: &str) -> Self {
         Self { mend: (self.level != Level::Good).then(|| command.to_owned()), ..self }
     }

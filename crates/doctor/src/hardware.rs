@@ -1,4 +1,4 @@
-//! What the machine is made of, as far as it decides what a measurement gives.
+//! The hardware, as far as it affects measurements.
 
 use crate::hypervisor;
 use crate::system::{CPU, System, field};
@@ -9,19 +9,19 @@ use serde::{Deserialize, Serialize};
 pub struct Hardware {
     /// The processor's name, or `unknown`.
     pub cpu: String,
-    /// Processors of the machine, whether or not this process may use them; not kept.
+    /// Processors of the machine, allowed or not; not stored.
     #[serde(skip)]
     pub processors: u32,
-    /// Processor features that decide what TLS costs: those present of the ones looked for.
+    /// Processor features that affect the cost of TLS.
     #[serde(rename = "cpu_features")]
     pub features: Vec<String>,
     /// Operating system and kernel.
     pub kernel: String,
-    /// Memory in KiB; 0 where the system does not tell.
+    /// Memory in KiB; 0 if unknown.
     pub memory_kib: u64,
-    /// The frequency governor of the first core, where the system tells.
+    /// The frequency governor of the first core, if known.
     pub governor: Option<String>,
-    /// Whether a hypervisor is known to be below.
+    /// Whether this is known to be a virtual machine.
     pub is_virtual: bool,
 }
 
@@ -30,9 +30,9 @@ const FEATURES: [&str; 8] =
     ["aes", "vaes", "pclmulqdq", "vpclmulqdq", "avx2", "avx512f", "avx512ifma", "sha_ni"];
 
 impl Hardware {
-    /// Reads this machine, which takes no time.
+    /// Reads this machine; takes no time.
     pub fn read() -> Self {
-        Self::of(&System::here())
+        Self::of(&System::local())
     }
 
     fn of(system: &System) -> Self {
@@ -54,7 +54,7 @@ impl Hardware {
     }
 }
 
-/// How many have a paragraph in /proc/cpuinfo.
+/// Number of entries in /proc/cpuinfo.
 fn processors(cpuinfo: &str) -> u32 {
     let names = cpuinfo.lines().filter_map(|line| line.split_once(':'));
     names.filter(|(name, _)| name.trim() == "processor").count() as u32

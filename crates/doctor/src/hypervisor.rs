@@ -1,8 +1,8 @@
-//! Whether a hypervisor is below.
+//! Hypervisor detection.
 
 use crate::system::System;
 
-/// What the firmware of virtual machines calls itself or its maker, at the beginning.
+/// Prefixes of firmware and vendor names of virtual machines.
 const NAMES: [&str; 15] = [
     "Amazon EC2",
     "Apple Virtualization",
@@ -21,8 +21,8 @@ const NAMES: [&str; 15] = [
     "innotek GmbH",
 ];
 
-/// `None` where the system does not tell. An x86 has a flag for it; elsewhere there are names, and that none of them is
-/// known says nothing.
+/// `None` if unknown. x86 has a CPU flag for it; elsewhere there are only names, and the absence of a known
+/// name proves nothing.
 pub(crate) fn is_below(system: &System) -> Option<bool> {
     if system.has("proc/device-tree/hypervisor") || kind(system).is_some() {
         return Some(true);
@@ -31,7 +31,7 @@ pub(crate) fn is_below(system: &System) -> Option<bool> {
         Some(flags) => Some(flags.split(' ').any(|flag| flag == "hypervisor")),
         None => {
             let product = dmi(system, "product_name");
-            // Amazon's machines without one have its name, too.
+            // Amazon's bare-metal machines have its name too.
             let is_metal = product.as_ref().is_some_and(|name| name.ends_with(".metal"));
             let mut names = [product, dmi(system, "sys_vendor")].into_iter().flatten();
             let is_known = names.any(|name| NAMES.iter().any(|known| name.starts_with(known)));
@@ -40,7 +40,7 @@ pub(crate) fn is_below(system: &System) -> Option<bool> {
     }
 }
 
-/// What the hypervisor, or else the machine, calls itself.
+/// The name of the hypervisor, or else of the machine.
 pub(crate) fn name(system: &System) -> Option<String> {
     kind(system).or_else(|| dmi(system, "product_name"))
 }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
     use crate::testing::Tree;
 
-    /// ARM's processors have `Features` in place of x86's `flags`, and no flag among them for a hypervisor.
+    /// ARM has `Features` instead of x86's `flags`, and no hypervisor flag.
     #[test]
     fn a_virtual_machine_without_a_flag_is_known_by_its_names() {
         const PRODUCT: &str = "sys/class/dmi/id/product_name";

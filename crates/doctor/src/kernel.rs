@@ -1,4 +1,4 @@
-//! Settings of the kernel.
+//! Kernel settings.
 
 use crate::finding::{Check, Finding, Subject};
 use crate::system::{System, chosen};
@@ -11,7 +11,7 @@ const TO_PROFILE: [u32; 2] = [21, 38];
 fn huge_pages(system: &System) -> Finding {
     let subject = Subject::new(
         "huge-pages",
-        "With `always` the kernel puts large pages together when it likes: memory grows, and some requests wait for it.",
+        "With `always` the kernel assembles huge pages at any time: memory grows, and some requests wait.",
     );
     let text = system.read("sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
     match chosen(&text) {
@@ -26,15 +26,15 @@ fn huge_pages(system: &System) -> Finding {
 fn aslr(system: &System) -> Finding {
     let subject = Subject::new(
         "aslr",
-        "Where code and data lie moves a result by some percent; only when each process lies elsewhere is that noise, and \
-         not a bias.",
+        "The layout of code and data moves results by some percent. With a random layout per process that is noise, \
+         otherwise a bias.",
     );
     match system.read("proc/sys/kernel/randomize_va_space").as_deref() {
         Some("2") => subject.good("on"),
         Some(value @ ("0" | "1")) => subject
             .note(
-                if value == "0" { "off" } else { "in part" },
-                "Turn it on: wall time and CPU are compared over layouts.",
+                if value == "0" { "off" } else { "partial" },
+                "Turn it on, so that comparisons average over layouts.",
             )
             .mend("sudo sysctl -w kernel.randomize_va_space=2"),
         _ => subject.unknown(),
@@ -44,19 +44,19 @@ fn aslr(system: &System) -> Finding {
 fn perf(system: &System) -> Finding {
     let subject = Subject::new(
         "perf",
-        "Half of a gateway's time is the kernel's: a profile without it shows the smaller half.",
+        "A gateway spends half of its time in the kernel; a profile without it shows the smaller half.",
     );
     let Some(level) = system.number::<i32>("proc/sys/kernel/perf_event_paranoid") else {
         return subject.unknown();
     };
     let value = format!("perf_event_paranoid {level}");
     if TO_PROFILE.iter().any(|number| system.capability(*number) == Some(true)) {
-        return subject.good(format!("{value}, and the right to profile all the same"));
+        return subject.good(format!("{value}, but allowed to profile"));
     }
     match level {
         ..=1 => subject.good(value),
         _ => subject
-            .note(value, "Measurements are not touched, but a profile will lack the kernel.")
+            .note(value, "Measurements are unaffected, but profiles will lack the kernel.")
             .mend("sudo sysctl -w kernel.perf_event_paranoid=1"),
     }
 }
@@ -75,6 +75,6 @@ mod tests {
         expect(&found, Level::Note, "perf_event_paranoid 3");
         assert_eq!(found.mend.as_deref(), Some("sudo sysctl -w kernel.perf_event_paranoid=1"));
         tree.write("proc/self/status", b"CapEff:\t0000004000000000\n");
-        expect(&perf(&tree.system()), Level::Good, "the right to profile all the same");
+        expect(&perf(&tree.system()), Level::Good, "but allowed to profile");
     }
 }

@@ -1,7 +1,7 @@
-//! The machine: its hardware, and what disturbs a measurement on it. All is read, nothing is written.
+//! The machine: its hardware, and what disturbs measurements on it. Read-only.
 //!
-//! Each check gives one [`Finding`]. What the system does not tell is `unknown`, which is no error: a virtual machine has
-//! no frequency governor to be asked for.
+//! Each check returns one [`Finding`]. Unavailable values are `unknown`, not errors: a virtual machine has
+//! no frequency governor.
 
 mod activity;
 mod cgroup;
@@ -12,7 +12,7 @@ mod hardware;
 mod hypervisor;
 mod kernel;
 mod meter;
-mod network;
+mod ports;
 mod process;
 mod processor;
 mod stat;
@@ -25,5 +25,5 @@ pub use examine::examine;
 pub use finding::{Finding, Level};
 pub use hardware::Hardware;
 pub use meter::{Meter, Taken};
-pub use network::{LISTENERS_FROM, ROOM_BELOW};
+pub use ports::{LISTENERS_FROM, ROOM_BELOW};
 pub use table::{table, warn};

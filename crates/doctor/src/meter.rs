@@ -1,4 +1,4 @@
-//! How much of a run's cores went to processes that have nothing to do with it.
+//! CPU taken from a run's cores by unrelated processes.
 
 use crate::stat::{Ticks, processes};
 use crate::system::System;
@@ -14,7 +14,7 @@ pub struct Taken {
     pub stolen: f64,
 }
 
-/// From here to [`Meter::taken`]. Both ends lie outside the measured window: reading costs a few milliseconds.
+/// From [`Meter::begin`] to [`Meter::taken`]. Call both outside the measured window: each takes milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Meter {
     began: Instant,
@@ -23,17 +23,17 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Begins; `groups` are the process groups of the run so far. `None` where the system does not tell.
+    /// Starts; `groups` are the process groups of the run so far. `None` if unavailable.
     pub fn begin(cores: &[usize], groups: &[u32]) -> Option<Self> {
-        let system = System::here();
+        let system = System::local();
         let began = Instant::now();
         Some(Self { began, ticks: Ticks::read(&system, cores)?, own: of_groups(&system, groups) })
     }
 
-    /// What others took since. Ticks of 10 ms make it coarse: it tells a busy machine from a quiet one, and no more.
-    /// Processes that have ended must not have been reaped yet.
+    /// What others took since. Ticks of 10 ms make it coarse: good enough to tell a busy machine from a quiet one. Call it
+    /// before reaping exited processes.
     pub fn taken(&self, cores: &[usize], groups: &[u32]) -> Option<Taken> {
-        let system = System::here();
+        let system = System::local();
         let now = Ticks::read(&system, cores)?;
         let busy = now.busy.saturating_sub(self.ticks.busy);
         let own = of_groups(&system, groups).saturating_sub(self.own);
@@ -45,7 +45,7 @@ impl Meter {
     }
 }
 
-/// What the living and unreaped members of process groups have used, their reaped children included.
+/// CPU of the living and zombie members of process groups, their reaped children included.
 fn of_groups(system: &System, groups: &[u32]) -> u64 {
     let members = processes(system).into_values().filter(|process| groups.contains(&process.group));
     members.fold(0, |sum, process| sum.saturating_add(process.own).saturating_add(process.children))
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn this_machine_tells() {
-        let core = System::here().allowed().expect("cores")[0];
+        let core = System::local().allowed().expect("cores")[0];
         let meter = Meter::begin(&[core], &[]).expect("/proc/stat");
         let Taken { foreign, stolen } = meter.taken(&[core], &[]).expect("/proc/stat");
         assert!((0.0..=1.0).contains(&foreign) && (0.0..=1.0).contains(&stolen));

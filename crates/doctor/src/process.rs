@@ -1,4 +1,4 @@
-//! What this process, and those that it starts, may do.
+//! Limits and privileges of this process and its children.
 
 use crate::finding::{Check, Finding, Level, Subject};
 use crate::system::System;
@@ -8,7 +8,7 @@ pub(crate) const CHECKS: &[Check] = &[open_files, priority];
 /// CAP_SYS_NICE of capabilities(7).
 const SYS_NICE: u32 = 23;
 
-/// 2000 users have as many connections at the gateway, as many behind it, and as many in the load engine.
+/// 2000 users need as many connections to the gateway, from it to the origin, and in the load engine.
 const ENOUGH_FILES: u64 = 16_384;
 /// 500 users and their upstream connections.
 const FEW_FILES: u64 = 1100;
@@ -16,7 +16,7 @@ const FEW_FILES: u64 = 1100;
 fn open_files(system: &System) -> Finding {
     let subject = Subject::new(
         "open-files",
-        "A gateway needs two for each user; one that runs out refuses connections, and the run is invalid.",
+        "A gateway needs two per user; without files left it refuses connections, and the run is invalid.",
     );
     let Some((soft, hard)) = system.limit("Max open files") else { return subject.unknown() };
     let text = |limit: Option<u64>| limit.map_or("unlimited".to_owned(), |limit| limit.to_string());
@@ -37,19 +37,19 @@ fn open_files(system: &System) -> Finding {
 fn priority(system: &System) -> Finding {
     let subject = Subject::new(
         "priority",
-        "In an open loop the engine asks for the highest priority: on a core that it shares it was 5 to 12 ms late without, \
+        "In an open loop the engine asks for the highest priority. On a shared core it was 5 to 12 ms late without it, \
          and 0.05 to 0.2 ms with it.",
     );
     // A limit of 40 is a nice value of -20.
     let by_limit = system.limit("Max nice priority").map(|(soft, _)| soft.is_none_or(|soft| soft >= 40));
     match (system.capability(SYS_NICE), by_limit) {
         (None, None) => subject.unknown(),
-        (Some(true), _) => subject.good("may be raised (CAP_SYS_NICE)"),
-        (_, Some(true)) => subject.good("may be raised (RLIMIT_NICE)"),
+        (Some(true), _) => subject.good("can be raised (CAP_SYS_NICE)"),
+        (_, Some(true)) => subject.good("can be raised (RLIMIT_NICE)"),
         _ => subject
             .note(
-                "may not be raised",
-                "Give the program the right, or the pacer of an open loop may be late.",
+                "cannot be raised",
+                "Grant the program CAP_SYS_NICE, or the pacer of an open loop may be late.",
             )
             .mend("sudo setcap cap_sys_nice+ep \"$(command -v weir)\""),
     }

@@ -21,15 +21,14 @@ pub(crate) const CHECKS: &[Check] = &[
 fn cores_allowed(system: &System) -> Finding {
     let subject = Subject::new(
         "cores",
-        "Gateway, load and origin take the time of one another on a core that they share; only with a core for each does \
-         the gateway's maximum show.",
+        "Gateway, load and origin compete on a shared core; the gateway's maximum only shows with a core for each.",
     );
     let Some(allowed) = system.allowed() else { return subject.unknown() };
     let online = system.cores("online");
     let present = online.map_or("an unknown number".to_owned(), |cores| cores.len().to_string());
     let value = format!("{} allowed of {present} online", allowed.len());
     match allowed.len() {
-        ..2 => subject.bad(value, "Allow this process at least two cores: everything shares the one."),
+        ..2 => subject.bad(value, "Allow this process at least two cores; everything shares one now."),
         2 => {
             subject.note(value, "Load and origin share a core, so the gateway's maximum may not be reached.")
         }
@@ -40,7 +39,7 @@ fn cores_allowed(system: &System) -> Finding {
 fn governor(system: &System) -> Finding {
     let subject = Subject::new(
         "governor",
-        "A governor that follows the load gives a slow core to whoever works little, so CPU per request depends on the \
+        "A governor that scales with load slows a mostly idle core down, so CPU per request depends on the \
          rate.",
     );
     let mut governors = system.of_cores::<String>("cpufreq/scaling_governor");
@@ -51,14 +50,16 @@ fn governor(system: &System) -> Finding {
         "" => subject.unknown(),
         "performance" => subject.good(value),
         _ => subject
-            .bad(value, "Set all cores to the governor that holds the frequency.")
+            .bad(value, "Set all cores to the performance governor.")
             .mend("sudo cpupower frequency-set -g performance"),
     }
 }
 
 fn frequency(system: &System) -> Finding {
-    let subject =
-        Subject::new("frequency", "Cores of different frequency make a result depend on where a part ran.");
+    let subject = Subject::new(
+        "frequency",
+        "With different frequencies, results depend on which core a process ran on.",
+    );
     let khz = system.of_cores::<f64>("cpufreq/scaling_cur_freq");
     let mut mhz: Vec<f64> = khz.into_iter().map(|khz| khz / 1e3).collect();
     if mhz.is_empty() {
@@ -73,7 +74,7 @@ fn frequency(system: &System) -> Finding {
     if most > least * 1.05 {
         subject.note(
             format!("{least:.0} to {most:.0} MHz"),
-            "Cores differ just now: look at the governor and at turbo.",
+            "Cores differ right now: check the governor and turbo.",
         )
     } else {
         subject.good(format!("{most:.0} MHz"))
@@ -83,11 +84,11 @@ fn frequency(system: &System) -> Finding {
 fn turbo(system: &System) -> Finding {
     let subject = Subject::new(
         "turbo",
-        "Turbo goes as far as temperature and the other cores let it, so the first runs are faster than the last.",
+        "Turbo depends on temperature and the other cores, so the first runs are faster than the last.",
     );
     let intel = system.read(&format!("{CPU}/intel_pstate/no_turbo"));
     let others = system.read(&format!("{CPU}/cpufreq/boost"));
-    let advice = "Turn it off for comparisons, and say so with the figures.";
+    let advice = "Turn it off for comparisons, and report that with the figures.";
     match (intel.as_deref(), others.as_deref()) {
         (Some("1"), _) | (None, Some("0")) => subject.good("off"),
         (Some("0"), _) => {
@@ -101,14 +102,14 @@ fn turbo(system: &System) -> Finding {
 }
 
 fn throttled(system: &System) -> Finding {
-    let subject = Subject::new("thermal", "A processor that is too hot slows down by itself.");
+    let subject = Subject::new("thermal", "An overheated processor slows itself down.");
     let counts = system.of_cores::<u64>("thermal_throttle/core_throttle_count");
     match counts.into_iter().reduce(u64::saturating_add) {
         None => subject.unknown(),
         Some(0) => subject.good("never throttled"),
         Some(count) => subject.note(
             format!("throttled {count} times since boot"),
-            "Cool it better, or lower its frequency to one that it can hold.",
+            "Cool it better, or lower its frequency to a sustainable one.",
         ),
     }
 }
@@ -116,7 +117,7 @@ fn throttled(system: &System) -> Finding {
 fn smt(system: &System) -> Finding {
     let subject = Subject::new(
         "smt",
-        "Two threads of one core share its units: what runs on the one slows the other by a third or more.",
+        "Two threads of a core share its execution units; each slows the other by a third or more.",
     );
     let siblings = system.of_cores::<String>("topology/thread_siblings_list");
     let allowed = system.allowed().unwrap_or_default();
@@ -129,23 +130,25 @@ fn smt(system: &System) -> Finding {
         Some("0") => subject.good("off"),
         Some("1") if shared => subject
             .bad(
-                "on, and siblings are among the allowed cores",
-                "Turn it off, or allow one thread of each core.",
+                "on, and the allowed cores include siblings",
+                "Turn it off, or allow only one thread per core.",
             )
             .mend(off),
-        Some("1") => subject.note("on", "Others may run on the siblings of the allowed cores.").mend(off),
+        Some("1") => {
+            subject.note("on", "Other processes may run on the siblings of the allowed cores.").mend(off)
+        }
         _ => subject.unknown(),
     }
 }
 
-/// A core for each of gateway, origin and load; with more, a gateway may be given several.
+/// A core each for gateway, origin and load; with more, a gateway may get several.
 const ONE_EACH: usize = 3;
 
 fn isolated(system: &System) -> Finding {
     let subject = Subject::new(
         "isolated",
-        "On a core that the scheduler leaves alone nothing else is run, so latencies have a shorter tail. But it \
-         balances nothing between such cores either: a gateway that does not pin its threads has them all on one.",
+        "Nothing else runs on an isolated core, so latencies have a shorter tail. But the scheduler does not balance \
+         isolated cores: a gateway that does not pin its threads has them all on one.",
     );
     let (Some(text), Some(allowed)) = (system.read(&format!("{CPU}/isolated")), system.allowed()) else {
         return subject.unknown();
@@ -153,7 +156,7 @@ fn isolated(system: &System) -> Finding {
     if matches!(text.as_str(), "" | "(null)") {
         return subject.note(
             "none",
-            "For figures to be published, keep the measured cores free by the kernel's isolcpus= and nohz_full=.",
+            "For figures to publish, isolate the measured cores with the kernel's isolcpus= and nohz_full=.",
         );
     }
     let Some(isolated) = cores::parse(&text) else { return subject.unknown() };
@@ -161,21 +164,19 @@ fn isolated(system: &System) -> Finding {
     if !allowed.iter().all(|core| isolated.contains(core)) {
         let (isolated, allowed) = (cores::list(&isolated), cores::list(&allowed));
         return subject
-            .note(format!("{value}, and the allowed are {allowed}"), "Run experiments on the isolated cores.")
+            .note(format!("{value}, but {allowed} allowed"), "Run experiments on the isolated cores.")
             .mend(&format!("taskset -c {isolated} weir run FILE"));
     }
     match allowed.len() {
         ..=ONE_EACH => subject.good(value),
-        _ => {
-            subject.note(value, "Give each gateway one core: one with several may use a single one of them.")
-        }
+        _ => subject.note(value, "Give each gateway one core: with several it may use only one of them."),
     }
 }
 
 fn virtual_machine(system: &System) -> Finding {
     let subject = Subject::new(
         "virtual",
-        "Other guests, a hypervisor's exits and cores that are threads of somebody else's core are not seen from here.",
+        "Other guests, VM exits and cores shared with other guests' threads are invisible from inside.",
     );
     let container = ["run/.containerenv", ".dockerenv"].iter().any(|file| system.has(file));
     let within = if container { ", in a container" } else { "" };
@@ -184,7 +185,7 @@ fn virtual_machine(system: &System) -> Finding {
         Some(false) => subject.good(format!("no{within}")),
         Some(true) => {
             let name = hypervisor::name(system).map_or(String::new(), |name| format!(" ({name})"));
-            let advice = "Say so with the figures, and trust ratios within one experiment rather than absolute values.";
+            let advice = "Report it with the figures, and trust ratios within one experiment rather than absolute values.";
             subject.note(format!("a virtual machine{name}{within}"), advice)
         }
     }
@@ -193,7 +194,7 @@ fn virtual_machine(system: &System) -> Finding {
 fn clocksource(system: &System) -> Finding {
     let subject = Subject::new(
         "clocksource",
-        "The engine reads the clock at every event: from user space that takes 20 to 50 ns, by a system call ten times as \
+        "The engine reads the clock at every event: from user space that takes 20 to 50 ns, with a system call ten times as \
          long.",
     );
     const DIRECTORY: &str = "sys/devices/system/clocksource/clocksource0";
@@ -204,7 +205,7 @@ fn clocksource(system: &System) -> Finding {
     if fast.contains(&current.as_str()) {
         return subject.good(current);
     }
-    let slow = subject.bad(current, "Use a clock that is read without a system call.");
+    let slow = subject.bad(current, "Use a clock that needs no system call.");
     let available = system.read(&format!("{DIRECTORY}/available_clocksource")).unwrap_or_default();
     match available.split(' ').find(|name| fast.contains(name)) {
         Some(name) => slow.mend(&format!("echo {name} | sudo tee /{DIRECTORY}/current_clocksource")),
@@ -215,7 +216,7 @@ fn clocksource(system: &System) -> Finding {
 fn mitigations(system: &System) -> Finding {
     let subject = Subject::new(
         "mitigations",
-        "They make each system call dearer, so figures of a machine with them and of one without do not compare.",
+        "They make system calls slower, so machines with and without them are not comparable.",
     );
     let states: Vec<String> = system
         .list(&format!("{CPU}/vulnerabilities"))
@@ -226,7 +227,7 @@ fn mitigations(system: &System) -> Finding {
         system.read("proc/cmdline").is_some_and(|line| line.split(' ').any(|word| word == "mitigations=off"));
     let count = |start: &str| states.iter().filter(|state| state.starts_with(start)).count();
     let value = format!("{} in force, {} vulnerable", count("Mitigation"), count("Vulnerable"));
-    let advice = "They are off: say so with the figures.";
+    let advice = "They are off: report that with the figures.";
     match states.len() {
         _ if off => subject.note(format!("off (mitigations=off), {value}"), advice),
         0 => subject.unknown(),
@@ -245,7 +246,7 @@ mod tests {
         let tree = Tree::new(QUIET);
         tree.write("sys/devices/system/cpu/smt/active", b"1");
         tree.write("sys/devices/system/cpu/cpu0/topology/thread_siblings_list", b"0,4");
-        expect(&smt(&tree.system()), Level::Bad, "siblings are among the allowed cores");
+        expect(&smt(&tree.system()), Level::Bad, "the allowed cores include siblings");
         tree.write("proc/self/status", b"CapEff:\t0\nCpus_allowed_list:\t0-3\n");
         expect(&smt(&tree.system()), Level::Note, "on");
     }
@@ -273,7 +274,7 @@ mod tests {
         expect(&found("2-3", "1-4"), Level::Good, "cores 1-4");
         for allowed in ["0-1", "1-3", "0-7"] {
             let found = found(allowed, "2-3");
-            expect(&found, Level::Note, "cores 2-3, and the allowed are ");
+            expect(&found, Level::Note, "cores 2-3, but ");
             assert_eq!(found.mend.as_deref(), Some("taskset -c 2,3 weir run FILE"));
         }
         let several = found("2-5", "2-5");

@@ -1,26 +1,26 @@
-//! What the kernel counts in ticks: /proc/stat of the cores, and /proc/PID/stat of each process (proc(5)).
+//! Kernel counters in ticks: /proc/stat for the cores, /proc/PID/stat for each process (proc(5)).
 
 use crate::system::System;
 use std::collections::BTreeMap;
 
-/// Ticks of cores since the machine was booted.
+/// Ticks of cores since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ticks {
     /// User, nice, system, irq and softirq.
     pub(crate) busy: u64,
-    /// Given to other guests by the hypervisor.
+    /// Stolen by the hypervisor for other guests.
     pub(crate) steal: u64,
     pub(crate) all: u64,
 }
 
-/// Where the busy ticks stand in a core's line.
+/// The fields of busy ticks in a core's line.
 const BUSY: [usize; 5] = [0, 1, 2, 5, 6];
 const STEAL: usize = 7;
-/// Guests' time, behind these, is in that of users.
+/// The guest fields after these are included in user time.
 const COUNTED: usize = 8;
 
 impl Ticks {
-    /// Of these cores together; `None` when the system does not tell of one of them.
+    /// Sum over these cores; `None` if one is missing.
     pub(crate) fn read(system: &System, cores: &[usize]) -> Option<Self> {
         Self::of(&system.read("proc/stat")?, cores)
     }
@@ -41,21 +41,21 @@ impl Ticks {
     }
 }
 
-/// A process, living or not yet reaped, and its ticks so far.
+/// A process, alive or a zombie, and its ticks so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Process {
-    /// Its first 15 bytes, all of them printable.
+    /// First 15 bytes, made printable.
     pub(crate) name: String,
     pub(crate) group: u32,
     /// Ticks since boot when it started.
     pub(crate) started: u64,
-    /// Its own.
+    /// Own ticks.
     pub(crate) own: u64,
-    /// Of the children that it has reaped.
+    /// Ticks of its reaped children.
     pub(crate) children: u64,
 }
 
-/// All processes, by their ids.
+/// All processes, by PID.
 pub(crate) fn processes(system: &System) -> BTreeMap<u32, Process> {
     let pids = system.list("proc").into_iter().filter_map(|name| name.parse::<u32>().ok());
     let one = |pid: u32| Some((pid, Process::of(&system.read(&format!("proc/{pid}/stat"))?)?));
@@ -63,7 +63,7 @@ pub(crate) fn processes(system: &System) -> BTreeMap<u32, Process> {
 }
 
 impl Process {
-    /// The second field may hold anything between its parentheses.
+    /// The second field, in parentheses, may contain anything.
     fn of(stat: &str) -> Option<Self> {
         let (name, rest) = stat.split_once('(')?.1.rsplit_once(')')?;
         let fields: Vec<&str> = rest.split_whitespace().collect();

@@ -1,22 +1,22 @@
-//! Files of the system, below a root that tests make up.
+//! System files, below a root that tests can replace.
 
 use crate::cores;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What the system tells of its processors.
+/// The directory of the processors.
 pub(crate) const CPU: &str = "sys/devices/system/cpu";
 
-/// Where the system's files are.
+/// The root of the system's files.
 #[derive(Debug)]
 pub(crate) struct System {
     root: PathBuf,
 }
 
 impl System {
-    /// The system that runs this process.
-    pub(crate) fn here() -> Self {
+    /// The real system.
+    pub(crate) fn local() -> Self {
         Self::new(Path::new("/"))
     }
 
@@ -24,7 +24,7 @@ impl System {
         Self { root: root.to_owned() }
     }
 
-    /// A file's text without the white space around it; `None` when it cannot be read.
+    /// A file's text, trimmed; `None` if it cannot be read.
     pub(crate) fn read(&self, path: &str) -> Option<String> {
         let bytes = fs::read(self.root.join(path)).ok()?;
         Some(String::from_utf8_lossy(&bytes).trim().to_owned())
@@ -39,12 +39,12 @@ impl System {
         field(&self.read(path)?, name).map(str::to_owned)
     }
 
-    /// The number that begins such a value.
+    /// The number at the start of such a value.
     pub(crate) fn number_field(&self, path: &str, name: &str) -> Option<u64> {
         self.field(path, name)?.split_whitespace().next()?.parse().ok()
     }
 
-    /// The number in the first line that begins with `name`, of a file without colons.
+    /// The number in the first line that starts with `name`, in a file without colons.
     pub(crate) fn counter(&self, path: &str, name: &str) -> Option<u64> {
         self.read(path)?.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
     }
@@ -61,7 +61,7 @@ impl System {
         self.root.join(path).exists()
     }
 
-    /// The cores that this process may use. The kernel's list may name cores that could be plugged in.
+    /// The allowed cores of this process. The kernel's list may include hot-pluggable cores.
     pub(crate) fn allowed(&self) -> Option<Vec<usize>> {
         let mut allowed = cores::parse(&self.field("proc/self/status", "Cpus_allowed_list")?)?;
         if let Some(online) = self.cores("online") {
@@ -76,7 +76,7 @@ impl System {
         cores::parse(&self.read(&format!("{CPU}/{file}"))?)
     }
 
-    /// The value of a file of each allowed core, for those that have it.
+    /// The value of a file per allowed core, where it exists.
     pub(crate) fn of_cores<T: std::str::FromStr>(&self, file: &str) -> Vec<T> {
         let cores = self.allowed().unwrap_or_default();
         cores.iter().filter_map(|core| self.number(&format!("{CPU}/cpu{core}/{file}"))).collect()
@@ -88,7 +88,7 @@ impl System {
         Some(set >> number & 1 == 1)
     }
 
-    /// Soft and hard limit of this process; `None` in them is no limit.
+    /// Soft and hard limit of this process; `None` within means unlimited.
     pub(crate) fn limit(&self, name: &str) -> Option<(Option<u64>, Option<u64>)> {
         let text = self.read("proc/self/limits")?;
         let mut words = text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace();

@@ -1,17 +1,17 @@
-//! Findings for people: a screen of 100 columns.
+//! Findings as text, 100 columns wide.
 
 use crate::finding::{Finding, Level, UNKNOWN};
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
-/// The widest line but for commands, which are in one piece.
+/// The maximum width, except for commands, which are not wrapped.
 const WIDTH: usize = 100;
 
-/// The width of levels, and of names.
+/// Column widths of levels and names.
 const LEVEL: usize = 6;
 const NAME: usize = 13;
 
-/// A table of all findings, the worst first, and below it what can be done.
+/// A table of all findings, worst first, followed by advice.
 pub fn table(findings: &[Finding]) -> String {
     let mut sorted: Vec<&Finding> = findings.iter().collect();
     sorted.sort_by_key(|finding| finding.level);
@@ -30,14 +30,14 @@ pub fn table(findings: &[Finding]) -> String {
         let head = format!("\n{}: ", finding.id);
         wrap(&mut text, &head, &format!("{} {}", finding.advice, finding.why), 2);
         if let Some(command) = &finding.mend {
-            // In one piece, to be copied.
+            // Not wrapped, for copying.
             let _ = writeln!(text, "  $ {command}");
         }
     }
     text
 }
 
-/// Says on standard error what makes results untrustworthy, before anything is measured.
+/// Prints the bad findings on standard error before a measurement.
 pub fn warn(findings: &[Finding]) {
     for finding in findings.iter().filter(|finding| finding.level == Level::Bad) {
         let _ = writeln!(io::stderr(), "doctor: {}: {}. {}", finding.id, finding.value, finding.advice);
@@ -52,13 +52,13 @@ fn word(level: Level) -> &'static str {
     }
 }
 
-/// Writes `head` and the words behind it, further lines with an indent.
+/// Writes `head` and the words after it, with a hanging indent.
 fn wrap(text: &mut String, head: &str, words: &str, indent: usize) {
     text.push_str(head);
     let mut column = head.trim_start_matches('\n').chars().count();
     let mut is_first = true;
     for word in words.split_whitespace() {
-        // What is longer than a line is cut: a name of a cgroup may have hundreds of characters.
+        // Truncates words longer than a line: a cgroup name may have hundreds of characters.
         let word: String = word.chars().take(WIDTH - indent).collect();
         let length = word.chars().count();
         if !is_first && column + 1 + length > WIDTH || is_first && column + length > WIDTH {
@@ -85,7 +85,7 @@ mod tests {
         let command = "sudo sysctl -w net.core.somaxconn=4096";
         let text = table(&[
             Subject::new("aslr", "A layout is noise.").good("on"),
-            Subject::new("time-wait", "Ports run out.").note("not used again", "Turn it on."),
+            Subject::new("time-wait", "Ports run out.").note("not reused", "Turn it on."),
             Subject::new("backlog", "Connections are dropped.")
                 .bad("somaxconn 128", "Raise it.")
                 .mend(command),
@@ -95,7 +95,7 @@ mod tests {
         assert!(at("bad   backlog") < at("note  time-wait"), "{text}");
         assert!(at("note  time-wait") < at("good  aslr"), "{text}");
         assert!(text.contains(&format!("\n  $ {command}\n")), "{text}");
-        assert!(!text.contains("\naslr:"), "what is good needs no advice: {text}");
+        assert!(!text.contains("\naslr:"), "good findings have no advice: {text}");
     }
 
     #[test]

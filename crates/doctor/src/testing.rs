@@ -1,11 +1,11 @@
-//! Systems that were made up, and what findings in them must be like.
+//! Fake systems, and checks on findings in them.
 
 use crate::finding::{Finding, Level};
 use crate::system::System;
 use std::fs;
 use tempfile::TempDir;
 
-/// A system that was made up.
+/// A fake system.
 pub(crate) struct Tree {
     directory: TempDir,
 }
@@ -28,21 +28,21 @@ impl Tree {
     }
 }
 
-/// The finding has this level and this in its value, and is in order as [`is_sound`] has it.
+/// The finding has this level, this text in its value, and [`is_sound`].
 #[track_caller]
 pub(crate) fn expect(finding: &Finding, level: Level, value: &str) {
     is_sound(finding);
     assert!(finding.level == level && finding.value.contains(value), "{level:?} {value}: {finding:?}");
 }
 
-/// What is not good comes with advice; what is good needs none, and no command.
+/// Findings that are not good have advice; good ones have neither advice nor a command.
 #[track_caller]
 pub(crate) fn is_sound(finding: &Finding) {
     assert_eq!(finding.advice.is_empty(), finding.level == Level::Good, "{finding:?}");
     assert!(finding.mend.is_none() || finding.level != Level::Good, "{finding:?}");
 }
 
-/// A machine of one's own, made ready; version 2 of cgroups.
+/// A well-prepared machine with cgroups version 2.
 pub(crate) const QUIET: &[(&str, &str)] = &[
     ("proc/self/status", "Name:\tweir\nCapEff:\t000001ffffffffff\nCpus_allowed_list:\t0-1,4\n"),
     (

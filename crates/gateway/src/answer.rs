@@ -1,10 +1,10 @@
-//! The gateway's own answers: short, with the reason, and the connection closes behind them.
+//! The gateway's own responses: short, with the reason; the connection closes after them.
 
 use crate::Reason;
 use std::time::SystemTime;
 use weir_http1::Method;
 
-/// Writes the answer for `reason`, if it has one. An answer to HEAD has no body (RFC 9110 section 9.3.2).
+/// Writes the response for `reason`, if it has one. A response to HEAD has no body (RFC 9110 section 9.3.2).
 pub(crate) fn write(reason: &Reason, method: Option<Method>, out: &mut Vec<u8>) {
     let Some(status) = reason.status() else { return };
     let phrase = phrase(status);

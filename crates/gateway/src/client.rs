@@ -10,12 +10,12 @@ use weir_transport::Transport;
 pub(crate) struct Client {
     pub transport: Transport,
     pub peer: SocketAddr,
-    /// The lines that every request of this connection is passed on with.
+    /// The header lines added to every request of this connection.
     pub forwarded: Box<[u8]>,
-    /// Bytes that came and are not used yet: a part of a head, or pipelined requests.
+    /// Received but unprocessed bytes: a partial head, or pipelined requests.
     pub held: Vec<u8>,
     pub state: State,
-    /// The client has sent its last byte. It may still be waiting for an answer.
+    /// The client has closed its sending side. It may still be waiting for a response.
     pub ended: bool,
     pub deadline: Deadline,
 }
@@ -23,27 +23,27 @@ pub(crate) struct Client {
 /// What the connection is doing.
 #[expect(
     clippy::large_enum_variant,
-    reason = "a box would be an allocation for each request; idle, 300 bytes are few"
+    reason = "a box would be an allocation per request; 300 bytes per idle connection are few"
 )]
 #[derive(Debug)]
 pub(crate) enum State {
-    /// A request head is awaited; `begun` when a part of it is there.
+    /// Waiting for a request head; `begun` once a part has arrived.
     Head { begun: bool },
-    /// A request is being answered.
+    /// An exchange is in progress.
     Exchange(Exchange),
-    /// The last answer has been given; what still comes is read and thrown away, so that the answer is not lost to a
+    /// The last response is sent; further input is discarded, so that the response is not lost to a
     /// reset (RFC 9112 section 9.6).
     Closing,
 }
 
 impl Client {
-    /// Whether no further request can come: its stream is over, and nothing of it is left to look at.
+    /// Whether no further request can come: its stream has ended and is fully processed.
     pub(crate) fn is_done(&self) -> bool {
         self.ended && self.held.is_empty()
     }
 
-    /// Whether there is anything to read for. Until the answer is complete the client may send on what it pipelines,
-    /// within bounds; `upstream_pending` is what still waits to go to the upstream.
+    /// Whether to read. Until the response is complete the client may pipeline further requests,
+    /// within bounds; `upstream_pending` is what still waits to be sent to the upstream.
     pub(crate) fn wants_read(&self, upstream_pending: usize) -> bool {
         if self.ended {
             return false;
@@ -56,8 +56,8 @@ impl Client {
     }
 }
 
-/// How much may wait for a receiver before its sender is not read any more. One read more can come on top.
+/// How much may be buffered for a receiver before reading from its sender stops. One more read can be added.
 pub(crate) const MAX_PENDING: usize = 64 * 1024;
 
-/// How much of later requests is kept while one is being answered.
+/// How much pipelined input is buffered during an exchange.
 const MAX_HELD: usize = 16 * 1024;

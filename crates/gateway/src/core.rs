@@ -1,4 +1,4 @@
-//! What a worker's connections share.
+//! State shared by a worker's connections.
 
 use crate::Settings;
 use crate::log::Log;
@@ -16,9 +16,9 @@ pub(crate) struct Core {
     pub settings: Settings,
     pub upstream: UpstreamAddress,
     pub wire: Wire,
-    /// What was read and is being looked at. Taken out while it is, so that the worker can be used beside it.
+    /// The input buffer. Taken out while in use, so that the worker can be borrowed.
     pub inbox: Vec<u8>,
-    /// What is being put together to be sent in one call.
+    /// The output buffer for a single send call.
     pub outbox: Vec<u8>,
     pub request: RequestHead,
     pub response: ResponseHead,
@@ -27,16 +27,16 @@ pub(crate) struct Core {
     pub draining: bool,
 }
 
-/// Where requests go, resolved.
+/// The resolved upstream.
 #[derive(Debug)]
 pub(crate) struct UpstreamAddress {
     pub address: SocketAddr,
-    /// Host and port as a `Host` field has them.
+    /// Host and port as in a `Host` field.
     pub authority: String,
     pub tls: Option<(Connector, PeerName)>,
 }
 
-/// What one worker has done.
+/// Counters of one worker.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
     pub connections: u64,
@@ -45,11 +45,11 @@ pub(crate) struct Counts {
     /// Handshakes with clients, by kind.
     pub handshakes: Tally,
     pub upstream_handshakes: Tally,
-    /// What ended early, by reason.
+    /// Early ends, by reason.
     pub ended: Tally,
 }
 
-/// How often each name came.
+/// Counts by name.
 pub(crate) type Tally = BTreeMap<&'static str, u64>;
 
 impl Counts {

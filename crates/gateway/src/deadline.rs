@@ -1,10 +1,10 @@
-//! The instant that counts for a connection, over a timer wheel that never cancels.
+//! A connection's deadline on a timer wheel without cancellation.
 
 use std::time::Instant;
 use weir_reactor::{Key, Reactor};
 
-/// One connection's deadline. Moving it later costs two stores: the wheel's entry stays where it is, and is armed anew
-/// when it comes due.
+/// One connection's deadline. Moving it later costs two stores: the wheel's entry stays and is re-armed
+/// when it fires.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Deadline {
     at: Option<Instant>,
@@ -24,8 +24,8 @@ impl Deadline {
         self.at = None;
     }
 
-    /// To be asked when the wheel handed out the key: whether the deadline has really come. If it was moved, the wheel
-    /// is armed anew.
+    /// Call when the wheel fires the key: whether the deadline has really passed. If it was moved, the wheel
+    /// is re-armed.
     pub(crate) fn has_come(&mut self, reactor: &mut Reactor, key: Key) -> bool {
         let now = reactor.now();
         if self.armed.is_some_and(|armed| armed <= now) {
@@ -51,7 +51,7 @@ mod tests {
     use std::time::Duration;
     use weir_reactor::Events;
 
-    /// Turns the loop until the deadline has come and counts how often the wheel woke it up for nothing.
+    /// Runs the loop until the deadline and counts spurious wake-ups.
     fn wakeups(deadline: &mut Deadline, reactor: &mut Reactor, key: Key) -> u32 {
         let (mut events, mut empty) = (Events::default(), 0);
         loop {

@@ -1,4 +1,4 @@
-//! How a client's connection ends, and what is told of an exchange that ended early.
+//! Ending client connections, and reporting exchanges that end early.
 
 use crate::answer;
 use crate::client::{Client, State};
@@ -12,9 +12,9 @@ use weir_tls::TlsError;
 use weir_transport::Fault;
 
 impl Worker {
-    /// Answers with the reason, as long as no answer has begun, and closes the connection behind that.
+    /// Responds with the reason, if no response has started, and closes the connection after it.
     pub(crate) fn refuse(&mut self, key: Key, reason: Reason) {
-        // What was being put together for this exchange goes to nobody, least of all to the next one.
+        // Discard output of this exchange: it must not reach the next one.
         self.core.outbox.clear();
         let Some(client) = self.clients.get_mut(key) else { return };
         let mut method = None;
@@ -36,14 +36,14 @@ impl Worker {
         self.close(key);
     }
 
-    /// Ends an exchange whose answer has begun: cutting the connection is all that is left to say.
+    /// Ends an exchange whose response has started: all we can do is abort the connection.
     pub(crate) fn abort(&mut self, key: Key, reason: Reason) {
         self.note_end(key, &reason);
         self.cut(key);
     }
 
-    /// Removes a client that has not got its whole answer. Where the end of the connection is all that ends an answer,
-    /// that end must not look like one.
+    /// Removes a client with an incomplete response. If the response is framed by the end of the connection,
+    /// that end must not look clean.
     pub(crate) fn cut(&mut self, key: Key) {
         if let Some(client) = self.clients.get(key) {
             let by_end =
@@ -55,7 +55,7 @@ impl Worker {
         self.drop_client(key);
     }
 
-    /// Ends our side behind what still waits, and listens to the client's rest for a while.
+    /// Closes our side after pending output, and lingers for the client's remaining input.
     pub(crate) fn close(&mut self, key: Key) {
         let Some(client) = self.clients.get_mut(key) else { return };
         client.state = State::Closing;
@@ -68,7 +68,7 @@ impl Worker {
         self.settle_client(key);
     }
 
-    /// A closing client's deadline: as long as it takes our last answer, no progress; from then on, the linger time.
+    /// A closing client's deadline: the stall timeout while it reads our last response, then the linger time.
     pub(crate) fn extend_closing(&mut self, key: Key) {
         let Some(client) = self.clients.get_mut(key) else { return };
         let timeouts = &self.core.settings.timeouts;
@@ -76,15 +76,15 @@ impl Worker {
         client.deadline.set(self.core.reactor.now() + within, &mut self.core.reactor, key);
     }
 
-    /// The client's connection is of no more use.
+    /// The client's connection has failed.
     pub(crate) fn lose_client(&mut self, key: Key, fault: Fault) {
         let Some(client) = self.clients.get_mut(key) else { return };
         match (&client.state, &fault) {
             (State::Closing, _) => {}
             (_, Fault::Tls(error)) => {
                 let plain_http = matches!(error, TlsError::NotTls { .. });
-                // The alert that tells the client why must not be lost to a reset; and one that spoke cleartext
-                // cannot read an alert, so it is answered in its own language.
+                // The alert must not be lost to a reset; and a client that spoke cleartext
+                // cannot read an alert, so respond in cleartext.
                 client.transport.give_up_tls();
                 let reason = Reason::ClientTls(fault);
                 if plain_http {
@@ -100,7 +100,7 @@ impl Worker {
         self.drop_client(key);
     }
 
-    /// Removes the client, and the upstream connection that works for it.
+    /// Removes the client and its upstream connection.
     pub(crate) fn drop_client(&mut self, key: Key) {
         self.release_upstream(key);
         self.clients.remove(key);

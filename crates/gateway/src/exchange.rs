@@ -1,35 +1,35 @@
-//! One request and its answer, and the two bodies that stream past each other.
+//! One request and its response, with two bodies streaming in opposite directions.
 
 use weir_http1::{BodyDecoder, BodyError, Framing, Limits, Method, Version, chunk, last_chunk};
 use weir_reactor::Key;
 use weir_transport::{Fault, Transport, Wire};
 
-/// What an exchange remembers once the request head has been passed on.
+/// The state of an exchange after the request head was forwarded.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub upstream: Key,
     pub method: Method,
     pub version: Version,
-    /// Whether the client's connection goes on after this exchange, as far as is known.
+    /// Whether the client's connection persists after this exchange, as far as is known.
     pub persistent: bool,
     pub request: Body,
-    /// The request's body is read and thrown away: the upstream stopped taking it, and its answer is awaited.
+    /// The request's body is discarded: the upstream stopped reading it, and its response is pending.
     pub request_discarded: bool,
     pub answer: Answer,
     /// Method and target for the log.
     pub line: RequestLine,
 }
 
-/// How far the answer has come.
+/// Progress of the response.
 #[derive(Debug)]
 pub(crate) enum Answer {
     /// No head yet.
     Awaited,
-    /// The head has been passed on; whether the upstream's connection can be used again.
+    /// The head was forwarded; whether the upstream connection can be reused.
     Body { body: Body, upstream_persistent: bool },
 }
 
-/// A body on its way: decoded from the sender's framing, encoded into the receiver's.
+/// A body in transit: decoded from the sender's framing, encoded into the receiver's.
 #[derive(Debug)]
 pub(crate) struct Body {
     decoder: BodyDecoder,
@@ -37,17 +37,17 @@ pub(crate) struct Body {
     passed: u64,
 }
 
-/// What one call of [`Body::pass`] did.
+/// The result of [`Body::pass`].
 #[derive(Debug)]
 pub(crate) struct Passed {
     /// Input that belonged to the body.
     pub consumed: usize,
-    /// The receiver is gone. The body was decoded all the same, so that the sender's connection stays in step.
+    /// The receiver is gone. The body is still decoded, to keep the sender's connection in sync.
     pub receiver_lost: Option<Fault>,
 }
 
 impl Body {
-    /// A body that comes with framing `from` and goes out in chunks or as it is.
+    /// A body with framing `from`, sent chunked or as is.
     pub(crate) fn new(from: Framing, chunked: bool, limits: &Limits) -> Self {
         Self { decoder: BodyDecoder::new(from, limits), chunked, passed: 0 }
     }
@@ -56,14 +56,14 @@ impl Body {
         self.decoder.is_complete()
     }
 
-    /// Body bytes passed so far.
+    /// Body bytes forwarded so far.
     pub(crate) fn passed(&self) -> u64 {
         self.passed
     }
 
-    /// Takes what `input` holds of the body. The bytes are appended to `out`, where the head may be waiting for them;
-    /// long stretches that need no framing go to the receiver straight from `input`.
-    /// Errors: the sender's framing is wrong.
+    /// Forwards the part of the body in `input`. Bytes are appended to `out`, which may hold the head;
+    /// long stretches without framing are sent directly from `input`.
+    /// Errors: invalid framing from the sender.
     pub(crate) fn pass(
         &mut self,
         input: &[u8],
@@ -94,7 +94,7 @@ impl Body {
         Ok(Passed { consumed: at, receiver_lost })
     }
 
-    /// Decodes and forgets.
+    /// Decodes and discards.
     pub(crate) fn discard(&mut self, input: &[u8]) -> Result<usize, BodyError> {
         let mut at = 0;
         while !self.is_complete() {
@@ -107,7 +107,7 @@ impl Body {
         Ok(at)
     }
 
-    /// The sender's stream is over: completes a body that ends so, and is an error for every other.
+    /// The sender's stream ended: completes a body framed by that, and is an error for any other.
     pub(crate) fn end(&mut self, out: &mut Vec<u8>) -> Result<(), BodyError> {
         self.decoder.end_of_input()?;
         if self.chunked {
@@ -117,7 +117,7 @@ impl Body {
     }
 }
 
-/// Sends what was put together.
+/// Sends the buffered output.
 pub(crate) fn flush(out: &mut Vec<u8>, to: &mut Transport, wire: &mut Wire) -> Result<(), Fault> {
     if out.is_empty() {
         return Ok(());
@@ -127,7 +127,7 @@ pub(crate) fn flush(out: &mut Vec<u8>, to: &mut Transport, wire: &mut Wire) -> R
     sent
 }
 
-/// A request line for the log, in a fixed place: no allocation for requests that end well.
+/// A request line for the log, of fixed size: no allocation for successful requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestLine {
     bytes: [u8; RequestLine::LEN],
@@ -149,10 +149,10 @@ impl RequestLine {
     }
 
     pub(crate) fn as_str(&self) -> &str {
-        // The parser let only ASCII through.
+        // The parser only accepts ASCII.
         std::str::from_utf8(&self.bytes[..self.len as usize]).unwrap_or("?")
     }
 }
 
-/// From here on a copy costs more than a further system call.
+/// From this size, a copy costs more than another system call.
 const WORTH_A_CALL: usize = 8 * 1024;

@@ -1,8 +1,8 @@
 //! The HTTP pass-through gateway: listeners, exchanges, pools, upstreams.
 //!
-//! One worker per core owns all that a request touches, so nothing is shared and nothing is locked on its way:
+//! One worker per core owns everything a request touches, so nothing is shared or locked on its path:
 //! `socket -> [TLS] -> head -> framing decided once -> pool (or dial) -> [TLS] -> upstream`, and back. Both directions
-//! stream; what the receiving side does not take stops the reading from the sending side.
+//! stream, with back-pressure from the receiving side to the sending side.
 
 mod answer;
 mod client;

@@ -1,5 +1,5 @@
-//! Lines for the operator. A stream that is closed or full is no reason to stop serving, so whether a line could be
-//! written is of no matter.
+//! Lines for the operator. A closed or full stream must not stop the gateway, so write errors
+//! are ignored.
 
 use std::fmt::Display;
 use std::io::{self, Write as _};
@@ -9,7 +9,7 @@ pub(crate) fn out(line: impl Display) {
     let _ = writeln!(io::stdout(), "{line}");
 }
 
-/// Writes a line to stderr, at once, so that the lines of two workers do not mix.
+/// Writes a line to stderr in one call, so that lines of different workers do not mix.
 pub(crate) fn err(line: impl Display) {
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }

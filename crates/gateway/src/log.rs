@@ -1,4 +1,4 @@
-//! One line on stderr for every exchange or connection that ended early; a storm of them is cut short.
+//! One line on stderr for every exchange or connection that ended early, rate-limited.
 
 use crate::{Reason, lines};
 use std::net::SocketAddr;
@@ -11,11 +11,11 @@ pub(crate) struct Log {
     lines: u32,
 }
 
-/// What the line tells beside the reason.
+/// Details besides the reason.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context<'a> {
     pub client: SocketAddr,
-    /// Method and target, where a request had been read.
+    /// Method and target, once a request has been read.
     pub request: Option<&'a str>,
 }
 
@@ -28,7 +28,7 @@ impl Log {
         if now.duration_since(self.second) >= Duration::from_secs(1) {
             if self.lines > LINES_PER_SECOND {
                 let unwritten = self.lines - LINES_PER_SECOND;
-                lines::err(format_args!("weir: {unwritten} more lines were not written"));
+                lines::err(format_args!("weir: {unwritten} more lines suppressed"));
             }
             (self.second, self.lines) = (now, 0);
         }
@@ -48,5 +48,5 @@ impl Log {
     }
 }
 
-/// Enough to see what goes on, too few for a storm of bad clients to become a storm of writes.
+/// Enough for diagnosis, too few for a flood of bad clients to become a flood of writes.
 const LINES_PER_SECOND: u32 = 50;

@@ -3,12 +3,12 @@
 use weir_http1::{BodyError, RequestError, ResponseError};
 use weir_transport::Fault;
 
-/// Why something ended before it was complete. The names say whose fault it was.
+/// Why something ended early. The names say whose fault it was.
 #[derive(Debug)]
 pub enum Reason {
-    /// The client's request breaks a rule.
+    /// The client's request is invalid.
     BadRequest(RequestError),
-    /// The client's request body breaks a rule.
+    /// The client's request body is invalid.
     BadRequestBody(BodyError),
     /// The request body is larger than the gateway's limit.
     BodyTooLarge,
@@ -20,41 +20,41 @@ pub enum Reason {
     BodyTimeout,
     /// The client did not complete the TLS handshake in time.
     HandshakeTimeout,
-    /// The client spoke HTTP in cleartext, or something else again, where TLS is spoken.
+    /// The client spoke cleartext HTTP, or another protocol, on a TLS port.
     NotTls,
     /// The client's TLS failed.
     ClientTls(Fault),
     /// The client went away in the middle of an exchange.
     ClientClosed,
-    /// The client stopped reading its answer.
+    /// The client stopped reading its response.
     ClientStalled,
     /// The upstream could not be reached.
     UpstreamConnect(Fault),
     /// The upstream's TLS failed: not trusted, not TLS, or an alert.
     UpstreamTls(Fault),
-    /// The upstream did not take the connection (with its handshake) in time.
+    /// The upstream did not accept the connection (with its handshake) in time.
     UpstreamConnectTimeout,
-    /// The upstream closed or reset the connection before its answer.
+    /// The upstream closed or reset the connection before its response.
     UpstreamClosed,
-    /// The upstream closed or reset the connection within its answer.
+    /// The upstream closed or reset the connection during its response.
     UpstreamTruncated,
-    /// The upstream's answer breaks a rule.
+    /// The upstream's response is invalid.
     BadResponse(ResponseError),
-    /// The body of the upstream's answer breaks a rule.
+    /// The upstream's response body is invalid.
     BadResponseBody(BodyError),
-    /// The upstream switched protocols, which nobody asked it to.
+    /// The upstream switched protocols without being asked.
     UpstreamSwitched,
-    /// The upstream did not answer in time, or did not take the request.
+    /// The upstream did not respond in time, or did not read the request.
     UpstreamTimeout,
-    /// The upstream stopped in the middle of its answer.
+    /// The upstream stalled during its response.
     UpstreamStalled,
-    /// The drain's time was over.
+    /// The drain timed out.
     DrainTimeout,
 }
 
 impl Reason {
-    /// The status of the answer that tells the client, as long as no answer has begun. `None`: nobody is left to tell,
-    /// or nothing that could be read.
+    /// The status for the client, if no response has started. `None`: the client is gone,
+    /// or could not read it.
     pub fn status(&self) -> Option<u16> {
         Some(match self {
             Self::NotTls => 400,
@@ -79,7 +79,7 @@ impl Reason {
         })
     }
 
-    /// A stable word for the log, the counters and the answer.
+    /// A stable word for the log, the counters and the response.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::BadRequest(error) => error.reason(),
@@ -107,7 +107,7 @@ impl Reason {
         }
     }
 
-    /// What the log adds to the word.
+    /// Details for the log.
     pub fn detail(&self) -> Option<String> {
         match self {
             Self::ClientTls(fault) | Self::UpstreamConnect(fault) | Self::UpstreamTls(fault) => {
@@ -123,7 +123,7 @@ impl Reason {
 
 #[cfg(test)]
 mod tests {
-    /// Operators look reasons up in docs/GATEWAY.md, so none may be missing there.
+    /// docs/GATEWAY.md must document every reason.
     #[test]
     fn every_reason_is_documented() {
         let documented = include_str!("../../../docs/GATEWAY.md");

@@ -1,13 +1,13 @@
-//! The floor: bytes are passed on as they come, with TLS ended and begun anew where asked, and no HTTP at all.
+//! The floor target: forwards bytes, terminating and re-originating TLS where asked, without HTTP.
 //!
-//! It shows how far a gateway is from the least that the same loop, the same TLS and the same kernel can cost. Each
-//! client has an upstream connection of its own.
+//! It shows the minimum cost of a gateway with the same event loop, TLS and kernel. Each
+//! client has its own upstream connection.
 
 use crate::client::MAX_PENDING;
 use crate::core::UpstreamAddress;
 use crate::serve::{GatewayError, Seed, start};
 use crate::settings::Settings;
-use crate::worker::Door;
+use crate::worker::Frontend;
 use std::io;
 use weir_reactor::mailbox::Mailbox;
 use weir_reactor::stop::Stop;
@@ -15,16 +15,16 @@ use weir_reactor::{Events, Interest, Key, Reactor, Ready, Slab};
 use weir_tls::Acceptor;
 use weir_transport::{Fault, Transport, Wire};
 
-/// Runs the relay until SIGTERM or SIGINT, which end it at once. Errors: as [`crate::serve`].
+/// Runs the relay until SIGTERM or SIGINT, which stop it at once. Errors: as [`crate::serve`].
 pub fn relay(settings: &Settings) -> Result<(), GatewayError> {
     start(settings, |seed, mailbox| Ok(Relay::new(seed, mailbox)?.run()?))
 }
 
 struct Relay {
     reactor: Reactor,
-    doors: Vec<Door>,
+    frontends: Vec<Frontend>,
     upstream: UpstreamAddress,
-    /// Rings when the process is told to stop.
+    /// Receives the stop signal.
     _mailbox: Mailbox<Stop>,
     sides: Slab<Side>,
     wire: Wire,
@@ -41,13 +41,13 @@ struct Side {
 impl Relay {
     fn new(seed: Seed, mailbox: Mailbox<Stop>) -> io::Result<Self> {
         let reactor = Reactor::new()?;
-        for (index, door) in seed.doors.iter().enumerate() {
-            reactor.register(&door.listener, Key::fixed(DOOR, index as u32), Interest::READ)?;
+        for (index, frontend) in seed.frontends.iter().enumerate() {
+            reactor.register(&frontend.listener, Key::fixed(FRONTEND, index as u32), Interest::READ)?;
         }
         mailbox.register(&reactor, Key::fixed(MAILBOX, 0))?;
         Ok(Self {
             reactor,
-            doors: seed.doors,
+            frontends: seed.frontends,
             upstream: seed.upstream,
             _mailbox: mailbox,
             sides: Slab::new(SIDE),
@@ -67,7 +67,7 @@ impl Relay {
                             self.drop_pair(ready.key);
                         }
                     }
-                    DOOR => self.accept(ready.key.index() as usize)?,
+                    FRONTEND => self.accept(ready.key.index() as usize)?,
                     _ => return Ok(()),
                 }
             }
@@ -75,10 +75,10 @@ impl Relay {
     }
 
     fn accept(&mut self, index: usize) -> io::Result<()> {
-        while let Some((socket, _)) = self.doors[index].listener.accept()? {
+        while let Some((socket, _)) = self.frontends[index].listener.accept()? {
             let session = self.upstream.tls.as_ref().map(|(connector, name)| connector.connect(name));
             let Ok(upstream) = Transport::connect(self.upstream.address, session) else { continue };
-            let session = self.doors[index].acceptor.as_ref().map(Acceptor::accept);
+            let session = self.frontends[index].acceptor.as_ref().map(Acceptor::accept);
             let client = Transport::accepted(socket, session);
             let near = self.sides.insert(Side { transport: client, other: None, ended: false });
             let far = self.sides.insert(Side { transport: upstream, other: Some(near), ended: false });
@@ -142,5 +142,5 @@ impl Relay {
 }
 
 const SIDE: u8 = 1;
-const DOOR: u8 = 3;
+const FRONTEND: u8 = 3;
 const MAILBOX: u8 = 4;

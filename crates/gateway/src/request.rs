@@ -22,7 +22,7 @@ impl Worker {
             self.answer_moved(key);
         }
         if ready.hangup && self.clients.get(key).is_some_and(|client| client.ended) {
-            // Both directions are over: nobody is left to answer to.
+            // Both directions have ended: the client is gone.
             return self.lose_client(key, Fault::Socket(std::io::ErrorKind::ConnectionReset.into()));
         }
         if ready.readable {
@@ -31,7 +31,7 @@ impl Worker {
         self.settle_client(key);
     }
 
-    /// The client has taken more of its answer: the upstream may be read again, and the stall begins anew.
+    /// The client read more of its response: the upstream may be read again, and the stall timer restarts.
     fn answer_moved(&mut self, key: Key) {
         let Some(client) = self.clients.get_mut(key) else { return };
         match &client.state {
@@ -44,7 +44,7 @@ impl Worker {
                     0 if exchange.request.is_complete() => client.deadline.clear(),
                     _ => client.deadline.set(stalled, &mut self.core.reactor, key),
                 }
-                // It may have been silent only because nobody read it.
+                // It may have been silent only because we did not read it.
                 if let (Answer::Body { .. }, Some(upstream)) =
                     (&exchange.answer, self.upstreams.get_mut(exchange.upstream))
                 {
@@ -78,7 +78,7 @@ impl Worker {
         self.core.inbox = inbox;
     }
 
-    /// Goes on with what a client had sent before the last answer was complete.
+    /// Continues with input pipelined before the last response was complete.
     pub(crate) fn resume_client(&mut self, key: Key) {
         let Some(client) = self.clients.get_mut(key) else { return };
         let held = std::mem::take(&mut client.held);
@@ -86,7 +86,7 @@ impl Worker {
         self.settle_client(key);
     }
 
-    /// Works through what a client has sent, as far as the next request that must wait for an answer.
+    /// Processes a client's input, up to the next request that must wait.
     fn take_requests(&mut self, key: Key, inbox: &[u8]) {
         let mut at = 0;
         while let Some(client) = self.clients.get_mut(key) {
@@ -130,7 +130,7 @@ impl Worker {
         }
     }
 
-    /// A request head is complete: passes it on (into the outbox), or refuses it.
+    /// A request head is complete: forwards it (into the outbox) or rejects it.
     fn begin(&mut self, key: Key, buf: &[u8]) {
         let head = &self.core.request;
         if head.method == Method::Connect {
@@ -168,7 +168,7 @@ impl Worker {
         core.counts.requests += 1;
     }
 
-    /// Passes on what `input` holds of the request's body; returns how much that was.
+    /// Forwards the part of the request's body in `input`; returns its length.
     fn pass_request_body(&mut self, key: Key, input: &[u8]) -> usize {
         let Some(client) = self.clients.get_mut(key) else { return 0 };
         let State::Exchange(exchange) = &mut client.state else { return 0 };
@@ -201,7 +201,7 @@ impl Worker {
         }
     }
 
-    /// Sends what the outbox holds of a request, and sets the deadlines that its progress moves.
+    /// Sends the outbox, and updates the deadlines that progress moves.
     fn send_request(&mut self, key: Key) {
         let Some(client) = self.clients.get_mut(key) else { return self.core.outbox.clear() };
         let State::Exchange(exchange) = &mut client.state else { return self.core.outbox.clear() };
@@ -210,7 +210,7 @@ impl Worker {
         if exchange.request_discarded {
             core.outbox.clear();
         } else if flush(&mut core.outbox, &mut upstream.transport, &mut core.wire).is_err() {
-            // Perhaps the upstream has answered before it closed: its answer, or the lack of one, decides.
+            // The upstream may have responded before it closed: its response, or the lack of one, decides.
             exchange.request_discarded = true;
         }
         let stalled = core.reactor.now() + core.settings.timeouts.stall;
@@ -224,7 +224,7 @@ impl Worker {
         self.settle_upstream(upstream);
     }
 
-    /// The client has sent its last byte.
+    /// The client closed its sending side.
     fn client_ended(&mut self, key: Key) {
         let Some(client) = self.clients.get_mut(key) else { return };
         match &mut client.state {

@@ -16,7 +16,7 @@ impl Worker {
         if ready.writable && (upstream.transport.pending() > 0 || upstream.transport.is_connecting()) {
             match upstream.transport.advance(&mut self.core.wire) {
                 Ok(()) => self.request_moved(key),
-                // What it answered before it closed is still there to be read.
+                // Its response before the close can still be read.
                 Err(Fault::Socket(_)) if ready.readable => self.discard_request(key),
                 Err(fault) => return self.lose_upstream(key, fault),
             }
@@ -29,7 +29,7 @@ impl Worker {
         self.settle_upstream(key);
     }
 
-    /// Brings the poller's interest into line: an upstream is not read while its client has enough to take.
+    /// Updates the poller's interest: an upstream is not read while its client has enough pending.
     pub(crate) fn settle_upstream(&mut self, key: Key) {
         let Some(upstream) = self.upstreams.get_mut(key) else { return };
         let client_pending = upstream
@@ -42,7 +42,7 @@ impl Worker {
         }
     }
 
-    /// The upstream has taken more of the request, or the connection has been made.
+    /// The upstream read more of the request, or the connection was established.
     fn request_moved(&mut self, key: Key) {
         let Some(client_key) = self.upstreams.get(key).and_then(|upstream| upstream.client) else { return };
         if let Some(client) = self.clients.get_mut(client_key)
@@ -55,8 +55,8 @@ impl Worker {
         self.settle_client(client_key);
     }
 
-    /// Sets the upstream's deadline after progress of the request. Its time begins with the request's last byte; until
-    /// then the client's counts.
+    /// Sets the upstream's deadline after progress of the request. Its time starts at the request's last byte; until
+    /// then the client's deadline applies.
     pub(crate) fn await_answer(&mut self, key: Key) {
         let Some(upstream) = self.upstreams.get_mut(key).filter(|upstream| upstream.transport.is_open())
         else {
@@ -72,7 +72,7 @@ impl Worker {
         }
     }
 
-    /// The upstream takes no more of the request.
+    /// The upstream stopped reading the request.
     fn discard_request(&mut self, key: Key) {
         let client = self.upstreams.get(key).and_then(|upstream| upstream.client);
         if let Some(Client { state: State::Exchange(exchange), .. }) =
@@ -102,10 +102,10 @@ impl Worker {
         self.core.inbox = inbox;
     }
 
-    /// Works through what an upstream has sent.
+    /// Processes an upstream's input.
     fn take_answer(&mut self, key: Key, inbox: &[u8], end: Option<End>) {
         let Some(client_key) = self.upstreams.get(key).and_then(|upstream| upstream.client) else {
-            // Nobody asked: the end of a pooled connection, or bytes that belong to no request.
+            // No exchange: the end of a pooled connection, or unsolicited bytes.
             if end.is_some() || !inbox.is_empty() {
                 self.pool.forget(key);
                 self.upstreams.remove(key);
@@ -151,7 +151,7 @@ impl Worker {
         self.answer_taken(key, client_key, &inbox[at..], end);
     }
 
-    /// Sends the client what was put together, and sees whether that was all.
+    /// Sends the buffered output to the client, and checks for completion.
     fn answer_taken(&mut self, key: Key, client_key: Key, rest: &[u8], end: Option<End>) {
         let Some(client) = self.clients.get_mut(client_key) else { return };
         let State::Exchange(exchange) = &mut client.state else { return };
@@ -161,7 +161,7 @@ impl Worker {
             Answer::Body { body, .. } => body.is_complete(),
         };
         let mut broken = None;
-        // The failed write has taken the socket's error with it, so that a reset now reads like an end.
+        // The failed write consumed the socket's error, so a reset now reads as end of stream.
         let end = if exchange.request_discarded { end.map(|_| End::Truncated) } else { end };
         match (&mut exchange.answer, end) {
             (Answer::Body { body, .. }, Some(End::Clean)) if !complete => match body.end(&mut core.outbox) {
@@ -196,7 +196,7 @@ impl Worker {
         self.settle_client(client_key);
     }
 
-    /// Passes a response head on (into the outbox). Returns whether the exchange goes on.
+    /// Forwards a response head (into the outbox). Returns whether the exchange continues.
     fn pass_head(&mut self, client_key: Key, buf: &[u8]) -> bool {
         let Some(client) = self.clients.get_mut(client_key) else { return false };
         let State::Exchange(exchange) = &mut client.state else { return false };
@@ -207,7 +207,7 @@ impl Worker {
                 self.refuse(client_key, Reason::UpstreamSwitched);
                 return false;
             }
-            // An HTTP/1.0 client does not know interim answers (RFC 9110 section 15.2).
+            // An HTTP/1.0 client does not understand interim responses (RFC 9110 section 15.2).
             100..200 if exchange.version == Version::Http10 => return true,
             100..200 => {
                 rewrite::interim(buf, head, &mut core.outbox);
@@ -221,7 +221,7 @@ impl Worker {
             (Framing::Chunked | Framing::UntilClose, Version::Http11) => Framing::Chunked,
             (Framing::Chunked | Framing::UntilClose, Version::Http10) => Framing::UntilClose,
         };
-        // A refusal that comes before the request was complete: the rest of it will not be waited for.
+        // The upstream responded before the request was complete: do not wait for the rest.
         let cut_short = head.status >= 300 && !exchange.request.is_complete();
         exchange.persistent &= to != Framing::UntilClose && !cut_short && !core.draining;
         let connection = match (exchange.persistent, exchange.version) {
@@ -235,7 +235,7 @@ impl Worker {
         true
     }
 
-    /// The answer is complete: both connections go on to their next exchange, or are closed.
+    /// The response is complete: both connections go on to their next exchange, or are closed.
     fn finish(&mut self, client_key: Key, upstream_is_clean: bool) {
         let Some(client) = self.clients.get_mut(client_key) else { return };
         let State::Exchange(exchange) = std::mem::replace(&mut client.state, State::Head { begun: false })
@@ -267,7 +267,7 @@ impl Worker {
         self.settle_client(client_key);
     }
 
-    /// The upstream's connection is of no more use.
+    /// The upstream's connection has failed.
     fn lose_upstream(&mut self, key: Key, fault: Fault) {
         let Some(upstream) = self.upstreams.remove(key) else { return };
         let Some(client_key) = upstream.client else { return self.pool.forget(key) };
@@ -288,7 +288,7 @@ impl Worker {
             return;
         }
         let Some(client_key) = upstream.client else {
-            // Its end is a courtesy.
+            // A clean close is a courtesy.
             let _ = upstream.transport.finish();
             self.pool.forget(key);
             self.upstreams.remove(key);
@@ -300,7 +300,7 @@ impl Worker {
         let reason = match exchange.answer {
             _ if !open => Reason::UpstreamConnectTimeout,
             Answer::Awaited => Reason::UpstreamTimeout,
-            // It may not send because the client does not read; that is the client's deadline.
+            // It may be blocked by a slow client; the client's deadline covers that.
             Answer::Body { .. } if client.transport.pending() >= MAX_PENDING => return,
             Answer::Body { .. } => Reason::UpstreamStalled,
         };

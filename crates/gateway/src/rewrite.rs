@@ -1,4 +1,4 @@
-//! Heads on their way through: unchanged lines are copied as they came, only what must change is written.
+//! Forwarding heads: unchanged lines are copied verbatim, only changes are written.
 
 use std::net::{IpAddr, SocketAddr};
 use weir_http1::{
@@ -6,9 +6,9 @@ use weir_http1::{
     framing_field,
 };
 
-/// The lines that tell the upstream about one client's connection; they are the same for all of its requests.
+/// The header lines about the client's connection; the same for all of its requests.
 ///
-/// What the client itself says of `X-Forwarded-*` is not passed on: nothing shows that it may be trusted.
+/// The client's own `X-Forwarded-*` are dropped: they cannot be trusted.
 pub(crate) fn forwarded(peer: SocketAddr, tls: bool) -> Box<[u8]> {
     let ip = match peer.ip() {
         IpAddr::V6(ip) => ip.to_canonical(),
@@ -18,8 +18,8 @@ pub(crate) fn forwarded(peer: SocketAddr, tls: bool) -> Box<[u8]> {
     format!("X-Forwarded-For: {ip}\r\nX-Forwarded-Proto: {scheme}\r\n").into_bytes().into_boxed_slice()
 }
 
-/// Writes the request head for the upstream. `buf` is what `head` was parsed from, `forwarded` what [`forwarded`] made,
-/// `authority` the upstream's, for an HTTP/1.0 client that names no host.
+/// Writes the request head for the upstream. `head` was parsed from `buf`, `forwarded` is the output of [`forwarded`],
+/// `authority` is the upstream's, for an HTTP/1.0 client without Host.
 pub(crate) fn request(buf: &[u8], head: &RequestHead, forwarded: &[u8], authority: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(head.method_span.of(buf));
     out.push(b' ');
@@ -32,7 +32,7 @@ pub(crate) fn request(buf: &[u8], head: &RequestHead, forwarded: &[u8], authorit
     }
     out.extend_from_slice(path);
     out.extend_from_slice(b" HTTP/1.1\r\n");
-    // In absolute form the target's authority is the host, whatever Host says (RFC 9112 section 3.2.2).
+    // In absolute form the target's authority overrides Host (RFC 9112 section 3.2.2).
     let host_replaced = head.target_form == TargetForm::Absolute;
     let host = head.host.map_or(&b""[..], |host| host.of(buf));
     if host_replaced || head.host.is_none() {
@@ -48,7 +48,7 @@ pub(crate) fn request(buf: &[u8], head: &RequestHead, forwarded: &[u8], authorit
     via(head.version, out);
 }
 
-/// Writes the head of an interim answer (1xx) for the client.
+/// Writes the head of an interim response (1xx) for the client.
 pub(crate) fn interim(buf: &[u8], head: &ResponseHead, out: &mut Vec<u8>) {
     status_line(buf, head, out);
     let keep = |field: &Field| !field.hop_by_hop && field.known != FieldName::ContentLength;
@@ -56,18 +56,18 @@ pub(crate) fn interim(buf: &[u8], head: &ResponseHead, out: &mut Vec<u8>) {
     via(head.version, out);
 }
 
-/// How the client's connection goes on behind an answer.
+/// How to signal the client connection's persistence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Connection {
-    /// As HTTP/1.1 has it without a word.
+    /// The HTTP/1.1 default: nothing to write.
     Persists,
-    /// An HTTP/1.0 client asked for it and must be told (RFC 9112 section 9.3).
+    /// An HTTP/1.0 client asked for keep-alive and needs a confirmation (RFC 9112 section 9.3).
     PersistsByConsent,
     /// Closes.
     Closes,
 }
 
-/// Writes the head of a final answer for the client. `framing` is how the body is sent to it.
+/// Writes the head of a final response for the client. `framing` is the framing of the body towards it.
 pub(crate) fn response(
     buf: &[u8],
     head: &ResponseHead,
@@ -79,7 +79,7 @@ pub(crate) fn response(
     let keep = |field: &Field| !field.hop_by_hop && field.known != FieldName::ContentLength;
     copy_fields(buf, &head.fields, keep, out);
     match head.content_length() {
-        // Without a body, the length is what GET would have been answered with (HEAD, 304), and 204 has none.
+        // Without a body, the length is that of the response to GET (HEAD, 304), and 204 has none.
         Some(length) if framing == Framing::None && head.status != 204 => {
             framing_field(Framing::Length(length), out);
         }
@@ -100,9 +100,9 @@ fn keep_in_request(field: &Field, host_replaced: bool, old_version: bool) -> boo
         | FieldName::XForwardedHost
         | FieldName::Forwarded => true,
         FieldName::Host => host_replaced,
-        // Written anew from the framing decision, so that a repeated value becomes one.
+        // Regenerated from the framing decision, so that a repeated value becomes one.
         FieldName::ContentLength => true,
-        // An HTTP/1.0 client cannot be sent the 100 that the upstream would send to us.
+        // We could not forward the upstream's 100 to an HTTP/1.0 client.
         FieldName::Expect => old_version,
         _ => false,
     };
@@ -115,7 +115,7 @@ fn status_line(buf: &[u8], head: &ResponseHead, out: &mut Vec<u8>) {
     line(b" ", head.reason.of(buf), out);
 }
 
-/// RFC 9110 section 7.6.3: the version that the message came with, and who passed it on. Ends the head.
+/// RFC 9110 section 7.6.3: the received version, and the forwarder. Ends the head.
 fn via(received: Version, out: &mut Vec<u8>) {
     out.extend_from_slice(match received {
         Version::Http10 => b"Via: 1.0 weir\r\n\r\n",

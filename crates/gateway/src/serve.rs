@@ -1,10 +1,10 @@
-//! A gateway process: everything that can fail is tried before the first connection is taken.
+//! A gateway process: everything that can fail is tried before accepting connections.
 
 use crate::Settings;
 use crate::core::{Core, Counts, Tally, UpstreamAddress};
 use crate::lines;
 use crate::log::Log;
-use crate::worker::{Door, Worker};
+use crate::worker::{Frontend, Worker};
 use std::io;
 use std::sync::{Mutex, PoisonError};
 use weir_http1::{RequestHead, ResponseHead};
@@ -15,10 +15,10 @@ use weir_reactor::{Listener, Reactor, cores, run_workers};
 use weir_tls::{Client, PeerName, Roots, Server, SettingsError};
 use weir_transport::{Endpoint, Wire};
 
-/// Why a gateway could not start or go on.
+/// Why a gateway failed.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
-    /// The settings do not fit together.
+    /// Inconsistent settings.
     #[error("{0}")]
     Settings(String),
     /// A certificate, key or TLS parameter.
@@ -27,7 +27,7 @@ pub enum GatewayError {
     /// A port.
     #[error("{0}")]
     Bind(#[from] BindError),
-    /// The system.
+    /// A system error.
     #[error("{0}")]
     System(#[from] io::Error),
 }
@@ -39,14 +39,14 @@ impl GatewayError {
     }
 }
 
-/// What one worker is made of, apart from its thread.
+/// The parts of a worker, apart from its thread.
 pub(crate) struct Seed {
     pub upstream: UpstreamAddress,
-    pub doors: Vec<Door>,
+    pub frontends: Vec<Frontend>,
 }
 
-/// Runs the gateway until SIGTERM or SIGINT has drained it. Writes a line per listener to stdout when it is ready,
-/// and what it has done at the end. Errors: when it cannot start: see [`GatewayError`].
+/// Runs the gateway until SIGTERM or SIGINT has drained it. Prints a line per listener when ready,
+/// and a summary at the end. Errors: when it cannot start: see [`GatewayError`].
 pub fn serve(settings: Settings) -> Result<(), GatewayError> {
     let total = Mutex::new(Counts::default());
     start(&settings, |seed, mailbox| {
@@ -64,7 +64,7 @@ pub fn serve(settings: Settings) -> Result<(), GatewayError> {
             counts: Counts::default(),
             draining: false,
         };
-        let mut worker = Worker::new(core, seed.doors, mailbox)?;
+        let mut worker = Worker::new(core, seed.frontends, mailbox)?;
         worker.run()?;
         total.lock().unwrap_or_else(PoisonError::into_inner).add(&worker.core.counts);
         Ok(())
@@ -83,13 +83,15 @@ pub fn serve(settings: Settings) -> Result<(), GatewayError> {
     Ok(())
 }
 
-/// Prepares what every worker needs, starts the workers and waits for them.
+/// Prepares the workers, starts them and waits for them.
 pub(crate) fn start(
     settings: &Settings,
     work: impl Fn(Seed, Mailbox<Stop>) -> Result<(), GatewayError> + Sync,
 ) -> Result<(), GatewayError> {
     let count = match settings.workers {
-        Some(0) => return Err(GatewayError::Settings("--workers 0: at least one worker is needed".into())),
+        Some(0) => {
+            return Err(GatewayError::Settings("--workers: invalid value `0`: expected at least 1".into()));
+        }
         Some(count) => count,
         None => settings.cores.as_ref().map_or_else(cores::worker_count, |cores| Ok(cores.0.len()))?,
     };
@@ -100,11 +102,14 @@ pub(crate) fn start(
     let server = settings.server_tls.as_ref().map(Server::new).transpose()?;
     let client = if settings.to.tls { Some(Client::new(&settings.upstream_tls.client)?) } else { None };
     if settings.to.port == 0 {
-        return Err(GatewayError::Settings(format!("--to {}: nobody answers on port 0", settings.to)));
+        return Err(GatewayError::Settings(format!("--to: {}: invalid port 0", settings.to)));
     }
     let unverified = settings.upstream_tls.client.roots == Roots::DangerouslyNone;
     if unverified && !settings.to.tls {
-        let why = format!("--upstream-insecure: --to {} has no certificate to verify", settings.to);
+        let why = format!(
+            "--upstream-insecure: --to {} is not https, so there is no certificate to verify",
+            settings.to
+        );
         return Err(GatewayError::Settings(why));
     }
     let name = settings.upstream_tls.name.as_ref().unwrap_or(&settings.to.host);
@@ -131,26 +136,26 @@ pub(crate) fn start(
     };
     let mut seeds = Vec::new();
     for _ in 0..count {
-        let doors = groups.iter_mut().filter_map(|(endpoint, group)| {
+        let frontends = groups.iter_mut().filter_map(|(endpoint, group)| {
             let acceptor = if endpoint.tls { server.as_ref().map(Server::core) } else { None };
-            group.pop().map(|listener| Door { listener, acceptor })
+            group.pop().map(|listener| Frontend { listener, acceptor })
         });
         let tls = upstream_tls.as_ref().map(|(client, name)| (client.core(), name.clone()));
         seeds.push(Seed {
             upstream: UpstreamAddress { address, authority: settings.to.authority(), tls },
-            doors: doors.collect(),
+            frontends: frontends.collect(),
         });
     }
     let (mailboxes, senders): (Vec<_>, Vec<_>) = (0..count).map(|_| mailbox()).collect::<io::Result<_>>()?;
     forward_signals(senders)?;
     if unverified {
         lines::err(format_args!(
-            "weir: warning: --upstream-insecure: the certificate of {} is not verified; whoever is in between can \
+            "weir: warning: --upstream-insecure: the certificate of {} is not verified; a man in the middle can \
              read and change everything",
             settings.to
         ));
     }
-    // Who reads this may stop the process at once.
+    // The reader may stop the process at once.
     for endpoint in bound {
         lines::out(format_args!("listening on {endpoint}"));
     }

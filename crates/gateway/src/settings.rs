@@ -1,4 +1,4 @@
-//! What a gateway is told.
+//! Gateway settings.
 
 use std::time::Duration;
 use weir_http1::Limits;
@@ -9,23 +9,23 @@ use weir_transport::Endpoint;
 /// All settings of one gateway process.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where clients come in; at least one.
+    /// Listeners; at least one.
     pub listen: Vec<Endpoint>,
-    /// TLS towards clients; needed by an `https` listener.
+    /// TLS towards clients; required by an `https` listener.
     pub server_tls: Option<ServerSettings>,
-    /// Where requests go.
+    /// The upstream.
     pub to: Endpoint,
     /// TLS towards the upstream, for an `https` upstream.
     pub upstream_tls: UpstreamTls,
     /// Worker threads; `None` is one per allowed core.
     pub workers: Option<usize>,
-    /// The cores that workers are pinned to; `None` leaves them to the scheduler.
+    /// The cores to pin workers to; `None` leaves them unpinned.
     pub cores: Option<Cores>,
     /// Limits of a message head.
     pub limits: Limits,
-    /// The largest request body in bytes; `None` is no limit.
+    /// Maximum request body in bytes; `None` for no limit.
     pub max_body: Option<u64>,
-    /// How long things may take.
+    /// Timeouts.
     pub timeouts: Timeouts,
 }
 
@@ -34,32 +34,32 @@ pub struct Settings {
 pub struct UpstreamTls {
     /// Roots, versions, suites, groups.
     pub client: ClientSettings,
-    /// The name to verify and to send as SNI; `None` is the upstream's host.
+    /// The name to verify and to send as SNI; `None` for the upstream's host.
     pub name: Option<String>,
 }
 
-/// Deadlines, each from an instant that the peer cannot move by sending a byte now and then, except where said.
+/// Deadlines. Except where noted, a peer cannot extend them by sending a byte now and then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
     /// From accept to the end of the client's TLS handshake.
     pub handshake: Duration,
     /// From the first byte of a request head to its last.
     pub head: Duration,
-    /// Between requests on a client's connection.
+    /// Idle time between requests on a client's connection.
     pub idle: Duration,
-    /// Without any progress of a body, in either direction; progress moves it.
+    /// Time without progress of a body, in either direction; progress extends it.
     pub stall: Duration,
     /// From dialling an upstream to the end of its TLS handshake.
     pub connect: Duration,
-    /// From the last byte of a request to the head of its answer.
+    /// From the last byte of a request to its response head.
     pub response: Duration,
-    /// An upstream connection in the pool.
+    /// Idle time of a pooled upstream connection.
     pub pooled: Duration,
-    /// From the end of our last answer on a connection to closing it, while the client may still be sending.
+    /// From the end of our last response to closing the connection, while the client may still be sending.
     pub linger: Duration,
-    /// How long connections without a request are kept after SIGTERM.
+    /// How long idle connections are kept after SIGTERM.
     pub drain_idle: Duration,
-    /// From SIGTERM to the end, whatever is still going on.
+    /// From SIGTERM to exit, whatever is still in progress.
     pub drain: Duration,
 }
 

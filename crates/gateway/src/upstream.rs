@@ -1,4 +1,4 @@
-//! Connections to the upstream, and the pool of those that wait for a request.
+//! Upstream connections and their pool.
 
 use crate::deadline::Deadline;
 use weir_reactor::Key;
@@ -8,15 +8,15 @@ use weir_transport::Transport;
 #[derive(Debug)]
 pub(crate) struct Upstream {
     pub transport: Transport,
-    /// Whose exchange it carries; `None` in the pool.
+    /// The client of its exchange; `None` in the pool.
     pub client: Option<Key>,
-    /// A part of a response head.
+    /// A partial response head.
     pub held: Vec<u8>,
     pub deadline: Deadline,
 }
 
-/// The idle upstream connections of a core: the last one used is the first to be used again, so that the others grow
-/// old and are closed.
+/// The idle upstream connections of a core, LIFO, so that surplus ones age
+/// and are closed.
 #[derive(Debug, Default)]
 pub(crate) struct Pool(Vec<Key>);
 
@@ -29,7 +29,7 @@ impl Pool {
         self.0.push(key);
     }
 
-    /// Forgets a connection that was closed while it was idle. Mostly the oldest: the search begins there.
+    /// Removes a connection closed while idle. Usually the oldest, so the search starts there.
     pub(crate) fn forget(&mut self, key: Key) {
         if let Some(at) = self.0.iter().position(|idle| *idle == key) {
             self.0.remove(at);

@@ -25,24 +25,24 @@ pub(crate) struct Worker {
     pub clients: Slab<Client>,
     pub upstreams: Slab<Upstream>,
     pub pool: Pool,
-    /// Clients that have sent their next request while the last one was being answered.
+    /// Clients with pipelined requests.
     pub resumable: Vec<Key>,
-    doors: Vec<Door>,
+    frontends: Vec<Frontend>,
     mailbox: Mailbox<Stop>,
     drained_by: Option<Instant>,
 }
 
-/// A listener with what its connections speak.
+/// A listener and its TLS acceptor, if any.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct Frontend {
     pub listener: Listener,
     pub acceptor: Option<Acceptor>,
 }
 
 impl Worker {
-    pub(crate) fn new(core: Core, doors: Vec<Door>, mailbox: Mailbox<Stop>) -> io::Result<Self> {
-        for (index, door) in doors.iter().enumerate() {
-            core.reactor.register(&door.listener, Key::fixed(DOOR, index as u32), Interest::READ)?;
+    pub(crate) fn new(core: Core, frontends: Vec<Frontend>, mailbox: Mailbox<Stop>) -> io::Result<Self> {
+        for (index, frontend) in frontends.iter().enumerate() {
+            core.reactor.register(&frontend.listener, Key::fixed(FRONTEND, index as u32), Interest::READ)?;
         }
         mailbox.register(&core.reactor, Key::fixed(MAILBOX, 0))?;
         Ok(Self {
@@ -51,7 +51,7 @@ impl Worker {
             upstreams: Slab::new(UPSTREAM),
             pool: Pool::default(),
             resumable: Vec::new(),
-            doors,
+            frontends,
             mailbox,
             drained_by: None,
         })
@@ -67,9 +67,9 @@ impl Worker {
         Ok(())
     }
 
-    /// One turn. Upstreams come first, so that a pooled connection that has just been closed is not given a request;
-    /// then warm clients; then, as far as the budget goes, handshakes, each of which costs as much as twenty requests;
-    /// then new connections. What the budget leaves is told again in the next turn.
+    /// One turn. Upstreams come first, so that no request is assigned to a pooled connection that was just closed;
+    /// then warm clients; then, within the budget, handshakes, each of which costs as much as twenty requests;
+    /// then new connections. The poller reports the rest again in the next turn.
     fn turn(&mut self, events: &Events) -> io::Result<()> {
         for ready in events.ready().filter(|ready| ready.key.tag() == UPSTREAM) {
             self.upstream_ready(ready.key, ready);
@@ -96,12 +96,12 @@ impl Worker {
             match due.tag() {
                 CLIENT => self.client_due(*due),
                 UPSTREAM => self.upstream_due(*due),
-                DOOR => self.watch_door(due.index(), Interest::READ)?,
-                CLOSING => self.close_doors()?,
+                FRONTEND => self.watch_frontend(due.index(), Interest::READ)?,
+                CLOSING => self.close_frontends()?,
                 _ => {}
             }
         }
-        for ready in events.ready().filter(|ready| ready.key.tag() == DOOR) {
+        for ready in events.ready().filter(|ready| ready.key.tag() == FRONTEND) {
             self.accept(ready.key.index() as usize, ACCEPTS_PER_TURN)?;
         }
         if stopping {
@@ -114,17 +114,17 @@ impl Worker {
 
     fn accept(&mut self, index: usize, budget: usize) -> io::Result<()> {
         for _ in 0..budget {
-            let Some(door) = self.doors.get(index) else { break };
-            match door.listener.accept() {
+            let Some(frontend) = self.frontends.get(index) else { break };
+            match frontend.listener.accept() {
                 Ok(Some((socket, peer))) => self.welcome(index, socket, peer),
                 Ok(None) => break,
                 // Out of descriptors or memory: the connection waits in the queue while some are closed.
                 Err(error) => {
                     let pause = ACCEPT_PAUSE.as_millis();
-                    lines::err(format_args!("weir: accept: {error}; trying again in {pause} ms"));
-                    self.watch_door(index as u32, Interest::NONE)?;
+                    lines::err(format_args!("weir: accept: {error}; retrying in {pause} ms"));
+                    self.watch_frontend(index as u32, Interest::NONE)?;
                     let again = self.core.reactor.now() + ACCEPT_PAUSE;
-                    self.core.reactor.arm(again, Key::fixed(DOOR, index as u32));
+                    self.core.reactor.arm(again, Key::fixed(FRONTEND, index as u32));
                     break;
                 }
             }
@@ -132,13 +132,13 @@ impl Worker {
         Ok(())
     }
 
-    fn watch_door(&mut self, index: u32, interest: Interest) -> io::Result<()> {
-        let Some(door) = self.doors.get(index as usize) else { return Ok(()) };
-        self.core.reactor.reregister(&door.listener, Key::fixed(DOOR, index), interest)
+    fn watch_frontend(&mut self, index: u32, interest: Interest) -> io::Result<()> {
+        let Some(frontend) = self.frontends.get(index as usize) else { return Ok(()) };
+        self.core.reactor.reregister(&frontend.listener, Key::fixed(FRONTEND, index), interest)
     }
 
     fn welcome(&mut self, index: usize, socket: OwnedFd, peer: SocketAddr) {
-        let session = self.doors[index].acceptor.as_ref().map(Acceptor::accept);
+        let session = self.frontends[index].acceptor.as_ref().map(Acceptor::accept);
         let tls = session.is_some();
         let client = Client {
             transport: Transport::accepted(socket, session),
@@ -162,7 +162,7 @@ impl Worker {
         self.settle_client(key);
     }
 
-    /// Brings the poller's interest into line with the client's state; removes a client that is done.
+    /// Updates the poller's interest to the client's state; removes a finished client.
     pub(crate) fn settle_client(&mut self, key: Key) {
         let Some(client) = self.clients.get_mut(key) else { return };
         if matches!(client.state, State::Closing) && client.ended && client.transport.pending() == 0 {
@@ -191,7 +191,7 @@ impl Worker {
             _ if !client.transport.is_open() => self.abort(key, Reason::HandshakeTimeout),
             State::Head { begun: true } => self.refuse(key, Reason::HeadTimeout),
             State::Head { begun: false } => {
-                // What came in this very turn still counts.
+                // Input of this turn still counts.
                 self.read_client(key);
                 if let Some(Client { state: State::Head { begun: false }, .. }) = self.clients.get(key) {
                     self.close(key);
@@ -214,8 +214,8 @@ impl Worker {
         }
         self.core.draining = true;
         self.drained_by = Some(now + self.core.settings.timeouts.drain);
-        for index in 0..self.doors.len() {
-            self.doors[index].listener.refuse_new();
+        for index in 0..self.frontends.len() {
+            self.frontends[index].listener.refuse_new();
         }
         self.core.reactor.arm(now + HANDSHAKES_END, Key::fixed(CLOSING, 0));
         let soon = now + self.core.settings.timeouts.drain_idle;
@@ -228,12 +228,12 @@ impl Worker {
         Ok(())
     }
 
-    /// Takes the last that wait, so that none of them is reset.
-    fn close_doors(&mut self) -> io::Result<()> {
-        for index in 0..self.doors.len() {
+    /// Accepts the remaining queued connections, so that none is reset.
+    fn close_frontends(&mut self) -> io::Result<()> {
+        for index in 0..self.frontends.len() {
             self.accept(index, usize::MAX)?;
         }
-        self.doors.clear();
+        self.frontends.clear();
         Ok(())
     }
 
@@ -248,21 +248,21 @@ impl Worker {
             }
             return true;
         }
-        self.doors.is_empty() && self.clients.is_empty()
+        self.frontends.is_empty() && self.clients.is_empty()
     }
 }
 
 const CLIENT: u8 = 1;
 const UPSTREAM: u8 = 2;
-const DOOR: u8 = 3;
+const FRONTEND: u8 = 3;
 const MAILBOX: u8 = 4;
 const CLOSING: u8 = 5;
 
-/// Four handshakes are one to four milliseconds: what a warm request may have to wait for at the worst.
+/// Four handshakes take one to four milliseconds: the longest a warm request may have to wait.
 const HANDSHAKES_PER_TURN: usize = 4;
-/// An accept is some five microseconds; a full turn of them stays well below a millisecond.
+/// An accept takes about five microseconds; a full turn stays well below a millisecond.
 const ACCEPTS_PER_TURN: usize = 64;
-/// How long a drain waits for TCP handshakes that have begun: a client whose connect has returned may have sent its
-/// request already. One round trip, with a lost segment not counted.
+/// How long a drain waits for TCP handshakes in progress: a client whose connect has returned may have sent its
+/// request already. One round trip, without retransmissions.
 const HANDSHAKES_END: std::time::Duration = std::time::Duration::from_millis(200);
 const ACCEPT_PAUSE: std::time::Duration = std::time::Duration::from_millis(100);

@@ -11,14 +11,14 @@ use crate::scan::is_host;
 /// 16 bits, and an address literal is an IPv6 address without a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Authority<'a> {
-    /// The name or address as it was written, in any case, an IPv6 address with its brackets. Never empty.
+    /// The name or address as written, in any case, an IPv6 address with its brackets. Never empty.
     pub host: &'a [u8],
     /// The port, if there was one.
     pub port: Option<u16>,
 }
 
 impl<'a> Authority<'a> {
-    /// Reads all of `bytes`; `None` when they are not a host with an optional port.
+    /// Parses all of `bytes`; `None` when they are not a host with an optional port.
     #[must_use]
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let host_end = if bytes.first() == Some(&b'[') {

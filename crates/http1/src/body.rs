@@ -1,10 +1,10 @@
-//! The body's bytes in what follows a head.
+//! Decoding the body after a head.
 
 use crate::chunked::{Chunked, EXTENSION_BYTES};
 use crate::span::{Decoded, within};
 use crate::{BodyError, Framing, Limits};
 
-/// Finds the bytes of one body. Holds a few words of state and never a byte of the message, so that a body may arrive
+/// Finds the bytes of one body. Keeps a few words of state and no bytes of the message, so a body may arrive
 /// in any pieces.
 #[derive(Clone, Debug)]
 pub struct BodyDecoder {
@@ -13,7 +13,7 @@ pub struct BodyDecoder {
 
 #[derive(Clone, Debug)]
 enum State {
-    /// This many bytes are missing, at least one.
+    /// This many bytes remain, at least one.
     Length(u64),
     Chunked(Chunked),
     UntilClose,
@@ -37,14 +37,14 @@ impl BodyDecoder {
         Self { state }
     }
 
-    /// Takes one step: as much framing as there is around at most one run of body bytes, and nothing behind the end of
+    /// Takes one step: as much framing as there is around at most one run of body bytes, and nothing after the end of
     /// the message. Call again with `input[consumed..]`; a step that consumes nothing needs more input, or
     /// [`is_complete`](Self::is_complete).
     ///
     /// Chunk extensions and trailers are checked and dropped.
     ///
     /// # Errors
-    /// The rule that is broken. What comes before the bad byte is handed out first, however the input is split; after
+    /// The violated rule. Bytes before the bad one are returned first, however the input is split; after
     /// that every step fails alike.
     pub fn decode(&mut self, input: &[u8]) -> Result<Decoded, BodyError> {
         match &mut self.state {

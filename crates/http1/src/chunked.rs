@@ -4,7 +4,7 @@ use crate::scan::{is_text, is_token};
 use crate::span::{Decoded, within};
 use crate::{BodyError, Limits};
 
-/// Nobody acts on extensions; the longest in use are signatures of under 100 bytes.
+/// Extensions are ignored; the longest in use are signatures of under 100 bytes.
 pub(crate) const EXTENSION_BYTES: usize = 256;
 
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub(crate) struct Chunked {
     trailer: Trailer,
 }
 
-/// What the next byte belongs to.
+/// The state before the next byte.
 #[derive(Clone, Copy, Debug)]
 enum At {
     Size {

@@ -1,4 +1,4 @@
-//! One variant per rule broken. The peer that sent the bytes is at fault, always.
+//! One variant per violated rule. Always the sender's fault.
 
 use thiserror::Error;
 
@@ -108,7 +108,7 @@ impl HeadError {
     }
 }
 
-/// Why a request head was refused.
+/// Why a request head was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum RequestError {
     /// The first bytes are a TLS record: a TLS client on a cleartext port.
@@ -124,10 +124,10 @@ pub enum RequestError {
     #[error("the request line is malformed")]
     BadRequestLine,
     /// The target holds a byte that no target has: not visible ASCII, or `#` (RFC 9112, section 3.2).
-    #[error("a character that is not allowed in a request target")]
+    #[error("invalid character in the request target")]
     BadTargetCharacter,
     /// The target has none of the four forms, or one that the method does not allow (RFC 9112, section 3.2).
-    #[error("the form of the request target is not allowed here")]
+    #[error("invalid form of request target")]
     BadTargetForm,
     /// An HTTP/1.1 request without `Host` (RFC 9112, section 3.2).
     #[error("Host is missing")]
@@ -144,7 +144,7 @@ pub enum RequestError {
 }
 
 impl RequestError {
-    /// The status to answer with: 400, 414, 431, 501 or 505. The connection is to be closed after it.
+    /// The status to respond with: 400, 414, 431, 501 or 505. The connection is to be closed after it.
     #[must_use]
     pub fn status(self) -> u16 {
         match self {
@@ -176,7 +176,7 @@ impl RequestError {
     }
 }
 
-/// Why a response head was refused.
+/// Why a response head was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ResponseError {
     /// Not `version SP status [SP reason]` (RFC 9112, section 4).
@@ -194,7 +194,7 @@ pub enum ResponseError {
 }
 
 impl ResponseError {
-    /// The status to answer with in place of the response: always 502.
+    /// The status to send instead of the response: always 502.
     #[must_use]
     pub fn status(self) -> u16 {
         502
@@ -212,7 +212,7 @@ impl ResponseError {
     }
 }
 
-/// Why a body was refused.
+/// Why a body was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BodyError {
     /// The connection ended before the body did (RFC 9112, section 8).
@@ -245,7 +245,7 @@ pub enum BodyError {
 }
 
 impl BodyError {
-    /// The status to answer with when it was a request's body: 400 or 431. For a response's body it is 502.
+    /// The status to respond with for a request body: 400 or 431. For a response body it is 502.
     #[must_use]
     pub fn status(self) -> u16 {
         match self {

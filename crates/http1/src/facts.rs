@@ -1,4 +1,4 @@
-//! What the fields of a head say about the message: its framing, and whether the connection persists.
+//! Facts from the fields of a head: framing and connection persistence.
 
 use crate::scan::{elements, is_token};
 use crate::{Field, FieldName, Framing, HeadError, Version};
@@ -14,7 +14,7 @@ pub(crate) struct Facts {
     nominates: bool,
 }
 
-/// Each nominated field is looked for among all fields. Real messages have one to three options.
+/// Each nominated field is searched among all fields. Real messages have one to three options.
 const MAX_OPTIONS: usize = 32;
 
 impl Facts {
@@ -44,7 +44,7 @@ impl Facts {
     pub(crate) fn persistent(&self) -> bool {
         match self.version {
             Version::Http11 => !self.close,
-            // A gateway is the origin server in the eyes of its clients, so HTTP/1.0 persistence is honoured.
+            // A gateway is the origin server to its clients, so HTTP/1.0 persistence is honoured.
             Version::Http10 => self.keep_alive && !self.close,
         }
     }
@@ -105,7 +105,7 @@ impl Facts {
             } else if FieldName::of(option).is_relied_on() {
                 return Err(HeadError::ConnectionNamesReliedOnField);
             } else {
-                // Empty elements are let pass (RFC 9110, section 5.6.1.2) and name nothing.
+                // Empty elements are allowed (RFC 9110, section 5.6.1.2) and name nothing.
                 self.nominates |= !option.is_empty();
             }
         }

@@ -1,4 +1,4 @@
-//! Field lines and the field names that somebody acts on.
+//! Field lines and known field names.
 
 use crate::Span;
 
@@ -44,24 +44,24 @@ pub enum FieldName {
 /// One field line of a head, as spans into the buffer that was parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// The name as it was written.
+    /// The name as written.
     pub name: Span,
     /// The value, without the white space around it.
     pub value: Span,
     /// The whole line, its CRLF included.
     pub line: Span,
-    /// Which name it is, if it is one that somebody acts on.
+    /// The known name, if any.
     pub known: FieldName,
     /// Whether the field is for this connection only and must not be forwarded: [`FieldName::is_hop_by_hop`], or
     /// `Connection` names it (RFC 9110, section 7.6.1).
     pub hop_by_hop: bool,
-    /// Whether the name has an underscore. Servers that map names to variables (CGI and its kin) take `X_Forwarded_For`
-    /// for `X-Forwarded-For`, so a gateway that vouches for a field should not let such a name pass.
+    /// Whether the name has an underscore. Servers that map names to variables (such as CGI) read `X_Forwarded_For`
+    /// as `X-Forwarded-For`, so a gateway that sets a field should drop such a name.
     pub underscore: bool,
 }
 
 impl FieldName {
-    /// Finds a name, in any case.
+    /// Looks up a name, case-insensitive.
     #[must_use]
     pub fn of(name: &[u8]) -> Self {
         let (candidate, known): (&[u8], _) = match (name.len(), name.first().map_or(0, |b| b | 0x20)) {
@@ -90,7 +90,7 @@ impl FieldName {
     ///
     /// RFC 9110, section 7.6.1 lists `Proxy-Connection`, `Keep-Alive`, `TE`, `Transfer-Encoding` and `Upgrade` as to
     /// be removed even when `Connection` does not name them, and `Connection` itself. `Trailer` is here as well:
-    /// [`crate::BodyDecoder`] drops the trailer section, and announcing one that never comes would be a lie.
+    /// [`crate::BodyDecoder`] drops the trailer section, and must not announce one that never comes.
     #[inline]
     #[must_use]
     pub fn is_hop_by_hop(self) -> bool {
@@ -106,7 +106,7 @@ impl FieldName {
         )
     }
 
-    /// Whether `Connection` naming this field would take away what framing, routing or forwarding relies on.
+    /// Whether `Connection` naming this field would remove what framing, routing or forwarding relies on.
     pub(crate) fn is_relied_on(self) -> bool {
         matches!(
             self,

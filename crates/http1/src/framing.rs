@@ -2,7 +2,7 @@
 
 /// How the body of one message ends (RFC 9112, section 6.3): the one framing decision, made from the head.
 ///
-/// A forwarded message is framed anew from this value ([`crate::framing_field`]); the `Content-Length` and
+/// A forwarded message's framing is regenerated from this value ([`crate::framing_field`]); the `Content-Length` and
 /// `Transfer-Encoding` lines that it came from are not copied, since a folded `Content-Length: 5, 5` must not be
 /// passed on (RFC 9110, section 8.6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

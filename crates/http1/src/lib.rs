@@ -1,27 +1,27 @@
 //! HTTP/1.1 on the wire: heads as spans, one framing decision, body decoder, writer.
 //!
-//! The crate takes bytes and gives decisions. It does no I/O, reads no clock and copies nothing: a parsed head is a
-//! set of [`Span`]s into the caller's buffer, so that unchanged fields can be forwarded as the bytes they came as.
+//! The crate turns bytes into decisions. It does no I/O, reads no clock and copies nothing: a parsed head is a
+//! set of [`Span`]s into the caller's buffer, so that unchanged fields can be forwarded verbatim.
 //!
-//! * [`RequestHead::parse`] and [`ResponseHead::parse`] read a head, or say that it is not complete yet.
+//! * [`RequestHead::parse`] and [`ResponseHead::parse`] parse a head, or report that it is incomplete.
 //! * [`Framing`] is how the body ends: decided once per message, from the head, and never again.
 //! * [`BodyDecoder`] finds the body's bytes in what follows the head.
 //! * [`copy_fields`], [`framing_field`], [`chunk`] and [`last_chunk`] write.
 //!
 //! # Strictness
 //!
-//! Two parties that read one message differently are a request smuggling hole, so whatever RFC 9112 lets a recipient
-//! either repair or refuse is refused here, in both directions:
+//! Two parties that parse a message differently allow request smuggling, so whatever RFC 9112 lets a recipient
+//! either repair or reject is rejected here, in both directions:
 //!
-//! * lines end with CRLF; a bare LF or CR is refused in heads, chunk-size lines and trailers (section 2.2);
+//! * lines end with CRLF; a bare LF or CR is rejected in heads, chunk-size lines and trailers (section 2.2);
 //! * no line folding (5.2), no white space before the colon (5.1), none before the first field (2.2);
 //! * exactly one SP between the parts of a request line (3), no fragment in a target (3.2);
-//! * `Content-Length` together with `Transfer-Encoding` is refused (6.1), so is `Transfer-Encoding` in HTTP/1.0 and
-//!   any transfer coding but one `chunked`; equal `Content-Length` values fold, differing ones are refused (6.3);
+//! * `Content-Length` together with `Transfer-Encoding` is rejected (6.1), so is `Transfer-Encoding` in HTTP/1.0 and
+//!   any transfer coding but one `chunked`; equal `Content-Length` values fold, differing ones are rejected (6.3);
 //! * exactly one `Host` in HTTP/1.1, at most one in HTTP/1.0, of letters, digits, `-._~`, or an IPv6 literal (3.2);
 //! * `Connection` must not name a field that the framing, the routing or the forwarding relies on.
 //!
-//! Two leniencies are kept, since refusing them breaks honest peers and neither can be read in two ways: one empty
+//! Two leniencies remain, since rejecting them breaks honest peers and neither is ambiguous: one empty
 //! line before a request line is skipped (2.2 asks for it), and a status line may end right after its three digits
 //! (section 4 asks for one more SP there; servers leave it out together with the reason).
 

@@ -1,6 +1,6 @@
-//! How much of a head is read before it is refused, and how far it has got.
+//! Limits on a head, and its parse progress.
 
-/// Limits on a head, and on the trailer section of a chunked body. A head at a limit is accepted, one past it refused.
+/// Limits on a head, and on the trailer section of a chunked body. A head at a limit is accepted, one past it rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of a whole head, its empty line included, or of a trailer section. Values above 4 GiB act as 4 GiB.
@@ -32,14 +32,14 @@ impl Limits {
         &buf[..buf.len().min(self.head_bytes).min(u32::MAX as usize)]
     }
 
-    /// Whether a window with nothing left in it is as large as it may become.
+    /// Whether an exhausted window is at its maximum size.
     #[inline]
     pub(crate) fn head_is_full(&self, window: &[u8]) -> bool {
         window.len() >= self.head_bytes.min(u32::MAX as usize)
     }
 }
 
-/// How far a head has got.
+/// Parse progress of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parse {
     /// The head is not complete. No rule is broken up to the last complete line, nor by a byte of the line after it,

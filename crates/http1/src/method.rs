@@ -1,6 +1,6 @@
 //! Request methods.
 
-/// The request methods that somebody acts on (RFC 9110, section 9.3; RFC 5789). Methods are case-sensitive.
+/// Known request methods (RFC 9110, section 9.3; RFC 5789). Methods are case-sensitive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Method {
     /// `GET`
@@ -27,7 +27,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// Finds a method.
+    /// Looks up a method.
     #[inline]
     #[must_use]
     pub fn of(name: &[u8]) -> Self {

@@ -11,15 +11,15 @@ use crate::{
 
 /// A request head, as spans into the buffer that it was parsed from.
 ///
-/// Made once per connection and parsed into again and again: its storage stays, so a warm parse allocates nothing.
+/// Created once per connection and reused: its storage stays, so a warm parse allocates nothing.
 /// Everything in it is meaningful only after [`Parse::Complete`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestHead {
     /// The method.
     pub method: Method,
-    /// The method as it was written.
+    /// The method as written.
     pub method_span: Span,
-    /// The request target as it was written. Never empty.
+    /// The request target as written. Never empty.
     pub target: Span,
     /// The form of the target.
     pub target_form: TargetForm,
@@ -30,9 +30,9 @@ pub struct RequestHead {
     pub path: Span,
     /// The version.
     pub version: Version,
-    /// Who is asked: host with optional port, valid for [`Authority::parse`]. In absolute and authority form it is the
+    /// The authority: host with optional port, valid for [`Authority::parse`]. In absolute and authority form it is the
     /// target's, else the `Host` field's. When the request is forwarded, a `Host` field with this value replaces the
-    /// one that came (RFC 9112, section 3.2.2). `None` only in HTTP/1.0.
+    /// received one (RFC 9112, section 3.2.2). `None` only in HTTP/1.0.
     pub host: Option<Span>,
     /// The fields in their order.
     pub fields: Vec<Field>,
@@ -54,7 +54,7 @@ impl RequestHead {
 
     /// Parses a head from the start of `buf`, where the previous message ended. One empty line before the request line
     /// is skipped and counts as part of the head.
-    /// Errors: the rule that is broken. It is found at the latest when the line that breaks it is complete.
+    /// Errors: the violated rule, reported at the latest when its line is complete.
     pub fn parse(&mut self, buf: &[u8], limits: &Limits) -> Result<Parse, RequestError> {
         let head = limits.window(buf);
         let Some(at) = self.request_line(head, limits)? else { return Ok(Parse::Partial) };
@@ -69,7 +69,7 @@ impl RequestHead {
                     Authority::parse(value.of(head)).ok_or(RequestError::BadHost)?;
                     host = Some(value);
                 }
-                // An HTTP/1.0 client does not know 100 (Continue), whatever an intermediary forwarded for it.
+                // An HTTP/1.0 client does not understand 100 (Continue), whatever an intermediary forwarded.
                 FieldName::Expect if version == Version::Http11 => {
                     expect_continue |= value.of(head).eq_ignore_ascii_case(b"100-continue");
                 }
@@ -91,7 +91,7 @@ impl RequestHead {
         Ok(Parse::Complete(end))
     }
 
-    /// Reads the request line; the offset after it, or `None` when it is not complete.
+    /// Parses the request line; the offset after it, or `None` when it is not complete.
     #[inline]
     fn request_line(&mut self, head: &[u8], limits: &Limits) -> Result<Option<usize>, RequestError> {
         let start = match head {
@@ -145,7 +145,7 @@ impl RequestHead {
     }
 }
 
-/// A request line that is not complete, if it may still become so: at least one more byte must fit both limits.
+/// An incomplete request line that can still be completed: at least one more byte must fit both limits.
 #[cold]
 fn partial(head: &[u8], start: usize, limits: &Limits) -> Result<Option<usize>, RequestError> {
     if head.len() - start >= limits.line_bytes || limits.head_is_full(head) {

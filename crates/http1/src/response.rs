@@ -7,7 +7,7 @@ use crate::{Field, Framing, Limits, Method, Parse, ResponseError, Span, Version}
 
 /// A response head, as spans into the buffer that it was parsed from.
 ///
-/// Made once per connection and parsed into again and again: its storage stays, so a warm parse allocates nothing.
+/// Created once per connection and reused: its storage stays, so a warm parse allocates nothing.
 /// Everything in it is meaningful only after [`Parse::Complete`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResponseHead {
@@ -34,7 +34,7 @@ impl ResponseHead {
     }
 
     /// Parses a head from the start of `buf`.
-    /// Errors: the rule that is broken. It is found at the latest when the line that breaks it is complete.
+    /// Errors: the violated rule, reported at the latest when its line is complete.
     pub fn parse(&mut self, buf: &[u8], limits: &Limits) -> Result<Parse, ResponseError> {
         let head = limits.window(buf);
         let Some(at) = self.status_line(head, limits)? else { return Ok(Parse::Partial) };
@@ -64,7 +64,7 @@ impl ResponseHead {
         }
     }
 
-    /// What `Content-Length` says, if it is there: for HEAD and 304 the length that a body would have had.
+    /// The `Content-Length`, if present: for HEAD and 304 the length the body would have had.
     #[must_use]
     pub fn content_length(&self) -> Option<u64> {
         match self.declared {
@@ -73,7 +73,7 @@ impl ResponseHead {
         }
     }
 
-    /// Reads the status line; the offset after it, or `None` when it is not complete.
+    /// Parses the status line; the offset after it, or `None` when it is not complete.
     #[inline]
     fn status_line(&mut self, head: &[u8], limits: &Limits) -> Result<Option<usize>, ResponseError> {
         let Some(version) = Version::read(head, 0)? else { return partial(head, limits) };
@@ -115,7 +115,7 @@ fn status(bytes: &[u8]) -> Result<Option<u16>, ResponseError> {
     Ok((digits.len() == 3).then_some(number))
 }
 
-/// A status line that is not complete, if it may still become so: at least one more byte must fit both limits.
+/// An incomplete status line that can still be completed: at least one more byte must fit both limits.
 #[cold]
 fn partial(head: &[u8], limits: &Limits) -> Result<Option<usize>, ResponseError> {
     if head.len() >= limits.line_bytes || limits.head_is_full(head) {

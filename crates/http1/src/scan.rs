@@ -1,4 +1,4 @@
-//! Finding the first byte that does not belong, by table for tokens, in blocks for longer runs.
+//! Finding the first invalid byte, by table for tokens, in blocks for longer runs.
 
 const TOKEN: u8 = 1;
 const HOST: u8 = 2;
@@ -23,19 +23,19 @@ const fn with(mut class: [u8; 256], bytes: &[u8], bits: u8) -> [u8; 256] {
     class
 }
 
-/// Whether `byte` may stand in a token (RFC 9110, section 5.6.2).
+/// Whether `byte` is valid in a token (RFC 9110, section 5.6.2).
 #[inline]
 pub(crate) fn is_token(byte: u8) -> bool {
     CLASS[byte as usize] & TOKEN != 0
 }
 
-/// Whether `byte` may stand in a host name, see [`crate::Authority`].
+/// Whether `byte` is valid in a host name, see [`crate::Authority`].
 #[inline]
 pub(crate) fn is_host(byte: u8) -> bool {
     CLASS[byte as usize] & HOST != 0
 }
 
-/// Whether `byte` may stand in a field value or a reason: HTAB, SP, VCHAR, obs-text (RFC 9110, section 5.5).
+/// Whether `byte` is valid in a field value or a reason: HTAB, SP, VCHAR, obs-text (RFC 9110, section 5.5).
 #[inline]
 pub(crate) fn is_text(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != DEL)
@@ -60,11 +60,11 @@ pub(crate) fn name_end(buf: &[u8], at: usize) -> (usize, bool) {
     (buf.len(), underscore)
 }
 
-/// Index of the first byte at or after `at` that may not stand in a field value, or the length of `buf`.
+/// Index of the first byte at or after `at` that is invalid in a field value, or the length of `buf`.
 #[inline]
 pub(crate) fn text_end(buf: &[u8], mut at: usize) -> usize {
     while let Some(block) = buf[at..].first_chunk::<16>() {
-        // Compilers turn this into vector instructions, which a loop that stops early would not become.
+        // Compilers vectorise this, unlike a loop with an early exit.
         if block.iter().fold(false, |odd, &b| odd | (b < b' ') | (b == DEL)) {
             break;
         }
@@ -85,7 +85,7 @@ pub(crate) fn text_end(buf: &[u8], mut at: usize) -> usize {
     buf[at..].iter().position(|&b| !is_text(b)).map_or(buf.len(), |n| at + n)
 }
 
-/// Index of the first byte at or after `at` that may not stand in a request target, or the length of `buf`:
+/// Index of the first byte at or after `at` that is invalid in a request target, or the length of `buf`:
 /// anything but the visible ASCII characters, and `#`, which starts a fragment (RFC 9112, section 3.2).
 #[inline]
 pub(crate) fn target_end(buf: &[u8], mut at: usize) -> usize {

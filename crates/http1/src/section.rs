@@ -1,9 +1,9 @@
-//! The field section: one field line after the other, up to the empty line.
+//! The field section: field lines up to the empty line.
 
 use crate::scan::{name_end, text_end};
 use crate::{Field, FieldName, HeadError, Limits, Span};
 
-/// Reads the field lines from `at` of `head`, the window of `limits`, into `fields`, and has each known name noted
+/// Reads the field lines from `at` of `head`, the window of `limits`, into `fields`, and records each known name
 /// with its value. Returns the offset after the empty line, or `None` when the bytes end before it.
 #[inline]
 pub(crate) fn read<E: From<HeadError>>(
@@ -64,7 +64,7 @@ pub(crate) fn line_end(head: &[u8], at: usize) -> Result<Option<usize>, HeadErro
     }
 }
 
-/// The empty line, a line that is not complete, or why the line is not a field line.
+/// The empty line, an incomplete line, or why the line is not a field line.
 #[inline]
 fn last_line(head: &[u8], at: usize, name_end: usize, limits: &Limits) -> Result<Option<usize>, HeadError> {
     match head.get(name_end) {
@@ -82,7 +82,7 @@ fn last_line(head: &[u8], at: usize, name_end: usize, limits: &Limits) -> Result
     }
 }
 
-/// A line that is not complete, if it may still become so: at least one more byte must fit both limits.
+/// An incomplete line that can still be completed: at least one more byte must fit both limits.
 #[cold]
 fn partial(head: &[u8], at: usize, limits: &Limits) -> Result<Option<usize>, HeadError> {
     if head.len() - at >= limits.line_bytes {

@@ -1,4 +1,4 @@
-//! Where something is in a buffer.
+//! Positions in a buffer.
 
 use std::ops::Range;
 
@@ -45,19 +45,19 @@ impl Span {
         self.start as usize..self.end as usize
     }
 
-    /// Offsets come from a window that [`crate::Limits`] cuts below 4 GiB.
+    /// Offsets come from a window that [`crate::Limits`] caps below 4 GiB.
     #[inline]
     pub(crate) fn new(start: usize, end: usize) -> Self {
         Self { start: start as u32, end: end as u32 }
     }
 }
 
-/// What one step of a [`crate::BodyDecoder`] found.
+/// The result of one step of a [`crate::BodyDecoder`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decoded {
-    /// This many bytes of the input are done with.
+    /// Bytes of input consumed.
     pub consumed: usize,
-    /// These of them are the body's; perhaps none.
+    /// The body bytes among them; may be empty.
     pub data: Range<usize>,
 }
 

@@ -16,7 +16,7 @@ pub enum TargetForm {
     Asterisk,
 }
 
-/// A request target taken apart; the ranges are offsets into the target.
+/// A parsed request target; the ranges are offsets into the target.
 pub(crate) struct Target {
     pub(crate) form: TargetForm,
     /// Where the authority is, if the target has one.
@@ -26,7 +26,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Takes a non-empty `target` apart.
+    /// Parses a non-empty `target`.
     #[inline]
     pub(crate) fn read(method: Method, target: &[u8]) -> Result<Self, RequestError> {
         if method == Method::Connect {

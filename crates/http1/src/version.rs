@@ -2,7 +2,7 @@
 
 use crate::HeadError;
 
-/// The version in a start line. Others are refused.
+/// The version in a start line. Others are rejected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Version {
     /// `HTTP/1.0`
@@ -16,7 +16,7 @@ impl Version {
     /// Bytes of a version.
     pub(crate) const LEN: usize = 8;
 
-    /// Reads the version at `at`; `None` when the bytes end in the middle of it.
+    /// Parses the version at `at`; `None` when the bytes end in the middle of it.
     #[inline]
     pub(crate) fn read(buf: &[u8], at: usize) -> Result<Option<Self>, HeadError> {
         match buf[at..].first_chunk() {
@@ -26,7 +26,7 @@ impl Version {
         }
     }
 
-    /// `HTTP/2` is answered as a version even without its minor digit: newer clients write it so.
+    /// `HTTP/2` counts as a version even without its minor digit: newer clients write it so.
     #[cold]
     fn why_not(bytes: &[u8]) -> Result<Option<Self>, HeadError> {
         let name = bytes.len().min(5);

@@ -1,8 +1,8 @@
-//! Writing: fields as they came, framing anew.
+//! Writing: fields verbatim, framing regenerated.
 
 use crate::{Field, Framing};
 
-/// Appends the lines of the fields that `keep` lets pass, byte for byte as they stand in `buf`. Neighbours are copied
+/// Appends the lines of the fields accepted by `keep`, verbatim from `buf`. Neighbours are copied
 /// as one run.
 pub fn copy_fields(buf: &[u8], fields: &[Field], mut keep: impl FnMut(&Field) -> bool, out: &mut Vec<u8>) {
     let mut run = 0..0;
@@ -41,8 +41,8 @@ pub fn chunk(data: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the size line of a chunk, for a caller who sends `size` bytes of data and CRLF himself. A size of 0 would
-/// begin the end of the body: [`last_chunk`].
+/// Appends the size line of a chunk, for a caller that sends `size` bytes of data and CRLF itself. A size of 0 would
+/// start the end of the body: [`last_chunk`].
 pub fn chunk_head(size: u64, out: &mut Vec<u8>) {
     let digits = (u64::BITS - size.leading_zeros()).div_ceil(4).max(1);
     for digit in (0..digits).rev() {

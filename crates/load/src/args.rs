@@ -1,8 +1,8 @@
-//! The command line of a run: the same words on `weir load` and in an experiment's `[load]` table.
+//! The command line of a run: `weir load` and an experiment's `[load]` table use the same flags.
 
 use crate::check::sha256;
 use crate::options::{
-    ArrivalKind, CHUNKS_ALLOWED, CONNECTIONS, Close, DEFAULT_CHUNK, Options, PerConnection, Phases, Policy,
+    ArrivalKind, CHUNKS_EXPECTED, CONNECTIONS, Close, DEFAULT_CHUNK, Options, PerConnection, Phases, Policy,
     RateStep, RequestOptions, Route, SCHEDULE, Schedule, Server, TlsOptions,
 };
 use crate::request::file::requests_from_file;
@@ -19,16 +19,16 @@ use std::time::Duration;
 use weir_reactor::cores::Cores;
 use weir_transport::Endpoint;
 
-/// What a run is asked for, as words.
+/// The arguments of a run.
 #[derive(Args, Clone, Debug)]
 pub struct LoadArgs {
-    /// What to ask for, http:// or https://; several of one server are sent in turn
+    /// URL to request, http:// or https://; several URLs of one server are requested in turn
     #[arg(value_name = "URL", required = true)]
     urls: Vec<Target>,
-    /// How often each URL comes compared with the others, such as 3,1
+    /// Relative frequency of each URL, such as 3,1
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = whole::<u32>(A_MILLION), help_heading = REQUESTS)]
     weights: Vec<u32>,
-    /// A file of requests, one JSON object a line: method, path, headers, body, chunked, weight, expect
+    /// File of requests, one JSON object per line: method, path, headers, body, chunked, weight, expect
     #[arg(long, value_name = "FILE", help_heading = REQUESTS, conflicts_with_all = ["weights", "method", "data", "chunked"])]
     requests: Option<PathBuf>,
     /// Method [default: GET, with --data POST]
@@ -40,22 +40,22 @@ pub struct LoadArgs {
     /// Request body: a file, a size such as 64KiB, or - for standard input
     #[arg(long, value_name = "FILE|SIZE|-", help_heading = REQUESTS)]
     data: Option<String>,
-    /// Send the body in chunks, of SIZE bytes each [default: 16KiB], as if its length were not known
+    /// Send the body chunked, with chunks of SIZE bytes [default: 16KiB]
     #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true, help_heading = REQUESTS)]
     chunked: Option<Option<String>>,
-    /// The only status that is right [default: 200 to 299]
+    /// Expected status [default: 200 to 299]
     #[arg(long, value_name = "STATUS", value_parser = whole::<u16>("a whole number, 200 to 999"), help_heading = REQUESTS)]
     expect_status: Option<u16>,
-    /// The only SHA-256 of a body that is right, 64 hexadecimal digits
+    /// Expected SHA-256 of the body, 64 hexadecimal digits
     #[arg(long, value_name = "HEX", value_parser = sha256, help_heading = REQUESTS)]
     expect_sha256: Option<[u8; 32]>,
-    /// The only length of a body that is right, in bytes [default: N for a path /bytes/N, else as framed]
+    /// Expected length of the body [default: N for a path /bytes/N, else as framed]
     #[arg(long, value_name = "BYTES", value_parser = whole::<u64>("a whole number of bytes"), help_heading = REQUESTS)]
     expect_length: Option<u64>,
-    /// How long a request, or the making of a connection, may take
+    /// Timeout for a request, and for opening a connection
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time, help_heading = REQUESTS)]
     timeout: Duration,
-    /// Share of the requests that may go without an answer before the run is invalid; a wrong answer never may
+    /// Percentage of requests that may fail without a response before the run is invalid; a wrong response always does
     #[arg(long, value_name = "PCT", default_value_t = 0.0, value_parser = percent, help_heading = REQUESTS)]
     error_budget: f64,
 
@@ -64,69 +64,69 @@ pub struct LoadArgs {
     duration: Option<Duration>,
     #[command(flatten)]
     phases: Phases,
-    /// Open loop: this many requests per second, planned before anything is sent; in steps as 1000:10s,2000:10s
+    /// Open loop at this many requests per second, on a fixed schedule; steps: 1000:10s,2000:10s
     #[arg(long, value_name = "R|R:TIME,..", value_parser = rate, help_heading = SCHEDULE)]
     rate: Option<Rate>,
-    /// How the gaps between the arrivals of an open loop are distributed
+    /// Distribution of inter-arrival times in an open loop
     #[arg(long, value_name = "KIND", default_value = "constant", requires = "rate", help_heading = SCHEDULE)]
     arrivals: ArrivalKind,
-    /// Closed loop: the pause between an answer and the connection's next request
+    /// Think time between a response and the connection's next request (closed loop)
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "rate", help_heading = SCHEDULE)]
     think: Option<Duration>,
-    /// Say `open` on standard error once connections stand, then begin at the time since boot, in seconds, that standard
-    /// input gives: engines with one start measure the same window
+    /// Print `open` on standard error once all connections are open, then start the warm-up at the time read from standard
+    /// input (seconds since boot): engines with the same start measure the same window
     #[arg(long, help_heading = SCHEDULE)]
     rendezvous: bool,
-    /// What all random choices are drawn from
+    /// Seed for all random choices
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>("a whole number from 0"), help_heading = SCHEDULE)]
     seed: u64,
 
-    /// Connections held open; with new connections, at once at most
+    /// Concurrent connections
     #[arg(short, long, value_name = "N", default_value_t = 64, value_parser = whole::<u32>(A_MILLION), help_heading = CONNECTIONS)]
     connections: u32,
-    /// Threads
+    /// Worker threads
     #[arg(short = 't', long, value_name = "N", default_value_t = 1, value_parser = whole::<usize>("a whole number, 1 to 1024"), help_heading = CONNECTIONS)]
     workers: usize,
-    /// Cores that the workers are put on, such as 0,2-3
+    /// Pin the workers to these cores, such as 0,2-3
     #[arg(long, value_name = "LIST", help_heading = CONNECTIONS)]
     cores: Option<Cores>,
-    /// A new connection for each request
+    /// Open a new connection for each request
     #[arg(long, group = "life", help_heading = CONNECTIONS)]
     new_connection: bool,
-    /// A new connection after this many requests, or a number drawn from a range such as 5-10
+    /// Open a new connection after this many requests, or a random number from a range such as 5-10
     #[arg(long, value_name = "N|MIN-MAX", group = "life", value_parser = range, help_heading = CONNECTIONS)]
     requests_per_connection: Option<(u64, u64)>,
-    /// No requests: connect, shake hands, close
+    /// Send no requests: connect, handshake, close
     #[arg(long, group = "life", help_heading = CONNECTIONS)]
     handshake_only: bool,
-    /// Share of new TLS connections that resume a session, in percent; the others make full handshakes
+    /// Percentage of new TLS connections that resume a session; the rest do full handshakes
     #[arg(long, value_name = "PCT", default_value_t = 0.0, requires = "life", value_parser = percent, help_heading = CONNECTIONS)]
     resume: f64,
-    /// Local addresses used in turn, such as 127.0.0.1-127.0.0.16
+    /// Local addresses to use in turn, such as 127.0.0.1-127.0.0.16
     #[arg(long, value_name = "LIST", help_heading = CONNECTIONS)]
     source: Option<Sources>,
     #[command(flatten)]
     route: Route,
-    /// What TLS 1.2 sessions are resumed by: tickets where the server gives them, or ids alone
+    /// Resume TLS 1.2 sessions by ticket if the server issues them, or by ID only
     #[arg(long, value_name = "HOW", default_value = "ticket", help_heading = CONNECTIONS)]
     resume_by: ResumeWord,
-    /// How connections are ended: close_notify and FIN, FIN alone, or RST
+    /// How to close connections: close_notify and FIN, FIN only, or RST
     #[arg(long, value_name = "HOW", default_value = "graceful", help_heading = CONNECTIONS)]
     close: Close,
 
     #[command(flatten)]
     tls: TlsOptions,
 
-    /// A process whose CPU is accounted with that of its descendants; may be repeated
+    /// Account the CPU of this process and its descendants; may be repeated
     #[arg(long, value_name = "[ROLE=]PID", value_parser = meter::process, help_heading = ACCOUNTS)]
     pid: Vec<Server>,
-    /// A cgroup whose CPU is accounted: its directory; may be repeated
+    /// Account the CPU of the cgroup in this directory; may be repeated
     #[arg(long, value_name = "[ROLE=]DIR", value_parser = meter::cgroup, help_heading = ACCOUNTS)]
     cgroup: Vec<Server>,
-    /// A shell command that prints CPU seconds so far or a cgroup's cpu.stat, for another machine over ssh; may be repeated
+    /// Account CPU by a shell command that prints CPU seconds or a cgroup's cpu.stat, such as over ssh; may be repeated
     #[arg(long, value_name = "[ROLE=]COMMAND", value_parser = meter::command, help_heading = ACCOUNTS)]
     cpu_command: Vec<Server>,
-    /// The ceilings of `weir calibrate` [default: those of this machine, where there are any]
+    /// Ceilings from `weir calibrate` [default: this machine's, if any]
     #[arg(long, value_name = "FILE", help_heading = ACCOUNTS)]
     ceilings: Option<PathBuf>,
 }
@@ -136,7 +136,7 @@ const ACCOUNTS: &str = "Accounts";
 
 const A_MILLION: &str = "a whole number, 1 to 1000000";
 
-/// One rate for the whole window, or steps.
+/// A constant rate, or steps.
 #[derive(Clone, Debug, PartialEq)]
 enum Rate {
     Constant(f64),
@@ -150,10 +150,10 @@ enum ResumeWord {
 }
 
 impl LoadArgs {
-    /// Reads words as `weir load` does: what an experiment's `[load]` table says is checked by this.
+    /// Parses arguments as `weir load` does; also checks an experiment's `[load]` table.
     ///
     /// # Errors
-    /// The words of the first flag that is unknown or cannot be read.
+    /// The message for the first unknown or invalid flag.
     pub fn from_words<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         let words = std::iter::once("weir load").chain(words);
         let matches = Self::augment_args(Command::new("weir load")).try_get_matches_from(words);
@@ -161,10 +161,10 @@ impl LoadArgs {
         read.map_err(|error| error.render().to_string())
     }
 
-    /// Reads the files that the words name, and forms the options.
+    /// Reads the files that the arguments name, and builds the options.
     ///
     /// # Errors
-    /// The first flag that cannot be followed.
+    /// The first invalid flag.
     pub fn options(self) -> Result<Options, Usage> {
         let (rate, given) = (self.rate.clone(), self.duration);
         let window = match (&rate, given) {
@@ -177,7 +177,7 @@ impl LoadArgs {
                 return Err(Usage::new(
                     "-d",
                     &text,
-                    "no -d beside a --rate in steps, whose times add up to it",
+                    "no -d with a --rate in steps, whose times add up to the window",
                 ));
             }
             (_, time) => time.unwrap_or(DEFAULT_WINDOW),
@@ -225,7 +225,7 @@ impl LoadArgs {
         Ok(options)
     }
 
-    /// The files that are named, each with its flag, for an error that names one.
+    /// The files given, with their flags, for error messages.
     pub fn files(&self) -> Vec<(&'static str, PathBuf)> {
         let files = [
             ("--cacert", &self.tls.ca),
@@ -238,13 +238,13 @@ impl LoadArgs {
         files.into_iter().filter_map(|(flag, file)| Some((flag, file.clone()?))).collect()
     }
 
-    /// Every URL in turn, or what the file says; the other words hold for each of them.
+    /// Every URL in turn, or the requests of the file; the other flags apply to all of them.
     fn requests(&self) -> Result<(Endpoint, Vec<RequestOptions>), Usage> {
         let (endpoint, mut requests) = requests_of(&self.urls, &self.weights)?;
         if let Some(file) = &self.requests {
             if let Some(url) = self.urls.iter().find(|url| url.path != "/") {
-                let allowed = "a URL without a path beside --requests, which has the paths";
-                return Err(Usage::new("URL", &url.to_string(), allowed));
+                let expected = "a URL without a path, as --requests has the paths";
+                return Err(Usage::new("URL", &url.to_string(), expected));
             }
             requests = requests_from_file(file)?;
         }
@@ -266,12 +266,12 @@ impl LoadArgs {
 
 const DEFAULT_WINDOW: Duration = Duration::from_secs(10);
 
-/// The largest body: it is held in memory.
+/// Maximum body: it is held in memory.
 const MAX_BODY: u64 = 1 << 30;
 
 fn body(data: &str) -> Result<Vec<u8>, Usage> {
-    let allowed = "a file that can be read, a size such as 1000 or 64KiB (up to 1 GiB), or -";
-    let failed = |error: io::Error| Usage::new("--data", &format!("{data}: {error}"), allowed);
+    let expected = "a readable file, a size such as 1000 or 64KiB (up to 1 GiB), or -";
+    let failed = |error: io::Error| Usage::new("--data", &format!("{data}: {error}"), expected);
     if data == "-" {
         let mut bytes = Vec::new();
         io::stdin().read_to_end(&mut bytes).map_err(failed)?;
@@ -279,18 +279,19 @@ fn body(data: &str) -> Result<Vec<u8>, Usage> {
     }
     match size(data) {
         Some(bytes) if bytes <= MAX_BODY => Ok(vec![b'x'; bytes as usize]),
-        Some(_) => Err(Usage::new("--data", data, allowed)),
+        Some(_) => Err(Usage::new("--data", data, expected)),
         None => fs::read(data).map_err(failed),
     }
 }
 
 fn chunk(text: Option<&str>) -> Result<u64, Usage> {
     text.map_or(Some(DEFAULT_CHUNK), size)
-        .ok_or_else(|| Usage::new("--chunked", text.unwrap_or_default(), CHUNKS_ALLOWED))
+        .ok_or_else(|| Usage::new("--chunked", text.unwrap_or_default(), CHUNKS_EXPECTED))
 }
 
 fn rate(text: &str) -> Result<Rate, String> {
-    let wrong = || "write requests per second, such as 5000, or steps such as 1000:10s,2000:10s".to_string();
+    let wrong =
+        || "expected requests per second, such as 5000, or steps such as 1000:10s,2000:10s".to_string();
     if !text.contains(':') {
         return text.parse().map(Rate::Constant).map_err(|_| wrong());
     }
@@ -303,7 +304,7 @@ fn rate(text: &str) -> Result<Rate, String> {
 
 fn range(text: &str) -> Result<(u64, u64), String> {
     let number = |text: &str| {
-        text.parse::<u64>().map_err(|_| "write a number from 1, or a range such as 5-10".to_string())
+        text.parse::<u64>().map_err(|_| "expected a number from 1, or a range such as 5-10".to_string())
     };
     match text.split_once('-') {
         None => number(text).map(|number| (number, number)),
@@ -354,12 +355,12 @@ mod tests {
     }
 
     #[test]
-    fn words_that_cannot_be_followed_say_what_is_allowed() {
+    fn invalid_arguments_say_what_is_expected() {
         for (words, why) in [
             ("http://a/ --rate x", "1000:10s"),
-            ("http://a/ --rate 10:5s -d 3s", "no -d beside a --rate in steps"),
+            ("http://a/ --rate 10:5s -d 3s", "no -d with a --rate in steps"),
             ("http://a/ --rate 1:10000000000000000000s,1:10000000000000000000s", "24h in all"),
-            ("http://a/ --rate 10:5s,20:0s", "longer than nothing"),
+            ("http://a/ --rate 10:5s,20:0s", "longer than 0"),
             ("http://a/ --rate 5 --think 1s", "cannot be used with"),
             ("http://a/ --arrivals poisson", "--rate"),
             ("http://a/ --new-connection --resume 5", "an https URL"),
@@ -367,20 +368,20 @@ mod tests {
             ("https://a/ --resume 5", "--new-connection"),
             ("https://a/ --new-connection --resume 101", "0 to 100 percent"),
             ("https://a/ --requests-per-connection 9-5", "a range such as 5-10"),
-            ("https://a/ --tls 1.3-1.2", "lower one first"),
+            ("https://a/ --tls 1.3-1.2", "expected the lower version first"),
             ("https://a/ --tls 1.1", "1.2, 1.3"),
             ("https://a/ --suite aes", "aes128-gcm-sha256"),
-            ("https://a/ --alpn h2", "--alpn: `h2` cannot be used; allowed: http/1.1, the only"),
-            ("https://a/ --alpn http/1.1,h3", "--alpn: `h3`"),
-            ("https://a/ --alpn http/1.0", "--alpn: `http/1.0`"),
-            ("https://a/ --alpn=", "--alpn: ``"),
+            ("https://a/ --alpn h2", "--alpn: invalid value `h2`: expected http/1.1, the only"),
+            ("https://a/ --alpn http/1.1,h3", "--alpn: invalid value `h3`"),
+            ("https://a/ --alpn http/1.0", "--alpn: invalid value `http/1.0`"),
+            ("https://a/ --alpn=", "--alpn: missing value"),
             ("https://a/ --group p-512", "x25519mlkem768"),
             ("https://a/ --signature rsa", "rsa-pss-sha256"),
             ("http://a/ --pid server=5", "origin=PID"),
             ("http://a/ --data /no/such/file", "/no/such/file"),
-            ("http://a/ --chunked", "--chunked: `16384` cannot be used; allowed: beside --data"),
-            ("http://a/ --data 5 --chunked=much", "--chunked: `much` cannot be used; allowed: 1 to 1GiB"),
-            ("http://a/ --data 5 --chunked=0", "--chunked: `0` cannot be used; allowed: 1 to 1GiB"),
+            ("http://a/ --chunked", "--chunked: invalid value `16384`: expected --data as well"),
+            ("http://a/ --data 5 --chunked=much", "--chunked: invalid value `much`: expected 1 to 1GiB"),
+            ("http://a/ --data 5 --chunked=0", "--chunked: invalid value `0`: expected 1 to 1GiB"),
             ("http://a/ --requests f --chunked", "cannot be used with"),
             ("http://a/ -c many", "'many' for '--connections <N>': expected a whole number, 1 to 1000000"),
             ("http://a/ -c 1.5", "expected a whole number, 1 to 1000000"),

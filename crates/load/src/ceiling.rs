@@ -1,4 +1,4 @@
-//! The engine's own ceilings on a machine: how `weir calibrate` keeps them, and which of them a run is compared with.
+//! The engine's ceilings on a machine: the file of `weir calibrate`, and which ceiling applies to a run.
 
 use crate::options::{Options, PerConnection};
 use crate::result::{Ceiling, Limit, LoadResult};
@@ -9,40 +9,40 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use weir_doctor::Hardware;
 
-/// The layout's version.
+/// Schema version.
 pub const SCHEMA: u32 = 1;
 
-/// What the engine can do on one machine.
+/// The engine's ceilings on one machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ceilings {
-    /// Version of this layout: [`SCHEMA`].
+    /// Schema version: [`SCHEMA`].
     pub schema: u32,
     /// Version of the program.
     pub weir: String,
-    /// When it was measured, as RFC 9110 section 5.6.7 writes dates.
+    /// When it was measured (RFC 9110 section 5.6.7).
     pub measured: String,
-    /// What it was measured on.
+    /// The machine.
     pub machine: Machine,
-    /// The engine's cores, one worker on each.
+    /// The engine's cores, one worker each.
     pub engine_cores: Vec<usize>,
-    /// The null server's cores, one worker on each.
+    /// The null server's cores, one worker each.
     pub server_cores: Vec<usize>,
-    /// Seconds that each repeat measured.
+    /// Measured window of each repeat, in seconds.
     pub window_s: f64,
-    /// Repeats of each cell, one after the other through all cells.
+    /// Repeats per cell, run round-robin through all cells.
     pub repeats: u32,
-    /// What was measured.
+    /// The ceilings.
     pub cells: Vec<Cell>,
     /// Cells without a ceiling, and why.
     pub failed: Vec<Failed>,
 }
 
-/// The machine that a ceiling was measured on and holds for alone.
+/// The machine that a ceiling was measured on; it does not apply to any other.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// The processor's name.
+    /// Processor model.
     pub cpu: String,
-    /// Cores of the machine, whether or not this process may use them.
+    /// Cores of the machine, allowed or not.
     pub cores: u32,
     /// Operating system and kernel.
     pub kernel: String,
@@ -65,23 +65,23 @@ impl fmt::Display for Machine {
 /// The ceiling of one cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// What was done.
+    /// The cell.
     #[serde(flatten)]
     pub kind: Kind,
-    /// Requests (or handshakes) per second that one worker can do at most.
+    /// Requests (or handshakes) per second of one saturated worker.
     pub per_worker: Spread,
     /// The engine's CPU per request, in microseconds.
     pub cpu_us: Spread,
     /// The null server's CPU per request, in microseconds.
     pub server_cpu_us: Spread,
-    /// What held most of the repeats: `load` where the engine's workers were full; `gateway` is the null server.
+    /// The limit of most repeats: `load` if the engine's workers were saturated; `gateway` is the null server.
     pub limit: Limit,
-    /// In at least one repeat the engine was not the limit: its ceiling is what its CPU per request then gives for a
-    /// full core. As a busier engine needs less CPU for a request, the true ceiling may be higher, and hardly lower.
+    /// In at least one repeat the engine was not the limit: its ceiling is extrapolated from its CPU per request to a
+    /// full core. A busier engine needs less CPU per request, so the true ceiling may be higher, hardly lower.
     pub extrapolated: bool,
 }
 
-/// What a cell does.
+/// A kind of load.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kind {
     /// Its name, such as `tls-1.3-keep-alive-1024`.
@@ -90,7 +90,7 @@ pub struct Kind {
     pub tls: Option<String>,
     /// How connections are used.
     pub connection: Connection,
-    /// Bytes of an answer's body.
+    /// Response body size.
     pub bytes: u64,
 }
 
@@ -98,7 +98,7 @@ pub struct Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Connection {
-    /// They are kept.
+    /// Keep-alive.
     KeepAlive,
     /// A new one with a full handshake for each request.
     NewFull,
@@ -106,7 +106,7 @@ pub enum Connection {
     NewResumed,
 }
 
-/// A cell that has no ceiling.
+/// A cell without a ceiling.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
     /// Its name.
@@ -115,10 +115,10 @@ pub struct Failed {
     pub why: String,
 }
 
-/// Of the repeats.
+/// Spread over the repeats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// The middle one.
+    /// Median.
     pub median: f64,
     /// The smallest.
     pub min: f64,
@@ -126,9 +126,9 @@ pub struct Spread {
     pub max: f64,
 }
 
-/// Why no ceiling is known of a run that was to be compared with one.
+/// Why the given ceilings cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the ceilings in {file} are not used: {why}")]
+#[error("{file}: ceilings not used: {why}")]
 pub struct Unfit {
     file: String,
     why: String,
@@ -168,21 +168,24 @@ impl Ceilings {
         let text = fs::read_to_string(file).map_err(|error| unfit(error.to_string()))?;
         let ceilings: Self = serde_json::from_str(&text).map_err(|error| unfit(error.to_string()))?;
         if ceilings.schema != SCHEMA {
-            return Err(unfit(format!("their layout is version {}, not {SCHEMA}", ceilings.schema)));
+            return Err(unfit(format!("schema version {}, expected {SCHEMA}", ceilings.schema)));
         }
         Ok(ceilings)
     }
 
-    /// Why they do not hold here; `None` where they do.
+    /// Why they do not apply here; `None` if they do.
     pub fn foreign(&self, machine: &Machine, weir: &str) -> Option<String> {
         if self.machine != *machine {
-            return Some(format!("they are of another machine ({}), not of this ({machine})", self.machine));
+            return Some(format!(
+                "measured on another machine ({}), not on this one ({machine})",
+                self.machine
+            ));
         }
-        (self.weir != weir).then(|| format!("they are of weir {}, not of this weir {weir}", self.weir))
+        (self.weir != weir).then(|| format!("measured by weir {}, not by this weir {weir}", self.weir))
     }
 
-    /// The cell of these connections that is most like a run: first the version of TLS counts, then the size of the
-    /// answers. `None` where scheme and connections have none.
+    /// The cell closest to a run for this use of connections: first by TLS version, then by response
+    /// size. `None` if no cell has this scheme and use.
     fn most_like(&self, connection: Connection, tls: Option<&str>, bytes: f64) -> Option<&Cell> {
         let alike =
             |cell: &&Cell| cell.kind.connection == connection && cell.kind.tls.is_some() == tls.is_some();
@@ -196,7 +199,7 @@ impl Ceilings {
         })
     }
 
-    /// The ceiling of one worker in a run of such connections, each with its share, which sum to 1.
+    /// The ceiling of one worker for this mix of connections, whose shares sum to 1.
     fn of_mix(&self, mix: &[(Connection, f64)], tls: Option<&str>, bytes: f64) -> Option<(String, f64)> {
         let mut names = Vec::new();
         let mut seconds = 0.0;
@@ -212,13 +215,13 @@ impl Ceilings {
     }
 }
 
-/// What stands before a body in the sizes that are compared: a head of some hundred bytes makes bodies of 0 and of 10
-/// bytes alike.
+/// Added to a body's size before comparing: with a head of a few hundred bytes, bodies of 0 and 10 bytes
+/// cost the same.
 const HEAD: f64 = 150.0;
 
-/// The ceiling of a run, by the calibrated cell that is most like it. `None` where nothing was calibrated, or nothing
-/// like it: connections with several requests but not all, and new connections in cleartext, have no cell.
-/// Errors: when ceilings were named, and cannot be read or are of another machine or program.
+/// The ceiling of a run, from the closest calibrated cell. `None` without a calibration or a similar
+/// cell: there is none for several requests per connection, nor for new connections in cleartext.
+/// Errors: a ceilings file that cannot be read, or is from another machine or version.
 pub(crate) fn of(options: &Options, result: &LoadResult) -> Result<Option<Ceiling>, Unfit> {
     let Some(file) = &options.ceilings else { return Ok(None) };
     let ceilings = Ceilings::read(file)?;
@@ -235,7 +238,7 @@ fn among(ceilings: &Ceilings, options: &Options, result: &LoadResult) -> Option<
         PerConnection::Requests { most: 1, .. } => {
             vec![(Connection::NewFull, 1.0 - resumed), (Connection::NewResumed, resumed)]
         }
-        // No cell is like these: a handshake alone is cheaper than one with a request.
+        // No similar cell: a handshake alone is cheaper than one with a request.
         PerConnection::Requests { .. } | PerConnection::Handshake => return None,
     };
     if result.requests == 0 {
@@ -251,14 +254,14 @@ fn among(ceilings: &Ceilings, options: &Options, result: &LoadResult) -> Option<
     Some(Ceiling { cell, per_worker, share })
 }
 
-/// Where `weir calibrate` keeps the ceilings, and `weir load` looks for them: `weir/ceilings.json` in the state directory
-/// of the XDG Base Directory Specification. `None` without `$XDG_STATE_HOME` and `$HOME`.
+/// Where `weir calibrate` keeps the ceilings, and `weir load` looks for them: `weir/ceilings.json` in the state
+/// directory of the XDG Base Directory Specification. `None` without `$XDG_STATE_HOME` and `$HOME`.
 pub fn default_file() -> Option<PathBuf> {
     default_file_by(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME"))
 }
 
 fn default_file_by(state: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
-    // The specification has a relative path ignored.
+    // The specification says to ignore a relative path.
     let state = state.map(PathBuf::from).filter(|state| state.is_absolute());
     let home = || home.filter(|home| !home.is_empty()).map(|home| Path::new(&home).join(".local/state"));
     Some(state.or_else(home)?.join("weir/ceilings.json"))
@@ -358,7 +361,7 @@ mod tests {
         let mut options = Options::new("http://a/".parse().unwrap());
         let mut result = sample();
         result.requests_per_second = 170_000.0;
-        assert_eq!(of(&options, &result), Ok(None), "nothing was named");
+        assert_eq!(of(&options, &result), Ok(None), "no file given");
         options.ceilings = Some(file.clone());
         let kept = |change: fn(&mut Ceilings)| {
             let mut ceilings = ceilings();
@@ -370,11 +373,11 @@ mod tests {
         assert_eq!(found.cell, "cleartext-keep-alive-1024");
         assert!((found.share - 170.0 / 180.0).abs() < 1e-9);
         let why = kept(|ceilings| ceilings.machine.cpu = "Another".into()).unwrap_err();
-        assert!(why.contains("of another machine (Another, "), "{why}");
+        assert!(why.contains("on another machine (Another, "), "{why}");
         let why = kept(|ceilings| ceilings.weir = "0.0.1".into()).unwrap_err();
-        assert!(why.contains("are not used: they are of weir 0.0.1, not of this weir"), "{why}");
+        assert!(why.contains("not used: measured by weir 0.0.1, not by this weir"), "{why}");
         let why = kept(|ceilings| ceilings.schema = 9).unwrap_err();
-        assert!(why.contains("version 9, not 1"), "{why}");
+        assert!(why.contains("schema version 9, expected 1"), "{why}");
         fs::write(&file, "{}").unwrap();
         assert!(of(&options, &result).unwrap_err().to_string().contains("missing field"));
         fs::remove_file(&file).unwrap();

@@ -1,17 +1,17 @@
-//! What an answer must be, and the classes of what goes wrong.
+//! Response checks and error classes.
 
 use aws_lc_rs::digest::{Context, SHA256};
 use std::io;
 use weir_transport::Fault;
 
-/// What every answer must be.
+/// The expected response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expect {
-    /// Its status; `None` is any of 200 to 299.
+    /// Status; `None` accepts 200 to 299.
     pub status: Option<u16>,
-    /// Bytes of its body; `None` is whatever its framing says.
+    /// Body length; `None` accepts what the framing says.
     pub length: Option<u64>,
-    /// SHA-256 of its body, without the transfer coding; `None` is any. See [`sha256`].
+    /// SHA-256 of the body, after removing the transfer coding; `None` accepts any. See [`sha256`].
     pub sha256: Option<[u8; 32]>,
 }
 
@@ -27,23 +27,23 @@ impl Expect {
         self.length.is_none_or(|expected| length == expected)
     }
 
-    /// What the body is to go through, if anybody asks for it: hashing costs more than all other checks.
+    /// The digest for the body, if asked for: hashing costs more than all other checks.
     pub(crate) fn digest(&self) -> Option<Context> {
         self.sha256.is_some().then(|| Context::new(&SHA256))
     }
 
-    /// Takes what [`Expect::digest`] gave, after the whole body.
+    /// Checks the result of [`Expect::digest`] after the whole body.
     pub(crate) fn digest_is_right(&self, digest: Option<Context>) -> bool {
         self.sha256.is_none_or(|expected| digest.is_some_and(|digest| digest.finish().as_ref() == expected))
     }
 }
 
-/// Reads a SHA-256 as `sha256sum` writes it: 64 hexadecimal digits, large or small.
+/// Parses a SHA-256 as printed by `sha256sum`: 64 hexadecimal digits, in either case.
 ///
 /// # Errors
 /// When it is anything else.
 pub fn sha256(text: &str) -> Result<[u8; 32], String> {
-    let wrong = || "write 64 hexadecimal digits, as sha256sum does".to_string();
+    let wrong = || "expected 64 hexadecimal digits, as printed by sha256sum".to_string();
     let digit = |byte: u8| char::from(byte).to_digit(16).ok_or_else(wrong);
     let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return Err(wrong()) };
     let mut bytes = [0; 32];
@@ -56,34 +56,34 @@ pub fn sha256(text: &str) -> Result<[u8; 32], String> {
     Ok(bytes)
 }
 
-/// Why a request has no right answer, or a connection could not be had.
+/// Why a request got no correct response, or a connection failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorClass {
-    /// Nobody listens there.
+    /// Connection refused.
     ConnectRefused,
-    /// The connection could not be made for another reason.
+    /// Connecting failed for another reason.
     Connect,
-    /// No local port is free for another connection.
+    /// No free local port.
     Ports,
     /// The connection was reset.
     Reset,
-    /// The connection ended before the answer did.
+    /// The connection ended before the response was complete.
     Closed,
-    /// The socket failed otherwise.
+    /// Another socket error.
     Socket,
     /// TLS failed: no handshake, a broken record, an alert.
     Tls,
-    /// No complete answer within the time-out.
+    /// No complete response within the timeout.
     Timeout,
-    /// A status that was not asked for.
+    /// Unexpected status.
     Status,
-    /// A body of another length.
+    /// Unexpected body length.
     Length,
-    /// A body of other bytes.
+    /// Unexpected body content.
     Digest,
-    /// Not HTTP, or bytes after the end of the answer.
+    /// Not HTTP, or bytes after the end of the response.
     Malformed,
-    /// A connection that did not stand when the warm-up was over.
+    /// A connection not established by the end of the warm-up.
     Missing,
 }
 
@@ -105,13 +105,13 @@ impl ErrorClass {
         (Self::Missing, "missing_connections"),
     ];
 
-    /// Whether there was an answer, and not the right one: the server does something else than what is to be measured.
+    /// Whether the response was wrong: the server is not doing what we want to measure.
     pub fn is_wrong_answer(self) -> bool {
         matches!(self, Self::Status | Self::Length | Self::Digest | Self::Malformed)
     }
 
-    /// Whether a budget of errors may cover it: a request, or the connection that it needed, failed. A missing connection is
-    /// none, since fewer connections than asked for are another load.
+    /// Whether the error budget may cover it: a request, or its connection, failed. A missing connection does
+    /// not count, since fewer connections than asked for are a different load.
     pub fn is_budgeted(self) -> bool {
         !self.is_wrong_answer() && self != Self::Missing
     }
@@ -130,7 +130,7 @@ impl ErrorClass {
         match fault {
             Fault::Connect(error) => match error.kind() {
                 io::ErrorKind::ConnectionRefused => Self::ConnectRefused,
-                // Of connect(2), with its port chosen late, and of bind(2).
+                // From connect(2), with late port selection, and from bind(2).
                 io::ErrorKind::AddrNotAvailable | io::ErrorKind::AddrInUse => Self::Ports,
                 _ => Self::Connect,
             },
@@ -143,17 +143,17 @@ impl ErrorClass {
     }
 }
 
-const NO_PORT: &str = "; no local port is free: use more addresses (--source), --close rst, \
+const NO_PORT: &str = "; no free local port: use more addresses (--source), --close rst, \
                        fewer new connections per second (--rate), or fewer at once (-c)";
 
-/// One error: its class, and the first one's words.
+/// One error: its class and message.
 #[derive(Clone, Debug)]
 pub(crate) struct Wrong {
     pub(crate) class: ErrorClass,
     pub(crate) detail: Detail,
 }
 
-/// Formed into text only for the first error of a class.
+/// Formatted only for the first error of a class.
 #[derive(Clone, Debug)]
 pub(crate) enum Detail {
     Fixed(&'static str),
@@ -170,10 +170,10 @@ impl Wrong {
         Self { class, detail: Detail::Number(text, number) }
     }
 
-    /// An answer that cannot be read. What a TLS server sends instead (RFC 8446 section 5.1) is told as that.
+    /// A response that cannot be parsed. A TLS record (RFC 8446 section 5.1) is reported as one.
     pub(crate) fn no_http(input: &[u8], error: &dyn std::fmt::Display) -> Self {
         let text = match input {
-            [20..=23, 3, ..] => "a TLS record instead of an answer: write https://".to_string(),
+            [20..=23, 3, ..] => "got a TLS record instead of a response; use https://".to_string(),
             _ => error.to_string(),
         };
         Self { class: ErrorClass::Malformed, detail: Detail::Text(text) }

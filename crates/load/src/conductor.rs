@@ -1,4 +1,4 @@
-//! The thread that conducts the workers: starts them together, watches the time, gathers the seconds.
+//! The conductor's thread: starts the workers together, watches the time, collects per-second figures.
 
 use crate::accounting::{Accounts, Look, Span};
 use crate::error::LoadError;
@@ -13,45 +13,45 @@ use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How far a run is, for whoever watches.
+/// Progress of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
-    /// Connections are being made, the warm-up runs, the window, the drain.
+    /// The current phase.
     pub phase: Phase,
-    /// What is left of the phase; zero where that is not known.
+    /// Time left in the phase; zero if unknown.
     pub left: Duration,
-    /// Right answers so far, the warm-up's included.
+    /// Correct responses so far, warm-up included.
     pub answered: u64,
-    /// The last second that is over; before the window, its `at_s` is negative.
+    /// The last complete second; before the window its `at_s` is negative.
     pub last: Option<Second>,
 }
 
 /// The phases of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Connections are being made.
+    /// Opening connections.
     Opening,
-    /// Requests flow and are not measured yet.
+    /// Warm-up: requests are sent but not measured.
     WarmUp,
-    /// What the warm-up left waiting is worked off.
+    /// Settling: the backlog of the warm-up drains.
     Settle,
     /// The measured window.
     Window,
-    /// Requests that have begun come to their end.
+    /// Requests in flight finish.
     Drain,
 }
 
-/// What the workers and the thread that conducts them share; nothing of it is touched for each request.
+/// State shared by the workers and the conductor; not touched per request.
 #[derive(Default)]
 pub(crate) struct Shared {
-    /// Workers whose connections have been made, or have failed.
+    /// Workers that have opened their connections, or failed to.
     pub(crate) opened: AtomicUsize,
     pub(crate) failed: AtomicBool,
     pub(crate) times: OnceLock<(Instant, Window)>,
-    /// An end of the window that comes before the planned one.
+    /// An early end of the window.
     pub(crate) stop: OnceLock<Instant>,
     pub(crate) outboxes: Vec<Outbox>,
-    /// What each worker leaves behind.
+    /// The result of each worker.
     pub(crate) parts: Mutex<Vec<(Recorder, Span)>>,
 }
 
@@ -62,9 +62,9 @@ pub(crate) struct Conductor<'a> {
     pub(crate) stop: &'a Receiver<()>,
 }
 
-/// What it has gathered.
+/// What it has collected.
 pub(crate) struct Conducted {
-    /// Looks at the servers near the edges of the window.
+    /// Scans of the servers near the edges of the window.
     pub(crate) looks: (Look, Look),
     pub(crate) phases: Vec<PhaseTime>,
     pub(crate) seconds: Vec<Second>,
@@ -72,7 +72,7 @@ pub(crate) struct Conducted {
 }
 
 impl Conductor<'_> {
-    /// Starts the workers together once all have their connections, and tells `watch` until they have `finished`.
+    /// Starts the workers together once all have their connections, and reports to `watch` until they have `finished`.
     pub(crate) fn conduct(
         &self,
         finished: impl Fn() -> bool,
@@ -81,21 +81,21 @@ impl Conductor<'_> {
         let (shared, options) = (self.shared, self.options);
         let mut seconds = Seconds::new(options.workers);
         let mut answered = 0;
-        let mut tell = |seconds: &mut Seconds, phase, left| {
+        let mut report = |seconds: &mut Seconds, phase, left| {
             answered += seconds.collect(&shared.outboxes);
             watch(&Progress { phase, left, answered, last: seconds.last().cloned() });
         };
         let begun = Instant::now();
-        tell(&mut seconds, Phase::Opening, Duration::ZERO);
+        report(&mut seconds, Phase::Opening, Duration::ZERO);
         let patience = begun + 2 * options.timeout + OPENING_MARGIN;
-        let mut told = begun;
+        let mut reported = begun;
         while shared.opened.load(Ordering::Acquire) < options.workers && Instant::now() < patience {
             if finished() || self.stopped(POLL) {
                 return Ok(self.give_up(finished));
             }
-            if told.elapsed() >= TICK {
-                told = Instant::now();
-                tell(&mut seconds, Phase::Opening, Duration::ZERO);
+            if reported.elapsed() >= TICK {
+                reported = Instant::now();
+                report(&mut seconds, Phase::Opening, Duration::ZERO);
             }
         }
         let start = match self.start(&finished) {
@@ -111,13 +111,13 @@ impl Conductor<'_> {
         let to = from + options.phases.window;
         shared.times.get_or_init(|| (start, Window { from, to }));
 
-        // Whether it was told to end early.
+        // Whether it was stopped early.
         let mut pass = |seconds: &mut Seconds, phase, until: Instant| loop {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() || finished() {
                 return false;
             }
-            tell(seconds, phase, left);
+            report(seconds, phase, left);
             if self.stopped(left.min(TICK)) {
                 return true;
             }
@@ -131,23 +131,23 @@ impl Conductor<'_> {
         }
         let before = self.accounts.look();
         let stopped = pass(&mut seconds, Phase::Window, to - end_lead);
-        // Every worker looks in time, so that all end their windows at one instant.
+        // Every worker checks in time, so that all windows end at the same instant.
         let to = if stopped { (Instant::now() + STOP_MARGIN).min(to) } else { to };
         if stopped {
             let _ = shared.stop.set(to);
         }
         let after = self.accounts.look();
         let mut partial = stopped;
-        tell(&mut seconds, Phase::Drain, Duration::ZERO);
-        let mut told = Instant::now();
+        report(&mut seconds, Phase::Drain, Duration::ZERO);
+        let mut reported = Instant::now();
         while !finished() {
             if self.stopped(5 * POLL) {
                 partial = true;
                 let _ = shared.stop.set(Instant::now());
             }
-            if told.elapsed() >= TICK {
-                told = Instant::now();
-                tell(&mut seconds, Phase::Drain, Duration::ZERO);
+            if reported.elapsed() >= TICK {
+                reported = Instant::now();
+                report(&mut seconds, Phase::Drain, Duration::ZERO);
             }
         }
         let phases = [
@@ -182,12 +182,12 @@ impl Conductor<'_> {
         }
     }
 
-    /// Waits that long at most; whether the run is to end now.
+    /// Waits at most that long; whether to stop now.
     fn stopped(&self, time: Duration) -> bool {
         match self.stop.recv_timeout(time) {
             Ok(()) => true,
             Err(RecvTimeoutError::Timeout) => false,
-            // Nobody can tell any more.
+            // The sender is gone: nothing can stop it any more.
             Err(RecvTimeoutError::Disconnected) => {
                 thread::sleep(time);
                 false
@@ -195,7 +195,7 @@ impl Conductor<'_> {
         }
     }
 
-    /// Has the workers end without a window.
+    /// Ends the workers without a window.
     fn give_up(&self, finished: impl Fn() -> bool) -> Option<Conducted> {
         let now = Instant::now();
         let _ = self.shared.stop.set(now);
@@ -207,14 +207,14 @@ impl Conductor<'_> {
     }
 }
 
-/// How long the opening may take beyond the time-outs of a connection and of its first request.
+/// Time allowed for opening beyond the timeouts of a connection and its first request.
 const OPENING_MARGIN: Duration = Duration::from_secs(1);
 
-/// How often the conductor looks while it waits for the workers.
+/// Polling interval while waiting for the workers.
 const POLL: Duration = Duration::from_millis(2);
 
-/// How often the conductor wakes up within the window, perhaps on a measured core.
+/// Wake-up interval within the window, perhaps on a measured core.
 const TICK: Duration = Duration::from_secs(1);
 
-/// How far ahead the early end of a window lies: more than the time within which each worker looks.
+/// How far ahead to schedule an early end: longer than each worker's polling interval.
 const STOP_MARGIN: Duration = Duration::from_millis(200);

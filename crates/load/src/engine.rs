@@ -2,7 +2,7 @@
 
 use crate::accounting::{Accounts, Edges};
 use crate::conductor::{Conductor, Progress, Shared};
-use crate::connection::Desk;
+use crate::connection::Context;
 use crate::error::LoadError;
 use crate::options::{Options, Schedule};
 use crate::record::recorder::{Recorder, Window};
@@ -31,10 +31,10 @@ use weir_reactor::{cores, run_workers};
 use weir_stats::rng::Rng;
 
 /// Runs the engine. `watch` is called about once per second, from the calling thread. A message on `stop` ends the run
-/// early: what was measured until then is the result.
+/// early; the result covers what was measured until then.
 ///
 /// # Errors
-/// When it cannot run at all. A server that refuses, fails or answers wrongly is a result.
+/// When it cannot run at all. A server that refuses, fails or responds wrongly is a result.
 pub fn run(
     options: &Options,
     stop: &Receiver<()>,
@@ -49,7 +49,7 @@ pub fn run(
     if let Some(cores) = &options.cores {
         check_cores(cores)?;
     }
-    // A store of its own: what the server gives it is none of the run's.
+    // Its own store: the trial's sessions must not be used in the run.
     let own = client.as_ref().map(|(client, name)| (client.core(), name));
     let trial = trial(options, &addresses, own.as_ref().map(|(connector, name)| (connector, *name)))?;
 
@@ -69,17 +69,17 @@ pub fn run(
                 Schedule::Open { .. } => Duration::ZERO,
             },
             timeout: options.timeout,
-            // Not the schedule's numbers, nor another worker's.
+            // Distinct from the schedule's and the other workers' seeds.
             rng: Rng::new(options.seed ^ (index as u64 + 1) << 32),
         };
         let keeps = options.policy.per_connection.keeps();
         let waits = options.schedule != (Schedule::Closed { think: Duration::ZERO }) || !keeps;
         let place = index as u64 * PLACES_APART;
-        let desk = Desk::new(&mix, place, Recorder::new(waits), Instant::now());
+        let context = Context::new(&mix, place, Recorder::new(waits), Instant::now());
         let edges = Edges::new(index, &accounts);
         let link = Link { outbox: &shared.outboxes[index], stop: &shared.stop };
-        let outcome =
-            Worker::new(policy, desk, edges, link).and_then(|worker| work(&shared, worker, index, options));
+        let outcome = Worker::new(policy, context, edges, link)
+            .and_then(|worker| work(&shared, worker, index, options));
         if outcome.is_err() {
             shared.failed.store(true, Ordering::Release);
         }
@@ -87,7 +87,7 @@ pub fn run(
     };
     let conducted = thread::scope(|scope| -> Result<_, LoadError> {
         let run = scope.spawn(|| run_workers(vec![(); options.workers], options.cores.as_ref(), run_one));
-        // What is shown meanwhile is drawn beside the workers, not between their requests.
+        // The live view runs on this thread, not between the workers' requests.
         let _kept_off = options.cores.as_ref().and_then(cores::keep_off);
         let conductor = Conductor { shared: &shared, accounts: &accounts, options, stop };
         let conducted = conductor.conduct(|| run.is_finished(), &mut watch);
@@ -105,22 +105,22 @@ pub fn run(
     Ok(result)
 }
 
-/// So far are the workers from each other in the mix: a prime, so that it is no multiple of a turn's length.
+/// Offset between workers in the mix: a prime, so not a multiple of the cycle length.
 const PLACES_APART: u64 = 1_000_003;
 
 /// One worker's run, on its own thread.
 fn work(shared: &Shared, mut worker: Worker<'_>, index: usize, options: &Options) -> io::Result<()> {
     if options.schedule.rate().is_some() {
-        // The kernel gathers the wake-ups of 50 us by default; where it does not let us, the lag will tell.
+        // The default timer slack is 50 us; if this fails, the lag shows it.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
-        // On a core that it shares (with the origin, on a small machine), a pacer that waits for its turn is late. A
-        // thread's own priority (setpriority(2)) needs the right to raise it; without, the lag will tell as well.
+        // On a shared core (with the origin, on a small machine) a pacer that waits to be scheduled is late. Raising
+        // a thread's priority (setpriority(2)) needs privileges; without them the lag shows it.
         let _ = setpriority_process(None, HIGHEST_PRIORITY);
     }
-    let mut told = false;
+    let mut reported = false;
     worker.open(|settled| {
-        if settled && !told {
-            told = true;
+        if settled && !reported {
+            reported = true;
             shared.opened.fetch_add(1, Ordering::AcqRel);
         }
         shared.times.get().is_none() && !shared.failed.load(Ordering::Acquire)
@@ -140,7 +140,7 @@ fn work(shared: &Shared, mut worker: Worker<'_>, index: usize, options: &Options
     Ok(())
 }
 
-/// Where the steps of a rate that ramps end.
+/// The ends of the rate's steps.
 fn step_ends(options: &Options, window: Window) -> Vec<Instant> {
     match &options.schedule {
         Schedule::Open { steps, .. } if steps.len() > 1 => steps
@@ -154,16 +154,16 @@ fn step_ends(options: &Options, window: Window) -> Vec<Instant> {
     }
 }
 
-/// The nice value that goes first.
+/// The highest priority.
 const HIGHEST_PRIORITY: i32 = -20;
 
-/// Pinning fails here, with the flag's name, instead of in a worker.
+/// Report a pinning failure here, with the flag's name, not in a worker.
 fn check_cores(list: &cores::Cores) -> Result<(), Usage> {
     for core in &list.0 {
         let pinned = thread::scope(|scope| scope.spawn(|| cores::pin(*core)).join());
         if !matches!(pinned, Ok(Ok(()))) {
-            let allowed = cores::allowed().map_or("?".into(), |cores| cores.to_string());
-            return Err(Usage::new("--cores", &core.to_string(), &allowed));
+            let expected = cores::allowed().map_or("?".into(), |cores| cores.to_string());
+            return Err(Usage::new("--cores", &core.to_string(), &expected));
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Why a run gives no result.
+//! Why a run has no result.
 
 use crate::route::trial::Unreachable;
 use crate::usage::Usage;
@@ -8,30 +8,30 @@ use weir_tls::SettingsError;
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// A flag that cannot be followed.
+    /// An invalid flag.
     #[error(transparent)]
     Usage(#[from] Usage),
-    /// A TLS setting or file.
+    /// An invalid TLS setting or file.
     #[error(transparent)]
     Tls(#[from] SettingsError),
-    /// The server is not there, or is not what the URL says.
+    /// The server is unreachable, or not what the URL says.
     #[error(transparent)]
     Unreachable(#[from] Unreachable),
-    /// It was ended before there was anything to tell.
-    #[error("the run ended before its window began: nothing was measured")]
+    /// It was stopped before the window.
+    #[error("stopped before the window began: nothing measured")]
     NoWindow,
-    /// No time to begin at.
+    /// No valid start time.
     #[error(
         "--rendezvous: `{0}` on standard input: expected the start in seconds since boot, such as 1234.5"
     )]
     Rendezvous(String),
-    /// The system.
-    #[error("the system refused: {0}")]
+    /// A system error.
+    #[error("system error: {0}")]
     System(#[from] io::Error),
 }
 
 impl LoadError {
-    /// Whether what was asked for is at fault, not the system.
+    /// Whether the usage is at fault, not the system.
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::Usage(_) | Self::Tls(_) | Self::Rendezvous(_))
     }

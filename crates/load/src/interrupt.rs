@@ -1,11 +1,11 @@
-//! SIGINT and SIGTERM to a run: the first ends it early, with what was measured; the second ends it at once.
+//! SIGINT and SIGTERM: the first ends a run early with a partial result; the second kills it.
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io;
 use std::sync::mpsc::{Receiver, channel};
 
-/// What [`crate::run`] listens to; from now on the signals send to it.
+/// The channel that [`crate::run`] watches; the signals now send to it.
 ///
 /// # Errors
 /// When the handlers cannot be installed.
@@ -13,14 +13,14 @@ pub fn stop_on_signals() -> io::Result<Receiver<()>> {
     let (sender, receiver) = channel();
     let mut signals = Signals::new([SIGTERM, SIGINT])?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
-        let mut told = false;
+        let mut stopping = false;
         for signal in signals.forever() {
-            if told {
-                // As a shell counts the end by a signal.
+            if stopping {
+                // The shell's exit status for a signal.
                 std::process::exit(128 + signal);
             }
-            told = true;
-            // The run may be over already.
+            stopping = true;
+            // The run may already be over.
             let _ = sender.send(());
         }
     })?;

@@ -1,13 +1,13 @@
-//! The load engine: what a run is asked for, how it is run, what was seen, and how that is told.
+//! The load engine: options, execution, recording and output.
 //!
-//! [`run`] takes [`Options`] ([`LoadArgs`] are their words) and gives a [`result::LoadResult`]. Each worker is one thread
-//! with a loop, connections and counters of its own; a thread that conducts them starts them together and gathers
-//! each second's part. A run has five phases: connections are opened; the warm-up and the settling after it are not
-//! measured; the window is; then no request is begun and those that have begun may end.
+//! [`run`] takes [`Options`] (parsed from [`LoadArgs`]) and returns a [`result::LoadResult`]. Each worker is one thread
+//! with its own event loop, connections and counters; the conductor starts them together and collects
+//! per-second figures. A run has five phases: opening connections; warm-up and settling, which are not
+//! measured; the window, which is; and the drain, which finishes requests in flight.
 //!
-//! In a closed loop each connection sends the next request when it has its answer. In an open loop arrivals are planned
-//! before anything is sent, and a request's response time counts from its planned instant whether or not a connection
-//! was free then; so a server that stalls cannot hide the requests that it kept waiting.
+//! In a closed loop each connection sends the next request after its response. In an open loop arrivals are planned
+//! before anything is sent, and response time counts from the planned instant, whether or not a connection
+//! was free; so a stalled server cannot hide the requests it kept waiting.
 
 mod accounting;
 mod args;

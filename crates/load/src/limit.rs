@@ -1,44 +1,44 @@
-//! Who was the limit of a run: information beside its numbers, not a judgement on them.
+//! What limited a run: information about its figures, not a verdict on them.
 
 use crate::result::Limit;
 
-/// Cores used this much are full: the rest is lost between window edges and scheduler ticks.
+/// Utilisation that counts as full: the rest is lost at window edges and scheduler ticks.
 pub const FULL: f64 = 0.95;
 
-/// The share of what is used on shared cores from which on one part alone is called the limit.
+/// From this share of the CPU used on shared cores, one part counts as the limit.
 pub const DOMINATES: f64 = 0.75;
 
-/// The share of its own calibrated ceiling from which on the engine is called the limit: what it adds to the times that
-/// it measures grows steeply from about there on.
+/// From this share of its calibrated ceiling, the engine counts as the limit: beyond it, what the engine adds to
+/// the measured times grows steeply.
 pub const CEILING: f64 = 0.80;
 
-/// A part of the system, or one of several threads of it that have cores of their own.
+/// A part of the system, or one of its threads with its own core.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Part<'a> {
-    /// What is said when it is the limit.
+    /// The limit to report.
     pub who: Limit,
-    /// CPU that it used, in cores: 1.0 is one core all the time.
+    /// CPU used, in cores.
     pub cpu: f64,
-    /// What it can use at most, in cores: one for each working thread, no more than it is allowed; 0 is not known.
+    /// Maximum CPU in cores: one per working thread, up to its allowed cores; 0 if unknown.
     pub most: f64,
-    /// What its busiest thread used, in cores; 0 is not known, or that no thread is told apart.
+    /// CPU of its busiest thread, in cores; 0 if unknown.
     pub busiest: f64,
-    /// The cores that it runs on; empty where they are not known, or are another machine's.
+    /// The cores it runs on; empty if unknown or on another machine.
     pub cores: &'a [usize],
 }
 
 impl Part<'_> {
-    /// It uses all that it can, or one of its threads does: what waits for that thread gets no more from the others. (One
-    /// that spins while it waits looks the same.)
+    /// It is saturated, or one of its threads is: work for that thread cannot move to the others. (A thread
+    /// that spins while waiting looks the same.)
     fn is_full(&self) -> bool {
         self.most > 0.0 && self.cpu >= FULL * self.most || self.busiest >= FULL
     }
 }
 
-/// Names the limit from what each part used.
+/// Names the limit from the usage of each part.
 ///
-/// A part that uses all that it can, or of which one thread does, is the limit, whoever else is there: it could not do
-/// more with more cores. Else it is who dominates a set of cores that is full, or `shared cores` where nobody does.
+/// A saturated part, or one with a saturated thread, is the limit regardless of the others: more cores would not
+/// help it. Otherwise it is the part that dominates a full set of cores, or `shared cores` if none does.
 pub fn of(parts: &[Part<'_>]) -> Limit {
     if let Some(part) = parts.iter().find(|part| part.is_full()) {
         return part.who;
@@ -60,7 +60,7 @@ pub fn of(parts: &[Part<'_>]) -> Limit {
     limit
 }
 
-/// The limit of a run whose rate was `share` of the engine's ceiling. A server whose own cores are full stays the
+/// The limit of a run at `share` of the engine's ceiling. A server that saturates its own cores remains the
 /// limit.
 pub fn beside_ceiling(limit: Limit, share: f64) -> Limit {
     match limit {
@@ -78,7 +78,7 @@ fn overlap(left: &[usize], right: &[usize]) -> bool {
 mod tests {
     use super::*;
 
-    /// Gateway, origin and load, each with as many threads as cores; what they use is in shares of their cores.
+    /// Gateway, origin and load, each with as many threads as cores; usage in shares of their cores.
     fn limit(used: [f64; 3], cores: [&[usize]; 3]) -> Limit {
         let who = [Limit::Gateway, Limit::Origin, Limit::Load];
         let part = |index: usize| {
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn parts_of_equal_threads_and_cores() {
         let table = [
-            // Own cores.
+            // Dedicated cores.
             ([0.99, 0.4, 0.4], APART, Limit::Gateway),
             ([0.5, 0.97, 0.4], APART, Limit::Origin),
             ([0.5, 0.4, 0.96], APART, Limit::Load),
@@ -113,7 +113,7 @@ mod tests {
             // Both of two.
             ([0.6, 0.1, 0.1], TWO, Limit::Neither),
             ([0.97, 0.1, 0.1], TWO, Limit::Gateway),
-            // Nothing is known.
+            // Unknown.
             ([0.0, 0.0, 0.0], [&[], &[], &[]], Limit::Neither),
         ];
         for (used, cores, expected) in table {
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(of(&[load, Part { most: 4.0, ..gateway }]), Limit::Neither);
     }
 
-    /// A server of one thread that does the work and of helpers that may use four cores.
+    /// A server with one working thread and helpers, allowed four cores.
     #[test]
     fn a_full_thread_among_idle_ones_is_the_limit() {
         let all = [0, 1, 2, 3];

@@ -1,47 +1,49 @@
-//! Servers to account, as flags write them: `[ROLE=]PID`, `[ROLE=]DIR`, `[ROLE=]COMMAND`, where ROLE is `gateway` (the
+//! The syntax of servers to account: `[ROLE=]PID`, `[ROLE=]DIR`, `[ROLE=]COMMAND`, where ROLE is `gateway` (the
 //! default) or `origin`.
 
 use crate::options::{Meter, Server};
 use crate::result::Role;
 
-/// `--pid [ROLE=]PID`: a process of this machine, with its descendants.
+/// `--pid [ROLE=]PID`: a local process with its descendants.
 ///
 /// # Errors
-/// When it is no process id.
+/// When it is not a PID.
 pub fn process(text: &str) -> Result<Server, String> {
     let (role, pid) = role(text);
     match pid.parse() {
         Ok(pid) if i32::try_from(pid).is_ok_and(|pid| pid > 0) => {
             Ok(Server { role, meter: Meter::Process(pid) })
         }
-        _ => Err(format!("`{pid}` is no process id; allowed: {}", form("PID"))),
+        _ => Err(format!("invalid PID `{pid}`: expected {}", form("PID"))),
     }
 }
 
-/// `--cgroup [ROLE=]DIR`: a cgroup of this machine.
+/// `--cgroup [ROLE=]DIR`: a local cgroup.
 ///
 /// # Errors
-/// When there is no directory.
+/// When the directory is missing.
 pub fn cgroup(text: &str) -> Result<Server, String> {
     match role(text) {
-        (_, "") => Err(format!("no directory; allowed: {}", form("DIR"))),
+        (_, "") => Err(format!("missing directory: expected {}", form("DIR"))),
         (role, directory) => Ok(Server { role, meter: Meter::Cgroup(directory.into()) }),
     }
 }
 
-/// `--cpu-command [ROLE=]COMMAND`: what `sh -c COMMAND` prints is the CPU used so far: seconds, a cgroup's `cpu.stat`,
+/// `--cpu-command [ROLE=]COMMAND`: `sh -c COMMAND` prints the CPU used so far: seconds, a cgroup's `cpu.stat`,
 /// or the lines of /proc/PID/task/*/schedstat.
 ///
 /// # Errors
-/// When there is no command.
+/// When the command is missing.
 pub fn command(text: &str) -> Result<Server, String> {
     match role(text) {
-        (_, command) if command.trim().is_empty() => Err(format!("no command; allowed: {}", form("COMMAND"))),
+        (_, command) if command.trim().is_empty() => {
+            Err(format!("missing command: expected {}", form("COMMAND")))
+        }
         (role, command) => Ok(Server { role, meter: Meter::Command(command.to_string()) }),
     }
 }
 
-/// Only the names of roles are roles: `A=1 ssh host ..` is a command.
+/// Only known roles count as a prefix: `A=1 ssh host ..` is a command.
 fn role(text: &str) -> (Role, &str) {
     match text.split_once('=') {
         Some(("gateway", rest)) => (Role::Gateway, rest),

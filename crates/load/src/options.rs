@@ -1,4 +1,4 @@
-//! What the engine is told.
+//! The engine's options.
 
 mod tls;
 
@@ -17,58 +17,58 @@ use std::time::Duration;
 use weir_reactor::cores::Cores;
 use weir_transport::Endpoint;
 
-/// What the engine is told.
+/// The engine's options.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Scheme, host and port of the server; it is also what `Host` and SNI say, unless they are told otherwise.
+    /// Scheme, host and port of the server; also the default for `Host` and SNI.
     pub endpoint: Endpoint,
-    /// Where connections really go.
+    /// Where connections actually go.
     pub route: Route,
-    /// What is asked for.
+    /// The requests.
     pub requests: Vec<RequestOptions>,
-    /// Connections in all, at least one per worker.
+    /// Total connections, at least one per worker.
     pub connections: u32,
-    /// What is not measured before the window, and how long it is.
+    /// Warm-up, settling and window.
     pub phases: Phases,
-    /// Threads.
+    /// Worker threads.
     pub workers: usize,
-    /// The cores that the workers are put on, one after the other.
+    /// The cores to pin the workers to, in order.
     pub cores: Option<Cores>,
     /// When requests are sent.
     pub schedule: Schedule,
-    /// How connections are made, used and ended.
+    /// How connections are opened, used and closed.
     pub policy: Policy,
-    /// What is said and believed in TLS.
+    /// TLS parameters.
     pub tls: TlsOptions,
     /// Servers whose CPU is accounted.
     pub servers: Vec<Server>,
-    /// How long a request, or the making of a connection, may take.
+    /// Timeout for a request, and for opening a connection.
     pub timeout: Duration,
-    /// What all random choices are drawn from: arrivals, requests on a connection.
+    /// Seed for all random choices: arrivals, requests per connection.
     pub seed: u64,
-    /// The share of the requests that may go without an answer before the run is invalid, 0 to 100 percent. A wrong answer
-    /// is never allowed.
+    /// Percentage of requests that may fail without a response before the run is invalid, 0 to 100. A wrong response
+    /// always makes it invalid.
     pub error_budget: f64,
-    /// Whether the warm-up begins when standard input says, see [`crate::OPEN`].
+    /// Whether the warm-up starts when standard input says so, see [`crate::OPEN`].
     pub rendezvous: bool,
-    /// The calibrated ceilings to compare with; `None` where there are none.
+    /// The calibrated ceilings, if any.
     pub ceilings: Option<PathBuf>,
 }
 
-/// Where connections go instead of the URL's host and port, and where they come from.
+/// Destination and source addresses of connections.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(next_help_heading = CONNECTIONS)]
 pub struct Route {
-    /// Local addresses, used in turn; empty lets the system choose.
+    /// Local addresses, used in turn; the system chooses if empty.
     #[arg(skip)]
     pub sources: Vec<IpAddr>,
-    /// The address of a host and port, instead of the resolver's; may be repeated
+    /// Use this address for a host and port, instead of resolving it; may be repeated
     #[arg(long, value_name = "HOST:PORT:ADDRESS")]
     pub resolve: Vec<Resolve>,
-    /// Connect to another host and port than the URL's
+    /// Connect to this host and port instead of the URL's
     #[arg(long, value_name = "HOST:PORT", value_parser = host_port)]
     pub connect_to: Option<(String, u16)>,
-    /// Connect to a socket in the file system
+    /// Connect to a Unix domain socket
     #[arg(long = "unix-socket", value_name = "FILE", conflicts_with_all = ["source", "resolve", "connect_to"])]
     pub unix: Option<PathBuf>,
 }
@@ -78,17 +78,17 @@ pub struct Route {
 pub struct RequestOptions {
     /// Path and query; at least `/`.
     pub path: String,
-    /// How often it comes compared with the others; at least 1.
+    /// Relative frequency; at least 1.
     pub weight: u32,
     /// Method; `None` is GET, or POST with a body.
     pub method: Option<String>,
-    /// Further fields. A `Host` among them replaces the URL's.
+    /// Extra header fields. `Host` replaces the URL's.
     pub fields: Vec<(String, String)>,
     /// The request's body.
     pub body: Option<Vec<u8>>,
-    /// The bytes of a chunk, where the body is framed in chunks; `None` frames it by its length.
+    /// Chunk size for a chunked body; `None` sends Content-Length.
     pub chunk: Option<u64>,
-    /// What its answers must be.
+    /// The expected response.
     pub expect: Expect,
 }
 
@@ -97,10 +97,10 @@ pub struct RequestOptions {
 #[command(next_help_heading = SCHEDULE)]
 pub struct Phases {
     // Caches, pools and just-in-time compilers fill.
-    /// What runs before the window and is not measured
+    /// Warm-up before the window, not measured
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time)]
     pub warmup: Duration,
-    /// Between warm-up and window, at the window's rate: what the warm-up left waiting is worked off
+    /// Settling time after the warm-up, at the window's rate, to drain its backlog
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = time)]
     pub settle: Duration,
     /// Length of the measured window.
@@ -111,80 +111,80 @@ pub struct Phases {
 /// When requests are sent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Schedule {
-    /// Each connection sends its next request when it has its answer and has thought.
+    /// Each connection sends its next request after its response and think time.
     Closed {
-        /// The pause between an answer and the next request.
+        /// The pause between a response and the next request.
         think: Duration,
     },
     /// Arrivals are planned before anything is sent.
     Open {
-        /// How the gaps between arrivals are distributed.
+        /// Distribution of inter-arrival times.
         arrivals: ArrivalKind,
-        /// Rates, one after the other, over the window; at least one. The last one's time may be left to the window.
+        /// Consecutive rates over the window; at least one. The last lasts until the window's end.
         steps: Vec<RateStep>,
     },
 }
 
-/// How the gaps between arrivals are distributed.
+/// Distribution of inter-arrival times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ArrivalKind {
-    /// All alike.
+    /// All equal.
     #[default]
     #[value(help = None)]
     Constant,
-    /// Exponentially, as if many users knew nothing of each other.
+    /// Exponential, as from many independent users.
     #[value(help = None)]
     Poisson,
 }
 
-/// A rate, and for how long.
+/// A rate and its duration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateStep {
-    /// Arrivals per second in all.
+    /// Total arrivals per second.
     pub rate: f64,
-    /// How long.
+    /// Duration.
     pub time: Duration,
 }
 
-/// How connections are made, used and ended.
+/// How connections are opened, used and closed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Policy {
-    /// What one connection is used for.
+    /// The use of a connection.
     pub per_connection: PerConnection,
-    /// Share of new TLS connections that resume a session, 0 to 100 percent; the others make full handshakes.
+    /// Percentage of new TLS connections that resume a session, 0 to 100; the rest do full handshakes.
     pub resume: f64,
-    /// How the engine ends a connection.
+    /// How the engine closes a connection.
     pub close: Close,
 }
 
-/// What one connection is used for.
+/// The use of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PerConnection {
     /// All requests.
     #[default]
     Unlimited,
-    /// A number of requests from this range, drawn anew for each connection, then a new one.
+    /// A random number of requests from this range, then a new connection.
     Requests {
         /// At least 1.
         least: u64,
         /// At least `least`.
         most: u64,
     },
-    /// No request: the handshake is what is measured.
+    /// No request: only the handshake is measured.
     Handshake,
 }
 
-/// How the engine ends a connection that it needs no more.
+/// How the engine closes a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Close {
-    /// close_notify where there is TLS, then FIN (RFC 8446 section 6.1).
+    /// With TLS close_notify, then FIN (RFC 8446 section 6.1).
     #[default]
     #[value(help = None)]
     Graceful,
-    /// FIN alone.
+    /// FIN only.
     #[value(help = None)]
     Fin,
-    /// RST: neither side keeps the port in TIME_WAIT, and what is under way is lost.
+    /// RST: neither side keeps the port in TIME_WAIT; data in flight is lost.
     #[value(name = "rst", help = None)]
     Reset,
 }
@@ -192,32 +192,32 @@ pub enum Close {
 /// A server whose CPU is accounted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
-    /// What it is in the system under test.
+    /// Its role in the system under test.
     pub role: Role,
-    /// Where its CPU time can be read.
+    /// The source of its CPU time.
     pub meter: Meter,
 }
 
-/// Where a server's CPU time can be read.
+/// The source of a server's CPU time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Meter {
-    /// A process of this machine, with its descendants.
+    /// A local process with its descendants.
     Process(u32),
-    /// A cgroup (v2) of this machine: its directory.
+    /// The directory of a local cgroup.
     Cgroup(PathBuf),
-    /// What a shell command prints: CPU seconds so far, or a cgroup's `cpu.stat`. For other machines, over ssh.
+    /// A shell command that prints CPU seconds so far, or a cgroup's `cpu.stat`. For remote servers, over ssh.
     Command(String),
 }
 
-/// The headings of `weir load --help` under which this file and the command line put flags.
+/// Help headings.
 pub(crate) const SCHEDULE: &str = "Schedule";
 pub(crate) const CONNECTIONS: &str = "Connections";
 
-/// The bytes of a chunk: a body is at most as large.
+/// Chunk sizes: at most the maximum body.
 pub(crate) const CHUNKS: RangeInclusive<u64> = 1..=1 << 30;
-pub(crate) const CHUNKS_ALLOWED: &str = "1 to 1GiB, in bytes or such as 4KiB";
+pub(crate) const CHUNKS_EXPECTED: &str = "1 to 1GiB, such as 4096 or 4KiB";
 
-/// The bytes of a chunk where none are told: programs that pass a stream on read 4 to 64 KiB at once, and a TLS record
+/// Default chunk size: programs that stream typically read 4 to 64 KiB at once, and a TLS record
 /// holds this much (RFC 8446 section 5.1).
 pub(crate) const DEFAULT_CHUNK: u64 = 16 * 1024;
 
@@ -225,7 +225,7 @@ pub(crate) const DEFAULT_CHUNK: u64 = 16 * 1024;
 const SPOKEN: &str = "http/1.1";
 
 impl Options {
-    /// The defaults for a URL: GET, 64 connections that are kept, a window of 10 s after a warm-up of 1 s, 1 worker,
+    /// The defaults for a URL: GET, 64 keep-alive connections, a window of 10 s after a warm-up of 1 s, 1 worker,
     /// closed loop.
     pub fn new(target: Target) -> Self {
         let request = RequestOptions::new(target.path);
@@ -259,14 +259,14 @@ impl Options {
         format!("{}{path}", self.endpoint)
     }
 
-    /// Checks what the types allow and the engine cannot do.
+    /// Checks what the types cannot express.
     ///
     /// # Errors
-    /// The first flag that cannot be followed.
+    /// The first invalid flag.
     pub fn check(&self) -> Result<(), Usage> {
-        let range = |flag, value: &dyn fmt::Display, ok: bool, allowed| match ok {
+        let range = |flag, value: &dyn fmt::Display, ok: bool, expected| match ok {
             true => Ok(()),
-            false => Err(Usage::new(flag, &value.to_string(), allowed)),
+            false => Err(Usage::new(flag, &value.to_string(), expected)),
         };
         let workers = self.workers;
         range("-t", &workers, (1..=1024).contains(&workers), "1 to 1024")?;
@@ -295,16 +295,16 @@ impl Options {
                 let none = "at least one rate";
                 range("--rate", &"", !steps.is_empty(), none)?;
                 for RateStep { rate, time } in steps {
-                    let allowed = "0.001 to 10000000 requests per second";
-                    range("--rate", rate, (0.001..=1e7).contains(rate), allowed)?;
-                    range("--rate", &seconds(*time), !time.is_zero(), "steps that are longer than nothing")?;
+                    let expected = "0.001 to 10000000 requests per second";
+                    range("--rate", rate, (0.001..=1e7).contains(rate), expected)?;
+                    range("--rate", &seconds(*time), !time.is_zero(), "steps longer than 0")?;
                 }
             }
         }
         if let PerConnection::Requests { least, most } = self.policy.per_connection {
             let text = if least == most { least.to_string() } else { format!("{least}-{most}") };
-            let allowed = "a number from 1, or a range such as 5-10";
-            range("--requests-per-connection", &text, least >= 1 && least <= most, allowed)?;
+            let expected = "a number from 1, or a range such as 5-10";
+            range("--requests-per-connection", &text, least >= 1 && least <= most, expected)?;
         }
         let resume = self.policy.resume;
         range("--resume", &resume, (0.0..=100.0).contains(&resume), "0 to 100 percent")?;
@@ -315,25 +315,25 @@ impl Options {
             range("--handshake-only", &self.url(), !handshakes, cleartext)?;
         }
         if resume > 0.0 {
-            let allowed = "with --new-connection, --requests-per-connection or --handshake-only: \
+            let expected = "--new-connection, --requests-per-connection or --handshake-only as well: \
                            connections that are kept make no handshakes";
-            range("--resume", &resume, !self.policy.per_connection.keeps(), allowed)?;
+            range("--resume", &resume, !self.policy.per_connection.keeps(), expected)?;
         }
         for protocol in &self.tls.alpn {
-            let allowed = "http/1.1, the only protocol that the engine speaks (HTTP/1.1)";
-            range("--alpn", protocol, protocol == SPOKEN, allowed)?;
+            let expected = "http/1.1, the only protocol supported";
+            range("--alpn", protocol, protocol == SPOKEN, expected)?;
         }
         let budget = self.error_budget;
         range("--error-budget", &budget, (0.0..=100.0).contains(&budget), "0 to 100 percent")?;
         for request in &self.requests {
             if let Some(chunk) = request.chunk {
-                range("--chunked", &chunk, CHUNKS.contains(&chunk), CHUNKS_ALLOWED)?;
-                let allowed = "beside --data: without a body there is nothing to frame";
-                range("--chunked", &chunk, request.body.is_some(), allowed)?;
+                range("--chunked", &chunk, CHUNKS.contains(&chunk), CHUNKS_EXPECTED)?;
+                let expected = "--data as well: without a body there is nothing to send in chunks";
+                range("--chunked", &chunk, request.body.is_some(), expected)?;
             }
             if let Some(status) = request.expect.status {
-                let allowed = "a final status, 200 to 999";
-                range("--expect-status", &status, (200..=999).contains(&status), allowed)?;
+                let expected = "a final status, 200 to 999";
+                range("--expect-status", &status, (200..=999).contains(&status), expected)?;
             }
         }
         Ok(())
@@ -341,7 +341,7 @@ impl Options {
 }
 
 impl RequestOptions {
-    /// GET, no body, any answer of 200 to 299.
+    /// GET, no body, any 2xx response.
     pub fn new(path: String) -> Self {
         Self {
             path,
@@ -356,7 +356,7 @@ impl RequestOptions {
 }
 
 impl PerConnection {
-    /// Whether connections are kept for all requests.
+    /// Whether connections are kept alive for all requests.
     pub fn keeps(self) -> bool {
         self == Self::Unlimited
     }

@@ -1,4 +1,4 @@
-//! Requests, built once and sent again and again.
+//! Requests, serialised once and sent repeatedly.
 
 pub(crate) mod file;
 pub(crate) mod mix;
@@ -11,10 +11,10 @@ use std::borrow::Cow;
 use weir_http1::{FieldName, Framing, Method, chunk, framing_field, last_chunk};
 use weir_transport::Endpoint;
 
-/// One request for each URL, with a weight for each or, if there are none, with equal ones.
+/// One request per URL, with these weights or, without weights, equal ones.
 ///
 /// # Errors
-/// When the URLs do not have one scheme, host and port, or the weights are not as many as the URLs, or not in
+/// When the URLs differ in scheme, host or port, the number of weights is not that of URLs, or a weight is not
 /// 1 to 1000000.
 pub fn requests_of(urls: &[Target], weights: &[u32]) -> Result<(Endpoint, Vec<RequestOptions>), Usage> {
     let Some(first) = urls.first() else {
@@ -25,13 +25,13 @@ pub fn requests_of(urls: &[Target], weights: &[u32]) -> Result<(Endpoint, Vec<Re
         (one.tls, one.port) == (other.tls, other.port) && one.host.eq_ignore_ascii_case(&other.host)
     };
     if let Some(other) = urls.iter().find(|url| !same(url)) {
-        let allowed = format!("URLs with the scheme, host and port of the first, {first}");
-        return Err(Usage::new("URL", &other.to_string(), &allowed));
+        let expected = format!("the scheme, host and port of the first URL, {first}");
+        return Err(Usage::new("URL", &other.to_string(), &expected));
     }
     if !weights.is_empty() && weights.len() != urls.len() {
         let shown: Vec<String> = weights.iter().map(u32::to_string).collect();
-        let allowed = format!("one weight for each URL, {} in all", urls.len());
-        return Err(Usage::new("--weights", &shown.join(","), &allowed));
+        let expected = format!("one weight per URL, {} in total", urls.len());
+        return Err(Usage::new("--weights", &shown.join(","), &expected));
     }
     if let Some(weight) = weights.iter().find(|weight| !WEIGHTS.contains(*weight)) {
         return Err(Usage::new("--weights", &weight.to_string(), "1 to 1000000"));
@@ -44,7 +44,7 @@ pub fn requests_of(urls: &[Target], weights: &[u32]) -> Result<(Endpoint, Vec<Re
     Ok((first.endpoint.clone(), urls.iter().zip(weights).map(request).collect()))
 }
 
-/// The bytes of one request, and what its answers must be.
+/// A serialised request and its expected response.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) method: Method,
@@ -54,10 +54,10 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Builds and checks it: not every method and field can be sent.
+    /// Builds and checks it: some methods and fields cannot be sent.
     fn new(asked: &RequestOptions, options: &Options) -> Result<Self, Usage> {
         let name = asked.method.as_deref().unwrap_or(if asked.body.is_some() { "POST" } else { "GET" });
-        check_method(name).map_err(|allowed| Usage::new("-X", name, allowed))?;
+        check_method(name).map_err(|expected| Usage::new("-X", name, expected))?;
         let method = Method::of(name.as_bytes());
         let mut head = format!("{name} {} HTTP/1.1\r\n", asked.path).into_bytes();
         if !asked.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
@@ -65,7 +65,7 @@ impl Request {
         }
         let mut closes = false;
         for (name, value) in &asked.fields {
-            let refused = |allowed| Usage::new("-H", &format!("{name}: {value}"), allowed);
+            let refused = |expected| Usage::new("-H", &format!("{name}: {value}"), expected);
             check_field(name, value).map_err(refused)?;
             let known = FieldName::of(name.as_bytes());
             closes |= known == FieldName::Connection && value.eq_ignore_ascii_case("close");
@@ -85,20 +85,20 @@ impl Request {
         let build = |head: &[u8], close: &[u8]| [head, close, b"\r\n", &body].concat();
         let per_connection = options.policy.per_connection;
         let asks = if closes { &b""[..] } else { b"Connection: close\r\n" };
-        // Only what is ever sent is kept: bodies may be large.
+        // Keep only the variants that are sent: bodies may be large.
         let ends = matches!(per_connection, PerConnection::Requests { .. });
         let last = if ends { build(&head, asks) } else { Vec::new() };
         let keep = if per_connection.is_single() { Vec::new() } else { build(&head, b"") };
         Ok(Self { method, expect: expect(asked, method), keep, last })
     }
 
-    /// The bytes; with `last`, those that ask for the connection's end.
+    /// The bytes; with `last`, the variant that asks to close.
     pub(crate) fn bytes(&self, last: bool) -> &[u8] {
         if last { &self.last } else { &self.keep }
     }
 }
 
-/// A body as a sequence of chunks (RFC 9112 section 7.1), the last of them shorter where it has to be.
+/// A body as a sequence of chunks (RFC 9112 section 7.1), the last one possibly shorter.
 fn chunks(body: &[u8], size: u64) -> Vec<u8> {
     let mut framed = Vec::with_capacity(body.len());
     body.chunks(size as usize).for_each(|piece| chunk(piece, &mut framed));
@@ -106,26 +106,26 @@ fn chunks(body: &[u8], size: u64) -> Vec<u8> {
     framed
 }
 
-/// What is asked for, and the length that the path tells.
+/// The expected response, with the length from the path.
 fn expect(asked: &RequestOptions, method: Method) -> Expect {
     let good = asked.expect.status.is_none_or(|status| status == 200) && method != Method::Head;
-    let told = known_length(&asked.path).filter(|_| good);
-    Expect { length: asked.expect.length.or(told), ..asked.expect }
+    let length = known_length(&asked.path).filter(|_| good);
+    Expect { length: asked.expect.length.or(length), ..asked.expect }
 }
 
 /// Splits `Name: value`.
 pub(crate) fn field(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once(':').ok_or("write it as `Name: value`")?;
+    let (name, value) = text.split_once(':').ok_or("expected `Name: value`")?;
     Ok((name.trim().to_string(), value.trim().to_string()))
 }
 
-/// Says what is allowed instead.
+/// The error says what is expected.
 fn check_method(name: &str) -> Result<(), &'static str> {
     let good = !name.is_empty() && name.bytes().all(is_token);
     if good { Ok(()) } else { Err("a method: letters, digits and !#$%&'*+-.^_`|~") }
 }
 
-/// Says what is allowed instead.
+/// The error says what is expected.
 fn check_field(name: &str, value: &str) -> Result<(), &'static str> {
     if name.is_empty() || !name.bytes().all(is_token) {
         return Err("a name of letters, digits and !#$%&'*+-.^_`|~ before the colon");
@@ -135,10 +135,10 @@ fn check_field(name: &str, value: &str) -> Result<(), &'static str> {
     }
     match FieldName::of(name.as_bytes()) {
         FieldName::ContentLength | FieldName::TransferEncoding => {
-            Err("any field but the body's framing, which the body decides")
+            Err("a field other than Content-Length and Transfer-Encoding, which follow from the body")
         }
-        FieldName::Expect => Err("any field but Expect: the body is sent at once"),
-        FieldName::Upgrade => Err("any field but Upgrade: only HTTP/1.1 is understood"),
+        FieldName::Expect => Err("a field other than Expect: the body is sent at once"),
+        FieldName::Upgrade => Err("a field other than Upgrade: only HTTP/1.1 is supported"),
         _ => Ok(()),
     }
 }
@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    /// HEAD has no body, and another status another one.
+    /// A HEAD response has no body, and other statuses other bodies.
     #[test]
     fn the_test_servers_path_tells_the_length() {
         type Change = fn(&mut RequestOptions);
@@ -267,23 +267,23 @@ mod tests {
     #[test]
     fn several_urls_that_cannot_be_one_run_name_what_is_wrong() {
         let table: [(&[&str], &[u32], &str); 8] = [
-            (&[], &[], "URL: `` cannot be used; allowed: at least one"),
+            (&[], &[], "URL: missing value: expected at least one"),
             (
                 &["http://a/x", "http://a/y", "http://b/z"],
                 &[],
-                "URL: `http://b/z` cannot be used; \
-                 allowed: URLs with the scheme, host and port of the first, http://a/x",
+                "URL: invalid value `http://b/z`: \
+                 expected the scheme, host and port of the first URL, http://a/x",
             ),
             (&["http://a", "https://a"], &[], "`https://a/`"),
             (&["http://a", "http://a:81"], &[], "`http://a:81/`"),
             (
                 &["http://a"],
                 &[1, 2],
-                "--weights: `1,2` cannot be used; allowed: one weight for each URL, 1 in all",
+                "--weights: invalid value `1,2`: expected one weight per URL, 1 in total",
             ),
-            (&["http://a", "http://a"], &[1], "2 in all"),
-            (&["http://a"], &[0], "--weights: `0` cannot be used; allowed: 1 to 1000000"),
-            (&["http://a"], &[1_000_001], "--weights: `1000001` cannot be used; allowed: 1 to 1000000"),
+            (&["http://a", "http://a"], &[1], "2 in total"),
+            (&["http://a"], &[0], "--weights: invalid value `0`: expected 1 to 1000000"),
+            (&["http://a"], &[1_000_001], "--weights: invalid value `1000001`: expected 1 to 1000000"),
         ];
         for (urls, weights, message) in table {
             let error = requests_of(&targets(urls), weights).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! What one run of the load engine found: the value that `weir load --json` prints and the lab reads.
+//! The result of one run of the load engine, as printed by `weir load --json` and read by the lab.
 
 mod cost;
 
@@ -9,127 +9,127 @@ use std::collections::BTreeMap;
 use std::fmt;
 use weir_tls::Group;
 
-/// One measured window.
+/// The result of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadResult {
-    /// Version of this layout: [`SCHEMA`].
+    /// Schema version: [`SCHEMA`].
     pub schema: u32,
     /// Version of the program.
     pub weir: String,
-    /// The URL that was asked for; the first, where there are several.
+    /// The URL requested; the first of several.
     pub url: String,
-    /// What the run was told to do.
+    /// The options of the run.
     pub asked: Asked,
-    /// The run was ended early: what was measured until then is here.
+    /// Whether the run was ended early; the figures cover what was measured until then.
     pub partial: bool,
-    /// The phases of the run in their order, as long as they were: `opening`, `warm-up`, `settle`, `window`, `drain`.
+    /// The phases of the run in order, with their actual lengths: `opening`, `warm-up`, `settle`, `window`, `drain`.
     pub phases: Vec<PhaseTime>,
-    /// Length of the measured window in seconds, as it was.
+    /// Actual length of the measured window in seconds.
     pub window_s: f64,
-    /// When it began: seconds since this machine was booted (CLOCK_BOOTTIME, which `starttime` in /proc/PID/stat is told
-    /// by), so that what other programs wrote can be laid beside it. `None` in older results.
+    /// Start of the window in seconds since boot (CLOCK_BOOTTIME, also used by `starttime` in /proc/PID/stat),
+    /// to align it with the output of other programs. `None` in older results.
     #[serde(default)]
     pub window_boot_s: Option<f64>,
-    /// Requests answered rightly within the window; in a handshake-only run, handshakes finished rightly.
+    /// Correct responses within the window; in a handshake-only run, successful handshakes.
     pub requests: u64,
     /// `requests` over `window_s`.
     pub requests_per_second: f64,
-    /// Bytes received and sent within the window, as the application sees them (head and body, without TLS).
+    /// Bytes received and sent within the window, at the application layer (head and body, without TLS).
     pub bytes_received: u64,
     /// See `bytes_received`.
     pub bytes_sent: u64,
-    /// Errors by class: [`crate::ErrorClass::name`]. Those of requests that began within the window and failed behind
-    /// it count too.
+    /// Errors by class: [`crate::ErrorClass::name`]. Includes requests that started within the window and failed
+    /// after it.
     pub errors: BTreeMap<String, u64>,
-    /// The first error of each class in words, the warm-up's included.
+    /// The message of the first error of each class, warm-up included.
     pub error_examples: BTreeMap<String, String>,
-    /// Errors over all requests that ended in the window.
+    /// Errors over all requests completed in the window.
     pub error_ratio: f64,
     /// Planned arrivals of an open loop that could not be sent by the end.
     pub unsent: Unsent,
-    /// Right answers of the whole run, warm-up and drain included.
+    /// Correct responses of the whole run, warm-up and drain included.
     pub answered_in_all: u64,
-    /// Response time of the requests that were planned within the window, whenever they ended. It is the end minus the
-    /// planned instant: in an open loop that of the schedule, in a closed loop when the connection was free (its first
-    /// byte is written then; with a new connection for each request, its making begins then). Requests that timed out
-    /// and arrivals that were never sent are censored: they are in it with the time that they had waited at least.
+    /// Response time of requests planned within the window, whenever they completed: the end minus the
+    /// planned instant. In an open loop that is the schedule's, in a closed loop when the connection was free (when the
+    /// first byte is written; with a new connection per request, when connecting starts). Timed-out requests
+    /// and unsent arrivals are censored: they count with the time they had waited.
     pub response: Latency,
     /// Service time: end minus first byte written.
     pub service: Latency,
-    /// First byte of the answer minus first byte of the request.
+    /// First byte of the response minus first byte of the request.
     pub first_byte: Latency,
-    /// TCP connect, of connections that were begun within the window.
+    /// TCP connect time, for connections opened within the window.
     pub connect: Latency,
-    /// From the connected socket to the end of the handshake, by its kind: `full`, `resume-1.2-id`,
-    /// `resume-1.2-ticket`, `resume-1.3-psk`; of connections that were begun within the window.
+    /// From the connected socket to the end of the handshake, by kind: `full`, `resume-1.2-id`,
+    /// `resume-1.2-ticket`, `resume-1.3-psk`; for connections opened within the window.
     pub handshake: BTreeMap<String, Latency>,
-    /// One row for each step of a rate that ramps; empty otherwise.
+    /// One row per step of a ramp; empty otherwise.
     pub steps: Vec<Step>,
-    /// One row for each second of the window.
+    /// One row per second of the window.
     pub seconds: Vec<Second>,
     /// Connections opened during the whole run, warm-up included.
     pub connections_opened: u64,
     /// Those of them within the window.
     pub connections_opened_in_window: u64,
-    /// Handshakes, as negotiated.
+    /// Handshakes.
     pub handshakes: Handshakes,
     /// The engine's own cost within the window.
     pub engine: EngineCost,
-    /// The cost of each server that was named, within the window, in the order given.
+    /// The cost of each accounted server within the window, in the order given.
     pub servers: Vec<ServerCost>,
-    /// How late the pacer was, `None` in a closed loop.
+    /// How well the pacer kept the schedule; `None` in a closed loop.
     pub pacer: Option<Pacer>,
-    /// What the engine itself can do on this machine at most in such a run; `None` where it was not calibrated.
+    /// The engine's ceiling for such a run on this machine; `None` if not calibrated.
     pub ceiling: Option<Ceiling>,
-    /// What held the rate down.
+    /// What limited the rate.
     pub limit: Limit,
-    /// What is to be known before the figures are believed.
+    /// Warnings about the figures.
     pub warnings: Vec<String>,
     /// `valid`, or `invalid: reason`.
     pub validity: String,
 }
 
-/// The layout's version.
+/// Schema version.
 pub const SCHEMA: u32 = 2;
 
-/// What a run was told to do, with the defaults filled in.
+/// The options of a run, with defaults filled in.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
-    /// Connections held open; with new connections, at once at most.
+    /// Concurrent connections.
     pub connections: u32,
-    /// Threads.
+    /// Worker threads.
     pub workers: u32,
-    /// The cores they were put on, in the order of the workers; empty where the system chose.
+    /// The cores they were pinned to, in the order of the workers; empty if unpinned.
     pub cores: Vec<usize>,
-    /// Offered rate per second (the first step's, where it ramps); `None` in a closed loop.
+    /// Offered rate per second (of the first step in a ramp); `None` in a closed loop.
     pub rate: Option<f64>,
     /// `constant` or `poisson`; `None` in a closed loop.
     pub arrivals: Option<String>,
-    /// Microseconds between an answer and the next request in a closed loop.
+    /// Think time in a closed loop, in microseconds.
     pub think_us: f64,
-    /// What random choices were drawn from.
+    /// Random seed.
     pub seed: u64,
-    /// Share of the requests that may go without an answer in a valid run, in percent; 0 in older results.
+    /// Percentage of requests that may fail without a response in a valid run; 0 in older results.
     #[serde(default)]
     pub error_budget_percent: f64,
-    /// Different requests in the mix.
+    /// Distinct requests in the mix.
     pub mix: u32,
-    /// `keep-alive`, `handshake-only`, or the requests on a connection, such as `1` or `5-10`.
+    /// `keep-alive`, `handshake-only`, or the requests per connection, such as `1` or `5-10`.
     pub requests_per_connection: String,
-    /// Share of the new TLS connections that resume, in percent.
+    /// Percentage of new TLS connections that resume.
     pub resume_percent: f64,
-    /// How connections are ended: `graceful`, `fin`, `rst`.
+    /// How connections are closed: `graceful`, `fin`, `rst`.
     pub close: String,
-    /// Local addresses; empty where the system chose.
+    /// Local addresses; empty if the system chose.
     pub sources: Vec<String>,
-    /// TLS versions offered; all of these lists are empty in cleartext.
+    /// TLS versions offered; these lists are all empty in cleartext.
     pub tls_versions: Vec<String>,
     /// Suites offered.
     pub suites: Vec<String>,
     /// Groups offered.
     #[serde(deserialize_with = "groups")]
     pub groups: Vec<String>,
-    /// Signature schemes offered; empty is all that are known.
+    /// Signature schemes offered; empty means all supported.
     pub signatures: Vec<String>,
     /// Application protocols offered.
     pub alpn: Vec<String>,
@@ -142,52 +142,52 @@ pub struct Asked {
 pub struct PhaseTime {
     /// `opening`, `warm-up`, `settle`, `window` or `drain`.
     pub name: String,
-    /// How long it was.
+    /// Its length.
     pub seconds: f64,
 }
 
-/// Arrivals that were planned and never sent.
+/// Arrivals planned but never sent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Unsent {
-    /// How many.
+    /// Number of arrivals.
     pub count: u64,
-    /// How long the oldest had waited at the window's end.
+    /// Age of the oldest at the window's end.
     pub oldest_us: f64,
-    /// How long they had waited on average.
+    /// Mean age.
     pub mean_us: f64,
 }
 
-/// One step of a rate that ramps.
+/// One step of a ramp.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// Arrivals per second.
     pub rate: f64,
-    /// Where it begins, in seconds from the window's start.
+    /// Its start, in seconds from the window's start.
     pub from_s: f64,
-    /// Where it ends.
+    /// Its end.
     pub to_s: f64,
     /// Arrivals planned in it.
     pub planned: u64,
-    /// Response time of the requests that were planned in it.
+    /// Response time of requests planned in it.
     pub response: Latency,
 }
 
 /// One second of the window; the last may be shorter.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Second {
-    /// Where it begins, in seconds from the window's start.
+    /// Its start, in seconds from the window's start.
     pub at_s: f64,
-    /// Requests answered rightly in it.
+    /// Correct responses in it.
     pub requests: u64,
     /// Errors in it.
     pub errors: u64,
     /// Handshakes finished in it.
     pub handshakes: u64,
-    /// Connections that stood at its end.
+    /// Open connections at its end.
     pub connections: u64,
-    /// Arrivals that waited to be sent at its end.
+    /// Arrivals waiting to be sent at its end.
     pub waiting: u64,
-    /// Median response time of the requests that ended in it, to 2 digits; `None` with fewer than 20.
+    /// Median response time of requests completed in it, to 2 digits; `None` with fewer than 20.
     pub p50_us: Option<f64>,
     /// 99th percentile, to 2 digits; `None` with fewer than 1000.
     pub p99_us: Option<f64>,
@@ -196,7 +196,7 @@ pub struct Second {
     pub p95_us: Option<f64>,
 }
 
-/// A distribution of times; percentiles that too few samples stand behind are `None`.
+/// A distribution of times; percentiles with too few samples are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
     /// Samples.
@@ -209,7 +209,7 @@ pub struct Latency {
     pub p50_us: Option<f64>,
     /// 90th percentile.
     pub p90_us: Option<f64>,
-    /// 95th percentile; `None` in older results too.
+    /// 95th percentile; also `None` in older results.
     #[serde(default)]
     pub p95_us: Option<f64>,
     /// 99th percentile.
@@ -218,95 +218,95 @@ pub struct Latency {
     pub p999_us: Option<f64>,
     /// Largest.
     pub max_us: f64,
-    /// Samples that are only known to be at least as long as they stand here: time-outs, and arrivals never sent.
+    /// Censored samples (lower bounds): timeouts and unsent arrivals.
     #[serde(default)]
     pub censored: u64,
-    /// The shortest of them: percentiles from here on are lower bounds (written "p99 >=2 s").
+    /// The shortest censored sample: percentiles above it are lower bounds (written "p99 >=2 s").
     #[serde(default)]
     pub censored_from_us: Option<f64>,
-    /// HDR histogram, V2 serialisation, base64: unit nanoseconds, 3 digits. The form in which runs are merged.
+    /// HDR histogram, V2 serialisation, base64: unit nanoseconds, 3 digits. Used to merge runs.
     pub hdr_v2: String,
 }
 
-/// Handshakes counted by what was negotiated.
+/// Handshakes by negotiated parameters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Handshakes {
-    /// Full handshakes of the whole run, those primed among them.
+    /// Full handshakes of the whole run, priming included.
     pub full: u64,
     /// Resumed handshakes of the whole run by kind (`resume-1.2-id`, `resume-1.2-ticket`, `resume-1.3-psk`).
     pub resumed: BTreeMap<String, u64>,
     /// Handshakes that needed a HelloRetryRequest.
     pub hello_retry: u64,
-    /// Full handshakes that were made before the warm-up so that there were sessions to resume.
+    /// Full handshakes before the warm-up, to prime sessions.
     pub primed: u64,
-    /// Handshakes of connections that were to resume and offered a session.
+    /// Handshakes that offered a session to resume.
     pub offered: u64,
-    /// Those of them that the server made a full handshake of.
+    /// Those for which the server did a full handshake.
     pub declined: u64,
-    /// Connections that were to resume and had no session: each was made by a full handshake, and the run is invalid.
+    /// Connections meant to resume, without a session: each did a full handshake, and the run is invalid.
     pub had_nothing: u64,
-    /// Handshakes that were finished within the window.
+    /// Handshakes finished within the window.
     pub in_window: u64,
     /// Resumptions among them.
     pub resumed_in_window: u64,
     /// `in_window` over the window's seconds.
     pub per_second: f64,
-    /// Tickets of TLS 1.3 that had come by a connection's first answer, over the whole run, by the kind of its handshake.
+    /// TLS 1.3 tickets received by a connection's first response, over the whole run, by kind of handshake.
     #[serde(default)]
     pub tickets: BTreeMap<String, Tickets>,
-    /// Each combination that was negotiated, over the whole run.
+    /// Each negotiated combination, over the whole run.
     pub negotiated: Vec<Negotiated>,
 }
 
-/// How many tickets a connection was given.
+/// Tickets per connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tickets {
-    /// The fewest.
+    /// Minimum.
     pub least: u32,
-    /// The most.
+    /// Maximum.
     pub most: u32,
 }
 
-/// What handshakes agreed on.
+/// Negotiated parameters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Negotiated {
     /// `1.2` or `1.3`.
     pub version: String,
     /// The cipher suite.
     pub suite: String,
-    /// The key exchange's group; `None` where there was no key exchange.
+    /// The key exchange group; `None` without a key exchange.
     #[serde(default, deserialize_with = "group")]
     pub group: Option<String>,
     /// The server's signature scheme; `None` in a resumption.
     pub signature: Option<String>,
     /// `full`, `resume-1.2-id`, `resume-1.2-ticket` or `resume-1.3-psk`.
     pub kind: String,
-    /// Whether a HelloRetryRequest came first.
+    /// Whether there was a HelloRetryRequest.
     pub hello_retry: bool,
     /// The application protocol.
     pub alpn: Option<String>,
-    /// Certificates that the server sent; `None` in a resumption.
+    /// Certificates sent by the server; `None` in a resumption.
     pub chain_certificates: Option<u32>,
-    /// Their bytes in all.
+    /// Their total size in bytes.
     pub chain_bytes: Option<u32>,
-    /// How many handshakes.
+    /// Number of handshakes.
     pub count: u64,
 }
 
-/// Groups by the names that they have today: older results say `p-256` where newer ones say `p256`.
+/// Normalises group names: older results say `p-256` for `p256`.
 fn groups<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let groups = Vec::<String>::deserialize(deserializer)?;
     Ok(groups.iter().map(|name| Group::spelling(name).to_owned()).collect())
 }
 
-/// The same of one that may not be there.
+/// The same for an optional name.
 fn group<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let group = Option::<String>::deserialize(deserializer)?;
     Ok(group.map(|name| Group::spelling(&name).to_owned()))
 }
 
 impl LoadResult {
-    /// Why it must not stand beside valid ones; `None` for a valid one.
+    /// Why it is invalid; `None` for a valid one.
     pub fn invalid(&self) -> Option<&str> {
         let said = self.validity.as_str();
         (said != "valid").then(|| said.strip_prefix("invalid: ").unwrap_or(said))
@@ -340,22 +340,22 @@ pub struct Pacer {
     /// Arrivals planned within the window.
     #[serde(default)]
     pub planned: u64,
-    /// Those of them that were sent; the others are `unsent`.
+    /// Those that were sent; the others are `unsent`.
     #[serde(default)]
     pub sent: u64,
     /// Requests sent over requests planned within the window.
     pub achieved_ratio: f64,
-    /// 99th percentile of the time between the planned instant and the engine's turn to it.
+    /// 99th percentile of the lag between the planned instant and when the engine handled it.
     pub lag_p99_us: f64,
-    /// The largest such time.
+    /// Maximum lag.
     pub lag_max_us: f64,
 }
 
 impl Pacer {
-    /// The smallest share of its planned arrivals that an open loop must have sent.
+    /// Minimum share of planned arrivals that a valid open loop must have sent.
     pub const LEAST_ACHIEVED: f64 = 0.99;
 
-    /// What the lag's 99th percentile may be: 1 ms, or 5 % of the median response time if that is more.
+    /// Maximum p99 lag: 1 ms, or 5 % of the median response time if that is more.
     pub fn lag_bound_us(median_us: Option<f64>) -> f64 {
         f64::max(1000.0, median_us.unwrap_or(0.0) * 0.05)
     }

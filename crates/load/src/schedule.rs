@@ -1,4 +1,4 @@
-//! When requests are to be sent, decided before anything is measured.
+//! The schedule of requests, fixed before anything is measured.
 
 use crate::options::{ArrivalKind, RateStep};
 use std::collections::VecDeque;
@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use weir_stats::rng::Rng;
 
 /// The planned instants of one worker in an open loop. There is one schedule for the whole run, and worker `w` of `t`
-/// has its arrivals `w`, `w + t`, `w + 2t`, ..: so the number of workers changes nothing of what the server sees.
+/// gets arrivals `w`, `w + t`, `w + 2t`, ..: so the server sees the same for any number of workers.
 ///
-/// What was seen and not sent waits for a free connection; its planned instant is what its response time counts from.
+/// A due but unsent arrival waits for a free connection; its response time counts from its planned instant.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrivals {
     clock: Clock,
@@ -18,12 +18,12 @@ pub(crate) struct Arrivals {
     waiting: VecDeque<Instant>,
 }
 
-/// What all workers' arrivals are made from.
+/// The parameters of all workers' arrivals.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan<'a> {
-    /// The first arrival may come then.
+    /// The earliest first arrival.
     pub(crate) start: Instant,
-    /// Where the steps begin; before it, the first step's rate holds.
+    /// The start of the steps; before it, the first step's rate applies.
     pub(crate) window: Instant,
     pub(crate) kind: ArrivalKind,
     pub(crate) steps: &'a [RateStep],
@@ -44,12 +44,12 @@ impl Arrivals {
         arrivals
     }
 
-    /// The next planned instant that has not been looked at.
+    /// The next planned instant.
     pub(crate) fn next(&self) -> Instant {
         self.next
     }
 
-    /// Looks at the next arrival if its instant has come; from then on it waits.
+    /// Takes the next arrival if it is due; from then on it waits.
     pub(crate) fn see(&mut self, now: Instant) -> Option<Instant> {
         if now < self.next {
             return None;
@@ -61,27 +61,27 @@ impl Arrivals {
         Some(planned)
     }
 
-    /// Takes the oldest arrival that was seen and not sent.
+    /// Takes the oldest waiting arrival.
     pub(crate) fn take(&mut self) -> Option<Instant> {
         self.waiting.pop_front()
     }
 
-    /// What was taken could not be sent: it is the oldest again.
+    /// Puts back an arrival that could not be sent, as the oldest.
     pub(crate) fn put_back(&mut self, planned: Instant) {
         self.waiting.push_front(planned);
     }
 
-    /// All that were seen and not sent, the oldest first.
+    /// All waiting arrivals, oldest first.
     pub(crate) fn waiting(&self) -> &VecDeque<Instant> {
         &self.waiting
     }
 }
 
-/// Arrivals on a scale on which one is expected in each unit, so that only [`Clock`] knows of rates.
+/// Arrivals on a scale of one expected per unit, so that only [`Clock`] knows about rates.
 #[derive(Clone, Debug)]
 struct Units {
     now: f64,
-    /// Draws the gaps; `None` makes all of them 1.
+    /// Draws the gaps; `None` makes them all 1.
     random: Option<Rng>,
 }
 
@@ -108,7 +108,7 @@ impl Units {
 #[derive(Clone, Debug)]
 struct Clock {
     start: Instant,
-    /// In order; the first begins at 0.
+    /// In order; the first starts at 0.
     pieces: Vec<Piece>,
 }
 
@@ -125,7 +125,7 @@ impl Clock {
         let mut at = Piece { from_unit: 0.0, from_ns: 0.0, rate: 0.0 };
         let before = plan.window.saturating_duration_since(plan.start);
         for (number, step) in plan.steps.iter().enumerate() {
-            // A rate that goes on is one piece: nothing is rounded where a step of the same rate begins.
+            // Merge steps of the same rate, to avoid rounding between them.
             if pieces.last().is_none_or(|last| last.rate != step.rate) {
                 pieces.push(Piece { rate: step.rate, ..at });
             }
@@ -151,7 +151,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// What `workers` see of a schedule until then, as times from its start.
+    /// The arrivals that `workers` see until then, as times from the start.
     fn seen(
         kind: ArrivalKind,
         steps: &[(f64, u64)],

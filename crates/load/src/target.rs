@@ -1,11 +1,11 @@
-//! The URL under load, and other hosts and ports as flags write them.
+//! The URL under load, and other hosts and ports in flags.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 use weir_transport::Endpoint;
 
-/// Where requests go and what they ask for.
+/// The target of requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// Scheme, host and port.
@@ -17,23 +17,23 @@ pub struct Target {
 /// A host and port, and the address to use for them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolve {
-    /// As it stands in the URL.
+    /// As in the URL.
     pub host: String,
-    /// As it stands in the URL.
+    /// As in the URL.
     pub port: u16,
-    /// What the resolver is not asked for.
+    /// The address to use instead of resolving.
     pub address: IpAddr,
 }
 
-/// What one request may weigh.
+/// Valid weights.
 pub(crate) const WEIGHTS: std::ops::RangeInclusive<u32> = 1..=1_000_000;
 
-/// The first character that cannot stand in a path with its query (RFC 9112 section 3.2.1).
+/// The first character that is invalid in a path or query (RFC 9112 section 3.2.1).
 pub(crate) fn misplaced(path: &str) -> Option<char> {
     path.chars().find(|c| !c.is_ascii_graphic() || *c == '#')
 }
 
-/// The length that the answer must have when the path is the test server's `/bytes/N`.
+/// The expected body length for the test server's `/bytes/N`.
 pub(crate) fn known_length(path: &str) -> Option<u64> {
     let path = path.split('?').next()?;
     path.strip_prefix("/bytes/")?.parse().ok()
@@ -47,7 +47,7 @@ impl FromStr for Target {
         let end = text[authority..].find(['/', '?', '#']).map_or(text.len(), |at| authority + at);
         let endpoint: Endpoint = text[..end].parse().map_err(|error: String| format!("{error}[/PATH]"))?;
         if endpoint.port == 0 {
-            return Err(format!("`{text}`: nobody answers on port 0; allowed: 1 to 65535"));
+            return Err(format!("`{text}`: invalid port 0: expected 1 to 65535"));
         }
         let path = match &text[end..] {
             "" => "/".to_string(),
@@ -55,7 +55,7 @@ impl FromStr for Target {
             path => path.to_string(),
         };
         match misplaced(&path) {
-            Some(c) => Err(format!("`{text}`: {c:?} cannot stand in a path; write it in percent-encoding")),
+            Some(c) => Err(format!("`{text}`: {c:?} is invalid in a path; percent-encode it")),
             None => Ok(Self { endpoint, path }),
         }
     }
@@ -70,9 +70,9 @@ impl fmt::Display for Target {
 impl FromStr for Resolve {
     type Err = String;
 
-    /// Reads `HOST:PORT:ADDRESS`; an IPv6 address may stand in brackets.
+    /// Parses `HOST:PORT:ADDRESS`; an IPv6 address may be in brackets.
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}`: write HOST:PORT:ADDRESS, such as example.org:443:127.0.0.1");
+        let wrong = || format!("`{text}`: expected HOST:PORT:ADDRESS, such as example.org:443:127.0.0.1");
         let host_end = if text.starts_with('[') { text.find(']').ok_or_else(wrong)? } else { 0 };
         let port_at = text[host_end..].find(':').ok_or_else(wrong)? + host_end + 1;
         let address_at = text[port_at..].find(':').ok_or_else(wrong)? + port_at + 1;
@@ -83,9 +83,9 @@ impl FromStr for Resolve {
     }
 }
 
-/// Reads `HOST:PORT` for `--connect-to`; an IPv6 address stands in brackets.
+/// Parses `HOST:PORT` for `--connect-to`; an IPv6 address must be in brackets.
 pub(crate) fn host_port(text: &str) -> Result<(String, u16), String> {
-    let wrong = || format!("`{text}`: write HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080");
+    let wrong = || format!("`{text}`: expected HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080");
     let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
     let port = port.parse().ok().filter(|port| *port > 0).ok_or_else(wrong)?;
     let bare = unbracketed(host);
@@ -121,8 +121,8 @@ mod tests {
     #[test]
     fn urls_that_cannot_be_asked_for_name_what_is_wrong() {
         for (text, why) in [
-            ("ftp://a/", "neither http nor https"),
-            ("a/b", "no scheme"),
+            ("ftp://a/", "unknown scheme"),
+            ("a/b", "missing scheme"),
             ("http://a:70000/", "0 to 65535"),
             ("http://a:0/", "port 0"),
             ("http://a/b c", "' '"),

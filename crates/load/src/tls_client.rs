@@ -1,29 +1,29 @@
-//! The TLS client of a run, as its options ask for it.
+//! The TLS client of a run, from its options.
 
 use crate::options::Options;
 use weir_tls::{Client, ClientSettings, Identity, PeerName, Roots, SettingsError, Suite, Version};
 
-/// The client and the name that the server's certificate must have; `None` in cleartext.
+/// The client and the server name to verify; `None` in cleartext.
 pub(crate) fn client(options: &Options) -> Result<Option<(Client, PeerName)>, SettingsError> {
     if !options.endpoint.tls {
         return Ok(None);
     }
-    let told = options.tls.sni.as_deref().filter(|name| *name != NO_SNI);
-    let host = told.unwrap_or(&options.endpoint.host);
+    let name = options.tls.sni.as_deref().filter(|name| *name != NO_SNI);
+    let host = name.unwrap_or(&options.endpoint.host);
     let name = host.parse().map_err(SettingsError::UnknownName)?;
     Ok(Some((Client::new(&settings(options))?, name)))
 }
 
-/// The server's name that has none sent.
+/// The value of `--sni` that sends no SNI.
 const NO_SNI: &str = "none";
 
-/// What is offered: lists that were not given are all that fit those that were.
+/// The parameters offered: lists not given default to everything compatible with those given.
 pub(crate) fn settings(options: &Options) -> ClientSettings {
     let tls = &options.tls;
     let share = options.connections.div_ceil(options.workers.max(1) as u32) as usize;
     let mut settings = ClientSettings {
         resumption: options.policy.resume > 0.0,
-        // As many as a worker primes, and what comes before others are used up.
+        // As many as a worker primes, and those that arrive before others are used.
         sessions_per_name: (2 * share).max(64),
         signatures: tls.signatures.clone(),
         alpn: tls.alpn.iter().map(|name| name.clone().into_bytes()).collect(),

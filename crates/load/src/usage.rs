@@ -1,31 +1,37 @@
-//! Flags that cannot be followed, and the units in which they are written.
+//! Invalid flags, and the units of flag values.
 
 use std::borrow::Cow;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A flag that cannot be followed.
+/// An invalid flag value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{flag}: `{value}` cannot be used; allowed: {allowed}")]
+#[error("{flag}: {problem}: expected {expected}")]
 pub struct Usage {
     flag: Cow<'static, str>,
-    value: String,
-    allowed: String,
+    problem: String,
+    expected: String,
 }
 
 impl Usage {
-    /// `flag` may go on with the place in a file.
-    pub(crate) fn new(flag: impl Into<Cow<'static, str>>, value: &str, allowed: &str) -> Self {
-        Self { flag: flag.into(), value: value.to_string(), allowed: allowed.to_string() }
+    /// `flag` may include a position in a file.
+    pub(crate) fn new(flag: impl Into<Cow<'static, str>>, value: &str, expected: &str) -> Self {
+        let problem =
+            if value.is_empty() { "missing value".into() } else { format!("invalid value `{value}`") };
+        Self::problem(flag, problem, expected)
+    }
+
+    pub(crate) fn problem(flag: impl Into<Cow<'static, str>>, problem: String, expected: &str) -> Self {
+        Self { flag: flag.into(), problem, expected: expected.to_string() }
     }
 }
 
-/// Reads a time as people write it: `500ms`, `5s`, `1.5s`, `2m`, `1h`.
+/// Parses a time such as `500ms`, `5s`, `1.5s`, `2m`, `1h`.
 ///
 /// # Errors
 /// When the number or the unit is missing.
 pub fn time(text: &str) -> Result<Duration, String> {
-    let wrong = || "write a number and a unit: us, ms, s, m or h, such as 500ms or 2m".to_string();
+    let wrong = || "expected a number and a unit (us, ms, s, m or h), such as 500ms or 2m".to_string();
     let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).ok_or_else(wrong)?;
     let (number, unit) = text.split_at(unit_at);
     let seconds = match unit {
@@ -40,17 +46,17 @@ pub fn time(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())
 }
 
-/// A parser of whole numbers; `allowed` is what a message says.
-pub(crate) fn whole<N: FromStr>(allowed: &'static str) -> impl Fn(&str) -> Result<N, String> + Clone {
-    move |text| text.parse().map_err(|_| format!("expected {allowed}"))
+/// A parser of whole numbers; `expected` is for the message.
+pub(crate) fn whole<N: FromStr>(expected: &'static str) -> impl Fn(&str) -> Result<N, String> + Clone {
+    move |text| text.parse().map_err(|_| format!("expected {expected}"))
 }
 
-/// A parser of shares in percent.
+/// Parses a percentage.
 pub(crate) fn percent(text: &str) -> Result<f64, String> {
     text.parse().map_err(|_| "expected 0 to 100 percent, such as 30 or 0.1".to_string())
 }
 
-/// Reads a size as people write it: `1000`, `64KiB`, `1MB`. `None` when it is no size.
+/// Parses a size such as `1000`, `64KiB` or `1MB`; `None` if it is not one.
 pub fn size(text: &str) -> Option<u64> {
     let unit_at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_at);

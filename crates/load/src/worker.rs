@@ -4,7 +4,7 @@ mod users;
 
 use crate::accounting::Edges;
 use crate::check::{ErrorClass, Wrong};
-use crate::connection::{Connection, Desk};
+use crate::connection::{Connection, Context};
 use crate::options::{Close, PerConnection};
 use crate::record::recorder::{Recorder, Window};
 use crate::record::seconds::Outbox;
@@ -26,82 +26,82 @@ const RESTING: u8 = 2;
 
 pub(crate) struct Policy {
     pub(crate) address: Address,
-    /// Used in turn; empty lets the system choose.
+    /// Used in turn; the system chooses if empty.
     pub(crate) sources: Cycle<vec::IntoIter<IpAddr>>,
     pub(crate) tls: Option<(Connector, PeerName)>,
     pub(crate) connections: u32,
     pub(crate) per_connection: PerConnection,
-    /// Share of new connections that resume, in percent.
+    /// Percentage of new connections that resume.
     pub(crate) resume: f64,
     pub(crate) close: Close,
-    /// Between an answer and the next request, in a closed loop.
+    /// Think time in a closed loop.
     pub(crate) think: Duration,
     pub(crate) timeout: Duration,
     pub(crate) rng: Rng,
 }
 
-/// What a worker shares with the thread that conducts it.
+/// State shared by a worker and the conductor.
 pub(crate) struct Link<'a> {
     pub(crate) outbox: &'a Outbox,
-    /// An end of the window that comes before the planned one.
+    /// An early end of the window.
     pub(crate) stop: &'a OnceLock<Instant>,
 }
 
 pub(crate) struct Worker<'a> {
     reactor: Reactor,
     policy: Policy,
-    desk: Desk<'a>,
+    context: Context<'a>,
     edges: Edges<'a>,
     link: Link<'a>,
     connections: Slab<Connection>,
     resting: Slab<Resting>,
-    /// Connections between two requests, the one that has waited longest first: so all of them are used whatever the
-    /// rate, none times out at the server, and the load is spread over all workers of the server.
+    /// Idle connections, the longest idle first: so all of them are used at any
+    /// rate, none times out at the server, and the load spreads over all server workers.
     idle: VecDeque<Key>,
-    /// Connections that may be made when a request needs one (where they are not kept).
+    /// Connections that may be opened on demand (without keep-alive).
     spare: u32,
-    /// Users of a closed loop between an answer and their next request, by the instant of that: all think equally long,
-    /// so they are in order.
+    /// Thinking users of a closed loop, by the instant of their next request: all think equally long,
+    /// so they are sorted.
     thinking: VecDeque<(Instant, User)>,
     arrivals: Option<Arrivals>,
     window: Option<Window>,
     stage: Stage,
-    /// The next instant at which something is to be done without an event.
+    /// The next instant at which there is something to do without an event.
     wake: Instant,
     /// The end of the current second, and its number from the window's start.
     second: (Instant, i64),
-    /// Requests that have no answer yet.
+    /// Requests in flight.
     busy: u32,
-    /// Connections that stand, and the most that ever stood at once.
+    /// Open connections, and their maximum so far.
     standing: u32,
     most_standing: u32,
-    /// Connections that are being made for sessions, and how many more may be.
+    /// Connections opening to get sessions, and how many more may open.
     priming: u32,
     to_prime: u32,
-    /// What is owed to the share of connections that resume.
+    /// Accumulates the share of connections that resume.
     resume_credit: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
-    /// Connections are made; no request is sent but the first on each that is kept.
+    /// Connections open; the only requests are the first on each keep-alive connection.
     Opening,
     WarmUp,
     Window,
-    /// No request is begun; those that have begun may end.
+    /// No request starts; requests in flight may finish.
     Drain,
 }
 
-/// Who sends requests in a closed loop.
+/// A user of a closed loop.
 #[derive(Clone, Copy, Debug)]
 enum User {
-    /// On a connection that stands.
+    /// On an open connection.
     Kept(Key),
-    /// On one that is still to be made.
+    /// On a connection yet to be opened.
     New,
 }
 
-/// A connection that failed, until it is tried again.
+/// A failed connection, until it is retried.
 #[derive(Clone, Copy, Debug)]
 struct Resting {
     failures: u32,
@@ -110,18 +110,18 @@ struct Resting {
 impl<'a> Worker<'a> {
     pub(crate) fn new(
         policy: Policy,
-        mut desk: Desk<'a>,
+        mut context: Context<'a>,
         edges: Edges<'a>,
         link: Link<'a>,
     ) -> io::Result<Self> {
         let reactor = Reactor::new()?;
-        desk.now = reactor.now();
+        context.now = reactor.now();
         Ok(Self {
             wake: reactor.now(),
             second: (reactor.now(), 0),
             reactor,
             policy,
-            desk,
+            context,
             edges,
             link,
             connections: Slab::new(CONNECTION),
@@ -141,10 +141,10 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// Makes all connections that are kept and has one request answered on each: what a server makes at the first use
-    /// (a gateway its connections to the upstream, with their handshakes) belongs to no warm-up, however short. Where
-    /// new connections are to resume, makes those that bring the sessions for it. `waits` is asked every few
-    /// milliseconds whether the others are still at it.
+    /// Opens all keep-alive connections and completes one request on each, so that what a server sets up on first use
+    /// (such as a gateway's upstream connections) is done even with a short warm-up. If
+    /// new connections resume, opens connections to get sessions. Polls `waits` every few
+    /// milliseconds: whether the other workers are still opening.
     pub(crate) fn open(&mut self, mut waits: impl FnMut(bool) -> bool) -> io::Result<()> {
         let keeps = self.policy.per_connection.keeps();
         if keeps {
@@ -158,7 +158,7 @@ impl<'a> Worker<'a> {
             }
         }
         let mut events = Events::default();
-        // All stand and have nothing to do, or have failed once.
+        // All are open and idle, or have failed once.
         let settled = |worker: &Self| {
             worker.idle.len() + worker.resting.len() + worker.spare as usize
                 >= worker.policy.connections as usize
@@ -168,7 +168,7 @@ impl<'a> Worker<'a> {
             if settled(self) && first_uses {
                 first_uses = false;
                 for _ in 0..self.idle.len() {
-                    self.use_idle(self.desk.now);
+                    self.use_idle(self.context.now);
                 }
             }
             self.prime();
@@ -178,7 +178,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Runs warm-up, window and drain. `step_ends` are those of a rate that ramps.
+    /// Runs warm-up, window and drain. `step_ends` are the ends of a ramp's steps.
     pub(crate) fn run(
         mut self,
         start: Instant,
@@ -187,16 +187,16 @@ impl<'a> Worker<'a> {
         step_ends: &[Instant],
     ) -> io::Result<(Recorder, Edges<'a>)> {
         self.window = Some(window);
-        self.desk.recorder.window = Some(window);
-        self.desk.recorder.by_step(step_ends.iter().copied());
+        self.context.recorder.window = Some(window);
+        self.context.recorder.by_step(step_ends.iter().copied());
         self.arrivals = arrivals;
         let mut events = Events::default();
         while Instant::now() < start {
             self.turn(&mut events, start)?;
         }
-        self.desk.now = Instant::now();
+        self.context.now = Instant::now();
         self.stage = Stage::WarmUp;
-        let whole = (window.from - self.desk.now.min(window.from)).as_secs();
+        let whole = (window.from - self.context.now.min(window.from)).as_secs();
         self.second = (window.from - Duration::from_secs(whole), -1 - whole as i64);
         self.set_wake();
         if self.arrivals.is_none() {
@@ -205,26 +205,26 @@ impl<'a> Worker<'a> {
         loop {
             self.tick();
             let give_up = self.window.map_or(window.to, |window| window.to) + self.patience();
-            if self.stage == Stage::Drain && (self.busy == 0 || self.desk.now >= give_up) {
+            if self.stage == Stage::Drain && (self.busy == 0 || self.context.now >= give_up) {
                 break;
             }
             let wake = match self.stage {
-                Stage::Drain => give_up.min(self.desk.now + GLANCE_AT_STOP),
+                Stage::Drain => give_up.min(self.context.now + GLANCE_AT_STOP),
                 _ => self.wake,
             };
             self.turn(&mut events, wake)?;
-            let turn = self.desk.now.saturating_duration_since(self.reactor.now());
+            let turn = self.context.now.saturating_duration_since(self.reactor.now());
             if self.stage == Stage::Window {
-                self.desk.recorder.loop_lag.record(turn);
+                self.context.recorder.loop_lag.record(turn);
             }
         }
         self.end_all();
-        Ok((self.desk.recorder, self.edges))
+        Ok((self.context.recorder, self.edges))
     }
 
     fn turn(&mut self, events: &mut Events, until: Instant) -> io::Result<()> {
         self.reactor.turn(events, Some(until))?;
-        self.desk.now = self.reactor.now();
+        self.context.now = self.reactor.now();
         self.tick();
         for ready in events.ready() {
             self.ready(ready);
@@ -236,10 +236,10 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// What the time of the last event demands: the edges of the window, arrivals.
+    /// Handles the time of the last event: edges of the window, arrivals.
     #[inline]
     fn tick(&mut self) {
-        if self.desk.now >= self.wake && self.stage != Stage::Opening {
+        if self.context.now >= self.wake && self.stage != Stage::Opening {
             self.late();
         }
     }
@@ -249,12 +249,12 @@ impl<'a> Worker<'a> {
             && *to < window.to
         {
             window.to = *to;
-            self.desk.recorder.window = self.window;
+            self.context.recorder.window = self.window;
         }
         let Some(window) = self.window else { return };
-        let now = self.desk.now;
+        let now = self.context.now;
         if self.stage == Stage::WarmUp && window.to <= window.from {
-            // It was ended before there was a window.
+            // It was stopped before the window.
             self.stage = Stage::Drain;
         }
         if self.stage == Stage::WarmUp && now >= window.from {
@@ -264,10 +264,10 @@ impl<'a> Worker<'a> {
         }
         if self.stage == Stage::Window && now >= window.to {
             self.edges.end();
-            self.desk.recorder.window_ends();
+            self.context.recorder.window_ends();
             self.see_arrivals(window.to);
             for planned in self.arrivals.iter().flat_map(Arrivals::waiting) {
-                self.desk.recorder.unsent(*planned, window.to);
+                self.context.recorder.unsent(*planned, window.to);
             }
             self.end_seconds(window.to);
             self.stage = Stage::Drain;
@@ -280,14 +280,14 @@ impl<'a> Worker<'a> {
         self.set_wake();
     }
 
-    /// How long what has begun may take to end.
+    /// How long requests in flight may take to finish.
     fn patience(&self) -> Duration {
         let ended_early = self.link.stop.get().is_some();
         if ended_early { self.policy.timeout.min(PATIENCE_AT_STOP) } else { self.policy.timeout }
     }
 
     fn begin_window(&mut self) {
-        let recorder = &mut self.desk.recorder;
+        let recorder = &mut self.context.recorder;
         recorder.window_begins();
         recorder.backlog = self.arrivals.as_ref().map_or(0, |arrivals| arrivals.waiting().len() as u64);
         if self.policy.per_connection.keeps() && self.most_standing < self.policy.connections {
@@ -297,7 +297,7 @@ impl<'a> Worker<'a> {
         self.edges.start();
     }
 
-    /// Ends the seconds that are over at `now`; the window's end also ends a part of one.
+    /// Finishes the seconds that are over at `now`; the window's end also finishes a partial one.
     fn end_seconds(&mut self, now: Instant) {
         let (end, number) = self.second;
         let last = self.window.is_some_and(|window| window.to == now);
@@ -305,10 +305,10 @@ impl<'a> Worker<'a> {
             return;
         }
         let waiting = self.arrivals.as_ref().map_or(0, |arrivals| arrivals.waiting().len() as u64);
-        // After a pause that was longer, what came in it stands in the first of its seconds.
+        // After a longer pause, its events count in its first second.
         let over = now.saturating_duration_since(end).as_secs();
         for number in number..=number + over as i64 {
-            let part = self.desk.recorder.second(number, u64::from(self.standing), waiting);
+            let part = self.context.recorder.second(number, u64::from(self.standing), waiting);
             self.link.outbox.put(part);
         }
         self.second = (end + Duration::from_secs(over + 1), number + 1 + over as i64);
@@ -316,7 +316,7 @@ impl<'a> Worker<'a> {
 
     fn set_wake(&mut self) {
         let Some(window) = self.window else { return };
-        let now = self.desk.now;
+        let now = self.context.now;
         let edge = match self.stage {
             Stage::Opening | Stage::WarmUp => window.from,
             Stage::Window => window.to,
@@ -328,8 +328,8 @@ impl<'a> Worker<'a> {
         self.wake = times.into_iter().flatten().min().unwrap_or(edge);
     }
 
-    /// Looks at the arrivals up to `until` (those of the window lie before its end), and sends each as it is seen: what
-    /// one of them takes makes the next one late, and the lag has it.
+    /// Takes the arrivals up to `until` (the window's lie before its end), and sends each at once: the time
+    /// one takes delays the next, and shows up in the lag.
     fn see_arrivals(&mut self, until: Instant) {
         loop {
             let (Some(arrivals), Some(window)) = (&mut self.arrivals, self.window) else { return };
@@ -337,13 +337,13 @@ impl<'a> Worker<'a> {
                 return;
             }
             let Some(planned) = arrivals.see(until) else { return };
-            self.desk.recorder.arrival(planned, self.desk.now);
+            self.context.recorder.arrival(planned, self.context.now);
             self.send_waiting();
         }
     }
 
-    /// Sends what waits, as long as a connection is free. Called for every arrival that is seen and every connection that
-    /// becomes free: so nothing waits beside a free connection.
+    /// Sends waiting arrivals while a connection is free. Called for every arrival and every connection that
+    /// becomes free, so nothing waits while a connection is free.
     fn send_waiting(&mut self) {
         while let Some(planned) = self.arrivals.as_mut().and_then(Arrivals::take) {
             if !self.send(planned) {
@@ -352,22 +352,22 @@ impl<'a> Worker<'a> {
                 }
                 return;
             }
-            self.desk.now = Instant::now();
+            self.context.now = Instant::now();
             if self.window.is_some_and(|window| window.holds(planned)) {
-                self.desk.recorder.sent += 1;
+                self.context.recorder.sent += 1;
             }
         }
     }
 }
 
-/// How often a worker that has opened its connections looks whether the others have.
+/// Polling interval of a worker that waits for the others to open their connections.
 const GLANCE: Duration = Duration::from_millis(2);
 
-/// How often a worker that has nothing to do looks whether the run is to end early.
+/// Polling interval of an idle worker for an early end.
 const GLANCE_AT_STOP: Duration = Duration::from_millis(100);
 
-/// How long a run that was ended early waits for its last answers; then they are left, and no errors.
+/// How long a run that was ended early waits for its last responses; after that they are dropped, not errors.
 const PATIENCE_AT_STOP: Duration = Duration::from_secs(1);
 
 const MISSING: Wrong =
-    Wrong::fixed(ErrorClass::Missing, "not all connections stood when the warm-up was over");
+    Wrong::fixed(ErrorClass::Missing, "not all connections were established by the end of the warm-up");

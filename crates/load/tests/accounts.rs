@@ -128,7 +128,7 @@ fn a_run_near_its_ceiling_is_limited_by_load() {
 
     let elsewhere = with(1.0, Machine { cpu: "another".into(), ..Machine::read() });
     assert_eq!(elsewhere.ceiling, None);
-    assert!(elsewhere.warnings[0].contains("of another machine (another"), "{:?}", elsewhere.warnings);
+    assert!(elsewhere.warnings[0].contains("on another machine (another"), "{:?}", elsewhere.warnings);
     fs::remove_file(&file).unwrap();
     server.stop();
 }

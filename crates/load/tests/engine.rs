@@ -9,7 +9,7 @@ use weir_load::result::LoadResult;
 use weir_load::{Expect, Options, PerConnection, Schedule, run};
 use weir_origin::{Handle, Origin, Settings, Totals};
 
-/// Connections, and handshakes, that each run makes before it begins: its trial.
+/// Connections and handshakes of each run's trial.
 const TRIAL: u64 = 1;
 
 /// A running test server with a cleartext and a TLS listener.
@@ -56,7 +56,7 @@ fn requests(number: u64) -> PerConnection {
     PerConnection::Requests { least: number, most: number }
 }
 
-/// What every good run tells.
+/// What every valid run reports.
 fn assert_good(result: &LoadResult) {
     assert_eq!(result.errors, [].into(), "{:?}", result.error_examples);
     assert!(result.requests > 0 && result.error_ratio == 0.0);
@@ -150,8 +150,8 @@ fn a_delay_of_the_server_is_in_every_latency() {
     server.stop();
 }
 
-/// One connection and a server that takes 50 ms for each answer, asked 100 times per second: a generator that counts
-/// from the first byte written would tell 50 ms.
+/// One connection and a server that takes 50 ms for each answer, at 100 requests per second: measuring
+/// from the first byte written would report 50 ms.
 #[test]
 fn the_wait_for_a_free_connection_counts() {
     let server = Server::start(1);
@@ -168,7 +168,7 @@ fn the_wait_for_a_free_connection_counts() {
 }
 
 #[test]
-fn planned_arrivals_are_sent_or_told_as_unsent() {
+fn planned_arrivals_are_sent_or_counted_as_unsent() {
     let server = Server::start(1);
     for (workers, rate) in [(1, 500.0), (3, 1000.0)] {
         let mut options = options(&format!("{}/bytes/10", server.http));
@@ -200,7 +200,7 @@ fn a_new_connection_for_each_arrival() {
     assert_eq!(result.connections_opened, totals.requests);
 }
 
-/// A relay to `server` that listens no more when its first connection, the trial, goes on with its handshake.
+/// A relay to `server` that stops listening when its first connection, the trial, starts its handshake.
 fn gone_after_the_trial(server: &str) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -290,12 +290,12 @@ fn head_has_no_body_whatever_its_length_says() {
     server.stop();
 }
 
-/// A server that answers every connection with fixed bytes, once, and then closes it if told so.
+/// A server that answers every connection with fixed bytes, once, then optionally closes it.
 fn fixed(answer: &'static [u8]) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
-        // Ends with the process: nobody else connects.
+        // Ends with the process.
         for mut stream in listener.incoming().map_while(Result::ok) {
             let mut request = [0; 1024];
             if std::io::Read::read(&mut stream, &mut request).is_ok_and(|length| length > 0) {
@@ -345,11 +345,11 @@ fn silence_is_a_timeout() {
 }
 
 #[test]
-fn options_that_cannot_be_followed_are_refused_before_anything_is_sent() {
+fn invalid_options_are_rejected_before_anything_is_sent() {
     let mut options = options("http://127.0.0.1:1/");
     options.cores = Some("1000".parse().unwrap());
     let error = run(&options, &mpsc::channel().1, |_| {}).unwrap_err();
-    assert!(error.is_usage() && error.to_string().starts_with("--cores: `1000`"), "{error}");
+    assert!(error.is_usage() && error.to_string().starts_with("--cores: invalid value `1000`"), "{error}");
     options.cores = None;
     options.endpoint = "https://127.0.0.1:1".parse().unwrap();
     options.tls.ca = Some("/no/such/file.pem".into());

@@ -1,4 +1,4 @@
-//! Where connections go and come from, what is asked for in turn, and what is told before the run.
+//! Destinations and sources of connections, request mixes, and errors before the run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
@@ -28,13 +28,13 @@ fn good(options: &Options) -> LoadResult {
     result
 }
 
-/// The words in which a run is refused, and whether it is usage that is at fault.
+/// The error message of a run, and whether it is a usage error.
 fn refused(options: &Options) -> (String, bool) {
     let error = run(options, &std::sync::mpsc::channel().1, |_| {}).unwrap_err();
     (error.to_string(), error.is_usage())
 }
 
-/// The test server, listening where it is told.
+/// The test server, listening on the given address.
 struct Server {
     urls: Vec<String>,
     ca: std::path::PathBuf,
@@ -62,7 +62,7 @@ impl Server {
     }
 }
 
-/// Answers every request of one connection with `abc`, and tells its request lines.
+/// Answers every request of one connection with `abc`, and passes on its request lines.
 fn answer(mut stream: impl Read + Write, mut tell: impl FnMut(&str)) {
     let (mut buffer, mut head) = ([0; 4096], String::new());
     while let Ok(length @ 1..) = stream.read(&mut buffer) {
@@ -77,14 +77,14 @@ fn answer(mut stream: impl Read + Write, mut tell: impl FnMut(&str)) {
     }
 }
 
-/// What the answering server has seen: how often each request line, and from where.
+/// What the server has seen: request lines with counts, and peers.
 #[derive(Default)]
 struct Seen {
     lines: BTreeMap<String, u64>,
     sources: BTreeSet<IpAddr>,
 }
 
-/// A server of `abc` with a thread for each connection; it ends with the process.
+/// A server of `abc` with a thread per connection; it ends with the process.
 fn answering() -> (String, Arc<Mutex<Seen>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -104,7 +104,7 @@ fn answering() -> (String, Arc<Mutex<Seen>>) {
 #[test]
 fn connections_over_ipv6() {
     if TcpListener::bind("[::1]:0").is_err() {
-        eprintln!("skipped: no IPv6 loopback here");
+        eprintln!("skipped: no IPv6 loopback");
         return;
     }
     let server = Server::start(&["http://[::1]:0"]);
@@ -134,11 +134,11 @@ fn connections_to_a_unix_socket() {
     good(&options);
     options.route.unix = Some(directory.path().join("nobody.sock"));
     let (words, usage) = refused(&options);
-    assert!(words.contains("/nobody.sock): no connection: No such file") && !usage, "{words}");
+    assert!(words.contains("/nobody.sock): cannot connect: No such file") && !usage, "{words}");
 }
 
 #[test]
-fn a_made_up_host_has_the_address_that_it_is_told() {
+fn a_made_up_host_uses_the_given_address() {
     let server = Server::start(&["https://127.0.0.1:0"]);
     let port = server.port();
     let mut options = options(&format!("https://localhost:{port}/"));
@@ -185,7 +185,7 @@ fn connections_come_from_all_sources() {
 
     options.route.sources = vec!["192.0.2.1".parse().unwrap()];
     let (words, usage) = refused(&options);
-    assert!(words.starts_with("--source: `192.0.2.1`") && usage, "{words}");
+    assert!(words.starts_with("--source: invalid value `192.0.2.1`") && usage, "{words}");
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn the_hash_of_each_body_is_checked() {
     options.requests[0].body = Some(b"abd".to_vec());
     let result = run(&options, &std::sync::mpsc::channel().1, |_| {}).unwrap();
     assert!(result.requests == 0 && result.errors["digest"] > 0, "{:?}", result.errors);
-    // A chunked body is hashed without its coding.
+    // A chunked body is hashed after decoding.
     let get = RequestOptions::new("/bytes/100000?chunked=1".into());
     options.requests = vec![get, RequestOptions::new("/bytes/100000".into())];
     let hash = sha256_of_bytes(&server.urls[0]);
@@ -242,7 +242,7 @@ fn the_hash_of_each_body_is_checked() {
     server.stop();
 }
 
-/// The hash of the test server's 100000 bytes, by another way.
+/// The hash of the test server's 100000 bytes, computed independently.
 fn sha256_of_bytes(url: &str) -> [u8; 32] {
     let mut stream = std::net::TcpStream::connect(url.trim_start_matches("http://")).unwrap();
     stream.write_all(b"GET /bytes/100000 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
@@ -273,7 +273,7 @@ fn a_redirect_is_an_answer() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_told_before_the_run() {
+fn an_unreachable_server_fails_before_the_run() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -284,23 +284,23 @@ fn a_server_that_is_not_there_is_told_before_the_run() {
         assert_eq!(
             words,
             format!(
-                "{scheme}://{address}: connection refused: nobody listens there; \
+                "{scheme}://{address}: connection refused; \
                  start the server, or correct the host and port"
             )
         );
         assert!(!usage);
     }
     let (words, _) = refused(&options("http://made.up.invalid/"));
-    assert!(words.starts_with("http://made.up.invalid: the host `made.up.invalid` cannot be"), "{words}");
+    assert!(words.starts_with("http://made.up.invalid: cannot resolve host `made.up.invalid`"), "{words}");
 }
 
 #[test]
-fn a_server_that_speaks_no_tls_is_told_before_the_run() {
+fn a_server_without_tls_fails_before_the_run() {
     let server = Server::start(&["http://127.0.0.1:0"]);
     let mut plain = options(&server.urls[0].replace("http:", "https:"));
     plain.tls.insecure = true;
     let (words, usage) = refused(&plain);
-    assert!(words.contains("the server speaks plain HTTP there, not TLS; write http://"), "{words}");
+    assert!(words.contains("the server speaks plain HTTP, not TLS; use http://"), "{words}");
     assert!(!usage);
     assert_eq!(server.stop().answers, 0, "no request went there");
 
@@ -312,14 +312,14 @@ fn a_server_that_speaks_no_tls_is_told_before_the_run() {
                 stream.write_all(b"220 mail ESMTP\r\n").unwrap();
                 Some(stream)
             },
-            "the server does not speak TLS there",
+            "the server does not speak TLS;",
         ),
         (
             |mut stream| {
                 let _ = stream.read(&mut [0; 4096]);
                 None
             },
-            "the server ended the connection in the TLS handshake",
+            "the server closed the connection during the TLS handshake",
         ),
         (Some, "no TLS handshake within 1s"),
     ];
@@ -336,23 +336,23 @@ fn a_server_that_speaks_no_tls_is_told_before_the_run() {
 }
 
 #[test]
-fn a_certificate_that_is_not_believed_is_told_before_the_run() {
+fn an_untrusted_certificate_fails_before_the_run() {
     let server = Server::start(&["https://127.0.0.1:0"]);
     let other = Server::start(&["https://127.0.0.1:0"]);
     let mut options = options(&format!("{}/", server.urls[0]));
     options.tls.ca = Some(other.ca.clone());
     let (words, usage) = refused(&options);
     assert!(words.contains("certificate is not trusted") && !usage, "{words}");
-    assert!(words.ends_with("-k believes anyone, --cacert FILE names an authority"), "{words}");
+    assert!(words.ends_with("trust its CA with --cacert FILE, or skip verification with -k"), "{words}");
     options.tls.ca = Some(server.ca.clone());
     good(&options);
     other.stop();
     server.stop();
 }
 
-/// A cleartext request to a TLS port: the answer is a TLS alert, or an answer in clear that says so.
+/// A cleartext request to a TLS port: the response is a TLS alert, or a cleartext error.
 #[test]
-fn tls_behind_an_http_url_is_told_by_the_run() {
+fn tls_behind_an_http_url_is_reported_by_the_run() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let options = options(&format!("http://{}/", listener.local_addr().unwrap()));
     thread::spawn(move || {
@@ -366,7 +366,7 @@ fn tls_behind_an_http_url_is_told_by_the_run() {
     });
     let result = run(&options, &std::sync::mpsc::channel().1, |_| {}).unwrap();
     let words = &result.error_examples["malformed"];
-    assert!(words.contains("a TLS record instead of an answer: write https://"), "{words}");
+    assert!(words.contains("got a TLS record instead of a response; use https://"), "{words}");
 }
 
 #[test]
@@ -375,7 +375,7 @@ fn a_plan_that_needs_more_ports_than_there_are_is_refused() {
     let mut options = options(&url);
     options.connections = 70_000;
     let (words, usage) = refused(&options);
-    assert!(words.starts_with("-c: `70000` cannot be used; allowed: at most ") && usage, "{words}");
+    assert!(words.starts_with("-c: invalid value `70000`: expected at most ") && usage, "{words}");
     assert!(words.contains("use --source 127.0.0.1-127.0.0."), "{words}");
     options.connections = 4;
     options.policy.per_connection = PerConnection::Requests { least: 1, most: 1 };

@@ -1,46 +1,46 @@
-//! What an experiment says about its network (`[net]`).
+//! The network section of an experiment (`[net]`).
 
 use serde::{Deserialize, Serialize};
 
-/// The longest round trip that makes sense: a queue of ours holds all that is on the way.
+/// Maximum round trip: a queue in memory holds everything in transit.
 const MOST_RTT_MS: f64 = 2_000.0;
-/// Beyond this TCP hardly moves, and a run would measure its time-outs.
+/// Beyond this, TCP hardly makes progress and a run measures its retransmission timeouts.
 const MOST_LOSS_PERCENT: f64 = 20.0;
-/// Any IPv4 host takes packets of this size (RFC 791); below, TCP has no room to work.
+/// Every IPv4 host accepts packets of this size (RFC 791); below, TCP has no room.
 const LEAST_MTU: u16 = 576;
 /// Jumbo frames.
 const MOST_MTU: u16 = 9_000;
 const DEFAULT_MTU: u16 = 1_500;
 
-/// `[net]`: each key is a factor too.
+/// `[net]`: each key is also a factor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Network {
-    /// What joins the processes.
+    /// What connects the processes.
     pub kind: Kind,
-    /// The round-trip time that is added, in milliseconds, as `ping` would show it: half of it on each way. 0 to 2000.
+    /// Added round-trip time in milliseconds, as shown by `ping`: half in each direction. 0 to 2000.
     pub rtt_ms: f64,
-    /// Of 100 packets so many are lost, each by itself, on each way. 0 to 20.
+    /// Independent packet loss in each direction, in percent. 0 to 20.
     pub loss_percent: f64,
-    /// The largest IP packet in bytes, 576 to 9000; only for `veth`, where 1500 is the default.
+    /// The MTU in bytes, 576 to 9000; only for `veth` (default 1500).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u16>,
-    /// The side on which round-trip time and loss lie.
+    /// The side with round-trip time and loss.
     pub between: Between,
 }
 
-/// What joins the processes.
+/// What connects the processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// The machine's own loopback interface.
+    /// The host's loopback interface.
     #[default]
     Loopback,
-    /// A network namespace for each of load engine, gateway and origin, joined by veth pairs.
+    /// A network namespace each for load engine, gateway and origin, connected by veth pairs.
     Veth,
 }
 
-/// Where the round-trip time and the loss lie.
+/// Where round-trip time and loss apply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Between {
@@ -49,51 +49,56 @@ pub enum Between {
     Client,
     /// Between gateway and origin.
     Upstream,
-    /// On either side: a request that goes through has the round trip twice.
+    /// On both sides: a proxied request has the round trip twice.
     Both,
 }
 
-/// A value that is out of range, or does not go with another.
+/// A value out of range, or incompatible with another.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("net.{key}: {message}")]
 pub struct Unfit {
     /// The key in `[net]`.
     pub key: &'static str,
-    /// What is wrong and what is allowed.
+    /// The value and what was expected.
     pub message: String,
 }
 
 impl Network {
-    /// Whether the values can be had, each and together.
+    /// Checks each value and their combination.
     ///
     /// # Errors
-    /// The first key that cannot, with what is allowed.
+    /// The first invalid key, with what was expected.
     pub fn check(&self) -> Result<(), Unfit> {
         let unfit = |key, message: String| Err(Unfit { key, message });
         let (rtt, loss) = (("rtt_ms", self.rtt_ms), ("loss_percent", self.loss_percent));
         for ((key, value), most) in [(rtt, MOST_RTT_MS), (loss, MOST_LOSS_PERCENT)] {
             if !(0.0..=most).contains(&value) {
-                return unfit(key, format!("{value}: allowed are 0 to {most}"));
+                return unfit(key, format!("invalid value {value}: expected 0 to {most}"));
             }
         }
         if let Some(mtu) = self.mtu.filter(|mtu| !(LEAST_MTU..=MOST_MTU).contains(mtu)) {
-            return unfit("mtu", format!("{mtu}: allowed are {LEAST_MTU} to {MOST_MTU}"));
+            return unfit("mtu", format!("invalid value {mtu}: expected {LEAST_MTU} to {MOST_MTU}"));
         }
         if self.kind == Kind::Loopback {
             let mtu = ("mtu", self.mtu.map_or(0.0, f64::from));
             if let Some((key, value)) = [mtu, rtt, loss].into_iter().find(|(_, value)| *value > 0.0) {
-                return unfit(key, format!("{value}: loopback takes none; net.kind = \"veth\" does"));
+                return unfit(
+                    key,
+                    format!(
+                        "invalid value {value}: expected none with net.kind = \"loopback\"; use \"veth\""
+                    ),
+                );
             }
         }
         Ok(())
     }
 
-    /// Whether there is anything to delay or to lose.
+    /// Whether there is delay or loss.
     pub fn is_emulated(&self) -> bool {
         self.rtt_ms > 0.0 || self.loss_percent > 0.0
     }
 
-    /// The largest IP packet between the namespaces, in bytes.
+    /// The MTU between the namespaces, in bytes.
     pub(crate) fn mtu_bytes(&self) -> u16 {
         self.mtu.unwrap_or(DEFAULT_MTU)
     }
@@ -144,13 +149,19 @@ mod tests {
         for (text, expected) in [
             ("kind = 'tun'", "expected `loopback` or `veth`"),
             ("delay_ms = 1", "unknown field `delay_ms`"),
-            ("kind = 'veth'\nrtt_ms = -1", "net.rtt_ms: -1: allowed are 0 to 2000"),
-            ("kind = 'veth'\nrtt_ms = nan", "net.rtt_ms: NaN: allowed are 0 to 2000"),
-            ("kind = 'veth'\nloss_percent = 21", "net.loss_percent: 21: allowed are 0 to 20"),
-            ("kind = 'veth'\nmtu = 575", "net.mtu: 575: allowed are 576 to 9000"),
-            ("mtu = 1500", "net.mtu: 1500: loopback takes none; net.kind = \"veth\" does"),
-            ("rtt_ms = 1", "net.rtt_ms: 1: loopback takes none; net.kind = \"veth\" does"),
-            ("loss_percent = 1", "net.loss_percent: 1: loopback takes none"),
+            ("kind = 'veth'\nrtt_ms = -1", "net.rtt_ms: invalid value -1: expected 0 to 2000"),
+            ("kind = 'veth'\nrtt_ms = nan", "net.rtt_ms: invalid value NaN: expected 0 to 2000"),
+            ("kind = 'veth'\nloss_percent = 21", "net.loss_percent: invalid value 21: expected 0 to 20"),
+            ("kind = 'veth'\nmtu = 575", "net.mtu: invalid value 575: expected 576 to 9000"),
+            (
+                "mtu = 1500",
+                "net.mtu: invalid value 1500: expected none with net.kind = \"loopback\"; use \"veth\"",
+            ),
+            (
+                "rtt_ms = 1",
+                "net.rtt_ms: invalid value 1: expected none with net.kind = \"loopback\"; use \"veth\"",
+            ),
+            ("loss_percent = 1", "net.loss_percent: invalid value 1: expected none with"),
         ] {
             let error = read(text).expect_err(text);
             assert!(error.contains(expected), "{text}: {error}");

@@ -1,37 +1,37 @@
-//! Why there is no network, and whose fault that is.
+//! Network setup errors.
 
 use crate::description::Unfit;
 use std::io;
 
-/// Why a network could not be made, entered or taken away.
+/// Why a network could not be created, entered or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum NetError {
-    /// The description asks for what cannot be: its author's to mend.
+    /// The description is invalid.
     #[error("network: {0}")]
     Unfit(#[from] Unfit),
-    /// A right, a program or a device is not here: the machine's owner may grant or install it.
+    /// A privilege, program or device is missing on this machine.
     #[error("network: {0}")]
     Missing(String),
-    /// A command failed: its words, and what it answered.
+    /// A command failed: the command and its output.
     #[error("network: {0}")]
     Command(String),
-    /// A namespace of ours has gone, or may not be entered.
-    #[error("network: the namespace {name} cannot be entered: {source}")]
+    /// A namespace is gone or cannot be entered.
+    #[error("network: cannot enter namespace {name}: {source}")]
     Namespace {
         /// Its name.
         name: String,
-        /// The system's answer.
+        /// The system error.
         source: io::Error,
     },
-    /// The delay relay did not start, did not answer or ended too early.
+    /// The delay relay did not start, did not answer or exited early.
     #[error("network: {0}")]
     Relay(String),
-    /// The machine refuses what every network needs.
+    /// A system call that every network needs failed.
     #[error("{action}: {source}")]
     System {
-        /// What was tried.
+        /// The attempted action.
         action: &'static str,
-        /// The system's answer.
+        /// The system error.
         source: io::Error,
     },
 }

@@ -1,8 +1,8 @@
-//! The network between load engine, gateway and origin: loopback, or network namespaces of their own, joined by veth
-//! pairs, with round-trip time and loss on the way.
+//! The network between load engine, gateway and origin: loopback, or a network namespace each, connected by veth
+//! pairs, with added round-trip time and loss.
 //!
-//! Where the kernel has netem, netem delays and loses; where it has not, a relay of ours does (see [`relay`]). Which of
-//! them it was stands in the [`NetReport`].
+//! The kernel's netem adds delay and loss if available; otherwise our relay does (see [`relay`]). The [`NetReport`]
+//! says which.
 
 mod description;
 mod error;

@@ -1,10 +1,10 @@
-//! One direction of a delayed way: a packet comes and is lost, or waits its time and goes. It has no clock of its own.
+//! One direction of a delayed link: an arriving packet is lost, or waits for its time and leaves. Reads no clock.
 
 use crate::report::DirectionReport;
 use std::collections::VecDeque;
 use weir_stats::rng::Rng;
 
-/// A packet in a buffer that may be longer than it.
+/// A packet in a buffer that may be larger.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Packet {
     pub(crate) buffer: Box<[u8]>,
@@ -17,37 +17,37 @@ impl Packet {
     }
 }
 
-/// Times are nanoseconds since any one instant.
+/// Times are nanoseconds since an arbitrary instant.
 #[derive(Debug)]
 pub(crate) struct Line {
     delay: u64,
-    /// Released by more than this behind its due time, a packet is late.
+    /// A packet released later than this after its due time is late.
     tolerance: u64,
-    /// Of 1.
+    /// A fraction.
     loss: f64,
     limit: usize,
     rng: Rng,
-    /// The delay is the same for all, so who came first goes first.
+    /// The delay is constant, so this is a FIFO.
     waiting: VecDeque<(u64, Packet)>,
-    /// What came and what became of it.
+    /// Packet counters.
     pub(crate) counts: DirectionReport,
 }
 
 impl Line {
-    /// Delays by `delay` ns, loses the share `loss` of 1, and holds at most `limit` packets.
+    /// Delays by `delay` ns, loses the fraction `loss`, and holds at most `limit` packets.
     pub(crate) fn new(delay: u64, tolerance: u64, loss: f64, limit: usize, seed: u64) -> Self {
         let (rng, waiting) = (Rng::new(seed), VecDeque::new());
         Self { delay, tolerance, loss, limit, rng, waiting, counts: DirectionReport::default() }
     }
 
-    /// A packet has come; it is given back if it goes no further.
+    /// A packet arrives; returned if it is lost or dropped.
     pub(crate) fn arrive(&mut self, now: u64, packet: Packet) -> Option<Packet> {
         let counts = &mut self.counts;
         counts.packets_in += 1;
         counts.bytes_in += packet.length as u64;
         counts.largest = counts.largest.max(packet.length);
-        // `unit` is never 0, so that a loss of 0 loses none; drawn also for what overflows, so that the share does not
-        // depend on it.
+        // `unit` is never 0, so that a loss of 0 loses none; also drawn for overflowing packets, so that the loss does
+        // not depend on overflow.
         if self.rng.unit() <= self.loss {
             counts.lost += 1;
             return Some(packet);
@@ -61,12 +61,12 @@ impl Line {
         None
     }
 
-    /// When the next packet is to go.
+    /// When the next packet is due.
     pub(crate) fn due(&self) -> Option<u64> {
         self.waiting.front().map(|(due, _)| *due)
     }
 
-    /// The next packet whose time has come, and by how much it is behind.
+    /// The next due packet, and how late it is.
     pub(crate) fn release(&mut self, now: u64) -> Option<(Packet, u64)> {
         let (due, packet) = self.waiting.pop_front_if(|(due, _)| *due <= now)?;
         let behind = now - due;
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(line.arrive(100, packet(4)), None, "there is room again");
     }
 
-    /// Which of a thousand packets are lost.
+    /// The lost packets among a thousand.
     fn losses(share: f64, seed: u64) -> Vec<u32> {
         let mut line = Line::new(0, 0, share, 1, seed);
         (0..1_000)

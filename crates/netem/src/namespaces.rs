@@ -1,6 +1,6 @@
-//! Network namespaces: made and removed by `ip` (iproute2), entered by a thread of ours.
+//! Network namespaces: created and removed with `ip` (iproute2), entered by a thread.
 //!
-//! Their names tell who made them (`weir-PID-N-load`), so that what a killed lab has left can be removed.
+//! Their names identify their creator (`weir-PID-N-load`), so that leftovers of a killed lab can be removed.
 
 use crate::error::NetError;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const DIRECTORY: &str = "/run/netns";
 const PREFIX: &str = "weir-";
 
-/// A namespace begins with the kernel's defaults. What an administrator has set for the machine is to hold in it too.
+/// A new namespace has the kernel's defaults; copy the host's settings into it.
 const INHERITED: [&str; 10] = [
     "net/core/somaxconn",
     "net/ipv4/ip_local_port_range",
@@ -29,18 +29,18 @@ const INHERITED: [&str; 10] = [
     "net/ipv4/tcp_wmem",
 ];
 
-/// A named network namespace of ours. Dropped, its name is removed; it is gone when its last process is.
+/// A named network namespace. Dropping it removes the name; it disappears with its last process.
 #[derive(Debug)]
 pub(crate) struct Namespace {
     name: String,
 }
 
 impl Namespace {
-    /// Makes `weir-PID-NUMBER-PART`, with a loopback interface that is up and the machine's TCP settings.
+    /// Creates `weir-PID-NUMBER-PART`, with loopback up and the host's TCP settings.
     pub(crate) fn make(number: u32, part: &str) -> Result<Self, NetError> {
         let name = format!("{PREFIX}{}-{number}-{part}", std::process::id());
         if Path::new(DIRECTORY).join(&name).exists() {
-            // Left by a killed lab whose pid was ours.
+            // Left by a killed lab with our PID.
             ip(&["netns", "del", &name])?;
         }
         ip(&["netns", "add", &name])?;
@@ -52,7 +52,7 @@ impl Namespace {
                 // Not every kernel has every key in every namespace.
                 let _ = fs::write(sysctl(key), value);
             }
-            // No packets of its own between ours; a kernel without IPv6 has no such key.
+            // No IPv6 housekeeping packets; a kernel without IPv6 lacks this key.
             let _ = fs::write(sysctl("net/ipv6/conf/all/disable_ipv6"), "1");
             let _ = fs::write(sysctl("net/ipv6/conf/default/disable_ipv6"), "1");
         })?;
@@ -69,15 +69,15 @@ impl Namespace {
         ip(&[&["-n", self.name.as_str()], words].concat())
     }
 
-    /// The words before a command that is to run in it.
+    /// The command prefix to run a program in it.
     ///
-    /// Not `ip netns exec`: that gives the program a file system of its own, in which `/sys` lacks the cgroups.
-    /// `nsenter` changes the network alone and becomes the program, whose pid, group and cores are thus those of the start.
+    /// Not `ip netns exec`: it mounts a new `/sys`, without the cgroups.
+    /// `nsenter` only changes the network and execs the program, which keeps PID, process group and cores.
     pub(crate) fn prefix(&self) -> Vec<String> {
         vec!["nsenter".into(), format!("--net={}", path(&self.name).display()), "--".into()]
     }
 
-    /// Calls `work` on a thread that is in the namespace; sockets that it opens stay there.
+    /// Calls `work` on a thread in the namespace; sockets it opens stay there.
     pub(crate) fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, NetError> {
         inside(&self.name, work).map_err(|source| NetError::Namespace { name: self.name.clone(), source })
     }
@@ -85,18 +85,18 @@ impl Namespace {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        // What cannot be removed is found by the next lab.
+        // The next lab finds what cannot be removed now.
         let _ = ip(&["netns", "del", &self.name]);
     }
 }
 
-/// The next number for this process: it may have several networks at a time.
+/// The next number for this process, which may have several networks at once.
 pub(crate) fn next_number() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Calls `work` on a thread that is in the namespace of this name.
+/// Calls `work` on a thread in the namespace of this name.
 pub(crate) fn inside<T: Send>(name: &str, work: impl FnOnce() -> T + Send) -> io::Result<T> {
     let namespace = File::open(path(name))?;
     let called = std::thread::scope(|scope| {
@@ -109,7 +109,7 @@ pub(crate) fn inside<T: Send>(name: &str, work: impl FnOnce() -> T + Send) -> io
     called.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Removes the namespaces of labs that are no more (killed, for instance), and says which.
+/// Removes the namespaces of dead labs; returns their names.
 ///
 /// # Errors
 /// As `ip netns del`, for the first that could not be removed.
@@ -117,7 +117,7 @@ pub fn clean_dead() -> Result<Vec<String>, NetError> {
     clean(|lab| !Path::new("/proc").join(lab.to_string()).exists())
 }
 
-/// Removes the namespaces of one lab, and says which.
+/// Removes the namespaces of one lab; returns their names.
 ///
 /// # Errors
 /// As [`clean_dead`].
@@ -135,7 +135,7 @@ fn clean(is_gone: impl Fn(u32) -> bool) -> Result<Vec<String>, NetError> {
         }
         match ip(&["netns", "del", &name]) {
             Ok(()) => removed.push(name),
-            // Another lab, or the guard, was faster.
+            // Another lab, or the guard, removed it first.
             Err(_) if !path(&name).exists() => {}
             Err(error) => return Err(error),
         }
@@ -144,7 +144,7 @@ fn clean(is_gone: impl Fn(u32) -> bool) -> Result<Vec<String>, NetError> {
     Ok(removed)
 }
 
-/// The pid of the lab that made the namespace of this name, if one did.
+/// The PID of the lab that created this namespace, if any.
 fn owner(name: &str) -> Option<u32> {
     let mut words = name.strip_prefix(PREFIX)?.split('-');
     let pid = words.next()?.parse().ok()?;
@@ -164,14 +164,14 @@ pub(crate) fn ip(words: &[&str]) -> Result<(), NetError> {
     run("ip", "iproute2", words)
 }
 
-/// Runs a program to its end; `package` is what a distribution calls its source.
+/// Runs a program to completion; `package` is its distribution package.
 pub(crate) fn run(program: &str, package: &str, words: &[&str]) -> Result<(), NetError> {
     let said = |message: String| NetError::Command(format!("{program} {}: {message}", words.join(" ")));
     match Command::new(program).args(words).output() {
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => Err(said(String::from_utf8_lossy(&output.stderr).trim().replace('\n', ": "))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(NetError::Missing(format!(
-            "net.kind = \"veth\" needs the program `{program}` (package {package}) on the PATH"
+            "net.kind = \"veth\" needs `{program}` (package {package}) in PATH"
         ))),
         Err(error) => Err(said(error.to_string())),
     }
@@ -201,13 +201,13 @@ mod tests {
     #[test]
     fn a_missing_program_and_its_package_are_named() {
         let error = run("weir-has-no-such-program", "some-package", &["x"]).expect_err("there is none");
-        let expected = "network: net.kind = \"veth\" needs the program `weir-has-no-such-program` (package some-package) \
-                        on the PATH";
+        let expected = "network: net.kind = \"veth\" needs `weir-has-no-such-program` (package some-package) \
+                        in PATH";
         assert_eq!(error.to_string(), expected);
     }
 
     #[test]
-    fn a_failed_command_is_told_with_its_words() {
+    fn a_failed_command_is_reported_with_its_output() {
         let error = run("sh", "dash", &["-c", "echo no such thing >&2; exit 1"]).expect_err("it fails");
         assert_eq!(error.to_string(), "network: sh -c echo no such thing >&2; exit 1: no such thing");
     }

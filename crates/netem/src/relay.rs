@@ -1,9 +1,9 @@
-//! The delay relay: a process of its own that joins two namespaces by a TUN device in each, and hands each IP packet on
-//! after half the round-trip time, or loses it.
+//! The delay relay: a separate process that connects two namespaces through a TUN device in each, and forwards each IP
+//! packet after half the round-trip time, or loses it.
 //!
-//! A TUN device has no segmentation or checksum offload here, so each packet is one that would go over a wire, no larger
-//! than the MTU. It is settled by one line of JSON ([`Settings`]) on standard input, says `ready`, relays until that
-//! input ends (so it ends with a lab that was killed), and prints its [`RelayReport`].
+//! The TUN devices have no segmentation or checksum offload, so each packet is as on the wire, no larger
+//! than the MTU. The relay reads one line of JSON ([`Settings`]) from standard input, prints `ready`, relays until that
+//! input closes (so it also exits when the lab is killed), and prints its [`RelayReport`].
 
 use crate::line::{Line, Packet};
 use crate::namespaces::inside;
@@ -22,62 +22,62 @@ use std::time::{Duration, Instant};
 use tun_rs::{DeviceBuilder, SyncDevice};
 use weir_stats::rng::Rng;
 
-/// The most packets that wait in one direction: 50 ms of 4 Gbit/s in packets of 1500 bytes.
+/// Maximum queued packets per direction: 50 ms of 4 Gbit/s in packets of 1500 bytes.
 const MOST_WAITING: usize = 16_384;
-/// How many packets the kernel holds for the relay while it does something else.
+/// How many packets the kernel queues for the relay.
 const DEVICE_QUEUE: u32 = 4_096;
-/// Packets read from a device before those that are due are looked at again.
+/// Packets read from a device before checking for due packets again.
 const BATCH: usize = 16;
 /// Packets are late above this share of their delay ..
 const TOLERATED_SHARE: f64 = 0.05;
 /// .. but not below this, in nanoseconds: no timer of a virtual machine is better.
 const TOLERATED_LEAST: u64 = 100_000;
-/// For a relay that was not started with a real-time priority.
+/// For a relay without a real-time priority.
 const HIGHEST_PRIORITY: i32 = -20;
 const SECOND: u64 = 1_000_000_000;
 
-/// What the relay does.
+/// The relay's settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// What is joined.
+    /// The links.
     pub legs: Vec<Leg>,
-    /// Half of it is each packet's delay, in milliseconds.
+    /// Round-trip time in milliseconds; each packet is delayed by half of it.
     pub rtt_ms: f64,
-    /// Of 100 packets of each direction.
+    /// Packet loss in each direction, in percent.
     pub loss_percent: f64,
-    /// Of the devices, in bytes.
+    /// MTU of the devices, in bytes.
     pub mtu: u16,
-    /// Which packets are lost is drawn from it.
+    /// Seed for the choice of lost packets.
     pub seed: u64,
-    /// Where the relay runs.
+    /// The relay's cores.
     pub core: usize,
 }
 
-/// Two namespaces that are joined.
+/// Two connected namespaces.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Leg {
     /// The name of the device in both.
     pub device: String,
-    /// Their names.
+    /// The names of the namespaces.
     pub namespaces: [String; 2],
     /// What runs in them, for the report.
     pub parts: [String; 2],
 }
 
-/// Does all that the relay does, from the first line of standard input to its end.
+/// Runs the relay, from the first line of standard input to its end.
 ///
 /// # Errors
-/// What it was told makes no sense, a device cannot be made, or the system refuses to read or write packets.
+/// Invalid settings, a device cannot be created, or packets cannot be read or written.
 pub fn run() -> io::Result<()> {
-    let mut told = String::new();
-    io::stdin().lock().read_line(&mut told)?;
-    let settings: Settings = serde_json::from_str(&told)?;
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line)?;
+    let settings: Settings = serde_json::from_str(&line)?;
     let mut core = CpuSet::new();
     core.set(settings.core);
     sched_setaffinity(None, &core)?;
-    // Without the right to either, the lateness will tell.
+    // Without the privileges, the lateness shows it.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     let _ = setpriority_process(None, HIGHEST_PRIORITY);
     let mut relay = Relay::new(&settings)?;
@@ -93,7 +93,7 @@ fn say(line: &str) -> io::Result<()> {
 }
 
 struct Relay {
-    /// The ends of leg `n` are `2n` and `2n + 1`; line `n` begins at end `n` and leads to its twin.
+    /// The ends of leg `n` are `2n` and `2n + 1`; line `n` starts at end `n` and leads to its peer.
     ends: Vec<SyncDevice>,
     lines: Vec<Line>,
     spare: Vec<Box<[u8]>>,
@@ -136,7 +136,7 @@ impl Relay {
         self.began.elapsed().as_nanos() as u64
     }
 
-    /// Until standard input ends.
+    /// Runs until standard input closes.
     fn relay(&mut self) -> io::Result<()> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let mut events: Vec<epoll::Event> = Vec::with_capacity(self.ends.len() + 1);
@@ -177,7 +177,7 @@ impl Relay {
         Some(Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) })
     }
 
-    /// Reads what has come to one end.
+    /// Reads packets from one end.
     fn take(&mut self, index: usize) -> io::Result<()> {
         for _ in 0..BATCH {
             let mut buffer = self.spare.pop().unwrap_or_else(|| vec![0; self.mtu].into_boxed_slice());
@@ -197,7 +197,7 @@ impl Relay {
         Ok(())
     }
 
-    /// Hands on all that is due.
+    /// Forwards all due packets.
     fn release(&mut self) -> io::Result<()> {
         for index in 0..self.lines.len() {
             loop {
@@ -206,7 +206,7 @@ impl Relay {
                 self.late.saturating_record(behind);
                 match rustix::io::write(self.ends[index ^ 1].as_fd(), packet.bytes()) {
                     Ok(_) => {}
-                    // The interface is down, or out of memory: what a network does with a packet then, too.
+                    // The interface is down or out of memory: drop the packet, as a network would.
                     Err(Errno::IO | Errno::NOBUFS | Errno::NOMEM | Errno::AGAIN) => {
                         self.lines[index].counts.refused += 1;
                     }
@@ -244,7 +244,7 @@ impl Relay {
     }
 }
 
-/// Opens the TUN device of this name in a namespace; it is there as long as it is open.
+/// Opens the TUN device of this name in a namespace; it exists while it is open.
 fn open(namespace: &str, device: &str, mtu: u16) -> io::Result<SyncDevice> {
     let build = || {
         let builder = DeviceBuilder::new().name(device).mtu(mtu).tx_queue_len(DEVICE_QUEUE);
@@ -257,13 +257,13 @@ fn open(namespace: &str, device: &str, mtu: u16) -> io::Result<SyncDevice> {
     })
 }
 
-/// How many packets the kernel has dropped because the device's queue was full.
+/// Packets dropped by the kernel because the device's queue was full.
 fn unread(namespace: &str, device: &str) -> io::Result<u64> {
     let table = inside(namespace, || std::fs::read_to_string("/proc/thread-self/net/dev")).flatten()?;
     dropped(&table, device).ok_or_else(|| io::Error::other(format!("{device} is not in /proc/net/dev")))
 }
 
-/// Of eight columns for what was received and eight for what was sent, the fourth is what was dropped.
+/// Eight receive columns, then eight transmit columns; the fourth of each is drops.
 fn dropped(table: &str, device: &str) -> Option<u64> {
     let line = table.lines().find_map(|line| line.trim_start().strip_prefix(device)?.strip_prefix(':'))?;
     line.split_whitespace().nth(8 + 3)?.parse().ok()
@@ -273,7 +273,7 @@ fn spread(times: &Histogram<u64>) -> Spread {
     if times.is_empty() {
         return Spread::default();
     }
-    // Tenths of a microsecond are enough to read.
+    // Tenths of a microsecond are precise enough.
     let us = |nanoseconds: u64| (nanoseconds as f64 / 100.0).round() / 10.0;
     Spread {
         p50: us(times.value_at_quantile(0.5)),
@@ -282,13 +282,13 @@ fn spread(times: &Histogram<u64>) -> Spread {
     }
 }
 
-/// Of the fields behind the name in its parentheses the 39th is the scheduling policy (proc(5)): FIFO is 1, round robin 2.
+/// The 39th field after the name in parentheses is the scheduling policy (proc(5)): FIFO is 1, round robin 2.
 fn is_real_time(stat: &str) -> bool {
     let policy = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(38));
     matches!(policy, Some("1" | "2"))
 }
 
-/// This thread's time on a core, in nanoseconds.
+/// This thread's CPU time, in nanoseconds.
 fn cpu_time() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as u64 * SECOND + time.tv_nsec as u64

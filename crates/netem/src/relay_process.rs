@@ -1,4 +1,4 @@
-//! The delay relay as the lab's child: started, asked for its report, never left behind.
+//! The delay relay as a child process of the lab.
 
 use crate::error::NetError;
 use crate::relay::Settings;
@@ -9,10 +9,10 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 
-/// It has a few devices to make, or a report to print.
+/// Timeout for creating its devices, and for printing its report.
 const PATIENCE: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
 
-/// A running delay relay. Dropped, it is killed; it also ends when this process does, with the pipe between them.
+/// A running delay relay. Killed on drop; it also exits when this process does, as its standard input closes.
 #[derive(Debug)]
 pub(crate) struct RelayProcess {
     child: Child,
@@ -22,7 +22,7 @@ pub(crate) struct RelayProcess {
 }
 
 impl RelayProcess {
-    /// Starts it, and waits until its devices are there.
+    /// Starts it and waits for its devices.
     pub(crate) fn start(weir: &Path, settings: &Settings) -> Result<Self, NetError> {
         let failed = |error: std::io::Error| NetError::Relay(format!("the delay relay: {error}"));
         let mut command = command(weir);
@@ -40,12 +40,14 @@ impl RelayProcess {
         let mut line = serde_json::to_vec(settings).map_err(|error| failed(error.into()))?;
         line.push(b'\n');
         if let Some(input) = &mut process.input {
-            // Why it does not listen, it tells on its standard error.
+            // It reports errors on standard error.
             let _ = input.write_all(&line);
         }
         match process.line()?.trim_end() {
             "ready" => Ok(process),
-            other => Err(NetError::Relay(format!("the delay relay said `{other}` instead of `ready`"))),
+            other => Err(NetError::Relay(format!(
+                "unexpected output `{other}` from the delay relay: expected `ready`"
+            ))),
         }
     }
 
@@ -53,7 +55,7 @@ impl RelayProcess {
         self.child.id()
     }
 
-    /// Ends it, and takes its report.
+    /// Stops it and returns its report.
     pub(crate) fn finish(mut self) -> Result<RelayReport, NetError> {
         self.input = None;
         let line = self.line()?;
@@ -61,7 +63,7 @@ impl RelayProcess {
         report.map_err(|error| NetError::Relay(format!("the delay relay's report: {error}")))
     }
 
-    /// The next line that it says, or why there is none.
+    /// Its next line of output, or why there is none.
     fn line(&mut self) -> Result<String, NetError> {
         let mut fds = [PollFd::new(self.output.get_ref(), PollFlags::IN)];
         let said = self.output.buffer().is_empty().then(|| poll(&mut fds, Some(&PATIENCE)));
@@ -72,17 +74,17 @@ impl RelayProcess {
         match self.output.read_line(&mut line) {
             Ok(length) if length > 0 => Ok(line),
             _ => {
-                // Its output has ended, so it has ended or is about to.
+                // Its output is closed, so it has exited or is about to.
                 let mut words = String::new();
                 let _ = self.errors.read_to_string(&mut words);
-                Err(NetError::Relay(format!("the delay relay ended: {}", words.trim())))
+                Err(NetError::Relay(format!("the delay relay exited: {}", words.trim())))
             }
         }
     }
 }
 
-/// A relay that waits for its turn is late: by milliseconds on a busy core even with the highest ordinary priority, so it
-/// gets one of the real-time ones where it may, like the interrupts of the network card that it stands for.
+/// A relay that waits to be scheduled is late: by milliseconds on a busy core even with the highest nice value. So it
+/// gets a real-time priority if permitted, like the interrupts of the network card it stands for.
 fn command(weir: &Path) -> Command {
     let real_time = ["-f", "1"];
     let tried = Command::new("chrt").args(real_time).arg("true").stderr(Stdio::null()).status();

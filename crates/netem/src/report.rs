@@ -1,29 +1,29 @@
-//! What the network was, and whether it was what it should be.
+//! The network of a run, and whether it was as requested.
 
 use crate::description::Network;
 use serde::{Deserialize, Serialize};
 
-/// Above this share of its core in a second, the relay is what holds the packets up. The kernel leaves a process with a
-/// real-time priority at most 0.95.
+/// Above this share of its core in a second, the relay delays packets itself. The kernel limits a process with a
+/// real-time priority to 0.95.
 const FULL_CORE: f64 = 0.9;
 
 /// The network of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetReport {
-    /// As asked for.
+    /// As requested.
     #[serde(flatten)]
     pub network: Network,
-    /// What made the round-trip time and the loss.
+    /// What added round-trip time and loss.
     pub emulation: Emulation,
-    /// TCP's congestion control in the namespaces, or on the machine.
+    /// TCP congestion control in the namespaces, or on the host.
     pub congestion_control: Option<String>,
-    /// What the relay counted, over its life.
+    /// The relay's counters over its lifetime.
     pub relay: Option<RelayReport>,
-    /// Why the network was another one than was asked for; such a run supports no verdict on rate or latency.
+    /// Why the network was not as requested; such a run supports no verdict on rate or latency.
     pub fault: Option<String>,
 }
 
-/// What made the round-trip time and the loss.
+/// What added round-trip time and loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Emulation {
     /// Nothing: there is neither.
@@ -37,80 +37,81 @@ pub enum Emulation {
     Relay,
 }
 
-/// What the relay counted, over its life.
+/// The relay's counters over its lifetime.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RelayReport {
-    /// Two for each delayed side.
+    /// Two per delayed side.
     pub directions: Vec<DirectionReport>,
-    /// By how much packets were released behind their due time, in microseconds.
+    /// How late packets were released after their due time, in microseconds.
     pub late_us: Spread,
-    /// Above how much a packet counts as late, in microseconds: 5 % of its delay, at least 100 us.
+    /// The tolerance before a packet counts as late, in microseconds: 5 % of its delay, at least 100 us.
     pub tolerance_us: f64,
-    /// How long one turn of the relay's loop took, in microseconds: a packet may have waited so long before it was seen,
-    /// which its lateness does not show.
+    /// Duration of an iteration of the relay's loop, in microseconds: a packet may have waited that long before it was
+    /// read, which its lateness does not include.
     pub turn_us: Spread,
-    /// The relay's own time on a core, the receivers' TCP work included: a packet that is handed over is received at once.
+    /// The relay's CPU time, including the receivers' TCP processing: a forwarded packet is received synchronously.
     pub cpu_seconds: f64,
-    /// How long it lived.
+    /// Its lifetime.
     pub wall_seconds: f64,
-    /// The largest share of a core that it used in any second.
+    /// Its maximum share of a core in any second.
     pub busiest_second: f64,
-    /// Whether it had a real-time priority; without, it is late on a core that others use.
+    /// Whether it had a real-time priority; without one it is late on a shared core.
     pub real_time: bool,
 }
 
-/// One direction of the delayed way.
+/// One direction of the delayed link.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectionReport {
-    /// `load to gateway`, for instance.
+    /// Such as `load to gateway`.
     pub way: String,
-    /// Packets that came to the relay.
+    /// Packets received by the relay.
     pub packets_in: u64,
     /// Their bytes, IP headers included.
     pub bytes_in: u64,
-    /// Packets that were handed on.
+    /// Packets forwarded.
     pub packets_out: u64,
     /// Lost on purpose.
     pub lost: u64,
     /// Dropped because the relay's queue was full.
     pub overflow: u64,
-    /// Dropped by the kernel because the relay did not come to take them.
+    /// Dropped by the kernel because the relay did not read them in time.
     pub unread: u64,
-    /// Not taken by the kernel when handed on.
+    /// Rejected by the kernel when forwarded.
     pub refused: u64,
-    /// Still waiting when the relay was told to end.
+    /// Still queued when the relay stopped.
     pub left: u64,
-    /// Handed on later than the tolerance.
+    /// Forwarded later than the tolerance.
     pub late: u64,
     /// The largest packet in bytes.
     pub largest: usize,
-    /// The most packets that waited at a time.
+    /// Maximum queue length.
     pub queued_most: usize,
 }
 
-/// Of many durations, in microseconds.
+/// Summary of durations, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// The median.
     pub p50: f64,
     /// The 99th percentile.
     pub p99: f64,
-    /// The longest.
+    /// The maximum.
     pub max: f64,
 }
 
 impl RelayReport {
-    /// Why the relay was the limit, in words.
+    /// Why the relay was the limit, as text.
     pub fn fault(&self) -> Option<String> {
         let dropped: u64 = self.directions.iter().map(|way| way.overflow + way.unread + way.refused).sum();
         let mut reasons = Vec::new();
         if dropped > 0 {
-            reasons.push(format!("{dropped} packets were dropped that were not to be lost"));
+            reasons.push(format!("{dropped} packets were dropped unintentionally"));
         }
         if self.late_us.p99 > self.tolerance_us {
             let (late, allowed) = (self.late_us.p99, self.tolerance_us);
-            reasons
-                .push(format!("1 of 100 packets was late by {late:.0} us or more (allowed: {allowed:.0})"));
+            reasons.push(format!(
+                "1 of 100 packets was late by {late:.0} us or more (expected at most {allowed:.0})"
+            ));
         }
         if self.busiest_second >= FULL_CORE {
             let share = self.busiest_second * 100.0;
@@ -154,18 +155,18 @@ mod tests {
     }
 
     #[test]
-    fn drops_lateness_and_a_full_core_are_each_told() {
+    fn drops_lateness_and_a_full_core_are_each_reported() {
         let mut report = calm();
         report.directions[0].unread = 2;
         report.directions[0].overflow = 1;
         let words = report.fault().expect("it dropped");
-        assert_eq!(words, "the delay relay was the limit: 3 packets were dropped that were not to be lost");
+        assert_eq!(words, "the delay relay was the limit: 3 packets were dropped unintentionally");
         let mut report = calm();
         report.late_us.p99 = 101.0;
         report.busiest_second = 0.94;
         let words = report.fault().expect("late and full");
         assert!(words.ends_with(
-            "1 of 100 packets was late by 101 us or more (allowed: 100); \
+            "1 of 100 packets was late by 101 us or more (expected at most 100); \
              it used 94 % of a core in its busiest second"
         ));
     }

@@ -1,4 +1,4 @@
-//! A network as described, made and taken away again.
+//! Setting up and tearing down a network.
 
 use crate::description::{Kind, Network};
 use crate::error::NetError;
@@ -9,57 +9,57 @@ use crate::report::{Emulation, NetReport, RelayReport};
 use std::fs;
 use std::path::Path;
 
-/// Where everything listens on loopback.
+/// The address of all listeners on loopback.
 pub const LOOPBACK_ADDRESS: &str = "127.0.0.1";
-/// Where the gateway listens in its namespace. The range is the one for measurements (RFC 2544).
+/// The gateway's address in its namespace, from the range for benchmarks (RFC 2544).
 pub const GATEWAY_ADDRESS: &str = "198.18.0.2";
-/// Where the origin listens in its namespace.
+/// The origin's address in its namespace.
 pub const ORIGIN_ADDRESS: &str = "198.18.1.2";
-/// Addresses that the load engine may connect from besides its own, where one has too few ports (`--source`).
+/// Additional source addresses of the load engine, if one has too few ports (`--source`).
 pub const LOAD_SOURCES: &str = "198.18.2.0/24";
 const LOAD_ADDRESS: &str = "198.18.0.1";
 const UPSTREAM_ADDRESS: &str = "198.18.1.1";
 
 /// `CAP_NET_ADMIN` and `CAP_SYS_ADMIN`.
 const CAPABILITIES: u64 = 1 << 12 | 1 << 21;
-/// What netem holds at most; as much as our relay.
+/// Netem's queue limit, the same as our relay's.
 const NETEM_LIMIT: &str = "16384";
 
-/// A process's place in the network.
+/// The location of a process in the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Where the load engine runs.
+    /// The load engine's.
     Load,
-    /// Where the gateway runs.
+    /// The gateway's.
     Gateway,
-    /// Where the origin runs.
+    /// The origin's.
     Origin,
 }
 
-/// What the delay relay needs if there is to be one.
+/// Parameters of the delay relay, if needed.
 #[derive(Clone, Copy, Debug)]
 pub struct RelayPlace<'a> {
     /// The `weir` program.
     pub weir: &'a Path,
-    /// Where it runs: best alone, or with the load engine, never with the gateway.
+    /// Its cores: best its own, or the load engine's, never the gateway's.
     pub core: usize,
-    /// Which packets are lost is drawn from it.
+    /// Seed for the choice of lost packets.
     pub seed: u64,
 }
 
-/// A network that is there. Dropped, it is gone, with the relay; what runs in it is for others to end before.
+/// A running network. Dropping it removes it and the relay; stop the processes in it first.
 #[derive(Debug)]
 pub struct Net {
     network: Network,
     emulation: Emulation,
     congestion_control: Option<String>,
-    // Before the namespaces, which it uses.
+    // Dropped before the namespaces, which it uses.
     relay: Option<RelayProcess>,
     /// By [`Place`].
     spaces: Option<[Namespace; 3]>,
 }
 
-/// One side: two namespaces, the address in each, and the name of the device in both.
+/// One side: two namespaces, the address in each, and the device name in both.
 struct Side<'a> {
     device: &'static str,
     ends: [(&'a Namespace, &'static str); 2],
@@ -68,10 +68,10 @@ struct Side<'a> {
 }
 
 impl Net {
-    /// Makes the network; removes first what dead labs have left. Loopback is there already.
+    /// Sets up the network, after removing leftovers of dead labs. Loopback needs no setup.
     ///
     /// # Errors
-    /// The description is wrong; rights, `ip`, `nsenter` or `/dev/net/tun` are missing; a command failed.
+    /// The description is invalid; privileges, `ip`, `nsenter` or `/dev/net/tun` are missing; a command failed.
     pub fn set_up(network: &Network, relay: &RelayPlace<'_>) -> Result<Self, NetError> {
         network.check()?;
         if network.kind == Kind::Loopback {
@@ -94,22 +94,22 @@ impl Net {
         Ok(Self { network: *network, emulation, congestion_control, relay, spaces: Some(spaces) })
     }
 
-    /// The words before the command of what runs there.
+    /// The command prefix for processes there.
     pub fn prefix(&self, place: Place) -> Vec<String> {
         self.space(place).map(Namespace::prefix).unwrap_or_default()
     }
 
-    /// Where the gateway is to listen, and the load engine to connect to.
+    /// The address for the gateway to listen on and the load engine to connect to.
     pub fn gateway_address(&self) -> &'static str {
         if self.spaces.is_some() { GATEWAY_ADDRESS } else { LOOPBACK_ADDRESS }
     }
 
-    /// Where the origin is to listen, and the gateway to connect to (or the load engine, where there is no gateway).
+    /// The address for the origin to listen on and the gateway (or, without one, the load engine) to connect to.
     pub fn origin_address(&self) -> &'static str {
         if self.spaces.is_some() { ORIGIN_ADDRESS } else { LOOPBACK_ADDRESS }
     }
 
-    /// Calls `work` on a thread that has its network there: a ready check, or a look at `/proc/thread-self/net`.
+    /// Calls `work` on a thread in that namespace: a readiness check, or to read `/proc/thread-self/net`.
     ///
     /// # Errors
     /// The namespace cannot be entered.
@@ -120,15 +120,15 @@ impl Net {
         }
     }
 
-    /// The relay's process, where there is one: its time on a core is the network's, not that of a part under test.
+    /// The relay's process, if any: its CPU time belongs to the network, not to a part under test.
     pub fn relay_pid(&self) -> Option<u32> {
         self.relay.as_ref().map(RelayProcess::pid)
     }
 
-    /// Loopback with a relay beside it that delays nothing: `weir` may be any program that answers `ready`.
+    /// Loopback with a relay that delays nothing: `weir` may be any program that prints `ready`.
     ///
     /// # Errors
-    /// The program cannot be started, or answers something else.
+    /// The program cannot be started, or prints something else.
     #[cfg(feature = "testing")]
     pub fn with_relay(weir: &Path) -> Result<Self, NetError> {
         let place = RelayPlace { weir, core: 0, seed: 1 };
@@ -136,10 +136,10 @@ impl Net {
         Ok(Self { relay: Some(relay), ..Self::set_up(&Network::default(), &place)? })
     }
 
-    /// Ends the relay, takes the network away, and says what it was.
+    /// Stops the relay, removes the network, and returns the report.
     ///
     /// # Errors
-    /// The relay ended before it was told to, and why.
+    /// The relay exited early, and why.
     pub fn finish(mut self) -> Result<NetReport, NetError> {
         let relay = self.relay.take().map(RelayProcess::finish).transpose()?;
         Ok(NetReport {
@@ -156,7 +156,7 @@ impl Net {
     }
 }
 
-/// Joins the namespaces: a veth pair on each side, or the relay's devices where there is delay or loss and no netem.
+/// Connects the namespaces: a veth pair per side, or the relay's devices for delay or loss without netem.
 fn join(
     network: &Network,
     spaces: &[Namespace; 3],
@@ -201,7 +201,7 @@ fn join(
     }
     load.ip(&["route", "add", "local", LOAD_SOURCES, "dev", "lo"])?;
     gateway.ip(&["route", "add", LOAD_SOURCES, "via", LOAD_ADDRESS])?;
-    // A load engine that asks the origin itself goes through the gateway's namespace.
+    // A load engine that connects directly to the origin goes through the gateway's namespace.
     load.ip(&["route", "add", "default", "via", GATEWAY_ADDRESS])?;
     origin.ip(&["route", "add", "default", "via", UPSTREAM_ADDRESS])?;
     let forward = gateway.inside(|| fs::write("/proc/sys/net/ipv4/ip_forward", "1"))?;
@@ -233,7 +233,7 @@ impl Side<'_> {
         ip(&["link", "add", name, "netns", near, "type", "veth", "peer", "name", name, "netns", far])
     }
 
-    /// Lets netem delay what leaves either end; false if the kernel (or `tc`) cannot.
+    /// Adds netem to both ends; false if the kernel or `tc` does not support it.
     fn add_netem(&self, network: &Network) -> Result<bool, NetError> {
         let delay = format!("{}us", (network.rtt_ms * 500.0).round());
         let loss = format!("{}%", network.loss_percent);
@@ -244,7 +244,7 @@ impl Side<'_> {
             if run("tc", "iproute2", &words).is_err() {
                 return Ok(false);
             }
-            // Else 64 KiB would be delayed or lost as one packet.
+            // Otherwise 64 KiB would be delayed or lost as one packet.
             space.ip(&["link", "set", self.device, "gso_max_segs", "1"])?;
         }
         Ok(true)
@@ -259,7 +259,7 @@ impl Side<'_> {
     }
 }
 
-/// Of the thread's network.
+/// The value in the thread's network namespace.
 fn congestion_control() -> Option<String> {
     let text = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").ok()?;
     Some(text.trim().to_owned())
@@ -307,7 +307,10 @@ mod tests {
     fn a_wrong_description_makes_nothing() {
         let network = Network { rtt_ms: 1.0, ..Network::default() };
         let error = Net::set_up(&network, &nowhere()).expect_err("loopback has no delay");
-        assert!(error.to_string().starts_with("network: net.rtt_ms: 1: loopback takes none"), "{error}");
+        assert!(
+            error.to_string().starts_with("network: net.rtt_ms: invalid value 1: expected none with"),
+            "{error}"
+        );
     }
 
     #[test]

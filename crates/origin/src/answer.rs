@@ -1,15 +1,15 @@
-//! The heads of answers, formed anew for each.
+//! Response heads, built per response.
 
 use weir_http1::{Framing, Version, framing_field};
 
-/// What is known about an answer when its request's head has been read.
+/// What a request head determines about the response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     /// The client's version decides whether chunks are understood.
     pub(crate) version: Version,
-    /// The request was HEAD: the head alone is sent (RFC 9110 section 9.3.2).
+    /// The request was HEAD: only the head is sent (RFC 9110 section 9.3.2).
     pub(crate) head_only: bool,
-    /// The connection ends after the answer.
+    /// The connection closes after the response.
     pub(crate) close: bool,
 }
 
@@ -44,7 +44,7 @@ impl Terms {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// Appends a whole answer.
+    /// Appends a complete response.
     pub(crate) fn whole(&self, status: Status, kind: &str, body: &[u8], date: &[u8], out: &mut Vec<u8>) {
         self.head(status, kind, Framing::Length(body.len() as u64), date, out);
         if !self.head_only {
@@ -59,7 +59,7 @@ pub(crate) const TEXT: &str = "text/plain";
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const BYTES: &str = "application/octet-stream";
 
-/// The statuses that the origin answers with.
+/// The origin's statuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
     Ok,
@@ -72,7 +72,7 @@ pub(crate) enum Status {
 }
 
 impl Status {
-    /// The status for a request that the parser refused.
+    /// The status for a request the parser rejected.
     pub(crate) fn of_refusal(number: u16) -> Self {
         match number {
             414 => Self::UriTooLong,

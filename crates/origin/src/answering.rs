@@ -1,16 +1,16 @@
-//! A connection's answers: at once, after their time, or piece by piece.
+//! A connection's responses: immediate, delayed or streamed.
 
 use crate::answer::{BYTES, JSON, Status, TEXT, Terms};
 use crate::connection::{Connection, State, Step};
+use crate::context::Context;
 use crate::counters::Counters;
-use crate::desk::Desk;
 use crate::pattern;
 use crate::route::{Resource, Route};
 use std::time::Instant;
 use weir_http1::{BodyDecoder, Framing, Version, chunk, last_chunk};
 use weir_transport::Fault;
 
-/// Bodies up to this size are sent together with their head in one write.
+/// Bodies up to this size are sent with their head in one write.
 const COPIED: usize = 16 * 1024;
 
 impl Connection {
@@ -20,13 +20,13 @@ impl Connection {
         route: Route,
         terms: Terms,
         echo: Option<(BodyDecoder, Framing)>,
-        desk: &mut Desk,
+        context: &mut Context,
     ) {
         if echo.is_none() {
-            desk.count().requests.add(1);
+            context.count().requests.add(1);
         }
         if route.delay.is_zero() {
-            self.answer(route, terms, echo, desk);
+            self.answer(route, terms, echo, context);
         } else {
             self.state = State::Delay { until: Instant::now() + route.delay, route, terms, echo };
         }
@@ -37,52 +37,52 @@ impl Connection {
         route: Route,
         mut terms: Terms,
         echo: Option<(BodyDecoder, Framing)>,
-        desk: &mut Desk,
+        context: &mut Context,
     ) {
         if let Some((decoder, framing)) = echo {
             self.state = State::Echo { decoder, framing, terms, begun: false };
             return;
         }
-        let counters = &desk.counters;
+        let counters = &context.counters;
         let (status, kind, body) = match route.resource {
-            Resource::Bytes(total) => return self.begin_stream(total, route.chunked, terms, desk),
+            Resource::Bytes(total) => return self.begin_stream(total, route.chunked, terms, context),
             Resource::Hello => (Status::Ok, TEXT, "The Weir test server: /bytes/N, /echo, /stats.\n".into()),
             Resource::Echo => (Status::Ok, BYTES, String::new()),
             Resource::Stats => (Status::Ok, JSON, Counters::sum(counters).to_json()),
-            Resource::Unknown => (Status::NotFound, TEXT, "Nothing is here.\n".into()),
+            Resource::Unknown => (Status::NotFound, TEXT, "Not found.\n".into()),
             Resource::Invalid(why) => (Status::BadRequest, TEXT, format!("{why}\n")),
         };
         let framing = terms.framing(body.len() as u64, route.chunked);
-        terms.head(status, kind, framing, desk.date.at(desk.now), &mut desk.out);
+        terms.head(status, kind, framing, context.date.at(context.now), &mut context.out);
         if !terms.head_only {
             match framing {
                 Framing::Chunked => {
-                    chunk(body.as_bytes(), &mut desk.out);
-                    last_chunk(&mut desk.out);
+                    chunk(body.as_bytes(), &mut context.out);
+                    last_chunk(&mut context.out);
                 }
-                _ => desk.out.extend_from_slice(body.as_bytes()),
+                _ => context.out.extend_from_slice(body.as_bytes()),
             }
-            desk.count().bytes_sent.add(body.len() as u64);
+            context.count().bytes_sent.add(body.len() as u64);
         }
-        self.answered(terms.close, desk);
+        self.answered(terms.close, context);
     }
 
-    fn begin_stream(&mut self, total: u64, chunked: bool, mut terms: Terms, desk: &mut Desk) {
+    fn begin_stream(&mut self, total: u64, chunked: bool, mut terms: Terms, context: &mut Context) {
         let framing = terms.framing(total, chunked);
-        terms.head(Status::Ok, BYTES, framing, desk.date.at(desk.now), &mut desk.out);
+        terms.head(Status::Ok, BYTES, framing, context.date.at(context.now), &mut context.out);
         if terms.head_only {
-            self.answered(terms.close, desk);
+            self.answered(terms.close, context);
         } else if total <= COPIED as u64 && framing != Framing::Chunked {
-            desk.out.extend_from_slice(pattern::from(0, total));
-            desk.count().bytes_sent.add(total);
-            self.answered(terms.close, desk);
+            context.out.extend_from_slice(pattern::from(0, total));
+            context.count().bytes_sent.add(total);
+            self.answered(terms.close, context);
         } else {
             let chunked = framing == Framing::Chunked;
             self.state = State::Stream { at: 0, total, chunked, close: terms.close };
         }
     }
 
-    pub(crate) fn stream(&mut self, share: &mut usize, desk: &mut Desk) -> Result<Step, Fault> {
+    pub(crate) fn stream(&mut self, share: &mut usize, context: &mut Context) -> Result<Step, Fault> {
         let State::Stream { at, total, chunked, close } = &mut self.state else { return Ok(Step::Blocked) };
         if *share == 0 {
             return Ok(Step::Blocked);
@@ -92,35 +92,35 @@ impl Connection {
         *at += piece.len() as u64;
         let done = *at == *total;
         *share = share.saturating_sub(piece.len());
-        desk.count().bytes_sent.add(piece.len() as u64);
+        context.count().bytes_sent.add(piece.len() as u64);
         if chunked {
-            chunk(piece, &mut desk.out);
+            chunk(piece, &mut context.out);
             if done {
-                last_chunk(&mut desk.out);
+                last_chunk(&mut context.out);
             }
         } else {
-            self.flush(desk)?;
-            self.transport.send(piece, &mut desk.wire)?;
+            self.flush(context)?;
+            self.transport.send(piece, &mut context.wire)?;
         }
         if done {
-            self.answered(close, desk);
+            self.answered(close, context);
         }
         Ok(Step::Consumed(0))
     }
 
-    pub(crate) fn echo(&mut self, input: &[u8], desk: &mut Desk) -> Result<Step, Fault> {
+    pub(crate) fn echo(&mut self, input: &[u8], context: &mut Context) -> Result<Step, Fault> {
         let State::Echo { decoder, framing, terms, begun } = &mut self.state else {
             return Ok(Step::Blocked);
         };
         let decoded = match decoder.decode(input) {
             Ok(decoded) => decoded,
-            // Once the answer has begun, only its end can tell that something is wrong.
+            // Once the response has started, an error can only be signalled by aborting.
             Err(_) if *begun => {
-                desk.count().refused.add(1);
+                context.count().refused.add(1);
                 self.state = State::Closing { until: None };
                 return Ok(Step::Blocked);
             }
-            Err(error) => return Ok(self.refuse(error.status(), &error.to_string(), desk)),
+            Err(error) => return Ok(self.refuse(error.status(), &error.to_string(), context)),
         };
         let done = decoder.is_complete();
         if decoded.consumed == 0 && !done {
@@ -129,37 +129,37 @@ impl Connection {
         let answer = if *framing == Framing::None { Framing::Length(0) } else { *framing };
         if !*begun {
             *begun = true;
-            terms.head(Status::Ok, BYTES, answer, desk.date.at(desk.now), &mut desk.out);
+            terms.head(Status::Ok, BYTES, answer, context.date.at(context.now), &mut context.out);
         }
         let data = &input[decoded.data];
         if answer == Framing::Chunked {
-            chunk(data, &mut desk.out);
+            chunk(data, &mut context.out);
             if done {
-                last_chunk(&mut desk.out);
+                last_chunk(&mut context.out);
             }
         } else {
-            desk.out.extend_from_slice(data);
+            context.out.extend_from_slice(data);
         }
         let close = terms.close;
-        desk.count().bytes_received.add(data.len() as u64);
-        desk.count().bytes_sent.add(data.len() as u64);
+        context.count().bytes_received.add(data.len() as u64);
+        context.count().bytes_sent.add(data.len() as u64);
         if done {
-            desk.count().requests.add(1);
-            self.answered(close, desk);
+            context.count().requests.add(1);
+            self.answered(close, context);
         }
         Ok(Step::Consumed(decoded.consumed))
     }
 
-    fn answered(&mut self, close: bool, desk: &mut Desk) {
-        desk.count().answers.add(1);
-        self.state = if close || desk.draining { State::Closing { until: None } } else { State::Head };
+    fn answered(&mut self, close: bool, context: &mut Context) {
+        context.count().answers.add(1);
+        self.state = if close || context.draining { State::Closing { until: None } } else { State::Head };
     }
 
-    pub(crate) fn refuse(&mut self, status: u16, why: &str, desk: &mut Desk) -> Step {
-        desk.count().refused.add(1);
+    pub(crate) fn refuse(&mut self, status: u16, why: &str, context: &mut Context) -> Step {
+        context.count().refused.add(1);
         let terms = Terms { version: Version::Http11, head_only: false, close: true };
-        let date = desk.date.at(desk.now);
-        terms.whole(Status::of_refusal(status), TEXT, format!("{why}\n").as_bytes(), date, &mut desk.out);
+        let date = context.date.at(context.now);
+        terms.whole(Status::of_refusal(status), TEXT, format!("{why}\n").as_bytes(), date, &mut context.out);
         self.state = State::Closing { until: None };
         Step::Blocked
     }

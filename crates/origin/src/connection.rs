@@ -1,7 +1,7 @@
 //! One connection: requests in, known answers out.
 
 use crate::answer::{CONTINUE, Terms};
-use crate::desk::{Desk, Needs};
+use crate::context::{Context, Needs};
 use crate::null;
 use crate::pattern;
 use crate::route::{Resource, Route};
@@ -14,39 +14,39 @@ use weir_transport::{End, Fault, Transport};
 pub(crate) struct Connection {
     pub(crate) transport: Transport,
     pub(crate) state: State,
-    /// Received and not yet used: a partial head, or requests that wait for an answer in progress.
+    /// Received but unprocessed: a partial head, or pipelined requests.
     kept: Vec<u8>,
-    /// The peer has sent its last byte.
+    /// The peer closed its sending side.
     ended: bool,
-    /// Not watched for bytes, since none are wanted now.
+    /// Not polled for reading, as nothing is wanted now.
     paused: bool,
 }
 
 pub(crate) enum State {
-    /// Between two requests, or within a head.
+    /// Between requests, or within a head.
     Head,
-    /// The request's body is read and dropped; then comes the answer.
+    /// Discarding the request's body; then comes the response.
     Body { decoder: BodyDecoder, route: Route, terms: Terms },
-    /// The answer waits for its time; so does the body that is to be echoed.
+    /// The response is delayed, and so is a body to echo.
     Delay { until: Instant, route: Route, terms: Terms, echo: Option<(BodyDecoder, Framing)> },
-    /// The request's body goes back as it comes. The head goes with the first piece.
+    /// Echoing the request's body as it arrives. The head is sent with the first piece.
     Echo { decoder: BodyDecoder, framing: Framing, terms: Terms, begun: bool },
     /// Bytes `at..total` of the pattern are still to be sent.
     Stream { at: u64, total: u64, chunked: bool, close: bool },
-    /// All is said; the peer's end is awaited, so that closing does not reset what it has not read yet.
+    /// Done; waiting for the peer's close, so that ours does not reset unread data.
     Closing { until: Option<Instant> },
 }
 
-/// What one step did.
+/// The result of one step.
 pub(crate) enum Step {
     Consumed(usize),
     Blocked,
 }
 
-/// What one visit may send, so that a large answer does not hold up the other connections.
+/// How much one visit may send, so that a large response does not delay other connections.
 const SHARE: usize = 512 * 1024;
 
-/// How long the peer may take to notice the end of a connection.
+/// How long to wait for the peer's close.
 const LINGER: Duration = Duration::from_secs(2);
 
 impl Connection {
@@ -54,49 +54,54 @@ impl Connection {
         Self { transport, state: State::Head, kept: Vec::new(), ended: false, paused: false }
     }
 
-    /// Goes on as far as possible.
-    pub(crate) fn visit(&mut self, readable: bool, writable: bool, desk: &mut Desk) -> Result<Needs, Fault> {
+    /// Makes as much progress as possible.
+    pub(crate) fn visit(
+        &mut self,
+        readable: bool,
+        writable: bool,
+        context: &mut Context,
+    ) -> Result<Needs, Fault> {
         if !self.is_closing()
-            && let Some(answer) = desk.null.take()
+            && let Some(answer) = context.null.take()
         {
-            let needs = null::visit(&mut self.transport, &answer, (readable, writable), desk);
-            desk.null = Some(answer);
+            let needs = null::visit(&mut self.transport, &answer, (readable, writable), context);
+            context.null = Some(answer);
             return needs;
         }
         if writable && self.transport.pending() > 0 {
-            self.transport.advance(&mut desk.wire)?;
+            self.transport.advance(&mut context.wire)?;
         }
-        let mut input = std::mem::take(&mut desk.input);
+        let mut input = std::mem::take(&mut context.input);
         input.clear();
         input.append(&mut self.kept);
         self.kept = Vec::new();
         if readable {
-            self.receive(&mut input, desk)?;
+            self.receive(&mut input, context)?;
         }
-        let needs = self.go_on(&input, desk);
-        desk.input = input;
+        let needs = self.go_on(&input, context);
+        context.input = input;
         needs
     }
 
-    /// Begins nothing new: a connection between two requests ends now. A request that has arrived already is answered.
-    pub(crate) fn drain(&mut self, desk: &mut Desk) -> Result<Needs, Fault> {
-        let needs = self.visit(true, false, desk)?;
+    /// Starts nothing new: an idle connection closes now. A request already received is answered.
+    pub(crate) fn drain(&mut self, context: &mut Context) -> Result<Needs, Fault> {
+        let needs = self.visit(true, false, context)?;
         if needs.end || self.is_closing() {
             return Ok(needs);
         }
         if matches!(self.state, State::Head) && self.kept.is_empty() && self.transport.is_open() {
             self.state = State::Closing { until: None };
         }
-        self.go_on(&[], desk)
+        self.go_on(&[], context)
     }
 
-    /// Has the poller tell what this connection waits for.
+    /// Updates the poller's interest.
     pub(crate) fn watch(&mut self, reactor: &Reactor, key: Key) -> std::io::Result<()> {
         self.paused &= !self.wants_input();
         self.transport.watch(reactor, key, !self.paused)
     }
 
-    /// Whether all that it was asked for has been said.
+    /// Whether all requests have been answered.
     pub(crate) fn is_closing(&self) -> bool {
         matches!(self.state, State::Closing { .. })
     }
@@ -107,7 +112,7 @@ impl Connection {
         }
         match self.state {
             State::Closing { .. } => true,
-            // Whoever does not take answers is asked for no more requests.
+            // A peer that does not read responses may not send more requests.
             State::Head | State::Body { .. } | State::Echo { .. } => {
                 !self.transport.is_open() || self.transport.pending() == 0
             }
@@ -115,47 +120,47 @@ impl Connection {
         }
     }
 
-    fn receive(&mut self, input: &mut Vec<u8>, desk: &mut Desk) -> Result<(), Fault> {
+    fn receive(&mut self, input: &mut Vec<u8>, context: &mut Context) -> Result<(), Fault> {
         if !self.wants_input() {
             self.paused = true;
             return Ok(());
         }
-        let received = self.transport.receive(&mut desk.wire, input)?;
+        let received = self.transport.receive(&mut context.wire, input)?;
         if received.handshake_finished
             && let Some(facts) = self.transport.facts()
         {
-            desk.count().handshake(facts);
+            context.count().handshake(facts);
         }
         if let Some(end) = received.end {
             self.ended = true;
-            // Only what the framing leaves open is in doubt after a TLS stream that was cut off, and a request's
-            // framing leaves nothing open.
+            // A truncated TLS stream only matters to a body framed by its end, and a request
+            // has none.
             if end == End::Truncated && !self.transport.is_open() {
-                desk.count().failed.add(1);
+                context.count().failed.add(1);
             }
         }
         Ok(())
     }
 
-    fn go_on(&mut self, input: &[u8], desk: &mut Desk) -> Result<Needs, Fault> {
+    fn go_on(&mut self, input: &[u8], context: &mut Context) -> Result<Needs, Fault> {
         let mut used = 0;
         let mut share = SHARE;
-        desk.out.clear();
-        while let Step::Consumed(bytes) = self.step(&input[used..], &mut share, desk)? {
+        context.out.clear();
+        while let Step::Consumed(bytes) = self.step(&input[used..], &mut share, context)? {
             used += bytes;
-            if desk.out.len() >= pattern::PIECE {
-                self.flush(desk)?;
+            if context.out.len() >= pattern::PIECE {
+                self.flush(context)?;
             }
         }
-        self.flush(desk)?;
+        self.flush(context)?;
         if matches!(self.state, State::Closing { .. }) {
-            return self.close(desk);
+            return self.close(context);
         }
         self.kept.extend_from_slice(&input[used..]);
-        // Bytes that wait for an answer in progress need no end of the stream to be told.
+        // With pipelined bytes pending, the end of the stream need not be polled.
         if self.ended && self.transport.pending() == 0 && !self.waits_for_itself() {
             let cut = !self.kept.is_empty() || !matches!(self.state, State::Head);
-            desk.count().failed.add(u64::from(cut));
+            context.count().failed.add(u64::from(cut));
             return Ok(Needs { end: true, ..Needs::default() });
         }
         Ok(Needs {
@@ -168,34 +173,34 @@ impl Connection {
         })
     }
 
-    /// Whether the connection goes on without a byte from its peer.
+    /// Whether the connection can progress without input.
     fn waits_for_itself(&self) -> bool {
         matches!(self.state, State::Delay { .. } | State::Stream { .. })
     }
 
-    pub(crate) fn flush(&mut self, desk: &mut Desk) -> Result<(), Fault> {
-        if !desk.out.is_empty() {
-            self.transport.send(&desk.out, &mut desk.wire)?;
-            desk.out.clear();
+    pub(crate) fn flush(&mut self, context: &mut Context) -> Result<(), Fault> {
+        if !context.out.is_empty() {
+            self.transport.send(&context.out, &mut context.wire)?;
+            context.out.clear();
         }
         Ok(())
     }
 
-    fn step(&mut self, input: &[u8], share: &mut usize, desk: &mut Desk) -> Result<Step, Fault> {
+    fn step(&mut self, input: &[u8], share: &mut usize, context: &mut Context) -> Result<Step, Fault> {
         if self.transport.pending() > 0 && self.transport.is_open() {
             return Ok(Step::Blocked);
         }
         match &mut self.state {
             State::Head if input.is_empty() => Ok(Step::Blocked),
-            State::Head => Ok(self.read_head(input, desk)),
+            State::Head => Ok(self.read_head(input, context)),
             State::Body { decoder, route, terms } => {
                 let (route, terms) = (*route, *terms);
                 match decoder.decode(input) {
-                    Err(error) => Ok(self.refuse(error.status(), &error.to_string(), desk)),
+                    Err(error) => Ok(self.refuse(error.status(), &error.to_string(), context)),
                     Ok(decoded) => {
-                        desk.count().bytes_received.add(decoded.data.len() as u64);
+                        context.count().bytes_received.add(decoded.data.len() as u64);
                         if decoder.is_complete() {
-                            self.requested(route, terms, None, desk);
+                            self.requested(route, terms, None, context);
                         } else if decoded.consumed == 0 {
                             return Ok(Step::Blocked);
                         }
@@ -204,56 +209,56 @@ impl Connection {
                 }
             }
             State::Delay { until, route, terms, echo } => {
-                if desk.now < *until {
+                if context.now < *until {
                     return Ok(Step::Blocked);
                 }
                 let (route, terms, echo) = (*route, *terms, echo.take());
-                self.answer(route, terms, echo, desk);
+                self.answer(route, terms, echo, context);
                 Ok(Step::Consumed(0))
             }
-            State::Echo { .. } => self.echo(input, desk),
-            State::Stream { .. } => self.stream(share, desk),
+            State::Echo { .. } => self.echo(input, context),
+            State::Stream { .. } => self.stream(share, context),
             State::Closing { .. } => Ok(Step::Blocked),
         }
     }
 
-    fn read_head(&mut self, input: &[u8], desk: &mut Desk) -> Step {
-        let length = match desk.head.parse(input, &desk.limits) {
+    fn read_head(&mut self, input: &[u8], context: &mut Context) -> Step {
+        let length = match context.head.parse(input, &context.limits) {
             Ok(Parse::Complete(length)) => length,
             Ok(Parse::Partial) => return Step::Blocked,
-            Err(error) => return self.refuse(error.status(), &error.to_string(), desk),
+            Err(error) => return self.refuse(error.status(), &error.to_string(), context),
         };
-        let head = &desk.head;
+        let head = &context.head;
         let route = Route::of(head.path.of(input));
         let terms = Terms {
             version: head.version,
             head_only: head.method == Method::Head,
-            close: !head.persistent || desk.draining,
+            close: !head.persistent || context.draining,
         };
         let framing = head.framing;
         if head.expect_continue && input.len() == length {
-            desk.out.extend_from_slice(CONTINUE);
+            context.out.extend_from_slice(CONTINUE);
         }
-        let decoder = BodyDecoder::new(framing, &desk.limits);
+        let decoder = BodyDecoder::new(framing, &context.limits);
         if route.resource == Resource::Echo && !terms.head_only {
-            self.requested(route, terms, Some((decoder, framing)), desk);
+            self.requested(route, terms, Some((decoder, framing)), context);
         } else if decoder.is_complete() {
-            self.requested(route, terms, None, desk);
+            self.requested(route, terms, None, context);
         } else {
             self.state = State::Body { decoder, route, terms };
         }
         Step::Consumed(length)
     }
 
-    fn close(&mut self, desk: &mut Desk) -> Result<Needs, Fault> {
+    fn close(&mut self, context: &mut Context) -> Result<Needs, Fault> {
         self.transport.finish()?;
         let State::Closing { until } = &mut self.state else { return Ok(Needs::default()) };
         let all_sent = self.transport.pending() == 0;
-        if all_sent && (self.ended || until.is_some_and(|until| desk.now >= until)) {
+        if all_sent && (self.ended || until.is_some_and(|until| context.now >= until)) {
             return Ok(Needs { end: true, ..Needs::default() });
         }
         let wake = match until {
-            None if all_sent => Some(*until.insert(desk.now + LINGER)),
+            None if all_sent => Some(*until.insert(context.now + LINGER)),
             _ => None,
         };
         Ok(Needs { wake, ..Needs::default() })

@@ -1,17 +1,17 @@
-//! What the origin counts. Each worker writes its own counters with plain stores; anybody may add them up.
+//! The origin's counters. Each worker writes its own with plain stores; any thread may add them up.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use weir_tls::{Facts, HandshakeKind};
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
-        /// Everything that the origin has done so far.
+        /// Totals so far.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Totals {
             $($(#[$doc])* pub $name: u64,)*
         }
 
-        /// One worker's counters, on cache lines of their own.
+        /// One worker's counters, on their own cache lines.
         #[derive(Debug, Default)]
         #[repr(align(128))]
         pub(crate) struct Counters {
@@ -25,7 +25,7 @@ macro_rules! counters {
         }
 
         impl Totals {
-            /// Each number under its name, in JSON.
+            /// The counters as JSON.
             pub fn to_json(&self) -> String {
                 serde_json::json!({ $(stringify!($name): self.$name,)* }).to_string()
             }
@@ -34,23 +34,23 @@ macro_rules! counters {
 }
 
 counters!(
-    /// Requests that arrived complete, with their bodies.
+    /// Requests received completely, with their bodies.
     requests,
-    /// Answers to them, complete to the last byte.
+    /// Responses sent completely.
     answers,
-    /// Requests that were refused as malformed.
+    /// Requests rejected as malformed.
     refused,
     /// Connections accepted.
     connections,
-    /// Connections that failed: reset, no TLS handshake, cut off in the middle of a request.
+    /// Connections that failed: reset, no TLS handshake, truncated during a request.
     failed,
     /// Bytes of request bodies.
     bytes_received,
-    /// Bytes of answers' bodies.
+    /// Bytes of response bodies.
     bytes_sent,
     /// Full handshakes.
     handshakes_full,
-    /// Resumptions in TLS 1.2 by session identifier.
+    /// Resumptions in TLS 1.2 by session ID.
     resumed_12_id,
     /// Resumptions in TLS 1.2 by ticket.
     resumed_12_ticket,

@@ -1,4 +1,4 @@
-//! The `Date` field (RFC 9110 section 6.6.1), written anew once per second.
+//! The `Date` field (RFC 9110 section 6.6.1), updated once per second.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -34,8 +34,8 @@ mod tests {
         let now = Instant::now();
         let mut date = Date::new(now);
         let first = date.at(now).to_vec();
-        let told = httpdate::parse_http_date(std::str::from_utf8(&first).unwrap()).unwrap();
-        assert!(SystemTime::now().duration_since(told).unwrap() < Duration::from_secs(5));
+        let parsed = httpdate::parse_http_date(std::str::from_utf8(&first).unwrap()).unwrap();
+        assert!(SystemTime::now().duration_since(parsed).unwrap() < Duration::from_secs(5));
         let until = date.until;
         assert!(until > now && until <= now + Duration::from_secs(1));
         date.text.clear();

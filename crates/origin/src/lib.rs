@@ -1,25 +1,25 @@
-//! The test server: known answers, known delays, known cost.
+//! The test server: known responses, known delays, known cost.
 //!
-//! | target | answer |
+//! |  answer|target | response| answer |
 //! | --- | --- |
 //! | `/` | a short text |
 //! | `/bytes/N` | `N` bytes of a known pattern ([`pattern`]), streamed |
 //! | `/echo` | the request's body, streamed, framed as the request was |
-//! | `/stats` | what the origin has counted so far ([`Totals`]), JSON |
+//! | `/stats` | the counters so far ([`Totals`]), JSON |
 //!
-//! With [`Settings::null`] it is the null server instead, which answers every read with the same bytes and looks at
-//! nothing.
+//! With [`Settings::null`] it is the null server instead, which answers every read with the same bytes, without
+//! parsing.
 //!
-//! `?delay_ms=D` has the answer wait D milliseconds, never less; `?chunked=1` has it framed in chunks. Every answer is
-//! formed anew, `Date` included. Idle connections are never closed by the origin: when one ends is the business of
-//! whoever is being tested.
+//! `?delay_ms=D` delays the response by at least D milliseconds; `?chunked=1` sends it chunked. Every response is
+//! built anew, `Date` included. The origin never closes idle connections: that is up to
+//! the system under test.
 
 mod answer;
 mod answering;
 mod connection;
+mod context;
 mod counters;
 mod date;
-mod desk;
 mod null;
 pub mod pattern;
 mod route;
@@ -56,7 +56,7 @@ pub struct Origin {
     handle: Handle,
 }
 
-/// Tells a running origin to stop, and what it has counted.
+/// Stops a running origin and reads its counters.
 #[derive(Clone, Debug)]
 pub struct Handle {
     senders: Vec<Sender<Stop>>,
@@ -64,7 +64,7 @@ pub struct Handle {
 }
 
 impl Origin {
-    /// Binds all ports. Errors: when the settings cannot work, or a port cannot be had.
+    /// Binds all ports. Errors: invalid settings, or a port that cannot be bound.
     pub fn bind(settings: &Settings) -> Result<Self, OriginError> {
         if settings.listen.is_empty() {
             return Err(OriginError::NoListener);
@@ -103,33 +103,34 @@ impl Origin {
         Ok(Self { listeners, server, ca, cores: settings.cores.clone(), mailboxes, null, handle })
     }
 
-    /// Where clients find it, in the order of the settings, with the ports that were bound.
+    /// The URLs for clients, in the order of the settings, with the bound ports.
     pub fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
         self.listeners.iter().map(|(endpoint, _)| endpoint)
     }
 
-    /// The addresses that are bound, in the order of the settings.
+    /// The bound addresses, in the order of the settings.
     pub fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
         self.listeners.iter().map(|(_, group)| group[0].address())
     }
 
-    /// The certificate of the authority that the origin made for itself, PEM; it is gone when the origin is. `None`
-    /// when no certificate was needed, or one was given.
+    /// The generated CA certificate, PEM; removed when the origin is dropped. `None`
+    /// if no certificate was needed, or one was given.
     pub fn ca_file(&self) -> Option<std::path::PathBuf> {
         self.ca.as_ref().map(|directory| Path::join(directory.path(), "ca.pem"))
     }
 
-    /// For another thread, to stop it.
+    /// A handle to stop it from another thread.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
 
-    /// Has SIGTERM and SIGINT drain it, and a second one end it at once. Errors: when the handlers cannot be installed.
+    /// Makes SIGTERM and SIGINT drain it, and a second one stop it at once. Errors: when the handlers cannot be
+    /// installed.
     pub fn stop_on_signals(&self) -> Result<(), OriginError> {
         Ok(forward_signals(self.handle.senders.clone())?)
     }
 
-    /// Serves until it is told to stop, and says what it has done.
+    /// Serves until stopped; returns the totals.
     /// Errors: when a worker cannot be started or its loop fails.
     pub fn run(self) -> Result<Totals, OriginError> {
         let Self { listeners, server, ca, cores, mailboxes, null, handle } = self;
@@ -150,20 +151,20 @@ impl Origin {
 }
 
 impl Handle {
-    /// Accepts no more, finishes what has begun (for at most 5 seconds), and ends.
+    /// Stops accepting, finishes requests in flight (for at most 5 seconds), and exits.
     pub fn drain(&self) {
         for sender in &self.senders {
             sender.send(Stop::Drain);
         }
     }
 
-    /// What has been counted so far.
+    /// The totals so far.
     pub fn totals(&self) -> Totals {
         Counters::sum(&self.counters)
     }
 }
 
-/// The CPU time that this process has used, by its own clock.
+/// CPU time of this process.
 pub fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)

@@ -1,14 +1,14 @@
-//! The null server: every read that brings bytes is answered with the same bytes, made once. What it costs is the system
-//! calls and TLS, so that what is measured against it is the client.
+//! The null server: every read is answered with the same canned bytes. It costs only system
+//! calls and TLS, so a measurement against it measures the client.
 //!
-//! It reads no request. So a request must come in one piece and be small, without a second one behind it, as the load
-//! engine sends them; it never ends a connection itself.
+//! It parses no request. So requests must be small, arrive in one piece and not be pipelined, as the load
+//! engine sends them. It never closes a connection itself.
 
-use crate::desk::{Desk, Needs};
+use crate::context::{Context, Needs};
 use crate::pattern;
 use weir_transport::{Fault, Transport};
 
-/// An answer of 200 with `length` bytes of the known pattern.
+/// A 200 response with `length` bytes of the known pattern.
 pub(crate) fn answer(length: u64) -> Vec<u8> {
     let mut answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n").into_bytes();
     let mut at = 0;
@@ -20,30 +20,30 @@ pub(crate) fn answer(length: u64) -> Vec<u8> {
     answer
 }
 
-/// Answers what has come.
+/// Answers the input.
 pub(crate) fn visit(
     transport: &mut Transport,
     answer: &[u8],
     (readable, writable): (bool, bool),
-    desk: &mut Desk,
+    context: &mut Context,
 ) -> Result<Needs, Fault> {
     if writable && transport.pending() > 0 {
-        transport.advance(&mut desk.wire)?;
+        transport.advance(&mut context.wire)?;
     }
     if !readable {
         return Ok(Needs::default());
     }
-    desk.input.clear();
-    let received = transport.receive(&mut desk.wire, &mut desk.input)?;
+    context.input.clear();
+    let received = transport.receive(&mut context.wire, &mut context.input)?;
     if received.handshake_finished
         && let Some(facts) = transport.facts()
     {
-        desk.count().handshake(facts);
+        context.count().handshake(facts);
     }
     if received.bytes > 0 {
-        desk.count().requests.add(1);
-        transport.send(answer, &mut desk.wire)?;
-        desk.count().answers.add(1);
+        context.count().requests.add(1);
+        transport.send(answer, &mut context.wire)?;
+        context.count().answers.add(1);
     }
     Ok(Needs { end: received.end.is_some(), ..Needs::default() })
 }

@@ -1,12 +1,12 @@
 //! The known content of `/bytes/N`.
 
-/// How often the content repeats itself: a prime, so that bytes lost or doubled by a buffer or a record, whose sizes
+/// The period of the content: a prime, so that bytes lost or duplicated by a buffer or record, whose sizes
 /// are powers of two, show.
 pub const PERIOD: usize = 61;
 
 const LETTERS: &[u8; PERIOD] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXY";
 
-/// The most that [`from`] gives at once.
+/// The most that [`from`] returns at once.
 pub const PIECE: usize = 64 * 1024;
 
 static BLOCK: [u8; PIECE + PERIOD] = {
@@ -19,7 +19,7 @@ static BLOCK: [u8; PIECE + PERIOD] = {
     block
 };
 
-/// The content from byte `offset` on, at most `length` bytes and at most [`PIECE`]. Byte `i` of an answer is letter
+/// The content from byte `offset` on, at most `length` bytes and at most [`PIECE`]. Byte `i` of a response is letter
 /// `i % 61` of `0-9a-zA-Y`.
 pub fn from(offset: u64, length: u64) -> &'static [u8] {
     let start = (offset % PERIOD as u64) as usize;
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_byte_is_told_by_its_offset() {
+    fn every_byte_follows_from_its_offset() {
         let mut offset = 0u64;
         while offset < 200_000 {
             let piece = from(offset, 200_000 - offset);

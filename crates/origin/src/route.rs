@@ -1,14 +1,14 @@
-//! What a target asks for.
+//! Parsing request targets.
 
 use std::time::Duration;
 
-/// A request target, understood.
+/// A parsed request target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Route {
     pub(crate) resource: Resource,
-    /// The wait before the answer.
+    /// The delay before the response.
     pub(crate) delay: Duration,
-    /// Whether to answer in chunks.
+    /// Whether to send the response chunked.
     pub(crate) chunked: bool,
 }
 
@@ -22,20 +22,20 @@ pub(crate) enum Resource {
     Echo,
     /// `/stats`
     Stats,
-    /// Nothing has this path.
+    /// Unknown path.
     Unknown,
-    /// The path or the query cannot be understood: what is allowed.
+    /// An invalid path or query: what was expected.
     Invalid(&'static str),
 }
 
 /// The largest body, 1 TiB: more than any test streams, and far from where lengths overflow.
 const MAX_BYTES: u64 = 1 << 40;
 
-/// The longest delay: a minute is beyond every usual time-out.
+/// The longest delay: a minute exceeds every usual timeout.
 const MAX_DELAY_MS: u64 = 60_000;
 
 impl Route {
-    /// Understands path and query.
+    /// Parses path and query.
     pub(crate) fn of(target: &[u8]) -> Self {
         let mut parts = target.splitn(2, |byte| *byte == b'?');
         let path = parts.next().unwrap_or_default();
@@ -44,16 +44,16 @@ impl Route {
             if let Some(value) = pair.strip_prefix(b"delay_ms=") {
                 match number(value) {
                     Some(ms) if ms <= MAX_DELAY_MS => route.delay = Duration::from_millis(ms),
-                    _ => route.resource = Resource::Invalid("delay_ms is a number from 0 to 60000"),
+                    _ => route.resource = Resource::Invalid("delay_ms: expected 0 to 60000"),
                 }
             } else if let Some(value) = pair.strip_prefix(b"chunked=") {
                 match value {
                     b"0" => {}
                     b"1" => route.chunked = true,
-                    _ => route.resource = Resource::Invalid("chunked is 0 or 1"),
+                    _ => route.resource = Resource::Invalid("chunked: expected 0 or 1"),
                 }
             } else if !pair.is_empty() {
-                route.resource = Resource::Invalid("the query knows delay_ms and chunked");
+                route.resource = Resource::Invalid("unknown query parameter: expected delay_ms or chunked");
             }
         }
         route

@@ -1,4 +1,4 @@
-//! What the origin is told.
+//! The origin's settings.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,16 +9,16 @@ use weir_tls::issue::{IssueError, KeyKind, issue};
 use weir_tls::{Group, Identity, ServerSettings, SettingsError, Suite, Version};
 use weir_transport::Endpoint;
 
-/// What the origin is told.
+/// The origin's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// Where to listen; port 0 takes a free port.
     pub listen: Vec<Endpoint>,
-    /// Certificate chain and key, PEM; without them the origin makes its own.
+    /// Certificate chain and key, PEM; generated if missing.
     pub identity: Option<(PathBuf, PathBuf)>,
-    /// Number of workers, at least 1; `None` is one per core that this process may use.
+    /// Number of workers, at least 1; `None` is one per allowed core.
     pub workers: Option<usize>,
-    /// The cores that the workers are put on, one after the other.
+    /// The cores to pin the workers to, in order.
     pub cores: Option<Cores>,
     /// Tickets after each TLS 1.3 handshake; `None` is the default of [`weir_tls::ServerSettings`].
     pub tickets: Option<u32>,
@@ -28,39 +28,39 @@ pub struct Settings {
     pub suites: Vec<Suite>,
     /// The groups accepted, most preferred first; empty is the default of [`weir_tls::ServerSettings`].
     pub groups: Vec<Group>,
-    /// Be the null server: answer every read with one and the same answer, a body of so many bytes, at most
-    /// [`Settings::MOST_NULL`], and look at nothing. For measuring clients alone.
+    /// Run as the null server: answer every read with the same response, with a body of this many bytes, at most
+    /// [`Settings::MOST_NULL`], without parsing. Only for measuring clients.
     pub null: Option<u64>,
 }
 
-/// Why the origin cannot run.
+/// Why the origin failed.
 #[derive(Debug, thiserror::Error)]
 pub enum OriginError {
     /// Nothing to listen on.
     #[error("no listener: give at least one, such as http://127.0.0.1:8080")]
     NoListener,
-    /// A certificate that nobody would be shown.
-    #[error("a certificate is given and no listener is https://")]
+    /// A certificate without a TLS listener.
+    #[error("a certificate was given, but no listener is https://")]
     UnusedCertificate,
-    /// An answer of the null server that is too long.
-    #[error("--null: `{0}` cannot be used; allowed: 0 to {most} bytes", most = Settings::MOST_NULL)]
+    /// A null response that is too long.
+    #[error("--null: invalid value `{0}`: expected 0 to {most} bytes", most = Settings::MOST_NULL)]
     NullTooLong(u64),
     /// No worker.
-    #[error("0 workers: at least 1 is needed")]
+    #[error("--workers: invalid value `0`: expected at least 1")]
     NoWorkers,
-    /// A core that it may not run on.
+    /// A core that is not allowed.
     #[error("--cores: {0}")]
     Cores(io::Error),
     /// A certificate, a key or a TLS setting.
     #[error(transparent)]
     Tls(#[from] SettingsError),
-    /// No certificate could be made.
+    /// A certificate could not be generated.
     #[error(transparent)]
     Issue(#[from] IssueError),
     /// A port.
     #[error(transparent)]
     Bind(#[from] BindError),
-    /// The system.
+    /// A system error.
     #[error(transparent)]
     System(#[from] io::Error),
 }
@@ -81,7 +81,7 @@ impl OriginError {
 }
 
 impl Settings {
-    /// The longest body of the null server: each connection that does not read may wait for all of it.
+    /// Maximum body of the null server: each connection that does not read may buffer all of it.
     pub const MOST_NULL: u64 = 16 << 20;
 
     /// What the TLS listeners present and accept.
@@ -102,7 +102,7 @@ impl Settings {
         tls
     }
 
-    /// The identity to present; a directory that holds its authority when it was made here.
+    /// The identity to present, and the directory with its CA if generated.
     pub(crate) fn identity(&self) -> Result<(Identity, Option<TempDir>), OriginError> {
         if let Some((certificates, key)) = &self.identity {
             return Ok((Identity::files(certificates, key), None));

@@ -1,8 +1,8 @@
 //! One worker: its listeners, its connections, its loop.
 
 use crate::connection::Connection;
+use crate::context::{Context, Needs};
 use crate::counters::Counters;
-use crate::desk::{Desk, Needs};
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,16 +16,16 @@ const LISTENER: u8 = 1;
 const MAILBOX: u8 = 2;
 const CONNECTION: u8 = 3;
 
-/// Connections taken in one turn from one listener: a burst of handshakes must not hold up the answers.
+/// Maximum accepts per turn and listener: a burst of handshakes must not delay responses.
 const ACCEPTS_PER_TURN: usize = 64;
 
-/// How long a listener rests when the process has no descriptor left.
+/// How long a listener pauses when the process is out of file descriptors.
 const REST: Duration = Duration::from_millis(100);
 
-/// How long a drain may take; what is not done by then is cut off.
+/// Maximum duration of a drain; unfinished connections are aborted.
 const DRAIN: Duration = Duration::from_secs(5);
 
-/// A listener and what accepts TLS on it.
+/// A listener and its TLS acceptor.
 pub(crate) struct Gate {
     pub(crate) listener: Listener,
     pub(crate) acceptor: Option<Acceptor>,
@@ -37,8 +37,8 @@ pub(crate) struct Worker {
     gates: Vec<Gate>,
     mailbox: Mailbox<Stop>,
     connections: Slab<Connection>,
-    desk: Desk,
-    /// Connections that go on in the next turn without waiting for anything.
+    context: Context,
+    /// Connections that continue in the next turn without waiting for an event.
     again: Vec<Key>,
     deadline: Option<Instant>,
 }
@@ -56,9 +56,9 @@ impl Worker {
             reactor.register(&gate.listener, Key::fixed(LISTENER, index as u32), Interest::READ)?;
         }
         mailbox.register(&reactor, Key::fixed(MAILBOX, 0))?;
-        let desk = Desk::new(reactor.now(), counters, index, null);
+        let context = Context::new(reactor.now(), counters, index, null);
         let connections = Slab::new(CONNECTION);
-        Ok(Self { reactor, gates, mailbox, connections, desk, again: Vec::new(), deadline: None })
+        Ok(Self { reactor, gates, mailbox, connections, context, again: Vec::new(), deadline: None })
     }
 
     /// Serves until a drain is done.
@@ -67,7 +67,7 @@ impl Worker {
         loop {
             let until = if self.again.is_empty() { self.deadline } else { Some(self.reactor.now()) };
             self.reactor.turn(&mut events, until)?;
-            self.desk.now = self.reactor.now();
+            self.context.now = self.reactor.now();
             for ready in events.ready() {
                 match ready.key.tag() {
                     LISTENER => self.accept(ready.key.index() as usize)?,
@@ -77,33 +77,33 @@ impl Worker {
                         }
                     }
                     _ => {
-                        self.visit(ready.key, |connection, desk| match ready.hangup {
+                        self.visit(ready.key, |connection, context| match ready.hangup {
                             true if !connection.wants_input() => Ok(Needs { end: true, ..Needs::default() }),
-                            _ => connection.visit(ready.readable, ready.writable, desk),
+                            _ => connection.visit(ready.readable, ready.writable, context),
                         });
                     }
                 }
             }
             for key in std::mem::take(&mut self.again) {
-                self.visit(key, |connection, desk| connection.visit(false, false, desk));
+                self.visit(key, |connection, context| connection.visit(false, false, context));
             }
             for key in events.due() {
                 match key.tag() {
                     LISTENER => self.open(key.index() as usize)?,
-                    _ => self.visit(*key, |connection, desk| connection.visit(false, false, desk)),
+                    _ => self.visit(*key, |connection, context| connection.visit(false, false, context)),
                 }
             }
             if let Some(deadline) = self.deadline
-                && (self.connections.is_empty() || self.desk.now >= deadline)
+                && (self.connections.is_empty() || self.context.now >= deadline)
             {
                 return Ok(());
             }
         }
     }
 
-    fn visit(&mut self, key: Key, go: impl FnOnce(&mut Connection, &mut Desk) -> Result<Needs, Fault>) {
+    fn visit(&mut self, key: Key, go: impl FnOnce(&mut Connection, &mut Context) -> Result<Needs, Fault>) {
         let Some(connection) = self.connections.get_mut(key) else { return };
-        let watched = go(connection, &mut self.desk).and_then(|needs| {
+        let watched = go(connection, &mut self.context).and_then(|needs| {
             if !needs.end {
                 connection.watch(&self.reactor, key).map_err(Fault::Socket)?;
             }
@@ -120,9 +120,9 @@ impl Worker {
                 }
             }
             Err(_) => {
-                // A peer that has its answer may end the connection as it likes.
+                // A peer with its response may close the connection in any way.
                 let failed = self.connections.remove(key).is_some_and(|connection| !connection.is_closing());
-                self.desk.count().failed.add(u64::from(failed));
+                self.context.count().failed.add(u64::from(failed));
             }
         }
     }
@@ -134,16 +134,16 @@ impl Worker {
                 Ok(None) => return Ok(()),
                 Ok(Some((socket, _))) => {
                     let session = gate.acceptor.as_ref().map(Acceptor::accept);
-                    self.desk.count().connections.add(1);
+                    self.context.count().connections.add(1);
                     let connection = Connection::new(Transport::accepted(socket, session));
                     let key = self.connections.insert(connection);
-                    // Bytes are often there already.
-                    self.visit(key, |connection, desk| connection.visit(true, false, desk));
+                    // Data has often already arrived.
+                    self.visit(key, |connection, context| connection.visit(true, false, context));
                 }
-                // No descriptor or memory is left: the queue stays, and would be told of in every turn.
+                // Out of descriptors or memory: the queue would be reported in every turn.
                 Err(_) => {
                     self.reactor.deregister(&gate.listener)?;
-                    self.reactor.arm(self.desk.now + REST, Key::fixed(LISTENER, index as u32));
+                    self.reactor.arm(self.context.now + REST, Key::fixed(LISTENER, index as u32));
                     return Ok(());
                 }
             }
@@ -162,22 +162,22 @@ impl Worker {
 
     fn stop(&mut self, stop: Stop) {
         if stop == Stop::Now {
-            self.deadline = Some(self.desk.now);
+            self.deadline = Some(self.context.now);
             return;
         }
         if self.deadline.is_some() {
             return;
         }
-        self.deadline = Some(self.desk.now + DRAIN);
+        self.deadline = Some(self.context.now + DRAIN);
         for gate in &self.gates {
             gate.listener.refuse_new();
         }
-        // What waits in the queues has been promised a connection.
+        // Queued connections have completed their TCP handshake; serve them.
         for index in 0..self.gates.len() {
             let _ = self.accept(index);
         }
         self.gates.clear();
-        self.desk.draining = true;
+        self.context.draining = true;
         for key in self.connections.keys() {
             self.visit(key, Connection::drain);
         }

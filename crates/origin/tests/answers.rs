@@ -66,8 +66,7 @@ fn pipelined_requests_are_answered_in_their_order() {
         head("200 OK", BYTES, "Content-Length: 4\r\n") + "0123",
         head("200 OK", BYTES, "Content-Length: 9\r\n"),
         head("200 OK", BYTES, "Content-Length: 1\r\n") + "0",
-        head("404 Not Found", "text/plain", "Content-Length: 17\r\nConnection: close\r\n")
-            + "Nothing is here.\n",
+        head("404 Not Found", "text/plain", "Content-Length: 11\r\nConnection: close\r\n") + "Not found.\n",
     ];
     assert_eq!(answers, expected.concat());
     let totals = server.stop();
@@ -203,7 +202,7 @@ fn a_drain_finishes_what_has_begun() {
     let address = server.address;
     let totals = server.stop();
     assert_eq!((totals.requests, totals.answers, totals.failed), (2, 2, 0));
-    assert!(TcpStream::connect(address).is_err(), "nobody listens any more");
+    assert!(TcpStream::connect(address).is_err(), "the listener is closed");
 }
 
 #[test]

@@ -1,15 +1,15 @@
-//! What to change: each line rests on something in the report, and says what.
+//! Advice: each line is based on something in the report, and names it.
 
 use crate::offers::Preference;
 use crate::report::{Chain, ClientCertificate, Report, VersionReport};
 use crate::trust::Verification;
 
-/// Fewer days than this before a certificate ends are worth a line: what renews itself does so earlier.
+/// Warn this many days before a certificate expires: automatic renewal happens earlier.
 const SOON_DAYS: i64 = 14;
-/// What NIST SP 800-131A asks of a prime field.
+/// Minimum prime size (NIST SP 800-131A).
 const MIN_PRIME_BITS: usize = 2048;
 
-/// The lines, most costly first.
+/// The lines, most important first.
 pub(crate) fn advice(report: &Report) -> Vec<String> {
     let mut lines = Vec::new();
     certificate(report, &mut lines);
@@ -22,7 +22,7 @@ pub(crate) fn advice(report: &Report) -> Vec<String> {
 fn certificate(report: &Report, lines: &mut Vec<String>) {
     if let Verification::Refused { reason, detail } = &report.verification {
         let reason = reason.replace('_', " ");
-        lines.push(format!("the certificate is not believed ({reason}): {detail}"));
+        lines.push(format!("the certificate is not trusted ({reason}): {detail}"));
     }
     let is_cheap = |chain: &Chain| {
         chain.certificates.first().is_some_and(|leaf| matches!(leaf.key.as_str(), "ecdsa p256" | "ed25519"))
@@ -31,43 +31,43 @@ fn certificate(report: &Report, lines: &mut Vec<String>) {
     for chain in &report.chains {
         let Some(leaf) = chain.certificates.first() else { continue };
         if (0..SOON_DAYS).contains(&leaf.days_left) {
-            lines.push(format!("the certificate ends in {} days, on {}", leaf.days_left, leaf.not_after));
+            lines.push(format!("the certificate expires in {} days, on {}", leaf.days_left, leaf.not_after));
         }
         match leaf.key.as_str() {
-            // A server with a cheaper key as well gives this one only to those who ask for it.
+            // A server that also has a cheaper key uses this one only for clients that ask for it.
             _ if has_cheap_key => {}
             key if key.starts_with("rsa") => lines.push(format!(
-                "{} certificate: signing costs several times what it does with ecdsa p256",
+                "{} certificate: signing costs several times as much as with ecdsa p256",
                 key.replace("rsa ", "rsa-"),
             )),
             key @ ("ecdsa p384" | "ecdsa p521") => lines
-                .push(format!("{key} certificate: signing costs several times what it does with ecdsa p256")),
+                .push(format!("{key} certificate: signing costs several times as much as with ecdsa p256")),
             _ => {}
         }
         if chain.over_initial_window {
             lines.push(format!(
-                "chain of {} bytes: more than a new TCP connection may send at once, so a round trip more",
+                "chain of {} bytes: exceeds the initial TCP window, which costs a round trip",
                 chain.bytes,
             ));
         }
         if chain.root_sent {
             let root = chain.certificates.last().map_or(0, |root| root.bytes);
-            lines.push(format!("the chain has the root, {root} bytes that no client needs"));
+            lines.push(format!("the chain includes the root, {root} bytes that no client needs"));
         }
     }
     if report.client_certificate == Some(ClientCertificate::AskedNonePresented) {
-        lines.push("the server asks for a client certificate: give one by --cert and --key".to_owned());
+        lines.push("the server requests a client certificate: use --cert and --key".to_owned());
     }
 }
 
 fn versions(report: &Report, lines: &mut Vec<String>) {
     let offered = |name: &str| report.versions.iter().any(|v| v.version == name && v.offered);
     if !offered("1.3") {
-        lines.push("no TLS 1.3: a full handshake takes two round trips where 1.3 takes one".to_owned());
+        lines.push("no TLS 1.3: a full handshake takes two round trips instead of one".to_owned());
     }
     let old = ["1.1", "1.0"].into_iter().filter(|name| offered(name)).collect::<Vec<_>>();
     if !old.is_empty() {
-        lines.push(format!("old versions are offered, deprecated by RFC 8996: TLS {}", old.join(" and ")));
+        lines.push(format!("offers old versions, deprecated by RFC 8996: TLS {}", old.join(" and ")));
     }
     let mut broken = Vec::new();
     for suite in report.versions.iter().flat_map(|version| &version.suites) {
@@ -76,7 +76,7 @@ fn versions(report: &Report, lines: &mut Vec<String>) {
         }
     }
     if let Some(first) = broken.first() {
-        lines.push(format!("broken suites are offered: {first}{}", others(broken.len() - 1)));
+        lines.push(format!("offers broken suites: {first}{}", others(broken.len() - 1)));
     }
     let chacha_first = |version: &VersionReport| {
         version.suite_preference == Some(Preference::Server)
@@ -85,7 +85,7 @@ fn versions(report: &Report, lines: &mut Vec<String>) {
     };
     for version in report.versions.iter().filter(|version| chacha_first(version)) {
         lines.push(format!(
-            "TLS {}: chacha20-poly1305 comes first; with AES instructions aes-gcm costs less per byte",
+            "TLS {}: prefers chacha20-poly1305; with AES instructions aes-gcm costs less per byte",
             version.version,
         ));
     }
@@ -112,32 +112,31 @@ fn key_exchange(report: &Report, lines: &mut Vec<String>) {
     let avoid =
         taken.map_or(String::new(), |share| format!("; a first key share for {} avoids it", share.group));
     if retried.is_some() {
-        lines.push(format!(
-            "a key share for x25519 is refused by a HelloRetryRequest, a round trip more{avoid}"
-        ));
+        lines.push(format!("an x25519 key share gets a HelloRetryRequest, which costs a round trip{avoid}"));
     } else if without_x25519.is_some() {
         lines.push(format!(
-            "no x25519: most clients send its key share first, and pay a HelloRetryRequest{avoid}"
+            "no x25519: most clients send an x25519 key share first, and get a HelloRetryRequest{avoid}"
         ));
     }
     for version in &report.versions {
         if let Some(bits) = version.prime_bits.filter(|bits| *bits < MIN_PRIME_BITS) {
-            lines.push(format!("TLS {}: a key exchange in a prime field of {bits} bits", version.version));
+            lines.push(format!("TLS {}: finite-field key exchange with {bits} bits", version.version));
         }
     }
 }
 
 fn resumption(report: &Report, lines: &mut Vec<String>) {
     if report.tickets_13.as_ref().is_some_and(|tickets| tickets.count == 0) {
-        lines.push("0 tickets after a TLS 1.3 handshake: returning clients pay full handshakes".to_owned());
+        lines.push("0 tickets after a TLS 1.3 handshake: returning clients do full handshakes".to_owned());
     }
     for tried in report.resumptions.iter().filter(|tried| tried.tries > tried.failed) {
         let (kind, resumed, tries) = (tried.kind, tried.resumed, tried.tries);
         if resumed == 0 {
             lines
-                .push(format!("{kind} 0 of {tries}: what the server gives to resume with, it does not take"));
+                .push(format!("{kind} 0 of {tries}: the server does not accept its own tickets or sessions"));
         } else if resumed + tried.failed < tries {
-            lines.push(format!("{kind} {resumed} of {tries}: workers or hosts share no keys or sessions"));
+            lines
+                .push(format!("{kind} {resumed} of {tries}: workers or hosts do not share keys or sessions"));
         }
     }
     for tried in report.resumptions.iter().filter(|tried| tried.failed > 0) {
@@ -145,7 +144,7 @@ fn resumption(report: &Report, lines: &mut Vec<String>) {
     }
     let early = report.tickets_13.iter().flat_map(|tickets| &tickets.tickets);
     if let Some(most) = early.map(|ticket| ticket.max_early_data).max().filter(|most| *most > 0) {
-        lines.push(format!("early data of {most} bytes is taken: it can be replayed (RFC 8446 8)"));
+        lines.push(format!("accepts early data of {most} bytes, which can be replayed (RFC 8446 8)"));
     }
 }
 
@@ -201,7 +200,7 @@ pub(crate) mod tests {
         })
     }
 
-    /// A server of which there is nothing to say.
+    /// A server without advice.
     pub(crate) fn report() -> Report {
         let share = |group: &str| FirstShare { group: group.into(), retry_to: None };
         Report {
@@ -240,11 +239,11 @@ pub(crate) mod tests {
             (|r| drop(r.versions.remove(0)), "no TLS 1.3"),
             (
                 |r| r.versions[1] = version("1.0", &["TLS_RSA_WITH_AES_128_CBC_SHA"], &[]),
-                "old versions are offered",
+                "offers old versions",
             ),
             (
                 |r| r.versions[1] = version("1.2", &["TLS_RSA_WITH_RC4_128_SHA"], &[]),
-                "broken suites are offered: tls_rsa_with_rc4",
+                "offers broken suites: tls_rsa_with_rc4",
             ),
             (
                 |r| {
@@ -254,9 +253,9 @@ pub(crate) mod tests {
                         &["x25519"],
                     );
                 },
-                "chacha20-poly1305 comes first",
+                "prefers chacha20-poly1305",
             ),
-            (|r| r.versions[0].prime_bits = Some(1024), "prime field of 1024 bits"),
+            (|r| r.versions[0].prime_bits = Some(1024), "finite-field key exchange with 1024 bits"),
             (|r| r.versions[0].groups = vec!["p384".into()], "no x25519"),
             (|r| r.first_shares[0].retry_to = Some("p256".into()), "a first key share for p256 avoids it"),
             (
@@ -264,18 +263,18 @@ pub(crate) mod tests {
                 "rsa-2048 certificate: signing costs several times",
             ),
             (|r| r.chains = vec![chain("ecdsa p384", 60, 900)], "ecdsa p384 certificate"),
-            (|r| r.chains = vec![chain("ecdsa p256", 3, 900)], "ends in 3 days, on 2026-04-01"),
+            (|r| r.chains = vec![chain("ecdsa p256", 3, 900)], "expires in 3 days, on 2026-04-01"),
             (|r| r.chains = vec![chain("ecdsa p256", 60, 14_001)], "chain of 14001 bytes"),
-            (|r| r.chains[0].root_sent = true, "the root, 500 bytes"),
+            (|r| r.chains[0].root_sent = true, "includes the root, 500 bytes"),
             (|r| r.tickets_13 = tickets(0, 0), "0 tickets"),
-            (|r| r.tickets_13 = tickets(1, 16384), "early data of 16384 bytes"),
+            (|r| r.tickets_13 = tickets(1, 16384), "accepts early data of 16384 bytes"),
             (
                 |r| r.resumptions = vec![resumed("resume-1.2-id", 4, 0)],
-                "resume-1.2-id 4 of 10: workers or hosts share no",
+                "resume-1.2-id 4 of 10: workers or hosts do not share",
             ),
             (
                 |r| r.resumptions = vec![resumed("resume-1.2-id", 0, 0)],
-                "resume-1.2-id 0 of 10: what the server gives",
+                "resume-1.2-id 0 of 10: the server does not accept",
             ),
             (
                 |r| r.resumptions = vec![resumed("resume-1.2-id", 9, 1)],
@@ -293,7 +292,7 @@ pub(crate) mod tests {
         report.verification = Verification::Refused { reason: "wrong_name", detail };
         report.client_certificate = Some(ClientCertificate::AskedNonePresented);
         let lines = advice(&report);
-        assert!(lines[0].contains("not believed (wrong name): not for this name"), "{lines:?}");
+        assert!(lines[0].contains("not trusted (wrong name): not for this name"), "{lines:?}");
         assert!(lines[1].contains("--cert and --key"), "{lines:?}");
     }
 }

@@ -1,12 +1,12 @@
-//! A reader of what servers answer to a ClientHello, as far as it comes in clear.
+//! A parser for the cleartext part of a server's response to a ClientHello.
 
 use crate::Version;
 use crate::names::KeyAgreement;
 use crate::wire::{ALERT, APPLICATION_DATA, Bytes, CHANGE_CIPHER_SPEC, HANDSHAKE, RECORD_HEADER};
 
-/// RFC 5246 6.2.3: what encryption may add to a record of 2^14 bytes.
+/// RFC 5246 6.2.3: maximum expansion of a record of 2^14 bytes.
 const MAX_RECORD: usize = (1 << 14) + 2048;
-/// RFC 8446 6: a warning, after which the handshake goes on.
+/// RFC 8446 6: a warning, after which the handshake continues.
 const WARNING: u8 = 1;
 const CLOSE_NOTIFY: u8 = 0;
 
@@ -20,7 +20,7 @@ const CERTIFICATE_STATUS: u8 = 22;
 
 const SUPPORTED_VERSIONS: u16 = 43;
 const KEY_SHARE: u16 = 51;
-/// RFC 8422 5.4: the form of curve parameters that names a group.
+/// RFC 8422 5.4: named-curve parameters.
 const NAMED_CURVE: u32 = 3;
 
 /// RFC 8446 4.1.3: a ServerHello with this random is a HelloRetryRequest.
@@ -29,22 +29,22 @@ const RETRY_RANDOM: [u8; 32] = [
     0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
 ];
 
-/// The most that is read of an answer, in bytes: a chain of a hundred large certificates.
+/// Maximum length of a response, in bytes: a chain of a hundred large certificates.
 pub const MAX_ANSWER: usize = 256 * 1024;
 
-/// How far an answer is read. In TLS 1.3 all of them are the ServerHello or HelloRetryRequest, since what
-/// follows is encrypted.
+/// How far to read a response. In TLS 1.3 all of them mean the ServerHello or HelloRetryRequest, since the
+/// rest is encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
     /// The ServerHello.
     Hello,
     /// The ServerHelloDone of TLS 1.2 and older.
     HelloDone,
-    /// The server's ChangeCipherSpec, behind which TLS 1.2 and older are encrypted.
+    /// The server's ChangeCipherSpec, after which TLS 1.2 and older are encrypted.
     Encrypted,
 }
 
-/// What a server answers to a ClientHello.
+/// A server's response to a ClientHello.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// An alert that ends the connection, by its code (RFC 8446 6).
@@ -53,7 +53,7 @@ pub enum Answer {
     Flight(Flight),
 }
 
-/// A ServerHello or HelloRetryRequest, and what follows it in clear.
+/// A ServerHello or HelloRetryRequest, and the cleartext that follows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flight {
     /// The version's number (RFC 8446 4.2.1).
@@ -66,7 +66,7 @@ pub struct Flight {
     pub session_id: usize,
     /// The group of the key exchange, or the one that the HelloRetryRequest asks for.
     pub group: Option<u16>,
-    /// The bits of the prime, where the key exchange is in a prime field.
+    /// The size of the prime in bits, for finite-field key exchange.
     pub prime_bits: Option<usize>,
     /// The signature scheme of the key exchange, in TLS 1.2.
     pub scheme: Option<u16>,
@@ -76,44 +76,44 @@ pub struct Flight {
     pub stapled: bool,
     /// Whether the server asks for a certificate.
     pub asks_certificate: bool,
-    /// The ticket, where one was given.
+    /// The ticket, if any.
     pub ticket: Option<Ticket12>,
 }
 
 /// A ticket of TLS 1.2 (RFC 5077 3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Ticket12 {
-    /// The hint how long it is good for, in seconds; 0 is no hint.
+    /// The lifetime hint in seconds; 0 means none.
     pub lifetime_s: u32,
     /// Its length in bytes.
     pub bytes: usize,
 }
 
-/// Why bytes are no answer. Always the peer's fault.
+/// Why a response cannot be parsed. Always the peer's fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
-    /// The first bytes are no TLS record.
-    #[error("{}", if *.http { "it answers by plain HTTP" } else { "its answer is no TLS record" })]
+    /// The first bytes are not a TLS record.
+    #[error("{}", if *.http { "it responds with plain HTTP" } else { "its response is not a TLS record" })]
     NotTls {
         /// Whether they look like HTTP.
         http: bool,
     },
-    /// A message breaks its own format.
+    /// A malformed message.
     #[error("a malformed {0}")]
     Malformed(&'static str),
-    /// A message that has no place here.
-    #[error("a message of type {0} out of place")]
+    /// An unexpected message.
+    #[error("unexpected message of type {0}")]
     OutOfPlace(u8),
     /// No end within [`MAX_ANSWER`].
-    #[error("an answer of more than {MAX_ANSWER} bytes")]
+    #[error("a response of more than {MAX_ANSWER} bytes")]
     TooLong,
 }
 
 impl Answer {
-    /// Reads what came from a server so far. `None` when more is needed; bytes behind the end do not matter.
+    /// Parses what a server has sent so far. `None` if more is needed; ignores bytes after the end.
     ///
     /// # Errors
-    /// When it is no TLS, or breaks the protocol in a way that leaves nothing to be read.
+    /// When it is not TLS, or violates the protocol so that it cannot be parsed.
     pub fn read(bytes: &[u8], until: Until) -> Result<Option<Self>, AnswerError> {
         let mut records = Bytes(bytes);
         let mut messages = Vec::new();
@@ -129,7 +129,7 @@ impl Answer {
                 ALERT => match body {
                     [WARNING, code] if *code != CLOSE_NOTIFY => {}
                     [_, code] => return Ok(Some(Self::Alert(*code))),
-                    // Encrypted, and so behind the end of what is asked for.
+                    // Encrypted, and so past the requested end.
                     _ => return Err(AnswerError::Malformed("alert")),
                 },
                 CHANGE_CIPHER_SPEC => match reader.flight {
@@ -143,7 +143,7 @@ impl Answer {
     }
 }
 
-/// The next whole record. An incomplete one is `None` as soon as its header could be that of a record.
+/// The next complete record. `None` for an incomplete one with a plausible header.
 fn record<'a>(records: &mut Bytes<'a>) -> Result<Option<(u8, &'a [u8])>, AnswerError> {
     let start = records.0;
     let is_record = match *start {
@@ -164,7 +164,7 @@ fn record<'a>(records: &mut Bytes<'a>) -> Result<Option<(u8, &'a [u8])>, AnswerE
     Ok(Some((header[0], body)))
 }
 
-/// Servers of HTTP answer a ClientHello, which is no request, by an error: as HTTP, or as HTTP/0.9 by mere
+/// HTTP servers answer a ClientHello with an error: in HTTP, or in HTTP/0.9 as bare
 /// HTML.
 fn looks_like_http(bytes: &[u8]) -> bool {
     [&b"HTTP/"[..], b"<"].iter().any(|start| {
@@ -173,10 +173,10 @@ fn looks_like_http(bytes: &[u8]) -> bool {
     })
 }
 
-/// Reads one message after the other as they become complete.
+/// Reads messages as they become complete.
 struct Reader {
     flight: Option<Flight>,
-    /// Bytes of the messages that were read.
+    /// Bytes of the messages read.
     used: usize,
     until: Until,
 }
@@ -220,7 +220,7 @@ impl Reader {
                 flight.ticket = Some(ticket(body).ok_or(AnswerError::Malformed("NewSessionTicket"))?);
             }
             SERVER_HELLO => return Err(AnswerError::OutOfPlace(kind)),
-            // Whatever else an extension brings.
+            // Other extensions.
             _ => {}
         }
         Ok(false)
@@ -261,11 +261,11 @@ fn certificates(mut body: Bytes<'_>) -> Option<Vec<Vec<u8>>> {
     Some(chain)
 }
 
-/// Far more than anybody sends: a message full of empty certificates is not to fill the memory.
+/// Far more than anyone sends: limits memory for a message full of empty certificates.
 const MAX_CERTIFICATES: usize = 64;
 
-/// RFC 8422 5.4, RFC 5246 7.4.3. Other forms of curve parameters than a named group died out; they are passed
-/// over.
+/// RFC 8422 5.4, RFC 5246 7.4.3. Explicit curve parameters are obsolete and
+/// skipped.
 fn key_exchange(flight: &mut Flight, mut body: Bytes<'_>) -> Option<()> {
     let signed = match KeyAgreement::of(flight.suite) {
         KeyAgreement::Ecdhe { signed } => {
@@ -306,7 +306,7 @@ fn ticket(mut body: Bytes<'_>) -> Option<Ticket12> {
 mod tests {
     use super::*;
 
-    /// A Certificate message full of empty entries made tens of thousands of certificates out of one answer.
+    /// Regression test: a Certificate message of empty entries became tens of thousands of certificates.
     #[test]
     fn a_chain_is_bounded_and_has_no_empty_certificates() {
         let chain = |entry: &[u8], times: usize| {

@@ -1,4 +1,4 @@
-//! What a server offers, found out by ClientHellos of our own: no handshake is finished here.
+//! What a server offers, probed with hand-made ClientHellos, without finishing a handshake.
 
 use crate::certificate::Certificate;
 use crate::dial::Dialer;
@@ -9,7 +9,7 @@ use crate::{Answer, AnswerError, ClientHello, Flight, Until, Version};
 use aws_lc_rs::rand;
 use std::io;
 
-/// What one version has.
+/// The offer of one version.
 #[derive(Debug)]
 pub(crate) struct Offer {
     pub(crate) version: Version,
@@ -17,35 +17,35 @@ pub(crate) struct Offer {
     /// The suites and the groups by their numbers.
     pub(crate) suites: Vec<u16>,
     pub(crate) groups: Vec<u16>,
-    /// The length of the session identifier that was given to a hello that offers everything, in bytes.
+    /// The session ID length in response to a hello that offers everything, in bytes.
     pub(crate) session_id: usize,
 }
 
-/// What came of one ClientHello.
+/// The outcome of one ClientHello.
 #[derive(Debug)]
 pub(crate) enum Reply {
     Answer(Answer),
-    /// The server closed the connection without a word.
+    /// The server closed the connection without an alert.
     Closed,
-    /// No answer, for a reason that says nothing about what was offered.
+    /// No response, for a reason unrelated to the offer.
     Lost(String),
     Broken(AnswerError),
 }
 
-/// Asks a server by ClientHellos, each on a connection of its own.
+/// Probes a server with ClientHellos, each on a new connection.
 pub(crate) struct Asker<'a> {
     pub(crate) dialer: &'a mut Dialer,
     pub(crate) server_name: Option<&'a str>,
-    /// Every chain that was seen.
+    /// Every chain seen.
     pub(crate) chains: Vec<Vec<Vec<u8>>>,
 }
 
-/// More kinds of keys than any server has; what comes beyond is a server that makes chains up.
+/// More kinds of keys than any server has; beyond it, the server makes chains up.
 const MAX_CHAINS: usize = 16;
 
 impl Asker<'_> {
-    /// All that one version has. The reply to the first hello is given as it is when there is no such
-    /// version.
+    /// The offer of one version. Returns the reply to the first hello if the version is not
+    /// offered.
     pub(crate) fn version(&mut self, version: Version) -> Result<Offer, Reply> {
         let (suites, groups) = (version.suites(), version.groups());
         let schemes = names::SCHEMES.iter().map(|(number, _)| *number).collect::<Vec<_>>();
@@ -102,9 +102,9 @@ impl Asker<'_> {
         (found, preference)
     }
 
-    /// Before TLS 1.3 the list of groups says as well which curves a certificate's key may have (RFC 8422
-    /// 5.1), so without the certificate's curve everything is refused. What is left is then asked for
-    /// together with that.
+    /// Before TLS 1.3 the list of groups also limits the curves of certificate keys (RFC 8422
+    /// 5.1), so without the certificate's curve everything is refused. The remaining groups are then offered
+    /// together with that curve.
     fn groups_12(&mut self, hello: ClientHello<'_>) -> (Found, Option<Preference>) {
         if hello.suites.is_empty() {
             return (Found::default(), None);
@@ -165,7 +165,7 @@ impl Asker<'_> {
         let record = hello.record();
         let mut reply = self.reply(&record, until);
         if matches!(reply, Reply::Closed | Reply::Lost(_)) {
-            // A limit on connections or a worker that is exchanged looks the same, once.
+            // A connection limit or a restarting worker looks the same, once.
             reply = self.reply(&record, until);
         }
         if let Reply::Answer(Answer::Flight(Flight { chain, .. })) = &reply
@@ -181,7 +181,7 @@ impl Asker<'_> {
     fn reply(&mut self, hello: &[u8], until: Until) -> Reply {
         match self.exchange(hello, until) {
             Ok(reply) => reply,
-            // A server may as well reset what it does not like.
+            // A server may also reset an offer it rejects.
             Err(error) if closed(&error) => Reply::Closed,
             Err(error) => Reply::Lost(error.to_string()),
         }
@@ -212,7 +212,7 @@ impl Offer {
     }
 }
 
-/// Whether the peer ended the connection: what it says about an offer is no.
+/// Whether the peer closed the connection, which means it rejected the offer.
 pub(crate) fn closed(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
     matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)

@@ -1,4 +1,4 @@
-//! What a certificate says about itself.
+//! Certificate parsing.
 
 use serde::Serialize;
 use x509_parser::oid_registry::{Oid, asn1_rs::oid};
@@ -17,26 +17,26 @@ pub struct Certificate {
     pub issuer: String,
     /// The kind and size of the key: `ecdsa p256`, `rsa 2048`, `ed25519`.
     pub key: String,
-    /// How the issuer signed it: `ecdsa-sha256`, `rsa-sha256`; an object identifier where that is none of the
-    /// usual.
+    /// How the issuer signed it: `ecdsa-sha256`, `rsa-sha256`; an object identifier for uncommon
+    /// algorithms.
     pub signature: String,
     /// The first day on which it is valid, in UTC: `2026-01-31`.
     pub not_before: String,
     /// The last day on which it is valid, in UTC.
     pub not_after: String,
-    /// Whole days until it ends; negative when it has ended.
+    /// Whole days until it expires; negative if expired.
     pub days_left: i64,
     /// Its length in DER.
     pub bytes: usize,
-    /// Whether subject and issuer are the same, as a root's are.
+    /// Whether subject and issuer are the same, as in a root.
     pub self_issued: bool,
 }
 
 impl Certificate {
-    /// Reads a certificate in DER. `now` is in seconds since 1970.
+    /// Parses a certificate in DER. `now` is in seconds since 1970.
     ///
     /// # Errors
-    /// When it is no X.509 certificate (RFC 5280); with what is wrong.
+    /// When it is not an X.509 certificate (RFC 5280), with the reason.
     pub fn read(der: &[u8], now: i64) -> Result<Self, String> {
         let (_, certificate) = X509Certificate::from_der(der).map_err(|error| error.to_string())?;
         let validity = certificate.validity();

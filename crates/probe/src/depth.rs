@@ -1,4 +1,4 @@
-//! What a server negotiates, found out by whole handshakes.
+//! What a server negotiates, probed with full handshakes.
 
 use crate::breadth::Offer;
 use crate::dial::Dialer;
@@ -14,10 +14,10 @@ use rustls::client::{Resumption, Tls12Resumption};
 use rustls::{HandshakeKind, SignatureScheme};
 use weir_tls::{HandshakeKind as Kind, Suite};
 
-/// A server that gives more tickets than this is counted no further.
+/// Maximum number of tickets counted.
 const MAX_TICKETS: usize = 64;
 
-/// What whole handshakes showed.
+/// Results of full handshakes.
 #[derive(Debug, Default)]
 pub(crate) struct Depth {
     pub(crate) negotiated: Option<Negotiated>,
@@ -40,12 +40,12 @@ pub(crate) struct Looker<'a> {
 }
 
 impl Looker<'_> {
-    /// All that can be seen of a server with these versions.
+    /// Everything observable with these versions.
     pub(crate) fn look(mut self, offers: &[Offer], tries: u32) -> Result<Depth, ProbeError> {
         let offered = |version| offers.iter().find(|offer| offer.version == version && offer.report.offered);
         let (tls12, tls13) = (offered(Version::Tls12), offered(Version::Tls13));
         if tls12.is_none() && tls13.is_none() {
-            self.found.notes.push("no version that whole handshakes could be made with".to_owned());
+            self.found.notes.push("no version for which a handshake could be completed".to_owned());
             return Ok(self.found);
         }
         self.negotiate(offers)?;
@@ -65,7 +65,7 @@ impl Looker<'_> {
         Ok(self.found)
     }
 
-    /// A handshake that leaves everything to the server.
+    /// A handshake that leaves every choice to the server.
     fn negotiate(&mut self, offers: &[Offer]) -> Result<(), ProbeError> {
         let witness = self.trust.witness(&[]);
         let config = config(self.trust, &witness, Setup::default(), Resumption::disabled())?;
@@ -102,7 +102,7 @@ impl Looker<'_> {
                 self.keep(seen.chain, seen.ocsp);
                 let lacks =
                     if in_common(offers) { "" } else { "; rustls has no suite or group of the server's" };
-                self.found.notes.push(format!("no whole handshake: {why}{lacks}"));
+                self.found.notes.push(format!("no handshake completed: {why}{lacks}"));
             }
         }
         Ok(())
@@ -116,7 +116,7 @@ impl Looker<'_> {
         Ok(())
     }
 
-    /// What is chosen of these; `none` where the server goes on without one.
+    /// The protocol chosen from these; `none` if the server continues without one.
     fn protocol(&mut self, alpn: &[&str]) -> Result<String, ProbeError> {
         let setup = Setup { alpn, ..Setup::default() };
         let config = config(self.trust, &self.trust.witness(&[]), setup, Resumption::disabled())?;
@@ -130,11 +130,11 @@ impl Looker<'_> {
         })
     }
 
-    /// Which first key share is answered by a HelloRetryRequest.
+    /// Which first key shares get a HelloRetryRequest.
     fn shares(&mut self, groups: &[u16]) -> Result<(), ProbeError> {
         let known = groups.iter().copied().filter(|group| has_group(*group)).collect::<Vec<_>>();
         for &first in &known {
-            // rustls would send a share for a hybrid's older half as well, if that were offered.
+            // rustls would also send a share for a hybrid's classical half, if offered.
             let half = match first {
                 0x11ec => 0x001d,
                 0x11eb => 0x0017,
@@ -159,12 +159,12 @@ impl Looker<'_> {
         Ok(())
     }
 
-    /// The signature schemes of TLS 1.3, which are encrypted: one handshake each.
+    /// TLS 1.3 signature schemes. They are encrypted, so this takes a handshake each.
     fn schemes(&mut self) -> Result<(), ProbeError> {
         let provider = self.trust.provider.signature_verification_algorithms.supported_schemes();
         let mut all = Vec::new();
         for (number, _) in names::SCHEMES {
-            // RFC 8446 4.2.3: PKCS#1 1.5 signs certificates alone.
+            // RFC 8446 4.2.3: PKCS#1 1.5 is only for certificates.
             let fits = !matches!(number, 0x0201 | 0x0301 | 0x0401 | 0x0501 | 0x0601);
             if fits && provider.contains(&SignatureScheme::from(*number)) {
                 all.push(*number);
@@ -227,8 +227,8 @@ impl Looker<'_> {
         }
         connection.finish(patience);
         if let Some(alert) = reader.alert {
-            self.found.notes.push(format!("behind the TLS 1.3 handshake came alert {alert}"));
-            // A server that refuses the client gives it no tickets, and says nothing about others.
+            self.found.notes.push(format!("alert {alert} after the TLS 1.3 handshake"));
+            // A server that rejects this client sends it no tickets, which says nothing about other clients.
             if reader.tickets.is_empty() {
                 return Ok(());
             }
@@ -237,10 +237,10 @@ impl Looker<'_> {
         Ok(())
     }
 
-    /// What a full handshake of TLS 1.2 gives to resume with: an identifier where no ticket is asked for, a
+    /// What a full TLS 1.2 handshake offers for resumption: a session ID (without the ticket extension), a
     /// ticket.
     fn session_12(&mut self, id_bytes: usize) -> Result<(), ProbeError> {
-        // Without a store rustls asks for no ticket.
+        // Without a store rustls does not request a ticket.
         let store = Resumption::in_memory_sessions(1).tls12_resumption(Tls12Resumption::SessionIdOrTickets);
         let setup = Setup { version: Some(&rustls::version::TLS12), ..Setup::default() };
         let config = config(self.trust, &self.trust.witness(&[]), setup, store)?;
@@ -253,7 +253,7 @@ impl Looker<'_> {
                 session.finish();
                 (ticket, None)
             }
-            Err(why) => (None, Some(format!("no whole handshake of TLS 1.2: {why}"))),
+            Err(why) => (None, Some(format!("no TLS 1.2 handshake completed: {why}"))),
         };
         let whole = note.is_none();
         self.found.notes.extend(note);
@@ -264,23 +264,24 @@ impl Looker<'_> {
     fn resumptions(&mut self, tls12: bool, tls13: bool, tries: u32) -> Result<(), ProbeError> {
         let session = self.found.session_12.as_ref();
         let whole = session.is_some_and(|session| session.whole);
-        let absent_12 = if !tls12 { Some("no TLS 1.2") } else { (!whole).then_some("no whole handshake") };
+        let absent_12 =
+            if !tls12 { Some("no TLS 1.2") } else { (!whole).then_some("no handshake completed") };
         let kinds = [
             (
                 Kind::Resume13Psk,
                 match &self.found.tickets_13 {
                     _ if !tls13 => Some("no TLS 1.3"),
-                    None => Some("no whole handshake"),
-                    Some(tickets) => (tickets.count == 0).then_some("no ticket is given"),
+                    None => Some("no handshake completed"),
+                    Some(tickets) => (tickets.count == 0).then_some("no ticket"),
                 },
             ),
             (
                 Kind::Resume12Ticket,
-                absent_12.or(session.is_some_and(|s| s.ticket.is_none()).then_some("no ticket is given")),
+                absent_12.or(session.is_some_and(|s| s.ticket.is_none()).then_some("no ticket")),
             ),
             (
                 Kind::Resume12Id,
-                absent_12.or(session.is_some_and(|s| s.id_bytes == 0).then_some("no identifier is given")),
+                absent_12.or(session.is_some_and(|s| s.id_bytes == 0).then_some("no session ID")),
             ),
         ];
         for (kind, absent) in kinds {
@@ -300,7 +301,7 @@ impl Looker<'_> {
     }
 }
 
-/// Whether rustls has a suite and a group of some version that the server has.
+/// Whether rustls and the server have a suite and a group in common.
 fn in_common(offers: &[Offer]) -> bool {
     let has_suite = |suite: &u16| Suite::ALL.iter().any(|known| known.name() == names::suite(*suite));
     offers

@@ -1,4 +1,4 @@
-//! Connections to the server: one after the other, counted, each with a deadline of its own.
+//! Connections to the server: sequential, counted, each with its own deadline.
 
 use crate::ProbeError;
 use std::io::{self, Read, Write};
@@ -6,7 +6,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 use weir_transport::Endpoint;
 
-/// Makes connections to one address.
+/// Connects to one address.
 #[derive(Debug)]
 pub(crate) struct Dialer {
     pub(crate) address: SocketAddr,
@@ -18,7 +18,7 @@ pub(crate) struct Dialer {
     limit: u32,
 }
 
-/// One connection. What takes longer than its deadline fails with [`io::ErrorKind::TimedOut`].
+/// One connection. Operations past its deadline fail with [`io::ErrorKind::TimedOut`].
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: TcpStream,
@@ -26,8 +26,8 @@ pub(crate) struct Connection {
 }
 
 impl Dialer {
-    /// Finds the first address of the host that lets itself be connected to; all further connections go
-    /// there.
+    /// Finds the first reachable address of the host; all further connections use
+    /// it.
     pub(crate) fn new(server: &Endpoint, timeout: Duration, limit: u32) -> Result<Self, ProbeError> {
         let Endpoint { host, port, .. } = server;
         let unresolved = |detail: String| ProbeError::Resolve { host: host.clone(), detail };
@@ -50,7 +50,7 @@ impl Dialer {
 
     pub(crate) fn open(&mut self) -> io::Result<Connection> {
         if self.made >= self.limit {
-            return Err(io::Error::other(format!("{} connections were made, the most allowed", self.made)));
+            return Err(io::Error::other(format!("reached the limit of {} connections", self.made)));
         }
         self.made += 1;
         let deadline = Instant::now() + self.timeout;
@@ -66,12 +66,12 @@ impl Connection {
         self.stream.write_all(bytes).map_err(named)
     }
 
-    /// Appends what came; 0 is the end of the stream.
+    /// Appends received bytes; 0 is the end of the stream.
     pub(crate) fn receive(&mut self, into: &mut Vec<u8>) -> io::Result<usize> {
         self.receive_within(into, Duration::MAX)
     }
 
-    /// As [`Connection::receive`], waiting no longer than `patience` either.
+    /// As [`Connection::receive`], but waits at most `patience`.
     pub(crate) fn receive_within(&mut self, into: &mut Vec<u8>, patience: Duration) -> io::Result<usize> {
         self.stream.set_read_timeout(Some(remaining(self.deadline)?.min(patience)))?;
         let mut buffer = [0; 16 * 1024];
@@ -87,8 +87,8 @@ impl Connection {
         }
     }
 
-    /// Says that nothing more will come, and waits for the peer to be done: a server that is reset while it
-    /// still writes may forget the session.
+    /// Closes the sending side and waits for the peer: a server that is reset while it
+    /// is still writing may discard the session.
     pub(crate) fn finish(mut self, patience: Duration) {
         let mut unread = Vec::new();
         let mut received = 0;
@@ -108,11 +108,11 @@ fn remaining(deadline: Instant) -> io::Result<Duration> {
     if left.is_zero() { Err(named(io::ErrorKind::TimedOut.into())) } else { Ok(left) }
 }
 
-/// Linux says "resource temporarily unavailable" of a socket whose time is up.
+/// Linux reports "resource temporarily unavailable" for a socket timeout.
 fn named(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            io::Error::new(io::ErrorKind::TimedOut, "no answer in time")
+            io::Error::new(io::ErrorKind::TimedOut, "timed out")
         }
         _ => error,
     }

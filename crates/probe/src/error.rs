@@ -1,32 +1,32 @@
-//! Why there is no report.
+//! Probe errors.
 
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Why a probe came to nothing.
+/// Why a probe failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
     /// The host has no address.
-    #[error("{host} does not resolve: {detail}")]
+    #[error("cannot resolve {host}: {detail}")]
     Resolve {
         /// The host.
         host: String,
-        /// Why.
+        /// The reason.
         detail: String,
     },
-    /// Nobody answers at any of its addresses.
+    /// None of its addresses accepts a connection.
     #[error("cannot connect to {host} ({address}): {source}")]
     Connect {
         /// The host.
         host: String,
         /// The last address that was tried.
         address: SocketAddr,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// It answers, and not by TLS.
-    #[error("{host} ({address}) speaks no TLS: {detail}")]
+    /// It does not speak TLS.
+    #[error("{host} ({address}) does not speak TLS: {detail}")]
     NotTls {
         /// The host.
         host: String,
@@ -35,26 +35,26 @@ pub enum ProbeError {
         /// What it does instead.
         detail: String,
     },
-    /// It speaks TLS and takes nothing of what was offered.
-    #[error("{host} ({address}) negotiates nothing: {detail}")]
+    /// It speaks TLS but accepts none of the offers.
+    #[error("{host} ({address}) accepts no TLS version: {detail}")]
     Nothing {
         /// The host.
         host: String,
         /// Its address.
         address: SocketAddr,
-        /// What it answered to each version.
+        /// Its response to each version.
         detail: String,
     },
-    /// A file with certificates or a key cannot be used.
+    /// A certificate or key file is invalid.
     #[error("{path}: {detail}", path = path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it, and what is expected.
+        /// What is wrong with it, and what was expected.
         detail: String,
     },
-    /// The name cannot be that of a server.
-    #[error("`{0}` is neither a DNS name nor an IP address")]
+    /// An invalid server name.
+    #[error("invalid name `{0}`: expected a DNS name or an IP address")]
     Name(String),
     /// The TLS library failed.
     #[error("TLS failed on our side: {0}")]

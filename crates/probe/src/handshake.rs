@@ -1,4 +1,4 @@
-//! Whole handshakes by rustls, record by record, so that nothing behind the handshake is read by mistake.
+//! Handshakes with rustls, record by record, so that nothing after the handshake is read by mistake.
 
 use crate::dial::{Connection, Dialer};
 use crate::names;
@@ -13,12 +13,12 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The shortest silence that is taken for the end of what a server has to say.
+/// Minimum silence that counts as the end of what a server sends.
 const SILENCE: Duration = Duration::from_millis(300);
-/// The longest.
+/// Maximum.
 const LONG_SILENCE: Duration = Duration::from_secs(2);
 
-/// What a handshake offers; what is left empty is all that rustls has.
+/// The offer of a handshake; an empty list means everything rustls supports.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Setup<'a> {
     pub(crate) version: Option<&'static SupportedProtocolVersion>,
@@ -27,19 +27,19 @@ pub(crate) struct Setup<'a> {
     pub(crate) alpn: &'a [&'a str],
 }
 
-/// A connection whose handshake is done.
+/// A connection after its handshake.
 pub(crate) struct Session {
     pub(crate) tls: ClientConnection,
     pub(crate) connection: Connection,
-    /// What came behind the handshake and was not looked at yet.
+    /// Bytes received after the handshake, not yet processed.
     pub(crate) received: Vec<u8>,
-    /// What came up to the end of the handshake.
+    /// Bytes received up to the end of the handshake.
     pub(crate) answer: Vec<u8>,
-    /// How long a silence says that nothing more comes: some round trips.
+    /// How long a silence means the end: some round trips.
     pub(crate) patience: Duration,
 }
 
-/// What the handshakes of the setup are made with.
+/// Shared configuration of the handshakes.
 pub(crate) fn config(
     trust: &Trust,
     witness: &Arc<Witness>,
@@ -60,12 +60,12 @@ pub(crate) fn config(
     config.alpn_protocols = setup.alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
     config.enable_sni = trust.sent_name.is_some();
     config.resumption = resumption;
-    // The tickets are read by a reader of our own: see `tickets`.
+    // Tickets are parsed separately: see `tickets`.
     config.enable_secret_extraction = true;
     Ok(Arc::new(config))
 }
 
-/// Whether rustls can do the key exchange of this group.
+/// Whether rustls supports this group.
 pub(crate) fn has_group(number: u16) -> bool {
     !groups(&[number]).is_empty()
 }
@@ -75,8 +75,8 @@ fn groups(numbers: &[u16]) -> Vec<&'static dyn SupportedKxGroup> {
     numbers.iter().filter_map(known).copied().collect()
 }
 
-/// Makes a connection and its handshake.
-/// Errors: what went wrong, for people.
+/// Connects and does a handshake.
+/// Errors: what went wrong, as text.
 pub(crate) fn handshake(
     dialer: &mut Dialer,
     config: &Arc<ClientConfig>,
@@ -96,13 +96,13 @@ pub(crate) fn handshake(
     Ok(session)
 }
 
-/// Why a handshake came to no end.
+/// Why a handshake failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failed {
-    /// The server did not want it: an alert, or the connection's end.
+    /// The server rejected it: an alert, or a closed connection.
     #[error("{0}")]
     Refused(String),
-    /// Nothing is known of what the server wants: no answer in time, no connection.
+    /// Inconclusive: a timeout, or no connection.
     #[error("{0}")]
     Lost(String),
 }
@@ -117,7 +117,7 @@ impl Failed {
 }
 
 impl Session {
-    /// Takes one record, waiting for it.
+    /// Waits for one record.
     fn step(&mut self) -> Result<(), Failed> {
         loop {
             if let Some(record) = take_record(&mut self.received) {
@@ -130,14 +130,14 @@ impl Session {
                     return Err(Failed::Refused(why.to_owned()));
                 }
                 _ if self.answer.len() > MAX_ANSWER => {
-                    return Err(Failed::Lost("the handshake has no end".to_owned()));
+                    return Err(Failed::Lost("the handshake does not end".to_owned()));
                 }
                 _ => {}
             }
         }
     }
 
-    /// Reads on until `enough`, or until the server closes or is silent.
+    /// Reads until `enough`, or until the server closes or is silent.
     pub(crate) fn read_until(&mut self, enough: impl Fn() -> bool) {
         while !enough() {
             if let Some(record) = take_record(&mut self.received) {
@@ -153,7 +153,7 @@ impl Session {
         }
     }
 
-    /// Closes as RFC 8446 6.1 has it.
+    /// Closes with close_notify (RFC 8446 6.1).
     pub(crate) fn finish(mut self) {
         self.tls.send_close_notify();
         let _ = self.flush();
@@ -172,11 +172,11 @@ impl Session {
         while !record.is_empty() {
             self.tls.read_tls(&mut record).map_err(|error| error.to_string())?;
             let state = self.tls.process_new_packets();
-            // An alert of ours goes out first.
+            // Our alert goes out first.
             let flushed = self.flush();
-            let state = state.map_err(|error| told(&error))?;
+            let state = state.map_err(|error| refused(&error))?;
             flushed.map_err(|error| error.to_string())?;
-            // Some servers speak first; rustls takes no more while it holds that.
+            // Some servers send data first; rustls accepts no more while it holds that.
             let mut unread = vec![0; state.plaintext_bytes_to_read()];
             let _ = self.tls.reader().read(&mut unread);
         }
@@ -184,7 +184,7 @@ impl Session {
     }
 }
 
-fn told(error: &Error) -> String {
+fn refused(error: &Error) -> String {
     match error {
         Error::AlertReceived(alert) => format!("alert {}", names::alert(u8::from(*alert))),
         other => other.to_string(),

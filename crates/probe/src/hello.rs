@@ -1,4 +1,4 @@
-//! A writer of ClientHellos, for what no TLS library offers: old versions, old suites, one thing at a time.
+//! A ClientHello serialiser, for what TLS libraries do not offer: old versions, old suites, single values.
 
 use crate::Version;
 use crate::wire::{HANDSHAKE, numbers, vector};
@@ -16,30 +16,30 @@ const RENEGOTIATION_INFO: u16 = 0xff01;
 
 /// What one ClientHello offers.
 ///
-/// In TLS 1.3 it brings no key share. RFC 8446 4.2.8 has an empty list for a client that asks the server to
-/// choose the group: the HelloRetryRequest that comes back names group and suite, and costs neither side a
+/// In TLS 1.3 it has no key share. RFC 8446 4.2.8 allows an empty list to ask the server to
+/// choose the group: the HelloRetryRequest names group and suite, and costs neither side a
 /// key exchange.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientHello<'a> {
     /// The only version.
     pub version: Version,
-    /// Random bytes, and those of the session identifier that TLS 1.3 sends for the sake of middleboxes (RFC
+    /// The random, and the session ID that TLS 1.3 sends for middlebox compatibility (RFC
     /// 8446 D.4).
     pub random: [u8; 64],
     /// The suites, most preferred first; at most 30 000.
     pub suites: &'a [u16],
     /// The groups, most preferred first.
     pub groups: &'a [u16],
-    /// The signature schemes, most preferred first; sent from TLS 1.2 on.
+    /// The signature schemes, most preferred first; sent since TLS 1.2.
     pub schemes: &'a [u16],
     /// The server's name (RFC 6066 3), at most 253 bytes.
     pub server_name: Option<&'a str>,
 }
 
 impl ClientHello<'_> {
-    /// The record that holds it.
+    /// The serialised record.
     pub fn record(&self) -> Vec<u8> {
-        // RFC 8446 5.1: 0x0301 for compatibility's sake, whatever is offered.
+        // RFC 8446 5.1: always 0x0301, for compatibility.
         let mut out = vec![HANDSHAKE, 3, 1];
         vector::<2>(&mut out, |out| {
             out.push(CLIENT_HELLO);
@@ -81,7 +81,7 @@ impl ClientHello<'_> {
             extension(out, SUPPORTED_VERSIONS, |out| vector::<1>(out, |out| numbers(out, &version)));
             extension(out, KEY_SHARE, |out| vector::<2>(out, |_| {}));
         } else {
-            // Points are not compressed; and nothing was negotiated before.
+            // Uncompressed points; and no renegotiation.
             extension(out, EC_POINT_FORMATS, |out| vector::<1>(out, |out| out.push(0)));
             extension(out, RENEGOTIATION_INFO, |out| vector::<1>(out, |_| {}));
         }

@@ -1,18 +1,18 @@
 //! What a TLS server offers and negotiates: the check before a load run.
 //!
-//! [`probe`] finds it out in two ways. Breadth: ClientHellos of our own ([`ClientHello`], [`Answer`]) that
-//! offer one thing less each time, for versions 1.0 to 1.3 and suites that no library of today has; the
-//! connection ends with the server's first flight. Depth: whole handshakes, for the chain, ALPN, tickets and
+//! [`probe`] works in two ways. Breadth: hand-made ClientHellos ([`ClientHello`], [`Answer`]) that
+//! offer one item less each time, for versions 1.0 to 1.3 and suites that no current library supports; the
+//! connection ends with the server's first flight. Depth: full handshakes, for the chain, ALPN, tickets and
 //! resumption.
 //!
-//! The crate uses rustls itself, not `weir-tls`, for the handshakes: a gateway has no need for what a probe
-//! must see (the peer's certificates though they are not trusted, schemes offered one by one, single
-//! tickets), and what shows it there would only be there for the probe. The names of suites and groups are
+//! The crate uses rustls directly, not `weir-tls`, for the handshakes: a gateway does not need what a probe
+//! must see (untrusted certificates, schemes offered one by one, single
+//! tickets), and `weir-tls` would expose it only for the probe. The names of suites and groups are
 //! those of `weir-tls`.
 //!
-//! Connections are made one after the other, to one address, each with a deadline: one for each suite, group
-//! and signature scheme of a version and a few more, some 30 to 170 in all, and two for each try of a
-//! resumption at most. [`Options::most_connections`] is where it stops at the latest.
+//! Connections are sequential, to one address, each with a deadline: one per suite, group
+//! and signature scheme of a version and a few more, about 30 to 170 in total, and at most two per resumption
+//! attempt. [`Options::most_connections`] is the limit.
 
 mod advice;
 mod answer;

@@ -1,11 +1,11 @@
 //! Versions, suites, groups, signature schemes and alerts: numbers on the wire, names in the report.
 //!
-//! A number that is not known is named by itself, such as `0x1a1a`.
+//! Unknown numbers are shown in hex, such as `0x1a1a`.
 
 use crate::suites;
 use weir_tls::{Suite, TlsError};
 
-/// A version of TLS, as it is numbered on the wire.
+/// A TLS version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
     /// TLS 1.0 (RFC 2246), deprecated by RFC 8996.
@@ -46,14 +46,14 @@ impl Version {
         Self::ALL.into_iter().find(|version| version.number() == number)
     }
 
-    /// The numbers of the suites that are offered for this version, most preferred first.
+    /// The suites offered for this version, most preferred first.
     pub(crate) fn suites(self) -> Vec<u16> {
         let table = if self == Self::Tls13 { suites::TLS13 } else { suites::TLS12 };
         table.iter().map(|(number, _)| *number).collect()
     }
 
-    /// The groups that are offered for this version, most preferred first. The hybrids are for TLS 1.3 alone,
-    /// and prime fields are no groups to most servers of TLS 1.2: they have one of their own, whatever is
+    /// The groups offered for this version, most preferred first. Hybrids are only for TLS 1.3,
+    /// and most TLS 1.2 servers do not negotiate finite fields as groups: they have one of their own, whatever is
     /// offered.
     pub(crate) fn groups(self) -> Vec<u16> {
         let is_curve = |number: &u16| *number < 0x100;
@@ -61,14 +61,14 @@ impl Version {
     }
 }
 
-/// How the keys of a suite of TLS 1.2 or older are agreed on: what its ServerKeyExchange looks like.
+/// The key exchange of a suite of TLS 1.2 or older: the form of its ServerKeyExchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyAgreement {
-    /// Elliptic curves (RFC 8422); unsigned where the suite is anonymous.
+    /// Elliptic curves (RFC 8422); unsigned in anonymous suites.
     Ecdhe { signed: bool },
-    /// A prime field (RFC 5246 7.4.3); unsigned where the suite is anonymous.
+    /// Finite field (RFC 5246 7.4.3); unsigned in anonymous suites.
     Dhe { signed: bool },
-    /// No message: the certificate's key does it, or the suite is not known.
+    /// No message: RSA key transport, or an unknown suite.
     None,
 }
 
@@ -125,12 +125,12 @@ pub(crate) const SCHEMES: &[(u16, &str)] = &[
     (0x0201, "rsa-pkcs1-sha1"),
 ];
 
-/// The suite's name in the IANA registry, if it is one of those that are offered.
+/// The suite's name in the IANA registry, if it is one of those offered.
 pub(crate) fn iana_name(suite: u16) -> Option<&'static str> {
     named(suites::TLS13, suite).or_else(|| named(suites::TLS12, suite))
 }
 
-/// The suite's name as `weir load --suite` takes it, and one of the same make where that does not know the
+/// The suite's name for `weir load --suite`, or one in the same style if that does not support the
 /// suite.
 pub(crate) fn suite(number: u16) -> String {
     let Some(name) = iana_name(number) else { return hexadecimal(number) };
@@ -149,7 +149,7 @@ pub(crate) fn group(number: u16) -> String {
     named(GROUPS, number).map_or_else(|| hexadecimal(number), str::to_owned)
 }
 
-/// The signature scheme's name. In TLS 1.2 that of ECDSA does not bind the curve.
+/// The signature scheme's name. In TLS 1.2, ECDSA names do not imply a curve.
 pub(crate) fn scheme(number: u16) -> String {
     named(SCHEMES, number).map_or_else(|| hexadecimal(number), str::to_owned)
 }

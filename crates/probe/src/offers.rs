@@ -1,26 +1,26 @@
-//! Finding out by asking again and again what a server would choose, without its choice of last time.
+//! Enumerating a server's choices by offering everything except its previous choices.
 
-/// What came of one offer.
+/// The outcome of one offer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
     /// The server chose this one.
     Chose(u16),
-    /// It refused the offer.
+    /// It rejected the offer.
     Refused,
-    /// The connection was lost in a way that says nothing about the offer.
+    /// The connection was lost for an unrelated reason.
     Lost(String),
 }
 
-/// What a server has of what was offered.
+/// What a server accepts of an offer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// In the order in which the server chose.
+    /// In the order chosen by the server.
     pub(crate) numbers: Vec<u16>,
-    /// Why there may be more.
+    /// Why the list may be incomplete.
     pub(crate) lost: Option<String>,
 }
 
-/// Whose order of preference decides.
+/// Whose preference decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Preference {
@@ -28,12 +28,12 @@ pub enum Preference {
     Server,
     /// The client's.
     Client,
-    /// Neither of the two in a plain way.
+    /// Neither consistently.
     Mixed,
 }
 
-/// Offers all, then all but what was chosen, until the server refuses: one question more than the server has
-/// answers.
+/// Offers everything, then everything not yet chosen, until the server refuses: one more question than
+/// choices.
 pub(crate) fn enumerate(all: &[u16], mut ask: impl FnMut(&[u16]) -> Asked) -> Found {
     let mut left = all.to_vec();
     let mut found = Found::default();
@@ -57,9 +57,9 @@ pub(crate) fn enumerate(all: &[u16], mut ask: impl FnMut(&[u16]) -> Asked) -> Fo
     found
 }
 
-/// Offers what the server has in reversed order. `late` are put last: servers that choose by their own order
-/// may still let a client have its way that prefers one of these. `None` where there is nothing to choose or
-/// no answer.
+/// Offers the server's choices in reverse order, with `late` last: servers with their own preference
+/// may still honour a client that prefers one of these. `None` if there is no choice or
+/// no response.
 pub(crate) fn preference(
     found: &[u16],
     late: impl Fn(u16) -> bool,
@@ -70,7 +70,7 @@ pub(crate) fn preference(
     }
     let mut reversed = found.iter().rev().copied().collect::<Vec<_>>();
     reversed.sort_by_key(|number| late(*number));
-    // The server's favourite must not be the first of both orders.
+    // The server's favourite must not be first in both orders.
     if reversed[0] == found[0] {
         reversed.rotate_left(1);
     }
@@ -125,7 +125,7 @@ mod tests {
         let found = enumerate(&ALL, |_| Asked::Chose(7));
         assert_eq!(found.numbers, []);
         assert!(found.lost.unwrap().contains("0x0007"));
-        // The same one again and again.
+        // Always the same one.
         let found = enumerate(&ALL, |_| Asked::Chose(1));
         assert_eq!(found.numbers, [1]);
     }
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(preference(&[4], never, |_| unreachable!()), None);
     }
 
-    /// BoringSSL and OpenSSL can let a client have ChaCha20 that puts it first, and have their own order
+    /// BoringSSL and OpenSSL can honour a client that prefers ChaCha20, and use their own order
     /// otherwise.
     #[test]
     fn a_favour_for_some_clients_is_not_taken_for_the_clients_order() {

@@ -1,4 +1,4 @@
-//! What is asked for.
+//! Options.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,38 +8,38 @@ use weir_transport::Endpoint;
 /// What to probe, and how.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Which server.
+    /// The server.
     pub server: Endpoint,
     /// The name to send.
     pub sni: Sni,
-    /// Whom to believe.
+    /// The trusted CAs.
     pub roots: Roots,
-    /// What to present: chain and key, PEM.
+    /// The client certificate: chain and key, PEM.
     pub identity: Option<(PathBuf, PathBuf)>,
-    /// Tries for each kind of resumption.
+    /// Attempts per kind of resumption.
     pub tries: u32,
-    /// How long one connection may take, from its making to its end.
+    /// Timeout for a connection, from start to end.
     pub timeout: Duration,
 }
 
-/// The name that is sent to the server (RFC 6066 3), and that its certificate must have.
+/// The name to send (RFC 6066 3) and to verify.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sni {
-    /// The host, where that is a DNS name.
+    /// The host, if it is a DNS name.
     Host,
     /// Another name.
     Name(String),
-    /// None is sent; the certificate must have the host's.
+    /// Send none; verify the host's name.
     None,
 }
 
-/// More than four versions of a server with every suite there is would need.
+/// More than probing every version with every suite would need.
 const MOST_FOR_OFFERS: u32 = 500;
-/// A full handshake before each try, and four for what comes before the first.
+/// A full handshake per attempt, and four before the first.
 const MOST_PER_TRY: u32 = 6;
 
 impl Options {
-    /// The most connections that are made, whatever the server does.
+    /// Maximum number of connections, whatever the server does.
     pub fn most_connections(&self) -> u32 {
         MOST_FOR_OFFERS.saturating_add(self.tries.saturating_mul(MOST_PER_TRY))
     }

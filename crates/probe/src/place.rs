@@ -1,24 +1,24 @@
-//! Which server, as people write it.
+//! Parsing the server argument.
 
 use weir_transport::Endpoint;
 
-/// Takes `HOST`, `HOST:PORT` and `https://HOST[:PORT]`, with an IPv6 address in brackets; the port is 443
-/// unless given.
+/// Parses `HOST`, `HOST:PORT` and `https://HOST[:PORT]`, with an IPv6 address in brackets; the port defaults
+/// to 443.
 ///
 /// # Errors
-/// With the value, what is wrong with it and what is allowed.
+/// With the value, what is wrong with it and what was expected.
 pub fn server(text: &str) -> Result<Endpoint, String> {
     let url = if text.contains("://") { text.to_owned() } else { format!("https://{text}") };
     let wrong =
-        |why: &str| format!("{why}; allowed: HOST, HOST:PORT, https://HOST[:PORT], [IPv6 address]:PORT");
+        |why: &str| format!("{why}: expected HOST, HOST:PORT, https://HOST[:PORT] or [IPv6 address]:PORT");
     let authority = url.split_once("://").map_or("", |(_, rest)| rest.trim_end_matches('/'));
     if authority.contains(['/', '?', '#']) {
-        return Err(wrong(&format!("`{text}`: no request is sent, so there is no use for a path")));
+        return Err(wrong(&format!("`{text}` has a path, but no request is sent")));
     }
     let endpoint: Endpoint = url.parse().map_err(|error: String| wrong(&error))?;
     match endpoint {
-        Endpoint { tls: false, .. } => Err(wrong(&format!("`{text}`: there is no TLS in http://"))),
-        Endpoint { port: 0, .. } => Err(wrong(&format!("`{text}`: nobody answers on port 0"))),
+        Endpoint { tls: false, .. } => Err(wrong(&format!("`{text}`: http:// has no TLS"))),
+        Endpoint { port: 0, .. } => Err(wrong(&format!("`{text}`: invalid port 0"))),
         _ => Ok(endpoint),
     }
 }
@@ -46,17 +46,17 @@ mod tests {
     #[test]
     fn what_is_no_server_says_why() {
         for (text, why) in [
-            ("", "the host is missing"),
-            ("http://a", "no TLS in http://"),
-            ("ftp://a", "neither http nor https"),
-            ("https://a/path", "no use for a path"),
+            ("", "missing host"),
+            ("http://a", "http:// has no TLS"),
+            ("ftp://a", "unknown scheme"),
+            ("https://a/path", "has a path, but"),
             ("[::1]443", "no `:` after `]`"),
             ("a:0", "port 0"),
-            ("a:65536", "no number from 0 to 65535"),
+            ("a:65536", "invalid port `65536` (0 to 65535)"),
         ] {
             let error = server(text).unwrap_err();
             assert!(
-                error.contains(why) && error.contains(text) && error.contains("allowed"),
+                error.contains(why) && error.contains(text) && error.contains("expected HOST, HOST:PORT"),
                 "{text}: {error}"
             );
         }

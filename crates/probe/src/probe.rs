@@ -14,10 +14,10 @@ use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use weir_tls::{Group, Roots, Suite};
 
-/// Finds out what a server offers and negotiates.
+/// Probes what a server offers and negotiates.
 ///
-/// Errors: when it does not resolve, does not answer, speaks no TLS or negotiates nothing, and when a file
-/// or name in the options cannot be used. A certificate that is not trusted is a finding.
+/// Errors: when it cannot be resolved or reached, does not speak TLS or accepts no version, and when a file
+/// or name in the options is invalid. An untrusted certificate is a finding.
 pub fn probe(options: &Options) -> Result<Report, ProbeError> {
     let started = Instant::now();
     let trust = Trust::new(options)?;
@@ -70,7 +70,7 @@ pub fn probe(options: &Options) -> Result<Report, ProbeError> {
     Ok(report)
 }
 
-/// All versions, and an error where there is none.
+/// All versions; an error if there are none.
 fn offers(asker: &mut Asker<'_>, options: &Options) -> Result<Vec<Offer>, ProbeError> {
     let (host, address) = (options.server.host.clone(), asker.dialer.address);
     let mut offers = Vec::new();
@@ -81,7 +81,7 @@ fn offers(asker: &mut Asker<'_>, options: &Options) -> Result<Vec<Offer>, ProbeE
                 offers.push(offer);
                 continue;
             }
-            // A server that has answered by TLS before does not like this hello, and says so in another way.
+            // A server that spoke TLS before rejects this hello in another way.
             Err(Reply::Broken(error @ AnswerError::NotTls { .. })) if offers.is_empty() => {
                 return Err(ProbeError::NotTls { host, address, detail: error.to_string() });
             }
@@ -104,7 +104,7 @@ fn offers(asker: &mut Asker<'_>, options: &Options) -> Result<Vec<Offer>, ProbeE
     if let Some(why) = offers[0].report.refusal.as_deref()
         && offers.iter().all(|offer| offer.report.refusal.as_deref() == Some(why))
     {
-        detail = format!("to every ClientHello: {why}");
+        detail = format!("for every ClientHello: {why}");
     }
     Err(ProbeError::NotTls { host, address, detail })
 }
@@ -116,7 +116,7 @@ fn refusal(reply: &Reply) -> String {
             Some(version) => format!("TLS {} instead", version.name()),
             None => format!("version 0x{:04x} instead", flight.version),
         },
-        Reply::Closed => "the connection is closed".to_owned(),
+        Reply::Closed => "connection closed".to_owned(),
         Reply::Lost(why) => why.clone(),
         Reply::Broken(error) => error.to_string(),
     }
@@ -140,14 +140,14 @@ fn read(chain: &[Vec<u8>], ocsp: &[u8], now: i64, notes: &mut Vec<String>) -> Ch
     }
 }
 
-/// A file's name as a shell takes it.
+/// A file name quoted for a shell.
 fn quoted(file: &Path) -> String {
     let name = file.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,@".contains(c);
     if name.chars().all(plain) { name } else { format!("'{}'", name.replace('\'', r"'\''")) }
 }
 
-/// A command with what was negotiated as its factors, where `weir load` knows them all.
+/// A command with the negotiated parameters, if `weir load` supports them all.
 fn load(report: &Report, options: &Options) -> Option<String> {
     let negotiated = report.negotiated.as_ref()?;
     let suite: Suite = negotiated.suite.parse().ok()?;

@@ -1,4 +1,4 @@
-//! What a probe found out. `docs/PROBE.md` describes it as JSON.
+//! The report of a probe. `docs/PROBE.md` documents its JSON.
 
 use crate::answer::Ticket12;
 use crate::certificate::Certificate;
@@ -9,54 +9,54 @@ use crate::tickets::Ticket13;
 use crate::trust::Verification;
 use serde::Serialize;
 
-/// RFC 6928: ten segments of 1460 bytes, less what comes before and around the certificates in a server's
+/// RFC 6928: ten segments of 1460 bytes, less the rest of a server's
 /// first flight.
 pub const INITIAL_WINDOW: usize = 14_000;
 
-/// All that was found out. What does not apply, or could not be found out, is `None`.
+/// The report of a probe. `None` means not applicable or unknown.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// The layout of this: 1.
+    /// Schema version: 1.
     pub schema: u32,
-    /// The host as it was given.
+    /// The host as given.
     pub host: String,
     /// The port.
     pub port: u16,
-    /// The address that was connected to, and its port.
+    /// The address and port connected to.
     pub address: String,
     /// How many addresses the host has.
     pub addresses: usize,
-    /// The name that was sent (RFC 6066 3).
+    /// The SNI sent (RFC 6066 3).
     pub server_name: Option<String>,
     /// Connections made.
     pub connections: u32,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub elapsed_ms: u64,
-    /// The versions, newest first, and what is offered with each.
+    /// The versions, newest first, with their offers.
     pub versions: Vec<VersionReport>,
-    /// What is negotiated with a client that leaves everything to the server.
+    /// What is negotiated if the client leaves every choice to the server.
     pub negotiated: Option<Negotiated>,
-    /// TLS 1.3: what becomes of a first key share.
+    /// TLS 1.3: responses to a first key share.
     pub first_shares: Vec<FirstShare>,
     /// Application protocols.
     pub alpn: Option<Alpn>,
-    /// Whether the server's certificate is believed.
+    /// Verification of the server's certificate.
     pub verification: Verification,
-    /// The chains that the server shows, one for most; with keys of several kinds one for each.
+    /// The chains the server sends: usually one, else one per kind of key.
     pub chains: Vec<Chain>,
-    /// Whether the server wants to know the client.
+    /// Whether the server requests a client certificate.
     pub client_certificate: Option<ClientCertificate>,
-    /// The tickets after a full handshake of TLS 1.3.
+    /// The tickets after a full TLS 1.3 handshake.
     pub tickets_13: Option<Tickets13>,
-    /// What a full handshake of TLS 1.2 gives to resume with.
+    /// What a full TLS 1.2 handshake offers for resumption.
     pub session_12: Option<Session12>,
-    /// Resumption, tried.
+    /// Resumption attempts.
     pub resumptions: Vec<Resumed>,
-    /// What could not be found out, and why.
+    /// What could not be determined, and why.
     pub notes: Vec<String>,
-    /// What to change, each with what it rests on.
+    /// Advice, with its evidence.
     pub advice: Vec<String>,
-    /// A command that loads this server with the factors pinned.
+    /// A command that loads this server with the negotiated parameters.
     pub load: Option<String>,
 }
 
@@ -65,28 +65,28 @@ pub struct Report {
 pub struct VersionReport {
     /// `1.3`, `1.2`, `1.1`, `1.0`.
     pub version: &'static str,
-    /// Whether the server has it.
+    /// Whether the server supports it.
     pub offered: bool,
-    /// What the server answered where it does not.
+    /// The server's response if it does not.
     pub refusal: Option<String>,
-    /// The suites, in the order in which the server chose them.
+    /// The suites, in the order chosen by the server.
     pub suites: Vec<SuiteReport>,
-    /// Whose order decides among them.
+    /// Whose preference decides.
     pub suite_preference: Option<Preference>,
-    /// The groups, in the order in which the server chose them.
+    /// The groups, in the order chosen by the server.
     pub groups: Vec<String>,
-    /// Whose order decides among them.
+    /// Whose preference decides.
     pub group_preference: Option<Preference>,
-    /// The signature schemes, in the order in which the server chose them; not before TLS 1.2.
+    /// The signature schemes, in the order chosen by the server; since TLS 1.2.
     pub signatures: Vec<String>,
-    /// The bits of the prime, where a suite with a key exchange in a prime field was chosen first.
+    /// The size of the prime in bits, if the first suite chosen uses finite-field key exchange.
     pub prime_bits: Option<usize>,
-    /// Why the lists may have more.
+    /// Why the lists may be incomplete.
     pub incomplete: Option<String>,
 }
 
 impl VersionReport {
-    /// With the signature schemes that were found.
+    /// With these signature schemes.
     pub(crate) fn sign_by(&mut self, schemes: &Found) {
         self.signatures = schemes.numbers.iter().copied().map(names::scheme).collect();
         let lost = schemes.lost.as_ref().map(|why| format!("signatures: {why}"));
@@ -97,16 +97,16 @@ impl VersionReport {
 /// A suite.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SuiteReport {
-    /// As `weir load --suite` takes it.
+    /// The name for `weir load --suite`.
     pub name: String,
-    /// In the IANA registry.
+    /// IANA name.
     pub iana: &'static str,
-    /// In the IANA registry, such as `0x1301`.
+    /// IANA number, such as `0x1301`.
     pub number: String,
 }
 
 impl SuiteReport {
-    /// Of the suite of this number.
+    /// For this suite number.
     pub(crate) fn of(number: u16) -> Self {
         let iana = names::iana_name(number).unwrap_or_default();
         Self { name: names::suite(number), iana, number: format!("0x{number:04x}") }
@@ -122,76 +122,76 @@ pub struct Negotiated {
     pub suite: String,
     /// The group.
     pub group: Option<String>,
-    /// How the server signed.
+    /// The server's signature scheme.
     pub signature: Option<String>,
-    /// Whether it took a HelloRetryRequest, with a key share for X25519.
+    /// Whether an X25519 key share got a HelloRetryRequest.
     pub hello_retry: bool,
 }
 
-/// What becomes of a client's first key share (RFC 8446 4.1.4).
+/// The response to a client's first key share (RFC 8446 4.1.4).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FirstShare {
     /// The group of the share.
     pub group: String,
-    /// The group that a HelloRetryRequest asked for instead; `None`: the share was taken.
+    /// The group requested by a HelloRetryRequest; `None` if the share was accepted.
     pub retry_to: Option<String>,
 }
 
-/// What the server chooses of application protocols (RFC 7301): a name, `none`, or why there was no
+/// The ALPN protocol chosen by the server (RFC 7301): a name, `none`, or why there was no
 /// handshake.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Alpn {
     /// When offered `h2` and `http/1.1`.
     pub both: String,
-    /// When offered `h2` alone.
+    /// When offered only `h2`.
     pub h2: String,
-    /// When offered `http/1.1` alone.
+    /// When offered only `http/1.1`.
     pub http11: String,
 }
 
-/// A chain as the server shows it.
+/// A chain as sent by the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Chain {
-    /// Leaf first. What cannot be read is left out, with a note.
+    /// Leaf first. Certificates that cannot be parsed are left out, with a note.
     pub certificates: Vec<Certificate>,
-    /// All of it in DER, in bytes.
+    /// Total DER size in bytes.
     pub bytes: usize,
-    /// Whether it is longer than [`INITIAL_WINDOW`], so that the handshake takes a round trip more.
+    /// Whether it exceeds [`INITIAL_WINDOW`], which costs the handshake a round trip.
     pub over_initial_window: bool,
-    /// Whether the root is among it, which every client that can use it has.
+    /// Whether it includes the root, which clients already have.
     pub root_sent: bool,
-    /// The stapled status (RFC 6066 8), in bytes; 0: none.
+    /// Size of the stapled OCSP response (RFC 6066 8) in bytes; 0 if none.
     pub ocsp_bytes: usize,
 }
 
-/// Whether the server wants to know the client.
+/// Whether the server requests a client certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClientCertificate {
     /// It does not ask.
     NotAsked,
-    /// It asks, and there was none to present.
+    /// It asks, and none was presented.
     AskedNonePresented,
-    /// It asks, and was presented one.
+    /// It asks, and one was presented.
     Presented,
 }
 
-/// Tickets of TLS 1.3.
+/// TLS 1.3 tickets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Tickets13 {
-    /// How many.
+    /// Number of tickets.
     pub count: usize,
-    /// Each of them.
+    /// The tickets.
     pub tickets: Vec<Ticket13>,
 }
 
-/// What a full handshake of TLS 1.2 gives to resume with.
+/// What a full TLS 1.2 handshake offers for resumption.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Session12 {
-    /// The session identifier, in bytes, to a client that takes no ticket; 0: none.
+    /// Session ID length in bytes for a client without tickets; 0 if none.
     pub id_bytes: usize,
     /// The ticket.
     pub ticket: Option<Ticket12>,
-    /// Whether a whole handshake was made; without one nothing is known of tickets.
+    /// Whether a handshake was completed; otherwise tickets are unknown.
     pub whole: bool,
 }

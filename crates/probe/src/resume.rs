@@ -1,4 +1,4 @@
-//! Resumption, tried again and again: servers whose workers or hosts do not share keys resume only some of
+//! Repeated resumption attempts: servers whose workers or hosts do not share keys resume only some of
 //! the time.
 
 use crate::ProbeError;
@@ -22,22 +22,22 @@ pub struct Resumed {
     pub kind: &'static str,
     /// Connections that offered a session.
     pub tries: u32,
-    /// How many of them the server resumed.
+    /// How many were resumed.
     pub resumed: u32,
-    /// How many of them failed altogether.
+    /// How many failed.
     pub failed: u32,
-    /// Why there were fewer tries than asked for.
+    /// Why there were fewer attempts than requested.
     pub not_tried: Option<String>,
 }
 
 impl Resumed {
-    /// Nothing was tried.
+    /// Nothing attempted.
     pub(crate) fn not(kind: Kind, why: impl Into<String>) -> Self {
         Self { kind: kind.name(), tries: 0, resumed: 0, failed: 0, not_tried: Some(why.into()) }
     }
 }
 
-/// Makes a full handshake and then `tries` connections, each of which offers the newest session.
+/// Does a full handshake, then `tries` connections that each offer the newest session.
 pub(crate) fn resume(
     trust: &Trust,
     dialer: &mut Dialer,
@@ -53,7 +53,7 @@ pub(crate) fn resume(
     let resumption = Resumption::store(store.clone()).tls12_resumption(means);
     let setup = Setup { version: Some(version), ..Setup::default() };
     let config = config(trust, &trust.witness(&[]), setup, resumption)?;
-    // One connection, closed in good order; what it was given is in the store.
+    // One connection, closed cleanly; its sessions are in the store.
     let mut connect = || -> Result<HandshakeKind, String> {
         let mut session = handshake(dialer, &config, &trust.name).map_err(|why| why.to_string())?;
         let resumed = session.tls.handshake_kind().unwrap_or(HandshakeKind::Full);
@@ -69,7 +69,7 @@ pub(crate) fn resume(
             match connect() {
                 Err(why) => outcome.not_tried = Some(why),
                 Ok(_) if store.has(kind) => {}
-                Ok(_) => outcome.not_tried = Some("the server gave nothing to resume with".to_owned()),
+                Ok(_) => outcome.not_tried = Some("the server issued no session or ticket".to_owned()),
             }
             if outcome.not_tried.is_some() {
                 break;
@@ -95,7 +95,7 @@ struct Sessions {
     tls13: Vec<Tls13ClientSessionValue>,
 }
 
-/// A server may send tickets without end.
+/// A server may send tickets endlessly.
 const MAX_TICKETS: usize = 64;
 
 impl Store {

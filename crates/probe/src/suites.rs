@@ -1,7 +1,7 @@
 //! The cipher suites that a ClientHello can offer: their numbers and names in the IANA registry.
 //!
-//! Left out are those that need a key agreed beforehand (PSK, SRP, Kerberos), since no stranger can use them,
-//! and those with a certificate for static Diffie-Hellman, which nobody has.
+//! Excludes suites with a pre-shared secret (PSK, SRP, Kerberos), which a stranger cannot use,
+//! and static Diffie-Hellman certificates, which do not exist in practice.
 
 /// The suites of TLS 1.3 (RFC 8446 B.4).
 pub(crate) const TLS13: &[(u16, &str)] = &[
@@ -12,7 +12,7 @@ pub(crate) const TLS13: &[(u16, &str)] = &[
     (0x1305, "TLS_AES_128_CCM_8_SHA256"),
 ];
 
-/// The suites of TLS 1.0 to 1.2, in the order that a careful client prefers: modern ones first, broken ones
+/// The suites of TLS 1.0 to 1.2, in the order of a careful client: modern first, broken
 /// last.
 pub(crate) const TLS12: &[(u16, &str)] = &[
     (0xc02b, "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"),

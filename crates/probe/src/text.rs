@@ -1,4 +1,4 @@
-//! The report for people: one screen of 100 columns.
+//! The report as text: one screen of 100 columns.
 
 use crate::offers::Preference;
 use crate::report::{Alpn, Chain, ClientCertificate, FirstShare, Report, VersionReport};
@@ -8,15 +8,15 @@ use std::fmt::Write as _;
 
 /// The width of the screen.
 const WIDTH: usize = 100;
-/// The width of the names in front.
+/// The width of the name column.
 const NAME: usize = 19;
-/// As many suites of a version are shown; the JSON has all.
+/// Maximum suites shown per version; the JSON has all.
 const SUITES: usize = 12;
 
 /// The report as text.
 pub fn text(report: &Report) -> String {
     let mut page = Page::default();
-    let name = report.server_name.as_deref().map_or("no name sent".to_owned(), |name| format!("name {name}"));
+    let name = report.server_name.as_deref().map_or("no SNI".to_owned(), |name| format!("name {name}"));
     let more = if report.addresses > 1 { format!(", 1 of {}", report.addresses) } else { String::new() };
     page.row("server", [format!("{} ({}{more}), {name}", report.host, report.address)]);
     offers(&mut page, report);
@@ -32,7 +32,7 @@ pub fn text(report: &Report) -> String {
         page.row(if at == 0 { "advice" } else { "" }, words(line));
     }
     if let Some(command) = &report.load {
-        // In one piece, to be copied.
+        // Not wrapped, for copying.
         let _ = writeln!(page.0, "load\n  {command}");
     }
     page.0
@@ -54,7 +54,7 @@ fn offers(page: &mut Page, report: &Report) {
         (suites, version.suite_preference)
     });
     page.lists("groups", &yes, |version| {
-        let prime = version.prime_bits.map(|bits| format!("prime field of {bits} bits"));
+        let prime = version.prime_bits.map(|bits| format!("finite field of {bits} bits"));
         (version.groups.iter().cloned().chain(prime).collect(), version.group_preference)
     });
     page.lists("signatures", &yes, |version| (version.signatures.clone(), None));
@@ -80,12 +80,12 @@ fn negotiated(page: &mut Page, report: &Report) {
         }
         for share in retried {
             let to = share.retry_to.as_deref().unwrap_or_default();
-            parts.push(format!("({} is asked for {to})", share.group));
+            parts.push(format!("({}: retry with {to})", share.group));
         }
         page.row("first key share", parts);
     }
     if let Some(Alpn { both, h2, http11 }) = &report.alpn {
-        page.row("alpn", [format!("{both} of both; h2 alone: {h2}; http/1.1 alone: {http11}")]);
+        page.row("alpn", [format!("both: {both}; only h2: {h2}; only http/1.1: {http11}")]);
     }
 }
 
@@ -96,8 +96,8 @@ fn certificates(page: &mut Page, report: &Report) {
         Verification::NotChecked { detail } => format!("not checked: {detail}"),
     };
     let asked = match report.client_certificate {
-        Some(ClientCertificate::AskedNonePresented) => "; a client certificate is asked for",
-        Some(ClientCertificate::Presented) => "; a client certificate was presented",
+        Some(ClientCertificate::AskedNonePresented) => "; requests a client certificate",
+        Some(ClientCertificate::Presented) => "; client certificate presented",
         Some(ClientCertificate::NotAsked) | None => "",
     };
     page.row("certificate", words(&format!("{verdict}{asked}")));
@@ -109,7 +109,7 @@ fn certificates(page: &mut Page, report: &Report) {
 fn chain_rows(page: &mut Page, chain: &Chain) {
     for (at, certificate) in chain.certificates.iter().enumerate() {
         let left = match certificate.days_left {
-            days if days < 0 => format!("ended {} days ago", -days),
+            days if days < 0 => format!("expired {} days ago", -days),
             days => format!("{days} days left"),
         };
         let mut parts = words(&format!("{at}: {}", certificate.subject));
@@ -127,8 +127,8 @@ fn chain_rows(page: &mut Page, chain: &Chain) {
     let count = chain.certificates.len();
     let many = if count == 1 { "certificate" } else { "certificates" };
     let stapled = match chain.ocsp_bytes {
-        0 => "no stapled status".to_owned(),
-        bytes => format!("stapled status of {bytes} bytes"),
+        0 => "no OCSP stapling".to_owned(),
+        bytes => format!("OCSP stapling of {bytes} bytes"),
     };
     page.row("chain", [format!("{count} {many}, {} bytes, {stapled}", chain.bytes)]);
 }
@@ -141,19 +141,19 @@ fn sessions(page: &mut Page, report: &Report) {
                 0 => "no early data".to_owned(),
                 bytes => format!("early data of {bytes} bytes"),
             };
-            let _ = write!(line, " of {} bytes, good for {} s, {early}", first.bytes, first.lifetime_s);
+            let _ = write!(line, " of {} bytes, lifetime {} s, {early}", first.bytes, first.lifetime_s);
         }
         page.row("tickets 1.3", [line]);
     }
     if let Some(session) = &report.session_12 {
         let id = match session.id_bytes {
-            0 => "no identifier".to_owned(),
-            bytes => format!("identifier of {bytes} bytes"),
+            0 => "no session ID".to_owned(),
+            bytes => format!("session ID of {bytes} bytes"),
         };
         let ticket = match session.ticket {
-            Some(ticket) => format!("ticket of {} bytes, good for {} s", ticket.bytes, ticket.lifetime_s),
+            Some(ticket) => format!("ticket of {} bytes, lifetime {} s", ticket.bytes, ticket.lifetime_s),
             None if session.whole => "no ticket".to_owned(),
-            None => "tickets not known".to_owned(),
+            None => "tickets unknown".to_owned(),
         };
         page.row("session 1.2", [format!("{id}; {ticket}")]);
     }
@@ -171,12 +171,12 @@ fn sessions(page: &mut Page, report: &Report) {
     }
 }
 
-/// Rows of a name and what belongs to it.
+/// Rows of names and values.
 #[derive(Default)]
 struct Page(String);
 
 impl Page {
-    /// Parts are not broken, and go to a new line where one is full.
+    /// Parts are not split; a full line continues on the next.
     fn row(&mut self, name: &str, parts: impl IntoIterator<Item = String>) {
         let mut column = NAME;
         let _ = write!(self.0, "{name:<NAME$}");
@@ -189,7 +189,7 @@ impl Page {
                 self.0.push(' ');
                 column += 1;
             }
-            // Names are the server's: nothing in them may speak to the terminal.
+            // Names come from the server: strip terminal escapes.
             self.0.extend(part.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }));
             column += length;
         }
@@ -197,7 +197,7 @@ impl Page {
         self.0.push('\n');
     }
 
-    /// A row for each version; those that follow each other and are the same share one.
+    /// A row per version; consecutive equal rows are merged.
     fn lists(
         &mut self,
         what: &str,
@@ -211,7 +211,7 @@ impl Page {
             }
             match preference {
                 Some(Preference::Server) => parts.push("(server's order)".to_owned()),
-                Some(Preference::Client) => parts.push("(client's order decides)".to_owned()),
+                Some(Preference::Client) => parts.push("(client's order)".to_owned()),
                 Some(Preference::Mixed) | None => {}
             }
             let names = same.iter().map(|version| version.version).collect::<Vec<_>>().join(" ");
@@ -250,7 +250,7 @@ mod tests {
         assert!(text.contains("suites 1.3 1.2") && text.contains("and 78 more"), "{text}");
     }
 
-    /// A certificate's subject went to the terminal as it was, and could clear the screen.
+    /// Regression test: a certificate's subject could send escape codes to the terminal.
     #[test]
     fn names_of_the_server_do_not_speak_to_the_terminal() {
         let mut report = report();

@@ -1,4 +1,4 @@
-//! The tickets of TLS 1.3, read off the wire: rustls tells neither their lifetime nor each of them.
+//! TLS 1.3 tickets, parsed from the wire: rustls exposes neither their lifetime nor each ticket.
 
 use crate::names;
 use crate::wire::{ALERT, APPLICATION_DATA, Bytes, HANDSHAKE, RECORD_HEADER, take_record};
@@ -10,18 +10,18 @@ const NEW_SESSION_TICKET: u32 = 4;
 const KEY_UPDATE: u32 = 24;
 const EARLY_DATA: u16 = 42;
 
-/// A ticket of TLS 1.3 (RFC 8446 4.6.1).
+/// A TLS 1.3 ticket (RFC 8446 4.6.1).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Ticket13 {
-    /// How long it is good for, in seconds; at most a week.
+    /// Lifetime in seconds; at most a week.
     pub lifetime_s: u32,
     /// Its length in bytes.
     pub bytes: usize,
-    /// How much early data may come with it, in bytes; 0 is none.
+    /// Maximum early data in bytes; 0 if none.
     pub max_early_data: u32,
 }
 
-/// Decrypts what a server sends behind the handshake, and keeps the tickets.
+/// Decrypts what a server sends after the handshake, and collects the tickets.
 pub(crate) struct TicketReader {
     key: LessSafeKey,
     iv: [u8; 12],
@@ -35,7 +35,7 @@ pub(crate) struct TicketReader {
 }
 
 impl TicketReader {
-    /// A reader from record number `sequence` on. `None` for keys that are not those of TLS 1.3.
+    /// A reader starting at record number `sequence`. `None` for keys other than TLS 1.3's.
     pub(crate) fn new(sequence: u64, secrets: &ConnectionTrafficSecrets) -> Option<Self> {
         let (algorithm, key, iv) = match secrets {
             ConnectionTrafficSecrets::Aes128Gcm { key, iv } => (&AES_128_GCM, key, iv),
@@ -48,7 +48,7 @@ impl TicketReader {
         Some(Self { key, iv, sequence, messages: Vec::new(), tickets: Vec::new(), alert: None, ended: false })
     }
 
-    /// Takes the whole records from the front of what was received.
+    /// Consumes the complete records received.
     pub(crate) fn read(&mut self, received: &mut Vec<u8>) {
         while !self.ended
             && let Some(record) = take_record(received)
@@ -77,7 +77,7 @@ impl TicketReader {
                 self.messages();
             }
             (ALERT, [_, code]) => {
-                // That the server closes is no news.
+                // close_notify is not an error.
                 self.alert = (*code != 0).then(|| names::alert(*code));
                 self.ended = true;
             }
@@ -101,7 +101,7 @@ impl TicketReader {
             used = self.messages.len() - rest.0.len();
             match kind {
                 NEW_SESSION_TICKET => self.tickets.extend(ticket(body)),
-                // What follows has other keys.
+                // What follows uses other keys.
                 KEY_UPDATE => self.ended = true,
                 _ => {}
             }
@@ -137,7 +137,7 @@ mod tests {
         TicketReader::new(0, &ConnectionTrafficSecrets::Aes256Gcm { key, iv }).unwrap()
     }
 
-    /// A record as a server seals it, content and its type inside.
+    /// A record as encrypted by a server, with content and type inside.
     fn sealed(sequence: u64, plain: &[u8]) -> Vec<u8> {
         let mut server = reader();
         server.sequence = sequence;
@@ -150,7 +150,7 @@ mod tests {
         record
     }
 
-    /// A ticket of two bytes, good for an hour, with 16384 bytes of early data.
+    /// A ticket of two bytes, with a lifetime of an hour and 16384 bytes of early data.
     const TICKET: [u8; 29] =
         [4, 0, 0, 24, 0, 0, 0x0e, 0x10, 1, 2, 3, 4, 1, 0, 0, 2, 7, 7, 0, 8, 0, 42, 0, 4, 0, 0, 0x40, 0, 22];
 
@@ -158,7 +158,7 @@ mod tests {
     fn tickets_in_pieces_of_any_size() {
         let hour = Ticket13 { lifetime_s: 3600, bytes: 2, max_early_data: 16384 };
         // A stray ChangeCipherSpec, a padded record, and a message in two records with application data
-        // behind.
+        // after it.
         let (front, back) = TICKET[..28].split_at(10);
         let stream = [
             vec![20, 3, 3, 0, 1, 1],

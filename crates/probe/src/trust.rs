@@ -1,4 +1,4 @@
-//! Whom the probe believes, and what it sees of the server's proof. It goes on whatever the verdict is: that
+//! The probe's trust anchors, and recording the server's certificate. It continues whatever the verdict, which
 //! is part of the report.
 
 use crate::{Options, ProbeError, Sni, names};
@@ -14,28 +14,28 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_tls::{Roots, Suite, TlsError};
 
-/// What becomes of the server's certificate when it is checked.
+/// The verdict on the server's certificate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Verification {
-    /// It is trusted, for the name asked for.
+    /// Trusted for the expected name.
     Verified,
-    /// It is not.
+    /// Not trusted.
     Refused {
-        /// Why, as a stable name: `expired`, `not_valid_yet`, `unknown_issuer`, `wrong_name`, `revoked`,
+        /// The reason, as a stable name: `expired`, `not_valid_yet`, `unknown_issuer`, `wrong_name`, `revoked`,
         /// `bad_signature`, `bad_encoding`, `wrong_purpose`, `other`.
         reason: &'static str,
-        /// Why, for people.
+        /// The reason, as text.
         detail: String,
     },
-    /// It was not checked.
+    /// Not checked.
     NotChecked {
-        /// Why.
+        /// The reason.
         detail: String,
     },
 }
 
-/// The authorities, the name and the client's own certificate.
+/// The CAs, the name and the client certificate.
 pub(crate) struct Trust {
     pub(crate) provider: Arc<CryptoProvider>,
     pub(crate) name: ServerName<'static>,
@@ -45,18 +45,18 @@ pub(crate) struct Trust {
     judge: Result<Arc<WebPkiServerVerifier>, String>,
 }
 
-/// What was seen of a handshake.
+/// Observations during a handshake.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) chain: Vec<Vec<u8>>,
-    /// The stapled status, in bytes.
+    /// Size of the stapled OCSP response in bytes.
     pub(crate) ocsp: Vec<u8>,
-    /// How the server signed.
+    /// The server's signature scheme.
     pub(crate) scheme: Option<SignatureScheme>,
     pub(crate) asks_certificate: bool,
 }
 
-/// Takes every certificate, offers the given schemes alone, and notes what it sees.
+/// Accepts every certificate, offers only the given schemes, and records observations.
 #[derive(Debug)]
 pub(crate) struct Witness {
     provider: Arc<CryptoProvider>,
@@ -68,7 +68,7 @@ pub(crate) struct Witness {
 impl Trust {
     pub(crate) fn new(options: &Options) -> Result<Self, ProbeError> {
         let mut provider = aws_lc_rs::default_provider();
-        // In the order of `weir load`, which decides where the server leaves it to the client.
+        // In the order of `weir load`, for servers that honour the client's preference.
         let place = |name: String| Suite::ALL.iter().position(|suite| suite.name() == name);
         provider.cipher_suites.sort_by_key(|suite| place(names::suite(suite.suite().into())));
         let provider = Arc::new(provider);
@@ -78,7 +78,7 @@ impl Trust {
         };
         let wrong = |_| ProbeError::Name(asked_for.clone());
         let name = ServerName::try_from(asked_for.clone()).map_err(wrong)?;
-        // RFC 6066 3: an address is no name.
+        // RFC 6066 3: an address is not sent as SNI.
         let sent_name = match (&name, &options.sni) {
             (ServerName::DnsName(name), Sni::Host | Sni::Name(_)) => {
                 Some(name.as_ref().trim_end_matches('.').to_owned())
@@ -86,13 +86,13 @@ impl Trust {
             _ => None,
         };
         let judge = match &options.roots {
-            Roots::DangerouslyNone => Err("as asked for by -k".to_owned()),
+            Roots::DangerouslyNone => Err("disabled by -k".to_owned()),
             Roots::File(path) => Ok(judge(roots_in(path)?, &provider)?),
             Roots::Native => {
                 let mut roots = RootCertStore::empty();
                 roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
                 match roots.is_empty() {
-                    true => Err("this system trusts no authority; name a file by --cacert".to_owned()),
+                    true => Err("the system has no trusted CAs; use --cacert FILE".to_owned()),
                     false => Ok(judge(roots, &provider)?),
                 }
             }
@@ -104,7 +104,7 @@ impl Trust {
         Ok(Self { provider, name, sent_name, identity, judge })
     }
 
-    /// A witness of handshakes that offer these schemes; none: all.
+    /// A recorder of handshakes that offer these schemes; all if none.
     pub(crate) fn witness(&self, schemes: &[SignatureScheme]) -> Arc<Witness> {
         let all = self.provider.signature_verification_algorithms.supported_schemes();
         Arc::new(Witness {
@@ -119,7 +119,7 @@ impl Trust {
         self.identity.is_some()
     }
 
-    /// Judges a chain, leaf first.
+    /// Verifies a chain, leaf first.
     pub(crate) fn verify(&self, chain: &[Vec<u8>], ocsp: &[u8]) -> Verification {
         let judge = match &self.judge {
             Ok(judge) => judge,
@@ -127,7 +127,7 @@ impl Trust {
         };
         let chain = chain.iter().map(|der| CertificateDer::from(der.as_slice())).collect::<Vec<_>>();
         let Some((leaf, intermediates)) = chain.split_first() else {
-            return Verification::NotChecked { detail: "no certificate was shown".to_owned() };
+            return Verification::NotChecked { detail: "the server sent no certificate".to_owned() };
         };
         match judge.verify_server_cert(leaf, intermediates, &self.name, ocsp, UnixTime::now()) {
             Ok(_) => Verification::Verified,
@@ -203,7 +203,7 @@ impl ResolvesClientCert for Witness {
         self.identity.clone()
     }
 
-    /// Also without one: else rustls does not ask, and nobody learns that the server did.
+    /// Even without one: otherwise the request for a certificate goes unnoticed.
     fn has_certs(&self) -> bool {
         true
     }
@@ -218,13 +218,13 @@ fn judge(
         .map_err(|error| ProbeError::Internal(error.to_string()))
 }
 
-/// What test certificates made by one command are refused for has no name in rustls.
+/// rustls has no named error for typical self-signed test certificates.
 fn detail(error: &Error) -> String {
     match error {
         Error::InvalidCertificate(CertificateError::Other(other))
             if format!("{other:?}").contains("CaUsedAsEndEntity") =>
         {
-            "the server's own certificate is marked as that of an authority (CA:TRUE)".to_owned()
+            "the server's own certificate is a CA certificate (CA:TRUE)".to_owned()
         }
         Error::InvalidCertificate(why) => why.to_string(),
         other => other.to_string(),
@@ -252,7 +252,7 @@ fn certificates_in(path: &Path) -> Result<Vec<CertificateDer<'static>>, ProbeErr
     let certificates = CertificateDer::pem_slice_iter(&content).collect::<Result<Vec<_>, _>>();
     let certificates = certificates.map_err(|error| not_usable(path, "certificate", &error.to_string()))?;
     match certificates.is_empty() {
-        true => Err(not_usable(path, "certificate", "there is none in it")),
+        true => Err(not_usable(path, "certificate", "the file contains none")),
         false => Ok(certificates),
     }
 }
@@ -265,7 +265,7 @@ fn content_of(path: &Path) -> Result<Vec<u8>, ProbeError> {
 }
 
 fn not_usable(path: &Path, what: &str, why: &str) -> ProbeError {
-    ProbeError::File { path: path.to_owned(), detail: format!("no usable {what}: {why}; expected PEM") }
+    ProbeError::File { path: path.to_owned(), detail: format!("no usable {what}: {why}: expected PEM") }
 }
 
 #[cfg(test)]
@@ -274,7 +274,7 @@ mod tests {
     use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
     use std::time::Duration;
 
-    /// A chain for a.test that ends in the given year, of an authority that is trusted or not.
+    /// A chain for a.test that ends in the given year, from a trusted or untrusted CA.
     fn verdict(host: &str, last_year: i32, trusted: bool) -> Verification {
         let key = KeyPair::generate().unwrap();
         let mut authority = CertificateParams::default();

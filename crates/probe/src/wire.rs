@@ -1,6 +1,6 @@
-//! Records (RFC 8446 5.1), and numbers and vectors as TLS writes them (RFC 8446 3): big endian, a vector behind its length.
+//! TLS records (RFC 8446 5.1), numbers (big endian) and length-prefixed vectors (RFC 8446 3).
 
-/// What a record holds.
+/// The content of a record.
 pub(crate) const CHANGE_CIPHER_SPEC: u8 = 20;
 pub(crate) const ALERT: u8 = 21;
 pub(crate) const HANDSHAKE: u8 = 22;
@@ -9,7 +9,7 @@ pub(crate) const APPLICATION_DATA: u8 = 23;
 /// The kind of a record, its version, and the length of what follows.
 pub(crate) const RECORD_HEADER: usize = 5;
 
-/// Takes the first record off the front of what was received; `None` until all of it is there.
+/// Takes the first record from the received bytes; `None` until it is complete.
 pub(crate) fn take_record(received: &mut Vec<u8>) -> Option<Vec<u8>> {
     let header = received.first_chunk::<RECORD_HEADER>()?;
     let length = RECORD_HEADER + usize::from(u16::from_be_bytes([header[3], header[4]]));
@@ -20,7 +20,7 @@ pub(crate) fn take_record(received: &mut Vec<u8>) -> Option<Vec<u8>> {
     Some(std::mem::replace(received, rest))
 }
 
-/// Bytes that are read from the front; whatever does not fit is `None`.
+/// A cursor over bytes; reads past the end are `None`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
 
@@ -46,13 +46,13 @@ impl<'a> Bytes<'a> {
         Some(u16::from_be_bytes([bytes[0], bytes[1]]))
     }
 
-    /// A vector with a length of `N` bytes in front.
+    /// A vector with a length prefix of `N` bytes.
     pub(crate) fn vector<const N: usize>(&mut self) -> Option<Self> {
         let length = self.number::<N>()?;
         self.take(length as usize).map(Self)
     }
 
-    /// The extensions of a message: number and body of each. `None` at the first that does not fit ends it.
+    /// The extensions of a message, as number and body. Ends with `None` at the first malformed one.
     pub(crate) fn extensions(mut self) -> impl Iterator<Item = Option<(u16, Bytes<'a>)>> {
         std::iter::from_fn(move || {
             if self.is_empty() {
@@ -67,7 +67,7 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// Writes what `content` writes behind its length in `N` bytes.
+/// Writes the output of `content` with a length prefix of `N` bytes.
 pub(crate) fn vector<const N: usize>(out: &mut Vec<u8>, content: impl FnOnce(&mut Vec<u8>)) {
     let at = out.len();
     out.resize(at + N, 0);
@@ -76,7 +76,7 @@ pub(crate) fn vector<const N: usize>(out: &mut Vec<u8>, content: impl FnOnce(&mu
     out[at..at + N].copy_from_slice(&length[length.len() - N..]);
 }
 
-/// Writes numbers of two bytes.
+/// Writes two-byte numbers.
 pub(crate) fn numbers(out: &mut Vec<u8>, numbers: &[u16]) {
     numbers.iter().for_each(|number| out.extend_from_slice(&number.to_be_bytes()));
 }

@@ -1,4 +1,4 @@
-//! What a server answers, message by message: what is right is read as it was meant, what is wrong is refused
+//! Server responses, message by message: valid ones are parsed correctly, malformed ones are rejected
 //! by name, and nothing panics.
 
 use proptest::collection::vec;
@@ -77,7 +77,7 @@ fn a_flight_of_tls_1_2() {
 }
 
 #[test]
-fn a_prime_field_is_told_by_its_bits() {
+fn a_finite_field_is_reported_by_its_bits() {
     for (prime, bits) in [(&[0, 0x80, 0][..], 16), (&[1, 0], 9), (&[0], 0), (&[], 0)] {
         let length = (prime.len() as u16).to_be_bytes();
         let dhe = [&length[..], prime, &[0, 1, 2], &[0, 1, 3], &[4, 1, 0, 0]].concat();
@@ -110,7 +110,7 @@ fn a_ticket_comes_before_the_encryption() {
     let ticket = message(4, &[0, 0, 0x1c, 0x20, 0, 2, 1, 2]);
     let clear = record(22, &[hello_12([0xc0, 0x2f]), ticket].concat());
     assert_eq!(Answer::read(&clear, Until::Encrypted), Ok(None));
-    // Behind the ChangeCipherSpec stands what nobody can read.
+    // The rest, after the ChangeCipherSpec, is encrypted.
     let stream = [clear, record(20, &[1]), record(22, &[2, 9, 9, 9, 9])].concat();
     let Ok(Some(Answer::Flight(flight))) = Answer::read(&stream, Until::Encrypted) else { panic!() };
     assert_eq!(flight.ticket, Some(Ticket12 { lifetime_s: 7200, bytes: 2 }));
@@ -127,7 +127,7 @@ fn an_alert_ends_it_and_a_warning_does_not() {
 }
 
 #[test]
-fn what_is_no_tls_is_told_from_what_is_cut() {
+fn other_protocols_are_distinguished_from_truncated_tls() {
     for (bytes, expected) in [
         (&b""[..], Ok(None)),
         (&[22], Ok(None)),
@@ -178,7 +178,7 @@ proptest! {
         invariants::certificate(&bytes);
     }
 
-    /// Bytes that look like what is expected, so that they get further.
+    /// Bytes that look plausible, so that parsing gets further.
     #[test]
     fn any_messages(
         until in 0_u8..3,
@@ -197,7 +197,7 @@ proptest! {
         invariants::answer(&stream);
     }
 
-    /// A right flight in which one byte is wrong.
+    /// A valid flight with one byte changed.
     #[test]
     fn a_flipped_byte(until in 0_u8..3, at in 0_usize..1000, value: u8) {
         let ecdhe = message(12, &[3, 0, 0x1d, 2, 9, 9, 8, 4, 0, 1, 5]);

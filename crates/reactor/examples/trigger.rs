@@ -1,5 +1,5 @@
-//! What a request costs on five pollers: epoll level-triggered; edge-triggered, reading until the socket says that it is
-//! empty; edge-triggered, taking a short read for that; mio (edge-triggered); and ours. Run it with
+//! The cost of a request with five pollers: level-triggered epoll; edge-triggered, reading until the socket is
+//! empty; edge-triggered, stopping at a short read; mio (edge-triggered); and ours. Run it with
 //! `cargo run --release -p weir-reactor --example trigger [BLOCKS]`.
 //!
 //! Each measurement is a fresh server process on the first core, which answers every read with 500 bytes, and 64
@@ -32,7 +32,7 @@ fn main() -> std::io::Result<()> {
         "edge" => serve_raw(epoll::EventFlags::IN | epoll::EventFlags::ET, drain),
         "edge-short" => serve_raw(epoll::EventFlags::IN | epoll::EventFlags::ET, answer_once),
         "mio" => serve_mio(),
-        blocks => compare(blocks.parse().map_err(|_| std::io::Error::other("give a number of blocks"))?),
+        blocks => compare(blocks.parse().map_err(|_| std::io::Error::other("expected a number of blocks"))?),
     }
 }
 
@@ -46,9 +46,9 @@ fn compare(blocks: usize) -> std::io::Result<()> {
             let variant = (block + step) % VARIANTS.len();
             costs[variant] = measure(VARIANTS[variant])?;
         }
-        let costs_told: Vec<String> =
+        let shown: Vec<String> =
             VARIANTS.iter().zip(costs).map(|(v, cost)| format!("{v} {cost:.2}")).collect();
-        println!("block {block}, CPU us per request: {}", costs_told.join(", "));
+        println!("block {block}, CPU us per request: {}", shown.join(", "));
         for (variant, cost) in costs.iter().enumerate() {
             ratios[variant].push(cost / costs[0]);
         }

@@ -1,4 +1,4 @@
-//! Which cores a process may use, and how a thread is put on one.
+//! Allowed cores, and pinning threads to them.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::fmt;
@@ -11,20 +11,20 @@ pub fn allowed() -> io::Result<Cores> {
     Ok(Cores((0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core)).collect()))
 }
 
-/// How many workers make sense here: the affinity mask, cut down to the CPU quota of the cgroup and its parents
+/// The sensible number of workers: the affinity mask, limited by the CPU quota of the cgroup and its parents
 /// (version 1 or 2), at least 1; never the machine's count. Errors: as [`std::thread::available_parallelism`].
 pub fn worker_count() -> io::Result<usize> {
     Ok(std::thread::available_parallelism()?.get())
 }
 
-/// Puts the calling thread on one core. Errors: when the core does not exist or is not allowed.
+/// Pins the calling thread to one core. Errors: when the core does not exist or is not allowed.
 pub fn pin(core: usize) -> io::Result<()> {
     let mut set = CpuSet::new();
     set.set(core);
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// Keeps the calling thread off `cores` for as long as the guard lives; `None` where it may run nowhere else.
+/// Keeps the calling thread off `cores` for as long as the guard lives; `None` if it may not run anywhere else.
 pub fn keep_off(cores: &Cores) -> Option<KeptOff> {
     let before = sched_getaffinity(None).ok()?;
     let mut others = before;
@@ -36,7 +36,7 @@ pub fn keep_off(cores: &Cores) -> Option<KeptOff> {
     Some(KeptOff { before })
 }
 
-/// See [`keep_off`]. Dropped on the thread that made it, it lets that thread run where it ran before.
+/// See [`keep_off`]. Dropping it on the thread that created it restores that thread's affinity.
 #[derive(Debug)]
 pub struct KeptOff {
     before: CpuSet,
@@ -44,7 +44,7 @@ pub struct KeptOff {
 
 impl Drop for KeptOff {
     fn drop(&mut self) {
-        // Where it may not go back, it stays.
+        // If it cannot be restored, the thread stays.
         let _ = sched_setaffinity(None, &self.before);
     }
 }
@@ -55,13 +55,13 @@ pub struct Cores(pub Vec<usize>);
 
 impl Cores {
     /// Whether this process may run on all of them.
-    /// Errors: the first that it may not run on, with those that it may; or as sched_getaffinity(2).
+    /// Errors: the first core that is not allowed, with the allowed ones; or as sched_getaffinity(2).
     pub fn check(&self) -> io::Result<()> {
         let allowed = allowed()?;
         match self.0.iter().find(|core| !allowed.0.contains(core)) {
             None => Ok(()),
             Some(core) => {
-                let why = format!("core {core} cannot be used: this process may run on {allowed}");
+                let why = format!("core {core} is not available: expected some of {allowed}");
                 Err(io::Error::new(io::ErrorKind::InvalidInput, why))
             }
         }
@@ -74,7 +74,7 @@ impl FromStr for Cores {
     fn from_str(text: &str) -> Result<Self, String> {
         let number = |part: &str| match part.trim().parse() {
             Ok(core) if core < CpuSet::MAX_CPU => Ok(core),
-            _ => Err(format!("`{part}` is not a core: write numbers and ranges, such as 0,2-3")),
+            _ => Err(format!("invalid core `{part}`: expected numbers and ranges, such as 0,2-3")),
         };
         let mut cores = Vec::new();
         for part in text.split(',') {
@@ -85,7 +85,11 @@ impl FromStr for Cores {
         }
         cores.sort_unstable();
         cores.dedup();
-        if cores.is_empty() { Err(format!("`{text}` holds no core")) } else { Ok(Self(cores)) }
+        if cores.is_empty() {
+            Err(format!("empty core list `{text}`: expected numbers and ranges, such as 0,2-3"))
+        } else {
+            Ok(Self(cores))
+        }
     }
 }
 

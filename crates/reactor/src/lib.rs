@@ -1,8 +1,8 @@
 //! One event loop per core: poller, timers, listeners, mailboxes, CPU placement.
 //!
-//! The loop is pulled, not inverted: a worker calls [`Reactor::turn`], then walks the [`Events`] it was given. So the
-//! worker owns all of its state, and no callback borrows it behind its back. Connections live in a [`Slab`], whose
-//! [`Key`]s carry a generation: an event or a timer that outlived its connection finds nothing.
+//! The loop does not call back: a worker calls [`Reactor::turn`], then iterates over the [`Events`]. So the
+//! worker owns all of its state. Connections live in a [`Slab`], whose
+//! [`Key`]s carry a generation: a stale event or timer finds nothing.
 
 pub mod cores;
 pub mod limits;

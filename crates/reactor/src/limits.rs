@@ -3,9 +3,9 @@
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
 
-/// Raises the number of files that this process may have open to the most that it is allowed (the soft limit to the
-/// hard one), and returns that number; `None` is no limit. Many systems start programs with 1024, which is 500
-/// connections of a gateway. Errors: as setrlimit(2). The old limit then stands.
+/// Raises the open-file limit of this process to its maximum (the soft limit to the
+/// hard one), and returns it; `None` means unlimited. Many systems default to 1024, enough for 500
+/// connections of a gateway. Errors: as setrlimit(2), leaving the old limit.
 pub fn raise_open_files() -> io::Result<Option<u64>> {
     let limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum {

@@ -1,4 +1,4 @@
-//! Listeners: one socket per core on the same port, and none on a port that somebody else uses.
+//! Listeners: one socket per core on the same port, and none on a port in use.
 
 mod owner;
 
@@ -11,37 +11,37 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// One core's share of a listening port.
+/// One core's socket on a listening port.
 #[derive(Debug)]
 pub struct Listener {
     socket: Socket,
     address: SocketAddr,
 }
 
-/// Why a port could not be had.
+/// Why a port could not be bound.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
     /// Another process listens there.
     #[error("{address} is in use by {}", owner.as_ref().map_or("another process".to_string(), ToString::to_string))]
     InUse {
-        /// The address that was asked for.
+        /// The requested address.
         address: SocketAddr,
-        /// Who listens there, where the system tells it.
+        /// The process that listens there, if known.
         owner: Option<Owner>,
     },
-    /// The system refused for another reason.
+    /// Another system error.
     #[error("cannot listen on {address}: {source}")]
     Refused {
-        /// The address that was asked for.
+        /// The requested address.
         address: SocketAddr,
-        /// Its reason.
+        /// The error.
         source: io::Error,
     },
 }
 
 impl Listener {
     /// Binds `count` sockets to one address with `SO_REUSEPORT`, so that the kernel spreads connections over them.
-    /// Port 0 takes a free port, the same for all. Accepted connections have no Nagle delay.
+    /// Port 0 picks a free port, the same for all. Accepted connections have TCP_NODELAY.
     ///
     /// # Errors
     /// [`BindError::InUse`] when another process listens there: `SO_REUSEPORT` alone would share the port with any
@@ -72,8 +72,8 @@ impl Listener {
         self.address
     }
 
-    /// Takes one connection, non-blocking; `None` when none waits.
-    /// Errors: as accept(2). Connections that died in the queue are passed over.
+    /// Accepts one connection, non-blocking; `None` if none is queued.
+    /// Errors: as accept(2). Connections aborted in the queue are skipped.
     pub fn accept(&self) -> io::Result<Option<(OwnedFd, SocketAddr)>> {
         loop {
             match acceptfrom_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
@@ -88,22 +88,22 @@ impl Listener {
         }
     }
 
-    /// Has the kernel drop every segment that would begin a new connection here (SYN without ACK). Handshakes that have
-    /// begun still end in the queue, one round trip later at the most. So when the queue has been accepted to its last
-    /// after that time, closing the socket resets nobody: a client that comes meanwhile is refused on its second try,
+    /// Makes the kernel drop every segment that would open a new connection (SYN without ACK). Handshakes in
+    /// progress still reach the queue within a round trip. So once the queue has been emptied
+    /// after that time, closing the socket resets no client: a client that connects meanwhile is refused on its retry,
     /// before it has sent a request.
     pub fn refuse_new(&self) {
         const LOAD_BYTE: u16 = 0x30;
         const JUMP_IF_SET: u16 = 0x45;
         const RETURN: u16 = 0x06;
-        // A listener's filter sees segments from the TCP header on. To keep 0 bytes is to drop one.
+        // A listener's filter sees segments from the TCP header. Keeping 0 bytes drops the segment.
         let filter = [
             SockFilter::new(LOAD_BYTE, 0, 0, TCP_FLAGS_AT),
             SockFilter::new(JUMP_IF_SET, 0, 1, TCP_SYN),
             SockFilter::new(RETURN, 0, 0, 0),
             SockFilter::new(RETURN, 0, 0, u32::MAX),
         ];
-        // Where it is not allowed, the race stays open.
+        // Without permission, the race remains.
         let _ = self.socket.attach_filter(&filter);
     }
 }
@@ -120,7 +120,7 @@ fn open(address: SocketAddr, share: bool) -> io::Result<Socket> {
     if address.is_ipv6() {
         socket.set_only_v6(true)?;
     }
-    // Connections of an earlier process that linger in TIME_WAIT must not keep a restart from its port.
+    // TIME_WAIT connections of an earlier process must not block a restart.
     socket.set_reuse_address(true)?;
     socket.set_reuse_port(share)?;
     socket.bind(&address.into())?;

@@ -7,11 +7,11 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The loop's end.
+/// The loop's side.
 #[derive(Debug)]
 pub struct Mailbox<M>(Arc<Shared<M>>);
 
-/// The other threads' end.
+/// The other threads' side.
 #[derive(Debug)]
 pub struct Sender<M>(Arc<Shared<M>>);
 
@@ -29,7 +29,7 @@ pub fn mailbox<M>() -> io::Result<(Mailbox<M>, Sender<M>)> {
 }
 
 impl<M> Mailbox<M> {
-    /// Has `reactor` tell `key` readable when there is a message. Errors: as epoll_ctl(2).
+    /// Makes `reactor` report `key` as readable when there is a message. Errors: as epoll_ctl(2).
     pub fn register(&self, reactor: &Reactor, key: Key) -> io::Result<()> {
         reactor.register(&self.0.bell, key, Interest::READ)
     }
@@ -37,7 +37,7 @@ impl<M> Mailbox<M> {
     /// Takes all messages, in the order they were sent.
     pub fn take(&self) -> Vec<M> {
         let mut count = [0; 8];
-        // The bell is silenced first: a message that comes in between rings it again.
+        // Clear the eventfd first: a message in between sets it again.
         let _ = rustix::io::read(&self.0.bell, &mut count);
         std::mem::take(&mut self.0.letters.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -47,7 +47,7 @@ impl<M> Sender<M> {
     /// Sends a message; the loop wakes up.
     pub fn send(&self, message: M) {
         self.0.letters.lock().unwrap_or_else(PoisonError::into_inner).push(message);
-        // A full counter cannot fail to wake: it is readable already.
+        // A full counter is already readable, so it still wakes the loop.
         let _ = rustix::io::write(&self.0.bell, &1u64.to_ne_bytes());
     }
 }

@@ -1,4 +1,4 @@
-//! Storage whose keys are never taken for another's: each slot counts how often it was used.
+//! Storage with generational keys: a stale key never matches a reused slot.
 
 /// Names one value of one [`Slab`] for as long as that value lives.
 ///
@@ -7,7 +7,7 @@
 pub struct Key(u64);
 
 impl Key {
-    /// A key that belongs to no slab, for a thing that lives as long as the loop (a listener, a mailbox).
+    /// A key outside any slab, for something that lives as long as the loop (a listener, a mailbox).
     /// `index` is at most `Key::MAX_INDEX`.
     pub const fn fixed(tag: u8, index: u32) -> Self {
         Self::new(0, tag, index)
@@ -89,7 +89,7 @@ impl<T> Slab<T> {
         if slot.generation == key.generation() { slot.value.as_mut() } else { None }
     }
 
-    /// Takes the value out; its key is stale from then on.
+    /// Removes the value; its key becomes stale.
     pub fn remove(&mut self, key: Key) -> Option<T> {
         let slot = self.slots.get_mut(key.index() as usize)?;
         if slot.generation != key.generation() {
@@ -128,7 +128,7 @@ mod tests {
         let old = slab.insert("old");
         assert_eq!(slab.remove(old), Some("old"));
         let new = slab.insert("new");
-        assert_eq!(old.index(), new.index(), "the slot is used again");
+        assert_eq!(old.index(), new.index(), "the slot is reused");
         assert_eq!(slab.get(old), None);
         assert_eq!(slab.get_mut(old), None);
         assert_eq!(slab.remove(old), None);

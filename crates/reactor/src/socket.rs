@@ -12,26 +12,26 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-/// What one read gave.
+/// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read {
-    /// That many bytes, and perhaps more are waiting.
+    /// That many bytes; more may be available.
     Bytes(usize),
-    /// Nothing for now.
+    /// Nothing available now.
     WouldBlock,
-    /// The peer has sent its last byte.
+    /// End of stream.
     End,
 }
 
-/// Begins a TCP connection without Nagle's delay. It is made when the socket is writable and [`error`] tells none.
-/// Errors: as socket(2) and connect(2), except that "in progress" is none.
+/// Starts a TCP connection with TCP_NODELAY. It is established when the socket is writable and [`error`] returns none.
+/// Errors: as socket(2) and connect(2), except "in progress".
 pub fn connect(address: SocketAddr) -> io::Result<OwnedFd> {
     begin(tcp(address)?, &address)
 }
 
-/// As [`connect`], from this local address. The port is chosen when the destination is known
-/// (`IP_BIND_ADDRESS_NO_PORT`, ip(7)), so that each destination has all ports of the address to itself, and ports in
-/// TIME_WAIT come back as they do without a bind. Errors: as [`connect`] and bind(2).
+/// As [`connect`], from this local address. The port is chosen once the destination is known
+/// (`IP_BIND_ADDRESS_NO_PORT`, ip(7)), so that each destination can use all ports of the address, and ports in
+/// TIME_WAIT are reused as without a bind. Errors: as [`connect`] and bind(2).
 pub fn connect_from(source: IpAddr, address: SocketAddr) -> io::Result<OwnedFd> {
     let socket = tcp(address)?;
     setsockopt(&socket, IpBindAddressNoPort, &true)?;
@@ -39,9 +39,9 @@ pub fn connect_from(source: IpAddr, address: SocketAddr) -> io::Result<OwnedFd> 
     begin(socket, &address)
 }
 
-/// Connects to a stream socket in the file system. Unlike TCP, this does not go on by itself: a listener whose queue
-/// is full is an error.
-/// Errors: as socket(2) and connect(2); a path that does not fit into `sockaddr_un` (108 bytes with its end).
+/// Connects to a Unix domain socket. Unlike TCP, this does not complete in the background: a listener with a full
+/// queue is an error.
+/// Errors: as socket(2) and connect(2); a path too long for `sockaddr_un` (108 bytes with its NUL).
 pub fn connect_unix(path: &Path) -> io::Result<OwnedFd> {
     let address = SocketAddrUnix::new(path)?;
     begin(stream(AddressFamily::UNIX)?, &address)
@@ -65,7 +65,7 @@ fn begin(socket: OwnedFd, address: &impl SocketAddrArg) -> io::Result<OwnedFd> {
     }
 }
 
-/// Takes the socket's pending error and returns it.
+/// Takes the socket's pending error.
 pub fn error(socket: impl AsFd) -> io::Result<()> {
     Ok(sockopt::socket_error(socket)??)
 }
@@ -85,7 +85,7 @@ pub fn read(socket: impl AsFd, into: &mut Vec<u8>, limit: usize) -> io::Result<R
     }
 }
 
-/// Writes what the socket takes; fewer bytes than given means that it is full.
+/// Writes as much as the socket accepts; a short count means that it is full.
 /// Errors: as send(2), except for "would block" and interruptions.
 pub fn write(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     loop {
@@ -98,15 +98,15 @@ pub fn write(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     }
 }
 
-/// Tells the peer that no more bytes will come.
+/// Closes the sending side.
 pub fn finish(socket: impl AsFd) {
-    // A connection that is already gone needs no end.
+    // Ignore errors: the connection may already be gone.
     let _ = net::shutdown(socket, net::Shutdown::Write);
 }
 
-/// Has the peer see a reset when the socket is closed; what waits to be sent is lost.
+/// Makes closing the socket send a reset; unsent data is lost.
 pub fn reset_on_close(socket: impl AsFd) {
-    // A connection that is already gone needs no end.
+    // Ignore errors: the connection may already be gone.
     let _ = sockopt::set_socket_linger(socket, Some(std::time::Duration::ZERO));
 }
 
@@ -117,7 +117,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
     use std::os::unix::net::UnixListener;
 
-    /// Waits until the connection is made or refused.
+    /// Waits until the connection is established or refused.
     fn settled(socket: OwnedFd) -> io::Result<OwnedFd> {
         poll(&mut [PollFd::new(&socket, PollFlags::OUT)], None)?;
         error(&socket)?;
@@ -142,14 +142,14 @@ mod tests {
     #[test]
     fn addresses_of_others_and_of_the_other_family_are_refused() {
         let to = "127.0.0.1:9".parse().unwrap();
-        // RFC 5737: nobody has it.
+        // RFC 5737: reserved for documentation.
         let error = connect_from("192.0.2.1".parse().unwrap(), to).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
         assert!(connect_from("::1".parse().unwrap(), to).is_err());
     }
 
-    /// Ports that are taken by bind(2) at once are taken from all destinations: the second connection of an address
-    /// from the same port to another destination would not exist.
+    /// Without late binding, bind(2) reserves a port for all destinations: a second connection of the same address
+    /// and port to another destination would be impossible.
     #[test]
     fn a_port_is_chosen_when_the_destination_is_known() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

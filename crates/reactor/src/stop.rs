@@ -5,18 +5,18 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 use std::io::{self, Write as _};
 
-/// How a worker is asked to stop.
+/// How to stop a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The first signal: finish what has begun, begin nothing.
+    /// The first signal: finish requests in flight, start nothing.
     Drain,
     /// A second signal: stop at once.
     Now,
 }
 
-/// Sends a message to every loop for each SIGTERM and SIGINT: [`Stop::Drain`] for the first, [`Stop::Now`] for every
-/// further one. SIGHUP, SIGUSR1 and SIGUSR2, which have other servers reload, reopen a log or upgrade, do nothing: a
-/// line on stderr says so, and what to do instead. Errors: when the handlers cannot be installed.
+/// Sends a message to every loop for each SIGTERM and SIGINT: [`Stop::Drain`] for the first, [`Stop::Now`] for
+/// further ones. SIGHUP, SIGUSR1 and SIGUSR2, with which other servers reload, reopen a log or upgrade, are ignored
+/// with a message on stderr that says what to do instead. Errors: when the handlers cannot be installed.
 pub fn forward_signals<M: From<Stop> + Send + 'static>(loops: Vec<Sender<M>>) -> io::Result<()> {
     let ignored = IGNORED.iter().map(|(signal, _)| *signal);
     let mut signals = Signals::new([SIGTERM, SIGINT].into_iter().chain(ignored))?;
@@ -24,7 +24,7 @@ pub fn forward_signals<M: From<Stop> + Send + 'static>(loops: Vec<Sender<M>>) ->
         let mut stop = Stop::Drain;
         for signal in signals.forever() {
             if let Some((_, words)) = IGNORED.iter().find(|(ignored, _)| *ignored == signal) {
-                // A stderr that is gone is no reason to stop.
+                // A closed stderr must not stop the process.
                 let _ = io::stderr().write_all(format!("weir: {words}\n").as_bytes());
                 continue;
             }
@@ -38,13 +38,10 @@ pub fn forward_signals<M: From<Stop> + Send + 'static>(loops: Vec<Sender<M>>) ->
 }
 
 const IGNORED: [(i32, &str); 3] = [
-    (
-        SIGHUP,
-        "SIGHUP ignored: flags, certificates and keys are read once, at the start; restart to change them",
-    ),
+    (SIGHUP, "SIGHUP ignored: flags, certificates and keys are only read at startup; restart to change them"),
     (SIGUSR1, "SIGUSR1 ignored: there is no log file to reopen; the log goes to stderr"),
     (
         SIGUSR2,
-        "SIGUSR2 ignored: there is no upgrade in place; end this process with SIGTERM and start the new one",
+        "SIGUSR2 ignored: there is no in-place upgrade; stop this process with SIGTERM and start the new one",
     ),
 ];

@@ -1,4 +1,4 @@
-//! The poller and the turn: wait, then hand out what is ready and what is due.
+//! The poller and the turn: wait, then report ready descriptors and due timers.
 
 use crate::slab::Key;
 use crate::wheel::Wheel;
@@ -16,7 +16,7 @@ pub struct Reactor {
     now: Instant,
 }
 
-/// What a registration waits for. Errors and a full hang-up are always told.
+/// The interest of a registration. Errors and a full hang-up are always reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interest {
     /// Bytes to read, a connection to accept, or the end of the peer's stream.
@@ -34,20 +34,20 @@ impl Interest {
     pub const WRITE: Self = Self { read: false, write: true };
 }
 
-/// One readiness.
+/// One event.
 #[derive(Clone, Copy, Debug)]
 pub struct Ready {
     /// The key that the descriptor was registered with.
     pub key: Key,
-    /// A read will not block (perhaps it tells the end of the stream, or an error).
+    /// A read will not block (it may return end of stream or an error).
     pub readable: bool,
     /// A write will not block.
     pub writable: bool,
-    /// Both directions are over, or the socket has an error: nothing can be sent any more.
+    /// Both directions are closed, or the socket has an error: nothing more can be sent.
     pub hangup: bool,
 }
 
-/// What one turn found. The worker owns it, so that walking it borrows nothing of the loop.
+/// The results of one turn. The worker owns it, so iterating does not borrow the loop.
 #[derive(Default)]
 pub struct Events {
     raw: Vec<epoll::Event>,
@@ -71,7 +71,7 @@ impl Reactor {
         Ok(epoll::modify(&self.epoll, source, data(key), flags(interest))?)
     }
 
-    /// Ends a registration whose descriptor stays open. Errors: as epoll_ctl(2).
+    /// Removes a registration whose descriptor stays open. Errors: as epoll_ctl(2).
     pub fn deregister(&self, source: impl AsFd) -> io::Result<()> {
         Ok(epoll::delete(&self.epoll, source)?)
     }
@@ -81,12 +81,12 @@ impl Reactor {
         self.now
     }
 
-    /// Has `key` come due at `deadline` (see [`Wheel`]: nothing is ever cancelled).
+    /// Schedules `key` for `deadline` (see [`Wheel`]: nothing is ever cancelled).
     pub fn arm(&mut self, deadline: Instant, key: Key) {
         self.wheel.arm(deadline, key);
     }
 
-    /// Waits until something is ready, something is due, or `until`; fills `events` anew.
+    /// Waits until something is ready, something is due, or `until`; refills `events`.
     /// Errors: as epoll_wait(2); an interrupted wait is an empty turn.
     pub fn turn(&mut self, events: &mut Events, until: Option<Instant>) -> io::Result<()> {
         events.raw.clear();
@@ -110,7 +110,7 @@ impl Reactor {
 }
 
 impl Events {
-    /// The readinesses, in the kernel's order.
+    /// The events, in the kernel's order.
     pub fn ready(&self) -> impl Iterator<Item = Ready> + '_ {
         self.raw.iter().map(|event| {
             let flags = event.flags;
@@ -124,7 +124,7 @@ impl Events {
         })
     }
 
-    /// The keys whose deadlines have come. A key may come although its owner has moved the deadline.
+    /// The due keys. A key may be due although its owner has moved the deadline.
     pub fn due(&self) -> &[Key] {
         &self.due
     }
@@ -145,7 +145,7 @@ fn timespec(wait: Duration) -> Timespec {
     Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: i64::from(wait.subsec_nanos()) }
 }
 
-/// Enough for one wait to carry all of a busy core's sockets, few enough that a turn stays below some milliseconds.
+/// Enough for all of a busy core's sockets in one wait, few enough to keep a turn below some milliseconds.
 const EVENTS_PER_TURN: usize = 512;
 
 #[cfg(test)]
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_readiness_is_told_again_until_it_is_taken_up() {
+    fn an_event_is_reported_until_it_is_handled() {
         let mut reactor = Reactor::new().unwrap();
         let mut events = Events::default();
         let (reader, writer) = pipe();

@@ -1,17 +1,17 @@
 //! Deadlines as absolute instants in a hierarchical timer wheel.
 //!
-//! Nothing is ever cancelled: the owner of a deadline keeps the instant that counts, and looks at it when its key comes
-//! due. A connection that moves its deadline forward with each request so touches no wheel at all; it re-arms once,
-//! when the old entry comes due. Entries of connections that are gone find nothing in their slab.
+//! Nothing is ever cancelled: the owner of a deadline keeps the current instant, and checks it when its key becomes
+//! due. So a connection that extends its deadline with each request does not touch the wheel; it re-arms once,
+//! when the old entry is due. Entries of closed connections find nothing in their slab.
 
 use crate::slab::Key;
 use std::time::{Duration, Instant};
 
-/// Keys by the instant they are due at, to the millisecond, never early.
+/// Keys by due instant, to the millisecond, never early.
 #[derive(Debug)]
 pub struct Wheel {
     start: Instant,
-    /// All ticks up to and including this one have been handed out.
+    /// All ticks up to and including this one have fired.
     done: u64,
     levels: [Level; LEVELS],
 }
@@ -35,7 +35,7 @@ impl Wheel {
         Self { start: now, done: 0, levels: std::array::from_fn(|_| level()) }
     }
 
-    /// Has `key` come due at `deadline`.
+    /// Schedules `key` for `deadline`.
     pub fn arm(&mut self, deadline: Instant, key: Key) {
         let since = deadline.saturating_duration_since(self.start);
         // Rounded up: a deadline is never early.
@@ -43,7 +43,7 @@ impl Wheel {
         self.place(Entry { tick: tick.max(self.done + 1), key });
     }
 
-    /// When the loop must look again; never later than the next deadline, perhaps earlier.
+    /// When the loop must check again; never later than the next deadline, perhaps earlier.
     pub fn next(&self) -> Option<Instant> {
         let tick = self.next_tick()?;
         Some(self.start + Duration::from_millis(tick * TICK_MS))
@@ -59,7 +59,7 @@ impl Wheel {
         self.done = self.done.max(target);
     }
 
-    /// Empties the slots that begin at `tick`: what is due goes out, the rest moves to a finer level.
+    /// Empties the slots that start at `tick`: due keys fire, the rest moves to a finer level.
     fn open(&mut self, tick: u64, due: &mut Vec<Key>) {
         for number in (0..LEVELS).rev() {
             let width = SLOT_BITS * number as u32;
@@ -92,7 +92,7 @@ impl Wheel {
         let number =
             (0..LEVELS - 1).find(|n| ahead < 1 << (SLOT_BITS * (*n as u32 + 1))).unwrap_or(LEVELS - 1);
         let width = SLOT_BITS * number as u32;
-        // What lies beyond the last level waits in its farthest slot and is placed again from there.
+        // Keys beyond the last level wait in its farthest slot and are re-placed from there.
         let farthest = (self.done >> width) + SLOTS as u64 - 1;
         let slot = (entry.tick >> width).min(farthest) as usize % SLOTS;
         let level = &mut self.levels[number];
@@ -100,7 +100,7 @@ impl Wheel {
         level.slots[slot].push(entry);
     }
 
-    /// The first tick after `done` at which some occupied slot begins.
+    /// The first tick after `done` at which an occupied slot starts.
     fn next_tick(&self) -> Option<u64> {
         let starts = self.levels.iter().enumerate().filter(|(_, level)| level.occupied != 0);
         starts
@@ -116,10 +116,10 @@ impl Wheel {
 
 /// One millisecond: the finest deadline of a gateway is a connect time-out of some ten milliseconds.
 const TICK_MS: u64 = 1;
-/// 64 slots, so that one word tells which are occupied.
+/// 64 slots, so that one word is their occupancy bitmap.
 const SLOT_BITS: u32 = 6;
 const SLOTS: usize = 1 << SLOT_BITS;
-/// 64^4 ms are 4.6 hours; what is farther away is placed again on the way.
+/// 64^4 ms are 4.6 hours; later keys are re-placed on the way.
 const LEVELS: usize = 4;
 
 #[cfg(test)]
@@ -130,7 +130,7 @@ mod tests {
         Key::fixed(0, n)
     }
 
-    /// Drives the wheel from wake-up to wake-up and tells at which millisecond each key came.
+    /// Drives the wheel from wake-up to wake-up and returns the millisecond at which each key fired.
     fn run(deadlines_ms: &[u64], until_ms: u64) -> Vec<(u32, u64)> {
         let start = Instant::now();
         let mut wheel = Wheel::new(start);
@@ -146,7 +146,7 @@ mod tests {
             wheel.expire(next, &mut due);
             seen.extend(due.drain(..).map(|key| (key.index(), ms)));
             turns += 1;
-            assert!(turns < 1000, "a wheel that wakes up without end");
+            assert!(turns < 1000, "the wheel keeps waking up");
         }
         seen
     }

@@ -1,11 +1,11 @@
-//! One named, pinned thread for each worker.
+//! A named, pinned thread per worker.
 
 use crate::cores;
 use std::io;
 
-/// Runs `work(index, part)` on a thread for each part and waits for all of them. With `cores`, worker `i` is pinned to
-/// the `i`-th core of the list (and round again when there are more workers than cores).
-/// Errors: a core that this process may not use, before any worker runs; else the first worker's error.
+/// Runs `work(index, part)` on one thread per part and waits for all. With `cores`, worker `i` is pinned to
+/// the `i`-th core of the list (wrapping around if there are more workers than cores).
+/// Errors: a core that is not allowed, before any worker runs; else the first worker's error.
 pub fn run_workers<P: Send, E: From<io::Error> + Send>(
     parts: impl IntoIterator<Item = P>,
     cores: Option<&cores::Cores>,
@@ -47,7 +47,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
-    fn every_worker_runs_and_the_first_error_is_told() {
+    fn every_worker_runs_and_the_first_error_is_returned() {
         let ran = AtomicUsize::new(0);
         let outcome = run_workers([(); 3], None, |index, ()| {
             ran.fetch_add(1, Ordering::Relaxed);

@@ -1,9 +1,9 @@
-//! Text into HTML: escaping, numbers, tables, folded parts.
+//! HTML: escaping, numbers, tables, collapsible parts.
 
 use crate::text::NONE;
 use std::fmt::Write;
 
-/// Text as HTML and XML take it, in elements and in quoted attributes. Characters that XML forbids are left out.
+/// Escapes text for HTML and XML elements and quoted attributes. Drops characters that XML forbids.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -21,12 +21,12 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
-/// What a column holds, which decides how it is set.
+/// The kind of a column, which determines its style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// Names the row: it stays in sight when the table is scrolled sideways.
+    /// Names the row: stays visible when the table scrolls sideways.
     Key,
-    /// Words that do not break.
+    /// Text without line breaks.
     Text,
     /// Sentences.
     Wide,
@@ -34,7 +34,7 @@ pub enum Column {
     Number,
 }
 
-/// A table in the making. Heads and cells are HTML; columns without any value are left out.
+/// A table builder. Heads and cells are HTML; columns without any value are omitted.
 #[derive(Clone, Debug)]
 pub struct Table {
     head: Vec<(Column, String)>,
@@ -95,18 +95,18 @@ fn class(column: Column) -> &'static str {
     }
 }
 
-/// A part that can be folded away; `summary` and `body` are HTML.
+/// A collapsible part; `summary` and `body` are HTML.
 pub fn details(is_open: bool, summary: &str, body: &str) -> String {
     let open = if is_open { " open" } else { "" };
     format!("<details{open}><summary>{summary}</summary>\n{body}</details>\n")
 }
 
-/// Words as a line for a shell.
+/// Arguments as a shell command line.
 pub fn command_line<'a>(words: impl IntoIterator<Item = &'a String>) -> String {
     words.into_iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// A word for a shell.
+/// An argument quoted for a shell.
 pub fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./,:".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

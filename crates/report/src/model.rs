@@ -1,4 +1,4 @@
-//! What the page shows, in plain values: the sections know nothing else.
+//! The model of the page, in plain values.
 
 use super::chart::palette::Look;
 use super::chart::plot::Curve;
@@ -10,90 +10,90 @@ use weir_stats::verdict::Ratio;
 pub struct Report {
     /// The experiment's name.
     pub name: String,
-    /// What the experiment asks.
+    /// The experiment's question.
     pub question: String,
-    /// What it comes to, in sentences.
+    /// The findings in sentences.
     pub answer: Vec<String>,
-    /// Said before everything else: the run was cut down and decides nothing.
+    /// Shown first: the run was reduced and decides nothing.
     pub quick: Option<String>,
-    /// What has to be known before any number is read; the first is the weightiest.
+    /// Notices to read before any number, most important first.
     pub labels: Vec<String>,
-    /// The factors that all cells share, in words; may be empty.
+    /// The constant factors, as text; may be empty.
     pub constants: String,
-    /// What the experiment's author makes of the results, by paragraph.
+    /// The author's interpretation, by paragraph.
     pub analysis: Vec<String>,
-    /// What is measured, in the experiment's order.
+    /// The subjects, in the experiment's order.
     pub subjects: Vec<Subject>,
-    /// All cells, by the factors that they share.
+    /// All cells, grouped by shared factors.
     pub groups: Vec<Group>,
-    /// The comparisons by metric and load, what the experiment is made for first.
+    /// The comparisons by metric and load, most relevant first.
     pub families: Vec<Family>,
-    /// The statements that were checked.
+    /// The claims that were checked.
     pub claims: Vec<Claim>,
-    /// That there are claims about what was not run; may be empty.
+    /// A note about claims on what was not run; may be empty.
     pub claims_unrun: String,
-    /// Charts of another kind than those of groups.
+    /// Charts other than those of groups.
     pub figures: Vec<Figures>,
-    /// The runs that are in no number.
+    /// The invalid runs.
     pub invalid: Vec<InvalidRun>,
-    /// How to run each cell again.
+    /// How to reproduce each cell.
     pub reproductions: Vec<Reproduction>,
-    /// What was measured, and the files that it was run with.
+    /// The subjects and their files.
     pub targets: Vec<About>,
     /// The machine and the method, as names and values.
     pub machine: Vec<(&'static str, String)>,
-    /// What disturbs on this machine, and what to do about it.
+    /// Disturbances on this machine, and how to fix them.
     pub findings: Vec<String>,
 }
 
-/// A target, with settings of its own perhaps, or the second of the A/A pair.
+/// A target, possibly with its own settings, or the second of the A/A pair.
 #[derive(Clone, Debug)]
 pub struct Subject {
-    /// As it stands in charts and tables.
+    /// Its name in charts and tables.
     pub name: String,
     /// May be empty.
     pub version: String,
     /// The same in all charts.
     pub look: Look,
-    /// Whether others are compared with it.
+    /// Whether it is a baseline.
     pub is_baseline: bool,
 }
 
-/// Cells that differ in their target alone.
+/// Cells that differ only in their target.
 #[derive(Clone, Debug)]
 pub struct Group {
     /// Such as `h1-h1c`.
     pub mode: String,
-    /// The mode in words.
+    /// The mode as text.
     pub mode_words: &'static str,
     /// Connections.
     pub users: u32,
-    /// The factors that vary in the experiment, but for mode, users and load, in words; may be empty.
+    /// The varying factors except mode, users and load, as text; may be empty.
     pub conditions: String,
     /// Whether the number of users varies in the experiment.
     pub users_vary: bool,
-    /// A closed loop, as fast as it goes; else an open one at one rate for all targets.
+    /// Closed loop at saturation; otherwise open loop at one rate for all targets.
     pub is_saturated: bool,
     /// The rate of an open loop.
     pub rate: Option<f64>,
-    /// Whether calibration found it, as a share of the slowest target's maximum.
+    /// Whether it was calibrated, as a share of the slowest target's maximum.
     pub is_calibrated: bool,
     /// What is counted: `request` or `handshake`.
     pub unit: &'static str,
-    /// One for each subject that was measured.
+    /// One per measured subject.
     pub cells: Vec<Cell>,
     /// Latencies of these cells, and those without a gateway beside them.
     pub curves: Vec<Curve>,
-    /// The course of these cells: of the rate in a closed loop, of the median response time in an open one.
+    /// Time series of these cells: the rate in a closed loop, the median response time in an open one.
     pub courses: Vec<Curve>,
 }
 
-/// What a cell came to.
+/// The result of a cell.
 #[derive(Clone, Debug, Default)]
 pub struct Cell {
-    /// The place in [`Report::subjects`].
+    /// The index in [`Report::subjects`].
     pub subject: usize,
-    /// Whether there is a gateway, whose CPU could be told.
+    /// Whether there is a gateway with CPU figures.
     pub has_gateway: bool,
     /// Requests or handshakes per second.
     pub per_second: Option<f64>,
@@ -103,59 +103,59 @@ pub struct Cell {
     pub cpu_interval: Option<(f64, f64)>,
     /// The share of its cores that the gateway used, 0 to 1.
     pub utilisation: Option<f64>,
-    /// What the table of all numbers has of it: titles as HTML, and the figures as they are shown there.
+    /// Its row in the table of all numbers: titles as HTML, and formatted figures.
     pub figures: Vec<(String, String)>,
-    /// The part that held the rate down, such as `gateway` or `load`; none without a valid run.
+    /// The limit, such as `gateway` or `load`; none without a valid run.
     pub limit: Option<String>,
-    /// The runs that the figures rest on.
+    /// The valid runs.
     pub valid_runs: u32,
     /// All runs.
     pub runs: u32,
-    /// `valid`, or why no run was.
+    /// `valid`, or why no run is.
     pub validity: String,
 }
 
 /// The comparisons of one metric under one load.
 #[derive(Clone, Debug)]
 pub struct Family {
-    /// The metric and the load in words.
+    /// The metric and the load, as text.
     pub title: String,
-    /// Else more is.
+    /// Otherwise more is.
     pub is_less_better: bool,
-    /// Whether an A/A pair shows how far a thing is from itself.
+    /// Whether there is an A/A pair.
     pub has_floor: bool,
-    /// In the order in which they are shown.
+    /// In display order.
     pub comparisons: Vec<Comparison>,
 }
 
-/// One ratio and what may be said of it.
+/// A ratio and its verdict.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// Such as `h1-h1c`.
     pub mode: String,
     /// Mode and factors: names its row.
     pub group: String,
-    /// What is compared.
+    /// The target.
     pub target: String,
-    /// That of the target.
+    /// The target's.
     pub look: Look,
-    /// What it is compared with.
+    /// The baseline.
     pub baseline: String,
-    /// Whether both are the same thing.
+    /// Whether it is an A/A pair.
     pub is_aa: bool,
     /// Target over baseline.
     pub ratio: Ratio,
-    /// The blocks that it rests on.
+    /// The number of blocks.
     pub blocks: u32,
-    /// What the verdict says, as it is coloured.
+    /// The verdict's colour.
     pub outcome: Outcome,
-    /// By how much the ratio differs from 1, in words.
+    /// The difference from 1, as text.
     pub difference: String,
-    /// The verdict in words.
+    /// The verdict as text.
     pub words: String,
 }
 
-/// What a comparison says.
+/// The outcome of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Different, for the better.
@@ -164,7 +164,7 @@ pub enum Outcome {
     Worse,
     /// The same within the margin.
     Equivalent,
-    /// Neither could be shown.
+    /// Undecided.
     Undecided,
 }
 
@@ -173,45 +173,45 @@ pub enum Outcome {
 pub struct Figures {
     /// The heading.
     pub title: String,
-    /// What they show, and how to read them.
+    /// What they show and how to read them.
     pub note: String,
-    /// The first of them are open, the others are folded away.
+    /// The first ones are open, the others collapsed.
     pub pictures: Vec<Picture>,
 }
 
-/// A chart and what it is of.
+/// A chart and its caption.
 #[derive(Clone, Debug)]
 pub struct Picture {
-    /// Stands above it.
+    /// Shown above it.
     pub caption: String,
-    /// The drawing as an element; it goes into the page as it is.
+    /// The SVG element, inserted verbatim.
     pub svg: String,
 }
 
-/// A statement that was checked.
+/// A claim that was checked.
 #[derive(Clone, Debug)]
 pub struct Claim {
     /// Its name in the experiment.
     pub id: String,
-    /// Where the statement comes from.
+    /// The source.
     pub source: String,
     /// The statement.
     pub says: String,
-    /// The predicate in words; empty where it cannot be tested.
+    /// The predicate as text; empty if it cannot be tested.
     pub asked: String,
-    /// The source's figures, and the original's where they differ; may be empty.
+    /// The source's figures, and the original's if different; may be empty.
     pub figures: String,
-    /// The verdict in words.
+    /// The verdict as text.
     pub verdict: String,
-    /// The verdict, as it is coloured.
+    /// The verdict's colour.
     pub standing: Standing,
-    /// The reason of the verdict, in a sentence.
+    /// The reason for the verdict, in a sentence.
     pub why: String,
-    /// What each cell that it is about came to.
+    /// The result of each of its cells.
     pub evidence: Vec<String>,
 }
 
-/// A claim's verdict, as it is coloured.
+/// The colour of a claim's verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// Valid runs confirm it.
@@ -222,16 +222,16 @@ pub enum Standing {
     Open,
 }
 
-/// A run that is in no number.
+/// An invalid run.
 #[derive(Clone, Debug)]
 pub struct InvalidRun {
     /// The run's name.
     pub id: String,
-    /// What made it invalid.
+    /// Why it is invalid.
     pub why: String,
 }
 
-/// How to run one cell again.
+/// How to reproduce a cell.
 #[derive(Clone, Debug)]
 pub struct Reproduction {
     /// Such as `h1-h1c`.
@@ -242,21 +242,21 @@ pub struct Reproduction {
     pub commands: String,
 }
 
-/// What a target is, and the files that it was run with.
+/// A target and its files.
 #[derive(Clone, Debug)]
 pub struct About {
-    /// The name that people know it by.
+    /// Its display name.
     pub title: String,
     /// May be empty.
     pub version: String,
     /// A sentence or two; may be empty.
     pub about: String,
-    /// Name and text of each file that it was run with.
+    /// Name and text of each file.
     pub files: Vec<(String, String)>,
 }
 
 impl Group {
-    /// Load and factors in words, but for the mode: what tells this panel from the others.
+    /// Load and factors as text, except the mode: what distinguishes this panel.
     pub fn words(&self) -> String {
         let users = self.users_vary.then(|| plural(self.users.into(), "connection"));
         let rate = self.rate.map(|rate| format!("{rate:.0}/s offered"));

@@ -1,6 +1,6 @@
-//! What tests ask of HTML: that it is well formed, and what its attributes say.
+//! Test helpers for HTML: well-formedness and attributes.
 
-/// Elements that have no end.
+/// Void elements.
 const VOID: [&str; 3] = ["meta", "br", "hr"];
 
 /// Asserts that HTML is well formed.
@@ -32,7 +32,7 @@ pub(crate) fn well_formed(html: &str) {
     assert_eq!(open, [""; 0], "are not closed");
 }
 
-/// The values of an attribute of all elements of a name.
+/// The values of an attribute over all elements of a name.
 pub(crate) fn attributes<'a>(html: &'a str, element: &str, attribute: &str) -> Vec<&'a str> {
     let (begin, key) = (format!("<{element} "), format!("{attribute}=\""));
     let tags = html.split(begin.as_str()).skip(1).filter_map(|rest| rest.split('>').next());

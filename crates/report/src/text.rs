@@ -1,20 +1,20 @@
-//! Lines and columns on a terminal, within [`WIDTH`] columns.
+//! Terminal output in lines and columns, at most [`WIDTH`] wide.
 
 use std::fmt::Write;
 
-/// The widest line, in characters.
+/// Maximum line width, in characters.
 pub const WIDTH: usize = 100;
 
-/// Stands where there is no value.
+/// Shown for a missing value.
 pub const NONE: &str = "-";
 
-/// Breaks a line at spaces; what follows is indented.
+/// Wraps a line at spaces with a hanging indent.
 pub fn wrap(text: &mut String, line: &str) {
     let indent = line.len() - line.trim_start().len();
     flow(text, line, indent, indent + 4);
 }
 
-/// Appends words as lines that fit, the first of them with an indent of its own; a word that does not fit has a line to
+/// Appends words as wrapped lines, the first with its own indent; a word that does not fit gets a line to
 /// itself.
 pub fn flow(text: &mut String, words: &str, first: usize, further: usize) {
     let mut width = first;
@@ -35,13 +35,13 @@ pub fn flow(text: &mut String, words: &str, first: usize, further: usize) {
     text.push('\n');
 }
 
-/// Lines in columns: the first and the last two to the left, numbers to the right. A name is cut where it would make the
+/// Aligns columns: the first and the last two left, numbers right. Truncates a name that would make the
 /// table too wide.
 pub fn columns<const N: usize>(text: &mut String, lines: &[[String; N]]) {
     let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
     let mut widths: [usize; N] = std::array::from_fn(width);
     let others: usize = widths[1..].iter().sum();
-    // A space stands between two columns.
+    // One space between columns.
     widths[0] = widths[0].min(WIDTH.saturating_sub(others + N - 1));
     for line in lines {
         let mut row = format!("{:<width$}", cut(&line[0], widths[0]), width = widths[0]);
@@ -61,7 +61,7 @@ pub fn cut(text: &str, width: usize) -> &str {
     text.char_indices().nth(width).map_or(text, |(end, _)| &text[..end])
 }
 
-/// A number with so many digits behind the point.
+/// A number with this many decimals.
 pub fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| NONE.into(), |value| format!("{value:.digits$}"))
 }
@@ -75,7 +75,7 @@ pub fn short(value: f64) -> String {
     }
 }
 
-/// Microseconds as milliseconds, in three digits.
+/// Microseconds as milliseconds, with three digits.
 pub fn milliseconds(us: Option<f64>) -> String {
     let digits = |ms: f64| match ms {
         short if short < 1.0 => 3,

@@ -1,9 +1,9 @@
-//! Two targets by their values: in the same blocks, or in two results that share none.
+//! Comparing two targets: in the same blocks, or in two results without shared blocks.
 
 use crate::hodges_lehmann::{self, Estimate};
 use crate::weight::ErrorRate;
 
-/// Compares two targets that were measured in the same blocks.
+/// Compares two targets measured in the same blocks.
 ///
 /// `pairs` holds `(baseline, target)` of each block in which both runs were valid. The estimate and its interval are
 /// ratios target / baseline. `None` when no pair has two positive values.
@@ -23,8 +23,8 @@ pub fn location(values: &[f64]) -> Option<Estimate> {
     hodges_lehmann::estimate(&logarithms(values), ErrorRate::default()).map(Estimate::exp)
 }
 
-/// Compares the values of one cell in two results, which share no blocks: the ratio second / first. `None` when one has no
-/// positive value.
+/// Compares the values of one cell in two results, which share no blocks: the ratio second / first. `None` when one
+/// has no positive value.
 pub fn compare_samples(first: &[f64], second: &[f64]) -> Option<Estimate> {
     hodges_lehmann::shift(&logarithms(first), &logarithms(second)).map(Estimate::exp)
 }
@@ -81,8 +81,8 @@ mod tests {
         assert_eq!(outside, p_small, "the interval and the test are the same procedure");
     }
 
-    /// Somebody adds 12 blocks as long as nothing is different, up to `looks` times 12. How often, of 2000 times, is what is
-    /// the same called different on the way?
+    /// Someone adds 12 blocks until there is a difference, up to `looks` times 12. How often, of 2000 times, is the
+    /// same thing called different?
     fn alarms(looks: usize, error_rate: fn(usize) -> ErrorRate) -> u32 {
         let mut rng = Rng::new(20_261_122);
         let mut alarms = 0;
@@ -99,7 +99,7 @@ mod tests {
         alarms
     }
 
-    /// As if nobody had looked before, the second look adds to the false alarms what the first had.
+    /// Without correction, the second look adds to the false alarms of the first.
     #[test]
     fn whoever_adds_blocks_after_a_look_is_held_to_a_smaller_error_rate() {
         let found = [1, 2, 4]

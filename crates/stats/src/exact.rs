@@ -1,4 +1,4 @@
-//! The distribution of a whole-numbered statistic, by the number of equally likely ways to each of its values.
+//! The distribution of an integer statistic, as the number of equally likely ways to each value.
 
 /// `counts[v]` ways lead to the value `v`, of `total`.
 #[derive(Clone, Debug)]
@@ -14,8 +14,8 @@ impl Distribution {
         Self { counts, total }
     }
 
-    /// The normal curve with this variance, in place of a distribution of 0 to `most` that is symmetric: what is too many
-    /// ways to count, or too many for an `f64`.
+    /// The normal approximation with this variance, for a symmetric distribution over 0 to `most` with too many
+    /// ways to count, or for an `f64`.
     pub(crate) fn normal(most: usize, variance: f64) -> Self {
         let (centre, variance) = (most as f64 / 2.0, variance.max(f64::MIN_POSITIVE));
         let height = |value: usize| (-(value as f64 - centre).powi(2) / (2.0 * variance)).exp();
@@ -47,8 +47,8 @@ impl Distribution {
     }
 }
 
-/// Twice the mean rank of each of `sorted`, whose equals by `same` share theirs, so that the mean of two neighbours is
-/// whole.
+/// Twice the mean rank of each of `sorted`, with ties by `same`; doubled so that the mean of two neighbours is an
+/// integer.
 pub(crate) fn doubled_ranks<T>(sorted: &[T], same: impl FnMut(&T, &T) -> bool) -> Vec<usize> {
     let mut ranks = Vec::with_capacity(sorted.len());
     for group in sorted.chunk_by(same) {

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 
-/// So many samples must lie beyond a percentile for it to be given.
+/// Minimum samples beyond a reported percentile.
 const SAMPLES_BEYOND: f64 = 10.0;
 
 /// The merged latencies of several runs.
@@ -13,8 +13,8 @@ const SAMPLES_BEYOND: f64 = 10.0;
 pub struct Latencies(Histogram<u64>);
 
 impl Latencies {
-    /// Merges histograms as the load engine writes them (V2, base64, nanoseconds); `None` when there is none with a
-    /// sample, or when one cannot be read.
+    /// Merges histograms in the load engine's format (V2, base64, nanoseconds); `None` if all are empty
+    /// or one cannot be parsed.
     pub fn merge<'a>(texts: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         let mut merged: Option<Histogram<u64>> = None;
         for text in texts {
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
     use hdrhistogram::serialization::{Serializer as _, V2Serializer};
 
-    /// As the load engine writes it.
+    /// In the load engine's format.
     fn encode(nanoseconds: &[u64]) -> String {
         let mut histogram = Histogram::<u64>::new(3).expect("three digits");
         for value in nanoseconds {

@@ -16,7 +16,7 @@ pub struct Estimate {
     pub interval: Option<Interval>,
     /// Two-sided exact p-value of the hypothesis that the location is 0 (of a ratio: 1).
     pub p_value: f64,
-    /// How many values it rests on; between two samples, those of the smaller.
+    /// Number of values; for two samples, that of the smaller.
     pub blocks: usize,
 }
 
@@ -27,13 +27,13 @@ pub struct Interval {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// The probability with which such intervals hold the true location: at least 1 less the error rate where that is
-    /// attainable. What is depends on the number of blocks.
+    /// The coverage probability: at least 1 minus the error rate if that is
+    /// attainable, which depends on the number of blocks.
     pub coverage: f64,
 }
 
 impl Estimate {
-    /// The estimate of a logarithm as the estimate of the number itself.
+    /// Converts an estimate of a logarithm to one of the number.
     pub fn exp(self) -> Self {
         let interval = self.interval.map(|interval| Interval {
             low: interval.low.exp(),
@@ -54,7 +54,7 @@ pub fn estimate(values: &[f64], error_rate: ErrorRate) -> Option<Estimate> {
     Some(Estimate { value, interval, p_value: wilcoxon::p_value(values), blocks })
 }
 
-/// Estimates by how much `second` lies above `first`, two samples that share no blocks; `None` when one is empty.
+/// Estimates the shift from `first` to `second`, two samples without shared blocks; `None` when one is empty.
 pub fn shift(first: &[f64], second: &[f64]) -> Option<Estimate> {
     let mut differences: Vec<f64> =
         second.iter().flat_map(|above| first.iter().map(move |below| above - below)).collect();
@@ -76,8 +76,8 @@ fn walsh_averages(values: &[f64]) -> Vec<f64> {
     averages
 }
 
-/// From the k-th smallest to the k-th largest, where k is what the statistic that counts those above zero (or, between
-/// two samples, the pairs) falls short of in half of the errors that are allowed. k = 1 is the widest that there is.
+/// From the k-th smallest to the k-th largest, where k is the quantile of the statistic that counts those above zero
+/// (or, for two samples, pairs) at half the error rate. k = 1 is the widest interval.
 fn interval(sorted: &[f64], distribution: &Distribution, error_rate: ErrorRate) -> Interval {
     let k = distribution.quantile(error_rate.get() / 2.0).max(1);
     let coverage = 1.0 - 2.0 * distribution.cumulative(k - 1);
@@ -122,7 +122,7 @@ mod tests {
         }
     }
 
-    /// 2000 blocks of a difference of 5 %: from 1024 on the interval began above its end, and lay within any margin.
+    /// Regression test: from 1024 blocks the interval started above its end, and so lay within any margin.
     #[test]
     fn the_interval_of_thousands_of_blocks_is_around_the_estimate() {
         let values: Vec<f64> = (0..2000).map(|n| 1.05_f64.ln() + (f64::from(n) - 999.5) / 20_000.0).collect();

@@ -1,10 +1,10 @@
-//! Estimates and verdicts: pure functions on numbers, one per process run. Nothing here knows an instrument or a metric.
+//! Estimates and verdicts: pure functions on numbers, one per process run. Independent of instruments and metrics.
 //!
-//! The unit of evidence is the process run. Two targets are compared within each block, so what is tested is the
+//! The unit of evidence is the process run. Two targets are compared within each block, so the test is on the
 //! per-block log ratio; its location is the Hodges-Lehmann estimate, its interval and its p-value come from the exact
 //! distribution of the Wilcoxon signed-rank statistic, and the p-values of one family of comparisons are adjusted by
-//! the procedure of Benjamini and Hochberg. Two results share no blocks: there it is the shift of the logarithms, and the
-//! rank-sum statistic. [`verdict`] holds a ratio against a rule and says what may be said of it.
+//! the procedure of Benjamini and Hochberg. Two results share no blocks: they are compared by the shift of the
+//! logarithms and the rank-sum statistic. [`verdict`] judges a ratio by a rule.
 
 pub mod exact;
 pub mod fdr;

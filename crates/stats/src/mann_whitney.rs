@@ -1,9 +1,9 @@
-//! The rank-sum statistic of Wilcoxon, Mann and Whitney: two samples that share no blocks.
+//! The rank-sum statistic of Wilcoxon, Mann and Whitney: two samples without shared blocks.
 
 use crate::exact::{Distribution, doubled_ranks};
 
-/// Beyond so many values in both samples the distribution is taken from the normal curve with the same mean and variance:
-/// the exact one costs their number to the fourth power, and differs in the fourth digit by then.
+/// With more values in both samples, use the normal approximation with the same mean and variance:
+/// the exact distribution costs the fourth power of their number, and differs only in the fourth digit.
 const EXACT_UP_TO: usize = 60;
 
 /// The distribution of the Mann-Whitney statistic of samples of `m` and `n` values without ties: the number of pairs in
@@ -12,8 +12,8 @@ pub fn rank_sum(m: usize, n: usize) -> Distribution {
     of_ranks(&(1..=m + n).collect::<Vec<_>>(), m)
 }
 
-/// The two-sided p-value of the hypothesis that both samples come from one distribution. Tied values get their mean rank,
-/// and the distribution is that of the ranks as they are. With one sample empty the answer is 1.
+/// The two-sided p-value of the hypothesis that both samples come from one distribution. Tied values get their mean
+/// rank, and the distribution is that of the ranks as they are. With an empty sample the result is 1.
 pub fn p_value(first: &[f64], second: &[f64]) -> f64 {
     let of_first = first.iter().map(|value| (*value, true));
     let mut all: Vec<(f64, bool)> = of_first.chain(second.iter().map(|value| (*value, false))).collect();
@@ -31,14 +31,14 @@ fn least(ranks: &[usize], m: usize) -> usize {
     ranks[..m].iter().sum()
 }
 
-/// The distribution of the sum of `m` of the ranks, drawn at random, above the least that it can be.
+/// The distribution of the sum of `m` of the ranks, drawn at random, above its minimum.
 fn of_ranks(ranks: &[usize], m: usize) -> Distribution {
     let least = least(ranks, m);
     let most = ranks[ranks.len() - m..].iter().sum::<usize>() - least;
     if ranks.len() > EXACT_UP_TO {
         return normal(ranks, m, most);
     }
-    // ways[j][s]: how often j of the ranks looked at so far add up to s.
+    // ways[j][s]: how many sets of j of the ranks so far add up to s.
     let mut ways = vec![vec![0.0; least + most + 1]; m + 1];
     ways[0][0] = 1.0;
     for (seen, &rank) in ranks.iter().enumerate() {
@@ -52,7 +52,7 @@ fn of_ranks(ranks: &[usize], m: usize) -> Distribution {
     Distribution::new(ways.swap_remove(m).split_off(least))
 }
 
-/// The normal curve with the variance of a sum of `m` drawn without replacement.
+/// The normal approximation with the variance of a sum of `m` drawn without replacement.
 fn normal(ranks: &[usize], m: usize, most: usize) -> Distribution {
     let all = ranks.len() as f64;
     let mean = ranks.iter().sum::<usize>() as f64 / all;
@@ -69,8 +69,8 @@ mod tests {
         assert!((left - right).abs() < 1e-9, "{left} is not {right}");
     }
 
-    /// Hollander and Wolfe (1973), page 69: permeability of the human chorioamnion, at term and between the 12th and the
-    /// 26th week.
+    /// Hollander and Wolfe (1973), page 69: permeability of the human chorioamnion, at term and between the 12th and
+    /// the 26th week.
     const TERM: [f64; 10] = [0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46];
     const EARLY: [f64; 5] = [1.15, 0.88, 0.90, 0.74, 1.21];
 
@@ -111,7 +111,8 @@ mod tests {
     #[test]
     fn ties_are_exact_too() {
         close(p_value(&[1.0, 1.0], &[1.0, 1.0]), 1.0);
-        // Doubled ranks 2 5 5 8; the first sample has 2 and 5, and 2 of the 6 choices are as small: 7, 7, 10, 10, 13, 13.
+        // Doubled ranks 2 5 5 8; the first sample has 2 and 5, and 2 of the 6 choices are as small: 7, 7, 10, 10, 13,
+        // 13.
         close(p_value(&[1.0, 2.0], &[2.0, 3.0]), 2.0 / 3.0);
         close(p_value(&[], &[1.0]), 1.0);
     }

@@ -1,6 +1,6 @@
 //! The median.
 
-/// The middle of `values`; the mean of the two middle ones when their number is even. What is not finite is left out.
+/// The middle of `values`; the mean of the two middle ones when their number is even. Ignores non-finite values.
 /// `None` when there is none.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();

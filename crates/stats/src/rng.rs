@@ -1,4 +1,4 @@
-//! A small seeded generator, so that what is drawn depends on the seed and on nothing else, today and in later versions.
+//! A small seeded generator, whose output depends only on the seed, in all versions.
 
 /// SplitMix64 (Steele, Lea and Flood 2014): enough for orders and simulations, and the same on every machine.
 #[derive(Clone, Debug)]
@@ -11,7 +11,7 @@ impl Rng {
     }
 
     /// 64 random bits.
-    #[expect(clippy::should_implement_trait, reason = "a generator has no end, an iterator has")]
+    #[expect(clippy::should_implement_trait, reason = "a generator never ends")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -52,7 +52,7 @@ impl Rng {
 mod tests {
     use super::*;
 
-    /// A plan's order has to come out of its seed on any machine, in any version.
+    /// A plan's order must follow from its seed on any machine, in any version.
     #[test]
     fn a_seed_draws_the_published_numbers() {
         let mut rng = Rng::new(1_234_567);

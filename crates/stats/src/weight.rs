@@ -1,4 +1,4 @@
-//! How much may be said with so many blocks, and how often chance may be called a difference.
+//! The weight of evidence by number of blocks, and the error rate.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,10 +8,10 @@ pub const BLOCKS_FOR_INTERVAL: usize = 5;
 /// Fewer blocks than this give an indication, not a verdict.
 pub const BLOCKS_FOR_VERDICT: usize = 10;
 
-/// More blocks than this are not planned: the estimate sorts the means of all their pairs, two million with 2000.
+/// Maximum number of blocks: the estimate sorts the means of all pairs, two million for 2000.
 pub const MOST_BLOCKS: u32 = 2000;
 
-/// How sure a comparison is, by its number of blocks.
+/// The weight of a comparison, by number of blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Weight {
@@ -25,7 +25,7 @@ pub enum Weight {
 }
 
 impl Weight {
-    /// The weight of so many blocks.
+    /// The weight of this many blocks.
     pub fn of(blocks: usize) -> Self {
         match blocks {
             0..BLOCKS_FOR_INTERVAL => Self::None,
@@ -35,17 +35,17 @@ impl Weight {
     }
 }
 
-/// How often a comparison of what is the same may be called a difference: 0.05.
+/// The rate of false differences: 0.05.
 ///
-/// Each time that more blocks are added to a finished result, somebody has looked at it and has asked once more. The rate is
-/// divided by the number of looks (Bonferroni), so that the last look is the more careful the more there were before.
+/// Each time blocks are added to a finished result, someone has looked at it and decided to continue. The rate is
+/// divided by the number of looks (Bonferroni), so that each further look is stricter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ErrorRate(f64);
 
 impl ErrorRate {
     const OF_ONE_LOOK: f64 = 0.05;
 
-    /// Of the last of so many looks, from 1.
+    /// For this look, counted from 1.
     pub fn of_looks(looks: usize) -> Self {
         Self(Self::OF_ONE_LOOK / looks.max(1) as f64)
     }

@@ -2,12 +2,12 @@
 
 use crate::exact::{Distribution, doubled_ranks};
 
-/// Beyond so many differences the distribution is taken from the normal curve with the same mean and variance: the number
-/// of sign patterns is too large for an `f64` from 1024 on, and the two differ in the fourth digit by then.
+/// With more differences, use the normal approximation with the same mean and variance: the number
+/// of sign patterns overflows an `f64` from 1024, and the two differ only in the fourth digit.
 const EXACT_UP_TO: usize = 200;
 
 /// The distribution of the signed-rank statistic for `n` differences without ties. Exact in `f64` up to n = 53, to
-/// rounding up to 200, and the normal curve's beyond.
+/// rounding up to 200, and the normal approximation beyond.
 pub fn signed_rank(n: usize) -> Distribution {
     of_ranks(&(1..=n).collect::<Vec<_>>())
 }
@@ -30,7 +30,7 @@ fn of_ranks(ranks: &[usize]) -> Distribution {
     Distribution::new(counts)
 }
 
-/// The normal curve with the variance of a sum to which each rank belongs or not.
+/// The normal approximation with the variance of a sum over random signs.
 fn normal(ranks: &[usize]) -> Distribution {
     let variance = ranks.iter().map(|rank| (*rank as f64).powi(2)).sum::<f64>() / 4.0;
     Distribution::normal(ranks.iter().sum(), variance)
@@ -39,7 +39,7 @@ fn normal(ranks: &[usize]) -> Distribution {
 /// The two-sided p-value of the hypothesis that `differences` are symmetric about zero.
 ///
 /// Zeros are dropped (Wilcoxon's own rule); tied magnitudes get their mean rank, and the distribution is that of the
-/// ranks as they are. With nothing but zeros the answer is 1.
+/// ranks as they are. With only zeros the result is 1.
 pub fn p_value(differences: &[f64]) -> f64 {
     let mut sorted: Vec<f64> = differences.iter().copied().filter(|value| *value != 0.0).collect();
     sorted.sort_by(|left, right| left.abs().total_cmp(&right.abs()));
@@ -100,7 +100,7 @@ pub(crate) mod tests {
         assert!(exact.quantile(0.025).abs_diff(curve.quantile(0.025)) <= 10);
     }
 
-    /// From 1024 differences on the number of sign patterns was infinite, and so every share of them nothing.
+    /// Regression test: from 1024 differences the number of sign patterns was infinite, and every share of them 0.
     #[test]
     fn thousands_of_differences_have_a_distribution() {
         let found = signed_rank(2000);

@@ -1,6 +1,6 @@
-//! Numbers of things, differences and remarks as people read them.
+//! Human-readable counts, differences and remarks.
 
-/// How many, in groups of three digits from 10 000 on.
+/// A count, in groups of three digits from 10 000.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
     if digits.len() < 5 {
@@ -16,12 +16,12 @@ pub fn count(number: u64) -> String {
     grouped
 }
 
-/// How many of a thing, in words: `1 block`, `12 000 runs`.
+/// A count of things: `1 block`, `12 000 runs`.
 pub fn plural(number: u64, thing: &str) -> String {
     format!("{} {thing}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
-/// A verdict's words, and what is to be known beside them.
+/// A verdict's text and remarks.
 pub fn with_remark(words: String, remark: Option<&str>) -> String {
     remark.map_or_else(|| words.clone(), |remark| format!("{words}; {remark}"))
 }

@@ -157,7 +157,7 @@ impl Maker {
                 )?)),
                 Box::new(Buffered::new(ServerConnection::new(self.server.clone())?)),
             ),
-            other => return Err(format!("API {other:?}; allowed: buffered, unbuffered").into()),
+            other => return Err(format!("API {other:?}: expected buffered or unbuffered").into()),
         })
     }
 }
@@ -301,7 +301,7 @@ fn run(maker: &Maker, api: &str, operation: &str, count: usize) -> Outcome<(Dura
                 buffers.answer(client, RECORD);
                 done += 1;
             }
-            other => return Err(format!("operation {other:?}; allowed: {OPERATIONS:?}, idle").into()),
+            other => return Err(format!("operation {other:?}: expected one of {OPERATIONS:?}, idle").into()),
         }
     }
     black_box(&buffers.at_server);

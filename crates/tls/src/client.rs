@@ -1,4 +1,4 @@
-//! The client's side: one [`Client`] per process and policy, one [`Connector`] per core.
+//! The client side: one [`Client`] per process and policy, one [`Connector`] per core.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -18,45 +18,45 @@ use crate::{
     Group, Identity, Session, SettingsError, Signature, Suite, SystemTime, TimeProvider, UnknownName, Version,
 };
 
-/// As many connections as may start at the same moment on one core.
+/// The connections that may start at the same moment on one core.
 const SESSIONS_PER_NAME: usize = 64;
 
-/// What a client offers and whom it trusts.
+/// What a client offers, and the CAs it trusts.
 #[derive(Clone, Debug)]
 pub struct ClientSettings {
-    /// Whom to trust. Default: [`Roots::Native`].
+    /// The trusted CAs. Default: [`Roots::Native`].
     pub roots: Roots,
     /// The versions offered, in any order. Default: both.
     pub versions: Vec<Version>,
     /// The suites offered, most preferred first. Default: [`Suite::ALL`].
     pub suites: Vec<Suite>,
-    /// The groups offered, most preferred first; a key share is sent for the first, or for the one that the server
-    /// took last time. Default: [`Group::DEFAULT`].
+    /// The groups offered, most preferred first; a key share is sent for the first, or for the one the server
+    /// chose last time. Default: [`Group::DEFAULT`].
     pub groups: Vec<Group>,
-    /// The schemes by which the server may sign the handshake, most preferred first (RFC 8446 4.2.3); empty: all that
-    /// can be verified. The signatures of the certificates are not bound by it. Default: empty.
+    /// The signature schemes for the handshake, most preferred first (RFC 8446 4.2.3); empty: all that
+    /// can be verified. Does not apply to the certificates' signatures. Default: empty.
     pub signatures: Vec<Signature>,
     /// The application protocols offered (RFC 7301), most preferred first; empty: none. Default: empty.
     pub alpn: Vec<Vec<u8>>,
-    /// Whether a DNS name is sent to the server (RFC 6066 3). The certificate must have the name in any case. Default:
+    /// Whether a DNS name is sent to the server (RFC 6066 3). The name is verified in any case. Default:
     /// true.
     pub sni: bool,
     /// Whether to remember sessions and to offer to resume them. Default: true.
     pub resumption: bool,
-    /// Whether to ask for TLS 1.2 tickets (RFC 5077). If not, TLS 1.2 sessions are resumed by their identifiers only.
-    /// TLS 1.3 is not concerned. Default: true.
+    /// Whether to request TLS 1.2 tickets (RFC 5077). If not, TLS 1.2 sessions are resumed by session ID only.
+    /// Does not affect TLS 1.3. Default: true.
     pub tickets: bool,
-    /// How many sessions each core remembers of each server's name: so many TLS 1.3 tickets, each used once, and so many
-    /// TLS 1.2 sessions, each used again and again for up to 24 hours (RFC 5246 F.1.4). 0: none, as without
+    /// Sessions stored per core and server name: this many TLS 1.3 tickets, each used once, and this many
+    /// TLS 1.2 sessions, each reused for up to 24 hours (RFC 5246 F.1.4). 0: none, as without
     /// `resumption`. Default: 64.
     pub sessions_per_name: usize,
-    /// What to present when the server asks for a certificate. Default: none.
+    /// The client certificate. Default: none.
     pub identity: Option<Identity>,
     /// A file to which each session's secrets are appended in the NSS key log format (the one that `SSLKEYLOGFILE`
-    /// names in other programs), so that whoever has it can decrypt the traffic; created for its owner only. Default:
+    /// names in other programs), which allows decrypting the traffic; created with mode 0600. Default:
     /// none.
     pub key_log: Option<PathBuf>,
-    /// Where the wall clock's time comes from. Default: the system.
+    /// The wall clock. Default: the system's.
     pub time: Arc<dyn TimeProvider>,
 }
 
@@ -84,7 +84,7 @@ impl Default for ClientSettings {
 #[derive(Clone, Debug)]
 pub struct Client {
     template: Arc<ClientConfig>,
-    /// 0: no session is remembered.
+    /// 0: no session is stored.
     sessions_per_name: usize,
     tls12_resumption: Tls12Resumption,
 }
@@ -125,7 +125,7 @@ impl Client {
         })
     }
 
-    /// One core's part, with a session store of its own.
+    /// One core's part, with its own session store.
     pub fn core(&self) -> Connector {
         if self.sessions_per_name == 0 {
             let config = self.template.clone();
@@ -147,7 +147,7 @@ impl Client {
     }
 }
 
-/// One core's part of a [`Client`]: three configurations that differ in what their common store lends.
+/// One core's part of a [`Client`]: three configurations that differ in which sessions the shared store offers.
 #[derive(Clone, Debug)]
 pub struct Connector {
     any: Arc<ClientConfig>,
@@ -156,31 +156,31 @@ pub struct Connector {
 }
 
 impl Connector {
-    /// The client's side of a new connection to `peer`, which offers to resume the newest session if one is remembered.
-    /// Calling [`Session::receive`] with no bytes gives what must be sent first.
+    /// The client side of a new connection to `peer`. Offers the newest stored session, if any.
+    /// Call [`Session::receive`] with no bytes to get the first flight.
     pub fn connect(&self, peer: &PeerName) -> Session {
         Session::client(self.any.clone(), peer.0.clone())
     }
 
-    /// As [`Connector::connect`], but offers no session, so that the handshake is a full one. What the server gives is
-    /// remembered.
+    /// As [`Connector::connect`], but offers no session, so that the handshake is a full one. New sessions are
+    /// stored.
     pub fn connect_full(&self, peer: &PeerName) -> Session {
         Session::client(self.full.clone(), peer.0.clone())
     }
 
-    /// As [`Connector::connect`], but offers to resume a session in any case: None if none is remembered that has not
-    /// expired. TLS 1.2 sessions are taken in turn. The server may still decline: see [`crate::Facts::kind`].
+    /// As [`Connector::connect`], but always offers a session: None if there is no unexpired
+    /// session. TLS 1.2 sessions are used in turn. The server may still decline: see [`crate::Facts::kind`].
     pub fn connect_resuming(&self, peer: &PeerName) -> Option<Session> {
         self.resuming.as_ref()?.connect(&peer.0)
     }
 
-    /// How many sessions of `peer` are remembered, TLS 1.3 tickets and TLS 1.2 sessions; some may have expired.
+    /// How many sessions of `peer` are stored, TLS 1.3 tickets and TLS 1.2 sessions; some may have expired.
     pub fn sessions(&self, peer: &PeerName) -> usize {
         self.resuming.as_ref().map_or(0, |resuming| resuming.sessions.count(&peer.0))
     }
 }
 
-/// The name that the server's certificate must have, and under which sessions are remembered: a DNS name or an IP
+/// The name to verify in the server's certificate, and to store sessions by: a DNS name or an IP
 /// address. Only a DNS name is sent to the server (RFC 6066 3).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PeerName(ServerName<'static>);
@@ -188,7 +188,7 @@ pub struct PeerName(ServerName<'static>);
 impl FromStr for PeerName {
     type Err = UnknownName;
 
-    /// Takes the host of a URL: `example.org`, `127.0.0.1`, `::1` or `[::1]`.
+    /// Parses the host of a URL: `example.org`, `127.0.0.1`, `::1` or `[::1]`.
     fn from_str(host: &str) -> Result<Self, UnknownName> {
         let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
         ServerName::try_from(bare.to_owned()).map(Self).map_err(|_| UnknownName {

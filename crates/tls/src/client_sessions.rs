@@ -1,4 +1,4 @@
-//! The client's sessions: one store per core, so its lock (rustls asks for `Sync`) never has to wait.
+//! The client's sessions: one store per core, so its lock (rustls requires `Sync`) is never contended.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -11,13 +11,13 @@ use rustls_pki_types::ServerName;
 
 use crate::notes::{self, Lent};
 
-/// Names remembered; the oldest is forgotten first. A gateway has as many as it has upstream names.
+/// Maximum names; the oldest is evicted first. A gateway has one per upstream name.
 const NAMES: usize = 1024;
-/// For how long a TLS 1.2 session is lent after its full handshake: the most that RFC 5246 F.1.4 suggests. A ticket may
-/// have a shorter lifetime, which rustls knows; an identifier has none.
+/// How long a TLS 1.2 session is offered after its full handshake: the maximum that RFC 5246 F.1.4 suggests. A ticket
+/// may have a shorter lifetime, which rustls enforces; a session ID has none.
 const TLS12_LIFETIME_SECONDS: u64 = 24 * 60 * 60;
 
-/// What one core remembers of the servers that it has met.
+/// One core's sessions.
 pub(crate) struct CoreSessions {
     names: Mutex<Names>,
     /// TLS 1.3 tickets kept per name, and TLS 1.2 sessions as well. At least 1.
@@ -25,15 +25,15 @@ pub(crate) struct CoreSessions {
     time: Arc<dyn TimeProvider>,
 }
 
-/// Which of the remembered sessions a connection is given.
+/// Which stored session a connection offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lending {
-    /// None: what the server gives is only remembered.
+    /// None: new sessions are only stored.
     Nothing,
     /// The newest.
     Newest,
-    /// The newest TLS 1.3 ticket, since each serves once (RFC 8446 C.4); or the TLS 1.2 session that has not been lent
-    /// for longest, so that a server's store is asked for all of them.
+    /// The newest TLS 1.3 ticket, as each is used once (RFC 8446 C.4); or the least recently offered
+    /// TLS 1.2 session, so that all of a server's store is exercised.
     InTurn,
 }
 
@@ -49,14 +49,14 @@ pub(crate) struct Lender {
 struct Names {
     names: HashMap<ServerName<'static>, Remembered>,
     order: VecDeque<ServerName<'static>>,
-    /// How many TLS 1.2 sessions were remembered so far.
+    /// How many TLS 1.2 sessions were stored so far.
     numbered: u64,
 }
 
 #[derive(Default)]
 struct Remembered {
     group: Option<NamedGroup>,
-    /// In the order in which they are lent in turn; a new one comes last.
+    /// In the order in which they are offered; a new one comes last.
     tls12: VecDeque<Tls12>,
     /// Oldest first.
     tls13: VecDeque<Tls13ClientSessionValue>,
@@ -64,7 +64,7 @@ struct Remembered {
 
 #[derive(Clone)]
 struct Tls12 {
-    /// What it is called when it is lent.
+    /// Its identifier when offered.
     lent: Lent,
     value: Tls12ClientSessionValue,
 }
@@ -74,12 +74,12 @@ impl CoreSessions {
         Self { names: Mutex::default(), per_name, time }
     }
 
-    /// How many sessions of `name` are remembered, whether they have expired or not.
+    /// How many sessions of `name` are stored, expired ones included.
     pub(crate) fn count(&self, name: &ServerName<'_>) -> usize {
         self.with(|names| names.names.get(name).map_or(0, |known| known.tls12.len() + known.tls13.len()))
     }
 
-    /// Makes a lent TLS 1.2 session the next to be lent in turn.
+    /// Makes an offered TLS 1.2 session the next to be offered.
     pub(crate) fn lend_again(&self, name: &ServerName<'static>, lent: Lent) {
         self.with(|names| {
             let Some(known) = names.names.get_mut(name) else { return };
@@ -89,7 +89,7 @@ impl CoreSessions {
         });
     }
 
-    /// Forgets a lent TLS 1.2 session.
+    /// Removes an offered TLS 1.2 session.
     pub(crate) fn forget(&self, name: &ServerName<'static>, lent: Lent) {
         self.with(|names| names.names.get_mut(name)?.take_tls12(lent));
     }
@@ -150,8 +150,8 @@ impl ClientSessionStore for Lender {
         self.sessions.with(|names| names.names.get(name)?.group)
     }
 
-    /// rustls calls this after each handshake. A resumed session takes the place of the one that was lent. One of a full
-    /// handshake is new, and the one that was lent in vain is forgotten.
+    /// rustls calls this after each handshake. A resumed session replaces the one offered. One from a full
+    /// handshake is new, and the rejected one is removed.
     fn set_tls12_session(&self, name: ServerName<'static>, value: Tls12ClientSessionValue) {
         let notes = notes::current();
         let Some(now) = self.sessions.now() else { return };
@@ -191,7 +191,7 @@ impl ClientSessionStore for Lender {
         Some(session.value)
     }
 
-    /// rustls calls this if a resumption went wrong, and after a handshake of TLS 1.3.
+    /// rustls calls this if a resumption failed, and after a handshake of TLS 1.3.
     fn remove_tls12_session(&self, name: &ServerName<'static>) {
         match notes::current().lent {
             Some(lent) => self.sessions.forget(name, lent),

@@ -1,4 +1,4 @@
-//! Errors that say whose fault it was.
+//! Errors, classified by fault.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,24 +7,24 @@ use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerInco
 
 use crate::{Signature, Suite, UnknownName, Version};
 
-/// Settings that cannot work. Always the operator's to mend.
+/// Invalid settings. Always the operator's fault.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     /// Certificates and keys: a file, or the system's store.
     #[error(transparent)]
     File(#[from] FileError),
-    /// What is offered: versions, suites, groups, signature schemes, application protocols, tickets.
+    /// Versions, suites, groups, signature schemes, application protocols, tickets.
     #[error(transparent)]
     Offer(#[from] OfferError),
-    /// A name that is none of the known ones.
+    /// An unknown name.
     #[error(transparent)]
     UnknownName(#[from] UnknownName),
-    /// The TLS or cryptographic library refused for another reason.
-    #[error("the TLS library refused the settings: {0}")]
+    /// The TLS library or crypto backend rejected the settings for another reason.
+    #[error("the TLS library rejected the settings: {0}")]
     Refused(String),
 }
 
-/// What is wrong with a file of certificates, keys or secrets.
+/// An invalid file of certificates, keys or secrets.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// It cannot be read or written.
@@ -34,56 +34,58 @@ pub enum FileError {
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// It is not what it should be.
+    /// Invalid content.
     #[error("{origin}: {what}: {detail}")]
     Bad {
-        /// The file, or what stands for it.
+        /// The file, or its substitute.
         origin: String,
-        /// What it is not, or has not.
+        /// What it is not, or lacks.
         what: &'static str,
-        /// What is wrong, or what it is instead and what is expected.
+        /// What is wrong, or what it is instead and what was expected.
         detail: String,
     },
-    /// The key belongs to another certificate.
-    #[error("the key in {key} does not belong to the first certificate in {certificates}")]
+    /// The key does not match the certificate.
+    #[error("the key in {key} does not match the first certificate in {certificates}")]
     KeyMismatch {
-        /// Where the certificates are.
+        /// The certificate file.
         certificates: String,
-        /// Where the key is.
+        /// The key file.
         key: String,
     },
     /// The system has no certificate store, or an empty one.
-    #[error("no trusted certificates found on this system{detail}; name a file of your own")]
+    #[error("no trusted CAs found on this system{detail}; specify a CA file")]
     NoNativeRoots {
         /// What went wrong, with a leading colon, or nothing.
         detail: String,
     },
 }
 
-/// What cannot be offered, or not together.
+/// Parameters that cannot be offered, or not together.
 #[derive(Debug, thiserror::Error)]
 pub enum OfferError {
-    /// None of the suites of an enabled TLS 1.2 can be used with the certificate's key.
-    #[error("the certificate's key is {key}: with only TLS 1.2 enabled, allowed suites: {allowed}")]
+    /// No enabled TLS 1.2 suite fits the certificate's key.
+    #[error(
+        "the certificate's key is {key}: with only TLS 1.2 enabled, expected one of the suites {allowed}"
+    )]
     SuitesDoNotFitKey {
         /// The key's kind, `ECDSA` or `RSA`.
         key: &'static str,
         /// The suites that fit.
         allowed: String,
     },
-    /// A suite belongs to a version that is not enabled.
-    #[error("suite {suite} belongs to TLS {}, enabled: {enabled}", suite.version())]
+    /// A suite of a version that is not enabled.
+    #[error("suite {suite} belongs to TLS {}, but only {enabled} is enabled", suite.version())]
     SuiteFitsNoVersion {
         /// The suite.
         suite: Suite,
         /// The enabled versions.
         enabled: String,
     },
-    /// A version is enabled without a suite or a group that it could use.
-    #[error("TLS {version} is enabled and none of its {what} is; allowed: {allowed}")]
+    /// A version is enabled without a suite or group for it.
+    #[error("TLS {version} is enabled without any of its {what}: expected one of {allowed}")]
     VersionHasNone {
         /// The version.
         version: Version,
@@ -92,72 +94,72 @@ pub enum OfferError {
         /// Its suites or groups.
         allowed: String,
     },
-    /// A version is enabled without a signature scheme that it, with its suites, could use.
-    #[error("TLS {version} is enabled and none of the signature schemes fits it; allowed: {allowed}")]
+    /// A version is enabled without a signature scheme for it and its suites.
+    #[error("TLS {version} is enabled without a signature scheme for it: expected one of {allowed}")]
     VersionHasNoSignature {
         /// The version.
         version: Version,
         /// The schemes that fit its suites.
         allowed: String,
     },
-    /// A signature scheme that cannot be verified.
-    #[error("signature scheme {signature} cannot be verified; allowed: {allowed}")]
+    /// An unsupported signature scheme.
+    #[error("signature scheme {signature} is not supported: expected one of {allowed}")]
     SignatureNotSupported {
         /// The scheme.
         signature: Signature,
-        /// Those that can be.
+        /// The supported ones.
         allowed: String,
     },
     /// A list that needs at least one entry has none.
-    #[error("no TLS {what} enabled; at least one is needed")]
+    #[error("no TLS {what} enabled: expected at least one")]
     Empty {
         /// Which list.
         what: &'static str,
     },
-    /// An application protocol's name has a length that cannot be sent.
-    #[error("ALPN protocol {name:?}: its length must be 1 to 255 bytes")]
+    /// An application protocol name of invalid length.
+    #[error("ALPN protocol {name:?}: expected 1 to 255 bytes")]
     BadAlpn {
         /// The name, escaped.
         name: String,
     },
-    /// More tickets per handshake than make sense.
-    #[error("tickets: {tickets}; allowed: 0 to {most}")]
+    /// Too many tickets per handshake.
+    #[error("tickets: invalid value {tickets}: expected 0 to {most}")]
     TooManyTickets {
         /// The number given.
         tickets: u32,
-        /// The highest allowed.
+        /// The maximum.
         most: u32,
     },
 }
 
-/// Whose fault it was that a session failed.
+/// Whose fault a failed session is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The peer broke the protocol, or is something else than a TLS peer.
+    /// The peer violated the protocol, or does not speak TLS.
     Peer,
-    /// The two sides' settings do not meet: versions, suites, certificates.
+    /// The two sides' settings are incompatible: versions, suites, certificates.
     Settings,
-    /// Our own: a misuse of [`crate::Session`], or a failure of the library.
+    /// Ours: a misuse of [`crate::Session`], or a library failure.
     Ours,
 }
 
 /// Why a session failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TlsError {
-    /// The peer does not speak TLS: its first bytes are no TLS record.
+    /// The peer does not speak TLS: its first bytes are not a TLS record.
     #[error("not TLS{}", if *.http { ": the peer speaks plain HTTP" } else { "" })]
     NotTls {
-        /// Whether the first bytes look like HTTP/1 or the HTTP/2 preface, so that an answer in clear may help.
+        /// Whether the first bytes look like HTTP/1 or the HTTP/2 preface, so that a cleartext response may help.
         http: bool,
     },
-    /// The peer gave up and said why (RFC 8446 6.2).
+    /// The peer sent a fatal alert (RFC 8446 6.2).
     #[error("the peer sent alert {}", alert_name(*.0))]
     PeerAlert(u8),
-    /// The peer broke the protocol.
-    #[error("the peer broke the protocol: {0}")]
+    /// The peer violated the protocol.
+    #[error("the peer violated the protocol: {0}")]
     PeerMisbehaved(String),
-    /// A record did not decrypt: it was changed on its way, or encrypted under another key.
-    #[error("a record from the peer did not decrypt")]
+    /// A record failed to decrypt: it was modified, or encrypted under another key.
+    #[error("cannot decrypt a record from the peer")]
     BadRecord,
     /// Nothing that both sides support: version, suite, group or signature.
     #[error("nothing in common with the peer: {0}")]
@@ -168,13 +170,13 @@ pub enum TlsError {
     /// The peer's certificate is not trusted.
     #[error("the peer's certificate is not trusted: {detail}")]
     CertificateNotTrusted {
-        /// Why, as a stable name: see [`TlsError::reason`].
+        /// The reason, as a stable name: see [`TlsError::reason`].
         reason: &'static str,
-        /// Why, for people.
+        /// The reason, as text.
         detail: String,
     },
-    /// A certificate was required and the peer gave none.
-    #[error("the peer presented no certificate, and one is required")]
+    /// A certificate was required and the peer sent none.
+    #[error("the peer sent no certificate, but one is required")]
     CertificateMissing,
     /// `send` was called before the handshake was done.
     #[error("the handshake is not done")]

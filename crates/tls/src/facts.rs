@@ -11,44 +11,44 @@ use crate::{Group, Signature, Suite, Version};
 /// What a finished handshake negotiated.
 ///
 /// Its `Display` is one stable line: version, suite, group, signature, kind, `hello-retry` if there was one, `alpn=`,
-/// and `chain=` with the number of certificates and their bytes, as in `chain=2/1543`; what does not apply is left out.
+/// and `chain=` with the number of certificates and their bytes, as in `chain=2/1543`; inapplicable parts are omitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// The version.
     pub version: Version,
     /// The cipher suite.
     pub suite: Suite,
-    /// The group of the key exchange. None for a resumption in TLS 1.2, which has no key exchange.
+    /// The group of the key exchange. None for a TLS 1.2 resumption, which has no key exchange.
     pub group: Option<Group>,
-    /// How the server signed the handshake. None for a resumption, which has no signature.
+    /// The signature scheme of the handshake. None for a resumption, which has no signature.
     pub signature: Option<Signature>,
-    /// Full or one of the resumptions.
+    /// Full or a kind of resumption.
     pub kind: HandshakeKind,
-    /// Whether the server answered the first ClientHello by a HelloRetryRequest (RFC 8446 4.1.4), which costs a round
+    /// Whether the server sent a HelloRetryRequest (RFC 8446 4.1.4), which costs a round
     /// trip.
     pub hello_retry: bool,
-    /// The application protocol (RFC 7301), None if none was agreed.
+    /// The application protocol (RFC 7301), None if none was negotiated.
     pub alpn: Option<Vec<u8>>,
-    /// What the server sent to prove who it is. None for a resumption, which has no certificates, and on the server's
+    /// The server's certificates. None for a resumption, which has no certificates, and on the server's
     /// side.
     pub chain: Option<Chain>,
 }
 
-/// The certificates that a server sent.
+/// The certificates sent by a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Chain {
-    /// How many, the server's own among them; 255 stands for more as well.
+    /// Number of certificates, leaf included; saturates at 255.
     pub certificates: u8,
-    /// The bytes of their DER encodings in all, without what TLS puts around them.
+    /// Total DER size in bytes, without TLS framing.
     pub bytes: u32,
 }
 
-/// Whether the handshake was full or a resumption, and by which means.
+/// The kind of handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HandshakeKind {
     /// A full handshake, with a key exchange and a signature.
     Full,
-    /// TLS 1.2, by a session identifier that the server looked up (RFC 5246 7.3).
+    /// TLS 1.2, by session ID (RFC 5246 7.3).
     Resume12Id,
     /// TLS 1.2, by a ticket (RFC 5077).
     Resume12Ticket,
@@ -57,7 +57,7 @@ pub enum HandshakeKind {
 }
 
 impl Facts {
-    /// None as long as the handshake goes on.
+    /// None during the handshake.
     pub(crate) fn of(
         state: &CommonState,
         notes: Notes,
@@ -87,7 +87,7 @@ impl Facts {
             kind,
             hello_retry,
             alpn: state.alpn_protocol().map(<[u8]>::to_vec),
-            // rustls remembers the certificates of the full handshake and shows them in a resumption.
+            // rustls reports the certificates of the full handshake also after a resumption.
             chain: chain.filter(|_| kind == HandshakeKind::Full),
         })
     }

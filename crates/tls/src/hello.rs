@@ -1,4 +1,4 @@
-//! The few things that must be read off the wire because rustls does not tell them.
+//! What must be parsed from the wire because rustls does not expose it.
 
 /// RFC 8446 5.1: content type, version, length.
 const RECORD_HEADER: usize = 5;
@@ -33,7 +33,7 @@ const HTTP_STARTS: [&[u8]; 11] = [
     b"HTTP/",
 ];
 
-/// What the first bytes of a peer are.
+/// The protocol of a peer's first bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum FirstBytes {
     None,
@@ -41,7 +41,7 @@ pub(crate) enum FirstBytes {
     Other { http: bool },
 }
 
-/// Looks at the first bytes that came from a peer, at least one of which decides.
+/// Classifies the first bytes from a peer; at least one.
 pub(crate) fn first_bytes(bytes: &[u8]) -> FirstBytes {
     match bytes.first() {
         None => FirstBytes::None,
@@ -56,7 +56,7 @@ pub(crate) fn first_bytes(bytes: &[u8]) -> FirstBytes {
     }
 }
 
-/// How many bytes complete the header of the record that `partial` starts, or else the record. None if it is complete.
+/// How many bytes are missing from the record header in `partial`, or else from the record. None if complete.
 pub(crate) fn missing(partial: &[u8]) -> Option<usize> {
     let wanted = match partial.first_chunk::<RECORD_HEADER>() {
         None => RECORD_HEADER,
@@ -65,7 +65,7 @@ pub(crate) fn missing(partial: &[u8]) -> Option<usize> {
     wanted.checked_sub(partial.len()).filter(|missing| *missing > 0)
 }
 
-/// The hellos that this side has sent.
+/// The hellos sent by this side.
 #[derive(Default)]
 pub(crate) struct Sent {
     client_hellos: u8,
@@ -75,8 +75,8 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// Looks at the records that go out during the handshake. Hellos are never encrypted, and rustls puts each into a
-    /// record of its own.
+    /// Inspects outgoing records during the handshake. Hellos are never encrypted, and rustls puts each into
+    /// its own record.
     pub(crate) fn see(&mut self, mut records: &[u8]) {
         while let Some((record, rest)) = split_record(records) {
             records = rest;
@@ -88,7 +88,7 @@ impl Sent {
                 [HANDSHAKE, _, _, _, _, SERVER_HELLO, _, _, _, _, _, random @ ..] => {
                     self.retry_request |= random.starts_with(&RETRY_RANDOM);
                 }
-                // For middleboxes, between two hellos (RFC 8446 D.4).
+                // For middlebox compatibility, between two hellos (RFC 8446 D.4).
                 [CHANGE_CIPHER_SPEC, ..] => {}
                 _ => return,
             }
@@ -101,8 +101,8 @@ impl Sent {
     }
 }
 
-/// Whether the record's first message is as long as the record. What is encrypted in TLS 1.2 has the type of a handshake
-/// as well, and begins with any byte whatever.
+/// Whether the first message fills the record. Encrypted TLS 1.2 records also have the handshake
+/// type, and start with a random byte.
 fn is_one_message(record: &[u8]) -> bool {
     let message = &record[RECORD_HEADER..];
     matches!(message, [_, a, b, c, rest @ ..] if rest.len() == usize::from(*a) << 16 | usize::from(*b) << 8 | usize::from(*c))
@@ -113,10 +113,10 @@ fn split_record(records: &[u8]) -> Option<(&[u8], &[u8])> {
     records.split_at_checked(RECORD_HEADER + usize::from(u16::from_be_bytes([header[3], header[4]])))
 }
 
-/// By what a ClientHello offers to resume.
+/// How a ClientHello offers to resume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Offer<'a> {
-    /// The identifier of a session, or a random one (RFC 5077 3.4, RFC 8446 D.4), or empty.
+    /// A session ID, a random one (RFC 5077 3.4, RFC 8446 D.4), or empty.
     pub(crate) session_id: &'a [u8],
     /// A TLS 1.2 ticket that is not empty (RFC 5077 3.2).
     pub(crate) ticket: bool,
@@ -124,7 +124,7 @@ pub(crate) struct Offer<'a> {
     pub(crate) psk: bool,
 }
 
-/// Reads a ClientHello of our own. None if the record does not hold all of it.
+/// Parses our own ClientHello. None if the record is incomplete.
 pub(crate) fn offer(record: &[u8]) -> Option<Offer<'_>> {
     // Record header, message type and length, version, random.
     let rest = record.get(RECORD_HEADER + 4 + 2 + 32..)?;
@@ -145,7 +145,7 @@ pub(crate) fn offer(record: &[u8]) -> Option<Offer<'_>> {
     Some(offer)
 }
 
-/// A vector with a length of `N` bytes in front, and what follows it.
+/// A vector with a length prefix of `N` bytes, and the rest.
 fn split_vector<const N: usize>(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk::<N>()?;
     rest.split_at_checked(length.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)))
@@ -165,8 +165,8 @@ mod tests {
         assert_eq!(missing(&[23, 3, 3, 0, 2, 9, 9, 9]), None);
     }
 
-    /// One in 256 resumptions in TLS 1.2 was told to have had a HelloRetryRequest: the client's Finished is encrypted, a
-    /// record of the type handshake that begins with a random byte, which is sometimes that of a ClientHello.
+    /// Regression test: one in 256 TLS 1.2 resumptions was reported with a HelloRetryRequest: the encrypted Finished, a
+    /// handshake record that starts with a random byte, sometimes looked like a ClientHello.
     #[test]
     fn an_encrypted_finished_is_no_second_client_hello() {
         let mut sent = Sent::default();

@@ -1,4 +1,4 @@
-//! Certificates and keys from PEM: loaded, checked against each other, and never half accepted.
+//! Certificates and keys from PEM: loaded and checked against each other.
 
 use std::fmt;
 use std::fs;
@@ -13,7 +13,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, SubjectPublicKeyInfoDer};
 
 use crate::{FileError, SettingsError, notes, pem};
 
-/// What this side presents: a certificate chain, leaf first, and the leaf's private key.
+/// A certificate chain, leaf first, and the leaf's private key.
 #[derive(Clone)]
 pub enum Identity {
     /// PEM files, read when the [`crate::Server`] or [`crate::Client`] is made.
@@ -63,7 +63,7 @@ impl Identity {
     }
 }
 
-/// The file's certificates as trust anchors, with their DER bytes for whoever must tell two policies apart.
+/// The file's certificates as trust anchors, with their DER bytes, to distinguish policies.
 pub(crate) fn load_roots(
     path: &Path,
 ) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), SettingsError> {
@@ -77,7 +77,7 @@ pub(crate) fn load_roots(
     Ok((roots, certificates))
 }
 
-/// The certificates that the system trusts.
+/// The system's trusted CAs.
 pub(crate) fn native_roots() -> Result<RootCertStore, SettingsError> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
@@ -113,7 +113,9 @@ impl Source {
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| self.bad(CERTIFICATE, pem::why_damaged(&error)))?;
         if chain.is_empty() {
-            return Err(self.bad("no certificate in it", pem::why_no_certificate(&self.origin, &self.pem)));
+            return Err(
+                self.bad("it contains no certificate", pem::why_no_certificate(&self.origin, &self.pem))
+            );
         }
         Ok(chain)
     }
@@ -125,15 +127,15 @@ impl Source {
             damage => bad(pem::why_damaged(&damage)),
         })?;
         let unusable =
-            |_| bad("it is no RSA key of 2048 bits or more, and no ECDSA or Ed25519 key".to_owned());
+            |_| bad("expected an RSA key of at least 2048 bits, or an ECDSA or Ed25519 key".to_owned());
         provider.key_provider.load_private_key(der).map_err(unusable)
     }
 }
 
-/// Why what was decoded is no certificate.
+/// Why the decoded bytes are not a certificate.
 fn unreadable(error: &Error) -> String {
     match error {
-        Error::InvalidCertificate(CertificateError::BadEncoding) => "its content is no X.509".to_owned(),
+        Error::InvalidCertificate(CertificateError::BadEncoding) => "its content is not X.509".to_owned(),
         other => other.to_string(),
     }
 }
@@ -149,7 +151,7 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// A server's signing key that notes the scheme chosen: rustls chooses only when it is about to sign.
+/// A server's signing key that records the scheme: rustls only chooses it when signing.
 #[derive(Debug)]
 pub(crate) struct NotingKey(pub(crate) Arc<dyn SigningKey>);
 

@@ -1,5 +1,5 @@
-//! A private authority and certificates of its own, for the test server and for tests. Not for production: the
-//! authority's key is thrown away, and nothing can be revoked.
+//! A private CA and its certificates, for the test server and for tests. Not for production: the
+//! CA's key is discarded, and nothing can be revoked.
 
 use std::fs;
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ use crate::Identity;
 /// The kind of a certificate's key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KeyKind {
-    /// ECDSA on P-256: the cheaper to sign with by far.
+    /// ECDSA on P-256: by far the cheapest to sign with.
     #[default]
     EcdsaP256,
     /// ECDSA on P-384.
@@ -39,12 +39,12 @@ impl KeyKind {
 /// Why no certificate was issued.
 #[derive(Debug, thiserror::Error)]
 pub enum IssueError {
-    /// The names cannot stand in a certificate, or the cryptographic library failed.
+    /// Invalid names, or a failure of the crypto backend.
     #[error("cannot issue a certificate for {names}: {detail}")]
     Refused {
-        /// The names asked for.
+        /// The requested names.
         names: String,
-        /// Why.
+        /// The reason.
         detail: String,
     },
     /// A file cannot be written.
@@ -52,30 +52,30 @@ pub enum IssueError {
     Unwritable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
 }
 
-/// A new authority, in memory.
+/// A new CA, in memory.
 #[derive(Debug)]
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
-    /// The certificate of the authority at the root.
+    /// The root certificate.
     root: String,
-    /// The certificates from this authority up to the root, without that: empty if this is the root.
+    /// The certificates from this CA up to, but excluding, the root: empty for the root.
     between: String,
-    /// Of the keys of authorities.
+    /// The kind of CA keys.
     kind: KeyKind,
 }
 
 impl Authority {
-    /// Makes an authority with a random ECDSA P-256 key.
+    /// Creates a CA with a random ECDSA P-256 key.
     pub fn new() -> Result<Self, IssueError> {
         Self::with_keys(KeyKind::default())
     }
 
-    /// Makes an authority with a random key of a kind, which its intermediates' keys have, too.
+    /// Creates a CA with a random key of this kind, also used for its intermediates.
     pub fn with_keys(kind: KeyKind) -> Result<Self, IssueError> {
         let made = || {
             let (params, key) = authority(1, kind)?;
@@ -85,11 +85,11 @@ impl Authority {
         made().map_err(|error| refused(&["an authority"], &error))
     }
 
-    /// Makes an authority whose certificate this one, which must be a root, signs: the chains of what it issues have one
-    /// certificate more.
+    /// Creates an intermediate CA signed by this one, which must be a root: chains it issues have one
+    /// more certificate.
     pub fn intermediate(&self) -> Result<Self, IssueError> {
         if !self.between.is_empty() {
-            let detail = "an intermediate issues no authorities".to_owned();
+            let detail = "an intermediate cannot issue a CA".to_owned();
             return Err(IssueError::Refused { names: "an intermediate authority".to_owned(), detail });
         }
         let made = || {
@@ -101,12 +101,12 @@ impl Authority {
         made().map_err(|error| refused(&["an intermediate authority"], &error))
     }
 
-    /// The certificate of the authority at the root, for those who shall trust it.
+    /// The root certificate, to trust.
     pub fn ca_pem(&self) -> &str {
         &self.root
     }
 
-    /// Issues a certificate for DNS names and IP addresses, for servers and clients alike, valid from 2020 to 2049.
+    /// Issues a certificate for DNS names and IP addresses, for servers and clients, valid from 2020 to 2049.
     pub fn issue(&self, names: &[&str], kind: KeyKind) -> Result<Issued, IssueError> {
         self.issued(names, kind).map_err(|error| refused(names, &error))
     }
@@ -131,15 +131,15 @@ impl Authority {
 /// A certificate with its key and the root's certificate, all PEM.
 #[derive(Clone)]
 pub struct Issued {
-    /// The certificate of the authority at the root.
+    /// The root certificate.
     pub ca: String,
-    /// The chain to present: the certificate, and that of an intermediate authority if one has issued it.
+    /// The chain to present: the certificate, and that of the intermediate CA, if any.
     pub certificates: String,
     /// The private key, PKCS#8.
     pub key: String,
 }
 
-/// Where [`Issued::write_to`] put the three parts.
+/// The files written by [`Issued::write_to`].
 #[derive(Clone, Debug)]
 pub struct Files {
     /// `ca.pem`.
@@ -175,18 +175,18 @@ impl Issued {
     }
 }
 
-/// A certificate for `names` from an authority of its own.
+/// A certificate for `names` from a new CA.
 pub fn issue(names: &[&str], kind: KeyKind) -> Result<Issued, IssueError> {
     Authority::new()?.issue(names, kind)
 }
 
-/// What an authority needs that may have `below` authorities between itself and what is issued.
+/// The parameters of a CA with path length `below`.
 fn authority(below: u8, kind: KeyKind) -> Result<(CertificateParams, KeyPair), rcgen::Error> {
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(below));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     let key = kind.generate()?;
-    // A name of its own, so that who trusts another such authority is told "unknown issuer", not "bad signature".
+    // A unique name, so that trusting another such CA fails with "unknown issuer", not "bad signature".
     let id = digest::digest(&digest::SHA256, key.public_key_raw());
     let id = id.as_ref().iter().take(4).map(|byte| format!("{byte:02x}")).collect::<String>();
     params.distinguished_name.push(DnType::CommonName, format!("Weir test authority {id}"));
@@ -194,7 +194,7 @@ fn authority(below: u8, kind: KeyKind) -> Result<(CertificateParams, KeyPair), r
     Ok((params, key))
 }
 
-/// The mode counts only for a file that is created, so an old one goes first.
+/// The mode only applies to a new file, so remove an old one first.
 fn write(path: &Path, content: &str, mode: u32) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

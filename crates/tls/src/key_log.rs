@@ -1,4 +1,4 @@
-//! The secrets of each session in the NSS key log format, for whoever decrypts a capture of the traffic.
+//! The secrets of each session in the NSS key log format, to decrypt captured traffic.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -9,12 +9,12 @@ use rustls::KeyLog;
 
 use crate::{FileError, SettingsError};
 
-/// Appends to a file that all cores share.
+/// Appends to a file shared by all cores.
 #[derive(Debug)]
 pub(crate) struct KeyLogFile(File);
 
 impl KeyLogFile {
-    /// Opens the file, or creates it for its owner only.
+    /// Opens the file, or creates it with mode 0600.
     pub(crate) fn open(path: &Path) -> Result<Self, SettingsError> {
         match OpenOptions::new().append(true).create(true).mode(0o600).open(path) {
             Ok(file) => Ok(Self(file)),
@@ -25,7 +25,7 @@ impl KeyLogFile {
 
 impl KeyLog for KeyLogFile {
     /// A line is one write to a file opened to append, so the lines of several cores (and of several processes) do not
-    /// mix. A line that cannot be written is lost: nobody's handshake fails for it.
+    /// mix. A line that cannot be written is lost: it does not fail the handshake.
     fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
         let line = format!("{label} {} {}\n", hex(client_random), hex(secret));
         let _ = (&self.0).write_all(line.as_bytes());

@@ -1,10 +1,10 @@
 //! TLS as a byte transformer over rustls: bytes in, bytes out, no sockets and no I/O after the settings are read.
 //!
-//! A [`Server`] or [`Client`] is made once per process from its settings. Each core takes its own part of it
+//! A [`Server`] or [`Client`] is made once per process from its settings. Each core takes its own part
 //! ([`Acceptor`], [`Connector`]) and makes one [`Session`] per connection. A session takes ciphertext with
-//! [`Session::receive`] and gives ciphertext with [`Session::send`]; what was negotiated is in its [`Facts`].
+//! [`Session::receive`] and returns ciphertext with [`Session::send`]; its [`Facts`] are the negotiated parameters.
 //!
-//! Neither rustls's API nor its types show through, so that the choice between its buffered and unbuffered form
+//! rustls's API and types are not exposed, so that the choice between its buffered and unbuffered API
 //! (docs/decisions/0002-rustls-api.md) stays inside this crate.
 
 mod client;

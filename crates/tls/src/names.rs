@@ -1,20 +1,20 @@
-//! Names that settings give: found among those that are known.
+//! Looking up names in settings.
 
 use std::fmt::Display;
 
-/// A name that is none of the known ones.
+/// An unknown name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown {what} {value:?}; allowed: {allowed}")]
+#[error("unknown {what} {value:?}: expected {allowed}")]
 pub struct UnknownName {
-    /// What was being named.
+    /// The kind of name.
     pub what: &'static str,
     /// The name given.
     pub value: String,
-    /// The names that would be understood.
+    /// The expected names.
     pub allowed: String,
 }
 
-/// The one of `all` that `is` it.
+/// The item of `all` that `is` it.
 pub(crate) fn find<T: Copy + Display>(
     what: &'static str,
     value: &str,

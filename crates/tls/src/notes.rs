@@ -1,4 +1,4 @@
-//! What rustls knows during a handshake and does not tell afterwards.
+//! What rustls knows during a handshake but does not expose afterwards.
 //!
 //! rustls calls our verifier, signing key, stores and ticketer on the thread that drives the session, inside the call
 //! that drives it. So these leave a note in a thread-local cell that [`recorded`] sets before the call and reads
@@ -15,23 +15,23 @@ pub(crate) enum Origin {
     Ticket,
 }
 
-/// A TLS 1.2 session that a client's store has lent to a connection, which offers it unless it has expired.
+/// A TLS 1.2 session from a client's store, which the connection offers unless it has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lent {
-    /// A number of its own within the store.
+    /// Its unique number within the store.
     pub(crate) number: u64,
-    /// When its full handshake was, in seconds of the wall clock.
+    /// The time of its full handshake, in wall-clock seconds.
     pub(crate) since: u64,
 }
 
 /// The notes of one session's handshake so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Notes {
-    /// The scheme by which the server signed the handshake.
+    /// The signature scheme of the handshake.
     pub(crate) signature: Option<SignatureScheme>,
     /// The latest hit in a store or ticket.
     pub(crate) origin: Option<Origin>,
-    /// What the client's store has lent.
+    /// The session from the client's store.
     pub(crate) lent: Option<Lent>,
 }
 
@@ -39,7 +39,7 @@ thread_local! {
     static NOTES: Cell<Notes> = const { Cell::new(Notes { signature: None, origin: None, lent: None }) };
 }
 
-/// Runs `drive` with `notes` as the current ones, and brings them up to date with what it noted.
+/// Runs `drive` with `notes` as the current notes, and updates them.
 pub(crate) fn recorded<T>(notes: &mut Notes, drive: impl FnOnce() -> T) -> T {
     NOTES.set(*notes);
     let result = drive();
@@ -47,22 +47,22 @@ pub(crate) fn recorded<T>(notes: &mut Notes, drive: impl FnOnce() -> T) -> T {
     result
 }
 
-/// What has been noted so far in the handshake that is being driven.
+/// The notes so far of the current handshake.
 pub(crate) fn current() -> Notes {
     NOTES.get()
 }
 
-/// Notes the scheme by which the server signs.
+/// Records the server's signature scheme.
 pub(crate) fn signature(scheme: SignatureScheme) {
     NOTES.set(Notes { signature: Some(scheme), ..NOTES.get() });
 }
 
-/// Notes that a session was found and where.
+/// Records that a session was found, and where.
 pub(crate) fn origin(origin: Origin) {
     NOTES.set(Notes { origin: Some(origin), ..NOTES.get() });
 }
 
-/// Notes what the client's store lends.
+/// Records the session from the client's store.
 pub(crate) fn lent(lent: Lent) {
     NOTES.set(Notes { lent: Some(lent), ..NOTES.get() });
 }

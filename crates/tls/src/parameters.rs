@@ -1,4 +1,4 @@
-//! What both sides can be told to negotiate: versions, suites and groups, and the names they go by.
+//! Negotiable parameters of both sides: versions, suites and groups, and their names.
 
 use std::fmt;
 use std::str::FromStr;
@@ -51,7 +51,7 @@ pub enum Group {
     P256,
     /// NIST P-384, `secp384r1`.
     P384,
-    /// X25519 together with ML-KEM-768, against a future quantum computer. TLS 1.3 only. Its key shares are 1216 and
+    /// X25519 together with ML-KEM-768, post-quantum hybrid. TLS 1.3 only. Its key shares are 1216 and
     /// 1120 bytes where X25519 has 32.
     X25519Mlkem768,
 }
@@ -86,7 +86,7 @@ impl Version {
 
 impl Suite {
     /// Every suite in the default order of preference. AES-128 comes first: it is the one suite that every TLS 1.3
-    /// peer must have (RFC 8446 9.1) and the cheapest per byte on a CPU with AES instructions.
+    /// peer must support (RFC 8446 9.1) and the cheapest per byte on a CPU with AES instructions.
     pub const ALL: [Self; 9] = [
         Self::Aes128GcmSha256,
         Self::Aes256GcmSha384,
@@ -129,7 +129,7 @@ impl Suite {
         }
     }
 
-    /// The only version that has this suite.
+    /// The version of this suite.
     pub fn version(self) -> Version {
         match self.rustls() {
             SupportedCipherSuite::Tls12(_) => Version::Tls12,
@@ -160,10 +160,10 @@ impl Group {
     /// Every group.
     pub const ALL: [Self; 4] = [Self::X25519, Self::P256, Self::P384, Self::X25519Mlkem768];
 
-    /// The groups offered and accepted unless told otherwise, most preferred first.
+    /// The default groups, most preferred first.
     ///
     /// X25519 is the cheapest: in instructions of the server's side of a full handshake, P-256 takes 1.3 times as many,
-    /// P-384 2.9 and [`Group::X25519Mlkem768`] 1.25, besides 2.3 KB on the wire; so that one must be asked for.
+    /// P-384 2.9 and [`Group::X25519Mlkem768`] 1.25, plus 2.3 KB on the wire; so that one is opt-in.
     pub const DEFAULT: [Self; 3] = [Self::X25519, Self::P256, Self::P384];
 
     /// The name in settings and reports: `x25519`, `p256`, `p384`, `x25519mlkem768`.
@@ -184,14 +184,14 @@ impl Group {
         }
     }
 
-    /// Whether this is the group that goes by such a name: its own or another one in use, in any case.
+    /// Whether this is the group's name: ours or another common one, case-insensitive.
     fn is_called(self, name: &str) -> bool {
         let is_it = |known: &&str| name.eq_ignore_ascii_case(known);
         is_it(&self.name()) || self.aliases().iter().any(is_it)
     }
 
-    /// The name in settings and reports of a group that may be spelt in another way (`p-256`, `secp256r1`). A word that is
-    /// no group's name is returned as it is.
+    /// Our name for a group in another spelling (`p-256`, `secp256r1`). Any other word is
+    /// returned unchanged.
     pub fn spelling(name: &str) -> &str {
         Self::ALL.into_iter().find(|group| group.is_called(name)).map_or(name, |group| group.name())
     }
@@ -226,7 +226,7 @@ impl FromStr for Version {
 impl FromStr for Suite {
     type Err = UnknownName;
 
-    /// Takes our name, the IANA name or OpenSSL's name, in any case.
+    /// Parses our name, the IANA name or OpenSSL's name, case-insensitive.
     fn from_str(name: &str) -> Result<Self, UnknownName> {
         find("suite", name, &Self::ALL, |suite| {
             name.eq_ignore_ascii_case(suite.name()) || name.eq_ignore_ascii_case(suite.iana_name())
@@ -237,8 +237,8 @@ impl FromStr for Suite {
 impl FromStr for Group {
     type Err = UnknownName;
 
-    /// Takes `x25519`, `p256` (also `p-256`, `secp256r1`, `prime256v1`), `p384` (also `p-384`, `secp384r1`) and
-    /// `x25519mlkem768`, in any case.
+    /// Parses `x25519`, `p256` (also `p-256`, `secp256r1`, `prime256v1`), `p384` (also `p-384`, `secp384r1`) and
+    /// `x25519mlkem768`, case-insensitive.
     fn from_str(name: &str) -> Result<Self, UnknownName> {
         find("group", name, &Self::ALL, |group| group.is_called(name))
     }

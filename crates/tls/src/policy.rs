@@ -1,4 +1,4 @@
-//! What a side is told to negotiate, checked before anybody connects.
+//! Checks of the parameters to negotiate, before any connection.
 
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::{SignatureScheme, SupportedProtocolVersion};
@@ -6,7 +6,7 @@ use rustls::{SignatureScheme, SupportedProtocolVersion};
 use crate::names::joined;
 use crate::{Group, OfferError, SettingsError, Signature, Suite, Version};
 
-/// The three lists as asked for, checked against each other.
+/// The three lists as configured, checked against each other.
 pub(crate) struct Parameters {
     pub(crate) provider: CryptoProvider,
     pub(crate) versions: Vec<&'static SupportedProtocolVersion>,
@@ -48,8 +48,8 @@ impl Parameters {
     }
 }
 
-/// The schemes that a client with these suites offers: `signatures` as asked for, or if there are none, all that
-/// `supported` has.
+/// The schemes that a client with these suites offers: `signatures` as configured, or if empty, all that
+/// are `supported`.
 pub(crate) fn offered(
     signatures: &[Signature],
     suites: &[Suite],
@@ -74,7 +74,7 @@ pub(crate) fn offered(
     Ok(signatures.iter().map(|signature| signature.rustls()).collect())
 }
 
-/// RFC 7301 3.1: a protocol's name is 1 to 255 bytes.
+/// RFC 7301 3.1: a protocol name is 1 to 255 bytes.
 pub(crate) fn checked_alpn(protocols: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, SettingsError> {
     match protocols.iter().find(|name| !(1..=255).contains(&name.len())) {
         Some(name) => Err(OfferError::BadAlpn { name: name.escape_ascii().to_string() }.into()),

@@ -1,4 +1,4 @@
-//! Connections that offer to resume a session in any case.
+//! Connections that must offer a session.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use rustls_pki_types::ServerName;
 use crate::client_sessions::CoreSessions;
 use crate::{Session, hello};
 
-/// A configuration whose store lends in turn, and that store.
+/// A configuration whose store offers sessions in turn, and that store.
 #[derive(Clone, Debug)]
 pub(crate) struct Resuming {
     pub(crate) config: Arc<ClientConfig>,
@@ -16,12 +16,12 @@ pub(crate) struct Resuming {
 }
 
 impl Resuming {
-    /// None if no session of `name` is remembered that has not expired.
+    /// None if there is no unexpired session of `name`.
     ///
-    /// Only rustls knows when a session expires. It then makes a ClientHello without it and says nothing, so each
-    /// ClientHello is looked at.
+    /// Only rustls knows when a session expires. It then silently creates a ClientHello without it, so each
+    /// ClientHello is inspected.
     pub(crate) fn connect(&self, name: &ServerName<'static>) -> Option<Session> {
-        // Each turn but the last forgets a session: rustls has taken the ticket, or it was lent.
+        // Each turn but the last removes a session: rustls took the ticket, or it was offered.
         for _ in 0..self.sessions.count(name) {
             let session = self.start(name);
             if self.offers(&session, name) {
@@ -41,13 +41,13 @@ impl Resuming {
     }
 
     fn offers(&self, session: &Session, name: &ServerName<'static>) -> bool {
-        // If it has failed already, the caller will be told.
+        // If it has already failed, the caller will see the error.
         let Some(flight) = session.first_flight() else { return true };
-        // A ClientHello longer than a record has a ticket that fills it.
+        // A ClientHello longer than a record has a large ticket.
         let Some(offer) = hello::offer(flight) else { return true };
         match session.lent() {
             _ if offer.psk || offer.ticket => true,
-            // With TLS 1.3 enabled there is always an identifier (RFC 8446 D.4): a random one differs the next time.
+            // With TLS 1.3 enabled there is always a session ID (RFC 8446 D.4): a random one differs the next time.
             Some(lent) if !offer.session_id.is_empty() => {
                 self.sessions.lend_again(name, lent);
                 let again = self.start(name);

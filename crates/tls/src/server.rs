@@ -1,4 +1,4 @@
-//! The server's side: one [`Server`] per process and identity, one [`Acceptor`] per core.
+//! The server side: one [`Server`] per process and identity, one [`Acceptor`] per core.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::server_sessions::SessionStore;
 use crate::tickets::{CoreTickets, KeySpace};
 use crate::{Group, Identity, OfferError, Session, SettingsError, Suite, SystemTime, TimeProvider, Version};
 
-/// More than any client keeps, and few enough for one flight.
+/// More than any client stores, and few enough for one flight.
 const MAX_TICKETS: u32 = 16;
 
 /// What a server presents and accepts.
@@ -23,28 +23,29 @@ const MAX_TICKETS: u32 = 16;
 pub struct ServerSettings {
     /// The certificate chain and its key.
     pub identity: Identity,
-    /// The versions accepted, in any order; the highest in common is taken. Default: both.
+    /// The versions accepted, in any order; the highest in common is used. Default: both.
     pub versions: Vec<Version>,
-    /// The suites accepted. The client's order decides. Default: [`Suite::ALL`].
+    /// The suites accepted. The client's preference decides. Default: [`Suite::ALL`].
     pub suites: Vec<Suite>,
     /// The groups accepted, most preferred first. Default: [`Group::DEFAULT`].
     pub groups: Vec<Group>,
     /// The application protocols (RFC 7301), most preferred first; empty: none is negotiated. Default: empty.
     pub alpn: Vec<Vec<u8>>,
     /// Tickets sent after each TLS 1.3 handshake, full or resumed; at most 16. 0: no tickets in either version, so that
-    /// TLS 1.3 clients cannot resume and TLS 1.2 clients resume by session identifier.
+    /// TLS 1.3 clients cannot resume and TLS 1.2 clients resume by session ID.
     ///
-    /// Default: 1. Each handshake, a resumed one as well, leaves the client one ticket, so a client that returns with
-    /// as many connections as before resumes all of them. Each ticket adds some 3 % to a full handshake's instructions.
+    /// Default: 1. Each handshake, full or resumed, gives the client one ticket, so a client that returns with
+    /// as many connections as before resumes all of them. Each ticket adds about 3 % to a full handshake's
+    /// instructions.
     pub tickets: u32,
     /// Keep the sessions in this process's memory instead of in the tickets: in TLS 1.2, resumption is by session
-    /// identifier; in TLS 1.3, a ticket is the identifier of a stored session, and works once. Default: false.
+    /// ID; in TLS 1.3, a ticket is the ID of a stored session, and works once. Default: false.
     pub stateful: bool,
     /// Whether clients can resume at all. Default: true.
     pub resumption: bool,
-    /// Require a certificate of the client, issued by one of the authorities in this PEM file. Default: none.
+    /// Require a client certificate issued by one of the CAs in this PEM file. Default: none.
     pub client_roots: Option<PathBuf>,
-    /// Where the wall clock's time comes from. Default: the system.
+    /// The wall clock. Default: the system's.
     pub time: Arc<dyn TimeProvider>,
 }
 
@@ -68,18 +69,18 @@ impl ServerSettings {
 
 /// The process-wide part of a server: certificate, ticket key space and stored sessions. Cheap to clone.
 ///
-/// Two servers of one process share ticket keys if and only if they have the same certificates and the same client
-/// authorities. So a renewed configuration with the same identity goes on to accept its tickets, and no ticket crosses
+/// Two servers of one process share ticket keys if and only if they have the same certificates and client
+/// CAs. So a reloaded configuration with the same identity still accepts its tickets, and no ticket crosses
 /// identities. Stored sessions belong to one `Server` and its clones.
 #[derive(Clone, Debug)]
 pub struct Server {
-    /// Complete but for the part that each core has of its own.
+    /// Complete except for the per-core part.
     template: Arc<ServerConfig>,
     tickets: Option<(KeySpace, Arc<dyn TimeProvider>)>,
 }
 
 impl Server {
-    /// Reads certificate, key and client authorities, and checks the settings.
+    /// Reads certificate, key and client CAs, and checks the settings.
     pub fn new(settings: &ServerSettings) -> Result<Self, SettingsError> {
         let parameters = Parameters::new(&settings.versions, &settings.suites, &settings.groups)?;
         if settings.tickets > MAX_TICKETS {
@@ -136,14 +137,14 @@ pub struct Acceptor {
 }
 
 impl Acceptor {
-    /// The server's side of a new connection. It waits for the client's first bytes.
+    /// The server side of a new connection. It waits for the client's first bytes.
     pub fn accept(&self) -> Session {
         Session::server(self.config.clone())
     }
 }
 
-/// Everything that makes one identity differ from another (gateways have been broken by tickets that crossed it): the
-/// certificates, and whose certificates clients must have.
+/// Everything that distinguishes identities (tickets that crossed identities have broken gateways): the
+/// certificates and the client CAs.
 fn key_space(
     chain: &[CertificateDer<'_>],
     client_roots: Option<&[CertificateDer<'_>]>,
@@ -151,10 +152,10 @@ fn key_space(
     let policy: &[u8] = if client_roots.is_some() { b"client certificate required" } else { b"" };
     let parts = chain.iter().chain(client_roots.unwrap_or_default()).map(AsRef::as_ref);
     KeySpace::of_identity(std::iter::once(policy).chain(parts))
-        .ok_or_else(|| SettingsError::Refused("the system gives no random bytes".to_owned()))
+        .ok_or_else(|| SettingsError::Refused("the system provides no random bytes".to_owned()))
 }
 
-/// With only TLS 1.2, suites of the wrong key type would refuse every client.
+/// With only TLS 1.2, suites of the wrong key type would reject every client.
 fn check_key_fits(certified: &CertifiedKey, settings: &ServerSettings) -> Result<(), SettingsError> {
     let algorithm = certified.key.algorithm();
     let usable = |suite: &Suite| {

@@ -1,8 +1,8 @@
 //! The server's stateful sessions, for TLS 1.2 clients without tickets and for servers that issue none.
 //!
 //! All cores share the store, because the kernel puts a returning client on any of them. It is sharded by session
-//! identifier, so that two cores seldom meet at a lock, and a lock is held for one look-up. Each shard forgets its
-//! oldest session when it is full, in constant time.
+//! ID, so that cores rarely contend for a lock, and a lock is held for one look-up. A full shard evicts its
+//! oldest session, in constant time.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -15,19 +15,19 @@ use crate::notes::{self, Origin};
 
 /// A power of two well above the number of cores, so that a collision is rare.
 const SHARDS: usize = 64;
-/// 32 768 sessions in all. A session of a client without certificate is some 150 bytes, with all that surrounds it
-/// some 300: 10 MiB when full.
+/// 32 768 sessions in total. A session of a client without certificate is about 150 bytes, with overhead
+/// about 300: 10 MiB when full.
 const SESSIONS_PER_SHARD: usize = 512;
-/// RFC 5246 F.1.4 suggests 24 hours at most; this is what a ticket gets at least.
+/// RFC 5246 F.1.4 suggests at most 24 hours; this is the minimum lifetime of a ticket.
 const LIFETIME_SECONDS: u64 = crate::tickets::EPOCH_SECONDS;
 
-/// A bounded store of sessions by identifier.
+/// A bounded store of sessions by ID.
 pub(crate) struct SessionStore {
     shards: Box<[Mutex<Shard>]>,
     time: Arc<dyn TimeProvider>,
 }
 
-/// Every session in `sessions` has its identifier in `order`, oldest first; `order` may have more, whose session was
+/// Every session in `sessions` has its ID in `order`, oldest first; `order` may have more, whose session was
 /// taken, and never more than [`SESSIONS_PER_SHARD`].
 #[derive(Default)]
 struct Shard {
@@ -46,7 +46,7 @@ impl SessionStore {
         Self { shards: (0..SHARDS).map(|_| Mutex::default()).collect(), time }
     }
 
-    /// Identifiers are random when they are ours, and a stranger's can only miss: the first bytes spread well enough.
+    /// Our IDs are random, and foreign ones can only miss: the first bytes spread well enough.
     fn with_shard<T>(&self, id: &[u8], act: impl FnOnce(&mut Shard) -> T) -> T {
         let index = id.iter().take(2).fold(0, |index, byte| index << 8 | usize::from(*byte)) % SHARDS;
         act(&mut self.shards[index].lock().unwrap_or_else(PoisonError::into_inner))
@@ -135,7 +135,7 @@ mod tests {
         assert!((2 * most - 100..2 * most).all(|number| store.get(&id(number)).is_some()));
     }
 
-    /// Sessions that are taken leave their identifiers in the order; those must not pile up.
+    /// Taken sessions leave their IDs in `order`; these must not pile up.
     #[test]
     fn taking_leaves_nothing_behind() {
         let store = SessionStore::new(Arc::new(SystemTime));

@@ -13,27 +13,27 @@ use crate::notes::{self, Lent, Notes, Origin};
 use crate::unbuffered::{self, Sink};
 use crate::{Chain, Facts, TlsError};
 
-/// A handshake message of 64 KiB, the longest that rustls takes, in records that carry more payload than overhead, and
-/// the record that is on its way.
+/// A handshake message of 64 KiB, the longest that rustls accepts, in records that carry more payload than overhead,
+/// and the current record.
 const MAX_PARTIAL: usize = 96 * 1024;
 
-/// The server's or the client's side of one connection.
+/// The server or client side of one connection.
 ///
-/// Between calls it keeps only what rustls keeps (keys and counters, some 1 KiB) and, while there is one, a partial
+/// Between calls it only keeps what rustls keeps (keys and counters, about 1 KiB) and any partial
 /// record.
 pub struct Session {
     side: Side,
-    /// A record that is not complete yet, or the part of a handshake message that came in earlier records.
+    /// A partial record, or the part of a handshake message from earlier records.
     partial: Vec<u8>,
     phase: Phase,
     peer_closed: bool,
     closed: bool,
 }
 
-/// What one call of [`Session::receive`] brought, besides bytes.
+/// The result of [`Session::receive`], besides bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
-    /// The handshake finished in this very call: [`Session::facts`] are there from now on, and [`Session::send`] works.
+    /// The handshake finished in this call: [`Session::facts`] and [`Session::send`] work from now on.
     pub handshake_finished: bool,
     /// The peer has closed its direction with close_notify, in this call or before.
     pub peer_closed: bool,
@@ -55,11 +55,11 @@ enum Phase {
 #[derive(Default)]
 struct Handshaking {
     notes: Notes,
-    /// Hellos of ours that went out.
+    /// Our hellos.
     hellos: hello::Sent,
-    /// Whether the peer's first bytes were seen to be TLS.
+    /// Whether the peer's first bytes were TLS.
     is_tls: bool,
-    /// What was made before anybody asked for it.
+    /// Output created in advance.
     first_flight: Vec<u8>,
 }
 
@@ -84,23 +84,23 @@ impl Session {
         }
     }
 
-    /// Makes a client's ClientHello now, for [`Session::first_flight`] to show. The first call of [`Session::receive`]
-    /// gives it to the caller as usual.
+    /// Creates a client's ClientHello now, for [`Session::first_flight`]. The first call of [`Session::receive`]
+    /// returns it as usual.
     pub(crate) fn start(&mut self) {
         let mut flight = Vec::new();
-        // If this fails, so does the next call, and says why.
+        // If this fails, so does the next call, with the reason.
         let _ = self.receive(&mut [], &mut Vec::new(), &mut flight);
         if let Phase::Handshaking(handshaking) = &mut self.phase {
             handshaking.first_flight = flight;
         }
     }
 
-    /// What [`Session::start`] made. None if the session failed.
+    /// The output of [`Session::start`]. None if the session failed.
     pub(crate) fn first_flight(&self) -> Option<&[u8]> {
         Some(&self.handshaking()?.first_flight)
     }
 
-    /// The TLS 1.2 session that a client's store lent to this one.
+    /// The TLS 1.2 session from a client's store.
     pub(crate) fn lent(&self) -> Option<Lent> {
         self.handshaking()?.notes.lent
     }
@@ -120,17 +120,17 @@ impl Session {
         Self::new(Side::None, Phase::Failed { error: TlsError::from(error), facts: None })
     }
 
-    /// Takes ciphertext as it came from the socket, however it was split; the slice is scratch and is decrypted in
-    /// place. Appends what was decrypted to `plaintext`, and to `reply` what must be sent to the peer: handshake
+    /// Processes ciphertext from the socket, however it is split; the slice is scratch and is decrypted in
+    /// place. Appends the plaintext to `plaintext`, and output for the peer to `reply`: handshake
     /// messages, tickets, alerts, key updates.
     ///
-    /// A client calls this once at the start with no bytes, which gives its first message.
+    /// A client calls this once at the start with no bytes, to get its first message.
     ///
     /// # Errors
     ///
-    /// Once failed, every further call gives the same error. An alert that tells the peer why may be in `reply`, and
-    /// bytes that were good before the failure in `plaintext`. After [`TlsError::NotTls`] there is no alert, so that
-    /// the caller may answer in clear. After [`Session::close`] the bytes are discarded unread.
+    /// Once failed, every further call returns the same error. `reply` may contain an alert for the peer, and
+    /// `plaintext` the bytes before the failure. After [`TlsError::NotTls`] there is no alert, so that
+    /// the caller may respond in cleartext. After [`Session::close`] the bytes are discarded unread.
     pub fn receive(
         &mut self,
         ciphertext: &mut [u8],
@@ -181,8 +181,8 @@ impl Session {
         sent.map_err(|error| self.fail(error.into()))
     }
 
-    /// Appends a close_notify alert, once: nothing is sent after it, and nothing read. Does nothing if the session
-    /// failed, since then an alert has told the peer already, or if the
+    /// Appends a close_notify alert, once: nothing is sent or read after it. Does nothing if the session
+    /// failed, since then an alert was already sent, or if the
     /// handshake is not done.
     pub fn close(&mut self, out: &mut Vec<u8>) {
         if self.closed || matches!(self.phase, Phase::Failed { .. }) {
@@ -197,18 +197,18 @@ impl Session {
         }
     }
 
-    /// Whether the handshake is still going on.
+    /// Whether the handshake is in progress.
     pub fn is_handshaking(&self) -> bool {
         self.handshaking().is_some()
     }
 
     /// Whether the peer has sent close_notify: the only clean end (RFC 8446 6.1). An end of the stream without it may
-    /// be someone who cut the connection.
+    /// be a truncation attack.
     pub fn peer_closed(&self) -> bool {
         self.peer_closed
     }
 
-    /// What was negotiated, once the handshake is done.
+    /// The negotiated parameters, once the handshake is done.
     pub fn facts(&self) -> Option<&Facts> {
         match &self.phase {
             Phase::Traffic(facts) => Some(facts),
@@ -225,7 +225,7 @@ impl Session {
         }
     }
 
-    /// Bytes kept for an incomplete record or handshake message, besides what rustls keeps.
+    /// Bytes buffered for an incomplete record or handshake message, besides what rustls keeps.
     pub fn partial_bytes(&self) -> usize {
         self.partial.capacity()
     }
@@ -262,11 +262,11 @@ impl Session {
         Ok(Received { handshake_finished: finished, peer_closed: self.peer_closed })
     }
 
-    /// Feeds rustls with what was left over and `input`, and keeps what is left over now.
+    /// Feeds rustls the leftover and `input`, and keeps the new leftover.
     ///
-    /// If something was left over, only as much of `input` as completes that record is copied to it, so that the other
-    /// records of a large read are decrypted where they are. The amount is a guess by the record header: if it is
-    /// wrong (what is left may start within a handshake message), the rest follows in the next turn.
+    /// With a leftover, only as much of `input` as completes its record is copied to it, so that the other
+    /// records of a large read are decrypted in place. The amount is guessed from the record header: if it is
+    /// wrong (the leftover may start within a handshake message), the rest follows in the next turn.
     fn take(
         &mut self,
         mut input: &mut [u8],
@@ -304,7 +304,7 @@ impl Session {
         error
     }
 
-    /// The server's certificates, as a client knows them.
+    /// The server's certificates, on the client side.
     fn chain(&self) -> Option<Chain> {
         match &self.side {
             Side::Client(connection) => connection.peer_certificates().map(Chain::of),

@@ -1,4 +1,4 @@
-//! The schemes by which a server signs its handshake, and the names they go by.
+//! Signature schemes and their names.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,14 +8,14 @@ use rustls::{SignatureAlgorithm, SignatureScheme as Scheme};
 use crate::names::find;
 use crate::{Suite, UnknownName, Version};
 
-/// How the server proved that it has the certificate's key.
+/// A signature scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Signature {
-    /// ECDSA over P-256 with SHA-256. In TLS 1.2 the name does not bind the curve.
+    /// ECDSA over P-256 with SHA-256. In TLS 1.2 the name does not imply the curve.
     EcdsaP256Sha256,
-    /// ECDSA over P-384 with SHA-384. In TLS 1.2 the name does not bind the curve.
+    /// ECDSA over P-384 with SHA-384. In TLS 1.2 the name does not imply the curve.
     EcdsaP384Sha384,
-    /// ECDSA over P-521 with SHA-512. In TLS 1.2 the name does not bind the curve.
+    /// ECDSA over P-521 with SHA-512. In TLS 1.2 the name does not imply the curve.
     EcdsaP521Sha512,
     /// Ed25519.
     Ed25519,
@@ -31,20 +31,20 @@ pub enum Signature {
     RsaPkcs1Sha384,
     /// RSA PKCS#1 1.5 with SHA-512 (TLS 1.2 only).
     RsaPkcs1Sha512,
-    /// ML-DSA-44, against a future quantum computer (TLS 1.3 only).
+    /// ML-DSA-44, post-quantum (TLS 1.3 only).
     MlDsa44,
-    /// ML-DSA-65, against a future quantum computer (TLS 1.3 only).
+    /// ML-DSA-65, post-quantum (TLS 1.3 only).
     MlDsa65,
-    /// ML-DSA-87, against a future quantum computer (TLS 1.3 only).
+    /// ML-DSA-87, post-quantum (TLS 1.3 only).
     MlDsa87,
-    /// Another one, by its number in the IANA registry of signature schemes. It cannot be verified, so it cannot be
-    /// asked for.
+    /// Another one, by its number in the IANA registry of signature schemes. It is not supported, so it cannot be
+    /// requested.
     Other(u16),
 }
 
 type Known = (Signature, &'static str, &'static str, Scheme);
 
-/// The scheme, our name, the name in the IANA registry, and what rustls calls it.
+/// The scheme, our name, the name in the IANA registry, and rustls's name.
 const KNOWN: [Known; 13] = [
     (
         Signature::EcdsaP256Sha256,
@@ -77,7 +77,7 @@ const KNOWN: [Known; 13] = [
 ];
 
 impl Signature {
-    /// Those that can be verified, and so asked for.
+    /// The supported schemes.
     pub const ALL: [Self; 13] = {
         let mut all = [Self::Ed25519; 13];
         let mut at = 0;
@@ -103,8 +103,8 @@ impl Signature {
         self.known().map_or("unknown", |known| known.2)
     }
 
-    /// Whether a handshake with `suite` can be signed by this scheme: in TLS 1.2 the suite fixes the key's type
-    /// (RFC 8422 5.1), in TLS 1.3 all but PKCS#1 1.5 will do (RFC 8446 4.2.3).
+    /// Whether a handshake with `suite` can use this scheme: in TLS 1.2 the suite fixes the key's type
+    /// (RFC 8422 5.1), in TLS 1.3 any except PKCS#1 1.5 works (RFC 8446 4.2.3).
     pub fn fits(self, suite: Suite) -> bool {
         match suite.version() {
             Version::Tls12 => {
@@ -117,7 +117,7 @@ impl Signature {
         }
     }
 
-    /// The type of key as TLS 1.2 knows it.
+    /// The key type in TLS 1.2 terms.
     fn tls12_key(self) -> Option<SignatureAlgorithm> {
         match self {
             Self::EcdsaP256Sha256 | Self::EcdsaP384Sha384 | Self::EcdsaP521Sha512 => {
@@ -152,7 +152,7 @@ impl From<Scheme> for Signature {
 impl FromStr for Signature {
     type Err = UnknownName;
 
-    /// Takes our name or the IANA name, in any case.
+    /// Parses our name or the IANA name, case-insensitive.
     fn from_str(name: &str) -> Result<Self, UnknownName> {
         find("signature scheme", name, &Self::ALL, |signature| {
             name.eq_ignore_ascii_case(signature.name()) || name.eq_ignore_ascii_case(signature.iana_name())

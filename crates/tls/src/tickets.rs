@@ -1,7 +1,7 @@
-//! Tickets that any core can open without asking another.
+//! Tickets that any core can open on its own.
 //!
 //! One random secret per process; from it, HKDF (RFC 5869) derives the key of an identity and an epoch of the wall
-//! clock. So all cores agree on the keys without sharing anything that changes, a ticket of one identity is noise to
+//! clock. So all cores agree on the keys without sharing anything that changes, a ticket of one identity is useless to
 //! another, and rotation needs no coordination. Tickets are issued under the current epoch; those of the previous and
 //! the next one open too: the previous for the clients, the next because a wall clock may step back.
 
@@ -14,8 +14,8 @@ use rustls::time_provider::TimeProvider;
 
 use crate::notes::{self, Origin};
 
-/// How long one key issues tickets, in seconds. A ticket opens for at least that long and less than twice as long.
-/// 12 hours is what rustls and most others take; RFC 5077 5.5 and RFC 8446 4.6.1 (7 days) leave room.
+/// How long a key issues tickets, in seconds. A ticket is valid for at least that long and less than twice as long.
+/// rustls and most others use 12 hours; RFC 5077 5.5 and RFC 8446 4.6.1 (7 days) leave room.
 pub(crate) const EPOCH_SECONDS: u64 = 12 * 60 * 60;
 
 const NAME_LEN: usize = 16;
@@ -24,7 +24,7 @@ const TAG_LEN: usize = 16;
 
 static PROCESS_SECRET: OnceLock<hkdf::Prk> = OnceLock::new();
 
-/// The key space of one identity: what the keys of its epochs are derived from. Cheap to clone.
+/// The key space of one identity: the secret from which its epoch keys are derived. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct KeySpace {
     secret: hkdf::Prk,
@@ -32,11 +32,11 @@ pub(crate) struct KeySpace {
 }
 
 impl KeySpace {
-    /// The key space of the identity that `parts` describe, in this process. None if the system has no randomness.
+    /// The key space of the identity described by `parts`, in this process. None if the system has no randomness.
     pub(crate) fn of_identity<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Option<Self> {
         let mut identity = digest::Context::new(&digest::SHA256);
         for part in parts {
-            // With its length in front, so that no two lists of parts have the same bytes.
+            // Length-prefixed, so that different lists have different bytes.
             identity.update(&(part.len() as u64).to_be_bytes());
             identity.update(part);
         }
@@ -81,7 +81,7 @@ impl hkdf::KeyType for Length {
 
 /// One core's tickets: a snapshot of the keys of three epochs.
 ///
-/// The mutex is there because rustls asks for `Sync`; only the core that owns it ever takes it.
+/// The mutex is only for rustls's `Sync` bound; only the owning core locks it.
 #[derive(Debug)]
 pub(crate) struct CoreTickets {
     space: KeySpace,
@@ -97,9 +97,9 @@ struct Snapshot {
     next: EpochKey,
 }
 
-/// AES-256-GCM-SIV (RFC 8452) rather than plain GCM: with 100 000 tickets per second on all cores together, an epoch's
-/// random nonces reach the 2^32 that plain GCM allows under one key (NIST SP 800-38D 8.3). SIV survives a
-/// repeated nonce, and over the some 200 bytes of a ticket its second pass costs nothing that can be measured.
+/// AES-256-GCM-SIV (RFC 8452) rather than plain GCM: with 100 000 tickets per second over all cores, an epoch's
+/// random nonces reach the 2^32 limit of plain GCM per key (NIST SP 800-38D 8.3). SIV survives a
+/// repeated nonce, and its second pass over the 200 bytes of a ticket has no measurable cost.
 #[derive(Debug)]
 struct EpochKey {
     name: [u8; NAME_LEN],

@@ -1,4 +1,4 @@
-//! One side of one connection through rustls's unbuffered API, which decrypts in the caller's bytes.
+//! One side of a connection with rustls's unbuffered API, which decrypts in the caller's buffer.
 
 use std::ops::Deref;
 
@@ -10,12 +10,12 @@ use rustls::unbuffered::{
     WriteTraffic,
 };
 
-/// What 16 KiB of plaintext grow by at most: record header, explicit nonce (TLS 1.2) or content type (TLS 1.3), tag.
+/// Maximum expansion of 16 KiB of plaintext: record header, explicit nonce (TLS 1.2) or content type (TLS 1.3), tag.
 const RECORD_OVERHEAD: usize = 5 + 8 + 16;
-/// RFC 8446 5.1: the plaintext of a record is at most 2^14 bytes.
+/// RFC 8446 5.1: a record has at most 2^14 bytes of plaintext.
 const RECORD_PLAINTEXT: usize = 16 * 1024;
 
-/// What the two sides' connections have in common and rustls has no trait for.
+/// The common interface of both sides' connections, for which rustls has no trait.
 pub(crate) trait Records: Deref<Target = UnbufferedConnectionCommon<Self::Data>> {
     type Data;
 
@@ -38,15 +38,15 @@ impl Records for UnbufferedClientConnection {
     }
 }
 
-/// Where the results of [`receive`] go.
+/// The outputs of [`receive`].
 pub(crate) struct Sink<'a> {
     pub(crate) plaintext: &'a mut Vec<u8>,
     pub(crate) reply: &'a mut Vec<u8>,
     pub(crate) peer_closed: &'a mut bool,
 }
 
-/// Takes every complete message from the front of `tls`, which may be decrypted in place. Returns how many bytes are
-/// done with; the others must come first in the next call, as they are now.
+/// Processes every complete message at the front of `tls`, decrypting in place. Returns how many bytes were
+/// consumed; the rest must come first in the next call, unchanged.
 pub(crate) fn receive(conn: &mut impl Records, tls: &mut [u8], sink: &mut Sink<'_>) -> Result<usize, Error> {
     let mut done = 0;
     loop {
@@ -69,7 +69,7 @@ pub(crate) fn receive(conn: &mut impl Records, tls: &mut [u8], sink: &mut Sink<'
                 data.done();
                 Next::Turn
             }
-            // Whatever follows a close_notify is ignored (RFC 8446 6.1).
+            // Anything after a close_notify is ignored (RFC 8446 6.1).
             Ok(ConnectionState::PeerClosed | ConnectionState::Closed) => {
                 *sink.peer_closed = true;
                 return Ok(tls.len());
@@ -91,14 +91,14 @@ pub(crate) fn receive(conn: &mut impl Records, tls: &mut [u8], sink: &mut Sink<'
 }
 
 enum Next {
-    /// Something may wait behind this state, such as a close_notify that was just read.
+    /// There may be another state after this one, such as a close_notify just read.
     Turn,
-    /// On a warm connection mostly the last state: with nothing left to read or to send, a turn would only say so.
+    /// On a warm connection usually the last state: stop if there is nothing left to read or send.
     TurnUnlessDrained,
     Stop,
 }
 
-/// Encrypts all of `plaintext` into records. `partial` is what [`receive`] left over.
+/// Encrypts all of `plaintext` into records. `partial` is the leftover of [`receive`].
 pub(crate) fn send(
     conn: &mut impl Records,
     partial: &mut [u8],
@@ -117,16 +117,16 @@ pub(crate) fn send(
     }
 }
 
-/// Appends a close_notify, if keys to send it under are there. `partial` is what [`receive`] left over.
+/// Appends a close_notify, if there are keys for it. `partial` is the leftover of [`receive`].
 pub(crate) fn close(conn: &mut impl Records, partial: &mut [u8], out: &mut Vec<u8>) {
-    // Queues the alert and finds no room for it, which is as well: it is pending then.
+    // Queues the alert and fails for lack of room, which leaves it pending, as intended.
     if let Ok(ConnectionState::WriteTraffic(mut traffic)) = conn.process(partial).state {
         let _ = traffic.queue_close_notify(&mut []);
     }
     send_pending(conn, out);
 }
 
-/// Appends what waits to be sent: a fatal or closing alert.
+/// Appends pending output: a fatal or closing alert.
 pub(crate) fn send_pending(conn: &mut impl Records, out: &mut Vec<u8>) {
     while conn.wants_write() {
         match conn.process(&mut []).state {
@@ -165,7 +165,7 @@ fn encrypt<Data>(
                 out.truncate(start + written);
                 return Ok(());
             }
-            // A key update goes out in front.
+            // A key update is sent first.
             Err(EncryptError::InsufficientSize(needed)) if needed.required_size > room => {
                 room = needed.required_size;
             }

@@ -1,4 +1,4 @@
-//! How a client judges the server's certificate and signature.
+//! Verification of the server's certificate and signature.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,26 +13,26 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
 use crate::{SettingsError, identity, notes};
 
-/// Whom a client trusts.
+/// The CAs a client trusts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Roots {
-    /// The authorities that the system trusts.
+    /// The system's trusted CAs.
     Native,
-    /// The authorities in a PEM file.
+    /// The CAs in a PEM file.
     File(PathBuf),
-    /// Anyone: nothing about the certificate is checked, so that the connection is open to anyone in the middle. For
+    /// Skip certificate verification, which allows a man in the middle. For
     /// tests only.
     DangerouslyNone,
 }
 
-/// Verifies as the roots say, and notes the scheme by which the server signed.
+/// Verifies against the roots, and records the server's signature scheme.
 #[derive(Debug)]
 pub(crate) struct Verifier {
-    /// None trusts anyone, and still checks that the server has the key of the certificate that it shows.
+    /// None trusts any certificate, but still checks that the server has its key.
     roots: Option<Arc<WebPkiServerVerifier>>,
     algorithms: WebPkiSupportedAlgorithms,
-    /// The schemes offered, most preferred first: for the handshake's signature alone, since what signed the
-    /// certificates is the authorities' affair.
+    /// The schemes offered, most preferred first: only for the handshake's signature, since the
+    /// certificates' signatures are up to the CAs.
     schemes: Vec<SignatureScheme>,
 }
 
@@ -59,7 +59,7 @@ impl Verifier {
         })
     }
 
-    /// A server may sign only by what was offered (RFC 8446 4.4.3, RFC 5246 7.4.3).
+    /// A server may only use an offered scheme (RFC 8446 4.4.3, RFC 5246 7.4.3).
     fn check_offered(&self, scheme: SignatureScheme) -> Result<(), Error> {
         notes::signature(scheme);
         match self.schemes.contains(&scheme) {

@@ -304,5 +304,5 @@ fn names_of_peers() {
         assert_eq!(host.parse::<weir_tls::PeerName>().unwrap().to_string(), shown);
     }
     let error = "no spaces".parse::<weir_tls::PeerName>().unwrap_err();
-    assert_eq!(error.to_string(), "unknown host \"no spaces\"; allowed: a DNS name or an IP address");
+    assert_eq!(error.to_string(), "unknown host \"no spaces\": expected a DNS name or an IP address");
 }

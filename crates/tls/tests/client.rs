@@ -1,4 +1,4 @@
-//! What a client can be told to offer, what it must refuse, and what it writes down.
+//! Client settings, rejections and the key log.
 
 mod common;
 
@@ -31,7 +31,7 @@ fn signature_schemes_parse_and_print() {
     let error = "rsa_pkcs1_sha1".parse::<Signature>().unwrap_err().to_string();
     assert_eq!(
         error,
-        "unknown signature scheme \"rsa_pkcs1_sha1\"; allowed: ecdsa-p256-sha256, ecdsa-p384-sha384, \
+        "unknown signature scheme \"rsa_pkcs1_sha1\": expected ecdsa-p256-sha256, ecdsa-p384-sha384, \
          ecdsa-p521-sha512, ed25519, rsa-pss-sha256, rsa-pss-sha384, rsa-pss-sha512, rsa-pkcs1-sha256, \
          rsa-pkcs1-sha384, rsa-pkcs1-sha512, ml-dsa-44, ml-dsa-65, ml-dsa-87"
     );
@@ -48,26 +48,26 @@ fn signature_schemes_that_cannot_work_are_refused() {
         Client::new(&settings).unwrap_err().to_string()
     };
     let error = refused(&[Signature::Ed25519, Signature::Other(0x0201)], &|_| {});
-    let start = "signature scheme 0x0201 cannot be verified; allowed: ecdsa-p256-sha256, ";
+    let start = "signature scheme 0x0201 is not supported: expected one of ecdsa-p256-sha256, ";
     assert!(error.starts_with(start), "{error}");
     assert_eq!(
         refused(&[Signature::RsaPkcs1Sha256], &only(Version::Tls13)),
-        "TLS 1.3 is enabled and none of the signature schemes fits it; allowed: ecdsa-p256-sha256, \
+        "TLS 1.3 is enabled without a signature scheme for it: expected one of ecdsa-p256-sha256, \
          ecdsa-p384-sha384, ecdsa-p521-sha512, ed25519, rsa-pss-sha256, rsa-pss-sha384, rsa-pss-sha512, \
          ml-dsa-44, ml-dsa-65, ml-dsa-87"
     );
-    // In TLS 1.2 the suite says which keys will do.
+    // In TLS 1.2 the suite determines the key type.
     let error = refused(&[Signature::RsaPssSha256], &|settings| {
         only(Version::Tls12)(settings);
         settings.suites.retain(|suite| suite.name().contains("ecdsa"));
     });
     assert_eq!(
         error,
-        "TLS 1.2 is enabled and none of the signature schemes fits it; allowed: ecdsa-p256-sha256, \
+        "TLS 1.2 is enabled without a signature scheme for it: expected one of ecdsa-p256-sha256, \
          ecdsa-p384-sha384, ecdsa-p521-sha512, ed25519"
     );
     let error = refused(&[Signature::MlDsa44], &|_| {});
-    assert!(error.starts_with("TLS 1.2 is enabled and none of the signature schemes fits it;"), "{error}");
+    assert!(error.starts_with("TLS 1.2 is enabled without a signature scheme for it:"), "{error}");
     for roots in [Roots::File(pki.files.ca.clone()), Roots::DangerouslyNone] {
         let signatures = Signature::ALL.to_vec();
         Client::new(&ClientSettings { roots, signatures, ..ClientSettings::default() }).unwrap();
@@ -184,7 +184,7 @@ fn with_stubborn(
     None
 }
 
-/// A measured scheme must be the one that was asked for, even if the server has a mind of its own.
+/// A measured scheme must be the one that was asked for, even if the server chooses another.
 #[test]
 fn a_signature_that_was_not_offered_fails_the_handshake() {
     let pki = Pki::new(KeyKind::Rsa2048);
@@ -209,7 +209,7 @@ fn the_chain_is_what_the_server_sent() {
         let intermediate = root.intermediate().unwrap();
         assert_eq!(root.ca_pem(), intermediate.ca_pem());
         let refused = intermediate.intermediate().unwrap_err().to_string();
-        assert!(refused.contains("an intermediate issues no authorities"), "{refused}");
+        assert!(refused.contains("an intermediate cannot issue a CA"), "{refused}");
         for (authority, certificates) in [(root, 1), (intermediate, 2)] {
             let pki = Pki::issued_by(authority, kind);
             let bytes = CertificateDer::pem_slice_iter(pki.issued.certificates.as_bytes())
@@ -242,7 +242,7 @@ fn the_chain_is_not_the_clients() {
 }
 
 #[test]
-fn the_name_is_sent_unless_told_otherwise() {
+fn the_name_is_sent_by_default() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     let acceptor = pki.acceptor(|_| {});
     let name = b"localhost";

@@ -74,7 +74,7 @@ fn a_client_whose_first_key_share_does_not_suit_is_asked_to_retry() {
     assert!(facts.hello_retry);
     let expected = "1.3 aes128-gcm-sha256 p384 ecdsa-p256-sha256 full hello-retry chain=1/";
     assert!(facts.to_string().starts_with(expected), "{facts}");
-    // The next connection remembers the group.
+    // The next connection uses the remembered group.
     let facts = handshake(&connector, &acceptor);
     assert!(!facts.hello_retry, "{facts}");
 }

@@ -45,7 +45,7 @@ impl Process {
         self.0.stdin.take().unwrap()
     }
 
-    /// Everything that the process says until it ends.
+    /// All output of the process.
     fn output(mut self) -> String {
         let mut text = String::new();
         self.0.stdout.take().unwrap().read_to_string(&mut text).unwrap();
@@ -101,7 +101,7 @@ fn serve(acceptor: Acceptor, connections: usize) -> (u16, Receiver<Facts>) {
                 session.send(&answer, &mut out).unwrap();
                 session.close(&mut out);
             }
-            // The client may be gone already, as `-reconnect` is.
+            // The client may have disconnected, as with `-reconnect`.
             let _ = socket.write_all(&out);
             report.send(session.facts().unwrap().clone()).unwrap();
         }
@@ -179,7 +179,7 @@ fn openssl_s_client_without_tickets_reconnects_by_identifier() {
     assert_eq!(kinds[1..], [HandshakeKind::Resume12Id; 5]);
 }
 
-/// `K` makes `s_client` change its key and ask us to change ours (RFC 8446 4.6.3), without a word of plaintext.
+/// `K` makes `s_client` change its key and ask us to change ours (RFC 8446 4.6.3), without any plaintext.
 #[test]
 fn openssl_s_client_updates_its_keys() {
     if openssl_is_missing() {
@@ -234,7 +234,7 @@ impl OpensslServer {
         let mut lines = BufReader::new(process.0.stdout.take().unwrap()).lines();
         let port =
             lines.find_map(|line| line.unwrap().strip_prefix("ACCEPT 127.0.0.1:")?.parse().ok()).unwrap();
-        // Somebody must read on, or the server stops when the pipe is full.
+        // Keep reading, or the server blocks on a full pipe.
         thread::spawn(move || lines.for_each(drop));
         Self { process, port }
     }

@@ -122,7 +122,7 @@ fn nothing_remembered_is_nothing_to_resume() {
         assert!(connector.connect_resuming(&"127.0.0.1".parse().unwrap()).is_none(), "{name}");
         assert!(connector.connect_resuming(&localhost()).is_some(), "{name}");
 
-        // nor where nothing shall be remembered.
+        // nor with storing disabled.
         let forgetful: [fn(&mut ClientSettings); 2] =
             [|settings| settings.resumption = false, |settings| settings.sessions_per_name = 0];
         for forget in forgetful {
@@ -140,7 +140,7 @@ fn nothing_remembered_is_nothing_to_resume() {
     }
 }
 
-/// rustls drops a session that has expired from its ClientHello without a word. The connection would be a full handshake
+/// rustls drops a session that has expired from its ClientHello silently. The connection would be a full handshake
 /// that passes for a resumption.
 #[test]
 fn what_has_expired_is_not_resumed() {
@@ -161,7 +161,7 @@ fn what_has_expired_is_not_resumed() {
         assert!(connector.sessions(&localhost()) > 0, "{name}");
         assert!(connector.connect_resuming(&localhost()).is_none(), "{name}");
         assert_eq!(connector.sessions(&localhost()), 0, "{name}");
-        // One that is new is found behind those that are not.
+        // A new one is found after the expired ones.
         full(&connector, &acceptor);
         assert!(connector.connect_resuming(&localhost()).is_some(), "{name}");
     }
@@ -250,7 +250,7 @@ fn as_many_sessions_are_remembered_as_asked_for() {
     }
 }
 
-/// A TLS 1.3 server sends its tickets after the handshake, to whoever asked for a full one as well.
+/// A TLS 1.3 server sends its tickets after the handshake, also after a requested full one.
 #[test]
 fn tickets_of_a_full_handshake_are_remembered() {
     let pki = Pki::new(KeyKind::EcdsaP256);
@@ -275,7 +275,7 @@ fn who_leaves_the_choice_resumes_the_newest_session() {
     }
     let after = pki.acceptor(|_| {});
     assert_eq!(handshake(&connector, &after).kind, HandshakeKind::Full);
-    assert_eq!(connector.sessions(&localhost()), 8, "the new session stands for the one that was declined");
+    assert_eq!(connector.sessions(&localhost()), 8, "the new session replaces the declined one");
     for _ in 0..3 {
         assert_eq!(handshake(&connector, &after).kind, HandshakeKind::Resume12Id);
     }

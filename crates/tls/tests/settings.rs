@@ -1,4 +1,4 @@
-//! Settings that cannot work are refused with the file, the value and what is allowed.
+//! Invalid settings are rejected with the file, the value and what was expected.
 
 mod common;
 
@@ -42,13 +42,13 @@ fn names_parse_and_print() {
 }
 
 #[test]
-fn unknown_names_say_what_is_allowed() {
+fn unknown_names_say_what_is_expected() {
     let error = "1.1".parse::<Version>().unwrap_err();
-    assert_eq!(error.to_string(), "unknown TLS version \"1.1\"; allowed: 1.2, 1.3");
+    assert_eq!(error.to_string(), "unknown TLS version \"1.1\": expected 1.2, 1.3");
     let error = "p521".parse::<Group>().unwrap_err();
-    assert_eq!(error.to_string(), "unknown group \"p521\"; allowed: x25519, p256, p384, x25519mlkem768");
+    assert_eq!(error.to_string(), "unknown group \"p521\": expected x25519, p256, p384, x25519mlkem768");
     let error = "AES256-SHA".parse::<Suite>().unwrap_err().to_string();
-    assert!(error.starts_with("unknown suite \"AES256-SHA\"; allowed: aes128-gcm-sha256, "), "{error}");
+    assert!(error.starts_with("unknown suite \"AES256-SHA\": expected aes128-gcm-sha256, "), "{error}");
 }
 
 #[test]
@@ -56,30 +56,33 @@ fn lists_that_do_not_fit_together() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     assert_eq!(
         refused(&pki, |settings| settings.versions = vec![Version::Tls13]),
-        "suite ecdhe-ecdsa-aes128-gcm-sha256 belongs to TLS 1.2, enabled: 1.3"
+        "suite ecdhe-ecdsa-aes128-gcm-sha256 belongs to TLS 1.2, but only 1.3 is enabled"
     );
     assert_eq!(
         refused(&pki, |settings| settings.suites = vec![Suite::EcdheEcdsaAes128GcmSha256]),
-        "TLS 1.3 is enabled and none of its suites is; \
-         allowed: aes128-gcm-sha256, aes256-gcm-sha384, chacha20-poly1305-sha256"
+        "TLS 1.3 is enabled without any of its suites: \
+         expected one of aes128-gcm-sha256, aes256-gcm-sha384, chacha20-poly1305-sha256"
     );
     assert_eq!(
         refused(&pki, |settings| settings.groups = vec![Group::X25519Mlkem768]),
-        "TLS 1.2 is enabled and none of its groups is; allowed: x25519, p256, p384"
+        "TLS 1.2 is enabled without any of its groups: expected one of x25519, p256, p384"
     );
     assert_eq!(
         refused(&pki, |settings| settings.groups.clear()),
-        "no TLS groups enabled; at least one is needed"
+        "no TLS groups enabled: expected at least one"
     );
     assert_eq!(
         refused(&pki, |settings| {
             settings.versions = vec![Version::Tls12];
             settings.suites = vec![Suite::EcdheRsaAes128GcmSha256];
         }),
-        "the certificate's key is ECDSA: with only TLS 1.2 enabled, allowed suites: \
+        "the certificate's key is ECDSA: with only TLS 1.2 enabled, expected one of the suites \
          ecdhe-ecdsa-aes128-gcm-sha256, ecdhe-ecdsa-aes256-gcm-sha384, ecdhe-ecdsa-chacha20-poly1305"
     );
-    assert_eq!(refused(&pki, |settings| settings.tickets = 17), "tickets: 17; allowed: 0 to 16");
+    assert_eq!(
+        refused(&pki, |settings| settings.tickets = 17),
+        "tickets: invalid value 17: expected 0 to 16"
+    );
     assert_eq!(
         refused(&pki, |settings| settings.alpn = vec![Vec::new()]),
         "ALPN protocol \"\": its length must be 1 to 255 bytes"

@@ -1,15 +1,15 @@
-//! Where a connection goes, once its host has been resolved.
+//! Resolved addresses.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Where a connection goes, once its host has been resolved.
+/// A resolved address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// IPv4 or IPv6.
     Tcp(SocketAddr),
-    /// A stream socket in the file system.
+    /// A Unix domain socket.
     Unix(PathBuf),
 }
 

@@ -1,4 +1,4 @@
-//! Where to listen or connect: `http://host:port` or `https://host:port`.
+//! Endpoints to listen on or connect to: `http://host:port` or `https://host:port`.
 
 use std::fmt;
 use std::io;
@@ -8,18 +8,18 @@ use std::str::FromStr;
 /// A scheme, a host and a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    /// Whether TLS is spoken: `https`.
+    /// Whether the scheme is `https`.
     pub tls: bool,
     /// A name, an IPv4 address, or an IPv6 address without its brackets.
     pub host: String,
-    /// The port; 80 or 443 where the text names none.
+    /// The port; default 80 or 443.
     pub port: u16,
 }
 
 impl Endpoint {
-    /// The first address that the system's resolver gives for the host. Errors: when it gives none.
+    /// The first address of the host from the system's resolver. Errors: when there is none.
     pub fn resolve(&self) -> io::Result<SocketAddr> {
-        let unknown = |why: String| io::Error::other(format!("`{}` cannot be resolved: {why}", self.host));
+        let unknown = |why: String| io::Error::other(format!("cannot resolve `{}`: {why}", self.host));
         let mut addresses =
             (self.host.as_str(), self.port).to_socket_addrs().map_err(|e| unknown(e.to_string()))?;
         addresses.next().ok_or_else(|| unknown("it has no address".into()))
@@ -29,7 +29,7 @@ impl Endpoint {
         if self.tls { "https" } else { "http" }
     }
 
-    /// Host and port as a `Host` field has them: without the scheme's own port.
+    /// Host and port as in a `Host` field: without the default port.
     pub fn authority(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         if self.port == default_port(self.tls) { host } else { format!("{host}:{}", self.port) }
@@ -40,19 +40,19 @@ impl FromStr for Endpoint {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = |why: &str| format!("`{text}`: {why}; write http://HOST:PORT or https://HOST:PORT");
+        let wrong = |why: &str| format!("`{text}`: {why}: expected http://HOST:PORT or https://HOST:PORT");
         let Some((scheme, rest)) = text.split_once("://") else {
             return Err(match host_and_port(text) {
                 Ok((_, Some(_))) => {
-                    format!("`{text}`: there is no scheme; write http://{text} or https://{text}")
+                    format!("`{text}`: missing scheme: expected http://{text} or https://{text}")
                 }
-                _ => wrong("there is no scheme"),
+                _ => wrong("missing scheme"),
             });
         };
         let tls = match scheme {
             _ if scheme.eq_ignore_ascii_case("http") => false,
             _ if scheme.eq_ignore_ascii_case("https") => true,
-            _ => return Err(wrong(&format!("the scheme `{scheme}` is neither http nor https"))),
+            _ => return Err(wrong(&format!("unknown scheme `{scheme}`"))),
         };
         let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
         let (host, port) = host_and_port(authority).map_err(|why| wrong(&why))?;
@@ -60,20 +60,20 @@ impl FromStr for Endpoint {
         match path {
             "" | "/" => Ok(endpoint),
             _ => Err(format!(
-                "`{text}`: a path is not supported, requests keep their own; write {}://{authority}",
+                "`{text}`: a path is not supported, requests keep their own: expected {}://{authority}",
                 endpoint.scheme()
             )),
         }
     }
 }
 
-/// Takes `HOST`, `HOST:PORT`, `[IPv6]` and `[IPv6]:PORT` apart.
+/// Splits `HOST`, `HOST:PORT`, `[IPv6]` and `[IPv6]:PORT`.
 fn host_and_port(authority: &str) -> Result<(&str, Option<u16>), String> {
     let (host, port) = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((host, "")) => (host, None),
         Some((host, rest)) => (host, Some(rest.strip_prefix(':').ok_or("no `:` after `]`")?)),
         None if authority.parse::<Ipv6Addr>().is_ok() => {
-            return Err(format!("an IPv6 address stands in brackets, [{authority}]"));
+            return Err(format!("an IPv6 address needs brackets, [{authority}]"));
         }
         None => match authority.rsplit_once(':') {
             Some((host, port)) => (host, Some(port)),
@@ -84,19 +84,19 @@ fn host_and_port(authority: &str) -> Result<(&str, Option<u16>), String> {
         return Err("a user name is not supported".to_owned());
     }
     if host.is_empty() {
-        return Err("the host is missing".to_owned());
+        return Err("missing host".to_owned());
     }
     let is_ipv6 = authority.starts_with('[');
     let allowed = |c: char| !c.is_whitespace() && !c.is_control() && !['[', ']', '/'].contains(&c);
     if !host.chars().all(|c| allowed(c) && (is_ipv6 || c != ':')) {
-        return Err(format!("`{host}` is no host"));
+        return Err(format!("invalid host `{host}`"));
     }
     let number = |port: &str| {
         let digits = port.bytes().all(|byte| byte.is_ascii_digit()).then_some(port);
         let number = digits.and_then(|digits| digits.parse().ok());
         number.ok_or_else(|| match port {
-            "" => "there is no port after `:`".to_owned(),
-            _ => format!("the port `{port}` is no number from 0 to 65535"),
+            "" => "missing port after `:`".to_owned(),
+            _ => format!("invalid port `{port}` (0 to 65535)"),
         })
     };
     Ok((host, port.map(number).transpose()?))
@@ -131,27 +131,30 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_endpoint_is_told_what_to_write() {
+    fn invalid_endpoints_name_the_expected_form() {
         for (text, why) in [
-            ("", "there is no scheme; write http://HOST:PORT or https://HOST:PORT"),
-            ("nowhere", "there is no scheme; write http://HOST:PORT or https://HOST:PORT"),
-            ("127.0.0.1:80", "there is no scheme; write http://127.0.0.1:80 or https://127.0.0.1:80"),
-            ("[::1]:80", "there is no scheme; write http://[::1]:80 or https://[::1]:80"),
-            ("ftp://a", "the scheme `ftp` is neither http nor https; write http://HOST:PORT"),
-            ("http://", "the host is missing; write http://HOST:PORT"),
-            ("http://:80", "the host is missing; write http://HOST:PORT"),
-            ("http://a b", "`a b` is no host; write http://HOST:PORT"),
-            ("http://a:b:80", "`a:b` is no host; write http://HOST:PORT"),
-            ("http://user:word@a:80", "a user name is not supported; write http://HOST:PORT"),
-            ("http://a:b", "the port `b` is no number from 0 to 65535; write http://HOST:PORT"),
-            ("http://a:", "there is no port after `:`; write http://HOST:PORT"),
-            ("http://a:+80", "the port `+80` is no number from 0 to 65535; write http://HOST:PORT"),
-            ("http://a:70000", "the port `70000` is no number from 0 to 65535; write http://HOST:PORT"),
-            ("http://::1", "an IPv6 address stands in brackets, [::1]; write http://HOST:PORT"),
-            ("http://[::1]80", "no `:` after `]`; write http://HOST:PORT"),
-            ("http://a:81/b", "a path is not supported, requests keep their own; write http://a:81"),
-            ("https://a:443/b?c", "a path is not supported, requests keep their own; write https://a:443"),
-            ("http://[::1]:81?b", "a path is not supported, requests keep their own; write http://[::1]:81"),
+            ("", "missing scheme: expected http://HOST:PORT or https://HOST:PORT"),
+            ("nowhere", "missing scheme: expected http://HOST:PORT or https://HOST:PORT"),
+            ("127.0.0.1:80", "missing scheme: expected http://127.0.0.1:80 or https://127.0.0.1:80"),
+            ("[::1]:80", "missing scheme: expected http://[::1]:80 or https://[::1]:80"),
+            ("ftp://a", "unknown scheme `ftp`: expected http://HOST:PORT"),
+            ("http://", "missing host: expected http://HOST:PORT"),
+            ("http://:80", "missing host: expected http://HOST:PORT"),
+            ("http://a b", "invalid host `a b`: expected http://HOST:PORT"),
+            ("http://a:b:80", "invalid host `a:b`: expected http://HOST:PORT"),
+            ("http://user:word@a:80", "a user name is not supported: expected http://HOST:PORT"),
+            ("http://a:b", "invalid port `b` (0 to 65535): expected http://HOST:PORT"),
+            ("http://a:", "missing port after `:`: expected http://HOST:PORT"),
+            ("http://a:+80", "invalid port `+80` (0 to 65535): expected http://HOST:PORT"),
+            ("http://a:70000", "invalid port `70000` (0 to 65535): expected http://HOST:PORT"),
+            ("http://::1", "an IPv6 address needs brackets, [::1]: expected http://HOST:PORT"),
+            ("http://[::1]80", "no `:` after `]`: expected http://HOST:PORT"),
+            ("http://a:81/b", "a path is not supported, requests keep their own: expected http://a:81"),
+            ("https://a:443/b?c", "a path is not supported, requests keep their own: expected https://a:443"),
+            (
+                "http://[::1]:81?b",
+                "a path is not supported, requests keep their own: expected http://[::1]:81",
+            ),
         ] {
             let error = text.parse::<Endpoint>().unwrap_err();
             assert!(error.starts_with(&format!("`{text}`: {why}")), "{error}");
@@ -171,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_does_not_exist_is_told() {
+    fn a_name_that_does_not_exist_is_reported() {
         let endpoint: Endpoint = "http://no-such-host.invalid:1".parse().unwrap();
         assert!(endpoint.resolve().unwrap_err().to_string().contains("no-such-host.invalid"));
     }

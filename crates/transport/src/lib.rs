@@ -1,8 +1,8 @@
-//! A TCP connection, cleartext or TLS: where the reactor's sockets meet the TLS byte transformer.
+//! A TCP connection, cleartext or TLS: the reactor's sockets plus the TLS byte transformer.
 //!
-//! A [`Transport`] takes and gives the bytes of the application. What it is given before the connection stands waits;
-//! what the socket does not take waits too, and [`Transport::pending`] tells how much, for back-pressure. The memory
-//! for both exists only while something waits. Reading goes into buffers that all connections of a core share
+//! A [`Transport`] sends and receives application bytes. It buffers what is sent before the connection is established,
+//! and what the socket does not accept; [`Transport::pending`] returns how much, for back-pressure. These buffers
+//! exist only while in use. Reads go into buffers shared by all connections of a core
 //! ([`Wire`]).
 
 mod address;
@@ -24,31 +24,31 @@ pub struct Transport {
     socket: OwnedFd,
     session: Option<Box<Session>>,
     phase: Phase,
-    /// Application bytes that were given before the connection stood.
+    /// Application bytes sent before the connection was established.
     early: Vec<u8>,
-    /// Bytes for the socket, from `sent` on.
+    /// Bytes for the socket, starting at `sent`.
     out: Vec<u8>,
     sent: usize,
-    /// Whether the end of our stream follows the last byte.
+    /// Whether to close our side after the last byte.
     finishing: bool,
     registered: Option<Interest>,
 }
 
-/// Buffers that all connections of a core share; they grow to some [`READ_SIZE`] and stay.
+/// Buffers shared by all connections of a core; they grow to about [`READ_SIZE`] and stay.
 #[derive(Debug, Default)]
 pub struct Wire {
     ciphertext: Vec<u8>,
     sealed: Vec<u8>,
 }
 
-/// What one call of [`Transport::receive`] found.
+/// The result of [`Transport::receive`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
     /// Application bytes that were appended.
     pub bytes: usize,
-    /// The handshake was finished by this very call (a cleartext connection has none).
+    /// The handshake finished in this call (a cleartext connection has none).
     pub handshake_finished: bool,
-    /// The peer's stream is over.
+    /// The peer's stream has ended.
     pub end: Option<End>,
 }
 
@@ -57,14 +57,14 @@ pub struct Received {
 pub enum End {
     /// By FIN in cleartext, by close_notify in TLS.
     Clean,
-    /// TLS without close_notify: what came before may have been cut off (RFC 8446 section 6.1).
+    /// TLS without close_notify: the stream may be truncated (RFC 8446 section 6.1).
     Truncated,
 }
 
-/// Why a connection is of no more use.
+/// Why a connection failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// The connection could not be made.
+    /// Connecting failed.
     #[error("connect: {0}")]
     Connect(io::Error),
     /// The socket failed.
@@ -83,21 +83,21 @@ enum Phase {
 }
 
 impl Transport {
-    /// A connection that was accepted; with a server's session, a handshake comes first.
+    /// An accepted connection; with a server session, a handshake comes first.
     pub fn accepted(socket: OwnedFd, session: Option<Session>) -> Self {
         let phase = if session.is_some() { Phase::Handshaking } else { Phase::Open };
         Self::new(socket, session, phase)
     }
 
-    /// Begins a connection; with a client's session, a handshake follows.
-    /// Errors: as connect(2). A connection that is refused later is told by [`Transport::advance`].
+    /// Starts a connection; with a client session, a handshake follows.
+    /// Errors: as connect(2). A later refusal is reported by [`Transport::advance`].
     pub fn connect(address: SocketAddr, session: Option<Session>) -> Result<Self, Fault> {
         let socket = socket::connect(address).map_err(Fault::Connect)?;
         Ok(Self::new(socket, session, Phase::Connecting))
     }
 
-    /// As [`Transport::connect`], to any address and from a local one that is named (`None`: the system chooses). A
-    /// socket in the file system has no local address. Errors: as [`Transport::connect`] and bind(2).
+    /// As [`Transport::connect`], to any address and from the given local one (`None`: the system chooses). A
+    /// Unix domain socket has no local address. Errors: as [`Transport::connect`] and bind(2).
     pub fn connect_from(
         source: Option<IpAddr>,
         address: &Address,
@@ -125,8 +125,8 @@ impl Transport {
     }
 
     /// Reads once and appends the application's bytes to `into`. One call reads at most [`READ_SIZE`] bytes or so:
-    /// the poller tells of the rest in the next turn, so that no connection starves the others.
-    /// Errors: the connection is of no more use. An alert for the peer has been sent where there was one.
+    /// the poller reports the rest in the next turn, so that no connection starves the others.
+    /// Errors: the connection failed. Any alert for the peer has been sent.
     pub fn receive(&mut self, wire: &mut Wire, into: &mut Vec<u8>) -> Result<Received, Fault> {
         let Some(session) = &mut self.session else {
             return Ok(match socket::read(&self.socket, into, READ_SIZE).map_err(Fault::Socket)? {
@@ -160,7 +160,7 @@ impl Transport {
         })
     }
 
-    /// Sends `bytes`, or keeps what cannot be sent yet. Errors: the connection is of no more use.
+    /// Sends `bytes`, and buffers what cannot be sent yet. Errors: the connection failed.
     pub fn send(&mut self, bytes: &[u8], wire: &mut Wire) -> Result<(), Fault> {
         if self.phase != Phase::Open {
             self.early.extend_from_slice(bytes);
@@ -177,7 +177,7 @@ impl Transport {
         }
     }
 
-    /// Goes on after the poller told that the socket is writable: makes the connection, sends what waits.
+    /// Continues when the socket is writable: completes the connection, sends buffered bytes.
     /// Errors: [`Fault::Connect`] when the connection was refused, else as [`Transport::send`].
     pub fn advance(&mut self, wire: &mut Wire) -> Result<(), Fault> {
         if self.phase == Phase::Connecting {
@@ -195,7 +195,7 @@ impl Transport {
         self.flush()
     }
 
-    /// Ends our side of the stream behind all that waits (with close_notify in TLS). The peer may go on sending.
+    /// Closes our side after buffered bytes (with close_notify in TLS). The peer may keep sending.
     /// Errors: as [`Transport::send`].
     pub fn finish(&mut self) -> Result<(), Fault> {
         if self.finishing {
@@ -208,26 +208,26 @@ impl Transport {
         self.flush()
     }
 
-    /// Ends our side of the stream behind all that waits, by FIN alone: a TLS peer cannot tell whether it was cut off
-    /// (RFC 8446 section 6.1). The peer may go on sending. Errors: as [`Transport::send`].
+    /// Closes our side after buffered bytes with FIN only: a TLS peer cannot tell whether the stream was truncated
+    /// (RFC 8446 section 6.1). The peer may keep sending. Errors: as [`Transport::send`].
     pub fn finish_bare(&mut self) -> Result<(), Fault> {
         self.finishing = true;
         self.flush()
     }
 
-    /// Goes on in cleartext: for what is left to tell a peer whose handshake failed. What waits is still sent.
+    /// Continues in cleartext, to respond to a peer whose handshake failed. Buffered bytes are still sent.
     pub fn give_up_tls(&mut self) {
         self.session = None;
         self.phase = Phase::Open;
         self.early = Vec::new();
     }
 
-    /// Has the peer see a reset when this is dropped, and no end that could be taken for a clean one.
+    /// Makes dropping this send a reset, not a clean close.
     pub fn reset(&self) {
         socket::reset_on_close(&self.socket);
     }
 
-    /// Bytes that wait to be sent.
+    /// Bytes waiting to be sent.
     pub fn pending(&self) -> usize {
         self.early.len() + self.out.len() - self.sent
     }
@@ -237,7 +237,7 @@ impl Transport {
         self.phase == Phase::Open
     }
 
-    /// Whether the TCP connection is still being made.
+    /// Whether the TCP connection is still being established.
     pub fn is_connecting(&self) -> bool {
         self.phase == Phase::Connecting
     }
@@ -252,10 +252,10 @@ impl Transport {
         self.session.as_ref().map_or(0, |session| session.tickets_received())
     }
 
-    /// Has `reactor` wait for what this connection needs: writability as long as something waits, readability when
-    /// the caller wants to read. Costs a system call only when that changed. Errors: as epoll_ctl(2).
+    /// Registers this connection's interest with `reactor`: writable while bytes are buffered, readable if
+    /// the caller wants to read. Makes a system call only on a change. Errors: as epoll_ctl(2).
     pub fn watch(&mut self, reactor: &Reactor, key: Key, read: bool) -> io::Result<()> {
-        // A handshake needs reading whatever the application wants.
+        // A handshake always needs reading.
         let read = read || self.phase == Phase::Handshaking;
         let waits = self.phase == Phase::Connecting || self.sent < self.out.len();
         let interest = Interest { read: read && self.phase != Phase::Connecting, write: waits };
@@ -274,7 +274,7 @@ impl Transport {
         if early.is_empty() { Ok(()) } else { self.send(&early, wire) }
     }
 
-    /// Hands bytes to the socket behind those that wait.
+    /// Passes bytes to the socket after those buffered.
     fn put(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         let written = match self.out.is_empty() {
             true => socket::write(&self.socket, bytes).map_err(Fault::Socket)?,
@@ -289,14 +289,14 @@ impl Transport {
             self.sent += socket::write(&self.socket, &self.out[self.sent..]).map_err(Fault::Socket)?;
         }
         if self.sent == self.out.len() {
-            // A connection that has nothing to send keeps no memory for it.
+            // Free the buffer when there is nothing to send.
             self.out = Vec::new();
             self.sent = 0;
             if self.finishing {
                 socket::finish(&self.socket);
             }
         } else if self.sent > self.out.len() / 2 {
-            // A peer that always leaves something waiting must not make what was sent pile up before it.
+            // With a slow peer, sent bytes must not pile up at the front of the buffer.
             self.out.drain(..self.sent);
             self.sent = 0;
         }
@@ -310,8 +310,8 @@ impl AsFd for Transport {
     }
 }
 
-/// How much one read asks for. Four TLS records of the largest size: fewer calls for bulk, and still inside a core's
-/// second-level cache together with what it becomes.
+/// Read size: four maximum TLS records. Fewer calls for bulk, and still within a core's
+/// L2 cache together with the plaintext.
 pub const READ_SIZE: usize = 64 * 1024;
 
 #[cfg(test)]
@@ -323,8 +323,8 @@ mod tests {
 
     #[test]
     fn a_peer_that_always_leaves_something_waiting_costs_no_memory() {
-        // What had been sent stayed in front of what waited for as long as anything waited, so that a slow and steady
-        // reader made the buffer as large as all that had ever been sent to him.
+        // Regression test: sent bytes stayed at the front of the buffer while anything waited, so a slow, steady
+        // reader made the buffer as large as everything ever sent to it.
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         ours.set_nonblocking(true).unwrap();
         sockopt::set_socket_send_buffer_size(&ours, 4096).unwrap();

@@ -1,11 +1,11 @@
-//! How a TLS connection is ended, seen from the other side; over a socket in the file system.
+//! Closing a TLS connection, seen from the other side; over a Unix domain socket.
 
 use std::os::unix::net::UnixListener;
 use weir_tls::issue::{Authority, KeyKind};
 use weir_tls::{Client, ClientSettings, Roots, Server, ServerSettings};
 use weir_transport::{Address, End, Fault, Received, Transport, Wire};
 
-/// Two ends whose handshake is done.
+/// Two sides after their handshake.
 fn pair() -> (Transport, Transport, Wire) {
     let issued = Authority::new().unwrap().issue(&["localhost"], KeyKind::EcdsaP256).unwrap();
     let server = Server::new(&ServerSettings::new(issued.identity())).unwrap().core();
@@ -23,7 +23,7 @@ fn pair() -> (Transport, Transport, Wire) {
 
     let (mut wire, mut none) = (Wire::default(), Vec::new());
     client.advance(&mut wire).unwrap();
-    // What is written to such a socket is there at once, so neither side waits: a few turns are enough.
+    // Writes to such a socket arrive at once, so a few turns are enough.
     for _ in 0..10 {
         server.receive(&mut wire, &mut none).unwrap();
         client.receive(&mut wire, &mut none).unwrap();
@@ -32,7 +32,7 @@ fn pair() -> (Transport, Transport, Wire) {
     (client, server, wire)
 }
 
-/// What the server sees of a client that was ended by `end` after a word.
+/// What the server sees when `end` closes the client after some data.
 fn seen(end: impl FnOnce(&mut Transport)) -> Result<(Vec<u8>, Received), Fault> {
     let (mut client, mut server, mut wire) = pair();
     client.send(b"last words", &mut wire).unwrap();

@@ -1,10 +1,10 @@
-//! `weir completions SHELL`: what a shell needs to complete this program's flags.
+//! `weir completions SHELL`: shell completion scripts.
 
 use crate::outcome::{Failure, Outcome, say};
 use clap::{Args, Command};
 use clap_complete::{Shell, generate};
 
-/// Write a completion script for a shell to standard output.
+/// Print a shell completion script.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompletionsArgs {

@@ -1,4 +1,4 @@
-//! The subcommands of the lab: all but the gateway's.
+//! The subcommands of the lab: everything except the gateway.
 
 mod calibrate;
 mod compare;
@@ -30,16 +30,16 @@ pub(crate) enum Command {
     Report(report::ReportArgs),
     Compare(compare::CompareArgs),
     History(history::HistoryArgs),
-    /// End the processes listed on standard input when it ends; `weir run` starts one for itself.
+    /// Kill the processes listed on standard input when it closes; started by `weir run`.
     #[command(hide = true)]
     Guard {
-        /// The pid of the `weir` whose processes and network namespaces they are
+        /// PID of the `weir` that owns the processes and network namespaces
         #[arg(long, value_name = "PID")]
         lab: u32,
     },
     Targets(targets::TargetsArgs),
     Stacks(stacks::StacksArgs),
-    /// Delay and lose packets for the lab, which starts it (crates/netem).
+    /// Delay and drop packets; started by the lab (crates/netem).
     #[command(hide = true)]
     DelayRelay,
 }

@@ -24,11 +24,11 @@ struct Cli {
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  what was asked was done; of the lab: what was asked was measured, whatever it came to
-  1  it could not be done
+  0  done; for the lab: measured, whatever the outcome
+  1  it could not run
   2  usage or configuration
-  3  there is no evidence for what was asked
-  4  a condition (--assert, --fail-on) does not hold";
+  3  no evidence
+  4  a condition (--assert, --fail-on) failed";
 
 #[derive(Subcommand, Debug)]
 enum Command {
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // The exit code says it, too, where nobody can read the words.
+            // If stderr is closed, the exit code still reports the failure.
             let _ = writeln!(io::stderr(), "weir: {}", failure.message);
             ExitCode::from(failure.code)
         }

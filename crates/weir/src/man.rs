@@ -1,4 +1,4 @@
-//! `weir man`: the manual pages.
+//! `weir man`: manual pages.
 
 use crate::outcome::{Failure, Outcome, say};
 use clap::{Args, Command};
@@ -8,13 +8,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Write a manual page to standard output, or all of them to a directory.
+/// Print a manual page, or write all of them to a directory.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ManArgs {
-    /// The subcommand whose page is written, such as targets install [default: the program's]
+    /// Subcommand to document, such as targets install [default: weir itself]
     subcommand: Vec<String>,
-    /// Write all pages there: weir.1, weir-load.1 and so on; the directory is made if it is not there
+    /// Write all pages (weir.1, weir-load.1, ..) to this directory, creating it if needed
     #[arg(long, value_name = "DIR", conflicts_with = "subcommand")]
     dir: Option<PathBuf>,
 }
@@ -26,7 +26,7 @@ Examples:
   weir man --dir ~/.local/share/man/man1";
 
 pub(crate) fn run(args: ManArgs, program: Command) -> Outcome {
-    // `weir help load` is no command that has a page.
+    // `weir help load` has no page.
     let mut program = program.disable_help_subcommand(true);
     program.build();
     let commands = shown(&program);
@@ -38,7 +38,7 @@ pub(crate) fn run(args: ManArgs, program: Command) -> Outcome {
     let command = found.ok_or_else(|| {
         let known: Vec<&str> = commands[1..].iter().map(|command| name_below(&program, command)).collect();
         Failure::usage(format!(
-            "`{}` is no subcommand; allowed: {}",
+            "unknown subcommand `{}`: expected one of {}",
             args.subcommand.join(" "),
             known.join(", ")
         ))
@@ -46,13 +46,13 @@ pub(crate) fn run(args: ManArgs, program: Command) -> Outcome {
     say(page(command).map_err(Failure::run)?.1)
 }
 
-/// A command and all that stand below it, but for those that help does not show.
+/// A command and its subcommands, except hidden ones.
 fn shown(command: &Command) -> Vec<&Command> {
     let below = command.get_subcommands().filter(|below| !below.is_hide_set());
     std::iter::once(command).chain(below.flat_map(shown)).collect()
 }
 
-/// `targets-install`, and nothing for the program itself.
+/// `targets-install`, empty for the program itself.
 fn name_below<'a>(program: &Command, command: &'a Command) -> &'a str {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     let below = name.strip_prefix(program.get_name()).unwrap_or(name);
@@ -75,7 +75,7 @@ fn write_all(commands: &[&Command], dir: &Path) -> Outcome {
 fn page(command: &Command) -> io::Result<(String, String)> {
     let version = env!("CARGO_PKG_VERSION");
     let after_help = command.get_after_help().map(ToString::to_string);
-    // Its lines would be filled like a paragraph: they become sections of their own below.
+    // roff would fill its lines as a paragraph; they become sections below.
     let command = command.clone().after_help(None::<&str>);
     let man = Man::new(command).source(format!("weir {version}")).manual("Weir");
     let mut text = Vec::new();
@@ -86,7 +86,7 @@ fn page(command: &Command) -> io::Result<(String, String)> {
     String::from_utf8(text).map(|text| (man.get_filename(), text)).map_err(io::Error::other)
 }
 
-/// What stands behind the flags in `--help`: examples line by line, then paragraphs, each under a heading of the page's own.
+/// The `after_help` text: examples and exit codes line by line, then paragraphs, each under its own heading.
 fn render_after_help(text: &str) -> Roff {
     let mut roff = Roff::new();
     let mut is_first_note = true;

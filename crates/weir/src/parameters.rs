@@ -1,25 +1,25 @@
-//! The flags of TLS: what may be negotiated, and who is believed.
+//! TLS flags: what may be negotiated, and which CAs are trusted.
 
 use clap::Args;
 use std::path::PathBuf;
 use weir_tls::{Group, Roots, Suite, Version};
 
-/// What a gateway on both of its sides and the test server may negotiate.
+/// TLS parameters of the gateway (both sides) and the test server.
 #[derive(Args, Debug)]
 pub(crate) struct Parameters {
-    /// TLS version, on each side: 1.2 or 1.3; can be given more than once [default: both]
+    /// TLS version on both sides: 1.2 or 1.3; may be repeated [default: both]
     #[arg(long = "tls", value_name = "VERSION")]
     versions: Vec<Version>,
-    /// TLS suite, on each side; can be given more than once, most preferred first [default: all]
+    /// Cipher suite on both sides; may be repeated, most preferred first [default: all]
     #[arg(long = "suite", value_name = "SUITE")]
     suites: Vec<Suite>,
-    /// Key exchange group, on each side; can be given more than once, most preferred first
+    /// Key exchange group on both sides; may be repeated, most preferred first
     #[arg(long = "group", value_name = "GROUP")]
     groups: Vec<Group>,
 }
 
 impl Parameters {
-    /// What is given, and for the rest all that fits to it: a suite belongs to one version.
+    /// The flags given, and every compatible value for the others: a suite belongs to one version.
     pub(crate) fn complete(&self) -> (Vec<Version>, Vec<Suite>, Vec<Group>) {
         let versions = match (self.versions.is_empty(), self.suites.is_empty()) {
             (false, _) => self.versions.clone(),
@@ -41,7 +41,7 @@ impl Parameters {
     }
 }
 
-/// Whom a client believes: a file's authorities, or nobody is asked, or those of the system.
+/// Which CAs a client trusts: those of a file, any certificate, or the system's.
 pub(crate) fn roots(file: Option<PathBuf>, is_insecure: bool) -> Roots {
     match file {
         Some(file) => Roots::File(file),

@@ -1,4 +1,4 @@
-//! `weir serve`, the gateway, and `weir relay`, the floor under one.
+//! `weir serve`, the gateway, and `weir relay`, the floor target.
 
 use crate::outcome::{Failure, Outcome};
 use crate::parameters::{Parameters, roots};
@@ -11,7 +11,7 @@ use weir_reactor::cores::Cores;
 use weir_tls::{ClientSettings, Identity, ServerSettings};
 use weir_transport::Endpoint;
 
-/// Pass HTTP through, with TLS ended and begun anew as the two URLs say.
+/// Run the gateway: pass HTTP through, terminating and re-originating TLS as the two URLs ask.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -19,64 +19,64 @@ Examples:
   weir serve --listen https://0.0.0.0:8443 --cert chain.pem --key key.pem \\
              --to https://api.internal:443 --upstream-ca ca.pem --workers 2 --cores 0-1
 
-Requests keep their own path, and Host as the client sent it. X-Forwarded-For, -Proto and -Host
-are set from the client's connection; what the client itself says in them, or in Forwarded, is
-dropped. Via is added both ways.
+Path and Host are forwarded unchanged. X-Forwarded-For, -Proto and -Host are set from the client
+connection; the client's own values, and Forwarded, are dropped. Via is added both ways.
 
-SIGTERM or SIGINT drains: no new connections, requests are finished, then the process ends. A
-second one ends it at once. SIGHUP, SIGUSR1 and SIGUSR2 do nothing, and say so on stderr. Why an
-exchange ended early is written to stderr, one line each.")]
+SIGTERM or SIGINT drains: it stops accepting, finishes requests in flight and exits; a second
+signal exits at once. SIGHUP, SIGUSR1 and SIGUSR2 are ignored with a message on stderr. Each
+exchange that ends early is logged to stderr with its reason.")]
 pub(crate) struct ServeArgs {
     #[command(flatten)]
     gateway: GatewayArgs,
-    /// Largest request body in bytes [default: no limit]
+    /// Maximum request body [default: no limit]
     #[arg(long, value_name = "BYTES")]
     max_body: Option<u64>,
-    /// Largest request or response head in bytes
+    /// Maximum request or response head
     #[arg(long, value_name = "BYTES", default_value_t = Limits::default().head_bytes)]
     max_head: usize,
-    /// Seconds for a client to complete its request head
+    /// Time for a client to send a complete request head
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "10")]
     head_timeout: Duration,
-    /// Seconds that an idle client connection is kept
+    /// Keep-alive time of an idle client connection
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "75")]
     idle_timeout: Duration,
-    /// Seconds without any progress of a body
+    /// Time without progress of a body
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "120")]
     stall_timeout: Duration,
-    /// Seconds to connect to the upstream, TLS included
+    /// Time to connect to the upstream, TLS handshake included
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "5")]
     connect_timeout: Duration,
-    /// Seconds from the end of a request to the head of its answer
+    /// Time from the end of a request to the response head
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "60")]
     response_timeout: Duration,
-    /// Seconds that an upstream connection waits in the pool; keep it below what the upstream allows
+    /// Keep-alive time of a pooled upstream connection; keep it below the upstream's own
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "50")]
     pool_timeout: Duration,
-    /// Seconds that a drain may take
+    /// Time for a drain
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "30")]
     drain_timeout: Duration,
 }
 
-/// Relay bytes without looking at them: the least that a gateway on this loop and this TLS can cost.
+/// Relay bytes without parsing them: the least a gateway on this event loop and TLS stack can cost.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Example:
   weir relay --listen http://127.0.0.1:8080 --to http://127.0.0.1:3000
 
-SIGTERM or SIGINT ends it at once. SIGHUP, SIGUSR1 and SIGUSR2 do nothing, and say so on stderr.")]
+SIGTERM or SIGINT stops it at once. SIGHUP, SIGUSR1 and SIGUSR2 are ignored with a message on
+stderr.")]
 pub(crate) struct RelayArgs {
     #[command(flatten)]
     gateway: GatewayArgs,
 }
 
-/// What `serve` and `relay` have in common.
+/// Options of both `serve` and `relay`.
 #[derive(Args, Debug)]
 struct GatewayArgs {
-    /// Where clients come in: http://HOST:PORT or https://HOST:PORT; can be given more than once
+    /// Listen on http://HOST:PORT or https://HOST:PORT; may be repeated
     #[arg(long, value_name = "URL", required = true)]
     listen: Vec<Endpoint>,
-    /// Where requests go: http://HOST:PORT or https://HOST:PORT, no path
+    /// Upstream: http://HOST:PORT or https://HOST:PORT, no path
     #[arg(long, value_name = "URL")]
     to: Endpoint,
     /// Certificate chain for https listeners (PEM, leaf first)
@@ -85,27 +85,27 @@ struct GatewayArgs {
     /// Its private key (PEM)
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
-    /// TLS 1.3 tickets for each handshake with a client; 0 sends none
+    /// Tickets to send after each TLS 1.3 handshake with a client; 0 sends none
     #[arg(long, value_name = "N", default_value_t = 1)]
     tickets: u32,
-    /// Require client certificates issued by the authorities in this file
+    /// Require client certificates issued by the CAs in this file (PEM)
     #[arg(long, value_name = "FILE")]
     client_ca: Option<PathBuf>,
-    /// Authorities that the upstream's certificate must come from [default: those of the system]
+    /// Trusted CAs for the upstream (PEM) [default: the system's]
     #[arg(long, value_name = "FILE")]
     upstream_ca: Option<PathBuf>,
-    /// Skip verification of the upstream's certificate: whoever is in between can read and change everything
+    /// Skip verification of the upstream's certificate; a man in the middle can read and change everything
     #[arg(long, conflicts_with = "upstream_ca")]
     upstream_insecure: bool,
-    /// Name to verify the upstream by and to send as SNI [default: the host of --to]
+    /// Server name to verify and to send as SNI [default: the host of --to]
     #[arg(long, value_name = "NAME")]
     upstream_name: Option<String>,
     #[command(flatten)]
     parameters: Parameters,
-    /// Worker threads [default: one for each core that this process may use]
+    /// Worker threads [default: one per allowed core]
     #[arg(long, value_name = "N")]
     workers: Option<usize>,
-    /// Cores to pin the workers to, such as 0,2-3
+    /// Pin the workers to these cores, such as 0,2-3
     #[arg(long, value_name = "LIST")]
     cores: Option<Cores>,
 }
@@ -135,7 +135,7 @@ pub(crate) fn relay(args: RelayArgs) -> Outcome {
 }
 
 impl GatewayArgs {
-    /// The files that flags name, with these.
+    /// The flags that name files, and the files.
     fn files(&self) -> Files {
         [
             ("--cert", self.cert.clone()),
@@ -178,7 +178,7 @@ impl GatewayArgs {
     }
 }
 
-/// Flags, and the files that they name.
+/// Flags and the files they name.
 type Files = [(&'static str, Option<PathBuf>); 4];
 
 fn failure(error: GatewayError, files: &Files) -> Failure {
@@ -189,7 +189,7 @@ fn failure(error: GatewayError, files: &Files) -> Failure {
 fn seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(seconds) if seconds > 0.0 && seconds <= 86_400.0 => Ok(Duration::from_secs_f64(seconds)),
-        _ => Err("write seconds, more than 0 and at most 86400".into()),
+        _ => Err("expected seconds, more than 0 and at most 86400".into()),
     }
 }
 

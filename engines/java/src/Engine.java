@@ -1,6 +1,6 @@
 import java.util.List;
 
-/** A TLS engine on the JDK's SSLEngine: reads a scenario, runs it, writes what it saw. See docs/ENGINES.md. */
+/** A TLS engine on the JDK's SSLEngine: reads a scenario, runs it and reports. See docs/ENGINES.md. */
 public final class Engine {
     public static void main(String[] arguments) {
         Report report = new Report(System.out);
@@ -12,7 +12,7 @@ public final class Engine {
         } catch (Fault fault) {
             report.line("type", "error", "fault", fault.kind, "message", fault.getMessage());
         } catch (Exception | LinkageError | OutOfMemoryError error) {
-            // What TLS or the arithmetic throws has no fault of its own.
+            // Exceptions of TLS or the crypto backend have no fault of their own.
             report.line("type", "error", "fault", "stack", "message", error.toString());
             error.printStackTrace();
         }

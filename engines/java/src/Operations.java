@@ -34,7 +34,7 @@ final class Operations {
     };
     /** It is hashed in the operation, as in a handshake. */
     private static final byte[] MESSAGE = new byte[32];
-    /** It stands for a record's, which is authenticated. */
+    /** In place of a record's, which is authenticated. */
     private static final byte[] HEADER = new byte[5];
     private static final int TAG = 16;
     /** What a point of both its numbers begins with. */
@@ -56,13 +56,13 @@ final class Operations {
         boolean ciphers = name.endsWith("-seal") || name.endsWith("-open");
         boolean signs = name.endsWith("-sign") || name.endsWith("-verify");
         if (ciphers && scenario.record() == 0) {
-            throw Fault.scenario("record is missing: allowed is a number from 1 to 16384");
+            throw Fault.scenario("record is missing: expected a number from 1 to 16384");
         }
         if (!ciphers && scenario.record() != 0 && !(signs && scenario.record() == MESSAGE.length)) {
-            throw Fault.scenario("record %d: allowed with operation %s is none", scenario.record(), name);
+            throw Fault.scenario("record %d: expected none with operation %s", scenario.record(), name);
         }
         if (signs != (scenario.key() != null)) {
-            throw Fault.scenario("key %s: allowed is a file with operations of rsa and ecdsa, and only with them",
+            throw Fault.scenario("key %s: expected a file only for rsa and ecdsa operations",
                     scenario.key());
         }
     }
@@ -109,7 +109,7 @@ final class Operations {
     private static PrivateKey key(Scenario scenario) throws Fault {
         PrivateKey key = Pem.key(scenario.key());
         if (!scenario.operation().startsWith(Pem.kind(key) + "-")) {
-            throw Fault.scenario("key %s: it is %s: allowed is one of operation %s", scenario.key(), Pem.kind(key),
+            throw Fault.scenario("key %s: its kind is %s: expected a key for operation %s", scenario.key(), Pem.kind(key),
                     scenario.operation());
         }
         return key;
@@ -126,7 +126,7 @@ final class Operations {
         byte[] file = Pem.keyBytes(path);
         int begin = file.length - 2 * size;
         if (begin < 1 || file[begin - 1] != UNCOMPRESSED) {
-            throw Fault.scenario("key %s: allowed is one with its public part", path);
+            throw Fault.scenario("key %s: expected one with its public part", path);
         }
         ECPoint point = new ECPoint(new BigInteger(1, file, begin, size), new BigInteger(1, file, begin + size, size));
         return KeyFactory.getInstance("EC").generatePublic(new ECPublicKeySpec(point, curve));

@@ -79,7 +79,7 @@ final class Pair {
                     plain.clear();
                     good(end.unwrap(in, plain));
                     if (plain.position() > 0) {
-                        throw Fault.stack("there are data in a handshake");
+                        throw Fault.stack("unexpected application data in a handshake");
                     }
                 }
             }

@@ -27,9 +27,9 @@ final class Pem {
                 return all;
             }
         } catch (IOException | GeneralSecurityException | InvalidPathException error) {
-            throw Fault.scenario("%s %s: %s: allowed is a PEM file of certificates", name, path, error);
+            throw Fault.scenario("%s %s: %s: expected a PEM file of certificates", name, path, error);
         }
-        throw Fault.scenario("%s %s: it has none: allowed is a PEM file of certificates", name, path);
+        throw Fault.scenario("%s %s: it has none: expected a PEM file of certificates", name, path);
     }
 
     static PrivateKey key(String path) throws Fault {
@@ -41,7 +41,7 @@ final class Pem {
                 // It may be of the other kind.
             }
         }
-        throw Fault.scenario("key %s: allowed is a PEM file of a PKCS #8 key of RSA or EC", path);
+        throw Fault.scenario("key %s: expected a PEM file of a PKCS #8 key of RSA or EC", path);
     }
 
     /** The key as it is in the file. */
@@ -52,9 +52,9 @@ final class Pem {
                 return Base64.getMimeDecoder().decode(found.group(1));
             }
         } catch (IOException | IllegalArgumentException error) {
-            throw Fault.scenario("key %s: %s: allowed is a PEM file of a PKCS #8 key", path, error);
+            throw Fault.scenario("key %s: %s: expected a PEM file of a PKCS #8 key", path, error);
         }
-        throw Fault.scenario("key %s: it has no PRIVATE KEY: allowed is a PEM file of a PKCS #8 key", path);
+        throw Fault.scenario("key %s: it has no PRIVATE KEY: expected a PEM file of a PKCS #8 key", path);
     }
 
     /** As the scenario names it. */

@@ -1,4 +1,4 @@
-/** Measures one operation of the library's arithmetic, in batches, so that the clock's own time does not count. */
+/** Measures one operation of the library's crypto backend, in batches, so that the clock's own time does not count. */
 final class Primitives implements Worker {
     private static final long BATCH_NS = 50_000;
 

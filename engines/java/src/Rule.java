@@ -28,11 +28,11 @@ record Rule(List<String> tasks, List<String> words, int least, int greatest, boo
     void check(String key, String value) throws Fault {
         boolean good = words.isEmpty() ? greatest == 0 || inRange(value) : words.contains(value);
         if (!good) {
-            throw Fault.scenario("%s %s: allowed is %s", key, value, allowed());
+            throw Fault.scenario("%s %s: expected %s", key, value, expected());
         }
     }
 
-    String allowed() {
+    String expected() {
         if (!words.isEmpty()) {
             return String.join(", ", words);
         }

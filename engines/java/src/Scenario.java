@@ -45,7 +45,7 @@ record Scenario(
         Map<String, String> given = pairs(in);
         String task = given.get("do");
         if (task == null) {
-            throw Fault.scenario("do is missing: allowed is %s", RULES.get("do").allowed());
+            throw Fault.scenario("do is missing: expected %s", RULES.get("do").expected());
         }
         RULES.get("do").check("do", task);
         String keys = RULES.entrySet().stream().filter(entry -> entry.getValue().takenBy(task))
@@ -53,16 +53,16 @@ record Scenario(
         for (Map.Entry<String, String> pair : given.entrySet()) {
             Rule rule = RULES.get(pair.getKey());
             if (rule == null) {
-                throw Fault.scenario("%s %s: no such key: allowed is %s", pair.getKey(), pair.getValue(), keys);
+                throw Fault.scenario("%s %s: unknown key: expected one of %s", pair.getKey(), pair.getValue(), keys);
             }
             if (!rule.takenBy(task)) {
-                throw Fault.scenario("%s %s: not for do %s: allowed is %s", pair.getKey(), pair.getValue(), task, keys);
+                throw Fault.scenario("%s %s: not for do %s: expected %s", pair.getKey(), pair.getValue(), task, keys);
             }
             rule.check(pair.getKey(), pair.getValue());
         }
         for (Map.Entry<String, Rule> entry : RULES.entrySet()) {
             if (entry.getValue().required() && entry.getValue().takenBy(task) && !given.containsKey(entry.getKey())) {
-                throw Fault.scenario("%s is missing: allowed is %s", entry.getKey(), entry.getValue().allowed());
+                throw Fault.scenario("%s is missing: expected %s", entry.getKey(), entry.getValue().expected());
             }
         }
         if (task.equals("handshake") && !given.containsKey("tickets")) {
@@ -78,7 +78,7 @@ record Scenario(
         try {
             text = StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(in.readAllBytes())).toString();
         } catch (CharacterCodingException error) {
-            throw Fault.scenario("the input: allowed is UTF-8");
+            throw Fault.scenario("the input: expected UTF-8");
         }
         Map<String, String> given = new TreeMap<>();
         if (text.endsWith("\n")) {
@@ -87,13 +87,13 @@ record Scenario(
         for (String line : text.split("\n", -1)) {
             int space = line.indexOf(' ');
             if (space < 1 || space + 1 == line.length()) {
-                throw Fault.scenario("`%s`: allowed is a key, one space and a value", line);
+                throw Fault.scenario("`%s`: expected a key, one space and a value", line);
             }
             String key = line.substring(0, space);
             String value = line.substring(space + 1);
             String before = given.put(key, value);
             if (before != null) {
-                throw Fault.scenario("%s %s: it has come before, with %s: allowed is once", key, value, before);
+                throw Fault.scenario("%s %s: repeated, first with %s: expected once", key, value, before);
             }
         }
         return given;
@@ -102,7 +102,7 @@ record Scenario(
     /** TLS 1.2 has a ticket where it is asked for one. */
     private static String impliedTickets(String version, String resumption) throws Fault {
         if (version.equals("1.3")) {
-            throw Fault.scenario("tickets is missing: allowed is %s", RULES.get("tickets").allowed());
+            throw Fault.scenario("tickets is missing: expected %s", RULES.get("tickets").expected());
         }
         return resumption.equals("ticket") ? "1" : "0";
     }
@@ -129,19 +129,19 @@ record Scenario(
     /** Whether the values go together. */
     private void check() throws Fault {
         if (MEASURED.contains(task) && (windowMs == 0) == (count == 0)) {
-            throw Fault.scenario("window_ms, count: allowed is one of both");
+            throw Fault.scenario("window_ms, count: expected exactly one of them");
         }
         if (CONNECTED.contains(task) && key == null) {
-            throw Fault.scenario("key is missing: allowed is the path of a file");
+            throw Fault.scenario("key is missing: expected the path of a file");
         }
         if (task.equals("handshake")) {
             checkResumption();
         }
         if (task.equals("transfer") && record < 512) {
-            throw Fault.scenario("record %d: allowed is a number from 512 to 16384", record);
+            throw Fault.scenario("record %d: expected a number from 512 to 16384", record);
         }
         if (sessions % 2 == 1) {
-            throw Fault.scenario("sessions %d: allowed is an even number", sessions);
+            throw Fault.scenario("sessions %d: expected an even number", sessions);
         }
         if (task.equals("primitive")) {
             Operations.check(this);
@@ -151,16 +151,16 @@ record Scenario(
     private void checkResumption() throws Fault {
         List<String> allowed = version.equals("1.2") ? List.of("none", "id", "ticket") : List.of("none", "psk");
         if (!allowed.contains(resumption)) {
-            throw Fault.scenario("resumption %s: allowed with version %s is %s", resumption, version,
+            throw Fault.scenario("resumption %s: with version %s expected %s", resumption, version,
                     String.join(", ", allowed));
         }
         if (cold && resumes()) {
-            throw Fault.scenario("config cold: allowed with resumption %s is warm: what is made anew has no session",
+            throw Fault.scenario("config cold: expected warm with resumption %s: a new configuration has no session",
                     resumption);
         }
         int needed = resumption.equals("id") ? 0 : 1;
         if (resumes() && tickets != needed) {
-            throw Fault.scenario("tickets %d: allowed with resumption %s is %d", tickets, resumption, needed);
+            throw Fault.scenario("tickets %d: with resumption %s expected %d", tickets, resumption, needed);
         }
     }
 }

@@ -52,7 +52,7 @@ impl Key {
             Certificate::EcdsaP384 => ecdsa::SigningKey::from_pkcs8_der(&der).map(Key::P384),
         };
         key.map_err(|error| {
-            Error::scenario(format!("key: one of the operation's kind is allowed: {error:?}"))
+            Error::scenario(format!("key: {error:?}: expected a key for the operation"))
         })
     }
 

@@ -39,7 +39,7 @@ impl Config {
     /// A client's, that trusts `root`. It has to ask for tickets, and keeps the last if sessions are resumed.
     pub(crate) fn client(root: &[u8], tickets: bool, keeps: bool) -> Result<Config, Error> {
         let config = Arc::new(Owned::new(Side::Client, keeps)?);
-        let root = CString::new(root).map_err(|_| Error::scenario("ca: PEM is allowed"))?;
+        let root = CString::new(root).map_err(|_| Error::scenario("ca: expected PEM"))?;
         let raw = config.raw.as_ptr();
         let store = ptr::from_ref(&config.store).cast_mut().cast();
         // SAFETY: the configuration is alive and not yet used; the string ends with zero; the store lives as long.
@@ -48,7 +48,7 @@ impl Config {
             s2n_config_add_pem_to_trust_store(raw, root.as_ptr())
                 .eq(&0)
                 .then_some(())
-                .ok_or_else(|| Error::scenario(format!("ca: PEM of a certificate is allowed: {}", last())))?;
+                .ok_or_else(|| Error::scenario(format!("ca: {}: expected a PEM certificate", last())))?;
             if tickets {
                 check(s2n_config_set_session_tickets_onoff(raw, 1), "client's tickets")?;
                 check(s2n_config_set_session_ticket_cb(raw, Some(keep), store), "client's store")?;
@@ -72,7 +72,7 @@ impl Config {
             let (chain, key) = (chain.as_mut_ptr(), key.as_mut_ptr());
             if s2n_cert_chain_and_key_load_pem_bytes(pair.as_ptr(), chain, chain_size, key, key_size) != 0 {
                 return Err(Error::scenario(format!(
-                    "chain, key: a PEM chain and its key are allowed: {}",
+                    "chain, key: {}: expected a PEM chain and its key",
                     last()
                 )));
             }
@@ -230,7 +230,7 @@ impl Drop for Connection {
 
 /// Gives s2n-tls what the peer has sent.
 unsafe extern "C" fn receive(context: *mut c_void, into: *mut u8, size: u32) -> c_int {
-    // SAFETY: the context is a connection's wire, which nobody else uses during the call that this is made in.
+    // SAFETY: the context is a connection's wire, which nothing else uses during the call that this is made in.
     let Some(count) = (unsafe { Wire::give(context, into, size as usize) }) else {
         // SAFETY: the thread's own variable; s2n-tls looks there for the reason.
         unsafe { *libc::__errno_location() = libc::EWOULDBLOCK };

@@ -40,24 +40,24 @@ impl Stack for Wolfssl {
     }
 
     fn operation(&self, _: &Primitive) -> Result<Box<dyn Operate>, Error> {
-        Err(Error::scenario("do primitive: allowed for this stack is facts, handshake, transfer, memory"))
+        Err(Error::scenario("do primitive: expected one of facts, handshake, transfer, memory"))
     }
 }
 
 /// The scenario in wolfSSL's words.
 fn chosen(connection: &Connection, side: Side) -> Result<Chosen, Error> {
     if connection.locks {
-        return Err(Error::scenario("locks `time`: allowed is none: the library does not tell of its locks"));
+        return Err(Error::scenario("locks `time`: the library does not expose its locks: expected no such key"));
     }
     if connection.resumption == Resumption::Psk && connection.tickets > 1 {
         let tickets = connection.tickets;
         return Err(Error::scenario(format!(
-            "tickets `{tickets}`: after a resumed handshake one is sent: allowed is 1"
+            "tickets `{tickets}`: one is sent after a resumed handshake: expected 1"
         )));
     }
     let group = match connection.group {
         Group::X25519 | Group::P256 => connection.group.code(),
-        other => return Err(Error::scenario(format!("group `{}`: allowed is x25519, p256", other.name()))),
+        other => return Err(Error::scenario(format!("group `{}`: expected x25519 or p256", other.name()))),
     };
     let mut groups = vec![group];
     groups.extend(connection.certificate_curve().filter(|_| side == Side::Client));
@@ -94,6 +94,6 @@ fn fragment(record: usize) -> Result<Option<u8>, Error> {
         1024 => Ok(Some(2)),
         2048 => Ok(Some(3)),
         4096 => Ok(Some(4)),
-        _ => Err(Error::scenario(format!("record `{record}`: allowed is 512, 1024, 2048, 4096, 16384"))),
+        _ => Err(Error::scenario(format!("record `{record}`: expected one of 512, 1024, 2048, 4096, 16384"))),
     }
 }

@@ -54,7 +54,7 @@ impl Config {
             if ffi::wolfSSL_CTX_load_verify_buffer(raw, root.as_ptr(), size(root), ffi::FILETYPE_PEM)
                 != ffi::SUCCESS
             {
-                return Err(Error::scenario("ca: PEM of a certificate is allowed"));
+                return Err(Error::scenario("ca: expected a PEM certificate"));
             }
             ffi::wolfSSL_CTX_set_verify(raw, ffi::VERIFY_PEER, None);
             if let Some(fragment) = chosen.fragment {
@@ -75,13 +75,13 @@ impl Config {
         unsafe {
             if ffi::wolfSSL_CTX_use_certificate_chain_buffer(raw, chain.as_ptr(), size(chain)) != ffi::SUCCESS
             {
-                return Err(Error::scenario("chain: a PEM chain of certificates is allowed"));
+                return Err(Error::scenario("chain: expected a PEM certificate chain"));
             }
             if ffi::wolfSSL_CTX_use_PrivateKey_buffer(raw, key.as_ptr(), size(key), ffi::FILETYPE_PEM)
                 != ffi::SUCCESS
                 || ffi::wolfSSL_CTX_check_private_key(raw) != ffi::SUCCESS
             {
-                return Err(Error::scenario("key: a PEM key of the chain's leaf is allowed"));
+                return Err(Error::scenario("key: expected the PEM key of the chain's leaf"));
             }
             match (chosen.new, chosen.tickets) {
                 (true, 0) => zero(ffi::wolfSSL_CTX_no_ticket_TLSv13(raw), "no tickets")?,
@@ -287,7 +287,7 @@ unsafe extern "C" fn receive(
     size: c_int,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the context is a connection's wire, which nobody else uses during the call that this is made in.
+    // SAFETY: the context is a connection's wire, which nothing else uses during the call that this is made in.
     let count = unsafe { Wire::give(context, into.cast(), size as usize) };
     count.map_or(ffi::IO_WANT_READ, |count| count as c_int)
 }

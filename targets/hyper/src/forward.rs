@@ -69,7 +69,7 @@ fn prepare(connection: &Connection, request: &mut Request<Incoming>) {
     *request.version_mut() = http::Version::HTTP_11;
     let headers = request.headers_mut();
     remove_hop_by_hop(headers);
-    // The headers that Weir adds, so that all targets do the same work. Host is passed on as it is.
+    // The same headers as Weir adds, so that all targets do the same work. Host is forwarded unchanged.
     headers.insert(HeaderName::from_static("x-forwarded-for"), connection.client.clone());
     headers.insert(HeaderName::from_static("x-forwarded-proto"), connection.scheme.clone());
     if let Some(host) = headers.get(header::HOST).cloned() {

@@ -9,9 +9,9 @@ use pingora::protocols::{Stream, l4};
 use pingora::server::ShutdownWatch;
 use std::sync::Arc;
 
-/// What becomes of a connection that pingora's listener has accepted.
+/// Handles a connection accepted by pingora's listener.
 pub struct Clients<P> {
-    /// Where the client side speaks TLS.
+    /// For TLS clients.
     pub acceptor: Option<Acceptor>,
     /// Serves the requests of a connection.
     pub proxy: Arc<P>,

@@ -1,10 +1,10 @@
-//! Pingora tells of faults through `log`; they go to stderr, which the lab keeps. Nothing else is logged.
+//! Pingora reports faults through `log`; they go to stderr, which the lab stores. Nothing else is logged.
 
 use log::{LevelFilter, Log, Metadata, Record, SetLoggerError};
 
 struct Stderr;
 
-/// From here on, errors are written to stderr; it fails if there is a logger already.
+/// Writes errors to stderr from now on; fails if there is already a logger.
 pub fn to_stderr() -> Result<(), SetLoggerError> {
     log::set_logger(&Stderr)?;
     log::set_max_level(LevelFilter::Error);

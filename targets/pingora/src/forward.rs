@@ -1,4 +1,4 @@
-//! What is done to a request and its answer on the way through.
+//! Rewriting of requests and responses.
 
 use async_trait::async_trait;
 use pingora::Result;
@@ -9,7 +9,7 @@ use pingora::upstreams::peer::HttpPeer;
 
 const VIA: &str = "1.1 pingora";
 
-/// Passes every request to one origin.
+/// Forwards every request to one origin.
 pub struct Forward {
     origin: HttpPeer,
     /// `http` or `https`, as the clients come.
@@ -44,7 +44,7 @@ impl ProxyHttp for Forward {
         Ok(Box::new(self.origin.clone()))
     }
 
-    /// The headers that Weir adds, so that all targets do the same work. Host is passed on as it is.
+    /// The same headers as Weir adds, so that all targets do the same work. Host is forwarded unchanged.
     async fn upstream_request_filter(
         &self,
         session: &mut Session,

@@ -21,7 +21,7 @@ use settings::Settings;
 use std::error::Error;
 use std::sync::Arc;
 
-/// The allocator that those who want speed take: it is the difference of one line.
+/// The usual choice for speed, at the cost of one line.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let upstream = tls::client(&settings)?;
     CryptoProvider::clone(upstream.crypto_provider())
         .install_default()
-        .map_err(|_| "there is a provider already")?;
+        .map_err(|_| "a crypto provider is already installed")?;
 
     let acceptor = match settings.tls("client-side")? {
         true => Some(Acceptor::from_server_config(Arc::new(tls::server(&settings)?))),
@@ -57,11 +57,11 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn configuration(settings: &Settings) -> Result<ServerConf, String> {
     Ok(ServerConf {
         threads: settings.number("workers")?,
-        // A runtime of one thread per worker: nothing is moved, and nobody else is woken.
+        // One single-threaded runtime per worker: no work stealing, no cross-thread wake-ups.
         work_stealing: false,
         ca_file: Some(settings.text("ca").to_owned()),
         upstream_keepalive_pool_size: settings.number("pool")?,
-        // TERM ends it at once; the window is over by then.
+        // TERM stops it at once; the window is over by then.
         grace_period_seconds: Some(0),
         graceful_shutdown_timeout_seconds: Some(0),
         ..ServerConf::default()

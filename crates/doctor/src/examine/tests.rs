@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 type Found = BTreeMap<String, Finding>;
 
-/// By id; between the two samples `later` is written.
+/// By id; writes `later` between the two samples.
 fn examined(tree: &Tree, later: &[(&str, &str)]) -> Found {
     let system = tree.system();
     let before = Sample::take(&system);
@@ -51,7 +51,7 @@ fn what_is_absent_is_unknown() {
 }
 
 #[test]
-fn garbage_is_unknown_or_told_and_never_a_panic() {
+fn garbage_is_unknown_or_reported_and_never_a_panic() {
     let most = u64::MAX;
     let huge = format!(
         "cpu0 {most} {most} {most} {most} {most} {most} {most} {most}\ncpu1 {most} {most}\n{most}0 {most}"
@@ -162,7 +162,7 @@ fn each_disturbance_is_found() {
             "proc/self/status",
             status("Cpus_allowed_list:\t0-3\n"),
             Level::Note,
-            "may not be raised",
+            "cannot be raised",
         ),
         (
             "swap",
@@ -193,10 +193,10 @@ fn each_disturbance_is_found() {
             Level::Note,
             "921 new connections/s",
         ),
-        ("time-wait", "proc/sys/net/ipv4/tcp_tw_reuse", "0".into(), Level::Note, "not used again"),
+        ("time-wait", "proc/sys/net/ipv4/tcp_tw_reuse", "0".into(), Level::Note, "not reused"),
         ("backlog", "proc/sys/net/core/somaxconn", "128".into(), Level::Bad, "somaxconn 128"),
         ("loopback", "sys/class/net/lo/mtu", "65536".into(), Level::Note, "MTU 65536"),
-        ("ipv6", "proc/sys/net/ipv6/conf/lo/disable_ipv6", "1".into(), Level::Note, "::1 cannot be used"),
+        ("ipv6", "proc/sys/net/ipv6/conf/lo/disable_ipv6", "1".into(), Level::Note, "::1 unavailable"),
         ("load", "proc/loadavg", "1.20 1 1 1/1 1".into(), Level::Note, "1.20"),
     ];
     for (id, path, text, level, value) in cases {
@@ -209,7 +209,7 @@ fn each_disturbance_is_found() {
     }
 }
 
-/// A virtual machine that more cores could be plugged into lists them all as allowed.
+/// A virtual machine with hot-pluggable cores lists them all as allowed.
 #[test]
 fn a_core_that_is_not_online_is_not_allowed() {
     let tree = Tree::new(QUIET);
@@ -227,7 +227,7 @@ fn a_core_that_is_not_online_is_not_allowed() {
 
 #[test]
 fn this_machine_can_be_examined() {
-    let system = System::here();
+    let system = System::local();
     let sample = Sample::take(&system);
     let found = findings(&system, &sample, &Sample::take(&system));
     let known = found.iter().filter(|finding| finding.value != UNKNOWN).count();

@@ -1,4 +1,4 @@
-//! A cgroup's CPU: `cpu.stat` in version 2, `cpuacct.usage` in version 1. Processes that come and go are in it.
+//! A cgroup's CPU: `cpu.stat` in version 2, `cpuacct.usage` in version 1. Includes short-lived processes.
 
 use std::fs::{self, File};
 use std::io;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 type Parse = fn(&str) -> Option<Duration>;
 
-/// A cgroup, its account held open: reading it is one system call.
+/// A cgroup with its CPU file held open: a reading is one system call.
 #[derive(Debug)]
 pub(crate) struct Cgroup {
     directory: PathBuf,
@@ -18,7 +18,7 @@ pub(crate) struct Cgroup {
 
 impl Cgroup {
     pub(crate) fn open(directory: &Path) -> io::Result<Self> {
-        // In version 1, cpu.stat may be there as well, and tells of throttling alone.
+        // In version 1, cpu.stat may also exist, but only reports throttling.
         let kinds: [(&str, Parse); 2] = [("cpu.stat", cpu_stat), ("cpuacct.usage", nanoseconds)];
         fs::read_dir(directory)?;
         for (name, parse) in kinds {
@@ -33,10 +33,10 @@ impl Cgroup {
                 Err(error) => return Err(error),
             }
         }
-        Err(io::Error::other("neither tells there what CPU was used"))
+        Err(io::Error::other("neither reports CPU time"))
     }
 
-    /// CPU since the cgroup was made; `None` when it is gone.
+    /// CPU time since the cgroup was created; `None` once it is removed.
     pub(crate) fn read(&self) -> Option<Duration> {
         let mut text = [0; 4096];
         let length = self.account.read_at(&mut text, 0).ok()?;
@@ -48,7 +48,7 @@ impl Cgroup {
         let mut pids = Vec::new();
         while let Some(directory) = directories.pop() {
             let text = fs::read_to_string(directory.join("cgroup.procs")).unwrap_or_default();
-            // 0 is a process that this one cannot see.
+            // 0 is a process in another PID namespace.
             pids.extend(text.lines().filter_map(|line| line.parse::<u32>().ok()).filter(|pid| *pid != 0));
             let entries = fs::read_dir(&directory).into_iter().flatten().filter_map(Result::ok);
             let below = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
@@ -57,14 +57,14 @@ impl Cgroup {
         pids
     }
 
-    /// The most memory that it has had at once, page cache included (`memory.peak`, version 2); `None` where that is
-    /// not told.
+    /// Peak memory, page cache included (`memory.peak`, version 2); `None` where that is not
+    /// available.
     pub(crate) fn memory_peak_kib(&self) -> Option<u64> {
         let text = fs::read_to_string(self.directory.join("memory.peak")).ok()?;
         Some(text.trim().parse::<u64>().ok()? / 1024)
     }
 
-    /// Its own CPU quota, in cores; `None` without one. Those of the cgroups above are not asked for.
+    /// Its own CPU quota in cores; `None` without one. Quotas of parent cgroups are ignored.
     pub(crate) fn quota(&self) -> Option<f64> {
         let read = |name| fs::read_to_string(self.directory.join(name)).ok();
         match read("cpu.max") {
@@ -87,7 +87,7 @@ fn nanoseconds(text: &str) -> Option<Duration> {
     Some(Duration::from_nanos(text.trim().parse().ok()?))
 }
 
-/// `max`, or -1 in version 1, is no quota.
+/// `max`, or -1 in version 1, means no quota.
 fn ratio(quota: &str, period: &str) -> Option<f64> {
     let (quota, period): (f64, f64) = (quota.trim().parse().ok()?, period.trim().parse().ok()?);
     (quota > 0.0 && period > 0.0).then_some(quota / period)
@@ -152,7 +152,7 @@ mod tests {
         fs::remove_dir_all(&directory).unwrap();
     }
 
-    /// A cgroup that this test makes; `None`, with the reason printed, where it may not.
+    /// A cgroup created for this test; `None`, with the reason printed, without permission.
     fn made() -> Option<PathBuf> {
         for mount in ["/sys/fs/cgroup/unified", "/sys/fs/cgroup", "/sys/fs/cgroup/cpuacct"] {
             let directory = Path::new(mount).join(format!("weir-test-{}", std::process::id()));
@@ -160,7 +160,7 @@ mod tests {
                 return Some(directory);
             }
         }
-        println!("skipped: no cgroup can be made here");
+        println!("skipped: cannot create a cgroup here");
         None
     }
 
@@ -190,7 +190,7 @@ mod tests {
             }
             io::Write::write_all(&mut stdin, b"\n").unwrap();
         } else {
-            println!("skipped: no process can be put into {}", directory.display());
+            println!("skipped: cannot move a process into {}", directory.display());
         }
         drop(stdin);
         shell.wait().unwrap();

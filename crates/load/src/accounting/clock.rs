@@ -1,4 +1,4 @@
-//! CPU clocks, which count nanoseconds, and the machine's.
+//! CPU clocks, in nanoseconds, and the boot clock.
 
 use nix::time::{ClockId, clock_getcpuclockid};
 use nix::unistd::Pid;
@@ -9,22 +9,22 @@ pub(crate) fn of_process(pid: u32) -> Option<ClockId> {
     clock_getcpuclockid(Pid::from_raw(i32::try_from(pid).ok()?)).ok()
 }
 
-/// What has been used by a clock; `None` when its process is gone.
+/// CPU time on a clock; `None` once its process is gone.
 pub(crate) fn now(clock: ClockId) -> Option<Duration> {
     clock.now().ok().map(Duration::from)
 }
 
-/// What this process has used.
+/// CPU time of this process.
 pub(crate) fn own() -> Duration {
     now(ClockId::CLOCK_PROCESS_CPUTIME_ID).unwrap_or_default()
 }
 
-/// What the calling thread has used.
+/// CPU time of the calling thread.
 pub(crate) fn own_thread() -> Duration {
     now(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default()
 }
 
-/// How long the machine had been up at an instant, sleep included (CLOCK_BOOTTIME); `None` where the system does not say.
+/// Time since boot at an instant, suspend included (CLOCK_BOOTTIME); `None` if unavailable.
 pub fn since_boot(at: Instant) -> Option<Duration> {
     let now = ClockId::CLOCK_BOOTTIME.now().ok().map(Duration::from)?;
     now.checked_sub(at.elapsed())

@@ -1,4 +1,4 @@
-//! A shell command that tells the CPU of a server elsewhere, over ssh mostly.
+//! A shell command that reports the CPU time of a remote server, usually over ssh.
 
 use super::cgroup::cpu_stat;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -9,40 +9,40 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long it may take. A new connection of ssh across the world takes one or two seconds.
+/// Timeout. A new ssh connection across the world takes one or two seconds.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The most of its output that is read.
+/// Maximum output read.
 const MOST: u64 = 64 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sample {
     pub(crate) cpu: Duration,
-    /// The instant that it is taken for: half way between the command's start and its end.
+    /// When it was taken: half way between start and end of the command.
     pub(crate) at: Instant,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Silence {
-    #[error("it cannot be run: {0}")]
+    #[error("cannot run: {0}")]
     NotRun(String),
-    #[error("it ended with {status}{words}")]
+    #[error("{status}{words}")]
     Failed { status: ExitStatus, words: String },
-    #[error("it printed `{0}`")]
+    #[error("unexpected output `{0}`")]
     NotUnderstood(String),
-    #[error("it took longer than {} s", PATIENCE.as_secs())]
+    #[error("timed out after {} s", PATIENCE.as_secs())]
     TooLong,
 }
 
-/// Runs `sh -c text` and reads what it prints. It is given no input, and no terminal to ask for one.
-/// Errors: when it fails, prints something else or takes longer than [`PATIENCE`]; it is then ended with what it
-/// started.
+/// Runs `sh -c text` and reads what it prints. It gets no input and no terminal.
+/// Errors: when it fails, prints something else or takes longer than [`PATIENCE`]; its process group is then
+/// killed.
 pub(crate) fn sample(text: &str) -> Result<Sample, Silence> {
     sample_within(text, PATIENCE)
 }
 
-/// CPU between two samples, for a window of this length: their distance is never quite that. `None` when the command
-/// counted backwards.
+/// CPU between two samples, scaled to the length of the window. `None` when the counter went
+/// backwards.
 pub(crate) fn scaled(from: &Sample, to: &Sample, window: Duration) -> Option<(Duration, Duration)> {
     let (cpu, apart) = (to.cpu.checked_sub(from.cpu)?, to.at.checked_duration_since(from.at)?);
     let scaled = cpu.as_secs_f64() * window.as_secs_f64() / apart.as_secs_f64();
@@ -53,8 +53,8 @@ pub(crate) fn scaled(from: &Sample, to: &Sample, window: Duration) -> Option<(Du
 ///
 /// - one decimal number: CPU seconds so far;
 /// - a cgroup's `cpu.stat`: its line `usage_usec N`;
-/// - lines of three whole numbers, as /proc/PID/task/TID/schedstat has them: the first ones are nanoseconds, and are
-///   added. (/proc/PID/schedstat is that of the first thread alone; `cat` fails where a thread ends meanwhile.)
+/// - lines of three whole numbers, as in /proc/PID/task/TID/schedstat: the first numbers, nanoseconds, are
+///   summed. (/proc/PID/schedstat covers only the first thread; `cat` fails if a thread exits meanwhile.)
 pub(crate) fn parse(text: &str) -> Option<Duration> {
     let text = text.trim();
     if let Some(cpu) = cpu_stat(text) {
@@ -84,12 +84,12 @@ fn sample_within(text: &str, patience: Duration) -> Result<Sample, Silence> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // A group of its own, so that what it starts can be ended with it.
+        // Its own process group, so that its children can be killed with it.
         .process_group(0)
         .spawn()
         .map_err(not_run)?;
     let (printed, words) = (all_of(child.stdout.take()), all_of(child.stderr.take()));
-    let spoken = told(&printed, until).zip(told(&words, until));
+    let spoken = received(&printed, until).zip(received(&words, until));
     let took = begun.elapsed();
     let ended = spoken.and_then(|spoken| Some((spoken, ended(&mut child, until)?)));
     let Some(((printed, words), status)) = ended else {
@@ -108,13 +108,13 @@ fn sample_within(text: &str, patience: Duration) -> Result<Sample, Silence> {
     Ok(Sample { cpu, at: begun + took / 2 })
 }
 
-/// Reads a pipe on a thread of its own: one that a lost grandchild holds open must hold up nobody.
+/// Reads a pipe on a separate thread, as an orphaned grandchild may hold it open.
 fn all_of(pipe: Option<impl Read + Send + 'static>) -> Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(pipe) = pipe {
-            // What was read until an error is what there is.
+            // On an error, keep what was read.
             let _ = pipe.take(MOST).read_to_end(&mut bytes);
         }
         let _ = sender.send(String::from_utf8_lossy(&bytes).into_owned());
@@ -122,11 +122,11 @@ fn all_of(pipe: Option<impl Read + Send + 'static>) -> Receiver<String> {
     receiver
 }
 
-fn told(text: &Receiver<String>, until: Instant) -> Option<String> {
+fn received(text: &Receiver<String>, until: Instant) -> Option<String> {
     text.recv_timeout(until.saturating_duration_since(Instant::now())).ok()
 }
 
-/// How it ended, once it has: it has closed its output, so that is soon.
+/// Waits for the exit status: the output is closed, so the end is near.
 fn ended(child: &mut Child, until: Instant) -> Option<ExitStatus> {
     loop {
         match child.try_wait() {
@@ -169,10 +169,10 @@ mod tests {
     #[test]
     fn a_command_that_tells() {
         let before = Instant::now();
-        let told = sample("echo 1.5; echo ignored >&2").unwrap();
-        assert_eq!(told.cpu, Duration::from_millis(1500));
-        assert!(before <= told.at && told.at <= Instant::now());
-        // Threads of other tests end meanwhile, and `cat` with them.
+        let sampled = sample("echo 1.5; echo ignored >&2").unwrap();
+        assert_eq!(sampled.cpu, Duration::from_millis(1500));
+        assert!(before <= sampled.at && sampled.at <= Instant::now());
+        // Threads of other tests exit meanwhile, which makes `cat` fail.
         let own = format!("cat /proc/{}/task/*/schedstat", std::process::id());
         let own = (0..100).find_map(|_| sample(&own).ok()).unwrap();
         assert!(own.cpu > Duration::ZERO);
@@ -181,10 +181,10 @@ mod tests {
     #[test]
     fn a_command_that_does_not_tell_says_why() {
         for (text, why) in [
-            ("exit 3", "it ended with exit status: 3"),
+            ("exit 3", "exit status: 3"),
             ("echo no route >&2; exit 255", "exit status: 255: no route"),
-            ("echo hello; echo 7", "it printed `hello`"),
-            ("true", "it printed ``"),
+            ("echo hello; echo 7", "unexpected output `hello`"),
+            ("true", "unexpected output ``"),
         ] {
             let silence = sample(text).unwrap_err().to_string();
             assert!(silence.contains(why), "{text}: {silence}");
@@ -199,7 +199,7 @@ mod tests {
         if let Ok(pid) = std::fs::read_to_string(&file) {
             let stat = format!("/proc/{}/stat", pid.trim());
             let deadline = Instant::now() + Duration::from_secs(20);
-            // Whoever inherits it may leave it as a zombie.
+            // Its new parent may leave it as a zombie.
             let runs = || std::fs::read_to_string(&stat).is_ok_and(|text| !text.contains(") Z "));
             while runs() {
                 assert!(Instant::now() < deadline, "{stat} still runs");

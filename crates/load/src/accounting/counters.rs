@@ -1,14 +1,14 @@
-//! What processes do besides using CPU: memory, switches, page faults, open files.
+//! Process counters other than CPU: memory, context switches, page faults, open files.
 //!
-//! Read by the looks near the window's edges, some milliseconds outside it, but for the engine's own switches and faults,
-//! which are one system call at the edge itself.
+//! Read by the scans some milliseconds outside the window, except for the engine's own switches and faults,
+//! which take one system call at the edge itself.
 
 use super::family::Family;
 use super::proc::{self, Faults, Life, Switches};
 use crate::result::Counters;
 use nix::sys::resource::{UsageWho, getrusage};
 
-/// What this process has counted so far, with its threads that have ended: switches and faults, by getrusage(2).
+/// Context switches and page faults of this process so far, exited threads included, by getrusage(2).
 pub(crate) fn own() -> Counters {
     let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else { return Counters::default() };
     let number = |number: i64| Some(u64::try_from(number).unwrap_or(0));
@@ -21,15 +21,15 @@ pub(crate) fn own() -> Counters {
     }
 }
 
-/// What this process holds now: memory and open files.
+/// Memory and open files of this process now.
 pub(crate) fn held() -> Counters {
     let pid = std::process::id();
-    // One of the files is the directory that is being read.
+    // One of the files is the directory being read.
     let open_files = proc::open_files(pid).map(|files| files.saturating_sub(1));
     Counters { rss_end_kib: proc::rss_kib(pid), open_files, ..Counters::default() }
 }
 
-/// The counters of this process between two edges, with what it held.
+/// The counters of this process between two edges.
 pub(crate) fn of_this_process(from: Counters, to: Counters, held: Counters) -> Counters {
     let since = |count: fn(&Counters) -> Option<u64>| Some(count(&to)?.saturating_sub(count(&from)?));
     Counters {
@@ -41,9 +41,9 @@ pub(crate) fn of_this_process(from: Counters, to: Counters, held: Counters) -> C
     }
 }
 
-/// The counters of a family between two looks.
+/// The counters of a family between two scans.
 pub(crate) fn between(before: &Family, after: &Family) -> Counters {
-    // `None` when no thread tells.
+    // `None` when no thread reports it.
     let switches = |count: fn(Switches) -> u64| {
         let since = after.threads(before).filter_map(|(_, thread, then)| {
             let had = then.and_then(|then| then.switches).unwrap_or_default();
@@ -59,7 +59,7 @@ pub(crate) fn between(before: &Family, after: &Family) -> Counters {
         let standing: u64 = after.0.iter().map(of).sum();
         (!after.0.is_empty()).then(|| standing + after.left_since(before, own, waited))
     };
-    // A part of the sum would look like the whole.
+    // A partial sum would look like the total.
     let all = |what: fn(&Life) -> Option<u64>| {
         if after.0.is_empty() { None } else { after.0.values().map(what).sum() }
     };
@@ -105,7 +105,7 @@ mod tests {
             ]
             .into(),
         );
-        // 2 has ended and 1 has waited for it: of its 60 faults 40 were before. 3 is new, and so is thread 6.
+        // 2 exited and 1 reaped it: of its 60 faults 40 came before. 3 is new, and so is thread 6.
         let after = Family(
             [
                 (1, life(0, 520, 130, &[(1, switching(15, 1)), (6, switching(4, 2))])),
@@ -115,13 +115,17 @@ mod tests {
         );
         let counters = between(&before, &after);
         assert_eq!(counters.minor_faults, Some(20 + 8 + 20));
-        assert_eq!(counters.major_faults, Some(2), "what was known of 2 is more than what was left of it");
+        assert_eq!(
+            counters.major_faults,
+            Some(2),
+            "the earlier reading of 2 exceeds what its parent inherited"
+        );
         assert_eq!((counters.voluntary_switches, counters.involuntary_switches), (Some(11), Some(2)));
         assert_eq!((counters.rss_end_kib, counters.open_files), (Some(200), Some(6)));
     }
 
     #[test]
-    fn what_one_member_does_not_tell_is_not_told() {
+    fn a_counter_missing_in_one_member_is_missing_in_the_sum() {
         let mut family = Family([(1, life(0, 1, 0, &[])), (2, life(1, 1, 0, &[]))].into());
         family.0.get_mut(&2).unwrap().open_files = None;
         let counters = between(&Family::default(), &family);
@@ -135,7 +139,7 @@ mod tests {
         let pid = std::process::id();
         let files = open_files(pid).unwrap();
         let more: Vec<_> = (0..200).map(|_| fs::File::open("/dev/null").unwrap()).collect();
-        // Other tests open and close a few of their own meanwhile.
+        // Other tests open and close files meanwhile.
         assert!(open_files(pid).unwrap() >= files + 100, "{files}");
         drop(more);
         let from = own();

@@ -1,4 +1,4 @@
-//! Processes with their threads at one instant, and what they did between two, with their children that have ended.
+//! Snapshots of processes with their threads, and the usage between two of them, exited children included.
 
 use super::clock;
 use super::proc::{self, Life, Thread};
@@ -6,21 +6,21 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Processes at one instant, by their ids.
+/// A snapshot of processes, by PID.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Family(pub(crate) BTreeMap<u32, Life>);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ended {
     pub(crate) cpu: Duration,
-    /// Those that were there at the first instant; of those that came and went nobody knows the number.
+    /// Processes of the first snapshot; those that came and went cannot be counted.
     pub(crate) known: usize,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Working {
     pub(crate) threads: usize,
-    /// The cores that they are allowed.
+    /// The cores they may run on.
     pub(crate) cores: Vec<usize>,
 }
 
@@ -50,14 +50,14 @@ impl Family {
         Self(pids.into_iter().filter_map(life).collect())
     }
 
-    /// The process `pid`, if it is still the one that was started then.
+    /// The process `pid`, if it still has that start time.
     pub(crate) fn same(&self, pid: u32, started: u64) -> Option<&Life> {
         self.0.get(&pid).filter(|life| life.started == started)
     }
 
-    /// CPU of processes that have ended since `before`, as far as their parents have waited for them and are here
-    /// themselves: what they had used before counts to the instant when they ended, so it is taken off again. A process
-    /// whose parent does not wait (it ignores SIGCHLD), or has ended without waiting, takes its account with it.
+    /// CPU of processes that exited since `before`, as far as their parents reaped them and are still
+    /// alive. The kernel reports their whole CPU on exit, so what they used before is subtracted. The account
+    /// of a process whose parent does not wait (it ignores SIGCHLD), or exited without waiting, is lost.
     pub(crate) fn ended_since(&self, before: &Self) -> Ended {
         let nanoseconds = |time: Duration| time.as_nanos() as u64;
         let known = before.0.iter().filter(|(pid, life)| self.same(**pid, life.started).is_none()).count();
@@ -65,8 +65,8 @@ impl Family {
         Ended { cpu: Duration::from_nanos(cpu), known }
     }
 
-    /// What processes that have ended since `before` have left to those that waited for them, of anything that the
-    /// system adds up like that: `own` is a process's, `waited` that of the children that it has waited for. See
+    /// Usage of processes that exited since `before`, for any quantity that the kernel adds to the parent's:
+    /// `own` is a process's, `waited` that of its reaped children. See
     /// [`Self::ended_since`].
     pub(crate) fn left_since(
         &self,
@@ -89,10 +89,10 @@ impl Family {
         self.0.iter().map(left).sum()
     }
 
-    /// The nearest ancestor of a process of `before` that is still here.
+    /// The nearest ancestor of a process of `before` that is still alive.
     fn heir(&self, before: &Self, life: &Life) -> Option<u32> {
         let mut parent = life.parent;
-        // No chain of ancestors is longer than there are processes.
+        // A chain of ancestors is at most as long as the number of processes.
         for _ in 0..before.0.len() {
             let of_parent = before.0.get(&parent)?;
             if self.same(parent, of_parent.started).is_some() {
@@ -103,7 +103,7 @@ impl Family {
         None
     }
 
-    /// Each thread by its id, and as it was in `before` if it was there.
+    /// Each thread by TID, with its state in `before`, if any.
     pub(crate) fn threads<'a>(
         &'a self,
         before: &'a Self,
@@ -115,8 +115,8 @@ impl Family {
         })
     }
 
-    /// The threads that worked since `before`. One that used less than 1 % of the window does not count, unless all are
-    /// like that.
+    /// Number of threads that worked since `before`. A thread below 1 % of the window does not count unless all are
+    /// below.
     pub(crate) fn working_since(&self, before: &Self, window: Duration) -> Working {
         let used = self.threads(before).map(|(tid, thread, then)| {
             (thread.cpu.saturating_sub(then.map_or(Duration::ZERO, |then| then.cpu)), tid)
@@ -134,7 +134,7 @@ impl Family {
         Working { threads: threads.len(), cores: cores.into_iter().collect() }
     }
 
-    /// What the thread that used the most since `before` is called, and what it used: of those that were there then.
+    /// Name and CPU of the thread that used the most since `before`, among those that existed then.
     pub(crate) fn busiest_since<'a>(&'a self, before: &'a Self) -> Option<(&'a str, Duration)> {
         let used = self.threads(before).filter_map(|(_, thread, then)| {
             Some((thread.name.as_str(), thread.cpu.saturating_sub(then?.cpu)))
@@ -142,14 +142,14 @@ impl Family {
         used.max_by_key(|(_, used)| *used)
     }
 
-    /// Peak resident memory, summed. Memory that processes share counts for each of them.
+    /// Peak resident memory, summed. Shared memory counts once per process.
     pub(crate) fn rss_peak_kib(&self) -> u64 {
         self.0.keys().filter_map(|pid| proc::rss_peak_kib(*pid)).sum()
     }
 }
 
 impl Working {
-    /// How many cores these threads can use at once: those that they are allowed, but no more than there are threads.
+    /// How many cores these threads can use at once: their allowed cores, at most one per thread.
     pub(crate) fn usable(&self) -> u32 {
         self.cores.len().min(self.threads).max(1) as u32
     }
@@ -177,7 +177,7 @@ mod tests {
         Duration::from_millis(ms)
     }
 
-    /// Process, parent, own CPU, CPU of children waited for; all started at 1.
+    /// Process, parent, own CPU, CPU of reaped children; all started at 1.
     fn family(lives: &[(u32, u32, u64, u64)]) -> Family {
         let life = |&(pid, parent, cpu, waited)| {
             let life = Life { parent, started: 1, cpu: ms(cpu), waited: ms(waited), ..Life::default() };
@@ -191,22 +191,22 @@ mod tests {
         let parents = [(1, 0), (2, 1), (3, 2), (4, 1), (5, 3)];
         assert_eq!(descendants([2], &parents), [2, 3, 5]);
         assert_eq!(descendants([4], &parents), [4]);
-        assert_eq!(descendants([2, 3], &parents), [2, 3, 5], "nobody twice");
+        assert_eq!(descendants([2, 3], &parents), [2, 3, 5], "none twice");
     }
 
     #[test]
-    fn what_ended_is_told_by_whoever_waited_for_it() {
+    fn exited_processes_are_accounted_to_the_parent_that_reaped_them() {
         let before = family(&[(1, 0, 50, 100), (2, 1, 300, 0), (3, 2, 40, 20)]);
         let ended = |after: &[(u32, u32, u64, u64)]| family(after).ended_since(&before);
         let all_there = [(1, 0, 60, 100), (2, 1, 310, 0), (3, 2, 45, 20)];
         assert_eq!(ended(&all_there), Ended::default());
-        // Born and ended in between: 70 ms, and nobody knew it before.
+        // Started and exited in between: 70 ms, not seen before.
         assert_eq!(ended(&[(1, 0, 60, 170), all_there[1], all_there[2]]), Ended { cpu: ms(70), known: 0 });
-        // 3 ended: of the 100 ms that 2 tells, 60 were used before.
+        // 3 exited: of the 100 ms that 2 reports, 60 were used before.
         assert_eq!(ended(&[all_there[0], (2, 1, 310, 100)]), Ended { cpu: ms(40), known: 1 });
-        // 2 and 3 ended, 3 first: 1 tells 480 ms, of which 360 were used before.
+        // 2 and 3 exited, 3 first: 1 reports 480 ms, of which 360 were used before.
         assert_eq!(ended(&[(1, 0, 60, 580)]), Ended { cpu: ms(120), known: 2 });
-        // Nobody waited: nothing is known, and nothing is taken off what is.
+        // No parent waited: nothing is known, and nothing is subtracted.
         assert_eq!(ended(&[all_there[0], all_there[1]]), Ended { cpu: ms(0), known: 1 });
         assert_eq!(ended(&[]), Ended { cpu: ms(0), known: 3 });
     }
@@ -257,7 +257,7 @@ mod tests {
         let working = |after: &[(u32, u64)]| with(after).working_since(&before, ms(1000)).threads;
         assert_eq!(working(&[(1, 600), (2, 105), (3, 9)]), 1);
         assert_eq!(working(&[(1, 600), (2, 110), (3, 10)]), 3);
-        assert_eq!(working(&[(1, 100), (2, 104), (3, 4)]), 2, "where all did little, those that did most");
+        assert_eq!(working(&[(1, 100), (2, 104), (3, 4)]), 2, "if all did little, the busiest count");
         assert_eq!(working(&[]), 0);
     }
 }

@@ -1,13 +1,13 @@
-//! What the engine and the servers cost: CPU at the edges of the window, and who was the limit.
+//! CPU accounting of the engine and the servers over the window, and which of them was the limit.
 //!
-//! Three kinds of servers are accounted:
+//! Three sources:
 //!
-//! - **A process** with its descendants, by their CPU clocks, which count nanoseconds, read at the edges. What
-//!   descendants used that came later is told by a look at the family near the edges; of those that ended in between,
-//!   only their parents tell, in ticks of 10 ms. The looks tell memory, switches, page faults and open files as well.
-//! - **A cgroup**, by its own account, read at the edges.
-//! - **A command**'s numbers, for other machines. It is run near the edges, never on a worker's thread, its figure is
-//!   taken for the middle of its run, and the CPU between both is scaled to the length of the window.
+//! - **A process** with its descendants, by their CPU clocks (nanoseconds), read at the edges.
+//!   Descendants that start later are seen by scans near the edges; those that exit in between are known
+//!   only from their parents, in 10 ms ticks. Scans also read memory, switches, page faults and open files.
+//! - **A cgroup**, by its own counter, read at the edges.
+//! - **A command**, for other machines. It runs near the edges, never on a worker's thread; its figure counts for
+//!   the middle of its run, and the difference is scaled to the length of the window.
 
 mod cgroup;
 mod clock;
@@ -33,7 +33,7 @@ use weir_reactor::cores;
 #[derive(Debug)]
 pub(crate) struct Accounts(Vec<Server>);
 
-/// The servers near an edge of the window: what need not be read by a worker.
+/// A scan of the servers near an edge of the window: everything a worker need not read.
 #[derive(Debug)]
 pub(crate) struct Look {
     sights: Vec<Sight>,
@@ -42,32 +42,32 @@ pub(crate) struct Look {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Work {
-    /// Right answers within the window; in a handshake-only run, handshakes.
+    /// Correct responses within the window; in a handshake-only run, handshakes.
     pub(crate) requests: u64,
     pub(crate) handshakes: u64,
-    /// Each request has a handshake of its own, though an edge may part the two.
+    /// Each request has its own handshake, though an edge of the window may separate the two.
     pub(crate) paired: bool,
 }
 
 #[derive(Debug)]
 pub(crate) struct Account {
     pub(crate) window: Duration,
-    /// When it began, since the machine was booted.
+    /// Its start, since boot.
     pub(crate) since_boot: Option<Duration>,
-    /// Without its loop's lag.
+    /// Without the event loop's lag.
     pub(crate) engine: EngineCost,
     pub(crate) servers: Vec<ServerCost>,
     pub(crate) limit: Limit,
-    /// Servers whose CPU is not known, and why: reasons to believe no figure of theirs.
+    /// Servers whose CPU is unknown, and why. Their figures are invalid.
     pub(crate) lost: Vec<String>,
 }
 
-/// CPU times at one instant: ours, with our counters, and each server's. Some system calls in all.
+/// CPU times at one instant: ours, with our counters, and each server's.
 #[derive(Clone, Debug)]
 pub(crate) struct Reading {
     own: Duration,
     counted: Counters,
-    /// For each server its processes' clocks, or its cgroup's; nothing for a command.
+    /// Per server its processes' or cgroup's clocks; empty for a command.
     servers: Vec<Vec<Option<Duration>>>,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct Reading {
 #[derive(Debug)]
 pub(crate) struct Edges<'a> {
     index: usize,
-    /// Only the first worker reads the clocks of the servers.
+    /// Only the first worker reads the servers' clocks.
     accounts: Option<&'a Accounts>,
     cores: Vec<usize>,
     start: Option<Edge>,
@@ -85,7 +85,7 @@ pub(crate) struct Edges<'a> {
 #[derive(Debug)]
 pub(crate) struct Span {
     pub(crate) index: usize,
-    /// The cores that it is allowed.
+    /// Its allowed cores.
     pub(crate) cores: Vec<usize>,
     pub(crate) from: Edge,
     pub(crate) to: Edge,
@@ -100,12 +100,12 @@ pub(crate) struct Edge {
 
 impl Accounts {
     /// Finds the servers, and tries each command once.
-    /// Errors: when one does not exist, or its CPU cannot be read: the flag, its value and what is allowed.
+    /// Errors: a server that does not exist, or whose CPU cannot be read, with flag, value and what was expected.
     pub(crate) fn open(servers: &[Named]) -> Result<Self, Usage> {
         Ok(Self(servers.iter().map(Server::open).collect::<Result<_, _>>()?))
     }
 
-    /// Reads all clocks: a system call for each process and each cgroup, some microseconds in all.
+    /// Reads all clocks: one system call per process and cgroup, some microseconds in all.
     fn read(&self) -> Reading {
         Reading {
             own: clock::own(),
@@ -114,15 +114,15 @@ impl Accounts {
         }
     }
 
-    /// How long before the window's start and before its end to call [`Self::look`]: so that the edge comes in the
-    /// middle of the commands, and no look at processes falls into the window, where it would count as the engine's.
+    /// How long before each edge of the window to call [`Self::look`], so that the edge falls in the
+    /// middle of the commands and no process scan falls into the window, where it would count as the engine's.
     pub(crate) fn leads(&self) -> (Duration, Duration) {
         let (start, end): (Vec<_>, Vec<_>) = self.0.iter().map(Server::leads).unzip();
         (start.into_iter().max().unwrap_or_default(), end.into_iter().max().unwrap_or_default())
     }
 
-    /// Looks at processes and threads, and runs the commands, all at once; so this takes milliseconds, with commands
-    /// up to [`command::PATIENCE`]. For the thread that conducts the run.
+    /// Scans processes and threads and runs the commands, in parallel. Takes milliseconds, with commands
+    /// up to [`command::PATIENCE`]. Called on the conductor's thread.
     pub(crate) fn look(&self) -> Look {
         thread::scope(|scope| {
             let sights: Vec<_> = self.0.iter().map(|server| scope.spawn(|| server.look())).collect();
@@ -133,7 +133,7 @@ impl Accounts {
         })
     }
 
-    /// What was used between the edges of the workers, in their order; `None` when the first one has none.
+    /// Usage between the workers' edges, in their order; `None` when the first has none.
     pub(crate) fn settle(&self, spans: &[Span], looks: &(Look, Look), work: Work) -> Option<Account> {
         let first = spans.first()?;
         let (window, from, to) = (first.window(), first.from.reading.as_ref()?, first.to.reading.as_ref()?);
@@ -152,21 +152,21 @@ impl Accounts {
             let sights = (&looks.0.sights[index], &looks.1.sights[index]);
             let mut used = server.used(readings, sights, window).unwrap_or_else(|why| {
                 lost.push(why);
-                Used { told: server.told(), ..Used::default() }
+                Used { report: server.report(), ..Used::default() }
             });
-            // No figure is told per request where the CPU is not known.
+            // Without the CPU there is no figure per request.
             let work = used.cpu.map_or(Work { requests: 0, ..work }, |_| work);
-            used.told.cost = cost(used.cpu.unwrap_or_default(), window, used.told.cost.cores, work);
+            used.report.cost = cost(used.cpu.unwrap_or_default(), window, used.report.cost.cores, work);
             all.push(used);
         }
         let mut parts: Vec<Part<'_>> = Vec::new();
-        for Used { cpu, most, set, told } in &all {
-            let who = match told.role {
+        for Used { cpu, most, set, report } in &all {
+            let who = match report.role {
                 Role::Gateway => Limit::Gateway,
                 Role::Origin => Limit::Origin,
             };
             let cpu = cpu.unwrap_or_default().as_secs_f64() / window.as_secs_f64();
-            let busiest = told.busiest_thread.as_ref().map_or(0.0, |thread| thread.utilisation);
+            let busiest = report.busiest_thread.as_ref().map_or(0.0, |thread| thread.utilisation);
             parts.push(Part { who, cpu, most: *most, busiest, cores: set });
         }
         parts.extend(spans.iter().map(|span| Part {
@@ -177,7 +177,7 @@ impl Accounts {
             cores: &span.cores,
         }));
         let limit = limit::of(&parts);
-        let servers = all.into_iter().map(|used| used.told).collect();
+        let servers = all.into_iter().map(|used| used.report).collect();
         Some(Account { window, since_boot: clock::since_boot(first.from.at), engine, servers, limit, lost })
     }
 }
@@ -227,7 +227,7 @@ fn worker(span: &Span) -> WorkerCost {
     WorkerCost { core, cpu_us: cpu * 1e6, utilisation: cpu / span.window().as_secs_f64() }
 }
 
-/// A cost as it stands in results. Where the number of cores is not known (0), `utilisation` is that of one core.
+/// A cost as reported. If the number of cores is unknown (0), `utilisation` is that of one core.
 fn cost(cpu: Duration, window: Duration, cores: u32, work: Work) -> Cost {
     let cpu_us = cpu.as_secs_f64() * 1e6;
     let Work { requests, handshakes, paired } = work;

@@ -1,4 +1,4 @@
-//! What the kernel tells of one process at one instant (proc_pid_stat(5), proc_pid_status(5)).
+//! One process as the kernel reports it (proc_pid_stat(5), proc_pid_status(5)).
 
 use rustix::param::clock_ticks_per_second;
 use std::collections::BTreeMap;
@@ -9,32 +9,32 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Life {
     pub(crate) parent: u32,
-    /// When it was started, in ticks since boot: together with the id, which is used again, it names one process.
+    /// Start time in ticks since boot. PIDs are reused; PID and start time identify a process.
     pub(crate) started: u64,
-    /// What it has used, by its own clock.
+    /// CPU time by its own clock.
     pub(crate) cpu: Duration,
-    /// What its children (and theirs) had used that have ended and that it has waited for. In ticks, of 10 ms mostly.
+    /// CPU time of reaped descendants, in ticks (usually 10 ms).
     pub(crate) waited: Duration,
     pub(crate) faults: Faults,
-    /// Those of its children that it has waited for.
+    /// Those of its reaped children.
     pub(crate) waited_faults: Faults,
     pub(crate) rss_kib: Option<u64>,
-    /// Open files; `None` where this process may not look.
+    /// Open files; `None` without permission.
     pub(crate) open_files: Option<u64>,
     pub(crate) threads: BTreeMap<u32, Thread>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Thread {
-    /// What it is called; empty where the system does not tell.
+    /// Its name; empty if unknown.
     pub(crate) name: String,
-    /// What it has used.
+    /// CPU time.
     pub(crate) cpu: Duration,
-    /// `None` where the system does not tell.
+    /// `None` if unknown.
     pub(crate) switches: Option<Switches>,
 }
 
-/// Switches of a thread since it started, or between two instants.
+/// Context switches of a thread since it started, or between two instants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Switches {
     pub(crate) voluntary: u64,
@@ -48,7 +48,7 @@ pub(crate) struct Faults {
     pub(crate) major: u64,
 }
 
-/// Every process, without CPU of its own and threads.
+/// Every process, without its own CPU and threads.
 pub(crate) fn stats() -> BTreeMap<u32, Life> {
     numbers("/proc").filter_map(|pid| Some((pid, stat(pid)?))).collect()
 }
@@ -57,9 +57,9 @@ pub(crate) fn stat(pid: u32) -> Option<Life> {
     parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// /proc/PID/stat as proc_pid_stat(5) has it.
+/// /proc/PID/stat as in proc_pid_stat(5).
 fn parse_stat(text: &str) -> Option<Life> {
-    // The name may hold anything, parentheses too: what follows the last one is field 3 and the rest.
+    // The name may contain parentheses: field 3 follows the last one.
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
     let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
     let (parent, cutime, cstime, started) = (field(4)?, field(16)?, field(17)?, field(22)?);
@@ -74,13 +74,13 @@ fn parse_stat(text: &str) -> Option<Life> {
     })
 }
 
-/// The entries of a directory that are numbers.
+/// The numeric entries of a directory.
 pub(crate) fn numbers(directory: &str) -> impl Iterator<Item = u32> + use<> {
     let entries = fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// The first number of /proc/PID/task/TID/schedstat (nanoseconds on a CPU), and what its status file tells.
+/// The first number of /proc/PID/task/TID/schedstat (nanoseconds on a CPU), and its status file.
 pub(crate) fn thread(pid: u32, tid: u32) -> Option<Thread> {
     let directory = format!("/proc/{pid}/task/{tid}");
     let text = fs::read_to_string(format!("{directory}/schedstat")).ok()?;
@@ -90,34 +90,34 @@ pub(crate) fn thread(pid: u32, tid: u32) -> Option<Thread> {
     Some(Thread { name: name(&status), cpu, switches: switches(&status) })
 }
 
-/// Resident memory of a process (`VmRSS`). One that has ended and was not waited for yet has none.
+/// Resident memory of a process (`VmRSS`). A zombie has none.
 pub(crate) fn rss_kib(pid: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     Some(number_in(&status, "VmRSS:").unwrap_or(0))
 }
 
-/// The largest resident size that a process has had (`VmHWM`).
+/// Peak resident memory of a process (`VmHWM`).
 pub(crate) fn rss_peak_kib(pid: u32) -> Option<u64> {
     number_in(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?, "VmHWM:")
 }
 
-/// How many files a process has open; `None` where this process may not look.
+/// Number of open files of a process; `None` without permission.
 pub(crate) fn open_files(pid: u32) -> Option<u64> {
     match fs::read_dir(format!("/proc/{pid}/fd")) {
         Ok(files) => Some(files.count() as u64),
-        // It has ended meanwhile.
+        // It exited meanwhile.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Some(0),
         Err(_) => None,
     }
 }
 
-/// The name of a thread, by its own status file, as it can stand on a terminal; empty where there is none.
+/// The name of a thread, from its status file, safe for a terminal; empty if unknown.
 pub(crate) fn name(status: &str) -> String {
     let name = status.lines().find_map(|line| line.strip_prefix("Name:")).unwrap_or_default();
     name.trim().chars().map(|char| if char.is_control() { '?' } else { char }).collect()
 }
 
-/// The switches of a thread, by its own status file: that of a process tells its first thread's alone.
+/// Context switches of a thread, from its own status file: the process's covers only the first thread.
 pub(crate) fn switches(status: &str) -> Option<Switches> {
     Some(Switches {
         voluntary: number_in(status, "voluntary_ctxt_switches:")?,
@@ -125,7 +125,7 @@ pub(crate) fn switches(status: &str) -> Option<Switches> {
     })
 }
 
-/// The number behind the name that begins a line.
+/// The number after the name that starts a line.
 fn number_in(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().trim_end_matches("kB").trim_end().parse().ok()

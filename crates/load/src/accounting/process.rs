@@ -1,11 +1,11 @@
-//! A process that was named, and its descendants.
+//! A process to account, with its descendants.
 
 use super::clock;
 use super::family::{Ended, Family};
 use nix::time::ClockId;
 use std::time::Duration;
 
-/// A process and the descendants that it had when it was named. Those that come later are seen by the looks alone.
+/// A process and its descendants at the start. Later ones are only seen by scans.
 #[derive(Debug)]
 pub(crate) struct Process {
     pub(crate) pid: u32,
@@ -30,16 +30,16 @@ impl Process {
         members.first().is_some_and(|first| first.pid == pid).then_some(Self { pid, members })
     }
 
-    /// Each member's clock, its own first; `None` for one that is gone.
+    /// Each member's clock, the process's first; `None` once exited.
     pub(crate) fn read(&self) -> Vec<Option<Duration>> {
         self.members.iter().map(|member| clock::now(member.clock)).collect()
     }
 
-    /// All that descend from the members. (One whose parent ended is another's child, and still one of ours.)
+    /// All descendants of the members. (An orphan has a new parent, but is still one of ours.)
     pub(crate) fn look(&self) -> Family {
         let mut family = Family::of(self.members.iter().map(|member| member.pid));
         for Member { pid, started, .. } in &self.members {
-            // The id is another process's now.
+            // The PID was reused.
             if family.0.get(pid).is_some_and(|life| life.started != *started) {
                 family.0.remove(pid);
             }
@@ -47,11 +47,11 @@ impl Process {
         family
     }
 
-    /// What all of them used between two readings at the window's edges and two looks near them.
+    /// Usage of all of them between two readings at the window's edges and two scans near them.
     ///
     /// - Members: by their clocks at the edges.
-    /// - Those that came later: by their clocks at the looks.
-    /// - Those that ended: as their parents tell it in ticks, see [`Family::ended_since`].
+    /// - Later ones: by their clocks at the scans.
+    /// - Exited ones: from their parents, in ticks, see [`Family::ended_since`].
     pub(crate) fn used(
         &self,
         readings: (&[Option<Duration>], &[Option<Duration>]),
@@ -83,7 +83,7 @@ mod tests {
     use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
     use std::time::Instant;
 
-    /// A shell that does a line of its script for each line that it is given, and prints a line when that is done.
+    /// A shell that runs each line it is given, and prints a line when done.
     struct Shell {
         child: Child,
         stdin: Option<ChildStdin>,
@@ -107,7 +107,7 @@ mod tests {
             assert_eq!(self.lines.next().unwrap().unwrap(), "done");
         }
 
-        /// CPU seconds of the shell and of the children that it has waited for, by the shell's own words.
+        /// CPU seconds of the shell and its reaped children, from its own `times`.
         fn times(mut self) -> f64 {
             drop(self.stdin.take());
             // `1m2.34s`, four of them on two lines.
@@ -124,7 +124,7 @@ mod tests {
     const SCRIPT: &str = "while read line; do eval \"$line\"; echo done; done; times; \
                           kill $child 2>/dev/null";
 
-    /// A shell's ticks are 10 ms, and each of its four numbers is rounded; so is each of the kernel's two.
+    /// Ticks are 10 ms, and each of the shell's four numbers and the kernel's two is rounded.
     const TICKS: f64 = 0.06;
 
     const BURNER: &str = "sh -c 'while :; do :; done' & child=$!";
@@ -137,7 +137,7 @@ mod tests {
     fn until(what: &str, mut condition: impl FnMut() -> bool) {
         let deadline = Instant::now() + Duration::from_secs(20);
         while !condition() {
-            assert!(Instant::now() < deadline, "in vain: {what}");
+            assert!(Instant::now() < deadline, "timed out: {what}");
         }
     }
 
@@ -154,13 +154,13 @@ mod tests {
         let (cpu, ended) = process.used((&from, &to), (&before, &after));
         assert_eq!((cpu, ended), (spent(&to) - spent(&from), Ended::default()));
         let working = after.working_since(&before, begun.elapsed());
-        assert_eq!(working.usable(), 1, "one thread works, however many cores it may choose from");
+        assert_eq!(working.usable(), 1, "one thread works, however many cores it may use");
         assert!(!working.cores.is_empty() && after.rss_peak_kib() > 0);
         shell.does(END_IT);
-        // The child went on until it was killed, so the system's account can only be larger.
+        // The child ran until it was killed, so the kernel's figure can only be larger.
         let all = shell.times();
         assert!(spent(&to).as_secs_f64() >= 0.5 && spent(&to).as_secs_f64() <= all + TICKS, "{all}");
-        assert_eq!(process.read(), [None, None], "and now they are gone");
+        assert_eq!(process.read(), [None, None], "both are gone");
     }
 
     #[test]
@@ -180,7 +180,7 @@ mod tests {
         assert!(cpu.as_secs_f64() <= shell.times() + TICKS);
     }
 
-    /// A server that forks for each request, or one whose worker is replaced, had its ended children's CPU lost.
+    /// Regression test: the CPU of exited children was lost (fork per request, replaced workers).
     #[test]
     fn children_that_end_between_the_looks_are_accounted_in_ticks() {
         let mut shell = Shell::new();
@@ -191,7 +191,7 @@ mod tests {
         let had = spent(&from).as_secs_f64();
         until("more CPU for it", || spent(&process.read()).as_secs_f64() >= had + 0.2);
         shell.does(END_IT);
-        // Another that comes and goes.
+        // Another short-lived one.
         shell.does("(i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done)");
         let (to, after) = (process.read(), process.look());
         let (cpu, ended) = process.used((&from, &to), (&before, &after));

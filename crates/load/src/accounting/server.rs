@@ -1,4 +1,4 @@
-//! One server: where its CPU is read, and what it used.
+//! One accounted server: its CPU source and its usage.
 
 use super::cgroup::Cgroup;
 use super::command::{self, Sample, Silence};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 pub(super) struct Server {
     role: Role,
     gauge: Gauge,
-    /// How long a look took when it was tried.
+    /// How long the trial scan took.
     look: Duration,
 }
 
@@ -29,7 +29,7 @@ enum Gauge {
 #[derive(Debug)]
 pub(super) struct Sight {
     family: Family,
-    /// When all of it had been seen.
+    /// When the scan was complete.
     at: Instant,
     sample: Option<Result<Sample, Silence>>,
 }
@@ -40,8 +40,8 @@ pub(super) struct Used {
     /// As [`crate::limit::Part::most`] and [`crate::limit::Part::cores`].
     pub(super) most: f64,
     pub(super) set: Vec<usize>,
-    /// What results say of it. Its CPU is not in there yet; 0 cores are not known.
-    pub(super) told: ServerCost,
+    /// Its entry in the result. The CPU is added later; 0 cores means unknown.
+    pub(super) report: ServerCost,
 }
 
 impl Sight {
@@ -72,16 +72,16 @@ impl Server {
             Meter::Command(text) => match command::sample(text) {
                 Ok(_) => Gauge::Command(text.clone()),
                 Err(silence) => {
-                    let allowed = format!("{COMMANDS}; when it was tried, {silence}");
-                    return Err(Usage::new("--cpu-command", text, &allowed));
+                    let expected = format!("{COMMANDS}; the trial run failed: {silence}");
+                    return Err(Usage::new("--cpu-command", text, &expected));
                 }
             },
         };
         Ok(Self { role: named.role, gauge, look: begun.elapsed() })
     }
 
-    /// Its name, and nothing else yet.
-    pub(super) fn told(&self) -> ServerCost {
+    /// An entry with nothing but its name.
+    pub(super) fn report(&self) -> ServerCost {
         let source = match &self.gauge {
             Gauge::Process(process) => format!("process {}", process.pid),
             Gauge::Cgroup(_, name) => format!("cgroup {name}"),
@@ -90,7 +90,7 @@ impl Server {
         ServerCost { role: self.role, source, ..ServerCost::default() }
     }
 
-    /// Its clocks; nothing for a command.
+    /// Its clocks; empty for a command.
     pub(super) fn read(&self) -> Vec<Option<Duration>> {
         match &self.gauge {
             Gauge::Process(process) => process.read(),
@@ -99,7 +99,7 @@ impl Server {
         }
     }
 
-    /// How long before the window's start and before its end to begin a look.
+    /// How long before each edge of the window to start a scan.
     pub(super) fn leads(&self) -> (Duration, Duration) {
         match &self.gauge {
             Gauge::Command(_) => (self.look / 2, self.look / 2),
@@ -107,7 +107,7 @@ impl Server {
         }
     }
 
-    /// Looks at its processes and threads, or runs its command.
+    /// Scans its processes and threads, or runs its command.
     pub(super) fn look(&self) -> Sight {
         let (family, sample) = match &self.gauge {
             Gauge::Process(process) => (process.look(), None),
@@ -117,37 +117,36 @@ impl Server {
         Sight { family, at: Instant::now(), sample }
     }
 
-    /// What it used, or why that is not known.
+    /// Its usage, or why it is unknown.
     pub(super) fn used(
         &self,
         readings: (&[Option<Duration>], &[Option<Duration>]),
         (before, after): (&Sight, &Sight),
         window: Duration,
     ) -> Result<Used, String> {
-        let mut told = self.told();
-        let source = &mut told.source;
+        let mut report = self.report();
+        let source = &mut report.source;
         let looks = (&before.family, &after.family);
         match &self.gauge {
             Gauge::Process(process) => {
                 if readings.1.first().is_none_or(Option::is_none) {
-                    return Err(format!("process {} ended before the window did", process.pid));
+                    return Err(format!("process {} exited before the window's end", process.pid));
                 }
                 let (cpu, ended) = process.used(readings, looks);
                 if ended.known > 0 || !ended.cpu.is_zero() {
                     let seconds = ended.cpu.as_secs_f64();
-                    let _ =
-                        write!(source, " ({seconds:.2} s of it by processes that ended, in ticks of 10 ms)");
+                    let _ = write!(source, " ({seconds:.2} s of it by exited processes, in 10 ms ticks)");
                 }
-                told.rss_peak_kib = Some(after.family.rss_peak_kib());
-                told.counters = counters::between(looks.0, looks.1);
-                Ok(Used::by(cpu, None, (before, after), window, told))
+                report.rss_peak_kib = Some(after.family.rss_peak_kib());
+                report.counters = counters::between(looks.0, looks.1);
+                Ok(Used::by(cpu, None, (before, after), window, report))
             }
             Gauge::Cgroup(cgroup, _) => {
                 let (Some(Some(from)), Some(Some(to))) = (readings.0.first(), readings.1.first()) else {
-                    return Err(format!("{source} was gone before the window's end"));
+                    return Err(format!("{source} disappeared before the window's end"));
                 };
-                told.rss_peak_kib = cgroup.memory_peak_kib();
-                Ok(Used::by(to.saturating_sub(*from), cgroup.quota(), (before, after), window, told))
+                report.rss_peak_kib = cgroup.memory_peak_kib();
+                Ok(Used::by(to.saturating_sub(*from), cgroup.quota(), (before, after), window, report))
             }
             Gauge::Command(_) => {
                 let sample = |sight: &Sight, edge| match &sight.sample {
@@ -156,20 +155,21 @@ impl Server {
                     None => Err(format!("{source} was not run at the window's {edge}")),
                 };
                 let (from, to) = (sample(before, "start")?, sample(after, "end")?);
-                let (cpu, apart) = command::scaled(&from, &to, window)
-                    .ok_or_else(|| format!("{source} told less CPU at the window's end than at its start"))?;
+                let (cpu, apart) = command::scaled(&from, &to, window).ok_or_else(|| {
+                    format!("{source} reported less CPU at the window's end than at its start")
+                })?;
                 let (apart, window) = (apart.as_secs_f64(), window.as_secs_f64());
                 let _ = write!(
                     source,
-                    " (scaled from {apart:.3} s to the window of {window:.3} s; cores not known)"
+                    " (scaled from {apart:.3} s to the window of {window:.3} s; cores unknown)"
                 );
-                Ok(Used { cpu: Some(cpu), told, ..Used::default() })
+                Ok(Used { cpu: Some(cpu), report, ..Used::default() })
             }
         }
     }
 }
 
-const PIDS: &str = "[gateway=|origin=]PID, the id of a process that runs";
+const PIDS: &str = "[gateway=|origin=]PID, the PID of a running process";
 
 const CGROUPS: &str = "[gateway=|origin=]DIR, the directory of a cgroup with `usage_usec` in cpu.stat \
                        (version 2) or with cpuacct.usage (version 1)";
@@ -179,18 +179,18 @@ const COMMANDS: &str = "[gateway=|origin=]COMMAND, a shell command that prints w
                         /proc/PID/task/*/schedstat";
 
 impl Used {
-    /// By threads of this machine.
+    /// From threads on this machine.
     fn by(
         cpu: Duration,
         quota: Option<f64>,
         (before, after): (&Sight, &Sight),
         window: Duration,
-        mut told: ServerCost,
+        mut report: ServerCost,
     ) -> Self {
         let working = after.family.working_since(&before.family, window);
-        told.cost.cores = working.usable();
-        told.busiest_thread = after.busiest_since(before);
-        let most = f64::from(told.cost.cores).min(quota.unwrap_or(f64::INFINITY));
-        Self { cpu: Some(cpu), most, set: working.cores, told }
+        report.cost.cores = working.usable();
+        report.busiest_thread = after.busiest_since(before);
+        let most = f64::from(report.cost.cores).min(quota.unwrap_or(f64::INFINITY));
+        Self { cpu: Some(cpu), most, set: working.cores, report }
     }
 }

@@ -8,7 +8,7 @@ fn named(meter: Meter) -> Named {
     Named { role: Role::Origin, meter }
 }
 
-/// One worker that spins for `time` between its edges, with looks around them.
+/// One worker that spins for `time` between its edges, with scans around them.
 fn account(accounts: &Accounts, time: Duration, between: impl FnOnce()) -> Account {
     let mut edges = Edges::new(0, accounts);
     let before = accounts.look();
@@ -39,7 +39,7 @@ fn this_process_as_server_and_as_engine() {
     assert_eq!(server.cost.cpu_us_per_handshake, None);
     let [worker] = &account.engine.workers[..] else { panic!("{account:?}") };
     assert!(worker.cpu_us > 0.0 && account.engine.cost.cpu_us > 0.0 && account.engine.cost.cores == 1);
-    // Either way this process is asked about itself: by /proc, and by what it may ask for itself.
+    // This process measures itself twice: from /proc, and with getrusage.
     for counters in [server.counters, account.engine.counters] {
         let Counters { rss_end_kib, voluntary_switches, open_files, .. } = counters;
         assert!(rss_end_kib > Some(0) && open_files > Some(2), "{counters:?}");
@@ -49,7 +49,7 @@ fn this_process_as_server_and_as_engine() {
     assert!(account.engine.rss_peak_kib > Some(0) && account.since_boot > Some(Duration::ZERO));
 }
 
-/// A server that says what it did: a shell with a child, which opens files and waits.
+/// A server with known usage: a shell with a child that opens files and waits.
 #[test]
 fn a_server_and_its_child_by_what_they_did() {
     let script = "exec 9<&0 3</dev/null 4</dev/null; sh -c 'exec 5</dev/null; echo; read x; \
@@ -65,9 +65,9 @@ fn a_server_and_its_child_by_what_they_did() {
         lines.next().unwrap().unwrap();
     });
     let counters = account.servers[0].counters;
-    // Both have their three standard files and the one that carries the pipe; two more, and three.
+    // Both have three standard files and the pipe's; plus two, and three.
     assert!(counters.open_files >= Some(12), "{counters:?}");
-    // It waited for what it started eight times, and each of those had pages of its own to be made.
+    // It reaped eight children, each of which faulted in its own pages.
     assert!(counters.voluntary_switches >= Some(8), "{counters:?}");
     assert!(counters.minor_faults >= Some(8 * 10), "{counters:?}");
     assert!(counters.rss_end_kib >= Some(200), "{counters:?}");
@@ -87,7 +87,7 @@ fn a_pinned_worker_tells_its_core() {
 
 #[test]
 fn a_command_is_asked_at_both_edges_and_scaled() {
-    // It counts nanoseconds since the epoch: a server that uses one core all the time.
+    // It counts nanoseconds since the epoch: like a server that keeps one core busy.
     let text = "date +%s.%N";
     let accounts = Accounts::open(&[named(Meter::Command(text.into()))]).unwrap();
     let (start, end) = accounts.leads();
@@ -95,9 +95,9 @@ fn a_command_is_asked_at_both_edges_and_scaled() {
     let account = account(&accounts, SOME_TIME, || {});
     let [server] = &account.servers[..] else { panic!("{account:?}") };
     assert!(server.source.starts_with("command date +%s.%N (scaled from 0."), "{}", server.source);
-    assert_eq!((server.cost.cores, server.rss_peak_kib), (0, None), "what only it could tell");
+    assert_eq!((server.cost.cores, server.rss_peak_kib), (0, None), "only the command could know");
     assert_eq!(server.counters, Counters::default());
-    // By what it says: the middle of the command's run is not the instant at which it looks at its clock.
+    // Within a tolerance: the command does not read its clock in the exact middle of its run.
     assert!(server.cost.cpu_us > 0.0 && account.lost.is_empty());
     assert_eq!(server.cost.cpu_us_per_request, Some(server.cost.cpu_us / 10.0));
 }
@@ -109,11 +109,11 @@ fn a_command_that_fails_later_is_told() {
     let text = format!("cat {}", file.display());
     let accounts = Accounts::open(&[named(Meter::Command(text))]).unwrap();
     let account = account(&accounts, SOME_TIME, || std::fs::write(&file, "1.4\n").unwrap());
-    assert!(account.lost[0].contains("told less CPU"), "{:?}", account.lost);
+    assert!(account.lost[0].contains("reported less CPU"), "{:?}", account.lost);
     let cost = &account.servers[0].cost;
     assert_eq!((cost.cpu_us, cost.cpu_us_per_request), (0.0, None));
     let account = self::account(&accounts, SOME_TIME, || std::fs::remove_file(&file).unwrap());
-    assert!(account.lost[0].contains("window's end: it ended with exit status: 1"), "{:?}", account.lost);
+    assert!(account.lost[0].contains("window's end: exit status: 1"), "{:?}", account.lost);
 }
 
 #[test]
@@ -124,19 +124,22 @@ fn a_process_that_ends_is_told() {
         drop(child.stdin.take());
         child.wait().unwrap();
     });
-    assert_eq!(account.lost, [format!("process {} ended before the window did", child.id())]);
+    assert_eq!(account.lost, [format!("process {} exited before the window's end", child.id())]);
     assert_eq!(account.servers[0].cost.cpu_us_per_request, None);
 }
 
 #[test]
-fn servers_that_cannot_be_accounted_name_the_flag_and_what_is_allowed() {
+fn servers_that_cannot_be_accounted_name_the_flag_and_what_is_expected() {
     let temporary = std::env::temp_dir();
     for (meter, parts) in [
-        (Meter::Process(i32::MAX as u32), ["--pid: `2147483647`", "a process that runs"]),
-        (Meter::Cgroup(temporary.clone()), ["--cgroup: `", "cpu.stat (version 2) or with cpuacct.usage"]),
+        (Meter::Process(i32::MAX as u32), ["--pid: invalid value `2147483647`", "a running process"]),
+        (
+            Meter::Cgroup(temporary.clone()),
+            ["--cgroup: invalid value `", "cpu.stat (version 2) or with cpuacct.usage"],
+        ),
         (Meter::Cgroup(temporary.join("nothing/here")), ["nothing/here`", "No such file"]),
-        (Meter::Command("exit 7".into()), ["--cpu-command: `exit 7`", "exit status: 7"]),
-        (Meter::Command("echo fast".into()), ["seconds as a decimal number", "it printed `fast`"]),
+        (Meter::Command("exit 7".into()), ["--cpu-command: invalid value `exit 7`", "exit status: 7"]),
+        (Meter::Command("echo fast".into()), ["seconds as a decimal number", "unexpected output `fast`"]),
     ] {
         let error = Accounts::open(&[named(meter)]).unwrap_err().to_string();
         assert!(parts.iter().all(|part| error.contains(part)), "{error}");
@@ -151,7 +154,7 @@ fn costs_per_request_and_per_handshake() {
         (100, 99, false, Some(5000.0), None),
         (100, 100, false, Some(5000.0), Some(5000.0)),
         (100, 200, false, Some(5000.0), Some(2500.0)),
-        // The edge of the window parted one handshake from its request.
+        // The edge of the window separated one handshake from its request.
         (125, 124, true, Some(4000.0), Some(500_000.0 / 124.0)),
         (0, 100, false, None, None),
         (0, 0, true, None, None),

@@ -1,8 +1,8 @@
-//! The engine's own ceiling: the same loads as a user's, against a server that does next to nothing.
+//! The engine's ceiling: realistic loads against a server that does next to nothing.
 //!
-//! Each cell is run several times, one after the other through all cells, so that slow drift of the machine touches them
-//! alike. Where the null server was full before the engine, the ceiling is what the engine's CPU per request gives for a
-//! full core, and is marked as extrapolated.
+//! Repeats run round-robin through all cells, so that slow drift of the machine affects all
+//! alike. If the null server saturated before the engine, the ceiling is extrapolated from the engine's CPU per
+//! request to a full core, and marked so.
 
 mod server;
 
@@ -20,24 +20,24 @@ use std::time::{Duration, SystemTime};
 use weir_reactor::cores::Cores;
 use weir_tls::Group;
 
-/// What a calibration is told.
+/// Options of a calibration.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The program whose `origin --null` is the server: this one.
+    /// The program to run as `origin --null`: this one.
     pub program: PathBuf,
-    /// Where the engine runs, one worker on each.
+    /// Cores of the engine, one worker each.
     pub cores: Cores,
-    /// Where the null server runs, one worker on each.
+    /// Cores of the null server, one worker each.
     pub server_cores: Cores,
-    /// What each repeat measures.
+    /// Measured window of each repeat.
     pub window: Duration,
-    /// What runs before it.
+    /// Warm-up before it.
     pub warmup: Duration,
-    /// Of each cell; at least 1.
+    /// Repeats per cell; at least 1.
     pub repeats: u32,
 }
 
-/// Why there is no calibration.
+/// Why a calibration failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrateError {
     /// The null server.
@@ -46,34 +46,34 @@ pub enum CalibrateError {
     /// The engine.
     #[error("{cell}: {error}")]
     Load {
-        /// In which cell.
+        /// The cell.
         cell: String,
-        /// Why.
+        /// The reason.
         error: Box<LoadError>,
     },
-    /// It was told to stop.
-    #[error("interrupted: nothing was kept")]
+    /// Stopped.
+    #[error("interrupted: nothing stored")]
     Interrupted,
 }
 
-/// Which run is next.
+/// Progress: the next run.
 #[derive(Clone, Copy, Debug)]
 pub struct Step<'a> {
     /// Its cell.
     pub cell: &'a str,
-    /// Runs that are done.
+    /// Runs completed.
     pub done: usize,
-    /// Runs in all.
+    /// Total runs.
     pub all: usize,
 }
 
-/// The body sizes of the kept connections.
+/// Body sizes for keep-alive.
 const SIZES: [u64; 3] = [0, 1024, 65_536];
 
-/// Connections of a worker: enough that it always has some to serve.
+/// Connections per worker: enough to keep it busy.
 const CONNECTIONS: u32 = 64;
 
-/// Measures all cells. `watch` is told each run before it begins. A message on `stop` ends the calibration.
+/// Measures all cells. Calls `watch` before each run. A message on `stop` ends the calibration.
 ///
 /// # Errors
 /// When the null server or the engine cannot run at all. A cell whose runs are invalid is a result: it has no ceiling.
@@ -96,7 +96,7 @@ pub fn calibrate(
             if stop.try_recv().is_ok() {
                 return Err(CalibrateError::Interrupted);
             }
-            // Every size has its server.
+            // One server per size.
             let Some((_, server)) = servers.iter().find(|(bytes, _)| *bytes == kind.bytes) else { continue };
             let options = options(kind, server, settings);
             match engine::run(&options, stop, |_| {}) {
@@ -130,7 +130,7 @@ pub fn calibrate(
     })
 }
 
-/// What is measured.
+/// The cells to measure.
 fn kinds() -> Vec<Kind> {
     let kept = |tls| SIZES.map(|bytes| Kind::new(tls, Connection::KeepAlive, bytes));
     let mut kinds = Vec::from(kept(None));
@@ -156,7 +156,7 @@ fn options(kind: &Kind, server: &NullServer, settings: &Settings) -> Options {
     options.servers = vec![Server { role: Role::Gateway, meter: Meter::Process(server.pid()) }];
     if kind.connection != Connection::KeepAlive {
         options.policy.per_connection = PerConnection::Requests { least: 1, most: 1 };
-        // The null server never says that it ends a connection; ended by a reset, no port is left waiting.
+        // The null server never announces a close; a reset leaves no port in TIME_WAIT.
         options.policy.close = Close::Reset;
     }
     if kind.connection == Connection::NewResumed {
@@ -165,7 +165,7 @@ fn options(kind: &Kind, server: &NullServer, settings: &Settings) -> Options {
     options
 }
 
-/// A cell's ceiling by the repeats that are valid.
+/// A cell's ceiling from its valid repeats.
 fn cell(kind: Kind, results: &[LoadResult], workers: usize) -> Result<Cell, Failed> {
     let valid = || results.iter().filter(|result| result.validity == "valid");
     let ceilings = Spread::of(valid().filter_map(|result| per_worker(result, workers)));
@@ -184,18 +184,18 @@ fn cell(kind: Kind, results: &[LoadResult], workers: usize) -> Result<Cell, Fail
     Ok(Cell { kind, per_worker, cpu_us, server_cpu_us, limit, extrapolated })
 }
 
-/// Here it is the engine that counts: where it was full, it is the limit, though the null server may be full as well.
+/// A saturated engine is the limit here, even if the null server is saturated as well.
 fn limit(result: &LoadResult) -> Limit {
     let full = result.engine.workers.iter().all(|worker| worker.utilisation >= FULL);
     match (full, result.limit) {
         (true, _) => Limit::Load,
-        // It dominates a core that was full, which is not to be full itself.
+        // It dominated a full core without saturating by itself.
         (false, Limit::Load) => Limit::SharedCores,
         (false, other) => other,
     }
 }
 
-/// What a worker did when the engine was full, or would do if it were.
+/// The rate of a worker when the engine was saturated, or extrapolated to that.
 fn per_worker(result: &LoadResult, workers: usize) -> Option<f64> {
     match limit(result) {
         Limit::Load => Some(result.requests_per_second / workers as f64),

@@ -1,4 +1,4 @@
-//! The null server, as a process of its own: on its own cores, with a CPU clock of its own.
+//! The null server as a separate process, with its own cores and CPU clock.
 
 use crate::target::Target;
 use rustix::process::{Pid, Signal, kill_process};
@@ -10,34 +10,34 @@ use std::thread;
 use std::time::{Duration, Instant};
 use weir_reactor::cores::Cores;
 
-/// A null server that listens; dropping it ends it.
+/// A listening null server; stopped on drop.
 #[derive(Debug)]
 pub(super) struct NullServer {
     child: Child,
     pub(super) http: Target,
     pub(super) https: Target,
-    /// The authority of its certificate.
+    /// The CA of its certificate.
     pub(super) ca: PathBuf,
-    /// It says more at its end.
+    /// Kept open: it prints more when it stops.
     _words: BufReader<ChildStdout>,
 }
 
-/// How long its end may take: it drains for at most 5 seconds.
+/// Timeout for stopping it: it drains for at most 5 seconds.
 const PATIENCE: Duration = Duration::from_secs(6);
 
 impl NullServer {
-    /// Starts `program origin --null BYTES`, one worker on each core, and waits until it listens.
+    /// Starts `program origin --null BYTES`, one worker per core, and waits until it listens.
     pub(super) fn start(program: &Path, bytes: u64, cores: &Cores) -> io::Result<Self> {
         let mut child = Command::new(program)
             .args(["origin", "--listen", "http://127.0.0.1:0", "--listen", "https://127.0.0.1:0"])
             .args(["--null", &bytes.to_string(), "--workers", &cores.0.len().to_string()])
             .args(["--cores", &cores.to_string()])
-            // A Ctrl-C on the terminal is for the engine, which ends its servers itself.
+            // Ctrl-C on the terminal is for the engine, which stops its servers itself.
             .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()?;
-        let words = child.stdout.take().ok_or_else(|| io::Error::other("it has no output"))?;
+        let words = child.stdout.take().ok_or_else(|| io::Error::other("no standard output"))?;
         let mut words = BufReader::new(words);
         match listening(&mut words) {
             Ok((http, https, ca)) => Ok(Self { child, http, https, ca, _words: words }),
@@ -59,7 +59,7 @@ impl Drop for NullServer {
     }
 }
 
-/// Reads where it listens, and the file of its authority.
+/// Reads its address and its CA file.
 fn listening(words: &mut impl BufRead) -> io::Result<(Target, Target, PathBuf)> {
     let (mut http, mut https, mut ca) = (None, None, None);
     for line in words.lines() {
@@ -75,12 +75,12 @@ fn listening(words: &mut impl BufRead) -> io::Result<(Target, Target, PathBuf)> 
             return Ok((http.clone(), https.clone(), ca.clone()));
         }
     }
-    Err(io::Error::other("it ended before it listened"))
+    Err(io::Error::other("it exited before it listened"))
 }
 
-/// Asks it to end, so that it removes its files, and ends it when it does not.
+/// Stops it gracefully, so that it removes its files, and kills it otherwise.
 fn end(child: &mut Child) {
-    // An error means that it has ended already.
+    // An error means that it has already exited.
     let _ = kill_process(Pid::from_child(child), Signal::TERM);
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {

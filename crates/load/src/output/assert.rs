@@ -1,4 +1,4 @@
-//! Conditions on a result, such as `p99_us<5000`, for those who want to be told when one fails.
+//! Conditions on a result, such as `p99_us<5000`.
 
 use crate::output::metric::{Metric, Reading};
 use crate::result::LoadResult;
@@ -16,7 +16,7 @@ pub struct Assertion {
     text: String,
 }
 
-/// A condition that does not hold, and what is the case instead.
+/// A failed condition and the actual value.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("--assert {}: {} {is}", assertion.text, assertion.metric.name())]
 pub struct Broken {
@@ -24,29 +24,29 @@ pub struct Broken {
     is: Reading,
 }
 
-/// Why a text is no condition.
+/// Why a text is not a condition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AssertionError {
-    #[error("write a metric, one of < <= > >= == and a number, such as p99_us<5000")]
+    #[error("expected a metric, one of < <= > >= == and a number, such as p99_us<5000")]
     NoOperator,
-    #[error("`{0}` is no metric; known are {known}", known = names())]
+    #[error("unknown metric `{0}`: expected one of {known}", known = names())]
     UnknownMetric(String),
-    #[error("`{0}` is no number")]
+    #[error("`{0}` is not a number")]
     NoNumber(String),
-    #[error("`{0}` is neither a number of microseconds nor a time such as 5ms")]
+    #[error("invalid time `{0}`: expected microseconds or a time such as 5ms")]
     NoTime(String),
 }
 
 impl Assertion {
-    /// Whether the result fulfils the condition. One that asks for what this run does not tell is not fulfilled.
+    /// Whether the result satisfies the condition. A metric without a value fails it.
     ///
     /// # Errors
-    /// When it does not: what it is instead.
+    /// When it does not: the actual value.
     pub fn check(&self, result: &LoadResult) -> Result<(), Broken> {
         let is = self.metric.read(result);
         let holds = match &is {
             Reading::Exactly(value) => (self.holds)(value, &self.bound),
-            // Only what holds for everything above the bound is known to hold.
+            // A lower bound satisfies only what everything above it satisfies.
             Reading::AtLeast { value, .. } => self.sign.starts_with('>') && (self.holds)(value, &self.bound),
             Reading::Nothing(_) => false,
         };
@@ -54,7 +54,7 @@ impl Assertion {
     }
 }
 
-/// All conditions that the result does not fulfil.
+/// All failed conditions.
 pub fn check_all(assertions: &[Assertion], result: &LoadResult) -> Vec<Broken> {
     assertions.iter().filter_map(|assertion| assertion.check(result).err()).collect()
 }
@@ -77,11 +77,11 @@ impl FromStr for Assertion {
 
 type Holds = fn(&f64, &f64) -> bool;
 
-/// Whether a value stands to a bound as the sign says. The longer signs first: a text may begin with `<` and go on.
+/// The comparison operators, the longer ones first: `<` is a prefix of `<=`.
 const OPERATORS: [(&str, Holds); 5] =
     [("<=", f64::le), (">=", f64::ge), ("==", f64::eq), ("<", f64::lt), (">", f64::gt)];
 
-/// What a metric is compared with: a number, in the metric's unit, or where that is microseconds a time with its own.
+/// The bound: a number in the metric's unit, or for microseconds a time with a unit.
 fn bound(metric: Metric, text: &str) -> Result<f64, AssertionError> {
     let number = text.parse().ok().filter(|number: &f64| number.is_finite());
     if !metric.is_time() {
@@ -132,14 +132,14 @@ mod tests {
             ("p99_us", "such as p99_us<5000"),
             ("p99_us=5000", "such as p99_us<5000"),
             ("p99_us=<5000", "such as p99_us<5000"),
-            ("p98_us<5000", "`p98_us` is no metric; known are requests, requests_per_second, "),
-            ("<5000", "`` is no metric"),
-            ("p99_us<", "`` is neither a number of microseconds nor a time such as 5ms"),
-            ("p99_us<<5", "`<5` is neither"),
-            ("p99_us<5 parsecs", "`5 parsecs` is neither"),
-            ("p99_us<nan", "`nan` is neither"),
-            ("errors<1ms", "`1ms` is no number"),
-            ("errors<inf", "`inf` is no number"),
+            ("p98_us<5000", "unknown metric `p98_us`: expected one of requests, requests_per_second, "),
+            ("<5000", "unknown metric ``"),
+            ("p99_us<", "invalid time ``: expected microseconds or a time such as 5ms"),
+            ("p99_us<<5", "invalid time `<5`"),
+            ("p99_us<5 parsecs", "invalid time `5 parsecs`"),
+            ("p99_us<nan", "invalid time `nan`"),
+            ("errors<1ms", "`1ms` is not a number"),
+            ("errors<inf", "`inf` is not a number"),
         ] {
             let error = text.parse::<Assertion>().unwrap_err().to_string();
             assert!(error.contains(words), "{text}: {error}");
@@ -149,12 +149,12 @@ mod tests {
     #[test]
     fn a_percentile_with_too_few_samples_fulfils_nothing() {
         for operator in ["<", "<=", ">", ">=", "=="] {
-            let told = broken(&format!("p999_us{operator}0"), &sample());
-            assert!(told.ends_with(": p999_us has no value: 50000 samples are too few"), "{told}");
+            let text = broken(&format!("p999_us{operator}0"), &sample());
+            assert!(text.ends_with(": p999_us has no value: 50000 samples are too few"), "{text}");
         }
     }
 
-    /// A time-out of 2 s stood in the histogram as 2 s, and a p99 of "2 s" passed a check for less than 3 s.
+    /// A timeout of 2 s was recorded as 2 s, so its p99 satisfied a bound of 3 s.
     #[test]
     fn a_lower_bound_is_never_below_anything() {
         let mut result = sample();
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_fail_are_told() {
+    fn all_failures_are_reported() {
         let assertions = ["errors==0", "p99_us<1ms", "valid==1", "requests_per_second>=30000"].map(parse);
         let lines: Vec<String> = check_all(&assertions, &sample()).iter().map(ToString::to_string).collect();
         assert_eq!(

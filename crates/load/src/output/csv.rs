@@ -4,7 +4,7 @@ use crate::result::{LoadResult, Second};
 use std::fmt::Write as _;
 
 /// A header, and one row for each second of the window; a percentile with too few samples is empty. The columns are
-/// the fields of [`Second`], in their order: a new one comes last, for those who read by position.
+/// the fields of [`Second`], in order; new ones go last, for readers by position.
 pub fn seconds(result: &LoadResult) -> String {
     let mut out = "at_s,requests,errors,handshakes,connections,waiting,p50_us,p99_us,p95_us\n".to_string();
     for second in &result.seconds {

@@ -1,10 +1,10 @@
-//! Figures as people read them: three digits and a unit.
+//! Human-readable figures: three digits and a unit.
 
 use crate::result::Latency;
 
 pub use weir_stats::{count, plural};
 
-/// Microseconds, in the unit that people would choose.
+/// A time, in a suitable unit.
 pub fn time(us: f64) -> String {
     scaled(us, &["us", "ms", "s"])
 }
@@ -14,17 +14,17 @@ pub fn size(bytes: f64) -> String {
     if bytes < 999.5 { format!("{bytes:.0} B") } else { scaled(bytes / 1e3, &["kB", "MB", "GB", "TB"]) }
 }
 
-/// So many per second; whole from 100 on.
+/// A rate per second; whole from 100.
 pub fn rate(per_second: f64) -> String {
     match per_second {
-        // An asked rate of 5 is 5, not 5.00.
+        // A rate of 5 is printed as 5, not 5.00.
         whole if whole.fract() == 0.0 => format!("{}/s", count(whole as u64)),
         small if small < 99.95 => format!("{}/s", digits(small)),
         large => format!("{}/s", count(large.round() as u64)),
     }
 }
 
-/// A share, in percent: what is not all never reads as all, nor what is not nothing as nothing.
+/// A percentage that never rounds to 0 % or 100 % unless exact.
 pub fn percent(share: f64) -> String {
     match share * 100.0 {
         whole if whole.fract() == 0.0 => format!("{whole:.0} %"),
@@ -34,7 +34,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// A value of a distribution, or that it is at least that.
+/// A value of a distribution, or its lower bound.
 pub fn bounded(latency: &Latency, us: f64) -> String {
     if is_lower_bound(latency, us) { at_least(us) } else { time(us) }
 }
@@ -44,16 +44,16 @@ pub(crate) fn at_least(us: f64) -> String {
     format!(">={}", time(us))
 }
 
-/// Whether a percentile or the maximum stands among the censored samples: it is at least as long, and nobody knows
-/// how much longer.
+/// Whether a percentile or the maximum is among the censored samples, and so only a
+/// lower bound.
 pub fn is_lower_bound(latency: &Latency, us: f64) -> bool {
     latency.censored > 0 && latency.censored_from_us.is_none_or(|from| us >= from)
 }
 
-/// In the first unit in which it has at most three digits before the point; each is a thousand of the one before.
+/// In the first unit with at most three digits before the point; each is a thousand times the previous.
 fn scaled(mut value: f64, units: &[&str]) -> String {
     let mut unit = 0;
-    // What would be rounded up to 1000 is 1.00 of the next unit.
+    // What rounds up to 1000 becomes 1.00 of the next unit.
     while value >= 999.5 && unit + 1 < units.len() {
         value /= 1e3;
         unit += 1;
@@ -61,7 +61,7 @@ fn scaled(mut value: f64, units: &[&str]) -> String {
     format!("{} {}", digits(value), units[unit])
 }
 
-/// Three digits, and no fraction from 100 on.
+/// Three digits, no fraction from 100.
 fn digits(value: f64) -> String {
     let places = match value {
         value if value < 9.995 => 2,

@@ -1,4 +1,4 @@
-//! The live view: what the last second was like, on a terminal or as a line now and then.
+//! The live view: the last second, redrawn on a terminal or logged as a line now and then.
 
 use crate::conductor::{Phase, Progress};
 use crate::output::figures::{count, rate, time};
@@ -10,11 +10,11 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-/// Shows a run on standard error while it lasts: on a terminal some lines that are redrawn in place, elsewhere (in a
-/// file, the log of a build) one line every 10 seconds, so that a run that goes on can be told from one that hangs.
+/// Shows the progress of a run on standard error: on a terminal as lines redrawn in place, elsewhere (a
+/// file, a CI log) as one line every 10 seconds, so that a running engine is distinguishable from a hung one.
 ///
-/// Nothing of it stays: [`View::clear`] takes the lines away, and so does dropping the view. The terminal is put into no
-/// mode, and the cursor rests on a line of its own, so a process that is killed leaves nothing to repair.
+/// [`View::clear`] or dropping the view erases the lines. The terminal mode is unchanged
+/// and the cursor rests on its own line, so a killed process leaves nothing to repair.
 #[derive(Debug)]
 pub struct View {
     term: Term,
@@ -22,14 +22,14 @@ pub struct View {
     in_place: bool,
     style: Style,
     history: History,
-    /// The width of each line that stands on the terminal.
+    /// The width of each line on the terminal.
     drawn: Vec<usize>,
-    /// When the last plain line was written, or the run began.
-    told: Instant,
+    /// When the last plain line was written, or the run started.
+    reported: Instant,
 }
 
 impl View {
-    /// A view on standard error. Colours are left out when `NO_COLOR` is set, or the terminal has none.
+    /// A view on standard error. Without colours if `NO_COLOR` is set or the terminal has none.
     pub fn new() -> Self {
         let term = Term::stderr();
         Self {
@@ -38,33 +38,33 @@ impl View {
             style: Style { colours: console::colors_enabled_stderr(), blocks: speaks_utf8() },
             history: History::default(),
             drawn: Vec::new(),
-            told: Instant::now(),
+            reported: Instant::now(),
         }
     }
 
-    /// Shows how far the run is; meant to be called once per second. Whether it can be written is of no matter.
+    /// Shows the progress; call it about once per second. Write errors are ignored.
     pub fn show(&mut self, live: &Progress) {
         self.history.add(live);
         if self.in_place {
             let (rows, columns) = self.term.size();
             let lines = lines(live, &self.history, columns.into(), self.style);
-            // What scrolls away could not be redrawn.
+            // Lines that scroll off cannot be redrawn.
             let fitting = lines.len().min(usize::from(rows).saturating_sub(1));
             self.draw(&lines[..fitting], columns.into());
-        } else if self.told.elapsed() >= PLAIN_EVERY {
-            self.told = Instant::now();
+        } else if self.reported.elapsed() >= PLAIN_EVERY {
+            self.reported = Instant::now();
             let _ = self.term.write_line(&plain(live));
         }
     }
 
-    /// Takes the view away.
+    /// Erases the view.
     pub fn clear(&mut self) {
         if !self.drawn.is_empty() {
             self.draw(&[], self.term.size().1.into());
         }
     }
 
-    /// Writes the lines over those that stand there, at once so that nothing flickers.
+    /// Overwrites the lines in a single write, to avoid flicker.
     fn draw(&mut self, lines: &[Line], columns: usize) {
         let text = frame(&self.drawn, lines, columns);
         self.drawn = lines.iter().map(|line| line.width).collect();
@@ -84,13 +84,13 @@ impl Drop for View {
     }
 }
 
-/// How often a line is written where there is no terminal.
+/// Interval between lines without a terminal.
 const PLAIN_EVERY: Duration = Duration::from_secs(10);
 
-/// The seconds that the history shows at most.
+/// Maximum seconds of history.
 const HISTORY: usize = 60;
 
-/// The columns of a figure with its name; so many stand beside each other as fit.
+/// Columns per cell; as many cells per line as fit.
 const CELL: usize = 24;
 
 #[derive(Clone, Copy, Debug)]
@@ -103,7 +103,7 @@ struct Style {
 #[derive(Debug, Default)]
 struct History {
     requests: VecDeque<u64>,
-    /// Which second was added last: the same one can be told twice.
+    /// The last second added: the same one may be reported twice.
     at_s: Option<f64>,
 }
 
@@ -118,14 +118,14 @@ impl History {
     }
 }
 
-/// A line with its escape codes, and how many columns it takes without.
+/// A line with escape codes, and its width without them.
 #[derive(Debug)]
 struct Line {
     text: String,
     width: usize,
 }
 
-/// The view's lines, none of them wider than `columns`.
+/// The view's lines, at most `columns` wide.
 fn lines(live: &Progress, history: &History, columns: usize, style: Style) -> Vec<Line> {
     let mut lines = vec![line(&[(heading(live), Tone::Plain)], columns, style)];
     if let Some(second) = &live.last {
@@ -149,7 +149,7 @@ fn heading(live: &Progress) -> String {
         Phase::WarmUp => format!("warm-up, {seconds} s left, {answered} answered"),
         Phase::Settle => format!("settling, {seconds} s left, {answered} answered"),
         Phase::Window => format!("measuring, {seconds} s left, {answered} answered"),
-        Phase::Drain => format!("waiting for the last answers, {answered} answered"),
+        Phase::Drain => format!("waiting for the last responses, {answered} answered"),
     }
 }
 
@@ -166,7 +166,7 @@ enum Tone {
     Alarm,
 }
 
-/// The figures that change the most, and matter the most, come first.
+/// The most volatile and important figures come first.
 fn cells(second: &Second) -> [Cell; 7] {
     let plain = |name, value| Cell { name, value, tone: Tone::Plain };
     let percentile = |us: Option<f64>| us.map_or("-".to_string(), time);
@@ -183,7 +183,7 @@ fn cells(second: &Second) -> [Cell; 7] {
 }
 
 impl Cell {
-    /// The name to the left, the figure to the right of a cell of always the same width, so that nothing jumps.
+    /// Name on the left, figure on the right, in a cell of fixed width so that nothing jumps.
     fn parts(&self) -> [(String, Tone); 3] {
         let value_width = CELL - 2 - self.name.len();
         [
@@ -206,7 +206,7 @@ fn sparkline(history: &History, columns: usize) -> [(String, Tone); 2] {
     [(bars.collect(), Tone::Plain), (legend, Tone::Dim)]
 }
 
-/// Puts the parts behind each other, and cuts what does not fit.
+/// Concatenates the parts and truncates the line.
 fn line(parts: &[(String, Tone)], columns: usize, style: Style) -> Line {
     let mut line = Line { text: String::new(), width: 0 };
     for (text, tone) in parts {
@@ -221,13 +221,13 @@ fn line(parts: &[(String, Tone)], columns: usize, style: Style) -> Line {
     line
 }
 
-/// What replaces the lines that were drawn (their widths) by new ones; the cursor begins and ends below them.
+/// The output that replaces the drawn lines (given by width) with new ones; the cursor starts and ends below them.
 fn frame(drawn: &[usize], lines: &[Line], columns: usize) -> String {
     let mut text = String::new();
-    // A terminal that was made narrower has broken its lines.
+    // A terminal made narrower has wrapped its lines.
     let rows: usize = drawn.iter().map(|width| width.div_ceil(columns.max(1)).max(1)).sum();
     if rows > 0 {
-        // To the beginning of the line so many rows above; then everything below it is erased.
+        // Move up that many rows to the start of the line, then erase everything below.
         let _ = write!(text, "\x1b[{rows}F\x1b[J");
     }
     for line in lines {
@@ -247,7 +247,7 @@ fn plain(live: &Progress) -> String {
     text
 }
 
-/// Whether the locale's characters are UTF-8 (POSIX: the first of these that is set and not empty decides).
+/// Whether the locale is UTF-8 (POSIX: the first of these that is set and not empty decides).
 fn speaks_utf8() -> bool {
     let set =
         ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(env::var_os).find(|value| !value.is_empty());

@@ -1,30 +1,30 @@
-//! What can be asked of a result by name.
+//! Named metrics of a result.
 
 use self::Reading::Exactly;
 use crate::output::figures::is_lower_bound;
 use crate::result::{Latency, LoadResult, ServerCost};
 use std::fmt;
 
-/// What a condition can be about. Where `summary.json` of an experiment has the metric, its name is the same there.
+/// A metric for conditions. Metrics that are also in an experiment's `summary.json` have the same name.
 #[derive(Clone, Copy, Debug)]
 pub struct Metric {
     name: &'static str,
     read: fn(&LoadResult) -> Reading,
 }
 
-/// What a result says of a metric; its words follow the metric's name.
+/// The value of a metric; displayed after the metric's name.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Reading {
     /// The value.
     Exactly(f64),
-    /// No more than a lower bound, and the samples that it is for.
+    /// A lower bound, and the number of censored samples.
     AtLeast { value: f64, censored: u64 },
-    /// No value, and why.
+    /// No value, with the reason.
     Nothing(String),
 }
 
 impl Metric {
-    /// All metrics: shares are 0 to 1, and costs without `load_` are those of the first server that was named.
+    /// All metrics: shares are 0 to 1, and costs without `load_` are those of the first server given.
     pub const ALL: [Self; 26] = [
         Self::new("requests", |result| Exactly(result.requests as f64)),
         Self::new("requests_per_second", |result| Exactly(result.requests_per_second)),
@@ -47,12 +47,12 @@ impl Metric {
         Self::new("unsent", |result| Exactly(result.unsent.count as f64)),
         Self::new("achieved_ratio", |result| {
             let achieved = result.pacer.as_ref().map(|pacer| pacer.achieved_ratio);
-            or_nothing(achieved, "in a closed loop nothing is planned")
+            or_nothing(achieved, "a closed loop has no schedule")
         }),
         Self::new("resumed_share", |result| {
             let (all, resumed) = (result.handshakes.in_window, result.handshakes.resumed_in_window);
             let share = (all > 0).then(|| resumed as f64 / all as f64);
-            or_nothing(share, "no handshake was finished within the window")
+            or_nothing(share, "no handshake finished within the window")
         }),
         Self::new("cpu_us_per_request", |result| server(result, |server| server.cost.cpu_us_per_request)),
         Self::new("cpu_us_per_handshake", |result| server(result, |server| server.cost.cpu_us_per_handshake)),
@@ -83,20 +83,20 @@ impl Metric {
         self.name
     }
 
-    /// Whether its unit is the microsecond: all such names have `_us` in them.
+    /// Whether its unit is microseconds: all such names contain `_us`.
     pub(crate) fn is_time(self) -> bool {
         self.name.split('_').any(|word| word == "us")
     }
 
-    /// What the result says.
+    /// Its value in a result.
     pub(crate) fn read(self, result: &LoadResult) -> Reading {
         (self.read)(result)
     }
 }
 
-const NOT_TOLD: &str = "this run does not tell it";
+const NOT_TOLD: &str = "not measured in this run";
 
-/// A mean that holds censored samples would be larger if they were known.
+/// With censored samples the mean is a lower bound.
 fn mean(latency: &Latency) -> Reading {
     match latency {
         Latency { count: 0, .. } => too_few(latency),
@@ -105,7 +105,7 @@ fn mean(latency: &Latency) -> Reading {
     }
 }
 
-/// Nobody knows which way it would go with them.
+/// With censored samples it could be larger or smaller.
 fn sd(latency: &Latency) -> Reading {
     match latency {
         Latency { count: 0, .. } => too_few(latency),
@@ -138,7 +138,7 @@ fn samples_are(samples: u64) -> String {
 
 fn server(result: &LoadResult, read: impl Fn(&ServerCost) -> Option<f64>) -> Reading {
     match result.servers.first() {
-        None => Reading::Nothing("no server was named (--pid)".to_string()),
+        None => Reading::Nothing("no server to account (--pid)".to_string()),
         Some(first) => or_nothing(read(first), NOT_TOLD),
     }
 }
@@ -165,7 +165,7 @@ mod tests {
     use crate::result::tests::sample;
     use crate::result::{Cost, Pacer};
 
-    /// A value of its own for everything that a metric reads.
+    /// A distinct value for each metric.
     fn filled() -> LoadResult {
         let mut result = sample();
         (result.requests, result.requests_per_second, result.handshakes.per_second) = (101, 102.0, 103.0);
@@ -250,9 +250,9 @@ valid is 1";
             ("sd_us", "0 samples are too few"),
             ("max_us", "0 samples are too few"),
             ("first_byte_p99_us", "0 samples are too few"),
-            ("achieved_ratio", "in a closed loop nothing is planned"),
-            ("resumed_share", "no handshake was finished within the window"),
-            ("rss_kib", "no server was named (--pid)"),
+            ("achieved_ratio", "a closed loop has no schedule"),
+            ("resumed_share", "no handshake finished within the window"),
+            ("rss_kib", "no server to account (--pid)"),
             ("load_cpu_us_per_handshake", NOT_TOLD),
         ] {
             assert_eq!(read(name, &empty).to_string(), format!("has no value: {why}"), "{name}");

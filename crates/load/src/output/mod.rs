@@ -1,4 +1,4 @@
-//! A result for people and for programs: a table, rows, conditions, and a view while the run lasts.
+//! Output of a result: table, CSV rows, conditions, and the live view.
 
 pub(crate) mod assert;
 pub mod csv;

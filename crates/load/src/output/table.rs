@@ -1,10 +1,10 @@
-//! A result on one screen: 100 columns, and 24 lines unless the run was in trouble or had many steps.
+//! A result on one screen: 100 columns, 24 lines unless there were problems or many steps.
 
 use crate::output::figures::{at_least, bounded, count, percent, plural, rate, size, time};
 use crate::result::{Asked, BusyThread, Cost, Handshakes, Latency, LoadResult, Role, ServerCost};
 use std::fmt::Write as _;
 
-/// The result as lines of text for people. Both response time and service time are in it, whatever the loop.
+/// The result as text. Shows response time and service time for either loop.
 pub fn table(result: &LoadResult) -> String {
     let mut page = Page::default();
     page.head(result);
@@ -19,19 +19,19 @@ pub fn table(result: &LoadResult) -> String {
     page.0
 }
 
-/// What is wider is broken at a space.
+/// Longer lines wrap at a space.
 const WIDTH: usize = 100;
 
-/// Where the text of a row begins.
+/// The column where the text of a row starts.
 const TEXT_AT: usize = 17;
 
-/// Where the column of the counts ends, in the rows of times.
+/// The column where the counts end in rows of times.
 const COUNT_TO: usize = 30;
 
-/// The width of a time in them: `>=1.23 ms`, and a space.
+/// The width of a time there: `>=1.23 ms` and a space.
 const TIME: usize = 10;
 
-/// The combinations that are listed; a run that asked for one has one, or one for each kind.
+/// Maximum combinations listed; a run that asks for one has one per kind of handshake.
 const MOST_NEGOTIATED: usize = 4;
 
 #[derive(Default)]
@@ -48,7 +48,7 @@ impl Page {
         let per_second = rate(result.requests_per_second);
         let (label, what) = match result.asked.requests_per_connection.as_str() {
             "handshake-only" => ("finished", plural(result.requests, "handshake")),
-            _ => ("requests", format!("{} answered rightly", count(result.requests))),
+            _ => ("requests", format!("{} correct responses", count(result.requests))),
         };
         let bytes = |bytes: u64| {
             if result.window_s > 0.0 { size(bytes as f64 / result.window_s) } else { "-".into() }
@@ -69,7 +69,7 @@ impl Page {
         if result.unsent.count > 0 {
             let (mean, oldest) = (time(result.unsent.mean_us), time(result.unsent.oldest_us));
             let number = count(result.unsent.count);
-            self.row("unsent", &format!("{number}, had waited {mean} on average, the oldest {oldest}"));
+            self.row("unsent", &format!("{number}, waited {mean} on average, the oldest {oldest}"));
         }
     }
 
@@ -95,11 +95,11 @@ impl Page {
         let total: u64 = result.errors.values().sum();
         let seen = match total {
             0 => "none".to_string(),
-            total => format!("{}, {} of what ended", count(total), percent(result.error_ratio)),
+            total => format!("{}, {} of completed requests", count(total), percent(result.error_ratio)),
         };
         let allowed = match result.asked.error_budget_percent {
             0.0 => String::new(),
-            budget => format!("; up to {budget} % may go without an answer"),
+            budget => format!("; budget {budget} % without a response"),
         };
         self.row("errors", &format!("{seen}{allowed}"));
         let example = |class: &String| {
@@ -108,7 +108,7 @@ impl Page {
         for (class, number) in &result.errors {
             self.row("", &format!("{} {class}{}", count(*number), example(class)));
         }
-        // What kept connections from being made often came up before the window alone.
+        // Connection errors often occur only before the window.
         for class in result.error_examples.keys().filter(|class| !result.errors.contains_key(*class)) {
             self.row("", &format!("before the window: {class}{}", example(class)));
         }
@@ -139,7 +139,7 @@ impl Page {
             let samples = plural(censored, "sample");
             self.row(
                 "",
-                &format!(">=: at least; {samples} timed out or never sent, counted as long as they waited"),
+                &format!(">=: at least; {samples} timed out or never sent, counted with their time so far"),
             );
         }
     }
@@ -147,7 +147,7 @@ impl Page {
     fn connections(&mut self, result: &LoadResult) {
         let (opened, in_window) =
             (count(result.connections_opened), count(result.connections_opened_in_window));
-        self.row("connections", &format!("{opened} opened, {in_window} of them in the window"));
+        self.row("connections", &format!("{opened} opened, {in_window} in the window"));
         let handshakes = &result.handshakes;
         if handshakes.negotiated.is_empty() && handshakes.had_nothing == 0 {
             return;
@@ -185,7 +185,7 @@ impl Page {
         self.wrapped(TEXT_AT, text);
     }
 
-    /// Writes words until the line is full, and goes on below where the first line began. A number stays with its
+    /// Wraps words to a hanging indent. A number stays with its
     /// unit.
     fn wrapped(&mut self, indent: usize, text: &str) {
         let mut before = ' ';
@@ -206,7 +206,7 @@ impl Page {
         self.0.push('\n');
     }
 
-    /// A row of eight columns that never touch: a name that leaves no room for the count has a line of its own.
+    /// A row of eight columns that never touch: a name too long for the count gets its own line.
     fn time_row(&mut self, name: &str, cells: [String; 8]) {
         let [count, rest @ ..] = cells;
         let _ = write!(self.0, "  {name}");
@@ -231,16 +231,16 @@ fn asked(result: &LoadResult) -> String {
     let asked = &result.asked;
     let mut parts = vec![plural(asked.connections.into(), "connection")];
     parts.push(match asked.requests_per_connection.as_str() {
-        "keep-alive" => "kept alive".to_string(),
-        "handshake-only" => "handshakes alone".to_string(),
-        "1" => "new for each request".to_string(),
-        number => format!("{number} requests on each"),
+        "keep-alive" => "keep-alive".to_string(),
+        "handshake-only" => "handshakes only".to_string(),
+        "1" => "one per request".to_string(),
+        number => format!("{number} requests each"),
     });
     parts.push(schedule(result));
     parts.push(workers(asked));
     parts.push(format!("{:.2} s window", result.window_s));
     if asked.mix > 1 {
-        parts.push(format!("{} different requests", asked.mix));
+        parts.push(format!("{} distinct requests", asked.mix));
     }
     if asked.sources.len() > 1 {
         parts.push(format!("from {} local addresses", asked.sources.len()));
@@ -256,7 +256,7 @@ fn schedule(result: &LoadResult) -> String {
     let Some(first) = asked.rate else {
         return match asked.think_us {
             0.0 => "closed loop".to_string(),
-            think => format!("closed loop with {} of thought", time(think)),
+            think => format!("closed loop with {} think time", time(think)),
         };
     };
     let arrivals = asked.arrivals.as_deref().unwrap_or("constant");
@@ -284,7 +284,7 @@ fn workers(asked: &Asked) -> String {
 fn cells(latency: &Latency) -> [String; 8] {
     let cell = |us: Option<f64>| us.map_or("-".to_string(), |us| bounded(latency, us));
     let any = latency.count > 0;
-    // With censored samples the mean is no more than a lower bound either.
+    // With censored samples the mean is a lower bound too.
     let mean = if latency.censored > 0 { at_least(latency.mean_us) } else { time(latency.mean_us) };
     [
         count(latency.count),
@@ -302,7 +302,7 @@ fn handshake_name(kind: &str) -> &str {
     if kind == "full" { "full handshake" } else { kind }
 }
 
-/// Kinds and counts; where resumption was asked for, what became of it.
+/// Kinds and counts, and the outcome of requested resumptions.
 fn kinds(handshakes: &Handshakes, resume_percent: f64) -> String {
     let mut text = format!("full {}", count(handshakes.full));
     for (kind, number) in &handshakes.resumed {
@@ -330,9 +330,9 @@ fn cost(cost: &Cost) -> String {
     let mut parts: Vec<String> =
         each.iter().filter_map(|(us, what)| us.map(|us| format!("{} per {what}", time(us)))).collect();
     if parts.is_empty() {
-        parts.push(format!("{} in all", time(cost.cpu_us)));
+        parts.push(format!("{} in total", time(cost.cpu_us)));
     }
-    // A command tells no cores: what it used is in units of one.
+    // A command reports no cores: its usage is in units of one core.
     let cores = cost.cores.max(1);
     parts.push(format!("{:.0} % of {}", cost.utilisation * 100.0, plural(cores.into(), "core")));
     parts.join(", ")
@@ -341,8 +341,8 @@ fn cost(cost: &Cost) -> String {
 fn server_cost(server: &ServerCost) -> String {
     let peak =
         server.rss_peak_kib.map_or(String::new(), |kib| format!(", peak {}", size(kib as f64 * 1024.0)));
-    let used = if server.cost.is_unknown() { "not told".into() } else { cost(&server.cost) };
-    // Of a server of one core it says once more what is said already.
+    let used = if server.cost.is_unknown() { "unknown".into() } else { cost(&server.cost) };
+    // Redundant for a server on one core.
     let busiest = server.busiest_thread.as_ref().filter(|_| server.cost.cores > 1);
     let busiest = busiest.map_or(String::new(), |BusyThread { name, utilisation }| {
         format!(" (busiest thread `{name}` {:.0} %)", utilisation * 100.0)

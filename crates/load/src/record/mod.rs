@@ -1,4 +1,4 @@
-//! What was seen: times and counts of each worker and each second, their sum, and whether it may be believed.
+//! Recording: times and counts per worker and second, their totals, and validity.
 
 pub(crate) mod recorder;
 pub(crate) mod seconds;

@@ -1,4 +1,4 @@
-//! What one worker saw, and how the workers' parts become one.
+//! The recorder of one worker, and merging recorders.
 
 use crate::check::{ErrorClass, Wrong};
 use crate::record::seconds::{Coarse, Part};
@@ -21,7 +21,7 @@ impl Window {
     }
 }
 
-/// Numbers that only grow; the window's are the difference between its two edges.
+/// Monotonic counters; the window's values are the difference between its edges.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) answered: u64,
@@ -30,13 +30,13 @@ pub(crate) struct Counters {
     pub(crate) connections: u64,
     pub(crate) handshakes: u64,
     pub(crate) resumed: u64,
-    /// Full handshakes made so that there are sessions.
+    /// Full handshakes made to get sessions.
     pub(crate) primed: u64,
-    /// Connections that offered a session because they were to resume.
+    /// Connections that offered a session to resume.
     pub(crate) offered: u64,
-    /// Those of them that were answered by a full handshake.
+    /// Those of them for which the server did a full handshake.
     pub(crate) declined: u64,
-    /// Connections that were to resume and had no session to offer.
+    /// Connections meant to resume, without a session to offer.
     pub(crate) had_nothing: u64,
     pub(crate) errors: [u64; ErrorClass::ALL.len()],
 }
@@ -45,37 +45,37 @@ pub(crate) struct Counters {
 pub(crate) struct Recorder {
     pub(crate) counters: Counters,
     pub(crate) window: Option<Window>,
-    /// Whether the first byte is written later than planned: in an open loop, and where a connection is made first.
+    /// Whether the first byte may be written later than planned: in an open loop, and on new connections.
     waits: bool,
     at_start: Counters,
     at_end: Counters,
     at_second: Counters,
-    /// By the planned instant, of requests that were planned within the window.
+    /// From the planned instant, for requests planned within the window.
     pub(crate) response: Times,
-    /// From the first byte written; only where that is not the planned instant.
+    /// From the first byte written; only if that differs from the planned instant.
     service: Times,
-    /// From the first byte written to the first byte of the answer.
+    /// From the first byte written to the first byte of the response.
     pub(crate) first_byte: Times,
-    /// Of connections that were begun within the window.
+    /// For connections opened within the window.
     pub(crate) connect: Times,
-    /// By the name of the kind.
+    /// By kind.
     handshake: BTreeMap<&'static str, Times>,
-    /// Each step's end and the response times of what was planned in it; empty unless the rate ramps.
+    /// Each step's end and the response times of its requests; empty unless the rate ramps.
     steps: Vec<(Instant, StepTimes)>,
-    /// From the planned instant to the worker's turn to it.
+    /// From the planned instant to when the worker handled it.
     pub(crate) lag: Times,
-    /// From a poll to the end of the events that it told of.
+    /// From a poll to the end of its events.
     pub(crate) loop_lag: Times,
     /// Arrivals planned within the window.
     pub(crate) planned: u64,
-    /// Those of them that were sent.
+    /// Those that were sent.
     pub(crate) sent: u64,
     unsent: Ages,
-    /// Arrivals that waited when the window began.
+    /// Arrivals waiting when the window began.
     pub(crate) backlog: u64,
     second: Coarse,
     negotiated: Vec<(Facts, u64)>,
-    /// By the name of the handshake's kind.
+    /// By kind of handshake.
     tickets: BTreeMap<&'static str, Tickets>,
     examples: BTreeMap<&'static str, String>,
 }
@@ -93,13 +93,13 @@ struct Ages {
     oldest: Duration,
 }
 
-/// The instants of an answer.
+/// The instants of a response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Course {
     pub(crate) planned: Instant,
-    /// First byte of the request.
+    /// First byte of the request sent.
     pub(crate) written: Instant,
-    /// First byte of the answer; `None` for a handshake.
+    /// First byte of the response; `None` for a handshake.
     pub(crate) first: Option<Instant>,
     pub(crate) end: Instant,
 }
@@ -109,7 +109,7 @@ impl Recorder {
         Self { waits, ..Self::default() }
     }
 
-    /// The rate ramps: response times are also wanted for each step, whose ends these are.
+    /// For a ramp: also record response times per step, with these ends.
     pub(crate) fn by_step(&mut self, ends: impl Iterator<Item = Instant>) {
         self.steps = ends.map(|end| (end, StepTimes::default())).collect();
     }
@@ -122,7 +122,7 @@ impl Recorder {
         self.at_end = self.counters;
     }
 
-    /// An arrival has come.
+    /// An arrival is due.
     pub(crate) fn arrival(&mut self, planned: Instant, now: Instant) {
         if self.within_window(planned) {
             self.planned += 1;
@@ -133,7 +133,7 @@ impl Recorder {
         }
     }
 
-    /// A right answer has ended.
+    /// A correct response is complete.
     #[inline]
     pub(crate) fn answer(&mut self, course: Course) {
         self.counters.answered += 1;
@@ -157,7 +157,7 @@ impl Recorder {
         }
     }
 
-    /// A request was given up at `now`; `written` where it had been sent.
+    /// A request was given up at `now`; `written` if it had been sent.
     pub(crate) fn given_up(&mut self, planned: Instant, written: Option<Instant>, now: Instant) {
         if !self.within_window(planned) {
             return;
@@ -175,15 +175,15 @@ impl Recorder {
         }
     }
 
-    /// No byte of an answer had come when the request was given up.
+    /// The request was given up without a byte of a response.
     pub(crate) fn first_byte_given_up(&mut self, planned: Instant, written: Instant, now: Instant) {
         if self.within_window(planned) {
             self.first_byte.record_censored(now.saturating_duration_since(written));
         }
     }
 
-    /// A connection was given up before it stood; `connected` where the handshake had begun, whose kind nobody knows: if it
-    /// `offered` a session, it counts as the resumption that there was.
+    /// A connection was given up before it was established; `connected` if the handshake had started. Its kind is
+    /// unknown: if it `offered` a session, it counts as a resumption of that.
     pub(crate) fn opening_given_up(
         &mut self,
         begun: Instant,
@@ -203,7 +203,7 @@ impl Recorder {
         self.handshake.entry(kind).or_default().record_censored(now.saturating_duration_since(connected));
     }
 
-    /// An arrival that the window's end found unsent.
+    /// An arrival unsent at the window's end.
     pub(crate) fn unsent(&mut self, planned: Instant, end: Instant) {
         if self.within_window(planned) {
             let age = end.saturating_duration_since(planned);
@@ -214,7 +214,7 @@ impl Recorder {
         }
     }
 
-    /// A connection that was begun then stands.
+    /// A connection was established.
     pub(crate) fn connected(&mut self, begun: Instant, now: Instant) {
         if self.within_window(begun) {
             self.connect.record(now.saturating_duration_since(begun));
@@ -240,7 +240,7 @@ impl Recorder {
         }
     }
 
-    /// Connections with such a handshake were given so many tickets.
+    /// The number of tickets on a connection with this kind of handshake.
     pub(crate) fn tickets(&mut self, kind: &'static str, given: Tickets) {
         let seen = self.tickets.entry(kind).or_insert(given);
         *seen = Tickets { least: seen.least.min(given.least), most: seen.most.max(given.most) };
@@ -312,13 +312,13 @@ impl Recorder {
         }
     }
 
-    /// What ended within the window. Errors also count when they ended behind it: the requests had begun within it.
+    /// What ended within the window. Errors after it also count if the request started within it.
     pub(crate) fn within(&self) -> Counters {
         let errors = self.counters.since(&self.at_start).errors;
         Counters { errors, ..self.at_end.since(&self.at_start) }
     }
 
-    /// Service times: where nothing waits, they are the response times.
+    /// Service times: the same as response times if nothing waits.
     pub(crate) fn service(&self) -> Latency {
         if self.waits { self.service.distribution() } else { self.response.distribution() }
     }
@@ -338,7 +338,7 @@ impl Recorder {
         Unsent { count, oldest_us: us(oldest), mean_us }
     }
 
-    /// All handshakes by what was negotiated.
+    /// All handshakes by negotiated parameters.
     pub(crate) fn handshakes(&self, window: Duration) -> Handshakes {
         let (all, within) = (&self.counters, self.within());
         let mut handshakes = Handshakes {
@@ -364,7 +364,7 @@ impl Recorder {
         handshakes
     }
 
-    /// The first error of each class that occurred, in words.
+    /// The message of the first error of each class.
     pub(crate) fn examples(&self) -> &BTreeMap<&'static str, String> {
         &self.examples
     }
@@ -373,7 +373,7 @@ impl Recorder {
         self.window.is_some_and(|window| window.holds(instant))
     }
 
-    /// From now on service times are not the response times.
+    /// From now on service times differ from response times.
     fn tell_service_apart(&mut self) {
         if !self.waits {
             self.service = self.response.clone();

@@ -1,5 +1,5 @@
-//! What happened in each second: recorded by each worker, merged by the thread that conducts them while the run goes
-//! on, so that hours of it need no memory on the path of a request.
+//! Per-second figures: recorded by each worker, merged by the conductor during the run,
+//! so that a long run needs no memory on the request path.
 
 use crate::record::times::enough;
 use crate::result::Second;
@@ -17,11 +17,11 @@ pub(crate) struct Part {
     pub(crate) response: Coarse,
 }
 
-/// A histogram of microseconds with 2 digits: 13 KiB, against 270 for one of those that results rest on.
+/// A histogram of microseconds with 2 digits: 13 KiB, against 270 KiB for those in the results.
 #[derive(Clone, Debug)]
 pub(crate) struct Coarse(Histogram<u32>);
 
-/// Parts that workers have ended and that nobody has merged yet: one worker locks its own once per second.
+/// Finished seconds not yet merged: each worker locks its own queue once per second.
 #[derive(Default)]
 pub(crate) struct Outbox(Mutex<Vec<Part>>);
 
@@ -35,7 +35,7 @@ pub(crate) struct Seconds {
 impl Default for Coarse {
     fn default() -> Self {
         let histogram = Histogram::new_with_bounds(1, 3_600_000_000, 2);
-        // Only bounds that contradict each other are refused.
+        // Only contradictory bounds are rejected.
         Self(histogram.unwrap_or_else(|_| unreachable!("1 us to 1 h with 2 digits is a valid histogram")))
     }
 }
@@ -46,7 +46,7 @@ impl Coarse {
         self.0.saturating_record(time.as_micros() as u64);
     }
 
-    /// What was recorded, and none of it stays.
+    /// Takes what was recorded.
     pub(crate) fn take(&mut self) -> Self {
         let taken = self.clone();
         self.0.reset();
@@ -73,7 +73,7 @@ impl Seconds {
         Self { workers, open: BTreeMap::new(), done: Vec::new(), last: None }
     }
 
-    /// Merges what the workers have ended since, and tells how many requests it holds.
+    /// Merges the workers' finished seconds; returns the number of requests in them.
     pub(crate) fn collect(&mut self, outboxes: &[Outbox]) -> u64 {
         let mut requests = 0;
         for part in outboxes.iter().flat_map(Outbox::empty) {
@@ -89,12 +89,12 @@ impl Seconds {
         requests
     }
 
-    /// The last second that all workers have ended.
+    /// The last second that all workers finished.
     pub(crate) fn last(&self) -> Option<&Second> {
         self.last.as_ref()
     }
 
-    /// The seconds of the window. Those that a worker did not come to end are there with what the others saw.
+    /// The seconds of the window. A second that one worker did not finish has the others' figures.
     pub(crate) fn into_window(mut self) -> Vec<Second> {
         while let Some(number) = self.open.keys().next().copied() {
             self.close(number);
@@ -127,7 +127,7 @@ impl Part {
         second.handshakes += others.handshakes;
         second.connections += others.connections;
         second.waiting += others.waiting;
-        // Histograms of the same bounds always fit.
+        // Histograms with equal bounds can always be merged.
         let _ = self.response.0.add(&other.response.0);
     }
 }
@@ -162,7 +162,7 @@ mod tests {
         assert!((last.p50_us.unwrap() / 300.0 - 1.0).abs() < 0.01, "{last:?}");
         let window = seconds.into_window();
         assert_eq!(window.iter().map(|second| second.requests).collect::<Vec<_>>(), [2000, 7]);
-        assert_eq!(window[1].p50_us, None, "seven are too few");
+        assert_eq!(window[1].p50_us, None, "seven samples are too few");
     }
 
     #[test]

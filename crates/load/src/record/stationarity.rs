@@ -1,15 +1,15 @@
-//! Whether the window saw one state of the system, or one that was still changing.
+//! Whether the system was in a steady state during the window.
 
 use crate::result::Second;
 
-/// The window's first and last third may differ by this share, and so may the ends of the line through its seconds.
-/// Neighbours on a shared machine move single seconds by more; a drift shows in both figures.
+/// Tolerated change between the window's first and last third, and along the line fitted through its seconds.
+/// Noisy neighbours move single seconds by more; a drift shows in both figures.
 const DRIFT: f64 = 0.10;
 
-/// Fewer whole seconds than this tell nothing.
+/// Minimum whole seconds for a judgement.
 const LEAST_SECONDS: usize = 6;
 
-/// Words about a rate (in a closed loop; an open one sets it) or a median response time that drifted.
+/// A warning about a drifting rate (closed loop only; an open loop sets it) or median response time.
 pub(crate) fn warning(seconds: &[Second], window_s: f64, closed: bool) -> Option<String> {
     let whole: Vec<&Second> = seconds.iter().filter(|second| second.at_s + 1.0 <= window_s + 0.001).collect();
     if whole.len() < LEAST_SECONDS {
@@ -17,7 +17,7 @@ pub(crate) fn warning(seconds: &[Second], window_s: f64, closed: bool) -> Option
     }
     let rates: Vec<f64> = whole.iter().map(|second| second.requests as f64).collect();
     let medians: Vec<f64> = whole.iter().filter_map(|second| second.p50_us).collect();
-    let told = |what: &str, drift: f64| {
+    let drifted = |what: &str, drift: f64| {
         let by =
             if drift.is_finite() { format!("by {:+.0} %", drift * 100.0) } else { "from nothing".into() };
         format!(
@@ -26,17 +26,17 @@ pub(crate) fn warning(seconds: &[Second], window_s: f64, closed: bool) -> Option
         )
     };
     if closed && let Some(drift) = drift(&rates) {
-        return Some(told("the rate", drift));
+        return Some(drifted("the rate", drift));
     }
     if medians.len() == whole.len()
         && let Some(drift) = drift(&medians)
     {
-        return Some(told("the median response time", drift));
+        return Some(drifted("the median response time", drift));
     }
     None
 }
 
-/// The relative change from the first third to the last, if the whole course agrees with it.
+/// The relative change from the first third to the last, if the overall trend agrees.
 fn drift(values: &[f64]) -> Option<f64> {
     let third = values.len() / 3;
     let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
@@ -47,9 +47,9 @@ fn drift(values: &[f64]) -> Option<f64> {
     agrees.then_some(change)
 }
 
-/// Theil and Sen: the median of the slopes of all pairs, which single odd seconds do not move.
+/// Theil-Sen estimator: the median slope of all pairs, robust against outliers.
 fn slope(values: &[f64]) -> f64 {
-    // Of a long run, some hundred values tell the slope as well, and the pairs stay few.
+    // A few hundred values suffice for a long run, and limit the number of pairs.
     let stride = values.len().div_ceil(300);
     let points: Vec<(f64, f64)> =
         values.iter().enumerate().step_by(stride).map(|(at, value)| (at as f64, *value)).collect();
@@ -65,7 +65,7 @@ fn slope(values: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    fn told(rates: &[u64], closed: bool) -> Option<String> {
+    fn warned(rates: &[u64], closed: bool) -> Option<String> {
         let second = |(at, rate): (usize, &u64)| Second {
             at_s: at as f64,
             requests: *rate,
@@ -79,14 +79,14 @@ mod tests {
     #[test]
     fn a_drift_is_told_and_noise_is_not() {
         let rising: Vec<u64> = (0..12).map(|second| 1000 + 30 * second).collect();
-        let text = told(&rising, true).unwrap();
+        let text = warned(&rising, true).unwrap();
         assert!(text.contains("the rate changed by +23 %"), "{text}");
-        assert_eq!(told(&rising, false), None, "an open loop sets its rate");
+        assert_eq!(warned(&rising, false), None, "an open loop sets its rate");
         let noisy = [1000, 1090, 930, 1010, 1050, 940, 1080, 960, 1020, 990, 1060, 970];
-        assert_eq!(told(&noisy, true), None);
+        assert_eq!(warned(&noisy, true), None);
         let one_odd = [1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 200];
-        assert_eq!(told(&one_odd, true), None, "one second is no drift");
-        assert_eq!(told(&[1000, 2000, 3000], true), None, "three seconds tell nothing");
+        assert_eq!(warned(&one_odd, true), None, "one second is no drift");
+        assert_eq!(warned(&[1000, 2000, 3000], true), None, "three seconds are too few");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The workers' parts become one result.
+//! Merges the workers' parts into one result.
 
 use crate::accounting::{Accounts, Span, Work};
 use crate::check::ErrorClass;
@@ -14,7 +14,7 @@ use clap::ValueEnum;
 use std::fmt::Display;
 use std::time::Duration;
 
-/// Adds up what the workers, in their order, and their conductor have left; `None` when there was no window.
+/// Merges the parts of the workers, in order, and the conductor; `None` without a window.
 pub(crate) fn up(
     options: &Options,
     accounts: &Accounts,
@@ -124,16 +124,16 @@ fn steps(options: &Options, all: &Recorder) -> Vec<Step> {
 fn warnings(result: &LoadResult, all: &Recorder, seconds: &[Second]) -> Vec<String> {
     let mut warnings = Vec::new();
     if result.partial {
-        warnings.push("the run was ended early: this is what was measured until then".to_string());
+        warnings.push("the run was ended early; the figures cover what was measured until then".to_string());
     }
     if all.backlog > 0 {
         warnings.push(format!(
-            "the window began with {} waiting to be sent: give it a longer --warmup or --settle",
+            "the window began with {} waiting to be sent: use a longer --warmup or --settle",
             plural(all.backlog, "arrival")
         ));
     }
     let closed = result.asked.rate.is_none();
-    // A rate that ramps is not meant to be stationary.
+    // A ramp is not meant to be stationary.
     if result.steps.is_empty() {
         warnings.extend(stationarity::warning(seconds, result.window_s, closed));
     }
@@ -177,7 +177,7 @@ fn asked(options: &Options) -> Asked {
     asked
 }
 
-/// As the command line has it.
+/// In command-line syntax.
 fn word(value: &impl ValueEnum) -> String {
     value.to_possible_value().map_or(String::new(), |word| word.get_name().to_string())
 }

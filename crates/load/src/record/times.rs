@@ -1,4 +1,4 @@
-//! Distributions of times as they are recorded and as they stand in results.
+//! Distributions of times, as recorded and as reported.
 
 use crate::result::Latency;
 use base64::Engine as _;
@@ -7,15 +7,15 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use std::time::Duration;
 
-/// An HDR histogram of nanoseconds with 3 digits, and beside it those times that are only known to be at least as long.
+/// An HDR histogram of nanoseconds with 3 digits, and separately the censored times.
 #[derive(Clone)]
 pub(crate) struct Times {
     known: Histogram<u64>,
-    /// Made when the first one comes: most runs have none.
+    /// Created on first use: most runs have none.
     censored: Option<Box<Histogram<u64>>>,
 }
 
-/// 1 hour; what is longer is counted as that. No time-out is longer.
+/// 1 hour; longer times are clamped. No timeout is longer.
 const LONGEST: Duration = Duration::from_secs(3600);
 
 const DIGITS: u8 = 3;
@@ -32,14 +32,14 @@ impl Times {
         self.known.saturating_record(time.as_nanos() as u64);
     }
 
-    /// Something was given up after `time`: it would have taken longer.
+    /// Given up after `time`: a censored sample.
     pub(crate) fn record_censored(&mut self, time: Duration) {
         let censored = self.censored.get_or_insert_with(|| Box::new(histogram()));
         censored.saturating_record(time.as_nanos() as u64);
     }
 
     pub(crate) fn add(&mut self, other: &Self) {
-        // Histograms of the same bounds always fit.
+        // Histograms with equal bounds can always be merged.
         let _ = self.known.add(&other.known);
         if let Some(others) = &other.censored {
             let _ = self.censored.get_or_insert_with(|| Box::new(histogram())).add(&**others);
@@ -50,17 +50,17 @@ impl Times {
         us(self.known.max())
     }
 
-    /// The `quantile` (0 to 1) of the known times, if enough samples stand behind it.
+    /// The `quantile` (0 to 1) of the known times, given enough samples.
     pub(crate) fn quantile_us(&self, quantile: f64) -> Option<f64> {
         enough(self.known.len(), quantile).then(|| us(self.known.value_at_quantile(quantile)))
     }
 
-    /// The 99th percentile of the known times, or the largest where too few stand behind it.
+    /// The 99th percentile of the known times, or the largest with too few samples.
     pub(crate) fn p99_or_max_us(&self) -> f64 {
         self.quantile_us(0.99).unwrap_or_else(|| self.max_us())
     }
 
-    /// As it stands in results.
+    /// As reported.
     pub(crate) fn distribution(&self) -> Latency {
         let mut all = self.known.clone();
         if let Some(censored) = &self.censored {
@@ -88,7 +88,7 @@ impl Times {
     }
 }
 
-/// Whether ten times the samples are there that a quantile needs to exist at all.
+/// Whether there are ten times the samples that a quantile needs to exist.
 pub(crate) fn enough(samples: u64, quantile: f64) -> bool {
     samples >= (10.0 / (1.0 - quantile)).round() as u64
 }
@@ -96,7 +96,7 @@ pub(crate) fn enough(samples: u64, quantile: f64) -> bool {
 fn histogram() -> Histogram<u64> {
     let longest = LONGEST.as_nanos() as u64;
     let histogram = Histogram::new_with_bounds(1, longest, DIGITS);
-    // Only bounds that contradict each other are refused.
+    // Only contradictory bounds are rejected.
     histogram.unwrap_or_else(|_| unreachable!("1 ns to 1 h with 3 digits is a valid histogram"))
 }
 
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_given_up_is_in_the_tail_and_told() {
+    fn censored_samples_are_in_the_tail_and_counted() {
         let mut given_up = times(std::iter::repeat_n(100, 980));
         (0..20).for_each(|_| given_up.record_censored(Duration::from_secs(2)));
         let mut all = times([]);

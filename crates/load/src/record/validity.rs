@@ -1,11 +1,11 @@
-//! Whether a run may stand beside others.
+//! Whether a run is valid.
 
 use crate::check::ErrorClass;
 use crate::options::{Options, PerConnection};
 use crate::output::figures::plural;
 use crate::result::{LoadResult, Negotiated, Pacer};
 
-/// `valid`, or `invalid: ` and the reasons. `lost` says what of the servers could not be accounted.
+/// `valid`, or `invalid: ` and the reasons. `lost` lists servers whose CPU is unknown.
 pub(crate) fn of(result: &LoadResult, options: &Options, lost: &[String]) -> String {
     let mut reasons = Vec::new();
     if exceeds_budget(result, options.error_budget) {
@@ -13,12 +13,12 @@ pub(crate) fn of(result: &LoadResult, options: &Options, lost: &[String]) -> Str
             result.errors.iter().map(|(class, count)| format!("{count} {class}")).collect();
         let allowed = match options.error_budget {
             0.0 => String::new(),
-            percent => format!("; allowed: {percent} % without an answer"),
+            percent => format!("; budget {percent} % without a response"),
         };
         reasons.push(format!("errors ({}{allowed})", errors.join(", ")));
     }
     if result.requests == 0 {
-        reasons.push("no request was answered rightly within the window".to_string());
+        reasons.push("no correct response within the window".to_string());
     }
     reasons.extend(result.pacer.iter().flat_map(|pacer| pacing(pacer, result)));
     reasons.extend(negotiation(result, options).map(|reason| format!("negotiated ({reason})")));
@@ -26,13 +26,13 @@ pub(crate) fn of(result: &LoadResult, options: &Options, lost: &[String]) -> Str
     if reasons.is_empty() { "valid".to_string() } else { format!("invalid: {}", reasons.join("; ")) }
 }
 
-/// Whether a run has more errors than a budget allows: the share of all requests that ended, in percent, that may have
-/// gone without an answer. It covers neither wrong answers nor missing connections ([`ErrorClass::is_budgeted`]).
+/// Whether a run exceeds its error budget: the percentage of completed requests that may have
+/// failed without a response. It covers neither wrong responses nor missing connections ([`ErrorClass::is_budgeted`]).
 pub fn exceeds_budget(result: &LoadResult, percent: f64) -> bool {
     let covered = |class: &str| ErrorClass::of_name(class).is_some_and(ErrorClass::is_budgeted);
     let errors: u64 = result.errors.values().sum();
     let allowed = percent / 100.0 * (result.requests + errors) as f64;
-    // 7 of 1000 are within 0.7 %, which no binary fraction is.
+    // 7 of 1000 are within 0.7 %, which is not a binary fraction.
     let rounding = 1e-9 * allowed;
     errors as f64 > allowed + rounding
         || result.errors.iter().any(|(class, count)| *count > 0 && !covered(class))
@@ -40,7 +40,9 @@ pub fn exceeds_budget(result: &LoadResult, percent: f64) -> bool {
 
 fn pacing(pacer: &Pacer, result: &LoadResult) -> Vec<String> {
     if pacer.planned == 0 {
-        return vec!["pacer (no arrival was planned within the window: it is too short for the rate)".into()];
+        return vec![
+            "pacer (no arrival was planned within the window, which is too short for the rate)".into(),
+        ];
     }
     let mut reasons = Vec::new();
     let allowed = Pacer::lag_bound_us(result.response.p50_us);
@@ -54,7 +56,7 @@ fn pacing(pacer: &Pacer, result: &LoadResult) -> Vec<String> {
     reasons
 }
 
-/// Asked for against negotiated: the first difference.
+/// The first difference between requested and negotiated parameters.
 fn negotiation(result: &LoadResult, options: &Options) -> Option<String> {
     let (handshakes, asked) = (&result.handshakes, &result.asked);
     if handshakes.hello_retry > 0 && !options.tls.allow_hello_retry {
@@ -65,7 +67,7 @@ fn negotiation(result: &LoadResult, options: &Options) -> Option<String> {
         // BoringSSL and AWS-LC do.
         let hint = match options.policy.per_connection {
             PerConnection::Handshake => {
-                ": a server may send its tickets with the first answer (--new-connection)"
+                ": a server may send its tickets with the first response (--new-connection)"
             }
             _ => "",
         };
@@ -77,7 +79,7 @@ fn negotiation(result: &LoadResult, options: &Options) -> Option<String> {
     let resumed: u64 = handshakes.resumed.values().sum();
     if resumed != handshakes.offered {
         let resumed = plural(resumed, "resumption");
-        return Some(format!("{resumed} of {} that were offered", handshakes.offered));
+        return Some(format!("{resumed} of {} offered", handshakes.offered));
     }
     let outside = |value: Option<&str>, list: &[String]| {
         value.is_some_and(|value| !list.is_empty() && !list.iter().any(|known| known == value))
@@ -120,12 +122,12 @@ mod tests {
         assert_eq!(judged(|_, _| {}), "valid");
         let errors = [("reset".to_string(), 2), ("status".to_string(), 1)];
         assert_eq!(judged(|r, _| r.errors = errors.into()), "invalid: errors (2 reset, 1 status)");
-        assert!(judged(|r, _| r.requests = 0).contains("no request"));
+        assert!(judged(|r, _| r.requests = 0).contains("no correct response"));
         let budgeted = judged(|r, o| {
             (r.requests, o.error_budget) = (999, 0.05);
             r.errors = [("reset".to_string(), 1)].into();
         });
-        assert_eq!(budgeted, "invalid: errors (1 reset; allowed: 0.05 % without an answer)");
+        assert_eq!(budgeted, "invalid: errors (1 reset; budget 0.05 % without a response)");
         let options = Options::new("http://127.0.0.1/".parse().unwrap());
         assert!(of(&sample(), &options, &["process 7 ended".into()]).contains("process 7 ended"));
     }
@@ -170,7 +172,7 @@ mod tests {
             (|r, _| r.handshakes.declined = 5, "the server declined 5 resumptions"),
             (
                 |r, _| r.handshakes.resumed = [("resume-1.3-psk".to_string(), 4)].into(),
-                "4 resumptions of 0 that were offered",
+                "4 resumptions of 0 offered",
             ),
             (|r, _| r.asked.tls_versions = vec!["1.2".into()], "64 handshakes with `1.3 aes128"),
             (|r, _| r.asked.suites = vec!["aes256-gcm-sha384".into()], "64 handshakes with"),
@@ -189,7 +191,7 @@ mod tests {
         for (number, (change, reason)) in table.into_iter().enumerate() {
             let text = judged(change);
             match reason {
-                "" => assert_eq!(text, "valid", "row {number}: a protocol that nobody asked about"),
+                "" => assert_eq!(text, "valid", "row {number}: no protocol was required"),
                 _ => assert!(text.contains(&format!("negotiated ({reason}")), "row {number}: {text}"),
             }
         }

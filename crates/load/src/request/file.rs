@@ -1,4 +1,4 @@
-//! A file of requests: one JSON object a line.
+//! Request files: one JSON object per line.
 
 use super::{check_field, check_method};
 use crate::check::{Expect, sha256};
@@ -14,38 +14,37 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-/// All bodies of a file: they are held in memory.
+/// Maximum total of bodies: they are held in memory.
 const MOST_BODY: u64 = 1 << 30;
-/// A file whose bodies are within their bound, with room for base64, escapes and heads.
+/// Maximum file size: the bodies, with room for base64, escapes and heads.
 const LONGEST_FILE: u64 = 2 * MOST_BODY;
 const MOST_REQUESTS: usize = 100_000;
 
-/// Reads a file of requests for `--requests`: one JSON object a line. Empty lines and lines that begin with `#` are
+/// Reads a file for `--requests`: one JSON object per line. Empty lines and lines that start with `#` are
 /// skipped.
 ///
 /// | key | value | without it |
 /// | --- | --- | --- |
-/// | `path` | path and query, from `/` on | refused |
+/// | `path` |  refused|path and query, starting with `/` | required| refused |
 /// | `method` | a method | GET, or POST with a body |
-/// | `headers` | object: each value a string, or a list of strings for a field that comes several times | none |
+/// | `headers` | object: each value a string, or a list of strings for a repeated field | none |
 /// | `body` | the body, as a string | no body |
 /// | `body_base64` | the body, as base64 (RFC 4648 section 4) | no body |
-/// | `body_size` | the body's length, in bytes or such as `"64KiB"`; what it holds is of no matter | no body |
+/// | `body_size` | the body's length, in bytes or such as `"64KiB"`; its content is arbitrary | no body |
 /// | `chunked` | `true` or the size of a chunk: the body is sent in chunks, of 16 KiB or of that size | by length |
-/// | `weight` | how often it comes compared with the others, 1 to 1000000 | 1 |
+/// | `weight` | relative frequency, 1 to 1000000 | 1 |
 /// | `expect` | object: `status` (200 to 999), `length` (bytes of the body), `sha256` (64 digits) | any 2xx |
 ///
 /// ```json
 /// {"path": "/", "weight": 3}
 /// {"method": "PUT", "path": "/a?b=c", "headers": {"X-Id": "1"}, "body": "hello", "expect": {"status": 201}}
 /// ```
-/// Errors: a file that cannot be read, has no request or more than 100000, has more than 1 GiB of bodies, or a line
-/// with another key, a key twice, or a value that is not allowed: with file, line, key and value.
+/// Errors: a file that cannot be read, has no or more than 100000 requests, more than 1 GiB of bodies, or a line
+/// with an unknown or duplicate key or an invalid value; they name file, line, key and value.
 pub(crate) fn requests_from_file(path: &Path) -> Result<Vec<RequestOptions>, Usage> {
     let name = path.display().to_string();
-    let unreadable = |error: std::io::Error| {
-        Usage::new("--requests", &name, &format!("a file that can be read ({error})"))
-    };
+    let unreadable =
+        |error: std::io::Error| Usage::new("--requests", &name, &format!("a readable file ({error})"));
     let mut input = BufReader::new(File::open(path).map_err(unreadable)?.take(LONGEST_FILE + 1));
     let mut reader = Reader { name: &name, line: 0, left: MOST_BODY };
     let (mut requests, mut line, mut read) = (Vec::new(), Vec::new(), 0);
@@ -75,7 +74,7 @@ pub(crate) fn requests_from_file(path: &Path) -> Result<Vec<RequestOptions>, Usa
     Ok(requests)
 }
 
-/// Where it is, and what bodies may still follow.
+/// The current line, and how many bytes of bodies may still follow.
 struct Reader<'a> {
     name: &'a str,
     line: u64,
@@ -91,7 +90,7 @@ impl Reader<'_> {
         let mut request = RequestOptions::new(String::new());
         self.once(None, &keys)?;
         for (key, value) in keys {
-            let refused = |reader: &Self, allowed: &str| Err(reader.wrong(Some(&key), &value, allowed));
+            let refused = |reader: &Self, expected: &str| Err(reader.wrong(Some(&key), &value, expected));
             match (key.as_str(), &value) {
                 ("path", Json::Text(path)) if path.starts_with('/') && misplaced(path).is_none() => {
                     request.path.clone_from(path);
@@ -99,7 +98,7 @@ impl Reader<'_> {
                 ("path", _) => {
                     return refused(
                         self,
-                        "a path from `/` on, with what is not ASCII, spaces and # escaped by %",
+                        "a path starting with `/`, with non-ASCII characters, spaces and # percent-encoded",
                     );
                 }
                 ("method", Json::Text(method)) if check_method(method).is_ok() => {
@@ -128,10 +127,14 @@ impl Reader<'_> {
             }
         }
         if request.path.is_empty() {
-            return Err(self.wrong(None, &"no path", "a `path` from `/` on in each request"));
+            return Err(self.problem(None, "missing key `path`".into(), "a path starting with `/`"));
         }
         if request.chunk.is_some() && request.body.is_none() {
-            return Err(self.wrong(None, &"chunked", "beside a body, which is what is sent in chunks"));
+            return Err(self.problem(
+                None,
+                "`chunked` without a body".into(),
+                "one of body, body_base64 and body_size",
+            ));
         }
         Ok(request)
     }
@@ -139,7 +142,7 @@ impl Reader<'_> {
     fn fields(&self, fields: &[(String, Json)]) -> Result<Vec<(String, String)>, Usage> {
         let mut all = Vec::new();
         for (name, value) in fields {
-            let refused = |allowed: &str| self.wrong(Some("headers"), &format!("{name}: {value}"), allowed);
+            let refused = |expected: &str| self.wrong(Some("headers"), &format!("{name}: {value}"), expected);
             let values = match value {
                 Json::List(values) => values.as_slice(),
                 one => std::slice::from_ref(one),
@@ -156,11 +159,11 @@ impl Reader<'_> {
     }
 
     fn body(&mut self, key: &str, value: &Json) -> Result<Vec<u8>, Usage> {
-        let refused = |allowed| Err(self.wrong(Some(key), value, allowed));
+        let refused = |expected| Err(self.wrong(Some(key), value, expected));
         let too_large = "at most 1 GiB in all bodies of the file";
         let body = match (key, value) {
             ("body", Json::Text(text)) => text.clone().into_bytes(),
-            ("body", _) => return refused("a string; bytes that are no UTF-8 can be given as body_base64"),
+            ("body", _) => return refused("a string; use body_base64 for bytes that are not UTF-8"),
             ("body_base64", Json::Text(text)) => match BASE64_STANDARD.decode(text) {
                 Ok(bytes) => bytes,
                 Err(_) => return refused("base64, with its padding"),
@@ -184,7 +187,7 @@ impl Reader<'_> {
         let mut expect = Expect::default();
         for (key, value) in keys {
             let place = format!("expect.{key}");
-            let refused = |allowed| Err(self.wrong(Some(&place), value, allowed));
+            let refused = |expected| Err(self.wrong(Some(&place), value, expected));
             match (key.as_str(), value) {
                 ("status", Json::Number(status @ 200..=999)) => expect.status = Some(*status as u16),
                 ("status", _) => return refused("a final status, a whole number from 200 to 999"),
@@ -201,29 +204,40 @@ impl Reader<'_> {
         Ok(expect)
     }
 
-    /// A key that comes twice would silently lose one of its values.
+    /// A duplicate key would silently lose one of its values.
     fn once(&self, within: Option<&str>, keys: &[(String, Json)]) -> Result<(), Usage> {
         let mut names: Vec<&str> = keys.iter().map(|(key, _)| key.as_str()).collect();
         names.sort_unstable();
         match names.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(self.wrong(within, &pair[0], "each key once")),
+            Some(pair) => Err(self.problem(
+                within,
+                format!("duplicate key `{}`", shortened(pair[0].into())),
+                "each key once",
+            )),
             None => Ok(()),
         }
     }
 
     fn no_json(&self, text: &[u8], error: &serde_json::Error) -> Usage {
-        let allowed = format!("JSON, one object a line (column {}: {})", error.column(), reason(error));
-        self.wrong(None, &String::from_utf8_lossy(text), &allowed)
+        let expected = format!("JSON, one object per line (column {}: {})", error.column(), reason(error));
+        self.wrong(None, &String::from_utf8_lossy(text), &expected)
     }
 
     fn unknown(&self, within: Option<&str>, key: &str, keys: &str) -> Usage {
-        self.wrong(within, &key, &format!("the keys {keys}"))
+        self.problem(within, format!("unknown key `{}`", shortened(key.into())), &format!("one of {keys}"))
     }
 
-    fn wrong(&self, key: Option<&str>, value: &dyn fmt::Display, allowed: &str) -> Usage {
+    fn wrong(&self, key: Option<&str>, value: &dyn fmt::Display, expected: &str) -> Usage {
+        Usage::new(self.place(key), &shortened(value.to_string()), expected)
+    }
+
+    fn problem(&self, key: Option<&str>, problem: String, expected: &str) -> Usage {
+        Usage::problem(self.place(key), problem, expected)
+    }
+
+    fn place(&self, key: Option<&str>) -> String {
         let key = key.map(|key| format!(", {key}")).unwrap_or_default();
-        let place = format!("--requests: {}, line {}{key}", self.name, self.line);
-        Usage::new(place, &shortened(value.to_string()), allowed)
+        format!("--requests: {}, line {}{key}", self.name, self.line)
     }
 }
 
@@ -233,7 +247,7 @@ fn within_weights(weight: u64) -> bool {
     u32::try_from(weight).is_ok_and(|weight| WEIGHTS.contains(&weight))
 }
 
-/// What a message can show of a value: a body may be large.
+/// Shortens a value for a message: a body may be large.
 fn shortened(mut value: String) -> String {
     const SHOWN: usize = 200;
     if value.len() > SHOWN {
@@ -243,13 +257,13 @@ fn shortened(mut value: String) -> String {
     value
 }
 
-/// Without the place, whose line is always 1.
+/// Without the position, whose line is always 1.
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or_default().to_string()
 }
 
-/// JSON, shown as it was written, whose objects keep the order of their keys, and those that come twice.
+/// JSON displayed as written; objects keep the order of their keys, and duplicates.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Json {
@@ -259,7 +273,7 @@ enum Json {
     List(Vec<Json>),
     #[serde(deserialize_with = "entries")]
     Object(Vec<(String, Json)>),
-    /// Nothing that any key takes.
+    /// Valid for no key.
     Other(serde_json::Value),
 }
 

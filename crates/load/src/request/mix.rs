@@ -1,23 +1,23 @@
-//! Several requests, in turn by their weights.
+//! A weighted mix of requests.
 
 use super::Request;
 use crate::options::Options;
 use crate::target::WEIGHTS;
 use crate::usage::Usage;
 
-/// All requests of a run, and the order in which they come.
+/// All requests of a run and their order.
 #[derive(Debug)]
 pub(crate) struct Mix {
     requests: Vec<Request>,
-    /// One turn: each request as often as it weighs. Empty where there is only one.
+    /// One cycle: each request as often as its weight. Empty for a single request.
     turn: Vec<u32>,
 }
 
-/// The longest turn, in requests: 16 MB of order.
+/// The longest cycle, in requests: 16 MB.
 const LONGEST_TURN: u64 = 4_000_000;
 
 impl Mix {
-    /// Builds all requests. The length of a turn is the sum of the weights, divided by what they have in common.
+    /// Builds all requests. The cycle length is the sum of the weights over their greatest common divisor.
     pub(crate) fn new(options: &Options) -> Result<Self, Usage> {
         let asked = &options.requests;
         if asked.is_empty() {
@@ -32,7 +32,7 @@ impl Mix {
         Ok(Self { requests, turn })
     }
 
-    /// The request that comes at place `n`. From any place on, a whole turn has each request as often as it weighs.
+    /// The request at position `n`. From any position, a whole cycle has each request as often as its weight.
     #[inline]
     pub(crate) fn nth(&self, n: u64) -> &Request {
         let which = match self.turn.len() as u64 {
@@ -43,16 +43,16 @@ impl Mix {
     }
 }
 
-/// The k-th of a request that weighs w has its place at (k + 1/2) / w of the turn: each is spread as evenly as can be,
-/// and the shares of any part of a turn are close to those of the whole.
+/// The k-th occurrence of a request of weight w is at (k + 1/2) / w of the cycle: each is spread evenly,
+/// and any part of a cycle has nearly the shares of the whole.
 fn turn(mut weights: Vec<u32>) -> Result<Vec<u32>, Usage> {
     let common = weights.iter().copied().fold(0, greatest_common_divisor).max(1);
     weights.iter_mut().for_each(|weight| *weight /= common);
     let length: u64 = weights.iter().copied().map(u64::from).sum();
     if length > LONGEST_TURN {
-        let allowed =
-            format!("weights whose sum, divided by what they have in common, is at most {LONGEST_TURN}");
-        return Err(Usage::new("weights", &format!("a sum of {length}"), &allowed));
+        let expected =
+            format!("weights whose sum over their greatest common divisor is at most {LONGEST_TURN}");
+        return Err(Usage::new("weights", &format!("a sum of {length}"), &expected));
     }
     let mut places = Vec::with_capacity(length as usize);
     for (which, weight) in (0..).zip(&weights) {
@@ -83,7 +83,7 @@ mod tests {
         Mix::new(&options)
     }
 
-    /// Which request stands at place `n`.
+    /// The index of the request at position `n`.
     fn which(mix: &Mix, n: u64) -> usize {
         let line = std::str::from_utf8(mix.nth(n).bytes(false)).unwrap();
         line.split(['/', ' ']).nth(2).unwrap().parse().unwrap()
@@ -110,7 +110,7 @@ mod tests {
         };
         assert_eq!(order(&[3, 1]), [0, 0, 1, 0]);
         assert_eq!(order(&[1, 1, 1]), [0, 1, 2]);
-        // After each step, nobody is further from his share than one request.
+        // After each step, every request is within one of its share.
         let weights = [5, 2, 1, 7];
         let mut seen = [0; 4];
         for (step, which) in (1..).zip(order(&weights)) {
@@ -129,8 +129,8 @@ mod tests {
         assert_eq!(mix(&[1_000_000, 999_999]).unwrap().turn.len(), 1_999_999);
         for (weights, message) in [
             (&[][..], "URL"),
-            (&[1, 0], "--weights: `0`"),
-            (&[1_000_001], "--weights: `1000001`"),
+            (&[1, 0], "--weights: invalid value `0`"),
+            (&[1_000_001], "--weights: invalid value `1000001`"),
             (&[1_000_000, 1_000_000, 1_000_000, 999_999, 1_000_000], "a sum of 4999999"),
         ] {
             let error = mix(weights).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! A result as it is written and read, and one for the tests of others.
+//! Writing and reading results, and a sample for other tests.
 
 use super::*;
 
@@ -115,7 +115,7 @@ fn groups_of_older_results_have_todays_names() {
     assert_eq!(resumed.handshakes.negotiated[0].group, None);
 }
 
-/// What older programs wrote lacks fields that were added since; the layout's version is the same.
+/// Older results lack fields added since; the schema version is the same.
 #[test]
 fn a_result_without_what_was_added_is_read() {
     let mut value = serde_json::to_value(sample()).unwrap();

@@ -1,4 +1,4 @@
-//! Where connections go, found out once before the run.
+//! The destination of connections, resolved once before the run.
 
 use crate::error::LoadError;
 use crate::options::{Options, Route};
@@ -10,8 +10,8 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use weir_transport::Address;
 
-/// The addresses at which the server may be, the most preferred first; at least one. Sources that are named have been
-/// seen to fit.
+/// Candidate addresses of the server, most preferred first; at least one. The sources have been
+/// checked against them.
 pub(crate) fn resolve(options: &Options) -> Result<Vec<Address>, LoadError> {
     let route = &options.route;
     if let Some(path) = &route.unix {
@@ -23,8 +23,8 @@ pub(crate) fn resolve(options: &Options) -> Result<Vec<Address>, LoadError> {
         Some((host, port)) => (host.as_str(), *port),
         None => (endpoint.host.as_str(), endpoint.port),
     };
-    let told = told(&route.resolve, host, port)?;
-    let addresses = if told.is_empty() {
+    let overridden = overrides(&route.resolve, host, port)?;
+    let addresses = if overridden.is_empty() {
         let unresolved = |why: String| Unreachable {
             url: endpoint.to_string(),
             address: None,
@@ -37,24 +37,24 @@ pub(crate) fn resolve(options: &Options) -> Result<Vec<Address>, LoadError> {
         }
         found
     } else {
-        told
+        overridden
     };
     Ok(source::check(&route.sources, addresses.into_iter().map(Address::Tcp).collect())?)
 }
 
-/// The addresses that `--resolve` tells. An entry for anything else would do nothing, unnoticed.
-fn told(entries: &[Resolve], host: &str, port: u16) -> Result<Vec<SocketAddr>, Usage> {
-    let mut told = Vec::new();
+/// The addresses from `--resolve`. An entry for any other host or port is an error: it would silently do nothing.
+fn overrides(entries: &[Resolve], host: &str, port: u16) -> Result<Vec<SocketAddr>, Usage> {
+    let mut addresses = Vec::new();
     for entry in entries {
         let (entry_host, entry_port) = (&entry.host, entry.port);
         if !entry_host.eq_ignore_ascii_case(host) || entry_port != port {
             let value = format!("{entry_host}:{entry_port}:{}", entry.address);
-            let allowed = format!("the host and port that are connected to, {host}:{port}");
-            return Err(Usage::new("--resolve", &value, &allowed));
+            let expected = format!("the host and port of the connection, {host}:{port}");
+            return Err(Usage::new("--resolve", &value, &expected));
         }
-        told.push(SocketAddr::new(entry.address, port));
+        addresses.push(SocketAddr::new(entry.address, port));
     }
-    Ok(told)
+    Ok(addresses)
 }
 
 fn check_unix(path: &Path, route: &Route) -> Result<(), Usage> {
@@ -65,12 +65,11 @@ fn check_unix(path: &Path, route: &Route) -> Result<(), Usage> {
         ("--source", !route.sources.is_empty()),
     ] {
         if given {
-            let allowed =
-                format!("a path without {flag}: a socket in the file system has no host and no port");
-            return Err(Usage::new("--unix-socket", &shown, &allowed));
+            let expected = format!("no {flag}: a Unix domain socket has no host or port");
+            return Err(Usage::new("--unix-socket", &shown, &expected));
         }
     }
-    // `sun_path` with its end (unix(7)).
+    // `sun_path` with its terminating NUL (unix(7)).
     if path.as_os_str().len() > 107 {
         return Err(Usage::new("--unix-socket", &shown, "a path of at most 107 bytes"));
     }
@@ -133,30 +132,30 @@ mod tests {
     }
 
     #[test]
-    fn a_way_that_leads_nowhere_is_told() {
+    fn invalid_routes_are_rejected() {
         type Change = fn(&mut Route);
         let table: [(Change, &str); 7] = [
-            (|_| {}, "http://a.invalid: the host `a.invalid` cannot be resolved: "),
+            (|_| {}, "http://a.invalid: cannot resolve host `a.invalid`: "),
             (|_| {}, "--resolve"),
-            (|route| route.connect_to = Some(("b.invalid".into(), 90)), "the host `b.invalid` cannot"),
+            (|route| route.connect_to = Some(("b.invalid".into(), 90)), "cannot resolve host `b.invalid`"),
             (
                 |route| route.resolve = entries(&["a.invalid:81:127.0.0.1"]),
-                "--resolve: `a.invalid:81:127.0.0.1` cannot be used; \
-                 allowed: the host and port that are connected to, a.invalid:80",
+                "--resolve: invalid value `a.invalid:81:127.0.0.1`: expected \
+                 the host and port of the connection, a.invalid:80",
             ),
             (
                 |route| {
                     route.unix = Some("/run/a.sock".into());
                     route.sources = vec!["127.0.0.1".parse().unwrap()];
                 },
-                "--unix-socket: `/run/a.sock` cannot be used; allowed: a path without --source",
+                "--unix-socket: invalid value `/run/a.sock`: expected no --source",
             ),
             (
                 |route| {
                     route.unix = Some("/run/a.sock".into());
                     route.connect_to = Some(("b".into(), 90));
                 },
-                "a path without --connect-to",
+                "no --connect-to",
             ),
             (|route| route.unix = Some("x".repeat(108).into()), "a path of at most 107 bytes"),
         ];

@@ -1,4 +1,4 @@
-//! Where connections go and where they come from: destinations, local addresses and ports, and a look before the run.
+//! Destinations, local addresses and ports of connections, and a trial connection before the run.
 
 pub(crate) mod destination;
 pub(crate) mod ports;

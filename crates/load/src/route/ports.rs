@@ -1,30 +1,30 @@
-//! Whether the local ports last for what is planned.
+//! Whether there are enough local ports for the plan.
 //!
-//! A connection is known by four numbers, and a run has one destination: so at most as many connections can be there at
-//! once as there are local ports times source addresses. One that has ended goes on holding its port, in TIME_WAIT, at
-//! the side that sent the first FIN (RFC 9293 section 3.6.1). Which side that is here:
+//! A connection is identified by its 4-tuple, and a run has one destination: so there can be at most as many
+//! connections at once as local ports times source addresses. A closed connection keeps its port in TIME_WAIT, on
+//! the side that sent the first FIN (RFC 9293 section 3.6.1). Here, that is:
 //!
-//! * with `--close rst`, nobody;
-//! * the server, where the last request carries `Connection: close` (RFC 9112 section 9.6) and the engine waits for the
-//!   server's end before it ends its own side. Two FINs that cross leave TIME_WAIT at both ends;
-//! * the engine otherwise, which is after a handshake without any request.
+//! * with `--close rst`, neither;
+//! * the server, if the last request carries `Connection: close` (RFC 9112 section 9.6) and the engine waits for the
+//!   server's FIN before it sends its own. Two FINs that cross leave TIME_WAIT at both ends;
+//! * otherwise the engine, that is after a handshake without a request.
 //!
-//! What Linux does with such ports was found on loopback (6.18, 500 ports, new connections as fast as they would go):
+//! Behaviour of Linux, measured on loopback (6.18, 500 ports, new connections as fast as possible):
 //!
 //! | who closes first, and how | connections |
 //! | --- | --- |
-//! | the client; `tcp_tw_reuse` 2 or 1 with timestamps | 500 in each second: a port comes back after 1 s |
-//! | the same with `tcp_tw_reuse_delay` of 200 ms (Linux 6.14 and later) | 2500 in each second |
+//! | the client; `tcp_tw_reuse` 2 or 1 with timestamps | 500 per second: a port is free again after 1 s |
+//! | the same with `tcp_tw_reuse_delay` of 200 ms (Linux 6.14 and later) | 2500 per second |
 //! | the client; `tcp_tw_reuse` 0, or no timestamps | 500, then none for 60 s |
-//! | the client; `tcp_tw_reuse` 2 and an address of this machine that is not a loopback one | 500, then none for 60 s |
-//! | the same from 127.0.0.1 | 500 in each second |
+//! | the client; `tcp_tw_reuse` 2 and a local non-loopback address | 500, then none for 60 s |
+//! | the same from 127.0.0.1 | 500 per second |
 //! | the client; two source addresses, each bound late (`IP_BIND_ADDRESS_NO_PORT`) | twice as many |
 //! | the client; its port taken early, by bind(2) | 500, then none for 60 s, `tcp_tw_reuse` or not |
-//! | the client; `tcp_max_tw_buckets` 200, `tcp_tw_reuse` 0 | as many as it can: those above 200 hold no port |
-//! | nobody (RST) | as many as it can |
-//! | the server, with and without timestamps | as many as it can: a new SYN takes the port over from its TIME_WAIT |
+//! | the client; `tcp_max_tw_buckets` 200, `tcp_tw_reuse` 0 | unlimited: those above 200 hold no port |
+//! |  as many as it can|neither (RST) || unlimited| as many as it can |
+//! | the server, with and without timestamps | unlimited: a new SYN takes over the port from TIME_WAIT |
 //!
-//! What other programs hold, or earlier runs have left in TIME_WAIT, is not known here; a connection that finds no port
+//! Ports held by other programs, or left in TIME_WAIT by earlier runs, are unknown here; a connection without a port
 //! is an error of the class `ports`.
 
 use crate::options::{Close, Options, PerConnection, RateStep, Schedule};
@@ -36,19 +36,19 @@ use std::str::FromStr;
 use std::time::Duration;
 use weir_transport::Address;
 
-/// What the kernel does with local ports.
+/// The kernel's settings for local ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kernel {
-    /// Ports that it gives to connections: the range without those that are reserved.
+    /// Ephemeral ports: the range without reserved ports.
     pub(crate) ports: u32,
     pub(crate) reuse: Reuse,
-    /// How long a port stands in TIME_WAIT before it may be reused.
+    /// How long a port stays in TIME_WAIT before it may be reused.
     pub(crate) reuse_after: Duration,
-    /// Connections in TIME_WAIT at most.
+    /// Maximum connections in TIME_WAIT.
     pub(crate) most_waiting: u64,
 }
 
-/// Which ports in TIME_WAIT may be used again for the same destination.
+/// Which ports in TIME_WAIT may be reused for the same destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reuse {
     Never,
@@ -56,17 +56,17 @@ pub(crate) enum Reuse {
     Always,
 }
 
-/// What the ports of a run last for.
+/// The rate that the ports of a run can sustain.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Budget {
-    /// The most new connections per second that can be gone on with; `None` where their end holds no port.
+    /// Maximum sustained new connections per second; `None` if closed connections hold no port.
     pub(crate) sustainable: Option<f64>,
-    /// The ports that are there, in words.
+    /// The available ports, as text.
     there: String,
 }
 
 impl Kernel {
-    /// Of this machine and network namespace; what cannot be read is taken as Linux has it by default.
+    /// Settings of this machine and network namespace; Linux defaults for what cannot be read.
     pub(crate) fn read() -> Self {
         Self::read_from(Path::new("/proc/sys/net/ipv4"))
     }
@@ -91,7 +91,7 @@ impl Kernel {
         }
     }
 
-    /// How long a connection that we ended first holds its port.
+    /// How long a connection that we closed first holds its port.
     fn held(&self, loopback: bool) -> Duration {
         match self.reuse {
             Reuse::Always => self.reuse_after,
@@ -102,7 +102,7 @@ impl Kernel {
     }
 }
 
-/// `TCP_TIMEWAIT_LEN` of Linux, which nothing changes.
+/// `TCP_TIMEWAIT_LEN` of Linux, a constant.
 const TIME_WAIT: Duration = Duration::from_secs(60);
 
 fn number<T: FromStr>(text: &str) -> Option<T> {
@@ -114,15 +114,15 @@ fn first_two(text: &str) -> Option<(u16, u16)> {
     Some((number(words.next()?)?, number(words.next()?)?))
 }
 
-/// Whether `7` or `5-9` holds a port.
+/// Whether `7` or `5-9` includes a port.
 fn holds(range: &str, port: u16) -> bool {
     let (first, last) = range.split_once('-').unwrap_or((range, range));
     number(first).is_some_and(|first: u16| first <= port)
         && number(last).is_some_and(|last: u16| port <= last)
 }
 
-/// Sees whether the ports last for the plan. `None` where there are none to run out of: a socket in the file system.
-/// Errors: more connections at once than ports, or an open loop whose connections would run out of them.
+/// Checks that the ports last for the plan. `None` for a Unix domain socket.
+/// Errors: more concurrent connections than ports, or an open loop that would run out of ports.
 pub(crate) fn budget(options: &Options, address: &Address, kernel: &Kernel) -> Result<Option<Budget>, Usage> {
     let Address::Tcp(to) = address else { return Ok(None) };
     let sources = &options.route.sources;
@@ -138,7 +138,7 @@ pub(crate) fn budget(options: &Options, address: &Address, kernel: &Kernel) -> R
         Err(Usage::new(flag, &value.to_string(), &why))
     };
     if at_once > all {
-        let why = format!("at most {all} connections: {there} are there; use {}", use_sources(at_once));
+        let why = format!("at most {all} connections: {there} available; use {}", use_sources(at_once));
         return refused("-c", &options.connections, why);
     }
     if !ends_first(options) {
@@ -149,7 +149,7 @@ pub(crate) fn budget(options: &Options, address: &Address, kernel: &Kernel) -> R
     let held = kernel.held(loopback);
     let span = held.min(phases.warmup + phases.settle + phases.window);
     let free = all - at_once;
-    // Where the kernel keeps fewer in TIME_WAIT than there are ports, it cannot hold them all.
+    // If the kernel keeps fewer connections in TIME_WAIT than there are ports, they cannot run out.
     let sustainable =
         (free < kernel.most_waiting).then(|| (free as f64 / span.as_secs_f64().max(0.001)).floor());
     let budget = Budget { sustainable, there };
@@ -162,28 +162,28 @@ pub(crate) fn budget(options: &Options, address: &Address, kernel: &Kernel) -> R
     }
     let rate = steps.iter().map(|step| step.rate).fold(0.0, f64::max);
     let seconds = span.as_secs_f64();
-    let of = if span < held { "that the run takes" } else { "of TIME_WAIT" };
+    let of = if span < held { "of the run" } else { "of TIME_WAIT" };
     let sum = match steps.as_slice() {
         [_] => format!("{rate} connections/s x {seconds} s {of} = {waiting} ports"),
         _ => format!("{waiting} connections within {seconds} s {of} hold as many ports"),
     };
     let more = use_sources(waiting + at_once);
     let why = format!(
-        "at most {sustainable} new connections per second: {sum}, and {at_once} connections at once (-c); \
-         {} are there; use {more}, --close rst, or a lower rate",
+        "at most {sustainable} new connections per second: {sum}, and {at_once} concurrent connections (-c); \
+         {} available; use {more}, --close rst, or a lower rate",
         budget.there,
     );
     refused("--rate", &rate, why)
 }
 
 impl Budget {
-    /// What has to be told behind a run whose rate was not known before: that its ports were what held it down, or
+    /// A warning after a run whose rate was not known in advance: its ports limited it, or
     /// soon would.
     pub(crate) fn warning(&self, opened: u64, time: Duration) -> Option<String> {
         let (most, rate) = (self.sustainable?, opened as f64 / time.as_secs_f64());
         (rate > most * NEAR).then(|| {
             format!(
-                "{rate:.0} new connections per second, and {} last for {most}: \
+                "{rate:.0} new connections per second, but {} sustain {most}: \
                  use more addresses (--source) or --close rst",
                 self.there
             )
@@ -191,21 +191,21 @@ impl Budget {
     }
 }
 
-/// The share of what the ports last for above which they may be what holds a run down.
+/// Above this share of the sustainable rate, the ports may limit a run.
 const NEAR: f64 = 0.9;
 
-/// Whether connections come to an end of which the engine keeps the ports.
+/// Whether closed connections leave TIME_WAIT on the engine's side.
 fn ends_first(options: &Options) -> bool {
     match (options.policy.close, options.policy.per_connection) {
         (Close::Reset, _) => false,
-        // Its last request asks the server to close.
+        // The last request asks the server to close.
         (_, PerConnection::Requests { .. } | PerConnection::Unlimited) => false,
         (Close::Graceful | Close::Fin, PerConnection::Handshake) => true,
     }
 }
 
-/// The most arrivals that any stretch of the run of length `span` has. The first rate holds from the warm-up on, the
-/// last to the window's end.
+/// The maximum number of arrivals in any interval of length `span`. The first rate applies from the warm-up, the
+/// last until the window's end.
 fn most_within(options: &Options, steps: &[RateStep], span: Duration) -> f64 {
     let phases = options.phases;
     let lead = (phases.warmup + phases.settle).as_secs_f64();
@@ -223,24 +223,24 @@ fn most_within(options: &Options, steps: &[RateStep], span: Duration) -> f64 {
         };
         pieces.iter().map(within).sum()
     };
-    // The most is where the stretch begins or ends at a change of the rate.
+    // The maximum is where the interval starts or ends at a change of rate.
     let edges = pieces.iter().flat_map(|(begin, until, _)| [*begin, *until]);
     edges.flat_map(|edge| [edge, edge - span]).map(arrivals).fold(0.0, f64::max)
 }
 
-/// Rounded up, but for what sums of fractions are off by.
+/// Rounded up, except for floating-point error.
 fn whole(arrivals: f64) -> u64 {
     (arrivals - 1e-3).ceil() as u64
 }
 
-/// How to write `--source` with that many addresses.
+/// The `--source` flag for that many addresses.
 fn more_sources(needed: u64, loopback: bool) -> String {
     let first = Ipv4Addr::LOCALHOST.to_bits();
     match u32::try_from(needed) {
         Ok(needed) if loopback && needed <= 65_536 => {
             format!("--source 127.0.0.1-{}", Ipv4Addr::from_bits(first + needed.max(1) - 1))
         }
-        _ => format!("--source with {needed} addresses of this machine"),
+        _ => format!("--source with {needed} local addresses"),
     }
 }
 
@@ -257,7 +257,7 @@ mod tests {
         }
     }
 
-    /// An open loop of 60 s that only makes handshakes.
+    /// An open loop of 60 s with handshakes only.
     fn plan(rate: f64) -> Options {
         let mut options = Options::new("https://127.0.0.1/".parse().unwrap());
         options.phases.warmup = Duration::ZERO;
@@ -267,7 +267,7 @@ mod tests {
         options
     }
 
-    fn told(options: &Options, address: &str, kernel: &Kernel) -> Result<Option<f64>, String> {
+    fn budgeted(options: &Options, address: &str, kernel: &Kernel) -> Result<Option<f64>, String> {
         let address = Address::Tcp(address.parse().unwrap());
         let budget = budget(options, &address, kernel).map_err(|error| error.to_string())?;
         Ok(budget.unwrap().sustainable)
@@ -279,16 +279,16 @@ mod tests {
     #[test]
     fn a_plan_that_would_run_out_is_refused_with_the_arithmetic() {
         assert_eq!(
-            told(&plan(5000.0), "127.0.0.1:443", &Kernel { reuse: Reuse::Never, ..kernel() }),
-            Err("--rate: `5000` cannot be used; allowed: at most 469 new connections per second: \
-                 5000 connections/s x 60 s of TIME_WAIT = 300000 ports, and 64 connections at once (-c); \
-                 28232 ports x 1 source address are there; \
+            budgeted(&plan(5000.0), "127.0.0.1:443", &Kernel { reuse: Reuse::Never, ..kernel() }),
+            Err("--rate: invalid value `5000`: expected at most 469 new connections per second: \
+                 5000 connections/s x 60 s of TIME_WAIT = 300000 ports, and 64 concurrent connections (-c); \
+                 28232 ports x 1 source address available; \
                  use --source 127.0.0.1-127.0.0.11, --close rst, or a lower rate"
                 .to_string())
         );
-        let error = told(&plan(5000.0), FAR, &kernel()).unwrap_err();
-        assert!(error.contains("--source with 11 addresses of this machine"), "{error}");
-        assert!(told(&plan(400.0), FAR, &kernel()).is_ok());
+        let error = budgeted(&plan(5000.0), FAR, &kernel()).unwrap_err();
+        assert!(error.contains("--source with 11 local addresses"), "{error}");
+        assert!(budgeted(&plan(400.0), FAR, &kernel()).is_ok());
     }
 
     #[test]
@@ -305,13 +305,13 @@ mod tests {
             (always, FAR, 28_168.0),
             (soon, NEAR_BY, 140_840.0),
         ] {
-            assert_eq!(told(&plan(1.0), address, &kernel), Ok(Some(sustainable)), "{address} {kernel:?}");
-            assert!(told(&plan(sustainable), address, &kernel).is_ok());
-            let error = told(&plan(sustainable + 1.0), address, &kernel).unwrap_err();
+            assert_eq!(budgeted(&plan(1.0), address, &kernel), Ok(Some(sustainable)), "{address} {kernel:?}");
+            assert!(budgeted(&plan(sustainable), address, &kernel).is_ok());
+            let error = budgeted(&plan(sustainable + 1.0), address, &kernel).unwrap_err();
             assert!(error.contains(&format!("at most {sustainable} new")), "{error}");
         }
         let few = Kernel { reuse: Reuse::Never, most_waiting: 20_000, ..kernel() };
-        assert_eq!(told(&plan(5000.0), FAR, &few), Ok(None), "the kernel lets ports go");
+        assert_eq!(budgeted(&plan(5000.0), FAR, &few), Ok(None), "the kernel frees ports");
     }
 
     #[test]
@@ -328,7 +328,7 @@ mod tests {
         for (change, sustainable) in table {
             let mut options = plan(400.0);
             change(&mut options);
-            assert_eq!(told(&options, FAR, &kernel()), Ok(sustainable));
+            assert_eq!(budgeted(&options, FAR, &kernel()), Ok(sustainable));
         }
         let socket = Address::Unix("/run/a".into());
         assert_eq!(budget(&plan(1e7), &socket, &Kernel { ports: 0, ..kernel() }), Ok(None));
@@ -339,27 +339,27 @@ mod tests {
         let mut options = plan(1.0);
         options.policy.per_connection = PerConnection::Unlimited;
         options.connections = 28_232;
-        assert_eq!(told(&options, NEAR_BY, &kernel()), Ok(None));
+        assert_eq!(budgeted(&options, NEAR_BY, &kernel()), Ok(None));
         options.connections = 60_000;
         assert_eq!(
-            told(&options, NEAR_BY, &kernel()),
-            Err("-c: `60000` cannot be used; allowed: at most 28232 connections: \
-                 28232 ports x 1 source address are there; use --source 127.0.0.1-127.0.0.3"
+            budgeted(&options, NEAR_BY, &kernel()),
+            Err("-c: invalid value `60000`: expected at most 28232 connections: \
+                 28232 ports x 1 source address available; use --source 127.0.0.1-127.0.0.3"
                 .to_string())
         );
         options.route.sources = (1..=3).map(|n| Ipv4Addr::new(127, 0, 0, n).into()).collect();
-        assert_eq!(told(&options, NEAR_BY, &kernel()), Ok(None));
+        assert_eq!(budgeted(&options, NEAR_BY, &kernel()), Ok(None));
     }
 
     #[test]
     fn a_short_run_and_a_short_peak_need_fewer_ports() {
         let mut short = plan(2000.0);
-        assert!(told(&short, FAR, &kernel()).is_err());
+        assert!(budgeted(&short, FAR, &kernel()).is_err());
         short.phases.window = Duration::from_secs(10);
-        assert_eq!(told(&short, FAR, &kernel()), Ok(Some(2816.0)));
+        assert_eq!(budgeted(&short, FAR, &kernel()), Ok(Some(2816.0)));
         short.phases.warmup = Duration::from_secs(5);
-        let error = told(&short, FAR, &kernel()).unwrap_err();
-        assert!(error.contains("2000 connections/s x 15 s that the run takes = 30000 ports"), "{error}");
+        let error = budgeted(&short, FAR, &kernel()).unwrap_err();
+        assert!(error.contains("2000 connections/s x 15 s of the run = 30000 ports"), "{error}");
 
         let seconds = Duration::from_secs;
         let mut ramp = plan(1.0);
@@ -368,13 +368,13 @@ mod tests {
         let step = |rate, time| RateStep { rate, time: seconds(time) };
         let mut within = |steps: &[RateStep]| {
             ramp.schedule = Schedule::Open { arrivals: Default::default(), steps: steps.to_vec() };
-            told(&ramp, FAR, &kernel())
+            budgeted(&ramp, FAR, &kernel())
         };
         // 50 s of 100 and 10 s of 2300, then 100 again: 28000 within 60 s.
         assert!(within(&[step(100.0, 50), step(2300.0, 10), step(100.0, 1)]).is_ok());
         let error = within(&[step(100.0, 50), step(2400.0, 10), step(100.0, 1)]).unwrap_err();
         assert!(error.contains("29000 connections within 60 s of TIME_WAIT"), "{error}");
-        // The first rate is the warm-up's too, and the last goes on to the end.
+        // The first rate also applies to the warm-up, and the last until the end.
         assert!(within(&[step(400.0, 1), step(1.0, 1)]).is_ok());
         let error = within(&[step(1.0, 1), step(500.0, 1)]).unwrap_err();
         assert!(error.contains("30000 connections within"), "{error}");
@@ -388,7 +388,7 @@ mod tests {
         let budget = budget(&options, &address, &kernel()).unwrap().unwrap();
         assert_eq!(budget.warning(400 * 60, Duration::from_secs(60)), None);
         let warning = budget.warning(460 * 60, Duration::from_secs(60)).unwrap();
-        assert!(warning.contains("460 new connections") && warning.contains("last for 469"), "{warning}");
+        assert!(warning.contains("460 new connections") && warning.contains("sustain 469"), "{warning}");
         let free = Budget { sustainable: None, ..budget };
         assert_eq!(free.warning(u64::MAX, Duration::from_secs(1)), None);
     }

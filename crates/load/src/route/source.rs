@@ -1,4 +1,4 @@
-//! Local addresses that connections come from.
+//! Source addresses of connections.
 
 use crate::usage::Usage;
 use std::collections::HashSet;
@@ -18,8 +18,8 @@ impl FromStr for Sources {
     type Err = String;
 
     /// # Errors
-    /// What is no address or range, a range that runs backwards or from one family to the other, an address twice, or
-    /// more than 65536 of them.
+    /// An invalid address or range, a reversed range or one across families, a duplicate address, or
+    /// more than 65536 addresses.
     fn from_str(text: &str) -> Result<Self, String> {
         let mut all = Vec::new();
         for part in text.split(',') {
@@ -30,7 +30,7 @@ impl FromStr for Sources {
         }
         let mut seen = HashSet::new();
         match all.iter().find(|address| !seen.insert(**address)) {
-            Some(twice) => Err(format!("`{twice}` comes twice; each address once")),
+            Some(twice) => Err(format!("duplicate address `{twice}`")),
             None => Ok(Self(all)),
         }
     }
@@ -38,10 +38,10 @@ impl FromStr for Sources {
 
 fn address(text: &str) -> Result<IpAddr, String> {
     let wrong =
-        || format!("`{text}` is no address; write such as 127.0.0.1-127.0.0.16,127.0.0.40 or fd00::1");
+        || format!("invalid address `{text}`: expected such as 127.0.0.1-127.0.0.16,127.0.0.40 or fd00::1");
     let address: IpAddr = text.trim().parse().map_err(|_| wrong())?;
     if address.is_unspecified() || address.is_multicast() {
-        return Err(format!("`{text}` is no address that a connection can come from"));
+        return Err(format!("`{text}` cannot be a source address"));
     }
     Ok(address)
 }
@@ -50,13 +50,13 @@ fn range(first: IpAddr, last: IpAddr, room: usize) -> Result<Vec<IpAddr>, String
     let (from, to) = match (first, last) {
         (IpAddr::V4(from), IpAddr::V4(to)) => (u128::from(from.to_bits()), u128::from(to.to_bits())),
         (IpAddr::V6(from), IpAddr::V6(to)) => (from.to_bits(), to.to_bits()),
-        _ => return Err("the ends must be both IPv4 or both IPv6".to_string()),
+        _ => return Err("expected both ends IPv4 or both IPv6".to_string()),
     };
     if from > to {
         return Err("the first address is above the last".to_string());
     }
     if to - from >= room as u128 {
-        return Err(format!("more than {MOST} addresses in all; allowed: 1 to {MOST}"));
+        return Err(format!("expected 1 to {MOST} addresses in total"));
     }
     let address = |bits: u128| match first {
         IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::from_bits(bits as u32)),
@@ -65,7 +65,7 @@ fn range(first: IpAddr, last: IpAddr, room: usize) -> Result<Vec<IpAddr>, String
     Ok((from..=to).map(address).collect())
 }
 
-/// The sources in turn, each worker from another place on: `None` for ever where there are none.
+/// Cycles through the sources, each worker from a different position; always `None` without sources.
 pub(crate) fn in_turn(sources: &[IpAddr], worker: usize, workers: usize) -> Cycle<vec::IntoIter<IpAddr>> {
     let mut sources = sources.to_vec();
     let start = sources.len() * worker / workers.max(1);
@@ -73,26 +73,26 @@ pub(crate) fn in_turn(sources: &[IpAddr], worker: usize, workers: usize) -> Cycl
     sources.into_iter().cycle()
 }
 
-/// Sees that each source can be bound, and keeps the destinations that all of them can reach by their family.
+/// Checks that each source can be bound, and keeps the destinations of the same address family.
 pub(crate) fn check(sources: &[IpAddr], destinations: Vec<Address>) -> Result<Vec<Address>, Usage> {
     let Some(first) = sources.first() else { return Ok(destinations) };
     if let Some(other) = sources.iter().find(|source| source.is_ipv4() != first.is_ipv4()) {
-        let allowed = format!("addresses of one family, as the first, {first}");
-        return Err(Usage::new("--source", &other.to_string(), &allowed));
+        let expected = format!("addresses of the same family as the first, {first}");
+        return Err(Usage::new("--source", &other.to_string(), &expected));
     }
     let fits = |address: &Address| matches!(address, Address::Tcp(to) if to.is_ipv4() == first.is_ipv4());
     let (fitting, others): (Vec<_>, Vec<_>) = destinations.into_iter().partition(fits);
     if fitting.is_empty() {
         let family = if first.is_ipv4() { "IPv6" } else { "IPv4" };
         let shown: Vec<String> = others.iter().map(ToString::to_string).collect();
-        let allowed = format!("{family} addresses, as the destination is {}", shown.join(", "));
-        return Err(Usage::new("--source", &first.to_string(), &allowed));
+        let expected = format!("{family} addresses, as the destination is {}", shown.join(", "));
+        return Err(Usage::new("--source", &first.to_string(), &expected));
     }
     for source in sources {
-        // A datagram socket: its ports are not those that the run needs.
+        // A UDP socket, whose ports the run does not need.
         if let Err(error) = UdpSocket::bind((*source, 0)) {
-            let allowed = format!("addresses that this machine has ({error}; `ip address` lists them)");
-            return Err(Usage::new("--source", &source.to_string(), &allowed));
+            let expected = format!("local addresses ({error}; `ip address` lists them)");
+            return Err(Usage::new("--source", &source.to_string(), &expected));
         }
     }
     Ok(fitting)
@@ -118,21 +118,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_is_told() {
+    fn invalid_lists_are_rejected() {
         for (text, why) in [
-            ("", "`` is no address"),
-            ("localhost", "`localhost` is no address; write such as 127.0.0.1-127.0.0.16"),
-            ("127.0.0.1,", "`` is no address"),
-            ("127.0.0.1-", "`` is no address"),
-            ("127.0.0.0/8", "`127.0.0.0/8` is no address"),
-            ("0.0.0.0", "that a connection can come from"),
-            ("ff02::1", "that a connection can come from"),
+            ("", "invalid address ``"),
+            ("localhost", "invalid address `localhost`: expected such as 127.0.0.1-127.0.0.16"),
+            ("127.0.0.1,", "invalid address ``"),
+            ("127.0.0.1-", "invalid address ``"),
+            ("127.0.0.0/8", "invalid address `127.0.0.0/8`"),
+            ("0.0.0.0", "`0.0.0.0` cannot be a source address"),
+            ("ff02::1", "`ff02::1` cannot be a source address"),
             ("127.0.0.2-127.0.0.1", "`127.0.0.2-127.0.0.1`: the first address is above the last"),
-            ("127.0.0.1-::1", "both IPv4 or both IPv6"),
-            ("127.0.0.1-127.1.0.1", "more than 65536"),
-            ("::1-fd00::1", "more than 65536"),
-            ("127.0.0.1-127.1.0.0,127.2.0.1", "more than 65536"),
-            ("127.0.0.1,127.0.0.0-127.0.0.3", "`127.0.0.1` comes twice"),
+            ("127.0.0.1-::1", "expected both ends IPv4 or both IPv6"),
+            ("127.0.0.1-127.1.0.1", "expected 1 to 65536 addresses"),
+            ("::1-fd00::1", "expected 1 to 65536 addresses"),
+            ("127.0.0.1-127.1.0.0,127.2.0.1", "expected 1 to 65536 addresses"),
+            ("127.0.0.1,127.0.0.0-127.0.0.3", "duplicate address `127.0.0.1`"),
         ] {
             let error = text.parse::<Sources>().unwrap_err();
             assert!(error.contains(why), "{text}: {error}");
@@ -161,15 +161,19 @@ mod tests {
             (
                 "::1",
                 &both[1..],
-                "--source: `::1` cannot be used; allowed: IPv4 addresses, as the destination is 127.",
+                "--source: invalid value `::1`: expected IPv4 addresses, as the destination is 127.",
             ),
-            ("127.0.0.1", &both[..1], "--source: `127.0.0.1` cannot be used; allowed: IPv6 addresses"),
-            ("127.0.0.1,::1", &both[..], "--source: `::1` cannot be used; allowed: addresses of one family"),
-            // RFC 5737: nobody has it.
+            ("127.0.0.1", &both[..1], "--source: invalid value `127.0.0.1`: expected IPv6 addresses"),
+            (
+                "127.0.0.1,::1",
+                &both[..],
+                "--source: invalid value `::1`: expected addresses of the same family",
+            ),
+            // RFC 5737: reserved for documentation.
             (
                 "127.0.0.1,192.0.2.1",
                 &both[..],
-                "--source: `192.0.2.1` cannot be used; allowed: addresses that this",
+                "--source: invalid value `192.0.2.1`: expected local addresses",
             ),
         ] {
             let error = check(&ip(sources), destinations.to_vec()).unwrap_err().to_string();

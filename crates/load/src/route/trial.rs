@@ -1,4 +1,4 @@
-//! One connection before the run: a server that is not there, or is not what the URL says, is told at once.
+//! One trial connection before the run, so that an unreachable or unexpected server fails at once.
 
 use crate::options::Options;
 use std::io;
@@ -9,22 +9,22 @@ use weir_transport::{Address, Fault, Transport, Wire};
 
 #[derive(Debug)]
 pub(crate) struct Trial {
-    /// The first address that took a connection.
+    /// The first address that accepted a connection.
     pub(crate) address: Address,
     /// What was negotiated; `None` in cleartext.
     pub(crate) facts: Option<Facts>,
-    /// TLS 1.3 tickets that the server gave; counted only if the run is to resume. Sessions of TLS 1.2 are with the
+    /// TLS 1.3 tickets received; counted only if the run resumes. TLS 1.2 sessions are in the
     /// connector.
     pub(crate) tickets: u32,
 }
 
 impl Trial {
-    /// What a run that is to resume has to know of the server.
+    /// A warning for a run that resumes.
     pub(crate) fn warning(&self, options: &Options) -> Option<String> {
         let none = options.policy.resume > 0.0 && self.is_tls13() && self.tickets == 0;
         none.then(|| {
             format!(
-                "the server gave no TLS 1.3 ticket within {TICKETS:?} of a handshake: nothing can be resumed"
+                "the server sent no TLS 1.3 ticket within {TICKETS:?} of a handshake: there is nothing to resume"
             )
         })
     }
@@ -34,7 +34,7 @@ impl Trial {
     }
 }
 
-/// A server that cannot be put under load.
+/// A server that cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 #[error("{url}{}: {why}", shown(address.as_ref(), url))]
 pub struct Unreachable {
@@ -43,11 +43,11 @@ pub struct Unreachable {
     pub why: Why,
 }
 
-/// What happened to the trial connection, and what can be done.
+/// What happened to the trial connection, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Why {
     #[error(
-        "the host `{host}` cannot be resolved: {why}; correct the name, or tell the address with \
+        "cannot resolve host `{host}`: {why}; correct the name, or give the address with \
          --resolve HOST:PORT:ADDRESS"
     )]
     Unresolved {
@@ -55,40 +55,36 @@ pub enum Why {
         host: String,
         why: String,
     },
-    #[error("connection refused: nobody listens there; start the server, or correct the host and port")]
+    #[error("connection refused; start the server, or correct the host and port")]
     Refused,
-    #[error("no connection: {0}; see whether the server runs and can be reached from here")]
+    #[error("cannot connect: {0}; check that the server is running and reachable")]
     Connect(io::Error),
-    #[error(
-        "no connection within {0:?}; see whether the server runs and whether a firewall drops what is sent"
-    )]
+    #[error("no connection within {0:?}; check that the server is running and no firewall drops packets")]
     Silent(Duration),
-    #[error("no TLS handshake within {0:?}; if the server speaks plain HTTP, write http://")]
+    #[error("no TLS handshake within {0:?}; if the server speaks plain HTTP, use http://")]
     NoHandshake(Duration),
-    #[error("the server speaks plain HTTP there, not TLS; write http://, or name its TLS port")]
+    #[error("the server speaks plain HTTP, not TLS; use http://, or its TLS port")]
     Cleartext,
-    #[error("the server does not speak TLS there; name its TLS port, or write http:// if it speaks HTTP")]
+    #[error("the server does not speak TLS; use its TLS port, or http:// if it speaks HTTP")]
     NotTls,
     #[error(
-        "the server ended the connection in the TLS handshake ({0}); if it speaks plain HTTP, write http://"
+        "the server closed the connection during the TLS handshake ({0}); if it speaks plain HTTP, use http://"
     )]
     Ended(String),
-    #[error("{0}; -k believes anyone, --cacert FILE names an authority")]
+    #[error("{0}; trust its CA with --cacert FILE, or skip verification with -k")]
     Untrusted(TlsError),
-    #[error(
-        "the TLS handshake failed: {0}; see whether the server takes what --tls, --suite, --group, --cert say"
-    )]
+    #[error("TLS handshake failed: {0}; check that the server accepts --tls, --suite, --group and --cert")]
     Tls(TlsError),
 }
 
 impl Why {
-    /// Whether another address of the host may do better.
+    /// Whether another address of the host may work.
     fn is_of_the_address(&self) -> bool {
         matches!(self, Self::Refused | Self::Connect(_) | Self::Silent(_))
     }
 }
 
-/// The address, where the URL does not already say it.
+/// The address, unless it is in the URL.
 fn shown(address: Option<&Address>, url: &str) -> String {
     match address.map(ToString::to_string) {
         Some(address) if !url.ends_with(&format!("/{address}")) => format!(" ({address})"),
@@ -96,12 +92,12 @@ fn shown(address: Option<&Address>, url: &str) -> String {
     }
 }
 
-/// Connects once to the first of `addresses` that can be reached; with `tls`, makes a handshake. No request is sent: it
-/// might change something at the server. So what is only seen in an answer, such as TLS behind an http URL, is told by
+/// Connects to the first reachable address; with `tls`, also does a handshake. Sends no request, as that
+/// might have side effects. So what only a response shows, such as TLS behind an http URL, is reported by
 /// the run.
 ///
-/// The sessions that the server gives go to the connector; the run takes another one.
-/// Errors: what is wrong with the first address, if all are wrong.
+/// Sessions from the server go to this connector; the run uses another one.
+/// Errors: if all addresses fail, why the first one does.
 pub(crate) fn trial(
     options: &Options,
     addresses: &[Address],
@@ -139,26 +135,26 @@ fn attempt(options: &Options, address: &Address, tls: Option<(&Connector, &PeerN
             return Err(if connecting { Why::Silent(patience) } else { Why::NoHandshake(patience) });
         }
         if peer.ended && !peer.transport.is_open() {
-            return Err(Why::Ended("the end of the stream".to_string()));
+            return Err(Why::Ended("end of stream".to_string()));
         }
     }
     let facts = peer.transport.facts().cloned();
     let mut trial = Trial { address: address.clone(), facts, tickets: 0 };
     if options.policy.resume > 0.0 && trial.is_tls13() {
-        // Tickets follow the handshake. A server that fails now has made it, which is all that is told here.
+        // Tickets follow the handshake. If the server fails now, the handshake still succeeded, which is all we check.
         let deadline = Instant::now() + TICKETS;
         while peer.transport.tickets_received() == 0 && !peer.ended && peer.turn(deadline).unwrap_or(false) {}
     }
     trial.tickets = peer.transport.tickets_received();
-    // Its end is a courtesy.
+    // A clean close is a courtesy.
     let _ = peer.transport.finish();
     Ok(trial)
 }
 
-/// A run's own time-out may be a part of what it measures; the trial's is not.
+/// A run's timeout may be part of the measurement; the trial's is not.
 const LEAST_PATIENCE: Duration = Duration::from_secs(1);
 const MOST_PATIENCE: Duration = Duration::from_secs(10);
-/// How long the first ticket may take.
+/// Timeout for the first ticket.
 const TICKETS: Duration = Duration::from_secs(1);
 
 /// The connection and what drives it.
@@ -186,7 +182,7 @@ impl Peer {
         })
     }
 
-    /// Takes up what comes next; `false` when nothing came in time.
+    /// Handles the next events; `false` on a timeout.
     fn turn(&mut self, deadline: Instant) -> Result<bool, Why> {
         self.transport.watch(&self.reactor, Key::fixed(0, 0), true).map_err(Why::Connect)?;
         self.reactor.turn(&mut self.events, Some(deadline)).map_err(Why::Connect)?;

@@ -1,4 +1,4 @@
-//! What a worker does with its connections: whom they are for, and what follows when they open, answer or fail.
+//! How a worker uses its connections, and what follows when they open, respond or fail.
 
 use super::{CONNECTION, RESTING, Resting, Stage, User, Worker};
 use crate::check::{Detail, ErrorClass, Wrong};
@@ -10,26 +10,26 @@ use weir_reactor::{Key, Ready};
 use weir_tls::Session;
 use weir_transport::Transport;
 
-/// After a failure, a connection is tried again after this time, twice as long each time ..
+/// Retry delay after a failed connection, doubled each time ..
 const BACK_OFF: Duration = Duration::from_millis(10);
-/// .. up to this, so that a port that refuses is not stormed and one that comes back is soon noticed.
+/// .. up to this: a refusing port is not flooded, and its recovery is noticed soon.
 const MAX_BACK_OFF: Duration = Duration::from_secs(1);
 
-/// How long a connection that has done its work waits for a session, for a word on its handshake, or for the end that the
-/// server has announced. All of them come within a round trip, if they come.
+/// How long a finished connection waits for a session, for confirmation of its handshake, or for the close that the
+/// server announced. All of them arrive within a round trip, if at all.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// How far ahead a connection's deadline is looked for.
+/// How far ahead a connection's deadline is put into the wheel.
 const FARTHEST: Duration = Duration::from_secs(10);
 
-/// A server that ends a connection without a request within this time has refused it; later, it was idle.
+/// A server that closes a connection without a request within this time rejected it; later, it was idle.
 const REFUSED_WITHIN: Duration = Duration::from_secs(1);
 
-/// Connections that are made at once for sessions: the server is to be asked, not stormed.
+/// Concurrent connections opened to get sessions, limited so as not to flood the server.
 const PRIMING_AT_ONCE: u32 = 16;
 
 impl Worker<'_> {
-    /// Has every user of a closed loop begin: at once, or spread over the time that they think.
+    /// Starts every user of a closed loop: at once, or spread over the think time.
     pub(super) fn begin_users(&mut self) {
         let users: Vec<User> = std::iter::repeat_n(User::New, self.spare as usize)
             .chain(self.idle.drain(..).map(User::Kept))
@@ -37,24 +37,24 @@ impl Worker<'_> {
         self.spare = 0;
         let step = self.policy.think / users.len().max(1) as u32;
         for (number, user) in users.into_iter().enumerate() {
-            self.thinking.push_back((self.desk.now + step * number as u32, user));
+            self.thinking.push_back((self.context.now + step * number as u32, user));
         }
         self.wake_users();
         self.set_wake();
     }
 
-    /// Begins the requests of the users that have thought.
+    /// Starts the requests of users whose think time is over.
     pub(super) fn wake_users(&mut self) {
         while let Some((planned, user)) = self.thinking.front().copied()
-            && planned <= self.desk.now
+            && planned <= self.context.now
         {
             self.thinking.pop_front();
             self.use_(user, planned);
-            self.desk.now = Instant::now();
+            self.context.now = Instant::now();
         }
     }
 
-    /// Sends the request that was planned for `planned`, if a connection is free.
+    /// Sends the request planned for `planned`, if a connection is free.
     pub(super) fn send(&mut self, planned: Instant) -> bool {
         if self.use_idle(planned) {
             return true;
@@ -82,12 +82,12 @@ impl Worker<'_> {
         self.dial(Purpose::Stock, session, failures);
     }
 
-    /// As many sessions as may be under way at once, and some that come back late.
+    /// As many sessions as can be in use at once, and a few for late ones.
     pub(super) fn sessions_wanted(&self) -> u32 {
         self.policy.connections + self.policy.connections / 4 + 1
     }
 
-    /// Makes connections until there are sessions enough.
+    /// Opens connections until there are enough sessions.
     pub(super) fn prime(&mut self) {
         while self.to_prime > 0 && self.priming < PRIMING_AT_ONCE {
             let Some((connector, name)) = &self.policy.tls else { return };
@@ -103,7 +103,7 @@ impl Worker<'_> {
 
     pub(super) fn ready(&mut self, ready: Ready) {
         let Some(connection) = self.connections.get_mut(ready.key) else { return };
-        match connection.event(ready.readable, ready.writable, &mut self.desk) {
+        match connection.event(ready.readable, ready.writable, &mut self.context) {
             Ok(Outcome::Waits) => self.watch(ready.key),
             Ok(Outcome::Opened) => self.opened(ready.key),
             Ok(Outcome::Answered { wrong, then }) => self.answered(ready.key, wrong.as_ref(), then),
@@ -120,8 +120,8 @@ impl Worker<'_> {
                 (_, Stage::Drain) => {}
                 (PerConnection::Unlimited, _) => self.dial_stock(failures),
                 (_, Stage::Opening) => self.spare += 1,
-                // A closed loop tries again at once; an open one when the next request needs it.
-                _ if self.arrivals.is_none() => self.dial_for(self.desk.now, failures),
+                // A closed loop retries at once; an open one when the next request needs it.
+                _ if self.arrivals.is_none() => self.dial_for(self.context.now, failures),
                 _ => self.free(User::New),
             }
             return;
@@ -131,7 +131,7 @@ impl Worker<'_> {
         if connection.phase == Phase::Idle {
             return;
         }
-        if connection.deadline > self.desk.now {
+        if connection.deadline > self.context.now {
             self.arm(key);
             return;
         }
@@ -139,19 +139,19 @@ impl Worker<'_> {
             Phase::AwaitingTicket(_) => self.end(key),
             Phase::AwaitingVerdict | Phase::Ending => self.close(key),
             Phase::Busy { .. } | Phase::Opening(_) | Phase::Idle => {
-                connection.give_up(&mut self.desk);
+                connection.give_up(&mut self.context);
                 self.lose(key, Some(&TIMED_OUT));
             }
         }
     }
 
-    /// Ends all connections; requests that are still under way have timed out, unless the run was ended early.
+    /// Closes all connections; requests still in flight have timed out, unless the run was ended early.
     pub(super) fn end_all(&mut self) {
         for key in self.connections.keys() {
             let Some(connection) = self.connections.get(key) else { continue };
             if connection.has_request() && self.link.stop.get().is_none() {
-                connection.give_up(&mut self.desk);
-                self.desk.recorder.error(&TIMED_OUT);
+                connection.give_up(&mut self.context);
+                self.context.recorder.error(&TIMED_OUT);
             }
             self.close(key);
         }
@@ -160,7 +160,7 @@ impl Worker<'_> {
     fn use_(&mut self, user: User, planned: Instant) {
         match user {
             User::Kept(key) if self.connections.get(key).is_some() => self.begin(key, planned),
-            // The server may have ended it meanwhile.
+            // The server may have closed it meanwhile.
             User::Kept(_) | User::New => self.dial_for(planned, 0),
         }
     }
@@ -170,8 +170,8 @@ impl Worker<'_> {
         if !matches!(connection.phase, Phase::Opening(Purpose::Request(_))) {
             self.busy += 1;
         }
-        let begun = connection.begin(planned, &mut self.desk);
-        connection.deadline = self.desk.now + self.policy.timeout;
+        let begun = connection.begin(planned, &mut self.context);
+        connection.deadline = self.context.now + self.policy.timeout;
         if !connection.armed {
             self.arm(key);
         }
@@ -181,7 +181,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Makes a connection for what was planned for `planned`.
+    /// Opens a connection for the request planned for `planned`.
     fn dial_for(&mut self, planned: Instant, failures: u32) {
         self.busy += 1;
         let session = self.session();
@@ -192,7 +192,7 @@ impl Worker<'_> {
         self.dial(purpose, session, failures);
     }
 
-    /// The client's side of a new connection, and whether it offers a session because it is to resume.
+    /// The client side of a new connection, and whether it offers a session to resume.
     fn session(&mut self) -> Option<(Session, bool)> {
         let (connector, name) = self.policy.tls.as_ref()?;
         self.resume_credit += self.policy.resume;
@@ -203,7 +203,7 @@ impl Worker<'_> {
         Some(match connector.connect_resuming(name) {
             Some(session) => (session, true),
             None => {
-                self.desk.recorder.counters.had_nothing += 1;
+                self.context.recorder.counters.had_nothing += 1;
                 (connector.connect_full(name), false)
             }
         })
@@ -211,11 +211,11 @@ impl Worker<'_> {
 
     fn dial(&mut self, purpose: Purpose, session: Option<(Session, bool)>, failures: u32) {
         let (session, offered) = session.unzip();
-        let now = self.desk.now;
+        let now = self.context.now;
         let deadline = now + self.policy.timeout;
         match Transport::connect_from(self.policy.sources.next(), &self.policy.address, session) {
             Ok(transport) => {
-                self.desk.recorder.counters.connections += 1;
+                self.context.recorder.counters.connections += 1;
                 let mut connection = Connection::new(transport, purpose, now, deadline);
                 connection.failures = failures;
                 connection.offered = offered.unwrap_or(false);
@@ -229,7 +229,7 @@ impl Worker<'_> {
             }
             Err(fault) => {
                 self.busy -= u32::from(purpose.planned().is_some());
-                self.desk.recorder.error(&fault.into());
+                self.context.recorder.error(&fault.into());
                 self.failed(purpose, failures + 1);
             }
         }
@@ -251,21 +251,21 @@ impl Worker<'_> {
             Purpose::Handshake(planned) => {
                 self.busy -= 1;
                 let written = connection.connected;
-                let end = self.desk.now;
+                let end = self.context.now;
                 let course = Course { planned, written, first: None, end };
-                self.desk.recorder.answer(course);
+                self.context.recorder.answer(course);
                 self.await_ticket(key, purpose);
             }
             // Some servers (BoringSSL, AWS-LC) send their tickets with the first answer.
             Purpose::Session if !handshakes_only => {
                 connection.primes = true;
-                self.begin(key, self.desk.now);
+                self.begin(key, self.context.now);
             }
             Purpose::Session => self.await_ticket(key, purpose),
         }
     }
 
-    /// The handshake is done; a connection whose successors are to resume stays until it has brought a session.
+    /// The handshake is done; if later connections resume, this one stays open until it has a session.
     fn await_ticket(&mut self, key: Key, purpose: Purpose) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         connection.answered = 1;
@@ -276,7 +276,7 @@ impl Worker<'_> {
             return self.end(key);
         }
         if self.policy.resume == 0.0 {
-            // Whoever has shaken hands does not wait for what the server says to it.
+            // The user does not wait for the server's confirmation of the handshake.
             self.standing -= 1;
             self.linger(key, Phase::AwaitingVerdict);
             return self.vacate();
@@ -284,25 +284,25 @@ impl Worker<'_> {
         self.linger(key, Phase::AwaitingTicket(purpose));
     }
 
-    /// A connection has done its work and stays for a moment, for what the server has still to say.
+    /// A finished connection stays open briefly for what the server still sends.
     fn linger(&mut self, key: Key, phase: Phase) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         connection.phase = phase;
-        connection.deadline = self.desk.now + LINGER;
-        // The entry that the wheel has is that of the time-out, which may be later.
+        connection.deadline = self.context.now + LINGER;
+        // The wheel's entry is for the timeout, which may be later.
         self.arm(key);
         self.watch(key);
     }
 
-    /// Has the connection looked at when its deadline has come, or some seconds from now: the wheel forgets nothing that
-    /// it was given, and where connections come and go a long time-out would fill it.
+    /// Schedules a check at the connection's deadline, or in a few seconds: wheel entries cannot be removed,
+    /// and with short connections a long timeout would fill it.
     fn arm(&mut self, key: Key) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         connection.armed = true;
-        self.reactor.arm(connection.deadline.min(self.desk.now + FARTHEST), key);
+        self.reactor.arm(connection.deadline.min(self.context.now + FARTHEST), key);
     }
 
-    /// A connection has done all that it was made for.
+    /// A connection has served its purpose.
     fn end(&mut self, key: Key) {
         let Some(connection) = self.connections.get(key) else { return };
         let primes = connection.phase == Phase::AwaitingTicket(Purpose::Session);
@@ -314,7 +314,7 @@ impl Worker<'_> {
     fn answered(&mut self, key: Key, wrong: Option<&Wrong>, then: Then) {
         self.busy -= 1;
         if let Some(wrong) = wrong {
-            self.desk.recorder.error(wrong);
+            self.context.recorder.error(wrong);
         }
         if self.connections.get(key).is_some_and(|connection| connection.primes) {
             return self.await_ticket(key, Purpose::Session);
@@ -328,17 +328,17 @@ impl Worker<'_> {
         } else {
             self.close(key);
         }
-        // Whoever has his answer does not wait for the connection's end.
+        // A user with a response does not wait for the close.
         self.vacate();
     }
 
-    /// A connection is of no more use, and with it the request that it had.
+    /// A connection failed, and with it its request.
     fn lose(&mut self, key: Key, wrong: Option<&Wrong>) {
         match self.connections.get(key).map(|connection| connection.phase) {
             Some(Phase::Ending) => return self.close(key),
-            // The handshake was counted, and is wrong after all.
+            // The handshake was counted, but has failed after all.
             Some(Phase::AwaitingVerdict) => {
-                wrong.into_iter().for_each(|wrong| self.desk.recorder.error(wrong));
+                wrong.into_iter().for_each(|wrong| self.context.recorder.error(wrong));
                 return self.close(key);
             }
             _ => {}
@@ -349,29 +349,29 @@ impl Worker<'_> {
         let idle = connection.phase == Phase::Idle;
         let useless = connection.answered == 0;
         match wrong {
-            Some(wrong) => self.desk.recorder.error(wrong),
+            Some(wrong) => self.context.recorder.error(wrong),
             // An idle connection may be closed by the server (RFC 9112 section 9.5), but not before its first request.
-            None if useless && self.desk.now < connection.connected + REFUSED_WITHIN => {
-                self.desk.recorder.error(&NEVER_USED);
+            None if useless && self.context.now < connection.connected + REFUSED_WITHIN => {
+                self.context.recorder.error(&NEVER_USED);
             }
             None => {}
         }
         if idle && self.stage == Stage::Opening {
-            // Another one takes its place, for which there must be one user.
+            // Another one takes its place, and needs one user.
             self.idle.retain(|other| *other != key);
         }
         match connection.phase {
             Phase::Opening(purpose) => self.failed(purpose, connection.failures + 1),
             Phase::AwaitingTicket(Purpose::Session) => self.priming -= 1,
             Phase::Busy { .. } if connection.primes => self.priming -= 1,
-            // The user of an idle connection thinks, and will find that it is gone.
+            // The user of an idle connection is thinking, and will find it gone.
             _ if idle && self.stage != Stage::Opening && self.arrivals.is_none() => {}
             _ if useless => self.failed(Purpose::Stock, connection.failures + 1),
             _ => self.vacate(),
         }
     }
 
-    /// A connection could not be made, or never got an answer: its place rests before it is tried again.
+    /// A connection failed to open or never got a response: its slot backs off before the retry.
     fn failed(&mut self, purpose: Purpose, failures: u32) {
         if purpose == Purpose::Session {
             self.priming -= 1;
@@ -379,10 +379,10 @@ impl Worker<'_> {
         }
         let time = BACK_OFF.saturating_mul(1 << (failures - 1).min(10)).min(MAX_BACK_OFF);
         let key = self.resting.insert(Resting { failures });
-        self.reactor.arm(self.desk.now + time, key);
+        self.reactor.arm(self.context.now + time, key);
     }
 
-    /// A place is empty: a connection that is kept is made anew, any other when it is needed.
+    /// A slot is empty: a keep-alive connection is reopened now, any other on demand.
     fn vacate(&mut self) {
         let keeps = self.policy.per_connection.keeps();
         match self.stage {
@@ -393,7 +393,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Someone can send a request.
+    /// A user can send a request.
     fn free(&mut self, user: User) {
         match (self.stage, &self.arrivals) {
             (Stage::Drain, _) => {}
@@ -406,9 +406,9 @@ impl Worker<'_> {
                     self.send_waiting();
                 }
             }
-            (_, None) if self.policy.think.is_zero() => self.use_(user, self.desk.now),
+            (_, None) if self.policy.think.is_zero() => self.use_(user, self.context.now),
             (_, None) => {
-                let planned = self.desk.now + self.policy.think;
+                let planned = self.context.now + self.policy.think;
                 self.thinking.push_back((planned, user));
                 self.wake = self.wake.min(planned);
             }
@@ -418,7 +418,7 @@ impl Worker<'_> {
     fn close(&mut self, key: Key) {
         let Some(mut connection) = self.connections.remove(key) else { return };
         match self.policy.close {
-            // Its end is a courtesy.
+            // A clean close is a courtesy.
             Close::Graceful => drop(connection.transport.finish()),
             Close::Fin => drop(connection.transport.finish_bare()),
             Close::Reset => connection.transport.reset(),
@@ -431,13 +431,13 @@ impl Worker<'_> {
         if let Err(error) = connection.transport.watch(&self.reactor, key, true) {
             let wrong = Wrong {
                 class: ErrorClass::Socket,
-                detail: Detail::Text(format!("the poller refused a socket: {error}")),
+                detail: Detail::Text(format!("cannot poll a socket: {error}")),
             };
             self.lose(key, Some(&wrong));
         }
     }
 }
 
-const TIMED_OUT: Wrong = Wrong::fixed(ErrorClass::Timeout, "nothing complete within the time-out");
+const TIMED_OUT: Wrong = Wrong::fixed(ErrorClass::Timeout, "nothing complete within the timeout");
 const NEVER_USED: Wrong =
-    Wrong::fixed(ErrorClass::Closed, "the server closed a connection that had had no request");
+    Wrong::fixed(ErrorClass::Closed, "the server closed a connection before any request");

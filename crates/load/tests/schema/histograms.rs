@@ -1,4 +1,4 @@
-//! The page's example that merges histograms.
+//! The example in docs/RESULT.md that merges histograms.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use hdrhistogram::Histogram;
@@ -8,7 +8,7 @@ use weir_load::result::LoadResult;
 
 const PAGE: &str = include_str!("../../../../docs/RESULT.md");
 
-/// As it stands in results.
+/// As in results.
 pub(crate) fn hdr_v2(nanoseconds: &[u64]) -> String {
     let mut bytes = Vec::new();
     V2Serializer::new().serialize(&histogram(nanoseconds), &mut bytes).unwrap();
@@ -42,7 +42,7 @@ fn the_example_that_merges_histograms_is_right() {
         for (index, part) in parts.iter().enumerate() {
             let mut result = LoadResult::default();
             result.response.hdr_v2 = hdr_v2(part);
-            // What is written can be read.
+            // What is written can be read back.
             let mut bytes = Vec::new();
             V2Serializer::new().serialize(&histogram(part), &mut bytes).unwrap();
             merged.add(Deserializer::new().deserialize::<u64, _>(&mut bytes.as_slice()).unwrap()).unwrap();
@@ -50,7 +50,7 @@ fn the_example_that_merges_histograms_is_right() {
             std::fs::write(&file, serde_json::to_string(&result).unwrap()).unwrap();
             files.push(file);
         }
-        let told = Command::new("python3").args(["-c", example]).args(&files).output().unwrap();
+        let printed = Command::new("python3").args(["-c", example]).args(&files).output().unwrap();
         let mut expected = vec![format!("count {}", merged.len())];
         for (name, quantile, samples) in [
             ("50", 0.5, 20),
@@ -64,7 +64,7 @@ fn the_example_that_merges_histograms_is_right() {
                 if merged.len() >= samples { format!("{us:?}") } else { "too few samples".to_string() };
             expected.push(format!("p{name} {value}"));
         }
-        let lines: Vec<&str> = std::str::from_utf8(&told.stdout).unwrap().lines().collect();
-        assert_eq!(lines, expected, "{}", String::from_utf8_lossy(&told.stderr));
+        let lines: Vec<&str> = std::str::from_utf8(&printed.stdout).unwrap().lines().collect();
+        assert_eq!(lines, expected, "{}", String::from_utf8_lossy(&printed.stderr));
     }
 }

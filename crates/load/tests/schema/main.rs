@@ -1,4 +1,4 @@
-//! What the engine really writes, against docs/load-result.schema.json and docs/RESULT.md.
+//! The engine's actual output against docs/load-result.schema.json and docs/RESULT.md.
 
 mod histograms;
 
@@ -26,7 +26,7 @@ fn validator() -> Validator {
     jsonschema::draft202012::new(&schema()).unwrap()
 }
 
-/// Where a value is not as the schema wants it, and why.
+/// Where a value violates the schema, and why.
 fn faults(validator: &Validator, value: &Value) -> Vec<String> {
     validator.iter_errors(value).map(|error| format!("{}: {error}", error.instance_path())).collect()
 }
@@ -42,7 +42,7 @@ fn the_schema_is_one_itself() {
     assert_eq!(schema()["properties"]["schema"]["const"], json!(SCHEMA));
 }
 
-/// Runs the engine against a test server in this process, as `change` wants it, over TLS or not.
+/// Runs the engine against a test server in this process, with the options changed by `change`, over TLS or not.
 fn measured(tls: bool, change: impl FnOnce(&mut Options)) -> Value {
     let listen = if tls { "https://127.0.0.1:0" } else { "http://127.0.0.1:0" }.parse().unwrap();
     let settings = Settings { listen: vec![listen], workers: Some(1), ..Settings::default() };
@@ -329,7 +329,7 @@ fn values_that_cannot_be_are_refused_where_they_stand() {
         let mut wrong = result.clone();
         *wrong.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer}")) = value;
         let faults = faults(&validator, &wrong);
-        // A part that is one thing or null is refused as a whole.
+        // A part that is a type or null is rejected as a whole.
         let whole = if pointer.starts_with("/pacer") { "/pacer" } else { pointer };
         assert!(faults.iter().any(|fault| fault.starts_with(whole)), "{pointer}: {faults:?}");
     }
@@ -365,7 +365,7 @@ fn the_classes_of_the_schema_are_those_of_the_engine() {
     assert_eq!(schema()["$defs"]["ErrorClass"]["enum"], json!(known));
 }
 
-/// The names of all fields that the schema has, however deep.
+/// The names of all fields in the schema, at any depth.
 fn field_names<'a>(schema: &'a Value, found: &mut BTreeSet<&'a str>) {
     if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
         found.extend(properties.keys().map(String::as_str));

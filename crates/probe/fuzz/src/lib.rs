@@ -1,10 +1,10 @@
-//! What must hold for any bytes. The fuzz targets call these, and so do the crate's tests, with the committed
-//! corpus and with generated input.
+//! Properties for arbitrary bytes, called by the fuzz targets and by the crate's tests, with the committed
+//! corpus and generated input.
 
 use weir_probe::{Answer, Certificate, MAX_ANSWER, Until};
 
-/// A server's answer, behind a byte that says how far it is read: it does not depend on how the bytes arrive,
-/// and what comes behind its end does not matter.
+/// A server's response, after a byte that says how far to read it: parsing does not depend on how the bytes arrive,
+/// and ignores what follows its end.
 pub fn answer(input: &[u8]) {
     let Some((&until, bytes)) = input.split_first() else { return };
     let until = [Until::Hello, Until::HelloDone, Until::Encrypted][usize::from(until) % 3];
@@ -19,7 +19,7 @@ pub fn answer(input: &[u8]) {
     }
     match whole {
         Ok(Some(Answer::Flight(flight))) => {
-            // Nothing is made up: what was read of the chain and more fits into what came.
+            // Everything parsed (such as the chain) fits into the input.
             let chain = flight.chain.iter().map(Vec::len).sum::<usize>();
             assert!(chain + flight.session_id + flight.ticket.map_or(0, |t| t.bytes) < bytes.len());
             assert!(until != Until::Hello || flight.chain.is_empty());
@@ -31,7 +31,7 @@ pub fn answer(input: &[u8]) {
     }
 }
 
-/// A certificate: read or refused with a reason.
+/// A certificate: parsed, or rejected with a reason.
 pub fn certificate(input: &[u8]) {
     match Certificate::read(input, 1_800_000_000) {
         Ok(certificate) => {

@@ -1,15 +1,15 @@
-//! Who listens on a port, as far as /proc tells.
+//! The owner of a listening port, from /proc.
 
 use std::fmt;
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
 
-/// A process that holds a port.
+/// A process that owns a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
     /// Its process id.
     pub pid: u32,
-    /// Its name, as /proc/PID/comm has it.
+    /// Its name, from /proc/PID/comm.
     pub name: String,
 }
 
@@ -19,7 +19,7 @@ impl fmt::Display for Owner {
     }
 }
 
-/// The process that listens on the address, or on all addresses of its port.
+/// The process that listens on the address, or on all addresses with its port.
 pub(super) fn of(address: SocketAddr) -> Option<Owner> {
     let inodes: Vec<String> = ["/proc/net/tcp", "/proc/net/tcp6"]
         .iter()

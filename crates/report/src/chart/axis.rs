@@ -1,4 +1,4 @@
-//! Axes: from values to places between 0 and 1, and the values that have a tick.
+//! Axes: mapping values to positions between 0 and 1, and ticks.
 
 /// An axis.
 #[derive(Clone, Debug, PartialEq)]
@@ -6,32 +6,32 @@ pub struct Axis {
     from: f64,
     to: f64,
     is_log: bool,
-    /// Values with a tick, and its text.
+    /// Ticks: value and label.
     pub ticks: Vec<(f64, String)>,
-    /// What it shows and in which unit.
+    /// Its quantity and unit.
     pub title: String,
 }
 
 impl Axis {
-    /// From zero to a bit beyond `end`.
+    /// From zero to slightly beyond `end`.
     pub fn from_zero(end: f64, title: impl Into<String>, text: fn(f64) -> String) -> Self {
         let end = if end.is_finite() && end > 0.0 { end } else { 1.0 };
         let ticks = steps(end, 4.0).into_iter().map(|value| (value, text(value))).collect();
         Self { from: 0.0, to: end * 1.06, is_log: false, ticks, title: title.into() }
     }
 
-    /// From `low` to `high`, each factor of ten as long as the next; both must be above zero.
+    /// Logarithmic from `low` to `high`; both must be positive.
     pub fn log(low: f64, high: f64, title: impl Into<String>, text: fn(f64) -> String) -> Self {
         let low = if low.is_finite() { low.max(1e-9) } else { 1.0 };
         let high = if high.is_finite() { high.max(low) } else { low };
-        // Room beyond the ends, and never so little that no tick falls between.
+        // Padding beyond the ends, enough to include a tick.
         let (low, high) = (low / 1.1, high * 1.1);
         let (low, high) = if high / low < 2.2 { (low / 1.6, high * 1.6) } else { (low, high) };
         let ticks = powers(low, high).into_iter().map(|value| (value, text(value))).collect();
         Self { from: low.log10(), to: high.log10(), is_log: true, ticks, title: title.into() }
     }
 
-    /// With a tick at each of these values alone, such as numbers of users, with more room the further they are apart by
+    /// With ticks at exactly these values, such as numbers of users, spaced by
     /// ratio.
     pub fn of_values(values: &[f64], title: impl Into<String>, text: fn(f64) -> String) -> Self {
         let low = values.iter().copied().fold(f64::INFINITY, f64::min).max(1e-9);
@@ -42,12 +42,12 @@ impl Axis {
         Self { from, to, is_log: true, ticks, title: title.into() }
     }
 
-    /// With both ends and all ticks given, as of percentiles and seconds.
+    /// With given ends and ticks, as for percentiles and seconds.
     pub fn given(from: f64, to: f64, ticks: Vec<(f64, String)>, title: impl Into<String>) -> Self {
         Self { from, to: if to > from { to } else { from + 1.0 }, is_log: false, ticks, title: title.into() }
     }
 
-    /// Where a value is: 0 at the axis's begin, 1 at its end, never outside.
+    /// The position of a value: 0 at the start, 1 at the end, clamped.
     pub fn place(&self, value: f64) -> f64 {
         let value = if self.is_log { value.max(f64::MIN_POSITIVE).log10() } else { value };
         ((value - self.from) / (self.to - self.from)).clamp(0.0, 1.0)
@@ -80,7 +80,7 @@ pub fn count(value: f64) -> String {
     }
 }
 
-/// A time that is given in microseconds: `200 µs`, `2 ms`, `5 s`.
+/// A time in microseconds: `200 µs`, `2 ms`, `5 s`.
 pub fn time(us: f64) -> String {
     match us.abs() {
         size if size >= 1e6 => format!("{} s", plain(us / 1e6)),
@@ -91,7 +91,7 @@ pub fn time(us: f64) -> String {
 
 /// A number with no more digits than it needs.
 pub fn plain(value: f64) -> String {
-    // Twelve digits hide what binary fractions leave behind: 0.1 + 0.2.
+    // Twelve digits hide binary rounding errors: 0.1 + 0.2.
     format!("{}", (value * 1e9).round() / 1e9)
 }
 
@@ -133,7 +133,7 @@ mod tests {
         let users = Axis::of_values(&[100.0, 1000.0], "", count);
         assert!(users.place(100.0) > 0.03 && users.place(1000.0) < 0.97);
         let single = Axis::of_values(&[64.0], "", count);
-        assert!((single.place(64.0) - 0.5).abs() < 1e-9, "a single value stands in the middle");
+        assert!((single.place(64.0) - 0.5).abs() < 1e-9, "a single value is in the middle");
     }
 
     #[test]

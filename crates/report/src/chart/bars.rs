@@ -1,4 +1,4 @@
-//! Horizontal bars from zero, each under its name and its figures: names of any length fit, and a phone shows them.
+//! Horizontal bars from zero, each below its name and figures: long names fit, even on a phone.
 
 use super::axis::{Axis, plain, steps};
 use super::palette::Look;
@@ -8,17 +8,17 @@ use super::svg::{Anchor, Svg, cut};
 /// One bar.
 #[derive(Clone, Debug)]
 pub struct Bar<'a> {
-    /// Stands above it, to the left.
+    /// Shown above it, on the left.
     pub name: &'a str,
     /// Its colour and shape.
     pub look: Look,
-    /// `None`: there is no bar, and `words` say why.
+    /// `None`: no bar; `words` say why.
     pub value: Option<f64>,
     /// The interval of the value, drawn as a whisker.
     pub interval: Option<(f64, f64)>,
-    /// What the value is made of, from zero on: each is drawn lighter than the one before. Empty where it is one.
+    /// The parts of the value, from zero: each is drawn lighter than the one before. Empty for a single part.
     pub parts: Vec<f64>,
-    /// What stands beside the name: the figures.
+    /// Shown beside the name: the figures.
     pub words: String,
 }
 
@@ -28,17 +28,17 @@ const TOP: f64 = 2.0;
 const AXIS: f64 = 36.0;
 const LEFT: f64 = 2.0;
 const RIGHT: f64 = WIDTH - 6.0;
-/// Characters that fit into a row.
+/// Characters per row.
 const ROW_LENGTH: usize = 56;
 
-/// The largest value that a chart of these bars has to reach.
+/// The largest value in a chart of these bars.
 pub fn reach<'a>(bars: impl IntoIterator<Item = &'a Bar<'a>>) -> f64 {
     let end =
         |bar: &Bar<'_>| bar.interval.map(|(_, high)| high).into_iter().chain(bar.value).reduce(f64::max);
     bars.into_iter().filter_map(end).fold(0.0, f64::max)
 }
 
-/// Draws one chart; charts that share `reach` can be compared by eye. `None` without a bar to draw.
+/// Draws one chart; charts with the same `reach` can be compared by eye. `None` without a bar to draw.
 pub fn draw(title: &str, axis_title: &str, bars: &[Bar<'_>], reach: f64) -> Option<String> {
     if bars.is_empty() {
         return None;
@@ -80,7 +80,7 @@ pub fn draw(title: &str, axis_title: &str, bars: &[Bar<'_>], reach: f64) -> Opti
             let path = format!(
                 "M{low:.1} {middle:.1}H{high:.1}M{low:.1} {up:.1}V{down:.1}M{high:.1} {up:.1}V{down:.1}"
             );
-            // Light below dark: it is seen on the bar and on the paper.
+            // Light below dark: visible on the bar and on the background.
             svg.path(&path, "halo");
             svg.path(&path, "whisker");
         }

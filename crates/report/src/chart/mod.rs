@@ -1,5 +1,5 @@
 //! Charts as inline SVG: pure functions of plain values. Colours, dashes and fonts are classes of `style.css`, so that
-//! paper and dark screens get their own.
+//! print and dark screens get their own.
 
 pub mod axis;
 pub mod bars;

@@ -1,17 +1,17 @@
-//! How targets are told apart: by colour, and for those who do not see it by shape and dash, the same in all charts.
+//! Distinguishing targets by colour and, for accessibility, by shape and dash, the same in all charts.
 //!
-//! The colours are Okabe and Ito's, which stay apart in the common kinds of colour blindness; `style.css` holds a darker
-//! set for paper and a lighter one for dark screens.
+//! The colours are Okabe and Ito's, which remain distinct for the common kinds of colour blindness; `style.css` holds
+//! a darker set for paper and a lighter one for dark screens.
 
 use super::svg::short;
 
-/// As many as there are classes `c0`, `c1` .. in `style.css`.
+/// The number of classes `c0`, `c1` .. in `style.css`.
 const COLOURS: usize = 8;
 
-/// What a target looks like in every chart of a report.
+/// The look of a target in every chart of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// The target's place in the experiment.
+    /// The target's position in the experiment.
     pub place: usize,
     /// The second of the A/A pair: its target's colour and shape, hollow and dotted.
     pub is_again: bool,
@@ -23,7 +23,7 @@ impl Look {
         format!("c{}", self.place % COLOURS)
     }
 
-    /// The classes of its line; from the ninth target on a colour comes back with another dash.
+    /// The classes of its line; from the ninth target, colours repeat with another dash.
     pub fn line(self) -> String {
         match (self.is_again, self.place / COLOURS % 3) {
             (true, _) => format!("line {} d3", self.colour()),
@@ -32,12 +32,12 @@ impl Look {
         }
     }
 
-    /// The classes of what is filled with its colour.
+    /// The classes of shapes filled with its colour.
     pub fn fill(self) -> String {
         format!("{} {}", if self.is_again { "hollow" } else { "fill" }, self.colour())
     }
 
-    /// The commands of a path: its shape around a point. The shape moves on with each return of the colours.
+    /// The commands of a path: its shape around a point. The shape changes with each repetition of the colours.
     pub fn marker(self, x: f64, y: f64, radius: f64) -> String {
         let r = radius;
         let corners: &[(f64, f64)] = match (self.place + self.place / COLOURS) % COLOURS {

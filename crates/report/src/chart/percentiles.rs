@@ -1,4 +1,4 @@
-//! The axis of percentiles: each nine takes the same room, from the median to 99.9 %.
+//! The axis of percentiles: each nine has the same length, from the median to 99.9 %.
 
 use super::axis::Axis;
 use super::plot::Point;
@@ -9,14 +9,14 @@ const TICKS: [(f64, &str); 4] = [(0.5, "50 %"), (0.9, "90 %"), (0.99, "99 %"), (
 /// Points of a curve between two of them.
 const BETWEEN: u32 = 16;
 
-/// The axis, as far as a curve reaches.
+/// The axis, as far as the curves reach.
 pub fn axis(furthest: f64) -> Axis {
     let all = TICKS.map(|(quantile, text)| (nines(quantile), text.to_owned()));
     let ticks: Vec<_> = all.into_iter().filter(|(nines, _)| *nines <= furthest + 1e-9).collect();
     Axis::given(nines(0.5), furthest.max(nines(0.9)), ticks, "share of requests that were answered faster")
 }
 
-/// A curve of a distribution: as far out as it is known there.
+/// The curve of a distribution, as far as it is known.
 pub fn curve(quantile_us: impl Fn(f64) -> Option<f64>) -> Vec<Point> {
     let mut points = Vec::new();
     for (index, (quantile, _)) in TICKS.iter().enumerate() {
@@ -25,7 +25,7 @@ pub fn curve(quantile_us: impl Fn(f64) -> Option<f64>) -> Vec<Point> {
         let steps = if from < to { BETWEEN } else { 1 };
         for step in 0..steps {
             let x = from + (to - from) * f64::from(step) / f64::from(BETWEEN);
-            // Computing the share back would miss 99.9 % by a rounding, and with it the last sample that it needs.
+            // Recomputing the share would miss 99.9 % by a rounding error, and with it the last sample needed.
             let share = if step == 0 { *quantile } else { 1.0 - 10_f64.powf(-x) };
             let Some(y) = quantile_us(share) else { return points };
             points.push(Point { x, y, interval: None, is_marked: step == 0 });

@@ -1,4 +1,4 @@
-//! Lines over an axis, each with its name at its end, so that no legend has to be looked up.
+//! Line charts, each line labelled at its end instead of in a legend.
 
 use super::axis::Axis;
 use super::palette::Look;
@@ -7,24 +7,24 @@ use super::svg::{Anchor, Svg, cut};
 /// A line of a chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    /// The name of its subject; stands at its end.
+    /// The name of its subject; shown at its end.
     pub name: String,
     /// Its colour, dash and shape.
     pub look: Look,
-    /// In the order of their x.
+    /// In order of x.
     pub points: Vec<Point>,
 }
 
 /// One point of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Point {
-    /// In the unit of the axis along the bottom.
+    /// In the unit of the x axis.
     pub x: f64,
-    /// In the unit of the axis along the side.
+    /// In the unit of the y axis.
     pub y: f64,
     /// The interval of `y`.
     pub interval: Option<(f64, f64)>,
-    /// Whether the target's shape is drawn here.
+    /// Whether to draw the target's marker here.
     pub is_marked: bool,
 }
 
@@ -35,12 +35,12 @@ const TOP: f64 = 22.0;
 const BOTTOM: f64 = 36.0;
 /// The height of a name at a line's end.
 const NAME: f64 = 13.0;
-/// Characters of such a name at most.
+/// Maximum characters of such a name.
 const NAME_LENGTH: usize = 18;
 /// The width of a character, about.
 const CHARACTER: f64 = 6.1;
 
-/// Draws one chart; `None` when no line has a point. `title` is for those who hear it.
+/// Draws one chart; `None` when no line has a point. `title` is for screen readers.
 pub fn draw(title: &str, x: &Axis, y: &Axis, lines: &[Curve]) -> Option<String> {
     let lines: Vec<&Curve> = lines.iter().filter(|line| !line.points.is_empty()).collect();
     if lines.is_empty() {
@@ -104,8 +104,8 @@ fn draw_line(svg: &mut Svg, line: &Curve, at: impl Fn(&Point) -> (f64, f64)) {
     }
 }
 
-/// Moves heights apart so that each is at least `gap` from the next, in the order that they have, within `low` and
-/// `high` where there is room; those with room of their own stay.
+/// Spreads heights so that each is at least `gap` from the next, in order, within `low` and
+/// `high` if there is room; those with enough room stay.
 fn spread(heights: &[f64], gap: f64, [low, high]: [f64; 2]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..heights.len()).collect();
     order.sort_by(|left, right| heights[*left].total_cmp(&heights[*right]));

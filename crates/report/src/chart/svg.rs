@@ -1,9 +1,9 @@
-//! Drawing, in the few shapes that our charts need.
+//! SVG drawing with the few shapes that the charts need.
 
 use crate::markup::escape;
 use std::fmt::{Display, Write};
 
-/// A drawing in the making.
+/// An SVG drawing.
 #[derive(Clone, Debug)]
 pub(crate) struct Svg {
     width: f64,
@@ -11,7 +11,7 @@ pub(crate) struct Svg {
     body: String,
 }
 
-/// Where a text's point is.
+/// The anchor of a text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Anchor {
     Start,
@@ -55,7 +55,7 @@ impl Svg {
         let _ = write!(self.body, r#"<text x="{x}" y="{y}"{anchor} class="{class}">{text}</text>"#);
     }
 
-    /// The drawing as an element, with a title for those who hear it.
+    /// The drawing as an element, with a title for screen readers.
     pub(crate) fn finish(self, title: &str) -> String {
         let Self { width, height, body } = self;
         let (width, height, title) = (short(width), short(height), escape(title));
@@ -63,14 +63,14 @@ impl Svg {
     }
 }
 
-/// A coordinate to a tenth; what is no number would spoil the whole drawing and becomes 0.
+/// A coordinate to a tenth; NaN would break the drawing and becomes 0.
 pub(crate) fn short(value: f64) -> String {
     let value = if value.is_finite() { value } else { 0.0 };
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
-/// A text of at most so many characters; a longer one ends in an ellipsis.
+/// A text truncated to this many characters with an ellipsis.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();

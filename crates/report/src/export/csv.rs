@@ -22,7 +22,7 @@ fn line<'a>(text: &mut String, fields: impl Iterator<Item = &'a str>) {
     text.push('\n');
 }
 
-/// A field in quotes where it would end early or begin another without them.
+/// A field, quoted if necessary.
 fn quoted(field: &str) -> String {
     match field.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", field.replace('"', "\"\"")),

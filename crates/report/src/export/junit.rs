@@ -1,4 +1,4 @@
-//! JUnit's XML, as continuous integration reads it.
+//! JUnit XML for CI systems.
 
 use std::fmt::Write as _;
 use weir_stats::verdict::Verdict;
@@ -6,31 +6,31 @@ use weir_stats::verdict::Verdict;
 /// One test case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// What kind of case it is; follows the suite's name.
+    /// The kind of case; appended to the suite's name.
     pub class: &'static str,
     /// Its name, unique in its class.
     pub name: String,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// What it says whatever became of it.
+    /// Its text, whatever the outcome.
     pub says: String,
 }
 
-/// What became of it.
+/// The outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It holds.
+    /// Passed.
     Passed,
-    /// It does not, with the reason.
+    /// Failed, with the reason.
     Failed(String),
-    /// Nothing could be said of what was to be checked.
+    /// It could not be checked.
     Error(String),
-    /// It was not decided, with the reason.
+    /// Undecided, with the reason.
     Skipped(String),
 }
 
 impl Outcome {
-    /// Of a comparison: what is not decided is skipped.
+    /// For a comparison: undecided is skipped.
     pub fn of(verdict: Verdict, is_failure: bool, words: &str) -> Self {
         match verdict {
             _ if is_failure => Self::Failed(words.into()),
@@ -71,7 +71,7 @@ pub fn render(suite: &str, cases: &[Case]) -> String {
     text
 }
 
-/// Text for an attribute or between tags; what XML 1.0 cannot carry becomes U+FFFD.
+/// Text for an attribute or between tags; characters invalid in XML 1.0 become U+FFFD.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

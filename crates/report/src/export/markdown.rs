@@ -1,9 +1,9 @@
-//! Markdown tables, as GitHub's dialect has them.
+//! Tables in GitHub-flavoured Markdown.
 
 use super::Table;
 use std::fmt::Write as _;
 
-/// A heading, what has to be known, and a table under a heading of its own for each of `tables` that has rows.
+/// A heading, notices, and a table with its own heading for each of `tables` that has rows.
 pub fn render(title: &str, labels: &[String], tables: &[Table]) -> String {
     let mut text = format!("# {}\n", escaped(title));
     for label in labels {
@@ -29,7 +29,7 @@ fn row<'a>(text: &mut String, fields: impl Iterator<Item = &'a str>) {
     text.push('\n');
 }
 
-/// Text that stays in its field and is neither markup nor HTML.
+/// Escapes text for a table cell.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

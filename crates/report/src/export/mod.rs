@@ -1,10 +1,10 @@
-//! Results in the forms that other programs read: comma-separated values, Markdown, JUnit's XML.
+//! Export formats: CSV, Markdown, JUnit XML.
 
 pub mod csv;
 pub mod junit;
 pub mod markdown;
 
-/// A result as rows of text, before it has a form.
+/// A result as rows of text, independent of the format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     /// The heading; CSV has none.
@@ -15,7 +15,7 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
-/// A value, with all of its digits; nothing where there is none.
+/// A value with all digits; empty if there is none.
 pub fn number(value: Option<impl ToString>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }

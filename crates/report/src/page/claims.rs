@@ -1,11 +1,11 @@
-//! The statements that the experiment set out to check, and what became of each.
+//! The experiment's claims and their verdicts.
 
 use super::parts::heading;
 use crate::markup::{Column, Table, details, escape};
 use crate::model::{Claim, Report, Standing};
 use crate::text::NONE;
 
-/// So many lines of evidence are shown at once.
+/// Maximum lines of evidence shown at once.
 const AT_ONCE: usize = 2;
 
 pub(crate) fn render(report: &Report) -> String {

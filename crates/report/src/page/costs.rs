@@ -1,10 +1,10 @@
-//! CPU of the gateway per request or handshake: bars with intervals.
+//! Gateway CPU per request or handshake: bars with intervals.
 
 use super::parts::{alike, bar_panels, heading, panels};
 use crate::chart::bars::Bar;
 use crate::model::{Cell, Group, Report};
 
-/// Of a rate that was given nobody knows where it lies.
+/// A given rate may be anywhere relative to the maximum.
 const CALIBRATED: &str = "Shorter is better. All targets of a mode are offered the same rate, below every target's maximum in \
                           calibration. Bars are medians over blocks, whiskers the interval of the location over blocks.";
 const GIVEN: &str = "Shorter is better. All targets of a mode are offered the same rate, which the experiment gives. Bars are \
@@ -39,7 +39,7 @@ fn bar<'a>(report: &'a Report, group: &Group, cell: &Cell) -> Bar<'a> {
     let subject = &report.subjects[cell.subject];
     let mut words = match (cell.cpu_us, cell.cpu_interval) {
         (None, _) if cell.valid_runs == 0 => cell.validity.clone(),
-        (None, _) => "not known".into(),
+        (None, _) => "unknown".into(),
         (Some(value), None) => format!("{value:.1}"),
         (Some(value), Some((low, high))) => format!("{value:.1} [{low:.1}, {high:.1}]"),
     };

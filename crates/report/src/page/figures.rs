@@ -1,4 +1,4 @@
-//! Charts of what has no users and no load: TLS stacks in memory.
+//! Charts without users and load: TLS stacks in memory.
 
 use super::parts::{AT_ONCE, grid, heading};
 use crate::markup::{details, escape};

@@ -1,4 +1,4 @@
-//! The head of the page: what was asked, and what has to be known before any number is read.
+//! The header of the page: the question, and notices to read before any number.
 
 use crate::markup::escape;
 use crate::model::Report;
@@ -35,7 +35,7 @@ fn unbroken(sentence: &str) -> String {
     sentence.replace(" [", "\u{a0}[").chars().map(keep).collect()
 }
 
-/// What the experiment's author makes of the results.
+/// The author's interpretation.
 pub(crate) fn analysis(report: &Report) -> String {
     if report.analysis.is_empty() {
         return String::new();

@@ -1,11 +1,11 @@
-//! Who held the rate down, cell by cell.
+//! The limit of each cell.
 
 use super::parts::heading;
 use crate::markup::{Column, Table, details, escape};
 use crate::model::{Cell, Group, Report};
 use crate::text::NONE;
 
-/// A table of so many rows is open.
+/// Maximum rows of an open table.
 const OPEN: usize = 16;
 
 pub(crate) fn render(report: &Report) -> String {

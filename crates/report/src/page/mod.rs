@@ -1,4 +1,4 @@
-//! The page: its shell, and its sections in the order in which they are to be read.
+//! The page: its shell, and its sections in reading order.
 
 mod claims;
 mod costs;
@@ -21,7 +21,7 @@ use crate::model::Report;
 
 const STYLE: &str = include_str!("style.css");
 
-/// The whole file. It asks for nothing else and needs no script.
+/// The whole file. Self-contained, without scripts.
 pub fn render(report: &Report) -> String {
     let parts = [
         header::render,

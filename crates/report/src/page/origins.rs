@@ -1,4 +1,4 @@
-//! Where the figures come from: invalid runs, how to run a cell again, the targets' files, the machine, the method.
+//! Provenance: invalid runs, how to reproduce a cell, the targets' files, the machine, the method.
 
 use super::parts::{AT_ONCE, alike, folded, heading};
 use crate::markup::{Column, Table, details, escape};
@@ -14,7 +14,7 @@ pub(crate) fn invalid(report: &Report) -> String {
     for run in &report.invalid {
         by_reason.entry(&run.why).or_default().push(&run.id);
     }
-    // A reason with figures of its own in each run makes as many rows as there are runs.
+    // A reason with different figures per run has a row per run.
     let mut rows: Vec<(&str, Vec<&str>)> = by_reason.into_iter().collect();
     rows.sort_by(|left, right| right.1.len().cmp(&left.1.len()).then(left.0.cmp(right.0)));
     let mut table = Table::new([(Column::Number, "runs"), (Column::Wide, "why"), (Column::Wide, "which")]);
@@ -27,7 +27,7 @@ pub(crate) fn invalid(report: &Report) -> String {
         table.row("", [ids.len().to_string(), escape(why), which]);
     }
     let note = format!(
-        "{}, kept in <code>runs/</code> and in no number above.",
+        "{}, kept in <code>runs/</code> and excluded from all numbers above.",
         plural(report.invalid.len() as u64, "run")
     );
     let table = table.finish();
@@ -44,8 +44,7 @@ pub(crate) fn reproduce(report: &Report) -> String {
         let commands = format!("<pre>{}</pre>", escape(&cell.commands));
         details(false, &format!("<code>{}</code>", escape(&cell.cell)), &commands)
     };
-    let mut html =
-        heading("Reproduce a cell", "One run of a cell, and the commands that its last run was made of.");
+    let mut html = heading("Reproduce a cell", "One run of a cell, and the commands of its last run.");
     if report.reproductions.len() <= AT_ONCE {
         html.extend(report.reproductions.iter().map(one));
         return html;
@@ -82,7 +81,7 @@ pub(crate) fn machine(report: &Report) -> String {
     if !report.findings.is_empty() {
         let findings: String =
             report.findings.iter().map(|one| format!("<li>{}</li>", escape(one))).collect();
-        html.push_str(&format!("<h3>What disturbs on this machine</h3>\n<ul>{findings}</ul>\n"));
+        html.push_str(&format!("<h3>Disturbances on this machine</h3>\n<ul>{findings}</ul>\n"));
     }
     html.push_str(
         "<footer>Ratios are Hodges-Lehmann estimates of the per-block log ratio with exact Wilcoxon signed-rank \

@@ -1,20 +1,20 @@
-//! What the sections share: headings, panels side by side, folded parts.
+//! Shared parts of the sections: headings, side-by-side panels, collapsible parts.
 
 use crate::chart::bars::{self, Bar};
 use crate::markup::{details, escape};
 use crate::model::{Cell, Group};
 
-/// So many panels, or rows of a table, are shown at once; where there are more, each mode can be folded away.
+/// Maximum panels, or table rows, shown at once; with more, each mode is collapsible.
 pub(crate) const AT_ONCE: usize = 12;
 
-/// A chart with its caption: the mode, and what else tells it from its neighbours.
+/// A chart with its caption: the mode and distinguishing factors.
 pub(crate) struct Panel<'a> {
     pub(crate) group: &'a Group,
     pub(crate) words: String,
     pub(crate) chart: String,
 }
 
-/// Panels side by side; where there are many, by mode, the first mode open.
+/// Side-by-side panels; if there are many, by mode, with the first mode open.
 pub(crate) fn panels(all: &[Panel<'_>]) -> String {
     if all.len() <= AT_ONCE {
         return panel_grid(&all.iter().collect::<Vec<_>>());
@@ -28,11 +28,11 @@ pub(crate) fn panels(all: &[Panel<'_>]) -> String {
             &panel_grid(&of_mode),
         ));
     }
-    // On paper nothing can be unfolded.
+    // In print nothing can be expanded.
     format!("<div class=\"unfolded\">\n{html}</div>\n")
 }
 
-/// A panel for each group with a bar for each of its cells, all on one scale; `titles` are those of the chart and of its
+/// A panel per group with a bar per cell, all on one scale; `titles` are those of the chart and its
 /// axis.
 pub(crate) fn bar_panels<'a>(
     groups: &[&'a Group],
@@ -49,7 +49,7 @@ pub(crate) fn bar_panels<'a>(
     all.iter().filter_map(panel).collect()
 }
 
-/// The line of a part that can be folded away.
+/// The summary line of a collapsible part.
 pub(crate) fn folded(mode: &str, words: &str, count: usize, what: &str) -> String {
     format!("<b>{}</b> {} <small>{count} {what}</small>", escape(mode), escape(words))
 }
@@ -71,7 +71,7 @@ pub(crate) fn grid<'a>(charts: impl Iterator<Item = (String, &'a str)>) -> Strin
     format!("<div class=\"panels\">\n{}</div>\n", charts.map(figure).collect::<String>())
 }
 
-/// Those that have the same of something together, in the order of their first.
+/// Groups items by key, in order of first occurrence.
 pub(crate) fn alike<T, K: PartialEq>(
     all: impl IntoIterator<Item = T>,
     key: impl Fn(&T) -> K,

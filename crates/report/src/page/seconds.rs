@@ -1,11 +1,11 @@
-//! The course of the windows, second by second: what drifts, stalls or breaks down is seen here and in no median.
+//! The windows second by second: shows drifts, stalls and breakdowns that medians hide.
 
 use super::parts::{Panel, heading, panels};
 use crate::chart::axis::{Axis, count, plain, steps, time};
 use crate::chart::plot::{self, Curve};
 use crate::model::{Group, Report};
 
-/// Panels at most: those that moved most.
+/// Maximum panels: those that moved most.
 const MOST: usize = 24;
 
 pub(crate) fn render(report: &Report) -> String {
@@ -37,7 +37,7 @@ pub(crate) fn render(report: &Report) -> String {
     heading("Second by second", &note) + &panels(&shown)
 }
 
-/// How far the last third is from the first, as a logarithm.
+/// The change from the first third to the last, as a logarithm.
 fn drift(curve: &Curve) -> f64 {
     let third = (curve.points.len() / 3).max(1);
     let mean = |points: &[plot::Point]| points.iter().map(|point| point.y).sum::<f64>() / points.len() as f64;

@@ -1,4 +1,4 @@
-//! The whole page from made-up values: it is well formed, asks for nothing, and copes with nothing and with much.
+//! The whole page from fake values: well-formed, self-contained, from empty to very large.
 
 use super::render;
 use crate::chart::palette::Look;
@@ -191,7 +191,7 @@ fn the_page_is_well_formed_and_asks_for_nothing() {
     for outside in ["http-equiv", "<link", "@import", "url(", "src=", "<script", "href=", "https:"] {
         assert!(!html.contains(outside), "{outside}");
     }
-    assert!(!html.contains("NaN") && !html.contains("inf"), "no number that is none");
+    assert!(!html.contains("NaN") && !html.contains("inf"), "no NaN or infinity");
 }
 
 #[test]
@@ -337,7 +337,7 @@ fn twenty_targets_have_a_line_a_bar_and_a_name_each() {
     assert!(names.iter().all(|name| throughput.contains(&format!("class=\"name\">{name}<"))));
 }
 
-/// The equal rate of an experiment that gives it may be any: the page said that it is below every target's maximum.
+/// Regression test: an equal rate given by the experiment was claimed to be below every target's maximum.
 #[test]
 fn a_rate_is_below_the_maximum_where_calibration_found_it() {
     for (is_calibrated, words) in [(true, "below every target"), (false, "which the experiment gives")] {

@@ -1,4 +1,4 @@
-//! How many requests (or handshakes) a second, against the number of users where that varies.
+//! Requests (or handshakes) per second, against the number of users if that varies.
 
 use super::parts::{Panel, alike, bar_panels, heading, panels};
 use crate::chart::axis::{Axis, count};
@@ -21,7 +21,7 @@ pub(crate) fn render(report: &Report) -> String {
     heading("Throughput at saturation", note) + &panels(&shown)
 }
 
-/// One panel for each mode and further conditions, a line for each target.
+/// A panel per mode and further conditions, a line per target.
 fn lines<'a>(report: &Report, groups: &[&'a Group]) -> Vec<Panel<'a>> {
     let key = |group: &&'a Group| (&group.mode, &group.conditions, group.unit);
     let panel = |((mode, conditions, unit), mut along): ((&String, &String, &str), Vec<&'a Group>)| {
@@ -47,7 +47,7 @@ fn lines<'a>(report: &Report, groups: &[&'a Group]) -> Vec<Panel<'a>> {
     alike(groups.iter().copied(), key).into_iter().filter_map(panel).collect()
 }
 
-/// One panel for each group, a bar for each target.
+/// A panel per group, a bar per target.
 fn columns<'a>(report: &'a Report, groups: &[&'a Group]) -> Vec<Panel<'a>> {
     let titles = |Group { unit, mode, .. }: &Group| {
         [format!("{unit}s per second, {mode}"), format!("{unit}s per second: longer is better")]

@@ -1,4 +1,4 @@
-//! The verdicts: a table with a row for each group and a column for each target, and all figures behind it.
+//! The verdicts: a table with a row per group and a column per target, and all figures below.
 
 use super::parts::{AT_ONCE, alike, folded};
 use crate::markup::{Column, Table, details, escape};
@@ -7,7 +7,7 @@ use crate::text::{NONE, number};
 use std::fmt::Write;
 use weir_stats::verdict::Ratio;
 
-/// What the experiment is made for in full; the other metrics can be unfolded.
+/// The main metrics in full; the others are collapsed.
 pub(crate) fn render(report: &Report) -> String {
     let mut html = String::new();
     for (index, family) in report.families.iter().enumerate() {
@@ -17,7 +17,7 @@ pub(crate) fn render(report: &Report) -> String {
             0 => {
                 let _ = write!(html, "<h2>Verdicts: {title}</h2>\n{body}");
             }
-            // A rate is the other half of what a saturated experiment is made for.
+            // The rate is the other main metric of a saturated experiment.
             _ => html.push_str(&details(
                 !family.is_less_better,
                 &format!("<b>{title}</b> <small>{}</small>", tally(family.comparisons.iter())),
@@ -38,12 +38,12 @@ fn note(family: &Family) -> String {
         false => "the interval excludes 1; no A/A pair shows a noise floor",
     };
     format!(
-        "{better} Ratio of the target to what it is compared with, and its interval. <i>Different</i> only where {floor}: {}.",
+        "{better} Ratio of the target to its baseline, with its interval. <i>Different</i> only where {floor}: {}.",
         tally(family.comparisons.iter())
     )
 }
 
-/// How many of the comparisons, but for the A/A pair, say what.
+/// Counts of outcomes over the comparisons, except the A/A pair.
 fn tally<'a>(comparisons: impl Iterator<Item = &'a Comparison> + Clone) -> String {
     let count =
         |outcome: Outcome| comparisons.clone().filter(|one| !one.is_aa && one.outcome == outcome).count();
@@ -56,7 +56,7 @@ fn tally<'a>(comparisons: impl Iterator<Item = &'a Comparison> + Clone) -> Strin
     )
 }
 
-/// All verdicts at a glance; by mode where there are many.
+/// All verdicts at a glance; by mode if there are many.
 fn overview(family: &Family) -> String {
     let all: Vec<&Comparison> = family.comparisons.iter().collect();
     if alike(&all, |one| &one.group).len() <= AT_ONCE {
@@ -70,7 +70,7 @@ fn overview(family: &Family) -> String {
     format!("<div class=\"unfolded\">\n{html}</div>\n")
 }
 
-/// A row for each group, whose name is shown without `prefix`, and a column for each target.
+/// A row per group, whose name is shown without `prefix`, and a column per target.
 fn matrix<'a>(comparisons: &[&'a Comparison], prefix: &str) -> String {
     let key = |one: &&'a Comparison| (one.is_aa, &one.target, &one.baseline, one.look);
     let mut columns = alike(comparisons.iter().copied(), key);
@@ -84,7 +84,7 @@ fn matrix<'a>(comparisons: &[&'a Comparison], prefix: &str) -> String {
     let mut table = Table::new([(Column::Key, String::new())].into_iter().chain(titles));
     for (group, _) in alike(comparisons, |one| &one.group) {
         let cells = columns.iter().map(|(_, of_column)| {
-            // A narrow page has a line for each target in the place of its column.
+            // A narrow page has a line per target instead of a column.
             let line = |one: &&Comparison| {
                 format!("<span class=\"cap\">{}</span><div>{}</div>", title(of_column), brief(one))
             };
@@ -95,7 +95,7 @@ fn matrix<'a>(comparisons: &[&'a Comparison], prefix: &str) -> String {
     format!("<div class=\"matrix\">{}</div>\n", table.finish())
 }
 
-/// A verdict in a narrow cell: the word or the size of the difference, and the ratio below it.
+/// A verdict in a narrow cell: the word or the size of the difference, with the ratio below.
 fn brief(one: &Comparison) -> String {
     let words = match (one.outcome, one.ratio.value) {
         (Outcome::Better | Outcome::Worse, Some(ratio)) => {
@@ -110,11 +110,11 @@ fn brief(one: &Comparison) -> String {
     format!("<span class=\"verdict {class}\">{words}</span><br><small>{figures}{indication}</small>")
 }
 
-/// All figures of all comparisons, folded away; by mode where there are many.
+/// All figures of all comparisons, collapsed; by mode if there are many.
 fn figures(family: &Family) -> String {
     let all: Vec<&Comparison> = family.comparisons.iter().collect();
     if all.len() <= 2 * AT_ONCE {
-        return details(false, "All figures, and why what is undecided is", &table(&all));
+        return details(false, "All figures, and why comparisons are undecided", &table(&all));
     }
     let mut html = String::new();
     for (mode, of_mode) in alike(all, |one| &one.mode) {

@@ -1,4 +1,4 @@
-//! The words that may be said about a ratio, and the rule that chooses between them: for targets within one result, and
+//! The verdict on a ratio, and its rule: for targets within one result, and
 //! for one target in two.
 
 mod ratio;

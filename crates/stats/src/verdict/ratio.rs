@@ -7,7 +7,7 @@ use crate::words::{difference, percent, plural};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a comparison came to.
+/// The verdict of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -15,7 +15,7 @@ pub enum Verdict {
     Different,
     /// The whole interval lies within the margin.
     Equivalent,
-    /// Neither could be shown.
+    /// Undecided.
     Undecided,
 }
 
@@ -29,36 +29,36 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// A ratio, and what may be said of it.
+/// A ratio and its verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
-    /// The first over the second; null where nothing has both.
+    /// The first over the second; null if neither has a pair.
     #[serde(rename = "ratio")]
     pub value: Option<f64>,
     /// Lower end of its interval; null below five blocks.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// The coverage of the interval that so many blocks allow.
+    /// The coverage of the interval with this many blocks.
     pub coverage: Option<f64>,
     /// Exact p-value of the signed-rank test, or between two results of the rank-sum test.
     pub p_value: Option<f64>,
-    /// The same, adjusted for the comparisons of its family (Benjamini and Hochberg).
+    /// The same, adjusted for its family (Benjamini and Hochberg).
     pub p_adjusted: Option<f64>,
-    /// How sure it is, by its blocks; between two results by those of the one that has fewer.
+    /// Its weight by number of blocks; between two results, of the smaller one.
     pub weight: Weight,
     /// The verdict.
     pub verdict: Verdict,
-    /// Why it is undecided, where the numbers alone do not say it.
+    /// Why it is undecided, if not clear from the numbers.
     pub note: Option<String>,
-    /// Whether it is undecided because valid runs are missing: no block has one of both, too few have for an interval, or
-    /// what shows the noise has none or has moved.
+    /// Whether it is undecided for lack of valid runs: no or too few blocks with both, or
+    /// no valid or a moved noise reference.
     #[serde(default)]
     pub lacks_evidence: bool,
 }
 
 impl Ratio {
-    /// Not decided yet. `note` says why it never can be.
+    /// Not decided yet. A `note` says why it cannot be.
     pub fn of(estimate: Option<Estimate>, blocks: usize, note: Option<Note>) -> Self {
         let interval = estimate.and_then(|estimate| estimate.interval);
         Self {
@@ -75,12 +75,12 @@ impl Ratio {
         }
     }
 
-    /// Whether it is in the family that its p-value is adjusted in: what its runs cannot support asks nothing.
+    /// Whether it counts in its family for the adjustment: unsupported comparisons do not.
     pub fn is_asked(&self) -> bool {
         self.weight != Weight::None && self.note.is_none()
     }
 
-    /// Decides, unless a note says already why nothing may be said. Where the noise floor is not known, nothing is called
+    /// Decides, unless a note already says why not. Without a known noise floor, nothing is called
     /// different.
     pub fn decide(&mut self, blocks: u32, rule: Rule, floor: Result<Option<Noise>, &'static str>) {
         if self.note.is_some() {
@@ -99,7 +99,7 @@ impl Ratio {
         }
     }
 
-    /// The verdict, or why it is undecided where the numbers alone do not say it.
+    /// The verdict, or why it is undecided if not clear from the numbers.
     fn judged(&self, blocks: u32, rule: Rule, noise: Option<Noise>) -> Result<Verdict, Note> {
         let Rule { margin, error_rate } = rule;
         let Some(value) = self.value else {
@@ -110,8 +110,8 @@ impl Ratio {
             let least = BLOCKS_FOR_INTERVAL;
             return Err(Note::NoEvidence(format!("{blocks}: no interval below {least}")));
         };
-        // So few blocks as an indication has cannot pass an adjustment: the least p of five is 0.0625. What it says rests
-        // on the interval and the noise floor alone, and is said to be no more than an indication.
+        // An indication has too few blocks to pass an adjustment: the smallest p of five is 0.0625. It is based
+        // only on the interval and the noise floor, and labelled an indication.
         let is_verdict = self.weight == Weight::Verdict;
         let is_adjusted_away =
             is_verdict && self.p_adjusted.is_some_and(|p_value| p_value > error_rate.get());
@@ -136,10 +136,10 @@ impl Ratio {
         self.low.zip(self.high)
     }
 
-    /// What it shows of the noise if it is of a thing and itself, as a logarithm; `None` without an interval. As long as the
-    /// interval holds 1, that is the estimate. Chance is accounted for by the interval of each comparison; counted here once
-    /// more, it would hide what is there. Where the interval excludes 1, something is at work that chance is not, and its
-    /// farther end counts.
+    /// What it shows of the noise if it is of a thing and itself, as a logarithm; `None` without an interval. As long
+    /// as the interval holds 1, that is the estimate. Chance is accounted for by the interval of each comparison;
+    /// counted here once more, it would hide what is there. Where the interval excludes 1, something is at work that
+    /// chance is not, and its farther end counts.
     pub fn reach(&self) -> Option<f64> {
         let (value, (low, high)) = self.value.zip(self.interval())?;
         Some(match low > 1.0 || high < 1.0 {
@@ -148,7 +148,7 @@ impl Ratio {
         })
     }
 
-    /// Whether it is shown to be for the worse, of a quantity that is better that way.
+    /// Whether it is significantly worse, for a quantity with this direction.
     pub fn is_worse(&self, better: Better) -> bool {
         self.verdict == Verdict::Different && self.value.is_some_and(|value| better.is_worse(value))
     }
@@ -172,7 +172,7 @@ impl Ratio {
         if self.is_indication() { format!("{words} (indication)") } else { words }
     }
 
-    /// Whether it rests on so few blocks that it is no more than an indication.
+    /// Whether it has so few blocks that it is only an indication.
     pub fn is_indication(&self) -> bool {
         self.weight == Weight::Indication && self.value.is_some()
     }
@@ -218,7 +218,7 @@ mod tests {
         }
     }
 
-    /// A gate that asks for regressions passed a ratio that looked worse, since its noise was not known.
+    /// Regression test: `--fail-on regression` passed a ratio that looked worse because its noise was unknown.
     #[test]
     fn what_cannot_be_held_against_its_noise_lacks_evidence() {
         let rule = Rule { margin: 0.03, error_rate: ErrorRate::default() };
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(decided(Err("the A/A pair has no value")), (Verdict::Undecided, true));
     }
 
-    /// A margin of 1.5 % was printed as one of 2 %, and one of 0.1 % as none.
+    /// Regression test: a margin of 1.5 % was printed as 2 %, and 0.1 % as 0 %.
     #[test]
     fn a_margin_is_printed_with_the_digits_that_it_has() {
         for (margin, equivalent, different) in [

@@ -1,26 +1,26 @@
-//! What a ratio is held against before anything is said of it, and reasons to say nothing.
+//! The rule for verdicts, and reasons for none.
 
 use crate::weight::ErrorRate;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What a ratio is held against before anything is said of it.
+/// The rule for verdicts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
     /// Two values within this ratio are called equivalent: 0.03 is 3 %.
     pub margin: f64,
-    /// The false-discovery rate that it allows.
+    /// The false-discovery rate.
     pub error_rate: ErrorRate,
 }
 
-/// Which way a quantity is better.
+/// Which direction is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
-    /// More is.
+    /// More is better.
     More,
-    /// Less is.
+    /// Less is better.
     Less,
-    /// It says how something was used, not how good it is.
+    /// Neither: it describes usage.
     Neither,
 }
 
@@ -35,10 +35,10 @@ impl Better {
     }
 }
 
-/// How far what has not changed seems to be from itself, as a logarithm, and what to call that.
+/// The apparent difference of unchanged things, as a logarithm, and its name.
 #[derive(Clone, Copy, Debug)]
 pub struct Noise {
-    /// Such as `A/A noise`: it stands before the figure.
+    /// Such as `A/A noise`: shown before the figure.
     pub name: &'static str,
     /// A ratio beyond `exp(reach)`, or below its inverse, exceeds it; at least 0.
     pub reach: f64,
@@ -50,21 +50,21 @@ impl fmt::Display for Noise {
     }
 }
 
-/// How far the A/A pairs seem to be from themselves, by what they share with the comparisons that are held against them.
+/// The noise floors of the A/A pairs, by the key they share with the comparisons.
 #[derive(Clone, Debug)]
 pub struct Floors<K>(BTreeMap<K, Option<Noise>>);
 
 impl<K: Ord> Floors<K> {
-    /// From what each A/A pair shows; `None` where it has no interval.
+    /// From each A/A pair; `None` without an interval.
     pub fn of(pairs: impl Iterator<Item = (K, Option<f64>)>) -> Self {
         let noise = |reach| Noise { name: "A/A noise", reach };
         Self(pairs.map(|(key, reach)| (key, reach.map(noise))).collect())
     }
 
-    /// What a difference has to exceed: nothing where no A/A pair was planned.
+    /// The noise floor for a difference: none if no A/A pair was planned.
     ///
     /// # Errors
-    /// One was planned, and has too few valid runs: what was asked for as a proof is not there.
+    /// One was planned, but has too few valid runs.
     pub fn get(&self, key: &K) -> Result<Option<Noise>, &'static str> {
         match self.0.get(key) {
             Some(Some(noise)) => Ok(Some(*noise)),
@@ -74,17 +74,17 @@ impl<K: Ord> Floors<K> {
     }
 }
 
-/// Why nothing may be said of a ratio, whatever its numbers are.
+/// Why a ratio has no verdict, whatever its numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// There is no valid run to say it from: another try may have one.
+    /// No valid run; another attempt may have one.
     NoEvidence(String),
-    /// Such runs cannot support it, however many there are.
+    /// Such runs cannot support a verdict, however many there are.
     Unsupported(String),
 }
 
 impl Note {
-    /// The reason, in words.
+    /// The reason, as text.
     pub fn text(&self) -> &str {
         match self {
             Self::NoEvidence(why) | Self::Unsupported(why) => why,

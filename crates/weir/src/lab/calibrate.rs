@@ -1,4 +1,4 @@
-//! `weir calibrate`: the engine's own ceiling on this machine.
+//! `weir calibrate`: the load engine's ceiling on this machine.
 
 use super::outputs;
 use crate::outcome::{Failure, Outcome, say};
@@ -13,29 +13,29 @@ use weir_load::ceiling::{Ceilings, default_file};
 use weir_load::time;
 use weir_reactor::{cores, cores::Cores, limits};
 
-/// Measure what the load engine itself can do on this machine at most, and keep it for weir load.
+/// Measure the load engine's maximum rate on this machine, for weir load to check against.
 ///
-/// The engine runs against a null server, a process of its own that answers whatever comes with bytes made once. A run of
-/// weir load above 80 % of the ceiling of the cell that is most like it is limited by load.
+/// The engine runs against a null server, a separate process that answers everything with a canned response. A weir
+/// load run above 80 % of the ceiling of the closest cell is reported as limited by load.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CalibrateArgs {
-    /// Cores of the engine, one worker on each [default: the last that this process may use]
+    /// Cores for the engine, one worker each [default: the last allowed core]
     #[arg(long, value_name = "LIST")]
     cores: Option<Cores>,
-    /// Cores of the null server, one worker on each [default: the first two that the engine leaves]
+    /// Cores for the null server, one worker each [default: the first two the engine does not use]
     #[arg(long, value_name = "LIST")]
     server_cores: Option<Cores>,
-    /// Length of each measured window; there are 3 for each of 9 cells [default: 2s, with --quick 100ms]
+    /// Length of each measured window, 3 per cell for 9 cells [default: 2s, with --quick 100ms]
     #[arg(short, long, value_name = "TIME", value_parser = time)]
     duration: Option<Duration>,
-    /// Where the ceilings are kept [default: weir/ceilings.json in $XDG_STATE_HOME or ~/.local/state]
+    /// Where to store the ceilings [default: weir/ceilings.json in $XDG_STATE_HOME or ~/.local/state]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// With -, write the ceilings as JSON to standard output as well, and nothing else there
+    /// With -, also print the ceilings as JSON, and nothing else, on standard output
     #[arg(long, value_name = "-", value_parser = ["-"])]
     json: Option<String>,
-    /// Tiny windows: does it work here? Nothing is kept without --out
+    /// Smoke test with tiny windows; stores nothing without --out
     #[arg(long)]
     quick: bool,
 }
@@ -46,7 +46,7 @@ Examples:
   weir calibrate --cores 3 --server-cores 0-1 -d 5s
   weir calibrate --quick --json -";
 
-/// Enough for a median; the spread tells how far to trust it.
+/// Enough for a median; the spread shows how far to trust it.
 const REPEATS: u32 = 3;
 
 pub(crate) fn run(args: CalibrateArgs) -> Outcome {
@@ -55,7 +55,7 @@ pub(crate) fn run(args: CalibrateArgs) -> Outcome {
         (Some(file), _) => Some(file.clone()),
         (None, true) => None,
         (None, false) => {
-            let none = "--out: neither XDG_STATE_HOME nor HOME is set; allowed: a file to be written";
+            let none = "--out: expected a file, as neither XDG_STATE_HOME nor HOME is set";
             Some(default_file().ok_or_else(|| Failure::usage(none))?)
         }
     };
@@ -64,13 +64,13 @@ pub(crate) fn run(args: CalibrateArgs) -> Outcome {
         Some(file) => Failure::run(format!("--out: cannot write {}: {error}", file.display())),
         None => Failure::run(error),
     };
-    // Better now than after a minute of measuring.
+    // Fail before measuring for a minute.
     out.as_deref().map_or(Ok(()), check_writable).map_err(unwritable)?;
     let stop = weir_load::stop_on_signals().map_err(Failure::run)?;
     let terminal = io::stderr().is_terminal();
     let show = |text: &str| {
         if terminal {
-            // Whether the line can be written is of no matter to the measurement.
+            // A progress line that cannot be written does not affect the measurement.
             let _ = write!(io::stderr(), "\r\x1b[K{text}");
         }
     };
@@ -92,8 +92,7 @@ pub(crate) fn run(args: CalibrateArgs) -> Outcome {
     if args.json.is_some() {
         return say(json);
     }
-    let kept =
-        out.map_or("nothing is kept (--quick)\n".into(), |file| format!("kept in {}\n", file.display()));
+    let kept = out.map_or("not stored (--quick)\n".into(), |file| format!("stored in {}\n", file.display()));
     say(table(&ceilings) + &kept)
 }
 
@@ -103,7 +102,7 @@ fn settings(args: &CalibrateArgs) -> Result<Settings, Failure> {
     let server = args.server_cores.clone().unwrap_or_else(|| {
         let free: Vec<usize> =
             allowed.0.iter().filter(|core| !engine.0.contains(core)).take(2).copied().collect();
-        // On a single core they share it, and the ceilings are extrapolated.
+        // On a single core both share it, and the ceilings are extrapolated.
         if free.is_empty() { engine.clone() } else { Cores(free) }
     });
     for (flag, cores) in [("--cores", &engine), ("--server-cores", &server)] {
@@ -112,7 +111,7 @@ fn settings(args: &CalibrateArgs) -> Result<Settings, Failure> {
     let usual = Duration::from_millis(if args.quick { 100 } else { 2000 });
     let window = args.duration.unwrap_or(usual);
     if !(Duration::from_millis(1)..=Duration::from_secs(3600)).contains(&window) {
-        return Err(Failure::usage(format!("-d: `{window:?}` cannot be used; allowed: 1ms to 1h")));
+        return Err(Failure::usage(format!("-d: invalid value `{window:?}`: expected 1ms to 1h")));
     }
     Ok(Settings {
         program: env::current_exe().map_err(Failure::run)?,
@@ -133,7 +132,7 @@ fn check_writable(file: &Path) -> io::Result<()> {
     fs::remove_file(new)
 }
 
-/// Either all of it stands there in the end, or what stood there before.
+/// Replaces the file atomically.
 fn write(file: &Path, text: &str) -> io::Result<()> {
     let new = beside(file);
     fs::write(&new, text)?;

@@ -11,40 +11,40 @@ use weir_lab::cost::{Question, cost};
 use weir_load::{Server, Target, meter, time};
 use weir_reactor::limits;
 
-/// What TLS costs a service, in five lines: handshakes, resumption, kept connections, beside cleartext.
+/// Show what TLS costs a service, in five lines: handshakes, resumption and keep-alive against cleartext.
 ///
-/// Probes the server, then sends GET requests in 5 rounds over new connections with full handshakes, new ones that
-/// resume, kept ones, and new and kept ones in cleartext. Every answer must be 200 to 299. An estimate, in some 30
-/// seconds; a verdict takes an experiment (weir run).
+/// Probes the server, then sends GET requests in 5 rounds over new connections with full handshakes,
+/// new connections that resume, keep-alive, and both kinds in cleartext. Every status must be 200 to 299. An estimate,
+/// in about 30 seconds; a verdict takes an experiment (weir run).
 ///
-/// At most -c connections are open at once, each with one request at a time; so with the defaults a service that
-/// answers in 5 ms gets 20000 requests at most, 3 of 5 over a connection of their own, and one that answers in 50 us
-/// two million. The probe makes at most 530 connections before, one after the other, without a request.
+/// At most -c connections are open at once, with one request at a time on each. With the defaults, a service that
+/// answers in 5 ms gets at most 20000 requests, 3 of 5 on a new connection, and one that answers in 50 us
+/// gets two million. Before that, the probe opens at most 530 connections, one at a time, without a request.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CostArgs {
     /// The service over TLS, https://HOST[:PORT][/PATH]
     url: Target,
-    /// The same service in cleartext [default: port 80 if it answers and URL is on port 443]; without a path, URL's
+    /// The same service in cleartext [default: port 80 if it answers and URL is on port 443]; default path: URL's
     #[arg(long, value_name = "URL")]
     plain: Option<Target>,
-    /// A process of the service on this machine, whose CPU is accounted with that of its descendants; may be repeated
+    /// Account the CPU of this process of the service and its descendants; may be repeated
     #[arg(long, value_name = "PID", value_parser = meter::process)]
     pid: Vec<Server>,
-    /// Authorities to believe, PEM [default: the system's]
+    /// Trusted CAs (PEM) [default: the system's]
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     cacert: Option<PathBuf>,
-    /// Believe any certificate
+    /// Skip certificate verification
     #[arg(short = 'k', long)]
     insecure: bool,
-    /// Measured time of each of the 5 cases, all rounds together; a quarter more is warm-up
+    /// Measured time per case (5 cases), over all rounds; warm-up adds a quarter
     #[arg(short, long, value_name = "TIME", default_value = "4s", value_parser = window)]
     duration: Duration,
-    /// Connections at once
+    /// Concurrent connections
     #[arg(short, long, value_name = "N", default_value_t = 4)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     connections: u32,
-    /// Write findings, probe and the result of every load as JSON to a file; with - to standard output, and nothing else there
+    /// Write findings, probe and load results as JSON to a file; - prints only JSON on standard output
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
 }
@@ -57,10 +57,10 @@ Examples:
   weir cost https://127.0.0.1:8443/ -k --json - | jq .findings
 
 Exit codes:
-  0  every case that was asked for was measured
+  0  every requested case was measured
   1  it could not run
-  2  a flag, or a file that it names, cannot be used
-  3  a case was not measured: errors, wrong answers or too few; the other lines are told";
+  2  a flag, or the file it names, is invalid
+  3  a case was not measured: errors, wrong answers or too few; the other lines are printed";
 
 pub(crate) fn run(args: CostArgs) -> Outcome {
     limits::raise_open_files().map_err(Failure::run)?;
@@ -83,11 +83,11 @@ pub(crate) fn run(args: CostArgs) -> Outcome {
     }
 }
 
-/// The rounds share it, and a round is to be longer than what it takes to look at a process.
+/// The rounds share it, and a round must take longer than reading a process's accounts.
 fn window(text: &str) -> Result<Duration, String> {
     let range = Duration::from_millis(250)..=Duration::from_secs(3600);
     time(text).and_then(|time| match range.contains(&time) {
         true => Ok(time),
-        false => Err("from 250ms to 1h".to_owned()),
+        false => Err("expected 250ms to 1h".to_owned()),
     })
 }

@@ -1,4 +1,4 @@
-//! `weir doctor`: what disturbs a measurement on this machine.
+//! `weir doctor`: what disturbs measurements on this machine.
 
 use super::outputs;
 use crate::outcome::{Failure, Outcome};
@@ -6,17 +6,17 @@ use clap::Args;
 use std::path::PathBuf;
 use weir_doctor::{Level, examine, table};
 
-/// What disturbs a measurement on this machine, and what to do about it.
+/// Report what disturbs measurements on this machine, and how to fix it.
 ///
-/// Reads the system for a second and changes nothing. `weir run` does the same before its first run, and stores it with
-/// the result.
+/// Samples the system for a second and changes nothing. `weir run` does the same before its first run and stores
+/// it with the result.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DoctorArgs {
-    /// Write the findings as JSON to a file; without one, or with -, to standard output, and nothing else there
+    /// Write the findings as JSON to a file; - or no file prints only JSON on standard output
     #[arg(long, value_name = "FILE|-", num_args = 0..=1, default_missing_value = "-")]
     json: Option<PathBuf>,
-    /// End with exit code 4 if a finding is bad
+    /// Exit with 4 if a finding is bad
     #[arg(long)]
     strict: bool,
 }

@@ -8,22 +8,22 @@ use weir_load::live::View;
 use weir_load::{Assertion, LoadArgs, LoadError, check_all, csv, table};
 use weir_reactor::limits;
 
-/// The load engine: sends requests, checks every answer and handshake, and accounts the cost of both sides.
+/// Generate load, check every response and handshake, and account CPU on both sides.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     load: LoadArgs,
-    /// Write the result as JSON to a file; with - to standard output, and nothing else there
+    /// Write the result as JSON to a file; - prints only JSON on standard output
     #[arg(long, value_name = "FILE|-", help_heading = "Output")]
     json: Option<PathBuf>,
-    /// Write one row for each second of the window as CSV to a file, or with - to standard output
+    /// Write one CSV row per second of the window to a file, or - for standard output
     #[arg(long, value_name = "FILE|-", help_heading = "Output")]
     csv: Option<PathBuf>,
-    /// End with code 4 unless this holds, such as 'p99_us<5000'; may be repeated
+    /// Exit with 4 unless this holds, such as 'p99_us<5000'; may be repeated
     #[arg(long = "assert", value_name = "CONDITION", value_delimiter = ',', help_heading = "Output")]
     assertions: Vec<Assertion>,
-    /// Do not end with code 3 because the result is invalid
+    /// Do not exit with 3 for an invalid result
     #[arg(long, help_heading = "Output")]
     allow_invalid: bool,
 }
@@ -37,17 +37,17 @@ Examples:
   weir load http://127.0.0.1:8080/echo --data 64KiB -H 'X-Run: 1' --json result.json
 
 Exit codes:
-  0  what was asked for was measured
-  1  it could not run: nobody answers there, its certificate is not trusted, a file cannot be written
-  2  a flag, or a file that it names, cannot be used
-  3  it ran, and the result is invalid: errors, a failed resumption, a rate that was not kept; the
-     reasons are in the result (validity) and on standard error
-  4  an --assert does not hold; of an invalid result it decides nothing, so 3 comes first";
+  0  measured
+  1  it could not run: connection refused, certificate not trusted, a file cannot be written
+  2  a flag, or the file it names, is invalid
+  3  the result is invalid: errors, failed resumption, a missed rate; the reasons are in the result
+     (validity) and on standard error
+  4  an --assert failed; an invalid result exits with 3 instead";
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
     limits::raise_open_files().map_err(Failure::run)?;
     let Arguments { load, json, csv, assertions, allow_invalid } = arguments;
-    // Better now than after the run.
+    // Fail before the run.
     let outputs = [("--json", json.as_deref()), ("--csv", csv.as_deref())];
     outputs::check(&outputs)?;
     let files = load.files();
@@ -63,9 +63,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let broken: Vec<String> = check_all(&assertions, &result).iter().map(ToString::to_string).collect();
     let missing = result.invalid().map(|reason| format!("the result is invalid: {reason}")).or_else(|| {
         let (measured, asked) = (result.window_s, options.phases.window.as_secs_f64());
-        result
-            .partial
-            .then(|| format!("the window was ended by a signal after {measured:.1} of {asked:.1} s"))
+        result.partial.then(|| format!("a signal ended the window after {measured:.1} of {asked:.1} s"))
     });
     match missing.filter(|_| !allow_invalid) {
         Some(missing) => {

@@ -8,34 +8,34 @@ use weir_origin::{Origin, OriginError, Settings, cpu_time};
 use weir_reactor::{cores::Cores, limits};
 use weir_transport::Endpoint;
 
-/// The test server: known answers, known delays, known cost.
+/// Run the test server: known responses, known delays, known cost.
 ///
-/// /bytes/N answers N bytes, /echo gives the body back, /stats tells what was counted;
-/// ?delay_ms=D waits D milliseconds before the answer, ?chunked=1 answers in chunks.
+/// /bytes/N returns N bytes, /echo returns the request body, /stats returns the counters.
+/// ?delay_ms=D delays the response by D milliseconds, ?chunked=1 sends it chunked.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct OriginArgs {
-    /// Where to listen, http:// or https://; port 0 takes a free port; may be repeated
+    /// Listen on this http:// or https:// URL; port 0 picks a free port; may be repeated
     #[arg(long, value_name = "URL", required = true)]
     listen: Vec<Endpoint>,
-    /// Certificate chain, PEM; without it the origin makes its own and prints the file of its authority
+    /// Certificate chain (PEM) [default: generated; the path of its CA is printed]
     #[arg(long, value_name = "FILE", requires = "key")]
     cert: Option<PathBuf>,
-    /// Private key, PEM
+    /// Private key (PEM)
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
-    /// Number of workers [default: one per core that this process may use]
+    /// Worker threads [default: one per allowed core]
     #[arg(long, value_name = "N")]
     workers: Option<usize>,
-    /// Cores that the workers are put on, such as 0,2-3
+    /// Pin the workers to these cores, such as 0,2-3
     #[arg(long, value_name = "LIST")]
     cores: Option<Cores>,
-    /// Tickets sent after each TLS 1.3 handshake
+    /// Tickets to send after each TLS 1.3 handshake
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=16))]
     tickets: Option<u32>,
     #[command(flatten)]
     parameters: Parameters,
-    /// Answer whatever comes with the same 200 and this many bytes, unread: the null server of weir calibrate
+    /// Answer everything with a canned 200 of this many bytes, without parsing: weir calibrate's null server
     #[arg(long, value_name = "BYTES")]
     null: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! What a subcommand writes beside its text: files, or one of them in the text's place on standard output.
+//! Machine-readable outputs of a subcommand: files, or one of them on standard output instead of the text.
 
 use crate::outcome::{Failure, Outcome, say};
 use clap::{Args, ValueEnum};
@@ -8,62 +8,62 @@ use std::io;
 use std::path::{Path, PathBuf};
 use weir_lab::evidence::Regressions;
 
-/// The forms in which results are written beside the text.
+/// Export formats.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct Exports {
-    /// Write the values as CSV to a file, or with - to standard output and nothing else there
+    /// Write the values as CSV to a file; - prints only CSV on standard output
     #[arg(long, value_name = "FILE|-")]
     pub(crate) csv: Option<PathBuf>,
-    /// Write labels and tables as Markdown to a file, or with - to standard output
+    /// Write labels and tables as Markdown to a file, or - for standard output
     #[arg(long, value_name = "FILE|-")]
     pub(crate) markdown: Option<PathBuf>,
-    /// Write a test case for each finding as JUnit's XML to a file, or with - to standard output
+    /// Write one JUnit XML test case per finding to a file, or - for standard output
     #[arg(long, value_name = "FILE|-")]
     pub(crate) junit: Option<PathBuf>,
 }
 
-/// The exit codes of a subcommand that runs an experiment, for the end of its `--help`.
+/// Exit codes of subcommands that run an experiment.
 pub(crate) const RUN_CODES: &str = "
 
 Exit codes:
-  0  what was asked was measured, whatever it came to
+  0  measured, whatever the outcome
   1  it could not run
   2  usage or configuration
   3  no evidence: a cell or a comparison has no valid run (--strict: any run was invalid), or
-     --fail-on is not decided
-  4  what --fail-on names was found";
+     --fail-on is undecided
+  4  --fail-on found what it names";
 
-/// The exit codes of a subcommand that reads results.
+/// Exit codes of subcommands that read results.
 pub(crate) const RESULT_CODES: &str = "
 
 Exit codes:
-  0  it was told; with --fail-on: nothing was shown to have become worse
-  1  it could not be read or written
-  2  usage, or results that do not belong together
-  3  --fail-on is not decided: too few valid runs
-  4  what --fail-on names was found";
+  0  done; with --fail-on: no regression found
+  1  a file could not be read or written
+  2  usage, or results that cannot be compared
+  3  --fail-on is undecided: too few valid runs
+  4  --fail-on found what it names";
 
-/// What a subcommand that ran to its end makes of what it found.
+/// Which findings fail a subcommand that ran to completion.
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Exit code")]
-pub(crate) struct Gate {
-    /// End with 4 when something is shown to be for the worse, and with 3 when too few valid runs leave that open
+pub(crate) struct FailPolicy {
+    /// Exit with 4 on this finding, and with 3 if too few valid runs leave it undecided
     #[arg(long, value_name = "WHAT")]
     pub(crate) fail_on: Option<FailOn>,
-    /// End with 0 where there is no evidence for what was asked
+    /// Exit with 0 instead of 3 when there is no evidence
     #[arg(long)]
     pub(crate) allow_invalid: bool,
 }
 
-/// What makes a subcommand that ran to its end fail with exit code 4.
+/// Findings that mean exit code 4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailOn {
-    /// Something is shown to have become worse
+    /// A metric got significantly worse
     Regression,
 }
 
-/// A flag, and the file that it names if it is given.
+/// A flag and the file it names, if given.
 pub(crate) type Output<'a> = (&'static str, Option<&'a Path>);
 
 impl Exports {
@@ -76,12 +76,12 @@ impl Exports {
     }
 }
 
-/// Refuses two outputs on standard output, and files that cannot be written.
+/// Rejects two outputs on standard output, and files that cannot be written.
 pub(crate) fn check(outputs: &[Output<'_>]) -> Outcome {
     let mut standard = outputs.iter().filter(|(_, file)| is_standard(*file));
     if let (Some((first, _)), Some((second, _))) = (standard.next(), standard.next()) {
         return Err(Failure::usage(format!(
-            "{second}: `-` cannot be used beside {first} -; allowed: a file"
+            "{second}: invalid value `-`: expected a file, as {first} uses standard output"
         )));
     }
     for (flag, file) in outputs {
@@ -93,28 +93,28 @@ pub(crate) fn check(outputs: &[Output<'_>]) -> Outcome {
     Ok(())
 }
 
-/// Writes to each output what belongs to it, and `text` to standard output unless one of them takes that. What can be
-/// written is, whatever cannot.
+/// Writes each output, and `text` to standard output unless an output uses that. One failure does not stop the
+/// others.
 pub(crate) fn tell<const N: usize>(text: String, outputs: [Output<'_>; N], contents: [String; N]) -> Outcome {
     let is_taken = outputs.iter().any(|(_, file)| is_standard(*file));
-    let mut told = if is_taken { Ok(()) } else { say(text) };
+    let mut written = if is_taken { Ok(()) } else { say(text) };
     for ((flag, file), text) in outputs.into_iter().zip(contents) {
-        told = told.and(match file {
+        written = written.and(match file {
             None => Ok(()),
             Some(_) if is_standard(file) => say(text),
             Some(file) => fs::write(file, text).map_err(|error| unwritable(flag, file, &error)),
         });
     }
-    told
+    written
 }
 
-/// A result as JSON, a line of its own at its end.
+/// A result as JSON with a final newline.
 pub(crate) fn json(result: &impl Serialize) -> Result<String, Failure> {
     Ok(serde_json::to_string_pretty(result).map_err(Failure::run)? + "\n")
 }
 
-impl Gate {
-    /// Exit code 4 if there is a regression and that is to be a failure, 3 if it cannot be told whether there is one.
+impl FailPolicy {
+    /// With `--fail-on regression`: exit code 4 for a regression, 3 if it is undecided.
     pub(crate) fn judge(self, regressions: &Regressions) -> Outcome {
         let Regressions { shown, undecided } = regressions;
         match self.fail_on {
@@ -122,7 +122,7 @@ impl Gate {
                 Err(Failure::condition(format!("regression: {}", shown.join("\nweir: regression: "))))
             }
             Some(FailOn::Regression) => self.need_evidence(
-                "whether there is a regression is not decided",
+                "it is undecided whether there is a regression",
                 undecided,
                 "more blocks may decide it: weir run --continue DIR --blocks N",
             ),
@@ -130,7 +130,7 @@ impl Gate {
         }
     }
 
-    /// Exit code 3 if a part of what was asked was not measured: these lines say which.
+    /// Exit code 3 if something was not measured; `missing` names it.
     pub(crate) fn need_evidence(self, what: &str, missing: &[String], next: &str) -> Outcome {
         if missing.is_empty() || self.allow_invalid {
             return Ok(());
@@ -142,11 +142,11 @@ impl Gate {
         if missing.len() > MOST_LINES {
             text.push_str(&format!("\n  and {} more", missing.len() - MOST_LINES));
         }
-        Err(Failure::no_evidence(format!("{text}\n  next: {next}; --allow-invalid ends with 0")))
+        Err(Failure::no_evidence(format!("{text}\n  next: {next}; --allow-invalid exits with 0")))
     }
 }
 
-/// The report has the rest.
+/// The report lists the rest.
 const MOST_LINES: usize = 8;
 
 fn unwritable(flag: &str, file: &Path, error: &io::Error) -> Failure {

@@ -10,39 +10,39 @@ use weir_load::time;
 use weir_probe::{Options, ProbeError, Sni, text};
 use weir_transport::Endpoint;
 
-/// What a TLS server offers and negotiates: the check before a load run.
+/// Show what a TLS server offers and negotiates, before you load it.
 ///
-/// Makes some 60 to 200 connections, one after the other, and sends no request. A certificate that is not to
-/// be believed is a finding, not an error.
+/// Opens about 60 to 200 connections, one at a time, and sends no request. An untrusted certificate is a
+/// finding, not an error.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ProbeArgs {
     /// HOST, HOST:PORT or https://HOST[:PORT]; an IPv6 address in brackets [port: 443]
     #[arg(value_name = "HOST", value_parser = weir_probe::server)]
     server: Endpoint,
-    /// Authorities to believe, PEM [default: the system's]
+    /// Trusted CAs (PEM) [default: the system's]
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     cacert: Option<PathBuf>,
-    /// Do not check the certificate
+    /// Skip certificate verification
     #[arg(short = 'k', long)]
     insecure: bool,
-    /// Certificate chain to present, PEM
+    /// Client certificate chain (PEM)
     #[arg(long, value_name = "FILE", requires = "key")]
     cert: Option<PathBuf>,
-    /// Its private key, PEM
+    /// Its private key (PEM)
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
-    /// The name to send, and that the certificate must have; none sends no name [default: HOST]
+    /// Name to send as SNI and to verify; none sends no SNI [default: HOST]
     #[arg(long, value_name = "NAME|none")]
     sni: Option<String>,
-    /// Tries for each kind of resumption
+    /// Attempts per kind of resumption
     #[arg(long, value_name = "N", default_value_t = 10)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     tries: u32,
-    /// How long a connection may take
+    /// Timeout per connection
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = patience)]
     timeout: Duration,
-    /// Write the result as JSON to a file; with - to standard output, and nothing else there
+    /// Write the result as JSON to a file; - prints only JSON on standard output
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
 }
@@ -85,6 +85,6 @@ fn patience(text: &str) -> Result<Duration, String> {
     let range = Duration::from_millis(1)..=Duration::from_secs(3600);
     time(text).and_then(|time| match range.contains(&time) {
         true => Ok(time),
-        false => Err("from 1ms to 1h".to_owned()),
+        false => Err("expected 1ms to 1h".to_owned()),
     })
 }

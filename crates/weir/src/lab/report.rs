@@ -1,15 +1,15 @@
-//! `weir report`: the report anew, from stored runs.
+//! `weir report`: rebuild the report from stored runs.
 
-use super::outputs::{self, Exports, Gate};
+use super::outputs::{self, Exports, FailPolicy};
 use crate::outcome::Outcome;
 use clap::Args;
 use std::path::PathBuf;
 
-/// Rebuild summary.json and report.html from the runs that an experiment has stored.
+/// Rebuild summary.json and report.html from an experiment's stored runs.
 #[derive(Args, Debug)]
 #[command(after_help = [EXAMPLES, outputs::RESULT_CODES].concat())]
 pub(crate) struct ReportArgs {
-    /// The directory of an experiment's results
+    /// Result directory
     directory: PathBuf,
     /// Print all tables, comparisons and claims, not 30 lines
     #[arg(long)]
@@ -17,7 +17,7 @@ pub(crate) struct ReportArgs {
     #[command(flatten)]
     exports: Exports,
     #[command(flatten)]
-    gate: Gate,
+    policy: FailPolicy,
 }
 
 const EXAMPLES: &str = "\
@@ -28,12 +28,12 @@ Examples:
   weir report out/stacks-handshakes-20260101-120000 --csv values.csv";
 
 pub(crate) fn run(args: ReportArgs) -> Outcome {
-    let ReportArgs { directory, full, exports, gate } = args;
+    let ReportArgs { directory, full, exports, policy } = args;
     outputs::check(&exports.outputs())?;
     let outcome = weir_lab::report(&directory)?;
     let reported = outcome.reported;
-    let contents = [reported.csv(), reported.markdown(), reported.junit(gate.fail_on.is_some())];
+    let contents = [reported.csv(), reported.markdown(), reported.junit(policy.fail_on.is_some())];
     let text = if full { outcome.full } else { outcome.text };
     outputs::tell(text, exports.outputs(), contents)?;
-    gate.judge(&reported.regressions())
+    policy.judge(&reported.regressions())
 }

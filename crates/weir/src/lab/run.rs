@@ -1,6 +1,6 @@
-//! `weir run`, an experiment from plan to report, and `weir plan`, what that would do.
+//! `weir run`, an experiment from plan to report, and `weir plan`, its dry run.
 
-use super::outputs::{Gate, RUN_CODES};
+use super::outputs::{FailPolicy, RUN_CODES};
 use crate::outcome::{Failure, Outcome, say};
 use clap::Args;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use weir_reactor::limits;
 #[derive(Args, Debug)]
 #[command(after_help = [EXAMPLES, RUN_CODES].concat())]
 pub(crate) struct RunArgs {
-    #[arg(required_unless_present = "continue_dir", help = experiment_help() + "; with --continue that of the result")]
+    #[arg(required_unless_present = "continue_dir", help = experiment_help() + " [with --continue: the stored one]")]
     file: Option<PathBuf>,
     #[command(flatten)]
     experiment: ExperimentArgs,
@@ -36,7 +36,7 @@ Examples:
   weir run --continue out/quickstart-20260101-120000                # an interrupted one
   weir run --continue out/quickstart-20260101-120000 --blocks 24    # more evidence";
 
-/// Show what `run` would do, and how long it would take.
+/// Show what `run` would do and how long it would take.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  weir plan quickstart --blocks 12")]
 pub(crate) struct PlanArgs {
@@ -46,79 +46,76 @@ pub(crate) struct PlanArgs {
     experiment: ExperimentArgs,
 }
 
-/// Where an experiment's results go, of gateways and of stacks.
+/// Result directory and strictness, for gateways and stacks.
 #[derive(Args, Debug)]
 pub(crate) struct ResultArgs {
-    /// Where the results go [default: out/NAME-YYYYMMDD-HHMMSS]
+    /// Result directory [default: out/NAME-YYYYMMDD-HHMMSS]
     #[arg(long, value_name = "DIR", conflicts_with = "continue_dir")]
     out: Option<PathBuf>,
-    /// Go on with an interrupted experiment, or with --blocks add to the blocks of a finished one
+    /// Resume an interrupted experiment, or with --blocks extend a finished one
     #[arg(long = "continue", value_name = "DIR")]
     continue_dir: Option<PathBuf>,
-    /// End with 3 when any run was invalid, not only when a cell or a comparison has no valid run
+    /// Exit with 3 for any invalid run, not only for a cell or comparison without a valid one
     #[arg(long, conflicts_with = "allow_invalid", help_heading = "Exit code")]
     strict: bool,
     #[command(flatten)]
-    gate: Gate,
+    policy: FailPolicy,
 }
 
 impl ResultArgs {
     pub(crate) fn with(&self, options: RunOptions) -> RunOptions {
         let (out, continue_dir) = (self.out.clone(), self.continue_dir.clone());
-        RunOptions { out, continue_dir, allow_invalid: self.gate.allow_invalid, ..options }
+        RunOptions { out, continue_dir, allow_invalid: self.policy.allow_invalid, ..options }
     }
 
-    /// Whether it goes on with a result.
+    /// Whether to continue a stored result.
     pub(crate) fn continues(&self) -> bool {
         self.continue_dir.is_some()
     }
 
-    /// The exit code of an experiment that ran to its end: 0 is for what was measured.
+    /// The exit code of an experiment that ran to completion.
     pub(crate) fn judge(&self, measured: &Measured) -> Outcome {
         let Measured { reported, invalid_runs, .. } = measured;
-        self.gate.judge(&reported.regressions())?;
+        self.policy.judge(&reported.regressions())?;
         if self.strict && *invalid_runs > 0 {
             return Err(Failure::no_evidence(format!("{} invalid", plural((*invalid_runs).into(), "run"))));
         }
-        let what = "these have no valid run";
-        self.gate.need_evidence(what, &reported.unmeasured(), "see the reasons above and `weir doctor`")
+        let what = "no valid run for";
+        self.policy.need_evidence(what, &reported.unmeasured(), "see the reasons above and `weir doctor`")
     }
 }
 
-/// What `run` and `plan` have in common.
+/// Options of both `run` and `plan`.
 #[derive(Args, Debug)]
 struct ExperimentArgs {
-    /// Number of blocks in all, whatever the experiment says; ten or more give a verdict
+    /// Total number of blocks, overriding the experiment; a verdict needs ten
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     blocks: Option<u32>,
-    /// What the file's [quick] table cuts it down to; without one, two blocks with tiny windows: does it work here?
+    /// Smoke test: apply the file's [quick] table, or else run two blocks with tiny windows
     #[arg(long, requires = "file")]
     quick: bool,
-    /// Only the cells with these levels, such as mode=h1-h1c,users=100; of one key several are alternatives
+    /// Only cells with these levels, such as mode=h1-h1c,users=100; repeat a key for alternatives
     #[arg(long, alias = "filter", value_name = "K=V,K=V", requires = "file")]
     only: Vec<String>,
-    /// Another value for a key of the experiment, such as window_ms=2000 or users=[10,20]; may be repeated
+    /// Override a key of the experiment, such as window_ms=2000 or users=[10,20]; may be repeated
     #[arg(long, value_name = "K=V", requires = "file")]
     set: Vec<String>,
 }
 
 impl ExperimentArgs {
-    /// With the experiment in a file.
+    /// With the experiment read from a file.
     fn options(self, file: PathBuf) -> Result<RunOptions, Failure> {
         let options = RunOptions { file, blocks: self.blocks, quick: self.quick, ..RunOptions::default() };
         chosen(options, &self.only, &self.set)
     }
 }
 
-/// The help of an experiment's place.
+/// Help text for the FILE argument.
 pub(crate) fn experiment_help() -> String {
-    format!(
-        "The experiment: a file, or the name of one that is built in: {}",
-        found::experiments().join(", ")
-    )
+    format!("Experiment file, or the name of a built-in one: {}", found::experiments().join(", "))
 }
 
-/// The options with the cells that `only` leaves of them, and with what is set.
+/// The options with `--only` and `--set` applied.
 pub(crate) fn chosen(options: RunOptions, only: &[String], set: &[String]) -> Result<RunOptions, Failure> {
     let only = only.iter().map(|text| RunOptions::parse_pairs("--only", text));
     let set = set.iter().map(|text| RunOptions::parse_pair("--set", text));
@@ -140,9 +137,9 @@ pub(crate) fn plan(args: PlanArgs) -> Outcome {
     say(weir_lab::plan(&args.experiment.options(args.file)?)?)
 }
 
-/// Runs an experiment; `weir stacks run` comes here, too.
+/// Runs an experiment; also used by `weir stacks run`.
 pub(crate) fn run_experiment(options: &RunOptions, results: &ResultArgs) -> Outcome {
-    // Of what it starts: a rival that runs out of files where Weir raises its own limit would be no fair one.
+    // For the processes it starts: Weir raises its own limit, and rivals must not run out of files where Weir does not.
     limits::raise_open_files().map_err(Failure::run)?;
     let outcome = weir_lab::run(options)?;
     say(&outcome.text)?;

@@ -1,4 +1,4 @@
-//! `weir stacks`: TLS libraries side by side, in memory.
+//! `weir stacks`: compare TLS libraries in memory.
 
 use super::outputs::RUN_CODES;
 use super::run::{ResultArgs, chosen, experiment_help, run_experiment};
@@ -10,9 +10,9 @@ use weir_lab::RunOptions;
 use weir_lab::found::Folders;
 use weir_lab::instrument::stacks;
 
-/// TLS libraries side by side: what a handshake, a resumption and a megabyte cost in each, without any network.
+/// Compare TLS libraries in memory: the cost of a handshake, a resumption and a megabyte in each.
 ///
-/// Engines are built below $WEIR_ENGINES, or else $XDG_CACHE_HOME/weir/engines or ~/.cache/weir/engines.
+/// Engines are built in $WEIR_ENGINES, else $XDG_CACHE_HOME/weir/engines or ~/.cache/weir/engines.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct StacksArgs {
@@ -22,42 +22,42 @@ pub(crate) struct StacksArgs {
 
 #[derive(Subcommand, Debug)]
 enum StacksCommand {
-    /// List the engines: versions, and whether they are built
+    /// List the engines: version and build state
     List(Place),
     Build(BuildArgs),
     Run(StacksRunArgs),
-    /// Say what `run` would do, and how long it would take
+    /// Show what `run` would do and how long it would take
     Plan(ExperimentArgs),
 }
 
 #[derive(Args, Debug)]
 struct Place {
-    /// The folder of the engines' folders [default: engines, then those that came with the program]
+    /// Directory of engines [default: engines, then the built-in ones]
     #[arg(long, value_name = "DIR")]
     directory: Option<PathBuf>,
 }
 
-/// Build engines, each apart from the others: one that fails does not stop the rest.
+/// Build engines; a failed build does not stop the others.
 #[derive(Args, Debug)]
 #[command(after_help = BUILD_EXAMPLES)]
 struct BuildArgs {
-    /// The engines, by their folders' names [default: all]
+    /// Engines to build [default: all]
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// Cores that may be used [default: all that this process may use]
+    /// Parallel jobs [default: one per allowed core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
     #[command(flatten)]
     place: Place,
 }
 
-/// Run an experiment: what is not built is built first, then fresh processes for each run, in blocks.
+/// Run an experiment: build missing engines, then run each cell in fresh processes, in blocks.
 #[derive(Args, Debug)]
 #[command(after_help = [RUN_EXAMPLES, RUN_CODES].concat())]
 struct StacksRunArgs {
     #[command(flatten)]
     experiment: ExperimentArgs,
-    /// Count the instructions of each handshake as well, after the blocks, under valgrind (which hides AVX-512)
+    /// Also count instructions per handshake after the blocks, under valgrind (which hides AVX-512)
     #[arg(long)]
     instructions: bool,
     #[command(flatten)]
@@ -66,19 +66,19 @@ struct StacksRunArgs {
 
 #[derive(Args, Debug)]
 struct ExperimentArgs {
-    #[arg(help = experiment_help() + " [default: stacks-handshakes, with --continue that of the result]")]
+    #[arg(help = experiment_help() + " [default: stacks-handshakes; with --continue: the stored one]")]
     file: Option<PathBuf>,
-    /// Only the cells with these levels, such as engine=go,version=1.3; of one key several are alternatives. The A/A pair is
-    /// run beside the engines named, since it shows the noise floor; name=go in place of engine=go leaves it out
+    /// Only cells with these levels, such as engine=go,version=1.3; repeat a key for alternatives. The A/A pair runs
+    /// beside the engines you name, to show the noise floor; name=go instead of engine=go leaves it out
     #[arg(long, alias = "filter", value_name = "K=V,K=V")]
     only: Vec<String>,
-    /// What the file's [quick] table cuts it down to
+    /// Smoke test: apply the file's [quick] table
     #[arg(long)]
     quick: bool,
-    /// Number of blocks, whatever the experiment says; ten or more give a verdict
+    /// Number of blocks, overriding the experiment; a verdict needs ten
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     blocks: Option<u32>,
-    /// One value for a key of the scenarios, such as window_ms=500; may be repeated
+    /// Override a key of the scenarios, such as window_ms=500; may be repeated
     #[arg(long, value_name = "K=V")]
     set: Vec<String>,
 }
@@ -122,7 +122,7 @@ fn run_build(args: &BuildArgs) -> Outcome {
     say(text)?;
     match failed {
         0 => Ok(()),
-        failed => Err(Failure::run(format!("{failed} engines were not built"))),
+        failed => Err(Failure::run(format!("{failed} engines failed to build"))),
     }
 }
 
@@ -133,7 +133,7 @@ impl Place {
 }
 
 impl ExperimentArgs {
-    /// Where a result is gone on with, its experiment is the one, unless a file or an option says another.
+    /// A continued result keeps its experiment unless a file or an option names another.
     fn options(self, continues: bool) -> Result<RunOptions, Failure> {
         let is_bare = !self.quick && self.only.is_empty() && self.set.is_empty();
         let file = self.file.unwrap_or_else(|| match continues && is_bare {

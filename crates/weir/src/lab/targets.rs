@@ -1,4 +1,4 @@
-//! `weir targets`: the gateways under test: which are here, how to get the others, are their settings right.
+//! `weir targets`: the gateways under test: list, install, check.
 
 use crate::outcome::{Failure, Outcome, say};
 use clap::{Args, Subcommand};
@@ -7,10 +7,10 @@ use std::thread::available_parallelism;
 use weir_lab::found::Folders;
 use weir_lab::instrument::gateway::target::{check, install, list};
 
-/// The gateways under test: which are here, in which version, and how to get the others.
+/// List, install and check the gateways under test.
 ///
-/// What is installed goes to $WEIR_TARGETS, or else to $XDG_CACHE_HOME/weir/targets or ~/.cache/weir/targets, and
-/// serves every checkout.
+/// Targets are installed in $WEIR_TARGETS, else $XDG_CACHE_HOME/weir/targets or ~/.cache/weir/targets, and shared by
+/// all checkouts.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct TargetsArgs {
@@ -22,7 +22,7 @@ pub(crate) struct TargetsArgs {
 
 #[derive(Subcommand, Debug)]
 enum TargetsCommand {
-    /// List them [default]
+    /// List targets, with versions and how to install missing ones [default]
     List(Place),
     Install(InstallArgs),
     Check(CheckArgs),
@@ -30,30 +30,30 @@ enum TargetsCommand {
 
 #[derive(Args, Debug)]
 struct Place {
-    /// The folder of the targets' folders [default: targets, then those that came with the program]
+    /// Directory of targets [default: targets, then the built-in ones]
     #[arg(long, value_name = "DIR")]
     directory: Option<PathBuf>,
 }
 
-/// Build or fetch targets with their own scripts, from what package registries carry.
+/// Build or fetch targets from package registries, with their own scripts.
 #[derive(Args, Debug)]
 #[command(after_help = INSTALL_EXAMPLES)]
 struct InstallArgs {
-    /// The targets, by their folders' names
+    /// Targets to install
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
-    /// Cores that may be used [default: all that this process may use]
+    /// Parallel jobs [default: one per allowed core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
     #[command(flatten)]
     place: Place,
 }
 
-/// Let each target judge its own configuration, in each of its modes.
+/// Have each target validate its own configuration, in each mode.
 #[derive(Args, Debug)]
 #[command(after_help = CHECK_EXAMPLES)]
 struct CheckArgs {
-    /// The targets, by their folders' names [default: all that are here]
+    /// Targets to check [default: all that are installed]
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     #[command(flatten)]
@@ -98,7 +98,7 @@ fn run_list(place: &Place) -> Outcome {
     say(&list.text)?;
     match list.wrong.as_slice() {
         [] => Ok(()),
-        wrong => Err(Failure::usage(format!("the description is wrong of: {}", wrong.join(", ")))),
+        wrong => Err(Failure::usage(format!("invalid description: {}", wrong.join(", ")))),
     }
 }
 

@@ -18,16 +18,16 @@ pub use openssl::{openssl, system};
 pub use runner::engine;
 pub use source::{Source, crate_source};
 
-/// A TLS library that is there to be linked with: by default the system's.
+/// A TLS library to link with: by default the system's.
 #[derive(Default)]
 pub struct Library {
-    /// Where its headers are; empty for the system's.
+    /// Its header directories; empty for the system's.
     pub include: Vec<PathBuf>,
     /// Where its archives are; `None` for the system's, which is shared.
     pub archives: Option<PathBuf>,
     /// Whether it is written in C++.
     pub cpp: bool,
-    /// Its version, where its headers do not tell.
+    /// Its version, if not in its headers.
     pub version: Option<String>,
 }
 
@@ -66,5 +66,5 @@ fn compiler() -> PathBuf {
 
 /// What cargo tells build scripts.
 fn variable(name: &str) -> String {
-    env::var(name).unwrap_or_else(|_| panic!("{name} is told by cargo"))
+    env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"))
 }

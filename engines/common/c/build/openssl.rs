@@ -12,7 +12,7 @@ pub fn openssl(source: &Path) -> Library {
     let target = match variable("CARGO_CFG_TARGET_ARCH").as_str() {
         "x86_64" => "linux-x86_64",
         "aarch64" => "linux-aarch64",
-        other => panic!("OpenSSL's name for the target {other} is not known here"),
+        other => panic!("unknown OpenSSL target for {other}"),
     };
     let modules = source.join("providers").exists().then_some("no-module");
     let folder = once("openssl", source, &compiler, |folder| {

@@ -16,7 +16,7 @@ pub fn engine(library: &Library) {
     let text =
         fs::read_to_string(&manifest).unwrap_or_else(|error| panic!("{}: {error}", manifest.display()));
     let (stack, version) = (value(&text, "stack"), value(&text, "version"));
-    let built = library.version.clone().unwrap_or_else(|| told_version(library, &folder));
+    let built = library.version.clone().unwrap_or_else(|| header_version(library, &folder));
     assert!(is_of(&built, version), "the library is {built}, and {} says {version}", manifest.display());
 
     let mut build = compilation(library);
@@ -57,15 +57,15 @@ fn compilation(library: &Library) -> cc::Build {
 }
 
 /// The version that the library's headers tell.
-fn told_version(library: &Library, folder: &Path) -> String {
+fn header_version(library: &Library, folder: &Path) -> String {
     let question = folder.join("version.h");
     let answer = String::from_utf8(compilation(library).flag("-P").file(question).expand())
         .expect("headers are UTF-8");
     // A name may be before it, and a date after it: "OpenSSL 3.5.5 27 Jan 2026".
-    let told = answer.split_once("weir_version").and_then(|(_, rest)| {
+    let version = answer.split_once("weir_version").and_then(|(_, rest)| {
         rest.split(['"', ' ', '\n']).find(|word| word.starts_with(|c: char| c.is_ascii_digit()))
     });
-    told.unwrap_or_else(|| panic!("the library's headers tell no version: {answer}")).to_owned()
+    version.unwrap_or_else(|| panic!("no version in the library's headers: {answer}")).to_owned()
 }
 
 fn link(library: &Library) {

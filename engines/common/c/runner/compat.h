@@ -24,7 +24,7 @@ void compat_begin(void);
 void compat_version(char *version, size_t room);
 
 /* The processor's features as the library sees them after OPENSSL_ia32cap: EDX and ECX of CPUID leaf 1, then EBX and
-   ECX of leaf 7. False where the library does not tell. */
+   ECX of leaf 7. False if unknown. */
 bool compat_cpuid(uint32_t words[4]);
 
 /* Offers, or accepts, this TLS 1.3 suite alone. */
@@ -39,10 +39,10 @@ bool compat_can_send_tickets(void);
 /* Has a server send tickets that are still in its buffer, and `more` new ones. */
 int compat_send_tickets(SSL *ssl, unsigned more);
 
-/* The registered number of the group of the key exchange; 0 where the library does not tell. */
+/* The registered number of the group of the key exchange; 0 if unknown. */
 uint16_t compat_group(SSL *ssl);
 
-/* The registered number of the algorithm of the server's signature; 0 where the library does not tell. */
+/* The registered number of the algorithm of the server's signature; 0 if unknown. */
 uint16_t compat_signature(SSL *ssl, bool server);
 
 /* Whether the ticket keys that the library makes for itself lie behind the lock of its session store. */

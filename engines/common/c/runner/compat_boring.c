@@ -45,7 +45,7 @@ uint16_t compat_group(SSL *ssl) {
     return SSL_get_group_id(ssl);
 }
 
-/* A server does not tell with what it signed. */
+/* A server does not expose its signature algorithm. */
 uint16_t compat_signature(SSL *ssl, bool server) {
     return server ? 0 : SSL_get_peer_signature_algorithm(ssl);
 }

@@ -92,9 +92,9 @@ uint16_t compat_group(SSL *ssl) {
 
 uint16_t compat_signature(SSL *ssl, bool server) {
     int key, hash;
-    const int told = server ? SSL_get_signature_type_nid(ssl, &key) && SSL_get_signature_nid(ssl, &hash)
+    const int known = server ? SSL_get_signature_type_nid(ssl, &key) && SSL_get_signature_nid(ssl, &hash)
                             : SSL_get_peer_signature_type_nid(ssl, &key) && SSL_get_peer_signature_nid(ssl, &hash);
-    if (!told)
+    if (!known)
         return 0;
     if (key == EVP_PKEY_RSA_PSS && hash == NID_sha256)
         return 0x0804;

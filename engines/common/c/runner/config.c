@@ -22,7 +22,7 @@ static const char *const OLD_SUITES[][2] = {
     {"ECDHE-RSA-CHACHA20-POLY1305", "ECDHE-ECDSA-CHACHA20-POLY1305"},
 };
 
-/* What both ends are told alike. */
+/* Settings common to both sides. */
 static SSL_CTX *common_config(const struct scenario *scenario) {
     SSL_CTX *config = SSL_CTX_new(TLS_method());
     const int version = VERSIONS[scenario->version];

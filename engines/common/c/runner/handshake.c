@@ -87,7 +87,7 @@ static uint64_t run(struct worker *worker, uint64_t most) {
     }
     if (scenario->resumption != RESUME_NONE) {
         if (own->store.newest == NULL)
-            fail_stack("the client's store is empty: there is no session to resume");
+            fail_stack("the client's store is empty: nothing to resume");
         own->pair.client.resume = own->store.newest;
         /* The library holds what it resumes; the store may replace it meanwhile. */
         SSL_SESSION_up_ref(own->pair.client.resume);

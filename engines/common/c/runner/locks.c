@@ -28,13 +28,13 @@ void locks_enter(const char *scenario) {
         dup2(input, STDIN_FILENO) < 0)
         fail_runner("the scenario cannot be handed on: %s", strerror(errno));
     execl(program, program, (char *)NULL);
-    fail_runner("%s cannot be run: %s", program, strerror(errno));
+    fail_runner("cannot run %s: %s", program, strerror(errno));
 }
 
 void locks_watch(SSL_CTX *server, enum resumption resumption) {
     if (resumption != RESUME_ID && !compat_ticket_keys_locked())
         fail_scenario("key `locks` has the value `time`, which cannot be timed: this library's own ticket keys are "
-                      "behind no lock; allowed with: id");
+                      "not behind a lock: expected with id");
     /* Sessions that are over are looked for under the lock: it is the last one that was taken for writing. */
     SSL_CTX_flush_sessions(server, time(NULL));
     lock_watch_last();

@@ -5,7 +5,7 @@
 
 /* What came of handshakes, as each end sees it. */
 struct outcome {
-    uint16_t version, suite, group, signature; /* registered numbers; 0 where the library does not tell */
+    uint16_t version, suite, group, signature; /* registered numbers; 0 if unknown */
     bool resumed, retried;
 };
 

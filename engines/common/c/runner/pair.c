@@ -66,7 +66,7 @@ static void step(void *argument) {
         const int result = SSL_read(peer->ssl, &byte, 1);
         peer_check(peer, result, "reading after the handshake");
         if (result > 0)
-            fail_stack("%s: data came that nobody sent", peer->server ? "server" : "client");
+            fail_stack("%s: unexpected application data", peer->server ? "server" : "client");
     }
 }
 

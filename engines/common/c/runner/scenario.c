@@ -102,11 +102,11 @@ static char *read_all(FILE *input) {
     if (length == MOST)
         fail_scenario("the scenario is longer than %d bytes", MOST - 1);
     if (strlen(text) != length)
-        fail_scenario("the scenario has a zero byte in it; UTF-8 lines of a key, one space and a value are allowed");
+        fail_scenario("the scenario contains a zero byte: expected UTF-8 lines of a key, one space and a value");
     return text;
 }
 
-/* Writes what is allowed for a key, as people read it. */
+/* Writes the expected values of a key as text. */
 static void describe(const struct key *key, char *out, size_t room) {
     size_t at = 0;
     if (key->words == NULL && key->most == 0)
@@ -147,14 +147,14 @@ static void read_value(struct scenario *scenario, const struct key *key, const c
         }
     } else {
         if (access(value, R_OK) != 0)
-            fail_scenario("key `%s` has the value `%s`, which cannot be read: %s; allowed: the path of a file",
+            fail_scenario("key `%s` has the value `%s`, which cannot be read: %s: expected the path of a file",
                           key->name, value, strerror(errno));
         *(const char **)field = value;
         return;
     }
-    char allowed[512];
-    describe(key, allowed, sizeof allowed);
-    fail_scenario("key `%s` has the value `%s`; allowed: %s", key->name, value, allowed);
+    char expected[512];
+    describe(key, expected, sizeof expected);
+    fail_scenario("key `%s` has the value `%s`: expected %s", key->name, value, expected);
 }
 
 static void read_line(struct scenario *scenario, bool *given, char *line, size_t number) {
@@ -166,15 +166,15 @@ static void read_line(struct scenario *scenario, bool *given, char *line, size_t
         if (strcmp(KEYS[i].name, line) != 0)
             continue;
         if (given[i])
-            fail_scenario("key `%s` is there twice, the second time with the value `%s`; allowed: once", line,
+            fail_scenario("duplicate key `%s`, the second time with the value `%s`: expected once", line,
                           space + 1);
         given[i] = true;
         read_value(scenario, &KEYS[i], space + 1);
         return;
     }
-    char allowed[512];
-    describe_keys(FACTS | CONNECTS | PRIMITIVE, allowed, sizeof allowed);
-    fail_scenario("key `%s` with the value `%s` is unknown; allowed: %s", line, space + 1, allowed);
+    char expected[512];
+    describe_keys(FACTS | CONNECTS | PRIMITIVE, expected, sizeof expected);
+    fail_scenario("unknown key `%s` with the value `%s`: expected one of %s", line, space + 1, expected);
 }
 
 static bool is_given(const bool *given, const char *name) {
@@ -184,7 +184,7 @@ static bool is_given(const bool *given, const char *name) {
     return false;
 }
 
-/* Where nothing is said: one thread, no warm-up, warm configurations, and as few tickets as the resumption needs. */
+/* Defaults: one thread, no warm-up, warm configurations, and as few tickets as the resumption needs. */
 static void set_defaults(struct scenario *scenario, const bool *given) {
     if (!is_given(given, "threads"))
         scenario->threads = 1;
@@ -196,65 +196,65 @@ static void set_defaults(struct scenario *scenario, const bool *given) {
 static void check_keys(const struct scenario *scenario, const bool *given) {
     const int task = 1 << scenario->task;
     if (!is_given(given, "do"))
-        fail_scenario("key `do` is missing; allowed: facts, handshake, transfer, memory, primitive");
+        fail_scenario("missing key `do`: expected one of facts, handshake, transfer, memory, primitive");
     for (size_t i = 0; i < KEY_COUNT; i++) {
-        char allowed[512];
+        char expected[512];
         if (given[i] && !(KEYS[i].tasks & task)) {
-            describe_keys(task, allowed, sizeof allowed);
-            fail_scenario("key `%s` is not for `do %s`; allowed: %s", KEYS[i].name, TASKS[scenario->task], allowed);
+            describe_keys(task, expected, sizeof expected);
+            fail_scenario("key `%s` does not apply to `do %s`: expected one of %s", KEYS[i].name, TASKS[scenario->task], expected);
         }
         if (!given[i] && (KEYS[i].required & task)) {
-            describe(&KEYS[i], allowed, sizeof allowed);
-            fail_scenario("key `%s` is missing; allowed: %s", KEYS[i].name, allowed);
+            describe(&KEYS[i], expected, sizeof expected);
+            fail_scenario("missing key `%s`: expected %s", KEYS[i].name, expected);
         }
     }
     if ((task & MEASURES) && is_given(given, "window_ms") == is_given(given, "count"))
-        fail_scenario("keys `window_ms` and `count`: exactly one of them is allowed");
+        fail_scenario("keys `window_ms` and `count`: expected exactly one of them");
 }
 
 static void check_resumption(const struct scenario *scenario) {
     const char *const word = RESUMPTIONS[scenario->resumption];
     const bool old = scenario->resumption == RESUME_ID || scenario->resumption == RESUME_TICKET;
     if (old && scenario->version != TLS_1_2)
-        fail_scenario("key `resumption` has the value `%s`, which is of TLS 1.2; allowed with 1.3: none, psk", word);
+        fail_scenario("key `resumption` has the value `%s`, which is of TLS 1.2: with 1.3 expected none, psk", word);
     if (scenario->resumption == RESUME_PSK && scenario->version != TLS_1_3)
-        fail_scenario("key `resumption` has the value `psk`, which is of TLS 1.3; allowed with 1.2: none, id, ticket");
+        fail_scenario("key `resumption` has the value `psk`, which is of TLS 1.3: with 1.2 expected none, id, ticket");
     if (scenario->resumption != RESUME_NONE && scenario->cold)
-        fail_scenario("key `config` has the value `cold`: a new configuration knows no session; allowed with "
-                      "`resumption %s`: warm", word);
+        fail_scenario("key `config` has the value `cold`: a new configuration has no session: with "
+                      "`resumption %s` expected warm", word);
     if (scenario->version == TLS_1_2 && scenario->tickets > 1)
-        fail_scenario("key `tickets` has the value `%" PRIu64 "`; allowed with 1.2: 0, 1", scenario->tickets);
+        fail_scenario("key `tickets` has the value `%" PRIu64 "`: with 1.2 expected 0, 1", scenario->tickets);
     if (scenario->resumption == RESUME_ID && scenario->tickets != 0)
-        fail_scenario("key `tickets` has the value `%" PRIu64 "`; allowed with `resumption id`: 0", scenario->tickets);
+        fail_scenario("key `tickets` has the value `%" PRIu64 "`: with `resumption id` expected 0", scenario->tickets);
     const bool needs_ticket = scenario->resumption == RESUME_TICKET || scenario->resumption == RESUME_PSK;
     if (needs_ticket && scenario->tickets == 0)
-        fail_scenario("key `tickets` has the value `0`; allowed with `resumption %s`: 1 and above", word);
+        fail_scenario("key `tickets` has the value `0`: with `resumption %s` expected at least 1", word);
     if (scenario->locks && scenario->resumption == RESUME_NONE)
-        fail_scenario("key `locks` has the value `time`: nothing that is shared is used with `resumption none`; "
-                      "allowed with: id, ticket, psk");
+        fail_scenario("key `locks` has the value `time`: `resumption none` uses no shared state: expected with "
+                      "id, ticket, psk");
 }
 
 static void check_values(const struct scenario *scenario, const bool *given) {
     const int task = 1 << scenario->task;
     if ((task & CONNECTS) && scenario->version == TLS_1_2 && scenario->group == GROUP_X25519_MLKEM_768)
-        fail_scenario("key `group` has the value `x25519mlkem768`, which is of TLS 1.3; allowed with 1.2: x25519, "
+        fail_scenario("key `group` has the value `x25519mlkem768`, which is of TLS 1.3: with 1.2 expected x25519, "
                       "p256");
     if (task & HANDSHAKE)
         check_resumption(scenario);
     if ((task & TRANSFER) && scenario->record < 512)
-        fail_scenario("key `record` has the value `%" PRIu64 "`; allowed for `do transfer`: a number from 512 to 16384",
+        fail_scenario("key `record` has the value `%" PRIu64 "`: for `do transfer` expected a number from 512 to 16384",
                       scenario->record);
     if ((task & MEMORY) && scenario->sessions % 2 != 0)
-        fail_scenario("key `sessions` has the value `%" PRIu64 "`; allowed: an even number, half of them clients",
+        fail_scenario("key `sessions` has the value `%" PRIu64 "`: expected an even number, half of them clients",
                       scenario->sessions);
     if (task & PRIMITIVE) {
         const char *const word = OPERATIONS[scenario->operation];
         const bool seals = scenario->operation >= AES_128_GCM_SEAL;
         if (seals != is_given(given, "record"))
-            fail_scenario("key `record` is %s for `operation %s`; allowed: with the operations that seal and open",
+            fail_scenario("key `record` is %s for `operation %s`: expected only with operations that seal and open",
                           seals ? "missing" : "not", word);
         if (scenario->operation <= ECDSA_P_384_VERIFY && !is_given(given, "key"))
-            fail_scenario("key `key` is missing; allowed for `operation %s`: the path of a file", word);
+            fail_scenario("missing key `key`: for `operation %s` expected the path of a file", word);
     }
 }
 

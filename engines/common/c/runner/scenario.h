@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* What standard input asks for. A word is kept as its place in the list of what is allowed. */
+/* The scenario from standard input. Words are stored as indices into their lists. */
 
 enum task { TASK_FACTS, TASK_HANDSHAKE, TASK_TRANSFER, TASK_MEMORY, TASK_PRIMITIVE };
 enum version { TLS_1_2, TLS_1_3 };

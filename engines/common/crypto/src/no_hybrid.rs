@@ -3,7 +3,7 @@
 use weir_engine::{Error, Operate};
 
 pub(crate) fn client(_: Box<dyn Operate>) -> Result<Box<dyn Operate>, Error> {
-    Err(Error::scenario("operation: this stack has no ML-KEM; `x25519` and `p256` are allowed"))
+    Err(Error::scenario("operation: this stack has no ML-KEM: expected `x25519` or `p256`"))
 }
 
 pub(crate) use client as server;

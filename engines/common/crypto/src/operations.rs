@@ -45,7 +45,7 @@ impl Key {
             Certificate::EcdsaP256 => api::ecdsa(&ECDSA_P256_SHA256_ASN1_SIGNING, &der).map(Key::Ecdsa),
             Certificate::EcdsaP384 => api::ecdsa(&ECDSA_P384_SHA384_ASN1_SIGNING, &der).map(Key::Ecdsa),
         };
-        key.map_err(|error| Error::scenario(format!("key: one of the operation's kind is allowed: {error}")))
+        key.map_err(|error| Error::scenario(format!("key: {error}: expected a key for the operation")))
     }
 
     fn sign(&self, random: &SystemRandom) -> Result<Vec<u8>, Error> {

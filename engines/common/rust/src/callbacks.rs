@@ -41,7 +41,7 @@ impl Wire {
     ///
     /// # Safety
     ///
-    /// `context` must be the address of a wire that nobody else uses meanwhile, and `into` have room for `size` bytes.
+    /// `context` must be the address of a wire that nothing else uses meanwhile, and `into` have room for `size` bytes.
     #[inline]
     pub unsafe fn give(context: *mut c_void, into: *mut u8, size: usize) -> Option<usize> {
         // SAFETY: as the caller promises.
@@ -63,7 +63,7 @@ impl Wire {
     ///
     /// # Safety
     ///
-    /// `context` must be the address of a wire that nobody else uses meanwhile, and `from` have `size` bytes.
+    /// `context` must be the address of a wire that nothing else uses meanwhile, and `from` have `size` bytes.
     #[inline]
     pub unsafe fn take(context: *mut c_void, from: *const u8, size: usize) -> bool {
         // SAFETY: as the caller promises; the output is there for the time of a call, or null.
@@ -130,7 +130,7 @@ impl<C: Calls> Session for Ended<C> {
         if self.over {
             // What follows the handshake, tickets, is found by reading data, of which there is none.
             if !input.is_empty() && self.read(input, &mut [0])? > 0 {
-                return Err(Error::stack("handshake", "data came that nobody sent"));
+                return Err(Error::stack("handshake", "unexpected application data"));
             }
             self.calls.keep();
         }

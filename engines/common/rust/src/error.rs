@@ -2,12 +2,12 @@ use std::{fmt, io};
 
 use crate::names::Named;
 
-/// Whose fault an [`Error`] is, in the report's words.
+/// Whose fault an [`Error`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// A key or value is unknown, or the stack cannot do it.
+    /// An unknown or unsupported key or value.
     Scenario,
-    /// The library failed, or did something else than it was asked for.
+    /// The library failed, or did something else than requested.
     Stack,
     /// The engine itself failed.
     Runner,
@@ -18,17 +18,17 @@ impl Named for Fault {
         &[(Fault::Scenario, "scenario"), (Fault::Stack, "stack"), (Fault::Runner, "runner")];
 }
 
-/// Why a run ends without a result.
+/// Why a run failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     /// Whose fault it is.
     pub fault: Fault,
-    /// What happened and, where something was refused, what is allowed.
+    /// What happened and, for a rejected value, what was expected.
     pub message: String,
 }
 
 impl Error {
-    /// The scenario asks for what is unknown or cannot be done.
+    /// The scenario is invalid or unsupported.
     pub fn scenario(message: impl Into<String>) -> Error {
         Error { fault: Fault::Scenario, message: message.into() }
     }
@@ -38,7 +38,7 @@ impl Error {
         Error { fault: Fault::Stack, message: format!("{what}: {error}") }
     }
 
-    /// The library failed at an operation of its cryptography.
+    /// A cryptographic operation of the library failed.
     pub fn operation(error: impl fmt::Display) -> Error {
         Error::stack("operation", error)
     }

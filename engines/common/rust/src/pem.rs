@@ -16,7 +16,7 @@ pub fn text(key: &str, path: &Path) -> Result<Vec<u8>, Error> {
     fs::read(path).map_err(|error| refused(key, path, "a PEM file", error))
 }
 
-/// Refuses a chain whose leaf has another kind of key, where a library would take any.
+/// Rejects a chain whose leaf has another kind of key, as a library would accept any.
 pub fn check_leaf(chain: &Path, certificate: Certificate) -> Result<(), Error> {
     // The object identifiers of the leaf's key.
     let identifier: &[u8] = match certificate {
@@ -56,6 +56,6 @@ pub fn private_key(path: &Path) -> Result<Vec<u8>, Error> {
     Ok(key.secret_pkcs8_der().to_vec())
 }
 
-fn refused(key: &str, path: &Path, allowed: &str, why: impl Display) -> Error {
-    Error::scenario(format!("{key} `{}`: {allowed} is allowed: {why}", path.display()))
+fn refused(key: &str, path: &Path, expected: &str, why: impl Display) -> Error {
+    Error::scenario(format!("{key} `{}`: {why}: expected {expected}", path.display()))
 }

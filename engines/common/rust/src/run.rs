@@ -35,7 +35,7 @@ pub fn run(stack: &impl Stack, scenario: &[u8], output: impl Write) -> io::Resul
 
 fn parse(scenario: &[u8]) -> Result<Scenario, Error> {
     let text = str::from_utf8(scenario)
-        .map_err(|error| Error::scenario(format!("only UTF-8 is allowed: {error}")))?;
+        .map_err(|error| Error::scenario(format!("expected UTF-8: {error}")))?;
     Scenario::parse(text)
 }
 

@@ -1,4 +1,4 @@
-//! A scenario: what to measure, complete and free of contradictions once it is parsed.
+//! A scenario: what to measure, complete and consistent once parsed.
 
 mod keys;
 #[cfg(test)]
@@ -15,65 +15,65 @@ use keys::Keys;
 /// What to measure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scenario {
-    /// Nothing: only say what the engine is.
+    /// Nothing: only describe the engine.
     Facts,
-    /// Connections from nothing to their end.
+    /// Connections from start to end.
     Handshake(Handshake),
     /// Bytes from server to client.
     Transfer(Transfer),
-    /// What open connections hold.
+    /// Memory of open connections.
     Memory(Memory),
-    /// One operation of the cryptography.
+    /// One cryptographic operation.
     Primitive(Primitive),
 }
 
 /// `do handshake`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Handshake {
-    /// What is connected.
+    /// The connections.
     pub connection: Connection,
-    /// Configurations are made anew before each handshake.
+    /// Create new configurations before each handshake.
     pub cold: bool,
-    /// How long, and on how many threads.
+    /// Duration and threads.
     pub load: Load,
 }
 
 /// `do transfer`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transfer {
-    /// What is connected.
+    /// The connections.
     pub connection: Connection,
-    /// Bytes that the server hands over in one call.
+    /// Bytes per write call of the server.
     pub write: usize,
-    /// Bytes of one unit.
+    /// Bytes per unit.
     pub bytes: u64,
-    /// How long, and on how many threads.
+    /// Duration and threads.
     pub load: Load,
 }
 
 /// `do memory`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Memory {
-    /// What is connected.
+    /// The connections.
     pub connection: Connection,
-    /// Clients, and as many servers.
+    /// Number of clients, and of servers.
     pub pairs: usize,
 }
 
 /// `do primitive`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Primitive {
-    /// Which.
+    /// The operation.
     pub operation: Operation,
     /// The PKCS #8 key in PEM, of operations that sign or verify.
     pub key: Option<PathBuf>,
     /// Bytes of the message.
     pub record: usize,
-    /// How long, and on how many threads.
+    /// Duration and threads.
     pub load: Load,
 }
 
-/// What both ends of a connection are configured with.
+/// The configuration of both sides of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connection {
     /// The only version.
@@ -90,13 +90,13 @@ pub struct Connection {
     pub key: PathBuf,
     /// PEM file of the root.
     pub ca: PathBuf,
-    /// How sessions are taken up again.
+    /// How sessions are resumed.
     pub resumption: Resumption,
     /// How many tickets the server sends.
     pub tickets: u32,
-    /// Plaintext bytes of a record at most.
+    /// Maximum plaintext bytes per record.
     pub record: usize,
-    /// Whether what runs inside the server's shared state is timed.
+    /// Whether to time the server's shared state.
     pub locks: bool,
 }
 
@@ -106,8 +106,8 @@ impl Connection {
         self.suite.code(self.version, self.certificate)
     }
 
-    /// The code point of a curve that a client must offer besides the group: in TLS 1.2 its list also says which curves a
-    /// certificate may be of (RFC 8422, section 5.1.1).
+    /// The code point of a curve that a client must offer besides the group: in TLS 1.2 the list also limits the curves
+    /// of certificates (RFC 8422, section 5.1.1).
     pub fn certificate_curve(&self) -> Option<u16> {
         const P384: u16 = 24;
         match self.certificate {
@@ -122,15 +122,15 @@ impl Connection {
 /// How much is measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Load {
-    /// Threads that measure at the same time.
+    /// Concurrent threads.
     pub threads: usize,
-    /// Units in each before the measurement.
+    /// Units per thread before the measurement.
     pub warmup: u64,
-    /// When each is done.
+    /// When each thread stops.
     pub until: Until,
 }
 
-/// When a thread has measured enough.
+/// When a thread stops measuring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
     /// After this time.
@@ -142,7 +142,7 @@ pub enum Until {
 /// Plaintext in a record, as TLS limits it.
 const LARGEST_RECORD: usize = 16384;
 const SMALLEST_RECORD: usize = 512;
-/// What signing operations sign.
+/// Message length of signing operations.
 const DIGEST: usize = 32;
 const THREADS: RangeInclusive<u64> = 1..=1024;
 const WARMUP: RangeInclusive<u64> = 0..=1_000_000_000;
@@ -153,7 +153,7 @@ const BYTES: RangeInclusive<u64> = 1..=1 << 40;
 const SESSIONS: RangeInclusive<u64> = 2..=10_000_000;
 
 impl Scenario {
-    /// The scenario that a text describes, or why it describes none.
+    /// Parses a scenario.
     pub fn parse(text: &str) -> Result<Scenario, Error> {
         let mut keys = Keys::parse(text)?;
         let scenario = match keys.word("do", &["facts", "handshake", "transfer", "memory", "primitive"])? {
@@ -175,13 +175,13 @@ fn handshake(keys: &mut Keys<'_>) -> Result<Handshake, Error> {
     connection.locks = keys.optional_word("locks", &["time"])?.is_some();
     if connection.locks && connection.resumption == Resumption::None {
         return Err(Error::scenario(
-            "locks `time`: nothing that is shared is used with resumption `none`; allowed: without the key",
+            "locks `time`: resumption `none` uses no shared state: expected no such key",
         ));
     }
     let cold = keys.optional_word("config", &["warm", "cold"])? == Some("cold");
     if cold && connection.resumption != Resumption::None {
         return Err(Error::scenario(
-            "config `cold`: new configurations have no session; resumption must be `none`",
+            "config `cold`: new configurations have no session: expected resumption `none`",
         ));
     }
     Ok(Handshake { connection, cold, load: load(keys)? })
@@ -199,7 +199,7 @@ fn memory(keys: &mut Keys<'_>) -> Result<Memory, Error> {
     let sessions = keys.number("sessions", SESSIONS)?;
     if sessions % 2 == 1 {
         return Err(Error::scenario(format!(
-            "sessions `{sessions}`: half are clients, so an even number is allowed"
+            "sessions `{sessions}`: half are clients: expected an even number"
         )));
     }
     Ok(Memory { connection, pairs: sessions as usize / 2 })
@@ -244,7 +244,7 @@ fn connection(keys: &mut Keys<'_>) -> Result<Connection, Error> {
     Ok(connection)
 }
 
-/// The number of tickets, which TLS 1.3 must be told and TLS 1.2 nearly always implies.
+/// The number of tickets: required for TLS 1.3, mostly implied for TLS 1.2.
 fn tickets(keys: &mut Keys<'_>, version: Version, resumption: Resumption) -> Result<u32, Error> {
     let tickets = match (version, resumption) {
         (Version::Tls13, Resumption::None) => keys.number("tickets", 0..=4)?,
@@ -253,9 +253,9 @@ fn tickets(keys: &mut Keys<'_>, version: Version, resumption: Resumption) -> Res
         (Version::Tls12, Resumption::Id) => keys.optional_number("tickets", 0..=0)?.unwrap_or(0),
         (Version::Tls12, Resumption::Ticket) => keys.optional_number("tickets", 1..=1)?.unwrap_or(1),
         (_, resumption) => {
-            let allowed = if version == Version::Tls12 { "`none`, `id`, `ticket`" } else { "`none`, `psk`" };
+            let expected = if version == Version::Tls12 { "`none`, `id`, `ticket`" } else { "`none`, `psk`" };
             return Err(Error::scenario(format!(
-                "resumption `{}`: with version {} these are allowed: {allowed}",
+                "resumption `{}`: with version {} expected one of {expected}",
                 resumption.name(),
                 version.name()
             )));

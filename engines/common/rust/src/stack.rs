@@ -104,18 +104,18 @@ impl Named for Kind {
     ];
 }
 
-/// What an engine is, as far as the stack must tell.
+/// An engine's facts, as far as they depend on the stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     /// The family.
     pub stack: String,
     /// The TLS library and its version.
     pub tls: String,
-    /// What does the arithmetic, and its version.
+    /// The crypto backend and its version.
     pub crypto: String,
-    /// What compiled it.
+    /// The compiler.
     pub compiler: String,
-    /// CPU features that the library uses, as far as it tells.
+    /// CPU features used by the library, if known.
     pub features: Vec<String>,
 }
 

@@ -178,7 +178,7 @@ impl Stack for Fake {
     fn operation(&self, primitive: &Primitive) -> Result<Box<dyn Operate>, Error> {
         match primitive.operation {
             weir_engine::Operation::X25519 => Ok(Box::new(Nothing)),
-            _ => Err(Error::scenario("operation: allowed here: `x25519`")),
+            _ => Err(Error::scenario("operation: expected `x25519`")),
         }
     }
 }

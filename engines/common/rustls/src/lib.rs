@@ -16,8 +16,8 @@ mod watched;
 #[cfg_attr(not(feature = "until-0-21"), path = "since_0_22/mod.rs")]
 mod generation;
 
-#[cfg_attr(not(feature = "since-0-23"), path = "untold.rs")]
-mod told;
+#[cfg_attr(not(feature = "since-0-23"), path = "inferred.rs")]
+mod negotiated;
 
 use std::sync::Arc;
 

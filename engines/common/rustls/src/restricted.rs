@@ -6,7 +6,7 @@ use rustls::sign::{Signer, SigningKey};
 use rustls::{SignatureAlgorithm, SignatureScheme};
 use weir_engine::{Certificate, Error, Named, Side, notes};
 
-use crate::told::code;
+use crate::negotiated::code;
 
 /// A key that rustls is to sign with.
 #[cfg_attr(not(feature = "until-0-21"), derive(Debug))]
@@ -22,7 +22,7 @@ impl Restricted {
         match key.choose_scheme(&[scheme]) {
             Some(_) => Ok(Restricted { key, scheme }),
             None => Err(Error::scenario(format!(
-                "key: with certificate `{}` a key is allowed that signs with {scheme:?}",
+                "key: certificate `{}` needs a key that signs with {scheme:?}",
                 certificate.name()
             ))),
         }

@@ -6,7 +6,7 @@ use std::ops::DerefMut;
 use rustls::{ConnectionCommon, SideData};
 use weir_engine::{Error, Named, Outcome, Session, Side, notes};
 
-use crate::told::{code, told};
+use crate::negotiated::{code, negotiated};
 
 /// A client's or server's connection.
 pub struct Ended<C> {
@@ -61,7 +61,7 @@ where
         if self.connection.is_handshaking() {
             return None;
         }
-        let (kind, group) = told(self.side, &self.connection);
+        let (kind, group) = negotiated(self.side, &self.connection);
         Some(Outcome {
             version: code(self.connection.protocol_version()?),
             kind,

@@ -4,7 +4,7 @@ use rustls::{DigitallySignedStruct, Error};
 use weir_engine::Side;
 use weir_engine::notes::{self, Span};
 
-use crate::told::code;
+use crate::negotiated::code;
 
 /// Verifies a signature, and notes the time and the signature's scheme.
 pub(crate) fn signature<T>(

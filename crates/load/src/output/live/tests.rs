@@ -1,4 +1,4 @@
-//! What the view looks like, width by width.
+//! The view at different widths.
 
 use super::*;
 

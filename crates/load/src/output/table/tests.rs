@@ -1,4 +1,4 @@
-//! What the table looks like, run by run.
+//! The table for different runs.
 
 use super::*;
 use crate::result::tests::sample;
@@ -29,7 +29,7 @@ fn latency(count: u64, us: f64) -> Latency {
     }
 }
 
-/// A closed loop over TLS on kept connections, as nearly every run is.
+/// The most common run: a closed loop over TLS on keep-alive connections.
 fn usual() -> LoadResult {
     let mut result = sample();
     result.asked.cores = vec![1];
@@ -41,7 +41,7 @@ fn usual() -> LoadResult {
     result
 }
 
-/// An open loop that ramps beyond what the server can do.
+/// An open loop that ramps beyond the server's capacity.
 fn ramp() -> LoadResult {
     let mut result = usual();
     result.asked.rate = Some(10_000.0);
@@ -103,7 +103,7 @@ fn ramp() -> LoadResult {
     result
 }
 
-/// Handshakes alone, of which a share resumes.
+/// Handshakes only, some resumed.
 fn handshakes() -> LoadResult {
     let mut result = usual();
     result.asked.requests_per_connection = "handshake-only".into();
@@ -163,7 +163,7 @@ fn handshakes() -> LoadResult {
     result
 }
 
-/// A port where nobody listens.
+/// A port without a listener.
 fn refused() -> LoadResult {
     LoadResult {
         url: "http://127.0.0.1:1/".into(),
@@ -252,7 +252,7 @@ fn one_of_a_thing_is_no_plural() {
     assert!(table(&result).contains("  finished       1 handshake, "), "{}", table(&result));
 }
 
-/// A server of many threads of which one does all the work is told by that thread.
+/// For a server with many threads of which one does all the work, the table names that thread.
 #[test]
 fn the_busiest_thread_is_named_where_there_are_several_cores() {
     let mut result = usual();

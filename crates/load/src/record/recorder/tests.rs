@@ -1,4 +1,4 @@
-//! What is recorded, and how parts are merged.
+//! Recording and merging.
 
 use super::*;
 
@@ -45,7 +45,7 @@ fn the_wait_before_the_first_byte_is_in_the_response_time_and_not_in_the_service
         });
     }
     let near = |latency: Latency, ms: f64| {
-        assert_eq!(latency.count, 2, "what was planned behind the window does not belong to it");
+        assert_eq!(latency.count, 2, "arrivals planned after the window do not belong to it");
         assert!((latency.mean_us / (ms * 1e3) - 1.0).abs() < 0.002, "{latency:?}");
     };
     near(recorder.response.distribution(), 40.0);
@@ -64,7 +64,7 @@ fn service_times_part_from_response_times_when_the_first_request_waits() {
     }
     let [mut all, other] = parts;
     assert_eq!(other.service(), other.response.distribution());
-    // A connection was made for this one.
+    // This one opened a connection.
     all.answer(Course { planned: from, written: from + MS * 30, first: None, end: from + MS * 40 });
     all.merge(&other);
     let (response, service) = (all.response.distribution(), all.service());
@@ -87,7 +87,7 @@ fn what_is_given_up_censors_the_part_that_it_was_in() {
 }
 
 #[test]
-fn what_was_never_sent_is_told_with_its_age_and_censors_the_response_time() {
+fn unsent_arrivals_are_counted_with_their_age_and_censor_the_response_time() {
     let from = Instant::now();
     let mut recorder = recorder(from);
     for planned in [400, 800] {

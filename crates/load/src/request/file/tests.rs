@@ -1,4 +1,4 @@
-//! Files of requests, and what is wrong in them.
+//! Request files and their errors.
 
 use super::*;
 use std::io::Write;
@@ -55,88 +55,85 @@ fn a_file_of_requests() {
 fn what_is_wrong_is_named_by_file_line_key_and_value() {
     let long = format!(r#"{{"path": "/", "method": "{}"}}"#, " ".repeat(10_000));
     for (line, message) in [
-        (r#"{"path": "/", "wait": 1}"#, "line 3: `wait` cannot be used; allowed: the keys path, method,"),
-        (r#"{"path": "/", "path": "/"}"#, "line 3: `path` cannot be used; allowed: each key once"),
-        (r#"{"method": "GET"}"#, "line 3: `no path` cannot be used; allowed: a `path` from `/` on"),
-        (r#"{"path": "a"}"#, "line 3, path: `\"a\"`"),
-        (r#"{"path": "/a b"}"#, "line 3, path: `\"/a b\"`"),
-        (r#"{"path": 1}"#, "line 3, path: `1`"),
-        (r#"{"path": "/", "method": "G T"}"#, "line 3, method: `\"G T\"` cannot be used; allowed: a method"),
-        (r#"{"path": "/", "method": null}"#, "line 3, method: `null`"),
+        (r#"{"path": "/", "wait": 1}"#, "line 3: unknown key `wait`: expected one of path, method,"),
+        (r#"{"path": "/", "path": "/"}"#, "line 3: duplicate key `path`: expected each key once"),
+        (r#"{"method": "GET"}"#, "line 3: missing key `path`: expected a path starting with `/`"),
+        (r#"{"path": "a"}"#, "line 3, path: invalid value `\"a\"`"),
+        (r#"{"path": "/a b"}"#, "line 3, path: invalid value `\"/a b\"`"),
+        (r#"{"path": 1}"#, "line 3, path: invalid value `1`"),
+        (r#"{"path": "/", "method": "G T"}"#, "line 3, method: invalid value `\"G T\"`: expected a method"),
+        (r#"{"path": "/", "method": null}"#, "line 3, method: invalid value `null`"),
         (
             r#"{"path": "/", "headers": ["A: b"]}"#,
-            "line 3, headers: `[\"A: b\"]` cannot be used; allowed: an object",
+            "line 3, headers: invalid value `[\"A: b\"]`: expected an object",
         ),
+        (r#"{"path": "/", "headers": {"A": 1}}"#, "line 3, headers: invalid value `A: 1`: expected a string"),
         (
-            r#"{"path": "/", "headers": {"A": 1}}"#,
-            "line 3, headers: `A: 1` cannot be used; allowed: a string",
+            r#"{"path": "/", "headers": {"A": ["b", true]}}"#,
+            "line 3, headers: invalid value `A: [\"b\", true]`",
         ),
-        (r#"{"path": "/", "headers": {"A": ["b", true]}}"#, "line 3, headers: `A: [\"b\", true]`"),
         (
             r#"{"path": "/", "headers": {"A b": "c"}}"#,
-            "line 3, headers: `A b: \"c\"` cannot be used; allowed: a name",
+            "line 3, headers: invalid value `A b: \"c\"`: expected a name",
         ),
-        (r#"{"path": "/", "headers": {"content-length": "1"}}"#, "the body's framing"),
-        (r#"{"path": "/", "body": 1}"#, "line 3, body: `1`"),
+        (r#"{"path": "/", "headers": {"content-length": "1"}}"#, "which follow from the body"),
+        (r#"{"path": "/", "body": 1}"#, "line 3, body: invalid value `1`"),
         (
             r#"{"path": "/", "body": "x", "body_size": 1}"#,
-            "line 3, body_size: `1` cannot be used; allowed: one of",
+            "line 3, body_size: invalid value `1`: expected one of",
         ),
         (
             r#"{"path": "/", "body_base64": "A"}"#,
-            "line 3, body_base64: `\"A\"` cannot be used; allowed: base64",
+            "line 3, body_base64: invalid value `\"A\"`: expected base64",
         ),
-        (r#"{"path": "/", "body_size": "64 kilo"}"#, "line 3, body_size: `\"64 kilo\"`"),
-        (r#"{"path": "/", "body_size": -1}"#, "line 3, body_size: `-1`"),
+        (r#"{"path": "/", "body_size": "64 kilo"}"#, "line 3, body_size: invalid value `\"64 kilo\"`"),
+        (r#"{"path": "/", "body_size": -1}"#, "line 3, body_size: invalid value `-1`"),
         (
             r#"{"path": "/", "body_size": "2GiB"}"#,
-            "line 3, body_size: `\"2GiB\"` cannot be used; allowed: at most 1 GiB",
+            "line 3, body_size: invalid value `\"2GiB\"`: expected at most 1 GiB",
         ),
-        (r#"{"path": "/", "chunked": true}"#, "line 3: `chunked` cannot be used; allowed: beside a body"),
+        (r#"{"path": "/", "chunked": true}"#, "line 3: `chunked` without a body: expected one of body"),
         (
             r#"{"path": "/", "body": "x", "chunked": 0}"#,
-            "line 3, chunked: `0` cannot be used; allowed: true, false or the size of a chunk",
+            "line 3, chunked: invalid value `0`: expected true, false or the size of a chunk",
         ),
-        (r#"{"path": "/", "body": "x", "chunked": "yes"}"#, "line 3, chunked: `\"yes\"`"),
-        (r#"{"path": "/", "body": "x", "chunked": "2GiB"}"#, "line 3, chunked: `\"2GiB\"`"),
+        (r#"{"path": "/", "body": "x", "chunked": "yes"}"#, "line 3, chunked: invalid value `\"yes\"`"),
+        (r#"{"path": "/", "body": "x", "chunked": "2GiB"}"#, "line 3, chunked: invalid value `\"2GiB\"`"),
         (
             r#"{"path": "/", "weight": 0}"#,
-            "line 3, weight: `0` cannot be used; allowed: a whole number, 1 to 1000000",
+            "line 3, weight: invalid value `0`: expected a whole number, 1 to 1000000",
         ),
-        (
-            r#"{"path": "/", "weight": "3"}"#,
-            "line 3, weight: `\"3\"` cannot be used; allowed: a whole number",
-        ),
-        (r#"{"path": "/", "weight": 1.0}"#, "line 3, weight: `1.0` cannot be used; allowed: a whole number"),
-        (r#"{"path": "/", "weight": 1000001}"#, "line 3, weight: `1000001`"),
-        (r#"{"path": "/", "weight": 4294967297}"#, "line 3, weight: `4294967297`"),
-        (r#"{"path": "/", "weight": 1.5}"#, "line 3, weight: `1.5`"),
-        (r#"{"path": "/", "expect": 200}"#, "line 3, expect: `200` cannot be used; allowed: an object"),
+        (r#"{"path": "/", "weight": "3"}"#, "line 3, weight: invalid value `\"3\"`: expected a whole number"),
+        (r#"{"path": "/", "weight": 1.0}"#, "line 3, weight: invalid value `1.0`: expected a whole number"),
+        (r#"{"path": "/", "weight": 1000001}"#, "line 3, weight: invalid value `1000001`"),
+        (r#"{"path": "/", "weight": 4294967297}"#, "line 3, weight: invalid value `4294967297`"),
+        (r#"{"path": "/", "weight": 1.5}"#, "line 3, weight: invalid value `1.5`"),
+        (r#"{"path": "/", "expect": 200}"#, "line 3, expect: invalid value `200`: expected an object"),
         (
             r#"{"path": "/", "expect": {"code": 200}}"#,
-            "line 3, expect: `code` cannot be used; allowed: the keys status",
+            "line 3, expect: unknown key `code`: expected one of status",
         ),
         (
             r#"{"path": "/", "expect": {"status": 1, "status": 2}}"#,
-            "line 3, expect: `status` cannot be used; allowed: each",
+            "line 3, expect: duplicate key `status`: expected each",
         ),
         (
             r#"{"path": "/", "expect": {"status": 100}}"#,
-            "line 3, expect.status: `100` cannot be used; allowed: a final",
+            "line 3, expect.status: invalid value `100`: expected a final",
         ),
-        (r#"{"path": "/", "expect": {"status": 65736}}"#, "line 3, expect.status: `65736`"),
-        (r#"{"path": "/", "expect": {"length": "1"}}"#, "line 3, expect.length: `\"1\"`"),
+        (r#"{"path": "/", "expect": {"status": 65736}}"#, "line 3, expect.status: invalid value `65736`"),
+        (r#"{"path": "/", "expect": {"length": "1"}}"#, "line 3, expect.length: invalid value `\"1\"`"),
         (
             r#"{"path": "/", "expect": {"sha256": "ab"}}"#,
-            "line 3, expect.sha256: `\"ab\"` cannot be used; allowed: 64",
+            "line 3, expect.sha256: invalid value `\"ab\"`: expected 64",
         ),
-        ("[]", "line 3: `[]` cannot be used; allowed: an object"),
+        ("[]", "line 3: invalid value `[]`: expected an object"),
         (
             "GET /",
-            "line 3: `GET /` cannot be used; allowed: JSON, one object a line (column 1: expected value)",
+            "line 3: invalid value `GET /`: expected JSON, one object per line (column 1: expected value)",
         ),
         (r#"{"path": "/"} {}"#, "(column 15: trailing characters)"),
-        (long.as_str(), " ..` cannot be used"),
+        (long.as_str(), " ..`: expected"),
     ] {
         let error = read(format!("# a comment\n{{\"path\": \"/\"}}\n{line}\n").as_bytes());
         let error = error.unwrap_err().to_string();
@@ -159,5 +156,8 @@ fn files_that_are_no_list_of_requests() {
     // Each alone would fit; nothing is allocated for the one that does not.
     let bodies = "{\"path\":\"/\",\"body_size\":\"1MiB\"}\n{\"path\":\"/\",\"body_size\":\"1GiB\"}\n";
     let error = read(bodies.as_bytes()).unwrap_err().to_string();
-    assert!(error.contains("line 2, body_size: `\"1GiB\"`") && error.contains("1 GiB in all"), "{error}");
+    assert!(
+        error.contains("line 2, body_size: invalid value `\"1GiB\"`") && error.contains("1 GiB in all"),
+        "{error}"
+    );
 }

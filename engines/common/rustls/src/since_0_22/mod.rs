@@ -31,7 +31,7 @@ pub(crate) fn client(crypto: &Crypto, connection: &Connection) -> Result<ClientC
     let provider = Arc::new(crypto.narrowed(connection)?);
     let mut roots = RootCertStore::empty();
     for root in pem::certificates("ca", &connection.ca)? {
-        roots.add(root.into()).map_err(|error| Error::scenario(format!("ca: a root is allowed: {error}")))?;
+        roots.add(root.into()).map_err(|error| Error::scenario(format!("ca: {error}: expected a root certificate")))?;
     }
     let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone())
         .build()
@@ -59,7 +59,7 @@ pub(crate) fn certified(crypto: &Crypto, connection: &Connection) -> Result<Cert
     let key = (crypto.provider)()
         .key_provider
         .load_private_key(key)
-        .map_err(|error| Error::scenario(format!("key: one that the library reads is allowed: {error}")))?;
+        .map_err(|error| Error::scenario(format!("key: {error}: expected a key supported by the library")))?;
     let chain =
         pem::certificates("chain", &connection.chain)?.into_iter().map(CertificateDer::from).collect();
     Ok(CertifiedKey::new(chain, Arc::new(Restricted::new(key, connection.certificate)?)))

@@ -7,7 +7,7 @@ use rustls::crypto::CryptoProvider;
 use rustls::server::ProducesTickets;
 use weir_engine::{Connection, Error, Group, Named, Suite};
 
-use crate::told::code;
+use crate::negotiated::code;
 
 /// What rustls is to calculate with.
 pub struct Crypto {
@@ -41,7 +41,7 @@ impl Crypto {
 }
 
 fn refused<T: Named>(key: &str, value: T, has: impl Fn(T) -> bool) -> Error {
-    let allowed = T::all().filter(|one| has(*one)).map(|one| format!("`{}`", one.name()));
-    let allowed = allowed.collect::<Vec<_>>().join(", ");
-    Error::scenario(format!("{key} `{}`: this stack can {allowed}", value.name()))
+    let expected = T::all().filter(|one| has(*one)).map(|one| format!("`{}`", one.name()));
+    let expected = expected.collect::<Vec<_>>().join(", ");
+    Error::scenario(format!("{key} `{}`: expected one of {expected}", value.name()))
 }

@@ -34,7 +34,7 @@ pub(crate) fn client(_crypto: &Crypto, connection: &Connection) -> Result<Client
     for root in pem::certificates("ca", &connection.ca)? {
         roots
             .add(&Certificate(root))
-            .map_err(|error| Error::scenario(format!("ca: a root is allowed: {error}")))?;
+            .map_err(|error| Error::scenario(format!("ca: {error}: expected a root certificate")))?;
     }
     let verifier = Verifier(WebPkiVerifier::new(roots, None));
     let builder = narrowed(ClientConfig::builder(), connection)?;
@@ -52,7 +52,7 @@ pub(crate) fn server(
 /// The server's chain and its key.
 pub(crate) fn certified(_crypto: &Crypto, connection: &Connection) -> Result<CertifiedKey, Error> {
     let key = any_supported_type(&PrivateKey(pem::private_key(&connection.key)?))
-        .map_err(|error| Error::scenario(format!("key: one that the library reads is allowed: {error}")))?;
+        .map_err(|error| Error::scenario(format!("key: {error}: expected a key supported by the library")))?;
     let chain = pem::certificates("chain", &connection.chain)?.into_iter().map(Certificate).collect();
     Ok(CertifiedKey::new(chain, Arc::new(Restricted::new(key, connection.certificate)?)))
 }

@@ -16,7 +16,7 @@ import org.wso2.transport.http.netty.contract.HttpConnectorListener;
 import org.wso2.transport.http.netty.message.HttpCarbonMessage;
 
 /**
- * Passes each request to the origin and its answer back. The answer's body goes through piece by piece, as it comes.
+ * Forwards each request to the origin and the response back. The response body is streamed.
  *
  * <p>A request is sent when all of it is there. The transport stops sending a request when its answer begins, and then
  * waits for ever. With the test server, which echoes as it reads, 8 of 300 chunked requests of 10 kB ended so, and most
@@ -36,7 +36,7 @@ final class Forward implements HttpConnectorListener {
     @Override
     public void onMessage(HttpCarbonMessage request) {
         Channel client = request.getSourceContext().channel();
-        // The headers that Weir adds, so that all targets do the same work. Host is passed on as it is.
+        // The same headers as Weir adds, so that all targets do the same work. Host is forwarded unchanged.
         String host = request.getHeader("Host");
         request.setHeader("X-Forwarded-For", ((InetSocketAddress) client.remoteAddress()).getAddress().getHostAddress());
         request.setHeader("X-Forwarded-Proto", scheme);
@@ -44,7 +44,7 @@ final class Forward implements HttpConnectorListener {
             request.setHeader("X-Forwarded-Host", host);
         }
         request.setHeader("Via", "1.1 wso2");
-        // The certificate carries this name beside the address.
+        // The certificate has this name besides the address.
         request.setProperty("host", "localhost");
         request.setProperty("port", port);
         List<ByteBuf> body = new ArrayList<>();

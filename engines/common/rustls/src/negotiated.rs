@@ -1,15 +1,15 @@
-//! What rustls tells of a handshake since 0.23.
+//! Negotiated parameters, as exposed by rustls since 0.23.
 
 use rustls::{CommonState, HandshakeKind};
 use weir_engine::{Kind, Side};
 
-/// The code point that one of rustls's enumerations stands for.
+/// The code point of one of rustls's enumerations.
 pub(crate) fn code(value: impl Into<u16>) -> u16 {
     value.into()
 }
 
 /// The kind of handshake and its group.
-pub(crate) fn told(_side: Side, state: &CommonState) -> (Kind, Option<u16>) {
+pub(crate) fn negotiated(_side: Side, state: &CommonState) -> (Kind, Option<u16>) {
     let kind = match state.handshake_kind() {
         Some(HandshakeKind::Resumed) => Kind::Resumed,
         Some(HandshakeKind::FullWithHelloRetryRequest) => Kind::FullWithHelloRetry,

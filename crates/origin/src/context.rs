@@ -1,4 +1,4 @@
-//! What the connections of a worker have from it and give back to it.
+//! State shared between a worker and its connections.
 
 use crate::counters::Counters;
 use crate::date::Date;
@@ -7,15 +7,15 @@ use std::time::Instant;
 use weir_http1::{Limits, RequestHead};
 use weir_transport::Wire;
 
-/// What all connections of a worker share.
-pub(crate) struct Desk {
+/// State shared by all connections of a worker.
+pub(crate) struct Context {
     pub(crate) wire: Wire,
     pub(crate) now: Instant,
     pub(crate) draining: bool,
     pub(crate) date: Date,
     pub(crate) counters: Arc<[Counters]>,
     pub(crate) worker: usize,
-    /// The null server's only answer.
+    /// The null server's only response.
     pub(crate) null: Option<Arc<[u8]>>,
     pub(crate) input: Vec<u8>,
     pub(crate) out: Vec<u8>,
@@ -26,15 +26,15 @@ pub(crate) struct Desk {
 /// What a connection needs after a visit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Needs {
-    /// It is over.
+    /// Close it.
     pub(crate) end: bool,
-    /// It had its share of this turn and goes on in the next.
+    /// It used up its share of this turn and continues in the next.
     pub(crate) again: bool,
-    /// A visit at this time.
+    /// Visit it at this time.
     pub(crate) wake: Option<Instant>,
 }
 
-impl Desk {
+impl Context {
     pub(crate) fn new(
         now: Instant,
         counters: Arc<[Counters]>,

@@ -1,17 +1,17 @@
-//! Ports, queues and the loopback.
+//! Ports, queues and the loopback interface.
 
 use crate::finding::{Check, Finding, Level, Subject};
 use crate::system::System;
 
 pub(crate) const CHECKS: &[Check] = &[ports, time_wait, backlog, loopback, ipv6];
 
-/// The lab's listeners are given ports from here on, above those of well-known services.
+/// The lab's listeners get ports from here, above those of well-known services.
 pub const LISTENERS_FROM: u16 = 15_000;
 
-/// A range of outgoing ports that begins above this leaves room for those listeners below it.
+/// An ephemeral port range that starts above this leaves room for those listeners below it.
 pub const ROOM_BELOW: u16 = LISTENERS_FROM + 100;
 
-/// How long the kernel holds a port that was closed, in seconds.
+/// How long a port stays in TIME_WAIT, in seconds.
 const TIME_WAIT_S: u64 = 60;
 
 fn range(system: &System) -> Option<(u64, u64)> {
@@ -24,38 +24,38 @@ fn range(system: &System) -> Option<(u64, u64)> {
 fn ports(system: &System) -> Finding {
     let subject = Subject::new(
         "ports",
-        "Each connection takes a local port, and one that this side closed holds it for a minute; a run that has none left \
+        "Each connection takes a local port, and keeps it for a minute if this side closed first. A run without a free port \
          fails.",
     );
     let Some((first, last)) = range(system) else { return subject.unknown() };
     let count = last - first + 1;
     let value = format!(
-        "{first} to {last}: {} new connections/s for each pair of addresses, if none is used again",
+        "{first} to {last}: {} new connections/s per address pair without reuse",
         count / TIME_WAIT_S
     );
     let advice = "Widen the range, or give the load engine more local addresses with --source.";
-    let among = "The lab's listeners lie among these ports, and one may be taken before it is listened on: begin higher.";
+    let among = "It overlaps the ports of the lab's listeners, and one may be taken before it is bound: start the range higher.";
     let (level, advice) = match count {
         ..10_000 => (Level::Bad, advice),
         10_000..25_000 => (Level::Note, advice),
         25_000.. if first <= u64::from(ROOM_BELOW) => (Level::Note, among),
         25_000.. => (Level::Good, ""),
     };
-    // What more connections need is more addresses.
+    // More connections than that need more addresses.
     subject.found(level, value, advice).mend("sudo sysctl -w net.ipv4.ip_local_port_range='32768 65535'")
 }
 
 fn time_wait(system: &System) -> Finding {
     let subject = Subject::new(
         "time-wait",
-        "With tcp_tw_reuse a port in TIME_WAIT serves a new connection after a second, so new connections do not run out of \
+        "With tcp_tw_reuse a port in TIME_WAIT is reusable after a second, so new connections do not run out of \
          ports.",
     );
     match system.read("proc/sys/net/ipv4/tcp_tw_reuse").as_deref() {
-        Some("1") => subject.good("used again"),
-        Some("2") => subject.good("used again on loopback"),
+        Some("1") => subject.good("reused"),
+        Some("2") => subject.good("reused on loopback"),
         Some("0") => subject
-            .note("not used again", "Turn it on for experiments with new connections.")
+            .note("not reused", "Turn it on for experiments with new connections.")
             .mend("sudo sysctl -w net.ipv4.tcp_tw_reuse=2"),
         _ => subject.unknown(),
     }
@@ -64,7 +64,7 @@ fn time_wait(system: &System) -> Finding {
 fn backlog(system: &System) -> Finding {
     let subject = Subject::new(
         "backlog",
-        "Connections beyond a listener's queue are dropped and tried again after a second, which looks like a slow gateway.",
+        "Connections beyond a listener's queue are dropped and retried after a second, which looks like a slow gateway.",
     );
     let Some(most) = system.number::<u64>("proc/sys/net/core/somaxconn") else { return subject.unknown() };
     let level = match most {
@@ -73,14 +73,14 @@ fn backlog(system: &System) -> Finding {
         1024.. => Level::Good,
     };
     subject
-        .found(level, format!("somaxconn {most}"), "Raise it, so that many users can begin at once.")
+        .found(level, format!("somaxconn {most}"), "Raise it, so that many users can connect at once.")
         .mend("sudo sysctl -w net.core.somaxconn=4096")
 }
 
 fn loopback(system: &System) -> Finding {
     let subject = Subject::new(
         "loopback",
-        "Segments of 64 KiB make bytes look cheaper than they are in a network, where there are 44 for each of them.",
+        "With 64 KiB segments bytes look cheaper than on a real network, which needs 44 packets for each.",
     );
     let Some(mtu) = system.number::<u64>("sys/class/net/lo/mtu") else { return subject.unknown() };
     let value = format!("MTU {mtu}");
@@ -88,27 +88,23 @@ fn loopback(system: &System) -> Finding {
         ..1280 => subject.bad(value, "IPv6 needs at least 1280.").mend("sudo ip link set lo mtu 65536"),
         1280..=9000 => subject.good(value),
         _ => subject
-            .note(
-                value,
-                "For costs per byte as in a network, make it smaller for the time of the experiment.",
-            )
+            .note(value, "For realistic costs per byte, lower it during the experiment.")
             .mend("sudo ip link set lo mtu 1500"),
     }
 }
 
 fn ipv6(system: &System) -> Finding {
-    let subject =
-        Subject::new("ipv6", "Experiments and targets with the address ::1 need it; all others do not.");
+    let subject = Subject::new("ipv6", "Only experiments and targets that use ::1 need it.");
     let off = system.read("proc/sys/net/ipv6/conf/lo/disable_ipv6");
     let address = system
         .read("proc/net/if_inet6")
         .map(|text| text.lines().any(|line| line.starts_with("00000000000000000000000000000001 ")));
     match (off.as_deref(), address) {
-        (Some("0"), Some(true)) => subject.good("::1 can be used"),
+        (Some("0"), Some(true)) => subject.good("::1 available"),
         (Some("0"), None) | (None, Some(true)) => subject.unknown(),
-        (None, None) => subject.note("not in this kernel", "Use addresses of IPv4."),
+        (None, None) => subject.note("not in this kernel", "Use IPv4 addresses."),
         _ => subject
-            .note("::1 cannot be used", "Use addresses of IPv4, or turn it on.")
+            .note("::1 unavailable", "Use IPv4 addresses, or turn it on.")
             .mend("sudo sysctl -w net.ipv6.conf.lo.disable_ipv6=0"),
     }
 }

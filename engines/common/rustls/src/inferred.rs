@@ -1,16 +1,16 @@
-//! What rustls before 0.23 does not tell of a handshake, but shows.
+//! Negotiated parameters before rustls 0.23, inferred from its callbacks.
 
 use rustls::{CipherSuite, CommonState, ProtocolVersion, SignatureScheme};
 use weir_engine::{Kind, Side, notes};
 
-/// The code point that one of rustls's enumerations stands for.
+/// The code point of one of rustls's enumerations.
 pub(crate) fn code(value: impl Coded) -> u16 {
     value.code()
 }
 
-/// The kind of handshake: a whole one is one with a signature, made at one end and verified at the other. The group and
-/// a HelloRetryRequest are seen on the wire.
-pub(crate) fn told(side: Side, _state: &CommonState) -> (Kind, Option<u16>) {
+/// The kind of handshake: full if it had a signature, made on one side and verified on the other. The group and
+/// a HelloRetryRequest are parsed from the wire.
+pub(crate) fn negotiated(side: Side, _state: &CommonState) -> (Kind, Option<u16>) {
     (if notes::signed(side).is_some() { Kind::Full } else { Kind::Resumed }, None)
 }
 
