@@ -1,11 +1,9 @@
 //! Settings that cannot work are refused with the file, the value and what is allowed.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::Pki;
+use crate::common::Pki;
 use weir_tls::issue::{Authority, KeyKind};
 use weir_tls::{
     Client, ClientSettings, FileError, Group, Identity, Roots, Server, ServerSettings, SettingsError, Suite,
