@@ -1,9 +1,7 @@
 //! What users and strangers do wrong: each gets a message that says what is wrong, or an answer, and an exit code; nobody
 //! gets a panic or waits for ever.
 
-mod common;
-
-use common::{Certificates, Client, DEADLINE, Ended, Weir, origin};
+use crate::common::{Certificates, Client, DEADLINE, Ended, Weir, origin};
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

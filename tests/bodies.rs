@@ -1,8 +1,6 @@
 //! Bodies of every framing, both ways, and what happens when one side is slower than the other or ends too early.
 
-mod common;
-
-use common::{Case, DEADLINE, Ending, MODES, Peer, pattern, poll_until, until_still};
+use crate::common::{Case, DEADLINE, Ending, MODES, Peer, pattern, poll_until, until_still};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use weir_http1::Method;

@@ -1,8 +1,6 @@
 //! `weir calibrate` as a user runs it: what it writes, not how fast it is.
 
-mod common;
-
-use common::{DEADLINE, Weir, poll_until};
+use crate::common::{DEADLINE, Weir, poll_until};
 use serde_json::Value;
 use std::fs;
 

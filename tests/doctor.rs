@@ -1,8 +1,6 @@
 //! `weir doctor` as a program.
 
-mod common;
-
-use common::Weir;
+use crate::common::Weir;
 use serde_json::Value;
 use std::collections::BTreeSet;
 

@@ -1,8 +1,6 @@
 //! SIGTERM: nothing is lost, nothing new is taken, and there is an end.
 
-mod common;
-
-use common::{Case, DEADLINE, MODES, Stream, Switch, poll_until};
+use crate::common::{self, Case, DEADLINE, MODES, Stream, Switch, poll_until};
 use rustix::process::Signal;
 use std::io::{ErrorKind, Write};
 use std::net::TcpStream;

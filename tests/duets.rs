@@ -1,8 +1,6 @@
 //! Two gateways at the same time, and one that is installed before.
 
-mod common;
-
-use common::{Experiment, Weir};
+use crate::common::{Experiment, Weir};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::Write;

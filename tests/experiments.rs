@@ -1,8 +1,6 @@
 //! What the lab gives to each target of an experiment alike, and what it keeps of it.
 
-mod common;
-
-use common::{Experiment, Weir};
+use crate::common::{Experiment, Weir};
 use serde_json::Value;
 use std::process::{Command, Stdio};
 

@@ -1,8 +1,6 @@
 //! Completions and manual pages: they are made from the flags themselves.
 
-mod common;
-
-use common::{Ended, Weir, peer};
+use crate::common::{Ended, Weir, peer};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;

@@ -1,8 +1,6 @@
 //! Heads on their way through, byte for byte: what is copied, what is removed, what is added.
 
-mod common;
-
-use common::{Answer, Case, MODES, Mode, Peer};
+use crate::common::{self, Answer, Case, MODES, Mode, Peer};
 use weir_http1::Method;
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";

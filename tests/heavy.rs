@@ -1,10 +1,8 @@
 //! Many connections, slow ones, and the end of them all.
 
-#![allow(clippy::print_stdout)]
-
-mod common;
-
-use common::{Certificates, Client, Ended, MODES, Mode, Stream, Weir, origin, poll_until, serve};
+use crate::common::{
+    self, Certificates, Client, Ended, MODES, Mode, Stream, Weir, origin, poll_until, serve,
+};
 use socket2::{Domain, Socket, Type};
 use std::io::Read;
 use std::net::SocketAddr;

@@ -1,9 +1,7 @@
 //! An experiment that loses the lab, its target or its load engine half-way: nothing is left running, what is stored can
 //! be read, and the experiment can go on.
 
-mod common;
-
-use common::{DEADLINE, Experiment, Weir, is_gone, pid_in, poll_until};
+use crate::common::{DEADLINE, Experiment, Weir, is_gone, pid_in, poll_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::time::Duration;

@@ -3,12 +3,8 @@
 //! that does other things too: what shows here is a device that counts other things than the others do, not
 //! one that is a little slower.
 
-#![allow(clippy::print_stdout)]
-
-mod common;
-
-use common::load::{ensure, load_well, undisturbed};
-use common::{Certificates, origin, peer};
+use crate::common::load::{ensure, load_well, undisturbed};
+use crate::common::{Certificates, origin, peer};
 use std::path::Path;
 use std::process::{Command, Stdio};
 

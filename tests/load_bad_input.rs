@@ -1,10 +1,8 @@
 //! What users of `weir load` get wrong, what servers get wrong for all of a run, and Ctrl-C: each ends soon,
 //! with a message that names it and an exit code.
 
-mod common;
-
-use common::load::{NO_EVIDENCE, adds_up, ends_as_judged, load, load_well, served};
-use common::{Certificates, DEADLINE, Ended, Upstream, Weir, origin, poll_until};
+use crate::common::load::{NO_EVIDENCE, adds_up, ends_as_judged, load, load_well, served};
+use crate::common::{self, Certificates, DEADLINE, Ended, Upstream, Weir, origin, poll_until};
 use rustix::process::Signal;
 use std::fs;
 use std::net::TcpListener;

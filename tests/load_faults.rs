@@ -1,10 +1,8 @@
 //! Servers with faults, and how connections are ended: `weir load` counts every fault once and in its class,
 //! and ends a connection as it is told.
 
-mod common;
-
-use common::load::{Loaded, NO_EVIDENCE, OK, TRIAL, load, load_well, served, url, valid_or_late};
-use common::{Certificates, DEADLINE, Ending, Peer, Upstream, poll_until};
+use crate::common::load::{Loaded, NO_EVIDENCE, OK, TRIAL, load, load_well, served, url, valid_or_late};
+use crate::common::{self, Certificates, DEADLINE, Ending, Peer, Upstream, poll_until};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

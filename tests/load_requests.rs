@@ -1,10 +1,8 @@
 //! What `weir load` sends, to whom and from where, as its server sees it.
 
-mod common;
-mod servers;
-
-use common::load::{OK, TRIAL, load, load_well, url};
-use common::{Certificates, Client, MODES, Message, Upstream, Weir, pattern};
+use crate::common::load::{OK, TRIAL, load, load_well, url};
+use crate::common::{self, Certificates, Client, MODES, Message, Upstream, Weir, pattern};
+use crate::servers;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

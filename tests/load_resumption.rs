@@ -1,13 +1,10 @@
 //! The share of connections that resume: what `weir load` counts is what nginx and OpenSSL's `s_server`
 //! count.
 
-mod common;
-mod servers;
-
-use common::load::{TRIAL, load, load_well, valid_or_late};
-use common::{Certificates, Client, DEADLINE, peer, poll_until};
+use crate::common::load::{TRIAL, load, load_well, valid_or_late};
+use crate::common::{Certificates, Client, DEADLINE, peer, poll_until};
+use crate::servers::Server;
 use rustix::process::{Pid, Signal, kill_process};
-use servers::Server;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};

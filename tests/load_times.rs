@@ -1,10 +1,10 @@
 //! The times that `weir load` tells against those that its server measured: delays, a stall, and when
 //! requests came.
 
-mod common;
-
-use common::Certificates;
-use common::load::{Served, Timed, ensure, histogram, load_well, longer_than, undisturbed, valid_or_late};
+use crate::common::Certificates;
+use crate::common::load::{
+    Served, Timed, ensure, histogram, load_well, longer_than, undisturbed, valid_or_late,
+};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use weir_load::result::{Latency, LoadResult};

@@ -1,8 +1,6 @@
 //! A request and its answer in each of the four modes, and what TLS adds to them.
 
-mod common;
-
-use common::{Answer, Case, Client, DEADLINE, MODES, Stream, Upstream, Weir, pattern};
+use crate::common::{Answer, Case, Client, DEADLINE, MODES, Stream, Upstream, Weir, pattern};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use weir_http1::Method;

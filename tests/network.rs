@@ -1,9 +1,7 @@
 //! Networks of namespaces, with round-trip time and loss on the way. They need root, /dev/net/tun and `ip`,
 //! and are skipped without.
 
-mod common;
-
-use common::namespaces::{namespaces_of, possible, relay_place, veth};
+use crate::common::namespaces::{namespaces_of, possible, relay_place, veth};
 use socket2::{Domain, Socket, Type};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -274,7 +272,7 @@ fn nothing_is_left_of_a_killed_lab() {
         return;
     }
     let mut holder = Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "holder", "--nocapture"])
+        .args(["--ignored", "--exact", "network::holder", "--nocapture"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

@@ -1,10 +1,8 @@
 //! Experiments whose processes have network namespaces of their own. They need what `network.rs` needs, and are skipped
 //! without.
 
-mod common;
-
-use common::namespaces::{namespaces_of, possible};
-use common::{DEADLINE, Experiment, peer, poll_until};
+use crate::common::namespaces::{namespaces_of, possible};
+use crate::common::{DEADLINE, Experiment, peer, poll_until};
 use rustix::process::Signal;
 use std::time::Duration;
 

@@ -1,11 +1,8 @@
 //! The gateway between programs that are not ours: curl and OpenSSL as clients, nginx and servers in Go, Node and Python
 //! as upstreams.
 
-mod common;
-mod servers;
-
-use common::{Certificates, MODES, Mode, origin, pattern, peer, serve};
-use servers::Server;
+use crate::common::{Certificates, MODES, Mode, origin, pattern, peer, serve};
+use crate::servers::Server;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

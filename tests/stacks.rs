@@ -1,8 +1,6 @@
 //! `weir stacks` as a program: engines that are scripts are listed, built, run, reported; what is wrong is refused.
 
-mod common;
-
-use common::engine::{RUNNER, description};
+use crate::common::engine::{RUNNER, description};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};

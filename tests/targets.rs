@@ -1,8 +1,6 @@
 //! `weir targets`: what is listed, installed and checked, with targets of the test's own.
 
-mod common;
-
-use common::{Ended, Weir};
+use crate::common::{Ended, Weir};
 use std::fs;
 use std::path::Path;
 use std::process::Command;

@@ -1,9 +1,7 @@
 //! Gateways that are not ours, as targets of the lab: each accepts the configuration that is rendered for it, and a small
 //! experiment with it gives valid runs whose answers are right.
 
-mod common;
-
-use common::{Experiment, peer};
+use crate::common::{Experiment, peer};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;

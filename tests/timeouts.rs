@@ -1,9 +1,7 @@
 //! What each deadline ends, and what it says. Short deadlines are given to the gateway; the tests look at what comes
 //! and in which order, never at how soon.
 
-mod common;
-
-use common::{Case, Certificates, DEADLINE, Ending, MODES, Peer, pattern, poll_until};
+use crate::common::{self, Case, Certificates, DEADLINE, Ending, MODES, Peer, pattern, poll_until};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;

@@ -34,7 +34,7 @@ pub struct Certificates {
     pub ca: PathBuf,
     pub cert: PathBuf,
     pub key: PathBuf,
-    directory: TempDir,
+    _directory: TempDir,
 }
 
 /// A gateway, its upstream and their certificates.
@@ -56,7 +56,7 @@ impl Certificates {
         let directory = tempfile::tempdir().unwrap();
         let issued = Authority::new().unwrap().issue(names, KeyKind::EcdsaP256).unwrap();
         let files = issued.write_to(directory.path()).unwrap();
-        Self { ca: files.ca, cert: files.certificates, key: files.key, directory }
+        Self { ca: files.ca, cert: files.certificates, key: files.key, _directory: directory }
     }
 
     /// A server that presents the certificate.

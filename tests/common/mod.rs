@@ -1,17 +1,13 @@
 //! What the whole-program tests share: real `weir` processes, raw connections in cleartext and over TLS, an upstream
 //! that does what its test says, and certificates for all of them. Nothing here needs a peer program.
 
-// Each test file is a program of its own and uses its part of this.
-#![allow(dead_code, unused_imports, unreachable_pub, clippy::print_stdout)]
+#![allow(unreachable_pub)]
 
 mod client;
 pub mod engine;
-#[cfg(feature = "lab")]
 mod experiment;
 mod fixture;
-#[cfg(feature = "lab")]
 pub mod load;
-#[cfg(feature = "lab")]
 pub mod namespaces;
 mod signals;
 mod stream;
@@ -19,7 +15,6 @@ mod upstream;
 mod weir;
 
 pub use client::{Answer, Client};
-#[cfg(feature = "lab")]
 pub use experiment::{Experiment, is_gone, pid_in};
 pub use fixture::{Case, Certificates, MODES, Mode, origin, serve};
 pub use signals::{Switch, until_still};
@@ -27,7 +22,6 @@ pub use stream::{Ending, Stream};
 pub use upstream::{Message, Peer, Upstream};
 pub use weir::{Ended, Weir};
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
 //! How a connection ends in order: said, half-closed, or never used.
 
+use super::scripts::{GET, OK, echo_target};
 use crate::common::{Case, MODES, Switch};
-use crate::scripts::{GET, OK, echo_target};
 use std::io::Read;
 use weir_http1::Method;
 

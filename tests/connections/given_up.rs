@@ -1,7 +1,7 @@
 //! A side that goes, or answers, before the exchange is complete.
 
+use super::scripts::{GET, OK};
 use crate::common::{self, Case, DEADLINE, MODES, Switch, pattern, poll_until, until_still};
-use crate::scripts::{GET, OK};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use weir_http1::Method;

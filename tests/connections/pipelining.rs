@@ -1,7 +1,7 @@
 //! Requests that come before the last one was answered.
 
+use super::scripts::{GET, OK, echo_target};
 use crate::common::{self, Case, MODES, pattern, until_still};
-use crate::scripts::{GET, OK, echo_target};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

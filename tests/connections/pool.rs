@@ -1,7 +1,7 @@
 //! Upstream connections: shared, resumed, and not used again once something is wrong with them.
 
+use super::scripts::{GET, OK};
 use crate::common::{Case, MODES, Switch};
-use crate::scripts::{GET, OK};
 use weir_http1::Method;
 
 #[test]

@@ -1,7 +1,7 @@
 //! OpenSSL, one setting after the other.
 
-use crate::report::{advises, iana, list, not_tried, offered, resumed, sorted, suites, version_of};
-use crate::servers::OpenSsl;
+use super::report::{advises, iana, list, not_tried, offered, resumed, sorted, suites, version_of};
+use super::servers::OpenSsl;
 use serde_json::Value;
 use weir_tls::issue::{KeyKind, issue};
 

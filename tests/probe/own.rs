@@ -1,8 +1,8 @@
 //! Our own origin, and servers that do not answer as they should.
 
+use super::report::{list, offered, report, resumed, suites, version_of};
+use super::servers::{OpenSsl, answering};
 use crate::common::{self, Certificates, Weir};
-use crate::report::{list, offered, report, resumed, suites, version_of};
-use crate::servers::{OpenSsl, answering};
 use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};

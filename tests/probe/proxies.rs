@@ -1,8 +1,8 @@
 //! nginx and HAProxy: who resumes what where.
 
+use super::report::{advises, list, not_tried, offered, resumed, sorted, suites, version_of};
+use super::servers::{Files, nginx};
 use crate::common::peer;
-use crate::report::{advises, list, not_tried, offered, resumed, sorted, suites, version_of};
-use crate::servers::{Files, nginx};
 use std::fs;
 use std::process::Command;
 

@@ -1,7 +1,7 @@
 //! Servers of others, with settings of our own.
 
+use super::report::report;
 use crate::common::{DEADLINE, peer, poll_until};
-use crate::report::report;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;

@@ -1,7 +1,7 @@
 //! What comes to a port and is not what the port speaks.
 
+use super::refused::{GET, OK, refusal};
 use crate::common::{Case, Certificates, Client, MODES, Stream, Weir};
-use crate::refused::{GET, OK, refusal};
 use std::net::TcpStream;
 
 #[test]

@@ -1,7 +1,7 @@
 //! Requests that break a rule or a limit.
 
+use super::refused::{GET, OK, refusal};
 use crate::common::{Case, DEADLINE, MODES, poll_until};
-use crate::refused::{GET, OK, refusal};
 use std::time::Instant;
 use weir_http1::Method;
 

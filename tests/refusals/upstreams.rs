@@ -1,7 +1,7 @@
 //! What an upstream does wrong.
 
+use super::refused::{GET, OK, refusal};
 use crate::common::{self, Case, Certificates, Client, MODES};
-use crate::refused::{GET, OK, refusal};
 use std::net::TcpListener;
 use weir_http1::Method;
 

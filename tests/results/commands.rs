@@ -1,8 +1,8 @@
 //! What each command makes of them.
 
+use super::formats::{csv, xml};
+use super::stored::{BEFORE, Stored, edit, store, text};
 use crate::common::Weir;
-use crate::formats::{csv, xml};
-use crate::stored::{BEFORE, Stored, edit, store, text};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,5 @@
 //! Servers that are not ours, as upstreams or before one: what each of them answers is in its own file beside this one.
 
-// Each test file is a program of its own and uses its part of this.
-#![allow(dead_code)]
-
 use crate::common::{Certificates, DEADLINE, peer, poll_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;

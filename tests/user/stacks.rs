@@ -1,7 +1,7 @@
 //! `weir stacks` as it is typed: the examples of its help, `--only`, and what is said of a run that was cut down.
 
-use super::common::Weir;
-use super::common::engine::{RUNNER, description};
+use crate::common::Weir;
+use crate::common::engine::{RUNNER, description};
 use std::fs;
 use std::path::Path;
 

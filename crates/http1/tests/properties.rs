@@ -1,6 +1,7 @@
 //! Generated heads and bodies: what is valid is accepted and read as it was meant, whatever the pieces it comes in;
 //! what is broken breaks no invariant.
 
+use crate::invariants;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -9,10 +10,6 @@ use weir_http1::{
     BodyDecoder, FieldName, Framing, Limits, Method, Parse, RequestHead, ResponseHead, chunk, chunk_head,
     copy_fields, decimal, framing_field, last_chunk,
 };
-
-#[expect(unreachable_pub, reason = "a library to the fuzz targets")]
-#[path = "../fuzz/src/lib.rs"]
-mod invariants;
 
 /// A field line: name, white space, value, white space.
 type Line = (Vec<u8>, Vec<u8>, Vec<u8>, Vec<u8>);

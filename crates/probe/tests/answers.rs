@@ -1,13 +1,10 @@
 //! Server responses, message by message: valid ones are parsed correctly, malformed ones are rejected
 //! by name, and nothing panics.
 
+use crate::invariants;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use weir_probe::{Answer, AnswerError, Flight, MAX_ANSWER, Ticket12, Until};
-
-#[expect(unreachable_pub, reason = "a library to the fuzz targets")]
-#[path = "../fuzz/src/lib.rs"]
-mod invariants;
 
 const RETRY: [u8; 32] = [
     0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91, 0xc2,

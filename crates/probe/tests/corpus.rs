@@ -1,13 +1,8 @@
 //! Replays the fuzzers' committed corpus.
 
-#![allow(clippy::print_stdout)]
-
+use crate::invariants;
 use std::fs;
 use std::path::Path;
-
-#[expect(unreachable_pub, reason = "a library to the fuzz targets")]
-#[path = "../fuzz/src/lib.rs"]
-mod invariants;
 
 fn replay(target: &str, least: usize, check: fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);

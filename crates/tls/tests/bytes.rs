@@ -1,10 +1,8 @@
 //! Sessions as transformers of bytes: however they are split, whatever they are.
 
-mod common;
-
 use std::sync::OnceLock;
 
-use common::{Pair, Pki, localhost, without_chain};
+use crate::common::{Pair, Pki, localhost, without_chain};
 use proptest::prelude::*;
 use weir_tls::issue::KeyKind;
 use weir_tls::{Acceptor, Connector, Fault, Session, TlsError, Version};

@@ -1,14 +1,12 @@
 //! Client settings, rejections and the key log.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::thread;
 
-use common::{Pair, Pki, client_hello, handshake, localhost, only, without_chain};
+use crate::common::{Pair, Pki, client_hello, handshake, localhost, only, without_chain};
 use rustls::crypto::aws_lc_rs;
 use rustls::server::ServerConnection;
 use rustls::sign::{CertifiedKey, Signer, SigningKey, SingleCertAndKey};

@@ -1,8 +1,6 @@
 //! What is negotiated, in memory, for every version, suite, group and key kind.
 
-mod common;
-
-use common::{Clock, Pair, Pki, handshake, localhost};
+use crate::common::{Clock, Pair, Pki, handshake, localhost};
 use weir_tls::issue::{Authority, KeyKind};
 use weir_tls::{
     Client, Fault, Group, HandshakeKind, Identity, PeerName, Roots, Signature, Suite, TlsError, Version,

@@ -1,9 +1,5 @@
 //! Against OpenSSL's own client and server, over loopback. Skipped, with a reason, where `openssl` is not on the PATH.
 
-#![allow(clippy::print_stdout)]
-
-mod common;
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -11,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use common::{Pki, localhost, only};
+use crate::common::{Pki, localhost, only};
 use weir_tls::issue::KeyKind;
 use weir_tls::{Acceptor, Facts, HandshakeKind, Session, Signature, Version};
 

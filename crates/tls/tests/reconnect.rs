@@ -1,8 +1,6 @@
 //! A client that says whether it resumes: what it then offers, for how long, and which of its sessions.
 
-mod common;
-
-use common::{Clock, EPOCH, Pair, Pki, client_hello, handshake, localhost, only};
+use crate::common::{Clock, EPOCH, Pair, Pki, client_hello, handshake, localhost, only};
 use weir_tls::issue::KeyKind;
 use weir_tls::{
     Acceptor, ClientSettings, Connector, Facts, HandshakeKind, ServerSettings, Session, Suite, Version,

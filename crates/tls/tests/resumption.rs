@@ -1,11 +1,9 @@
 //! Who resumes, by which means, where, and who must not.
 
-mod common;
-
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use common::{Clock, EPOCH, Pair, Pki, handshake, localhost, only};
+use crate::common::{Clock, EPOCH, Pair, Pki, handshake, localhost, only};
 use weir_tls::issue::KeyKind;
 use weir_tls::{Acceptor, Client, Connector, HandshakeKind, Server, ServerSettings, Session, Suite, Version};
 

@@ -1,11 +1,9 @@
 //! Invalid settings are rejected with the file, the value and what was expected.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::Pki;
+use crate::common::Pki;
 use weir_tls::issue::{Authority, KeyKind};
 use weir_tls::{
     Client, ClientSettings, FileError, Group, Identity, Roots, Server, ServerSettings, SettingsError, Suite,

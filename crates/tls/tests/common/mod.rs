@@ -1,6 +1,6 @@
 //! Two sessions in memory, back to back, and certificates for them.
 
-#![allow(dead_code, missing_docs, unreachable_pub)]
+#![allow(unreachable_pub)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,8 +1,5 @@
 //! What is refused: with which status and reason, that nothing of it reaches the upstream, and that the gateway goes on.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod ports;
 mod refused;
 mod requests;

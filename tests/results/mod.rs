@@ -4,9 +4,6 @@
 //! One tiny experiment is run for the form of its files; what its runs saw is then written anew, so that nothing here
 //! depends on how busy the machine is.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod commands;
 mod formats;
 mod stored;

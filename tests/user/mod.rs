@@ -1,10 +1,5 @@
 //! What a user types, and what comes back: the command line, its exit code, its first lines.
 
-#[path = "../common/mod.rs"]
-mod common;
-#[path = "../servers/mod.rs"]
-mod servers;
-
 mod commands;
 mod cost;
 mod documented;

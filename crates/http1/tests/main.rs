@@ -1,0 +1,13 @@
+//! HTTP/1.1 as its users see it: heads, bodies, and the fuzzers' inputs.
+
+#![allow(clippy::print_stdout)]
+
+mod bodies;
+mod corpus;
+mod properties;
+mod requests;
+mod responses;
+
+#[expect(unreachable_pub, reason = "a library to the fuzz targets")]
+#[path = "../fuzz/src/lib.rs"]
+mod invariants;

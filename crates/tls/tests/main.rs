@@ -1,0 +1,13 @@
+//! Sessions as their users see them: settings, handshakes, resumption.
+
+#![allow(clippy::print_stdout)]
+
+mod common;
+
+mod bytes;
+mod client;
+mod handshake;
+mod openssl;
+mod reconnect;
+mod resumption;
+mod settings;

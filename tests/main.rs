@@ -1,0 +1,38 @@
+//! Whole-program tests: real processes, real sockets, real peers. They are one program, which is linked once, with a module
+//! for each subject. All of them share its process, so none changes it (its environment, its folder, its signals).
+
+#![allow(clippy::print_stdout)]
+
+mod common;
+mod servers;
+
+mod bad_input;
+mod bodies;
+mod calibrate;
+mod connections;
+mod doctor;
+mod drain;
+mod duets;
+mod experiments;
+mod generated;
+mod heads;
+mod heavy;
+mod kill;
+mod load_agreement;
+mod load_bad_input;
+mod load_faults;
+mod load_requests;
+mod load_resumption;
+mod load_times;
+mod modes;
+mod network;
+mod network_runs;
+mod peers;
+mod probe;
+mod refusals;
+mod results;
+mod stacks;
+mod targets;
+mod targets_peers;
+mod timeouts;
+mod user;
