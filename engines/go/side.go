@@ -9,7 +9,7 @@ import (
 // side is one end of a connection, as a coroutine with a clock.
 //
 // crypto/tls blocks: its Handshake and Read call the connection's Read and come back when all is done. So that each
-// end's time can be told apart, each end's calls run on a coroutine of their own (iter.Pull: the runtime hands the
+// end's time can be separated, each end's calls run on a coroutine of their own (iter.Pull: the runtime hands the
 // thread over from one goroutine to the other without its scheduler), and a Read with nothing there to be read hands
 // the thread back to the driver. One thread so runs the driver, the client and the server in turns, never two of them;
 // crypto/tls starts no goroutine of its own in Handshake, Read and Write. What passes between entering an end and its

@@ -41,7 +41,7 @@ class Thread {
     });
     this.warm = Promise.race([message('warm'), end]);
     this.done = Promise.race([message('done'), end]);
-    // It is told of through the first of both; the other must not end the process before that.
+    // The first one reports it; the other must not end the process before that.
     this.done.catch(() => {});
   }
 }

@@ -5,7 +5,7 @@ import javax.net.ssl.SSLEngine;
 
 /** Counts how connections came out at each end. */
 final class Tally {
-    /** What one end says that was negotiated; group and signature are null where none is told. */
+    /** The outcome on one side; group and signature are null if unknown. */
     private record Outcome(String side, String version, String kind, String suite, String group, String signature) { }
 
     private final Map<Outcome, Integer> outcomes = new TreeMap<>(Comparator.comparing(Outcome::toString));

@@ -17,7 +17,7 @@ pub fn server(settings: &Settings) -> Result<ServerConfig, Box<dyn Error>> {
         .with_protocol_versions(&[protocol(settings)?])?
         .with_no_client_auth()
         .with_single_cert(chain, key)?;
-    // Sessions live in tickets, as many as every target sends that can be told.
+    // Stateless tickets, as many as in every target where the number can be set.
     config.ticketer = aws_lc_rs::Ticketer::new()?;
     config.send_tls13_tickets = settings.number("tickets")?;
     Ok(config)

@@ -10,7 +10,7 @@
 #if !WEIR_BORING && OPENSSL_VERSION_NUMBER >= 0x30000000L
 
 bool compat_cpuid(uint32_t words[4]) {
-    /* "OPENSSL_ia32cap=0x...:0x..." and more: the mask that is in force, told since 3.0. */
+    /* "OPENSSL_ia32cap=0x...:0x..." and more: the active mask, exposed since 3.0. */
     const char *const settings = OPENSSL_info(OPENSSL_INFO_CPU_SETTINGS);
     uint64_t leaf_1, leaf_7;
     if (settings == NULL || sscanf(settings, "OPENSSL_ia32cap=0x%" SCNx64 ":0x%" SCNx64, &leaf_1, &leaf_7) != 2)
@@ -27,7 +27,7 @@ bool compat_cpuid(uint32_t words[4]) {
     return false;
 }
 
-/* The others honour the mask as well and do not tell it: this is where their own code looks. */
+/* The others honour the mask too but do not expose it: read it where their code does. */
 
 #elif defined(OPENSSL_IS_BORINGSSL)
 

@@ -20,7 +20,7 @@ void compat_version(char *version, size_t room) {
 
 #else
 
-/* BoringSSL has no version of its own: what was built is told by the crate that its source came in. */
+/* BoringSSL has no version of its own: it is identified by the crate of its source. */
 void compat_version(char *version, size_t room) {
     snprintf(version, room, "%s", WEIR_VERSION);
 }

@@ -69,7 +69,7 @@ static uint16_t group_of_nid(int nid) {
 #if OPENSSL_VERSION_NUMBER >= 0x30000000L
 
 uint16_t compat_group(SSL *ssl) {
-    /* A group that has no NID is told by its registered number with a bit set above. */
+    /* A group without a NID is given as its registered number with a high bit set. */
     enum { REGISTERED = 1 << 24 };
     const long nid = SSL_get_negotiated_group(ssl);
     return nid & REGISTERED ? (uint16_t)nid : group_of_nid((int)nid);

@@ -7,7 +7,7 @@ static void put_text(const char *text) {
     putchar('"');
     for (const char *at = text; *at != '\0'; at++) {
         unsigned char byte = (unsigned char)*at;
-        /* Bytes above ASCII are told by number, so that the line is valid whatever a path holds. */
+        /* Escape bytes above ASCII, so that the line is valid whatever a path contains. */
         if (byte < 0x20 || byte > 0x7e)
             printf("\\u%04x", byte);
         else if (byte == '"' || byte == '\\')

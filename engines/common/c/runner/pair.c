@@ -70,7 +70,7 @@ static void step(void *argument) {
     }
 }
 
-/* A connection that is dropped without word of its end loses its session, so both ends are told that word was given:
+/* A connection dropped without close_notify loses its session, so both sides are marked as having sent it:
    what a close costs is no part of a handshake. */
 static void drop(void *argument) {
     struct peer *peer = argument;

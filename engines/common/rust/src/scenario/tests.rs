@@ -24,7 +24,7 @@ fn what_is_unknown_is_refused_by_name() {
     refused("", &["`do`", "`handshake`"]);
     refused("do nothing\n", &["`nothing`", "`facts`", "`primitive`"]);
     refused(&format!("{HANDSHAKE}colour red\n"), &["`colour`", "`tickets`"]);
-    refused(&format!("{HANDSHAKE}version 1.3\n"), &["`version`", "twice"]);
+    refused(&format!("{HANDSHAKE}version 1.3\n"), &["`version`", "duplicate key"]);
     refused(&format!("{HANDSHAKE}bytes 1\n"), &["`bytes`", "`resumption`"]);
     refused(&format!("{HANDSHAKE}\n"), &["line 14"]);
     refused("do\n", &["line 1 `do`"]);
@@ -42,7 +42,7 @@ fn what_contradicts_itself_is_refused() {
     refused(&changed("version 1.3", "version 1.2"), &["resumption `psk`", "1.2", "`ticket`"]);
     refused(&changed("resumption psk", "resumption id"), &["resumption `id`", "1.3", "`psk`"]);
     refused(&changed("tickets 2", "tickets 0"), &["tickets `0`", "1 to 4"]);
-    refused(&changed("tickets 2\n", ""), &["`tickets` is missing"]);
+    refused(&changed("tickets 2\n", ""), &["missing key `tickets`"]);
     refused(&changed("count 100\n", ""), &["`window_ms`", "`count`"]);
     refused(&format!("{HANDSHAKE}window_ms 5\n"), &["`window_ms`", "`count`"]);
     refused(&format!("{HANDSHAKE}config cold\n"), &["config `cold`", "`none`"]);
@@ -69,7 +69,7 @@ fn primitives_take_what_their_operation_needs() {
     assert_eq!((primitive.operation, primitive.record), (Operation::Seal(Suite::Aes256Gcm), 1000));
     assert_eq!(primitive.load.until, Until::Window(Duration::from_millis(50)));
     refused("do primitive\noperation x25519\nrecord 32\ncount 1\n", &["`record`"]);
-    refused("do primitive\noperation rsa-2048-sign\ncount 1\n", &["`key` is missing"]);
+    refused("do primitive\noperation rsa-2048-sign\ncount 1\n", &["missing key `key`"]);
     refused("do primitive\noperation rsa-2048-sign\nkey k\nrecord 64\ncount 1\n", &["record `64`", "32"]);
     refused("do primitive\noperation rsa-4096-sign\ncount 1\n", &["`rsa-4096-sign`", "`x25519`"]);
 }
