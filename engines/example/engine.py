@@ -17,7 +17,7 @@ VALUES = {
     "window_ms": NUMBER,
 }
 DEFAULTS = {"config": "warm", "threads": "1", "warmup": "0", "count": "0", "window_ms": "0"}
-# What the leaf's public key has in it.
+# Markers in the leaf's public key.
 KEYS = {"rsa-2048": "2a864886f70d010101", "ecdsa-p256": "2a8648ce3d030107", "ecdsa-p384": "2b81040022"}
 NAMES = {"TLSv1.3": "1.3", "TLS_AES_256_GCM_SHA384": "aes256-gcm", "x25519": "X25519", "p256": "prime256v1"}
 
@@ -106,7 +106,7 @@ def connect(client_context, server_context):
 
 
 def outcome(side, end, client):
-    # A second hello is a third time that the client was at it.
+    # A second hello means a third step of the client.
     kind = "resumed" if end.tls.session_reused else "full" if client.handshakes == 2 else "full-with-hello-retry"
     return side, NAMES.get(end.tls.version()), kind, NAMES.get(end.tls.cipher()[0])
 
@@ -123,7 +123,7 @@ def measure(scenario):
         outcomes.update([outcome("client", client, client), outcome("server", server, client)])
     wall, after = time.perf_counter_ns() - began, used()
     for (side, version, kind, suite), count in outcomes.items():
-        # Python tells neither group nor signature.
+        # Python exposes neither group nor signature.
         say("negotiated", side=side, version=version, kind=kind, suite=suite, group=None, signature=None, count=count)
     for side, ns in zip(("client", "server"), zip(*times)):
         for begin in range(0, len(ns), 1000):

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the engine into the folder TARGET, if the Go on the PATH is the one of engine.toml. Usage: build.sh TARGET
+# Builds the engine in TARGET if the Go in PATH matches engine.toml. Usage: build.sh TARGET
 set -eu
 cd "$(dirname "$0")"
 
@@ -10,6 +10,6 @@ case $found in
 *) echo "go: the Go on the PATH is $found, engine.toml says $wanted" >&2 && exit 1 ;;
 esac
 
-# Nothing is fetched, neither modules nor another toolchain.
+# Fetches neither modules nor a toolchain.
 GOFLAGS='' GOPROXY=off GOTOOLCHAIN=local go build -trimpath -o "$1/engine" .
 echo "go: built with $found"

@@ -10,14 +10,14 @@ import (
 	_ "unsafe" // for linkname
 )
 
-// ends makes the configurations of both ends.
+// ends creates the configurations of both sides.
 type ends struct {
 	s                *scenario
 	chain, key, root []byte
 	signer           *signer
 }
 
-// newEnds makes the server's configuration too, which all share.
+// newEnds also creates the shared server configuration.
 func newEnds(s *scenario) (*ends, *tls.Config, error) {
 	e := &ends{s: s, signer: &signer{}}
 	for _, file := range []struct {
@@ -71,13 +71,13 @@ func (e *ends) both() *tls.Config {
 		MinVersion: version, MaxVersion: version,
 		CurvePreferences: []tls.CurveID{groups[e.s.group]},
 		CipherSuites:     []uint16{suite12(e.s.suite, e.s.certificate)},
-		// A record is what is left of a call's bytes from the first one on.
+		// A record has the rest of a call's bytes, from the first one.
 		DynamicRecordSizingDisabled: true,
 	}
 }
 
-// The suites of TLS 1.3 are no setting of crypto/tls: it offers all, and takes AES-128-GCM where the processor has AES.
-// Its own lists, which it keeps reachable for such uses, say what is offered; what was negotiated is checked as ever.
+// crypto/tls cannot set the TLS 1.3 suites: it offers all, and prefers AES-128-GCM if the CPU has AES.
+// Its own lists, which it keeps reachable for such uses, say what is offered; the negotiated suite is checked as always.
 //
 //go:linkname offered13 crypto/tls.defaultCipherSuitesTLS13
 var offered13 []uint16
@@ -116,7 +116,7 @@ func suite12(suite, certificate string) uint16 {
 	return suites12ECDSA[suite]
 }
 
-// kindOf is a certificate's as the scenario names it.
+// kindOf is the scenario's name of a certificate's kind.
 func kindOf(leaf *x509.Certificate) string {
 	switch key := leaf.PublicKey.(type) {
 	case *rsa.PublicKey:

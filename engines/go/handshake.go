@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// handshakes measures connections from nothing to their end.
+// handshakes measures connections from start to end.
 func handshakes(s *scenario, out *report) error {
 	ends, server, err := newEnds(s)
 	if err != nil {
@@ -36,7 +36,7 @@ type handshaker struct {
 	outcomes           tally
 }
 
-// newHandshaker makes the session that the first handshake resumes, if it is to.
+// newHandshaker creates the session for the first handshake to resume, if needed.
 func newHandshaker(s *scenario, ends *ends, server *tls.Config) (*handshaker, error) {
 	h := &handshaker{s: s, ends: ends, pair: newPair(), store: &store{keeps: s.resumption != "none"}, server: server}
 	h.forget()
@@ -72,7 +72,7 @@ func (h *handshaker) unit() (int, error) {
 	return 1, nil
 }
 
-// configure makes both configurations anew, outside the time.
+// configure recreates both configurations, outside the timed part.
 func (h *handshaker) configure() error {
 	var err error
 	if h.client, err = h.ends.client(h.store); err != nil {

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// worker is what one thread does.
+// worker is the work of one thread.
 type worker interface {
-	// unit does one, or, if it is cheap, some: it says how many.
+	// unit does one, or several cheap ones; returns how many.
 	unit() (int, error)
-	// forget drops what was measured so far.
+	// forget drops the measurements so far.
 	forget()
-	// report tells what was measured.
+	// report reports the measurements.
 	report(thread int, out *report)
 }
 
-// measure lets each thread warm up, begin with the others, and measure until its window or count is over. What all
-// share is dropped by `forget` before they begin.
+// measure lets each thread warm up, start with the others, and measure until its window or count is over. Shared
+// results are dropped by `forget` before they start.
 func measure(s *scenario, out *report, hire func() (worker, error), forget func()) ([]worker, error) {
 	threads := make([]*thread, s.threads)
 	warm, start, ended := make(chan error), make(chan bool), make(chan error)
@@ -107,7 +107,7 @@ func (t *thread) report(number int, out *report) {
 	})
 }
 
-// used is this thread's processor time and how often it has given the processor up.
+// used is this thread's CPU time and voluntary context switches.
 func used() (ns, switches int64) {
 	const thisThread = 1 // RUSAGE_THREAD
 	var usage syscall.Rusage

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// memory measures what sessions take that are open at once.
+// memory measures the memory of open sessions.
 func memory(s *scenario, out *report) error {
 	ends, server, err := newEnds(s)
 	if err != nil {
@@ -19,7 +19,7 @@ func memory(s *scenario, out *report) error {
 		return err
 	}
 	pair := newPair()
-	// What the runtime and the library make once is there before the first.
+	// One-time allocations of the runtime and the library happen before the first.
 	const before = 100
 	for range before {
 		if _, err := pair.connect(client, server); err != nil {
@@ -50,7 +50,7 @@ func memory(s *scenario, out *report) error {
 	return nil
 }
 
-// resident is without garbage, which is collected first.
+// resident collects garbage first.
 func resident() (int, error) {
 	debug.FreeOSMemory()
 	text, err := os.ReadFile("/proc/self/statm")

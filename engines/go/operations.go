@@ -19,7 +19,7 @@ import (
 	"strings"
 )
 
-// operations by name: each gives what is to be repeated.
+// operations by name: each returns the function to repeat.
 var operations = map[string]func(*scenario) (func() error, error){
 	"rsa-2048-sign":         sign,
 	"rsa-2048-verify":       verify,
@@ -37,7 +37,7 @@ var operations = map[string]func(*scenario) (func() error, error){
 	"aes256-gcm-open":       open,
 }
 
-// checkOperation says whether the scenario has what the operation takes, and nothing else.
+// checkOperation checks that the scenario has exactly the keys of the operation.
 func (s *scenario) checkOperation() error {
 	ciphers := strings.Contains(s.operation, "gcm")
 	signs := strings.HasSuffix(s.operation, "-sign") || strings.HasSuffix(s.operation, "-verify")
@@ -97,7 +97,7 @@ func digest(hash crypto.Hash) []byte {
 	return h.Sum(nil)
 }
 
-// signingKey is the scenario's, which must be of the operation's kind, with what the server of a handshake signs with.
+// signingKey is the scenario's, of the operation's kind, with the signature algorithm of a handshake.
 func signingKey(s *scenario) (crypto.Signer, crypto.Hash, crypto.SignerOpts, error) {
 	refuse := func(found any) error {
 		return wrong("key %s: %v: expected a PEM file with a PKCS #8 key of operation %s", s.key, found, s.operation)
@@ -132,7 +132,7 @@ func signingKey(s *scenario) (crypto.Signer, crypto.Hash, crypto.SignerOpts, err
 	return key, hash, hash, nil
 }
 
-// agree is one end's part: its key pair, and the secret with the other's.
+// agree is one side's part: its key pair and the shared secret.
 func agree(curve ecdh.Curve) func(*scenario) (func() error, error) {
 	return func(*scenario) (func() error, error) {
 		other, err := curve.GenerateKey(rand.Reader)

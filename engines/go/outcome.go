@@ -2,7 +2,7 @@ package main
 
 import "crypto/tls"
 
-// outcome is what one end says that was negotiated.
+// outcome is the negotiated parameters of one side.
 type outcome struct {
 	side, version, kind, suite, group, signature string
 }
@@ -20,14 +20,14 @@ func newOutcome(side string, state tls.ConnectionState, signature string) outcom
 	if state.DidResume {
 		o.kind, o.signature = "resumed", ""
 		if state.Version == tls.VersionTLS12 {
-			// What the library tells is the session's; there was no key exchange.
+			// The library reports the session's; there was no key exchange.
 			o.group = ""
 		}
 	}
 	return o
 }
 
-// nameOf is a value's name as the scenario has it, or else the library's.
+// nameOf is the scenario's name of a value, else the library's.
 func nameOf[T comparable](value T, library string, names ...map[string]T) string {
 	for _, names := range names {
 		for name, is := range names {
@@ -39,12 +39,12 @@ func nameOf[T comparable](value T, library string, names ...map[string]T) string
 	return library
 }
 
-// tally counts how connections came out at each end.
+// tally counts the outcomes of connections per side.
 type tally map[outcome]int
 
 func (t tally) add(c *connection, signer *signer) {
 	signature, _ := signer.scheme.Load().(string)
-	// What the client has verified the library does not tell.
+	// The library does not expose what the client verified.
 	t[newOutcome("client", c.client.ConnectionState(), "")]++
 	t[newOutcome("server", c.server.ConnectionState(), signature)]++
 }
@@ -68,7 +68,7 @@ func (o outcome) line(count int) map[string]any {
 	}
 }
 
-// known is null for what the library does not tell.
+// known is null if unknown.
 func known(value string) any {
 	if value == "" {
 		return nil

@@ -2,13 +2,13 @@ package main
 
 import "crypto/tls"
 
-// pair is two ends that are connected, again and again: its coroutines and buffers are used by each connection.
+// pair is two sides, reconnected repeatedly with the same coroutines and buffers.
 type pair struct {
 	client, server     *side
 	toClient, toServer buffer
 }
 
-// connection is what a handshake has left.
+// connection is the state after a handshake.
 type connection struct {
 	client, server *tls.Conn
 }
@@ -17,7 +17,7 @@ func newPair() *pair {
 	return &pair{client: newSide(), server: newSide()}
 }
 
-// connect makes a connection from nothing, until neither end has anything left to give.
+// connect opens a connection and runs it until neither side has anything left to send.
 func (p *pair) connect(client, server *tls.Config) (*connection, error) {
 	p.toClient.clear()
 	p.toServer.clear()
@@ -45,7 +45,7 @@ func (p *pair) connect(client, server *tls.Config) (*connection, error) {
 	return c, nil
 }
 
-// exchange runs both ends in turns until both have ended.
+// exchange runs both sides in turns until both are done.
 func (p *pair) exchange() error {
 	clientEnded, serverEnded := false, false
 	for turn := 0; !clientEnded || !serverEnded; turn++ {
@@ -66,7 +66,7 @@ func (p *pair) exchange() error {
 	return nil
 }
 
-// settle lets an end read what is there, which is no data of the application.
+// settle lets a side read its input, which contains no application data.
 func settle(s *side, conn *tls.Conn) error {
 	s.begin(func() error {
 		var none [1]byte

@@ -9,14 +9,14 @@ func primitives(s *scenario, out *report) error {
 	return err
 }
 
-// operator times cheap operations in batches, so that the clock's own time does not count.
+// operator times cheap operations in batches, so that reading the clock does not count.
 type operator struct {
 	operate func() error
 	batch   int
 	ns      []int64
 }
 
-// newOperator finds how many operations make a batch.
+// newOperator determines the batch size.
 func newOperator(s *scenario) (*operator, error) {
 	operate, err := operations[s.operation](s)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// report writes JSON objects, one on each line.
+// report writes JSON objects, one per line.
 type report struct {
 	*bufio.Writer
 }
@@ -20,7 +20,7 @@ func (r *report) line(object map[string]any) {
 	r.Write(append(text, '\n'))
 }
 
-// samples are one for each unit, in order.
+// samples are one per unit, in order.
 func (r *report) samples(thread int, side string, ns []int64) {
 	const most = 1000
 	for len(ns) > 0 {
@@ -30,7 +30,7 @@ func (r *report) samples(thread int, side string, ns []int64) {
 	}
 }
 
-// fail tells an error; one that is not a fault of the scenario or the runner is the stack's.
+// fail reports an error; any that is not the scenario's or the runner's is the stack's.
 func (r *report) fail(err error) {
 	kind := "stack"
 	var known *fault
@@ -40,7 +40,7 @@ func (r *report) fail(err error) {
 	r.line(map[string]any{"type": "error", "fault": kind, "message": err.Error()})
 }
 
-// fault is an error that is not the stack's.
+// fault is an error other than the stack's.
 type fault struct {
 	kind, message string
 }

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// scenario is what to run. What its `do` does not take is zero.
+// scenario is what to run. Keys that do not apply to `do` are zero.
 type scenario struct {
 	do, version, resumption, suite, group, certificate string
 	chain, key, ca                                     string
@@ -89,7 +89,7 @@ func pairs(in io.Reader) (map[string]string, error) {
 	return given, nil
 }
 
-// rule is what a key may be.
+// rule describes the values of a key.
 type rule struct {
 	tasks    string   // the values of `do` that take it; empty: all
 	allowed  []string // its values; nil: a number, or text if max is 0
@@ -183,7 +183,7 @@ func fill(given map[string]string) *scenario {
 	}
 }
 
-// check says whether the values go together.
+// check checks the combination of values.
 func (s *scenario) check() error {
 	resumed := map[string]string{"ticket": "1.2", "psk": "1.3"}[s.resumption]
 	switch {
@@ -203,7 +203,7 @@ func (s *scenario) check() error {
 	case s.do == "transfer" && s.record < 512:
 		return wrong("record %d: expected a number from 512 to 16384", s.record)
 	case s.do == "transfer" && s.record < 16384 && s.write > s.record:
-		// There is no setting of it: a record is what is left of a call's bytes, up to 16384.
+		// It cannot be set: a record has the rest of a call's bytes, up to 16384.
 		return wrong("record %d: expected 16384 with write %d", s.record, s.write)
 	case s.sessions%2 == 1:
 		return wrong("sessions %d: expected an even number", s.sessions)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// side is one end of a connection, as a coroutine with a clock.
+// side is one side of a connection, as a coroutine with a clock.
 //
 // crypto/tls blocks: its Handshake and Read call the connection's Read and come back when all is done. So that each
 // end's time can be separated, each end's calls run on a coroutine of their own (iter.Pull: the runtime hands the
@@ -38,12 +38,12 @@ func newSide() *side {
 	return s
 }
 
-// begin gives the end something to do; it begins with the next run.
+// begin gives the side a task; it starts at the next run.
 func (s *side) begin(job func() error) {
 	s.job, s.patient = job, true
 }
 
-// run lets the end go on until it has ended what it does, or waits for bytes.
+// run lets the side continue until its task is done, or it waits for bytes.
 func (s *side) run() (ended bool) {
 	began := time.Now()
 	ended, _ = s.resume()
@@ -51,7 +51,7 @@ func (s *side) run() (ended bool) {
 	return ended
 }
 
-// line is an end's connection: what it reads was written to the other's.
+// line is a side's connection: it reads what was written to the other's.
 type line struct {
 	side    *side
 	in, out *buffer
@@ -79,14 +79,14 @@ func (l *line) SetDeadline(time.Time) error      { return nil }
 func (l *line) SetReadDeadline(time.Time) error  { return nil }
 func (l *line) SetWriteDeadline(time.Time) error { return nil }
 
-// nothing is there to be read. It is temporary: crypto/tls goes on using the connection.
+// nothing is there to be read. It is temporary: crypto/tls keeps using the connection.
 type nothing struct{}
 
 func (nothing) Error() string   { return "nothing to read" }
 func (nothing) Timeout() bool   { return true }
 func (nothing) Temporary() bool { return true }
 
-// buffer holds what one end has written and the other not yet read.
+// buffer holds what one side has written and the other has not read.
 type buffer struct {
 	bytes []byte
 	begin int

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// transfers measures what moving bytes from the server to the client takes over a connection that exists.
+// transfers measures what moving bytes from the server to the client takes over an established connection.
 func transfers(s *scenario, out *report) error {
 	ends, server, err := newEnds(s)
 	if err != nil {
@@ -43,8 +43,8 @@ type mover struct {
 	written, read      int
 }
 
-// shifts is how many different texts the units send: each unit's begins a byte later in the pattern than the one
-// before, so that what an earlier unit has left cannot be taken for this one's.
+// shifts is the number of distinct texts: each unit starts a byte later in the pattern than the
+// previous one, so that leftovers of an earlier unit cannot be mistaken for this one's.
 const shifts = 251
 
 func (m *mover) unit() (int, error) {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compiles the engine into the folder TARGET, if the JDK on the PATH is the one of engine.toml. Usage: build.sh TARGET
+# Compiles the engine into TARGET if the JDK in PATH matches engine.toml. Usage: build.sh TARGET
 set -eu
 cd "$(dirname "$0")"
 

@@ -1,4 +1,4 @@
-// Makes both ends' configurations.
+// Creates both sides' configurations.
 'use strict';
 const crypto = require('crypto');
 const fs = require('fs');
@@ -29,7 +29,7 @@ class Ends {
     }
   }
 
-  // A server that listens nowhere: it is given streams.
+  // A server without a listener: it gets streams.
   server() {
     const { scenario } = this;
     const server = tls.createServer({
@@ -72,7 +72,7 @@ class Ends {
   }
 }
 
-// A key's, as the scenario names it.
+// The scenario's name of a key's kind.
 function kindOf({ asymmetricKeyType: type, asymmetricKeyDetails: details }) {
   if (type === 'rsa') return `rsa-${details.modulusLength}`;
   return { prime256v1: 'ecdsa-p256', secp384r1: 'ecdsa-p384' }[details.namedCurve] ?? type;
@@ -86,7 +86,7 @@ function read(key, path) {
   }
 }
 
-// Node leaves a server's store to its user.
+// Node leaves a server's store to the application.
 function keepSessions(server) {
   const sessions = new Map();
   server.on('newSession', (id, session, done) => {

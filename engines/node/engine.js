@@ -20,7 +20,7 @@ async function main() {
     lines.push({ type: 'error', fault: error instanceof Fault ? error.fault : 'stack', message: error.message });
     console.error(error);
   }
-  // Written before it goes on: what is still in the stream when the process ends would be lost.
+  // Flush before exiting: buffered output would be lost.
   fs.writeFileSync(1, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
   process.exit(lines.at(-1).type === 'done' ? 0 : 1);
 }
@@ -29,7 +29,7 @@ function facts() {
   return {
     type: 'facts', stack: 'node', tls: `node ${process.versions.node}`, crypto: `openssl ${process.versions.openssl}`,
     compiler: `v8 ${process.versions.v8}`, allocator: 'system', build: 'release',
-    // OpenSSL does not tell them through Node.
+    // Node does not expose them.
     features: [],
   };
 }

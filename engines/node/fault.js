@@ -1,4 +1,4 @@
-// Errors that are not the stack's.
+// Errors other than the stack's.
 'use strict';
 
 class Fault extends Error {
@@ -8,9 +8,9 @@ class Fault extends Error {
   }
 }
 
-// The scenario asks for what is not known, or cannot be done.
+// The scenario is invalid or unsupported.
 const refuse = (message) => new Fault('scenario', message);
-// This program cannot do what it should.
+// The runner itself failed.
 const broken = (message) => new Fault('runner', message);
 
 module.exports = { Fault, broken, refuse };

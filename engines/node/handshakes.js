@@ -1,4 +1,4 @@
-// Connections from nothing to their end.
+// Connections from start to end.
 'use strict';
 const { Ends } = require('./ends');
 const { count } = require('./outcomes');

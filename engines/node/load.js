@@ -1,4 +1,4 @@
-// Runs a task on threads that begin together. A thread of Node has an event loop of its own, and shares no
+// Runs a task on threads that start together. A thread of Node has an event loop of its own, and shares no
 // configuration with others: each has a server's too, all with the same ticket keys.
 'use strict';
 const crypto = require('crypto');
@@ -7,7 +7,7 @@ const { Worker } = require('worker_threads');
 const { Fault, broken } = require('./fault');
 const { lines: negotiated } = require('./outcomes');
 
-// What the threads have seen, as lines.
+// The threads' output, as lines.
 async function load(scenario) {
   const start = new Int32Array(new SharedArrayBuffer(4));
   const workerData = { scenario, start, ticketKeys: crypto.randomBytes(48) };

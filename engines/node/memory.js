@@ -1,4 +1,4 @@
-// What sessions take that are open at once.
+// The memory of open sessions.
 'use strict';
 const crypto = require('crypto');
 const fs = require('fs');
@@ -6,7 +6,7 @@ const { Ends } = require('./ends');
 const { count, lines } = require('./outcomes');
 const { connect } = require('./pair');
 
-// What Node and the library make once is there before the first session.
+// One-time allocations of Node and the library happen before the first session.
 const BEFORE = 200;
 
 async function memory(scenario) {
@@ -29,7 +29,7 @@ async function memory(scenario) {
   ];
 }
 
-// Without garbage, which is collected first.
+// After a garbage collection.
 function residentKib() {
   global.gc();
   return Number(/^VmRSS:\s*(\d+)/m.exec(fs.readFileSync('/proc/self/status', 'utf8'))[1]);

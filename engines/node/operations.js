@@ -5,7 +5,7 @@ const fs = require('fs');
 const { kindOf } = require('./ends');
 const { refuse } = require('./fault');
 
-// By name: gives what is to be repeated.
+// By name: returns the function to repeat.
 const OPERATIONS = {
   'rsa-2048-sign': sign, 'rsa-2048-verify': verify,
   'ecdsa-p256-sign': sign, 'ecdsa-p256-verify': verify,
@@ -18,12 +18,12 @@ const OPERATIONS = {
 const operationNames = Object.keys(OPERATIONS);
 const CIPHERS = { aes128: ['aes-128-gcm', 16], aes256: ['aes-256-gcm', 32], chacha20: ['chacha20-poly1305', 32] };
 
-// It is hashed in the operation, as in a handshake.
+// Hashed in the operation, as in a handshake.
 const MESSAGE = Buffer.alloc(32);
 // In place of a record's, which is authenticated.
 const HEADER = Buffer.alloc(5);
 
-// Whether the scenario has what the operation takes, and nothing else.
+// Checks that the scenario has exactly the keys of the operation.
 function checkOperation({ operation: name, record, key }) {
   const ciphers = /-(seal|open)$/.test(name);
   const signs = /-(sign|verify)$/.test(name);
@@ -54,7 +54,7 @@ function verify(scenario) {
   };
 }
 
-// The scenario's key, which must be of the operation's kind, with what the server of a handshake signs with.
+// The scenario's key, of the operation's kind, with the signature algorithm of a handshake.
 function signing({ operation: name, key: path }) {
   let key;
   try {
@@ -69,7 +69,7 @@ function signing({ operation: name, key: path }) {
   return { key: { key, padding, saltLength }, hash: 'sha256' };
 }
 
-// One end's part: its key pair, and the secret with the other's.
+// One side's part: its key pair and the shared secret.
 function x25519() {
   const { publicKey } = crypto.generateKeyPairSync('x25519');
   return () => {

@@ -1,4 +1,4 @@
-// How connections came out at each end, as JSON texts with their counts.
+// Outcomes of connections per side, as JSON with counts.
 'use strict';
 const { SUITES } = require('./ends');
 
@@ -23,7 +23,7 @@ function add(outcomes, side, socket, { retried, group, signature }) {
   outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
 }
 
-// As the scenario names it, or as the library does.
+// The scenario's name, else the library's.
 function suiteOf({ name, standardName }) {
   const known = Object.entries(SUITES).find(([, [new13, old12]]) => name === new13 || name.endsWith(`-${old12}`));
   return known ? known[0] : standardName;

@@ -1,4 +1,4 @@
-// Two ends that are connected, and the time of each.
+// Two connected sides, and the time of each.
 //
 // Node's tls works when it is given bytes, and, for what it leaves for later (the end of a write, events), in the turns
 // of the event loop that follow. So only one end is ever at work: it is given what there is for it, and then the loop
@@ -10,7 +10,7 @@ const tls = require('tls');
 const { broken } = require('./fault');
 const { Heard, Wire } = require('./wire');
 
-// Makes a connection from nothing, until neither end has anything left to give. `session` is what is resumed, if any;
+// Opens a connection and runs it until neither side has anything left to send. `session` is what is resumed, if any;
 // `keep` is given the sessions that can be.
 async function connect(clientContext, server, session, keep) {
   const client = new End();
@@ -55,7 +55,7 @@ class End {
     this.wire.on('error', this.fail);
   }
 
-  // Does something of this end's, and all that follows from it.
+  // Runs an action of this side, and everything that follows from it.
   async turn(work) {
     this.wire.active = true;
     const began = process.hrtime.bigint();
@@ -76,7 +76,7 @@ class End {
   }
 }
 
-// When what has been put off, and what that has put off, is done.
+// Resolves when deferred work, and work deferred by that, is done.
 function idle() {
   return new Promise((resolve) => setImmediate(setImmediate, resolve));
 }

@@ -1,4 +1,4 @@
-// One operation of the library's crypto backend, in batches, so that the clock's own time does not count.
+// One crypto operation, in batches, so that reading the clock does not count.
 'use strict';
 const { operation } = require('./operations');
 
@@ -27,7 +27,7 @@ class Primitives {
     return process.hrtime.bigint() - began;
   }
 
-  // Finds how many make a batch, too: compiled code needs more.
+  // Also determines the batch size: compiled code needs more.
   forget() {
     this.batch = 1;
     while (this.run() < BATCH_NS && 2 * this.batch <= this.most) this.batch *= 2;

@@ -81,7 +81,7 @@ function expected({ words, range }) {
   return range ? `a number from ${range[0]} to ${range[1]}` : 'the path of a file';
 }
 
-// Whether the values go together.
+// Checks the combination of values.
 function checkTogether(s) {
   if (MEASURED.includes(s.do) && (s.window_ms === 0) === (s.count === 0)) {
     throw refuse('window_ms, count: expected exactly one of them');
@@ -93,7 +93,7 @@ function checkTogether(s) {
   if (s.do === 'primitive') checkOperation(s);
 }
 
-// How many tickets are sent, by version and resumption: in TLS 1.3 there is no setting.
+// Tickets by version and resumption: cannot be set in TLS 1.3.
 const TICKETS = { 1.2: { none: [0, 1], id: [0], ticket: [1] }, 1.3: { none: [2], psk: [0] } };
 
 function checkResumption(s) {

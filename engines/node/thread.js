@@ -37,7 +37,7 @@ async function main() {
   parentPort.postMessage({ kind: 'done', lines, outcomes: [...worker.outcomes] });
 }
 
-// Samples, at most so many in a line.
+// Maximum samples per line.
 function parts(line) {
   if (line.type !== 'samples') return [line];
   const lines = [];
@@ -47,7 +47,7 @@ function parts(line) {
   return lines;
 }
 
-// This thread's processor time, and how often it has given the processor up.
+// This thread's CPU time and voluntary context switches.
 function used() {
   const [ns] = fs.readFileSync('/proc/thread-self/schedstat', 'utf8').split(' ');
   const [, switches] = /^voluntary_ctxt_switches:\s*(\d+)/m.exec(fs.readFileSync('/proc/thread-self/status', 'utf8'));

@@ -1,12 +1,12 @@
-// Bytes from the server to the client, over a connection that exists.
+// Bytes from the server to the client, over an established connection.
 'use strict';
 const { Ends } = require('./ends');
 const { broken } = require('./fault');
 const { count } = require('./outcomes');
 const { connect } = require('./pair');
 
-// How many different texts the units send: each unit's begins a byte later in the pattern than the one before, so that
-// what an earlier unit has left cannot be taken for this one's. It is also the pattern's period, a prime.
+// Number of distinct texts: each unit starts a byte later in the pattern than the previous one, so that
+// leftovers of an earlier unit cannot be mistaken for this one's. Also the pattern's period, a prime.
 const SHIFTS = 251;
 
 async function hire(scenario, ticketKeys) {
@@ -48,7 +48,7 @@ class Transfers {
     return 1;
   }
 
-  // Hands the bytes over in pieces. Node may join pieces that come while an earlier one is on its way.
+  // Writes the bytes in pieces. Node may merge pieces while an earlier one is pending.
   write(text) {
     return new Promise((resolve) => {
       for (let at = 0; at < text.length; at += this.scenario.write) {

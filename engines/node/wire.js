@@ -1,12 +1,12 @@
-// An end's stream in memory, and what the server's unencrypted messages say of a handshake.
+// A side's stream in memory, and the facts in the server's unencrypted messages.
 'use strict';
 const { Duplex } = require('stream');
 const { broken } = require('./fault');
 
-// What an end writes is kept until the other is given it.
+// A side's output is buffered until it is passed to the other.
 class Wire extends Duplex {
   constructor() {
-    // No limit that is ever met: what one end has to say at once is no more than a unit's bytes.
+    // Never reached: one side writes at most a unit's bytes at once.
     super({ readableHighWaterMark: 2 ** 30, writableHighWaterMark: 2 ** 30 });
     this.sent = [];
     this.active = false;
@@ -15,7 +15,7 @@ class Wire extends Duplex {
   _read() {}
 
   _write(chunk, _, done) {
-    // Its time would be the other's.
+    // Its time would count for the other side.
     if (!this.active) this.destroy(broken('an end has written while the other was at work'));
     this.sent.push(chunk);
     done();
@@ -31,7 +31,7 @@ class Wire extends Duplex {
 const HANDSHAKE = 22;
 const [SERVER_HELLO, SERVER_KEY_EXCHANGE] = [2, 12];
 const KEY_SHARE = 51;
-// The random of a ServerHello that is a HelloRetryRequest (RFC 8446, 4.1.3) begins so.
+// The random of a ServerHello that is a HelloRetryRequest (RFC 8446, 4.1.3) starts like this.
 const RETRY = Buffer.from('cf21ad74e59a6111', 'hex');
 const GROUPS = { 0x1d: 'x25519', 0x17: 'p256', 0x18: 'p384' };
 const SIGNATURES = {
@@ -39,7 +39,7 @@ const SIGNATURES = {
   0x0503: 'ecdsa_secp384r1_sha384',
 };
 
-// What one handshake's server has said in the clear: Node does not tell it. Null is what it has not.
+// Facts from the server's cleartext messages, which Node does not expose. Null if absent.
 class Heard {
   constructor() {
     this.retried = false;
@@ -47,7 +47,7 @@ class Heard {
     this.signature = null;
   }
 
-  // Reads what was sent, up to the first record that is not of the handshake.
+  // Parses the output up to the first record that is not a handshake record.
   hear(sent) {
     const bytes = sent.length === 1 ? sent[0] : Buffer.concat(sent);
     const records = [];
@@ -59,7 +59,7 @@ class Heard {
     const messages = Buffer.concat(records);
     for (let at = 0; at + 4 <= messages.length;) {
       const end = at + 4 + messages.readUIntBE(at + 1, 3);
-      // What comes after a change of keys in TLS 1.2 is no message that could be read.
+      // Messages after ChangeCipherSpec in TLS 1.2 are encrypted.
       if (end > messages.length) return;
       this.message(messages[at], messages.subarray(at + 4, end));
       at = end;

@@ -243,7 +243,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_connection_without_a_port_is_told_what_to_do() {
+    fn an_error_for_want_of_a_port_says_what_to_do() {
         for (kind, name) in [
             (io::ErrorKind::AddrNotAvailable, "ports"),
             (io::ErrorKind::AddrInUse, "ports"),

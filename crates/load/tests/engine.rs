@@ -256,7 +256,7 @@ fn wrong_answers_are_errors() {
 }
 
 #[test]
-fn whoever_believes_anyone_needs_no_authority() {
+fn skipping_verification_needs_no_ca() {
     let server = Server::start(1);
     let mut options = options(&format!("{}/", server.https));
     options.tls.insecure = true;

@@ -14,7 +14,7 @@ import javax.net.ssl.TrustManager;
 import javax.net.ssl.TrustManagerFactory;
 import javax.net.ssl.X509ExtendedTrustManager;
 
-/** Makes both ends' configurations and sessions. */
+/** Creates both sides' configurations and sessions. */
 final class Ends {
     private static final Map<String, String> GROUPS = Map.of("x25519", "x25519", "p256", "secp256r1");
     private static final Map<String, String> SIGNATURES = Map.of(
@@ -32,7 +32,7 @@ final class Ends {
     private final String suite;
     private final boolean resumes;
 
-    /** Sets what SSLEngine takes from properties only; nothing of TLS may have been used before. */
+    /** Sets what SSLEngine only reads from properties; call before any use of TLS. */
     Ends(Scenario scenario) {
         this.scenario = scenario;
         suite = suite(scenario);
@@ -99,7 +99,7 @@ final class Ends {
         return engine;
     }
 
-    /** The suite as the scenario names it, or as the library does. */
+    /** The scenario's name of the suite, else the library's. */
     static String suiteName(String is) {
         return SUITES.entrySet().stream().filter(suite -> is.endsWith("_" + suite.getValue()))
                 .map(Map.Entry::getKey).findAny().orElse(is);

@@ -1,4 +1,4 @@
-/** An error that is not the stack's. */
+/** An error other than the stack's. */
 final class Fault extends Exception {
     private static final long serialVersionUID = 1;
 
@@ -10,17 +10,17 @@ final class Fault extends Exception {
         this.kind = kind;
     }
 
-    /** The scenario asks for what is not known, or cannot be done. */
+    /** The scenario is invalid or unsupported. */
     static Fault scenario(String format, Object... values) {
         return new Fault("scenario", String.format(format, values));
     }
 
-    /** This program cannot do what it should. */
+    /** The runner itself failed. */
     static Fault runner(String format, Object... values) {
         return new Fault("runner", String.format(format, values));
     }
 
-    /** The library has done what it should not. */
+    /** The library misbehaved. */
     static Fault stack(String format, Object... values) {
         return new Fault("stack", String.format(format, values));
     }

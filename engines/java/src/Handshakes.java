@@ -1,7 +1,7 @@
 import java.util.List;
 import javax.net.ssl.SSLContext;
 
-/** Measures connections from nothing to their end. */
+/** Measures connections from start to end. */
 final class Handshakes implements Worker {
     static void measure(Scenario scenario, Report report) throws Exception {
         Ends ends = new Ends(scenario);
@@ -31,7 +31,7 @@ final class Handshakes implements Worker {
     private SSLContext server;
     private SSLContext client;
 
-    /** Makes the session that the first handshake resumes, if it is to. */
+    /** Creates the session for the first handshake to resume, if needed. */
     private Handshakes(Scenario scenario, Ends ends, SSLContext server) throws Exception {
         this.scenario = scenario;
         this.ends = ends;

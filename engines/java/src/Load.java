@@ -11,11 +11,11 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorCompletionService;
 import java.util.concurrent.Executors;
 
-/** Runs workers on threads that begin together. */
+/** Runs workers on threads that start together. */
 final class Load {
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
-    /** What each thread has used. */
+    /** Usage per thread. */
     private record Usage(int units, long wallNs, long cpuNs, long switches) { }
 
     private final Scenario scenario;
@@ -26,7 +26,7 @@ final class Load {
         this.warm = new CountDownLatch(scenario.threads());
     }
 
-    /** Lets each thread warm up, begin with the others, and measure until its window or count is over. */
+    /** Each thread warms up, starts with the others, and measures until its window or count is over. */
     <W extends Worker> List<W> run(Report report, Callable<W> hire) throws Exception {
         List<W> workers = new ArrayList<>();
         List<Usage> usages = new ArrayList<>();
@@ -87,7 +87,7 @@ final class Load {
         return new Usage(units, wall, THREADS.getCurrentThreadCpuTime() - cpu, switches() - switches);
     }
 
-    /** How often this thread has given the processor up. */
+    /** Voluntary context switches of this thread. */
     private static long switches() throws IOException {
         return status("thread-self", "voluntary_ctxt_switches:");
     }

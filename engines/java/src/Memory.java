@@ -4,9 +4,9 @@ import java.util.ArrayList;
 import java.util.List;
 import javax.net.ssl.SSLContext;
 
-/** Measures what sessions take that are open at once. */
+/** Measures the memory of open sessions. */
 final class Memory {
-    /** Until the part of the heap where all begins, 64 MiB, has been in use: a handshake leaves about 200 KiB there. */
+    /** Enough to fill the young generation, 64 MiB: a handshake leaves about 200 KiB there. */
     private static final int BEFORE = 1000;
 
     static void measure(Scenario scenario, Report report) throws Exception {
@@ -15,7 +15,7 @@ final class Memory {
         Verification verification = new Verification();
         SSLContext client = ends.client(verification);
         Pair pair = new Pair(ends);
-        // Classes, compiled code and the heap's room for garbage are there before the first session.
+        // Load classes, compile code and grow the heap before the first session.
         for (int i = 0; i < BEFORE; i++) {
             pair.connect(client, server);
         }
@@ -34,7 +34,7 @@ final class Memory {
         report.line("type", "memory", "sessions", scenario.sessions(), "before_kib", before, "after_kib", after);
     }
 
-    /** Without garbage, which is collected first. */
+    /** After a garbage collection. */
     private static long residentKib() throws IOException {
         System.gc();
         return Load.status("self", "VmRSS:");

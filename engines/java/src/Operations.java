@@ -32,7 +32,7 @@ final class Operations {
         "ecdsa-p384-verify", "x25519", "p256", "aes128-gcm-seal", "aes128-gcm-open", "aes256-gcm-seal",
         "aes256-gcm-open", "chacha20-poly1305-seal", "chacha20-poly1305-open",
     };
-    /** It is hashed in the operation, as in a handshake. */
+    /** Hashed in the operation, as in a handshake. */
     private static final byte[] MESSAGE = new byte[32];
     /** In place of a record's, which is authenticated. */
     private static final byte[] HEADER = new byte[5];
@@ -40,9 +40,9 @@ final class Operations {
     /** What a point of both its numbers begins with. */
     private static final byte UNCOMPRESSED = 4;
 
-    /** What is repeated. */
+    /** The repeated operation. */
     interface Operation {
-        /** Does it once. */
+        /** Runs once. */
         void run() throws Exception;
     }
 
@@ -50,7 +50,7 @@ final class Operations {
         return NAMES.clone();
     }
 
-    /** Whether the scenario has what the operation takes, and nothing else. */
+    /** Checks that the scenario has exactly the keys of the operation. */
     static void check(Scenario scenario) throws Fault {
         String name = scenario.operation();
         boolean ciphers = name.endsWith("-seal") || name.endsWith("-open");
@@ -132,7 +132,7 @@ final class Operations {
         return KeyFactory.getInstance("EC").generatePublic(new ECPublicKeySpec(point, curve));
     }
 
-    /** What the server of a handshake signs with. */
+    /** The signature algorithm of a handshake's server. */
     private static Signature signature(String kind) throws GeneralSecurityException {
         if (kind.startsWith("ecdsa")) {
             return Signature.getInstance(kind.endsWith("p384") ? "SHA384withECDSA" : "SHA256withECDSA");
@@ -142,7 +142,7 @@ final class Operations {
         return signature;
     }
 
-    /** One end's part: its key pair, and the secret with the other's. */
+    /** One side's part: its key pair and the shared secret. */
     private static Operation agree(String keys, AlgorithmParameterSpec group, String agreement) throws Exception {
         KeyPairGenerator generator = KeyPairGenerator.getInstance(keys);
         generator.initialize(group);

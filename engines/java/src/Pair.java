@@ -5,15 +5,15 @@ import javax.net.ssl.SSLEngineResult;
 import javax.net.ssl.SSLEngineResult.HandshakeStatus;
 import javax.net.ssl.SSLException;
 
-/** Two ends that are connected, again and again: the buffers are used by each connection. */
+/** Two sides, reconnected repeatedly with the same buffers. */
 final class Pair {
     private static final int ROOM = 1 << 17;
     private static final int RECORD = 1 << 15;
 
-    /** What a handshake has left. */
+    /** The state after a handshake. */
     record Connection(SSLEngine client, SSLEngine server, Wire wire) { }
 
-    /** The ends' time in the last connection. */
+    /** Each side's time in the last connection. */
     long clientNs;
     long serverNs;
 
@@ -27,7 +27,7 @@ final class Pair {
         this.ends = ends;
     }
 
-    /** Makes a connection from nothing, until neither end has anything left to give. */
+    /** Opens a connection and runs it until neither side has anything left to send. */
     Connection connect(SSLContext clientContext, SSLContext serverContext) throws Exception {
         toClient.clear().flip();
         toServer.clear().flip();
@@ -60,7 +60,7 @@ final class Pair {
         return end.getHandshakeStatus() != HandshakeStatus.NOT_HANDSHAKING;
     }
 
-    /** Lets an end take all that is there for it and give all that it has. What it would delegate it does itself. */
+    /** Lets a side process its input and produce its output. Runs delegated tasks itself. */
     private void turn(SSLEngine end, ByteBuffer in, ByteBuffer out) throws SSLException, Fault {
         out.compact();
         while (true) {
@@ -86,7 +86,7 @@ final class Pair {
         }
     }
 
-    /** Ends the run if a step has not done all that it was to. */
+    /** Fails the run if a step is incomplete. */
     static void good(SSLEngineResult result) throws Fault {
         if (result.getStatus() != SSLEngineResult.Status.OK) {
             throw Fault.stack("a step says %s", result);

@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Reads PEM files of a scenario. */
+/** Reads the scenario's PEM files. */
 final class Pem {
     private static final Pattern KEY = Pattern.compile("-----BEGIN PRIVATE KEY-----([^-]+)-----END PRIVATE KEY-----");
 
@@ -44,7 +44,7 @@ final class Pem {
         throw Fault.scenario("key %s: expected a PEM file of a PKCS #8 key of RSA or EC", path);
     }
 
-    /** The key as it is in the file. */
+    /** The key in the file. */
     static byte[] keyBytes(String path) throws Fault {
         try {
             Matcher found = KEY.matcher(Files.readString(Path.of(path)));
@@ -57,7 +57,7 @@ final class Pem {
         throw Fault.scenario("key %s: it has no PRIVATE KEY: expected a PEM file of a PKCS #8 key", path);
     }
 
-    /** As the scenario names it. */
+    /** The scenario's name. */
     static String kind(Object key) {
         if (key instanceof RSAKey rsa) {
             return "rsa-" + rsa.getModulus().bitLength();

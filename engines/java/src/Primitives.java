@@ -1,4 +1,4 @@
-/** Measures one operation of the library's crypto backend, in batches, so that the clock's own time does not count. */
+/** Measures one crypto operation, in batches, so that reading the clock does not count. */
 final class Primitives implements Worker {
     private static final long BATCH_NS = 50_000;
 
@@ -31,7 +31,7 @@ final class Primitives implements Worker {
         return System.nanoTime() - began;
     }
 
-    /** Finds how many make a batch, too: compiled code needs more. */
+    /** Also determines the batch size: compiled code needs more. */
     @Override
     public void forget() throws Exception {
         batch = 1;

@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
 
-/** Writes JSON objects, one on each line. */
+/** Writes JSON objects, one per line. */
 final class Report {
     private static final int SAMPLES = 1000;
     private final PrintWriter out;
@@ -23,7 +23,7 @@ final class Report {
         out.print(text.append("}\n"));
     }
 
-    /** One for each unit, in order. */
+    /** One per unit, in order. */
     void samples(int thread, String side, Samples samples) {
         for (int begin = 0; begin < samples.count(); begin += SAMPLES) {
             line("type", "samples", "thread", thread, "side", side,

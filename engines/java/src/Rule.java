@@ -1,7 +1,7 @@
 import java.util.Arrays;
 import java.util.List;
 
-/** What a key may be, and for which tasks: words; a number, if the greatest is not 0; or else the path of a file. */
+/** The values of a key and its tasks: words; a number, if the maximum is not 0; else a file path. */
 record Rule(List<String> tasks, List<String> words, int least, int greatest, boolean required) {
     static final List<String> ALL = List.of();
 

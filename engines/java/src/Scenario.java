@@ -8,7 +8,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 
-/** What to run. What its `do` does not take is null or zero. */
+/** What to run. Keys that do not apply to `do` are null or zero. */
 record Scenario(
         String task, String version, String resumption, String suite, String group, String certificate,
         String chain, String key, String ca, int tickets, boolean cold,
@@ -126,7 +126,7 @@ record Scenario(
         return given.containsKey(key) ? Integer.parseInt(given.get(key)) : absent;
     }
 
-    /** Whether the values go together. */
+    /** Checks the combination of values. */
     private void check() throws Fault {
         if (MEASURED.contains(task) && (windowMs == 0) == (count == 0)) {
             throw Fault.scenario("window_ms, count: expected exactly one of them");

@@ -3,14 +3,14 @@ import java.util.Map;
 import java.util.TreeMap;
 import javax.net.ssl.SSLEngine;
 
-/** Counts how connections came out at each end. */
+/** Counts the outcomes of connections per side. */
 final class Tally {
     /** The outcome on one side; group and signature are null if unknown. */
     private record Outcome(String side, String version, String kind, String suite, String group, String signature) { }
 
     private final Map<Outcome, Integer> outcomes = new TreeMap<>(Comparator.comparing(Outcome::toString));
 
-    /** `verified`: whether the client has verified a chain. What the server did the library does not tell. */
+    /** `verified`: whether the client has verified a chain. The library does not expose what the server did. */
     void add(Pair.Connection connection, boolean verified) {
         Wire wire = connection.wire();
         String kind = wire.kind();

@@ -4,11 +4,11 @@ import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
 import javax.net.ssl.SSLParameters;
 
-/** Measures what moving bytes from the server to the client takes over a connection that exists. */
+/** Measures what moving bytes from the server to the client takes over an established connection. */
 final class Transfers implements Worker {
     /**
-     * How many different texts the units send: each unit's begins a byte later in the pattern than the one before, so
-     * that what an earlier unit has left cannot be taken for this one's. It is also the pattern's period, a prime.
+     * Number of distinct texts: each unit starts a byte later in the pattern than the previous one, so
+     * that leftovers of an earlier unit cannot be mistaken for this one's. Also the pattern's period, a prime.
      */
     private static final int SHIFTS = 251;
     /** What a record takes more than its plaintext, at most, and what unwrap wants to have free. */

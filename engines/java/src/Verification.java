@@ -4,7 +4,7 @@ import java.security.cert.X509Certificate;
 import javax.net.ssl.SSLEngine;
 import javax.net.ssl.X509ExtendedTrustManager;
 
-/** Stands before one client's trust manager: a chain is verified in full handshakes only. Of one thread. */
+/** Wraps one client's trust manager: chains are verified only in full handshakes. Not thread-safe. */
 final class Verification extends X509ExtendedTrustManager {
     X509ExtendedTrustManager of;
     long ns;

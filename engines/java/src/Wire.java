@@ -2,7 +2,7 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.Map;
 
-/** What the server's unencrypted messages say of one handshake: SSLEngine does not tell it. */
+/** Facts of a handshake from the server's unencrypted messages: SSLEngine does not expose them. */
 final class Wire {
     private static final int CONTENT_HANDSHAKE = 22;
     private static final int SERVER_HELLO = 2;
@@ -11,7 +11,7 @@ final class Wire {
     private static final int EXTENSION_PRE_SHARED_KEY = 41;
     private static final int EXTENSION_SUPPORTED_VERSIONS = 43;
     private static final int EXTENSION_KEY_SHARE = 51;
-    /** The random of a ServerHello that is a HelloRetryRequest begins so. */
+    /** The start of a HelloRetryRequest's random. */
     private static final byte[] RETRY = {(byte) 0xcf, 0x21, (byte) 0xad, 0x74, (byte) 0xe5, (byte) 0x9a, 0x61, 0x11};
     private static final Map<Integer, String> GROUPS = Map.of(0x1d, "x25519", 0x17, "p256", 0x18, "p384");
     private static final Map<Integer, String> SIGNATURES = Map.of(
@@ -27,7 +27,7 @@ final class Wire {
     /** Null where it is encrypted. */
     String signature;
 
-    /** Reads what the server has sent up to the first record that is not of the handshake in the clear. */
+    /** Parses the server's output up to the first record that is not a cleartext handshake record. */
     void read(ByteBuffer sent) {
         byte[] messages = new byte[sent.remaining()];
         int length = 0;
@@ -42,7 +42,7 @@ final class Wire {
         while (all.remaining() >= 4) {
             int head = all.getInt();
             int size = head & 0xffffff;
-            // What comes after a change of keys in TLS 1.2 is no message that could be read.
+            // Messages after ChangeCipherSpec in TLS 1.2 are encrypted.
             if (size > all.remaining()) {
                 return;
             }

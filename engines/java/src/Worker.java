@@ -1,11 +1,11 @@
-/** What one thread does. */
+/** The work of one thread. */
 interface Worker {
-    /** Does one unit, or, if it is cheap, some: says how many. */
+    /** Does one unit, or several cheap ones; returns how many. */
     int unit() throws Exception;
 
-    /** Drops what was measured so far. */
+    /** Drops the measurements so far. */
     void forget() throws Exception;
 
-    /** Tells what was measured. */
+    /** Reports the measurements. */
     void report(int thread, Report report);
 }

@@ -10,7 +10,7 @@ use graviola::signing::{ecdsa, rsa};
 use weir_engine::sealing::{self, Cipher, HEADER};
 use weir_engine::{Certificate, Error, Operate, Operation, Primitive, Suite, pem};
 
-/// An operation, ready to be done.
+/// A prepared operation.
 pub(crate) fn operation(primitive: &Primitive) -> Result<Box<dyn Operate>, Error> {
     match primitive.operation {
         Operation::Sign(certificate) => {
@@ -27,7 +27,7 @@ pub(crate) fn operation(primitive: &Primitive) -> Result<Box<dyn Operate>, Error
     }
 }
 
-/// What is signed: as long as a digest.
+/// The message to sign: as long as a digest.
 const MESSAGE: [u8; 32] = [0x5a; 32];
 
 /// As long as the longest signature.
@@ -67,7 +67,7 @@ impl Key {
     }
 }
 
-/// The public key is read each time, as it is in a handshake.
+/// The public key is parsed each time, as in a handshake.
 fn verify(key: &Key) -> Result<Box<dyn Operate>, Error> {
     let signature = key.sign()?;
     Ok(match key {
@@ -119,7 +119,7 @@ fn x25519() -> Result<Box<dyn Operate>, Error> {
 
 /// Both key pairs, agreement and decapsulation.
 ///
-/// ML-KEM takes as long with a ciphertext that is meant for another key: it yields another secret, and no error.
+/// ML-KEM takes as long with a ciphertext for another key: it returns another secret, not an error.
 fn hybrid_client() -> Result<Box<dyn Operate>, Error> {
     let key = DecapKey::generate().map_err(failed)?.encapsulation_key();
     let (_, ciphertext) = key.encaps().map_err(failed)?;

@@ -1,4 +1,4 @@
-//! The calls of s2n-tls that are needed here. Its safe binding lacks some of them: the number of tickets, the policy.
+//! The s2n-tls calls used here. Its safe binding lacks some of them: the number of tickets, the policy.
 #![allow(unsafe_code)] // s2n-tls is C
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -10,7 +10,7 @@ use s2n_tls_sys::*;
 use weir_engine::callbacks::{Calls, Ended, Wire};
 use weir_engine::{End, Error, Group, Kind, Outcome, Side, Version, notes};
 
-/// A configuration, complete.
+/// A complete configuration.
 pub(crate) struct Config(Arc<Owned>);
 
 /// What connections refer to, too: s2n-tls does not count them.
@@ -36,7 +36,7 @@ struct Store {
 }
 
 impl Config {
-    /// A client's, that trusts `root`. It has to ask for tickets, and keeps the last if sessions are resumed.
+    /// A client's, that trusts `root`. It requests tickets, and keeps the last one if sessions are resumed.
     pub(crate) fn client(root: &[u8], tickets: bool, keeps: bool) -> Result<Config, Error> {
         let config = Arc::new(Owned::new(Side::Client, keeps)?);
         let root = CString::new(root).map_err(|_| Error::scenario("ca: expected PEM"))?;
@@ -204,7 +204,7 @@ impl Calls for Connection {
             let resumed = s2n_connection_is_session_resumed(raw) == 1;
             let retried = text(s2n_connection_get_handshake_type_name(raw)).contains("HELLO_RETRY_REQUEST");
             let full = if retried { Kind::FullWithHelloRetry } else { Kind::Full };
-            // What it tells of a handshake without a key exchange, or a signature, is the session's.
+            // Without a key exchange or a signature, it reports the session's.
             let agreed = !resumed || version == Version::Tls13.code();
             let has_group = agreed && s2n_connection_get_key_exchange_group(raw, &mut group) == 0;
             let has_signature = !resumed && s2n_connection_get_signature_scheme(raw, &mut signature) == 0;

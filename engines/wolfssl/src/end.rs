@@ -44,7 +44,7 @@ impl Stack for Wolfssl {
     }
 }
 
-/// The scenario in wolfSSL's words.
+/// The scenario in wolfSSL's terms.
 fn chosen(connection: &Connection, side: Side) -> Result<Chosen, Error> {
     if connection.locks {
         return Err(Error::scenario("locks `time`: the library does not expose its locks: expected no such key"));

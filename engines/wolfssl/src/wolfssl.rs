@@ -16,7 +16,7 @@ pub(crate) fn version() -> String {
     unsafe { CStr::from_ptr(ffi::wolfSSL_lib_version()) }.to_string_lossy().into_owned()
 }
 
-/// What both ends are set to.
+/// Settings of both sides.
 pub(crate) struct Chosen {
     /// TLS 1.3, or else 1.2.
     pub(crate) new: bool,
@@ -30,7 +30,7 @@ pub(crate) struct Chosen {
     pub(crate) fragment: Option<u8>,
 }
 
-/// A configuration, complete.
+/// A complete configuration.
 pub(crate) struct Config {
     raw: NonNull<ffi::Context>,
     side: Side,
@@ -255,8 +255,8 @@ impl Calls for Connection {
                 version: ffi::wolfSSL_version(raw) as u16,
                 kind: if ffi::wolfSSL_session_reused(raw) == 1 { Kind::Resumed } else { Kind::Full },
                 suite: ffi::wolfSSL_get_current_cipher_suite(raw) as u16,
-                // Told in names that differ from release to release: what the server says on the wire stands in. Of
-                // the signature it tells the hash alone.
+                // Its names differ between releases, so parse the server's messages instead. Of
+                // the signature it only exposes the hash.
                 group: None,
                 signature: None,
             }
@@ -294,7 +294,7 @@ unsafe extern "C" fn receive(
 
 /// Takes what wolfSSL has for the peer.
 unsafe extern "C" fn send(_: *mut ffi::Ssl, from: *mut c_char, size: c_int, context: *mut c_void) -> c_int {
-    // Outside a call it is the word of the end that wolfSSL may say when it is freed: nobody takes it.
+    // Outside a call it is the close_notify that wolfSSL may send when freed: discard it.
     // SAFETY: as above; `from` has `size` bytes.
     let _ = unsafe { Wire::take(context, from.cast_const().cast(), size as usize) };
     size
@@ -306,7 +306,7 @@ unsafe extern "C" fn ticket(_: *mut ffi::Ssl, _: *const c_uchar, _: c_int, _: *m
     0
 }
 
-/// The library's one beginning.
+/// Initialises the library once.
 fn begin() -> Result<(), Error> {
     static BEGUN: OnceLock<c_int> = OnceLock::new();
     // SAFETY: it takes nothing, and is called once.
@@ -317,7 +317,7 @@ fn check(result: c_int, what: &str) -> Result<(), Error> {
     if result == ffi::SUCCESS { Ok(()) } else { Err(Error::stack(what, format!("it said {result}"))) }
 }
 
-/// Some calls say 0 for success.
+/// Some calls return 0 for success.
 fn zero(result: c_int, what: &str) -> Result<(), Error> {
     if result == 0 { Ok(()) } else { Err(Error::stack(what, format!("it said {result}"))) }
 }

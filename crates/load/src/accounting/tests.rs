@@ -103,7 +103,7 @@ fn a_command_is_asked_at_both_edges_and_scaled() {
 }
 
 #[test]
-fn a_command_that_fails_later_is_told() {
+fn a_command_that_fails_later_is_reported() {
     let file = std::env::temp_dir().join(format!("weir-meter-{}", std::process::id()));
     std::fs::write(&file, "1.5\n").unwrap();
     let text = format!("cat {}", file.display());
@@ -117,7 +117,7 @@ fn a_command_that_fails_later_is_told() {
 }
 
 #[test]
-fn a_process_that_ends_is_told() {
+fn a_process_that_exits_is_reported() {
     let mut child = Command::new("sh").args(["-c", "read x"]).stdin(Stdio::piped()).spawn().unwrap();
     let accounts = Accounts::open(&[named(Meter::Process(child.id()))]).unwrap();
     let account = account(&accounts, SOME_TIME, || {

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_no_null_server_is_told() {
+    fn a_program_other_than_the_null_server_is_rejected() {
         let error = NullServer::start(Path::new("/bin/echo"), 0, &Cores(vec![0])).unwrap_err();
         assert!(error.to_string().contains("before it listened"), "{error}");
         assert!(NullServer::start(Path::new("/nothing/here"), 0, &Cores(vec![0])).is_err());

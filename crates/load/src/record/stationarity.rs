@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drift_is_told_and_noise_is_not() {
+    fn a_drift_is_reported_and_noise_is_not() {
         let rising: Vec<u64> = (0..12).map(|second| 1000 + 30 * second).collect();
         let text = warned(&rising, true).unwrap();
         assert!(text.contains("the rate changed by +23 %"), "{text}");
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_time_that_drifts_is_told_in_an_open_loop() {
+    fn a_drifting_response_time_is_reported_in_an_open_loop() {
         let second = |at: u64| Second {
             at_s: at as f64,
             requests: 100,

@@ -31,7 +31,7 @@ pub struct Library {
     pub version: Option<String>,
 }
 
-/// Runs a command, and ends the build if it fails.
+/// Runs a command; fails the build if it fails.
 fn run(command: &mut Command) {
     println!("{command:?}");
     match command.status() {
@@ -59,12 +59,12 @@ fn once(name: &str, source: &Path, compiler: &Path, build: impl FnOnce(&Path)) -
     folder
 }
 
-/// The C compiler: what CC says, or else the machine's.
+/// The C compiler: $CC, or else the default.
 fn compiler() -> PathBuf {
     cc::Build::new().get_compiler().path().to_path_buf()
 }
 
-/// What cargo tells build scripts.
+/// Variables set by cargo for build scripts.
 fn variable(name: &str) -> String {
     env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"))
 }

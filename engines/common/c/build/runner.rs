@@ -1,4 +1,4 @@
-//! The runner: compiled against a library whose version was checked, and linked with it.
+//! The runner: compiled and linked against a library of the checked version.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,13 +50,13 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 
 fn compilation(library: &Library) -> cc::Build {
     let mut build = cc::Build::new();
-    // Newer versions call deprecated what older ones have alone.
+    // Newer versions deprecate the only API of older ones.
     build.define("_GNU_SOURCE", None).define("OPENSSL_SUPPRESS_DEPRECATED", None);
     build.includes(&library.include);
     build
 }
 
-/// The version that the library's headers tell.
+/// The version in the library's headers.
 fn header_version(library: &Library, folder: &Path) -> String {
     let question = folder.join("version.h");
     let answer = String::from_utf8(compilation(library).flag("-P").file(question).expand())

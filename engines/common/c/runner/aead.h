@@ -6,7 +6,7 @@
 
 #include "scenario.h"
 
-/* The cipher of records, by the calls that the library's own TLS makes, with its key set once. */
+/* The record cipher, with the calls of the library's own TLS, with its key set once. */
 struct aead;
 
 enum { AEAD_KEY = 32, AEAD_TAG = 16, AEAD_NONCE = 12, AEAD_HEADER = 5 };

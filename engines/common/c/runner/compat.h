@@ -17,10 +17,10 @@
 #define WEIR_BORING 0
 #endif
 
-/* To be called first. No configuration file of the machine is read: it could change what is measured. */
+/* Call first. Reads no configuration file of the machine, which could affect the measurement. */
 void compat_begin(void);
 
-/* The version that the library tells, without its name: "3.5.5". */
+/* The library's version, without its name: "3.5.5". */
 void compat_version(char *version, size_t room);
 
 /* The processor's features as the library sees them after OPENSSL_ia32cap: EDX and ECX of CPUID leaf 1, then EBX and
@@ -30,13 +30,13 @@ bool compat_cpuid(uint32_t words[4]);
 /* Offers, or accepts, this TLS 1.3 suite alone. */
 bool compat_set_suite(SSL_CTX *config, enum suite suite);
 
-/* How many of `tickets` are sent after a resumed handshake without being asked for. */
+/* How many of `tickets` are sent by default after a resumed handshake. */
 unsigned compat_tickets_when_resumed(unsigned tickets);
 
 /* Whether a server can be made to send more than that. */
 bool compat_can_send_tickets(void);
 
-/* Has a server send tickets that are still in its buffer, and `more` new ones. */
+/* Makes a server send buffered tickets, and `more` new ones. */
 int compat_send_tickets(SSL *ssl, unsigned more);
 
 /* The registered number of the group of the key exchange; 0 if unknown. */
@@ -45,7 +45,7 @@ uint16_t compat_group(SSL *ssl);
 /* The registered number of the algorithm of the server's signature; 0 if unknown. */
 uint16_t compat_signature(SSL *ssl, bool server);
 
-/* Whether the ticket keys that the library makes for itself lie behind the lock of its session store. */
+/* Whether the library's own ticket keys are protected by its session store's lock. */
 bool compat_ticket_keys_locked(void);
 
 #endif

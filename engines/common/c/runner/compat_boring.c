@@ -35,7 +35,7 @@ bool compat_can_send_tickets(void) {
     return true;
 }
 
-/* Tickets wait in the buffer for the first write, which may be an empty one. */
+/* Tickets are buffered until the first write, which may be empty. */
 int compat_send_tickets(SSL *ssl, unsigned more) {
     (void)more;
     return SSL_write(ssl, "", 0) >= 0;

@@ -3,10 +3,10 @@
 
 #include "scenario.h"
 
-/* Runs the scenario on standard input; returns the status to end with. */
+/* Runs the scenario on standard input; returns the exit status. */
 int engine_main(void);
 
-/* What a scenario can have done: each does its work and writes what it saw. */
+/* The tasks of a scenario: each runs and reports. */
 void report_facts(void);
 void do_handshake(const struct scenario *scenario);
 void do_transfer(const struct scenario *scenario);

@@ -12,7 +12,7 @@
 
 enum { MESSAGE = 1024 };
 
-/* What the library has to say of its failure. */
+/* The library's error message. */
 static void add_reasons(char *message) {
     unsigned long code;
     while ((code = ERR_get_error()) != 0) {

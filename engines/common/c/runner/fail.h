@@ -3,12 +3,12 @@
 
 #include <stddef.h>
 
-/* Ends the run with an `error` line of this fault, and status 1. Any thread may call it. */
+/* Ends the run with an `error` line with this fault, and status 1. Any thread may call it. */
 _Noreturn void fail(const char *fault, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The scenario asks for what is unknown, or what this library cannot do. */
+/* The scenario is invalid or unsupported. */
 #define fail_scenario(...) fail("scenario", __VA_ARGS__)
-/* The library failed; what it has to say of it is added. */
+/* The library failed; its own message is added. */
 #define FAULT_STACK "stack"
 #define fail_stack(...) fail(FAULT_STACK, __VA_ARGS__)
 /* The runner itself, or the machine, failed. */

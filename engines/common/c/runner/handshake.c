@@ -10,7 +10,7 @@
 #include "measure.h"
 #include "outcome.h"
 
-/* What one thread keeps: its client's configuration and store, and what came of its handshakes. */
+/* Per-thread state: the client's configuration and store, and the outcomes. */
 struct handshakes {
     SSL_CTX *client, *server; /* NULL while `config` is cold */
     struct store store;

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* JSON objects, one on each line of standard output: open, say keys, close. */
+/* JSON objects, one per line of standard output: open, add keys, close. */
 
 void json_open(const char *type);
 void json_close(void);

@@ -1,4 +1,4 @@
-/* Stands between the library and the threads library's reader-writer locks, and watches one of them.
+/* Interposes on the threads library's reader-writer locks, and watches one of them.
 
    In the program these functions come before those of the C library, whether the TLS library is linked in or shared.
    What is held has one reading of the clock in it, some tens of nanoseconds. */

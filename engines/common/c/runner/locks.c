@@ -35,7 +35,7 @@ void locks_watch(SSL_CTX *server, enum resumption resumption) {
     if (resumption != RESUME_ID && !compat_ticket_keys_locked())
         fail_scenario("key `locks` has the value `time`, which cannot be timed: this library's own ticket keys are "
                       "not behind a lock: expected with id");
-    /* Sessions that are over are looked for under the lock: it is the last one that was taken for writing. */
+    /* Flushing expired sessions takes the lock: it is the last one taken for writing. */
     SSL_CTX_flush_sessions(server, time(NULL));
     lock_watch_last();
 }

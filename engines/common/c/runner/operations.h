@@ -11,7 +11,7 @@ void signature_sign(void *signature);
 void signature_verify(void *signature);
 void signature_free(void *signature);
 
-/* One end's part of a key exchange, by the calls that the library's own TLS makes: what the other end sent is bytes
+/* One side's part of a key exchange, with the calls of the library's own TLS: the peer's part is bytes
    that are decoded each time. NULL where the library has no such group. */
 struct exchange *exchange_new(enum operation operation);
 void exchange_run(void *exchange);

@@ -3,7 +3,7 @@
 
 #include "pair.h"
 
-/* What came of handshakes, as each end sees it. */
+/* Outcomes of handshakes, per side. */
 struct outcome {
     uint16_t version, suite, group, signature; /* registered numbers; 0 if unknown */
     bool resumed, retried;

@@ -48,7 +48,7 @@ static void send_tickets(struct peer *peer) {
     peer_check(peer, compat_send_tickets(peer->ssl, peer->tickets - sent), "sending tickets");
 }
 
-/* What one end does with the bytes that it has: it never waits for more. */
+/* Processes the available bytes of one side; never waits. */
 static void step(void *argument) {
     struct peer *peer = argument;
     if (peer->ssl == NULL)
@@ -60,7 +60,7 @@ static void step(void *argument) {
         if (peer->finished && peer->server && peer->tickets > 0)
             send_tickets(peer);
     }
-    /* What follows the handshake is found by reading: a client's tickets. */
+    /* Reading processes what follows the handshake: a client's tickets. */
     if (peer->finished && wire_pending(peer->wires.in)) {
         unsigned char byte;
         const int result = SSL_read(peer->ssl, &byte, 1);

@@ -6,7 +6,7 @@
 #include "config.h"
 #include "wire.h"
 
-/* One end of a connection. */
+/* One side of a connection. */
 struct peer {
     SSL_CTX *config;
     SSL *ssl; /* NULL until its first step */
@@ -17,29 +17,29 @@ struct peer {
     struct span *session; /* what making the object takes is added here */
 };
 
-/* A client and a server with wires between them. */
+/* A client and a server connected by wires. */
 struct pair {
     struct peer client, server;
     struct wire to_client, to_server;
     bool retried; /* a HelloRetryRequest was sent */
 };
 
-/* What the calls of each end took. */
+/* The time of each side's calls. */
 struct times {
     uint64_t client, server;
 };
 
 void pair_begin(struct pair *pair, const struct scenario *scenario, struct span sessions[2]);
 
-/* Has both hand each other bytes until neither has any left to give: a handshake, and the tickets after it. */
+/* Exchanges bytes until neither side has any left: a handshake and its tickets. */
 void pair_connect(struct pair *pair, struct times *times);
 
-/* Drops both ends. The wires stay for the next connection. */
+/* Drops both sides. The wires are reused. */
 void pair_drop(struct pair *pair, struct times *times);
 
 void pair_end(struct pair *pair);
 
-/* Ends the run if the library failed, other than for want of bytes. */
+/* Fails the run if the library failed for another reason than missing input. */
 void peer_check(struct peer *peer, int result, const char *doing);
 
 #endif

@@ -7,7 +7,7 @@
 #include "operations.h"
 #include "timed.h"
 
-/* What one thread keeps: an operation, what it works on, and how many make a batch. */
+/* Per-thread state: an operation, its data and the batch size. */
 struct operations {
     call run, free;
     void *on;

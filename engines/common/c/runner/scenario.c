@@ -40,7 +40,7 @@ enum {
     MEASURES = HANDSHAKE | TRANSFER | PRIMITIVE,
 };
 
-/* A key of the scenario's language: one of some words, a number in a range, or else a text. */
+/* A scenario key: one of some words, a number in a range, or text. */
 struct key {
     const char *name;
     size_t field;

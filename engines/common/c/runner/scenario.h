@@ -33,7 +33,7 @@ struct scenario {
     char *lines; /* a copy that is cut into the texts above */
 };
 
-/* Reads a scenario to the end of the input; one that cannot be obeyed to the letter ends the run. */
+/* Reads a scenario to the end of the input; an invalid or unsupported one ends the run. */
 void scenario_read(struct scenario *scenario, FILE *input);
 
 void scenario_free(struct scenario *scenario);

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-/* What is timed goes through one of two functions that are there to be found by name in the program: instruction
+/* Timed code runs through one of two functions that can be found by name: instruction
    counters collect inside of them. What a thread prepares, before `timed_begin`, does not. */
 
 typedef void (*call)(void *argument);
@@ -11,10 +11,10 @@ typedef void (*call)(void *argument);
 void weir_engine_client(call call, void *argument);
 void weir_engine_server(call call, void *argument);
 
-/* The calling thread measures from now on. */
+/* Starts measuring on this thread. */
 void timed_begin(void);
 
-/* Calls, and returns how long it took in nanoseconds. */
+/* Calls; returns the time in nanoseconds. */
 uint64_t timed_client(call call, void *argument);
 uint64_t timed_server(call call, void *argument);
 

@@ -8,7 +8,7 @@
 #include "pair.h"
 #include "timed.h"
 
-/* What one thread keeps: a connection, what the server writes, and where the client reads it to. */
+/* Per-thread state: a connection, the server's data and the client's buffer. */
 struct transfers {
     SSL_CTX *client;
     struct pair pair;
@@ -26,7 +26,7 @@ static void open_transfers(struct worker *worker) {
     own->sent = must_allocate(own->bytes, 1);
     own->received = must_allocate(own->bytes, 1);
     memset(own->received, 0xff, own->bytes);
-    /* Any bytes do, but they should not repeat from one record to the next. */
+    /* Any bytes, but they should not repeat between records. */
     uint64_t state = 0x9e3779b97f4a7c15u + worker->number;
     for (size_t i = 0; i < own->bytes; i++) {
         state ^= state << 13, state ^= state >> 7, state ^= state << 17;
@@ -40,7 +40,7 @@ static void open_transfers(struct worker *worker) {
     struct times times = {0, 0};
     pair_connect(&own->pair, &times);
 
-    /* All of a unit is on the wire at once: its bytes, and for each record at most this much more. */
+    /* A whole unit is on the wire at once: its bytes plus at most this overhead per record. */
     enum { OVERHEAD = 64 };
     const size_t record = own->write < scenario->record ? own->write : (size_t)scenario->record;
     const size_t writes = own->bytes / own->write + 1, records = own->bytes / record + 1;
@@ -80,7 +80,7 @@ static void receive_all(void *argument) {
 static uint64_t run(struct worker *worker, uint64_t most) {
     (void)most;
     struct transfers *own = worker->own;
-    /* No two units are alike, so that what is left of the one before cannot be taken for this one's. */
+    /* Units differ, so that leftovers of the previous one cannot be mistaken for this one's. */
     own->units++;
     memcpy(own->sent, &own->units, own->bytes < sizeof own->units ? own->bytes : sizeof own->units);
 

@@ -69,7 +69,7 @@ static int wires_read(BIO *bio, char *bytes, int length) {
     return (int)some;
 }
 
-/* Flushing is done by then; the rest of what is asked for is not there. */
+/* Flushing is a no-op; other controls are unsupported. */
 static long wires_control(BIO *bio, int command, long number, void *argument) {
     (void)bio, (void)number, (void)argument;
     return command == BIO_CTRL_FLUSH;

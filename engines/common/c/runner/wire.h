@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Bytes on their way from one end to the other, and a BIO that writes to one wire and reads from another.
+/* Bytes in transit between the sides, and a BIO that writes to one wire and reads from another.
 
    The libraries' own memory BIOs are not used: some move all that is left at each read, which makes reading a
    megabyte in records quadratic, and bytes would have to be moved between two of them. Here what one end writes is
@@ -15,7 +15,7 @@ struct wire {
     size_t read, written, room;
 };
 
-/* Makes room for this many bytes, and touches them all: page faults belong to no measurement. */
+/* Allocates and touches this many bytes, so that page faults are not measured. */
 void wire_reserve(struct wire *wire, size_t room);
 void wire_free(struct wire *wire);
 
@@ -23,7 +23,7 @@ static inline bool wire_pending(const struct wire *wire) {
     return wire->read < wire->written;
 }
 
-/* Whether what is pending begins with a HelloRetryRequest, which is sent in the clear. */
+/* Whether what is pending begins with a HelloRetryRequest, which is sent in cleartext. */
 bool wire_hello_retry(const struct wire *wire);
 
 struct wires {

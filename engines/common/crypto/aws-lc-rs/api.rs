@@ -1,4 +1,4 @@
-//! aws-lc-rs, where it is not as ring is.
+//! Where aws-lc-rs differs from ring.
 
 pub(crate) use aws_lc_rs::{aead, agreement, rand, signature};
 

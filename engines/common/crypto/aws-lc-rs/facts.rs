@@ -1,11 +1,11 @@
-//! What AWS-LC says of itself at run time.
+//! AWS-LC's facts at run time.
 #![allow(unsafe_code)] // AWS-LC is C: its version is a C string, what it found of the CPU a C variable
 
 use std::ffi::CStr;
 
 use weir_engine::Facts;
 
-/// The facts of an engine that is built with aws-lc-rs, and what AWS-LC says.
+/// The facts of an engine built with aws-lc-rs, plus AWS-LC's own.
 pub fn facts(facts: Facts) -> Facts {
     aws_lc_rs::init();
     Facts { crypto: format!("{}, {}", facts.crypto, version()), features: features(), ..facts }
@@ -17,7 +17,7 @@ fn version() -> String {
     text.to_string_lossy().into_owned()
 }
 
-/// What AWS-LC decides by, after its own masking (OPENSSL_ia32cap).
+/// AWS-LC's CPU capabilities after masking (OPENSSL_ia32cap).
 #[cfg(target_arch = "x86_64")]
 fn features() -> Vec<String> {
     /// The word and the bits of it, as CPUID has them.
@@ -48,7 +48,7 @@ fn features() -> Vec<String> {
     Vec::new()
 }
 
-/// What the build script declared.
+/// Declared by the build script.
 #[cfg(target_arch = "x86_64")]
 mod symbols {
     include!(concat!(env!("OUT_DIR"), "/symbols.rs"));

@@ -1,11 +1,11 @@
-//! X25519, which is handed over, and ML-KEM-768 together, as TLS 1.3 uses them.
+//! X25519 (passed in) combined with ML-KEM-768, as in TLS 1.3.
 
 use aws_lc_rs::kem::{Ciphertext, DecapsulationKey, EncapsulationKey, ML_KEM_768};
 use weir_engine::{Error, Operate};
 
 /// Both key pairs, agreement and decapsulation.
 ///
-/// ML-KEM takes as long with a ciphertext that is meant for another key: it yields another secret, and no error.
+/// ML-KEM takes as long with a ciphertext for another key: it returns another secret, not an error.
 pub(crate) fn client(mut classical: Box<dyn Operate>) -> Result<Box<dyn Operate>, Error> {
     let key = DecapsulationKey::generate(&ML_KEM_768).map_err(Error::operation)?;
     let secret_for_another_key = key.encapsulation_key().and_then(|key| key.encapsulate());

@@ -1,4 +1,4 @@
-//! ring, where it is not as aws-lc-rs is.
+//! Where ring differs from aws-lc-rs.
 
 pub(crate) use ring::{aead, agreement, rand, signature};
 

@@ -1,4 +1,4 @@
-//! Cryptography without ML-KEM.
+//! A crypto backend without ML-KEM.
 
 use weir_engine::{Error, Operate};
 

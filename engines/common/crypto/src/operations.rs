@@ -1,4 +1,4 @@
-//! Primitives over the interface that ring and aws-lc-rs have in common; `api` is the one, or the other.
+//! Primitives over the common API of ring and aws-lc-rs; `api` is one of them.
 
 use weir_engine::sealing::{self, Cipher, HEADER};
 use weir_engine::{Certificate, Error, Operate, Operation, Primitive, Suite, pem};
@@ -15,7 +15,7 @@ use crate::api::signature::{
 };
 use crate::{api, hybrid};
 
-/// An operation, ready to be done.
+/// A prepared operation.
 pub fn operation(primitive: &Primitive) -> Result<Box<dyn Operate>, Error> {
     match primitive.operation {
         Operation::Sign(certificate) => Ok(sign(Key::read(primitive, certificate)?)),
@@ -29,7 +29,7 @@ pub fn operation(primitive: &Primitive) -> Result<Box<dyn Operate>, Error> {
     }
 }
 
-/// What is signed: as long as a digest.
+/// The message to sign: as long as a digest.
 const MESSAGE: [u8; 32] = [0x5a; 32];
 
 enum Key {
@@ -72,7 +72,7 @@ fn sign(key: Key) -> Box<dyn Operate> {
     Box::new(move || key.sign(&random).map(drop))
 }
 
-/// The public key is read each time, as it is in a handshake.
+/// The public key is parsed each time, as in a handshake.
 fn verify(key: &Key, certificate: Certificate) -> Result<Box<dyn Operate>, Error> {
     let algorithm: &'static dyn VerificationAlgorithm = match certificate {
         Certificate::Rsa2048 => &RSA_PSS_2048_8192_SHA256,
@@ -86,7 +86,7 @@ fn verify(key: &Key, certificate: Certificate) -> Result<Box<dyn Operate>, Error
     }))
 }
 
-/// One end's part: its key pair, the public half made too, and the secret with the other's.
+/// One side's part: its key pair, public half included, and the shared secret.
 fn agree(algorithm: &'static agreement::Algorithm) -> Result<Box<dyn Operate>, Error> {
     let random = SystemRandom::new();
     let peer = EphemeralPrivateKey::generate(algorithm, &random).map_err(Error::operation)?;

@@ -1,6 +1,6 @@
-//! The build script of every engine in Rust: what was locked must be what engine.toml says.
+//! The build script of every Rust engine: the lock file must match engine.toml.
 //!
-//! It runs in the engine's folder, and passes on what the engine cannot ask its libraries at run time.
+//! It runs in the engine's directory, and passes on what the libraries do not expose at run time.
 
 mod manifest;
 
@@ -70,7 +70,7 @@ fn compilers(toml: &str) -> Result<String, String> {
     }
 }
 
-/// What the C compiler says of itself in its macros, whatever name it is called by.
+/// The C compiler's identity, from its predefined macros.
 fn c_compiler() -> Result<String, String> {
     let compiler = env::var("CC").unwrap_or_else(|_| "cc".to_owned());
     let mut words = compiler.split_whitespace();

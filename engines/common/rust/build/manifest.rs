@@ -1,10 +1,10 @@
-//! What build scripts read of engine.toml, and of the compilers.
+//! Reading engine.toml and compiler versions in build scripts.
 
 use std::env;
 use std::fs;
 use std::process::{Command, ExitCode};
 
-/// Ends a build script: with the reason, if it failed.
+/// Ends a build script, with the reason on failure.
 pub(crate) fn end(result: Result<(), String>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -38,7 +38,7 @@ pub(crate) fn rustc() -> Result<String, String> {
     Ok(version.split(' ').take(2).collect::<Vec<_>>().join(" "))
 }
 
-/// What a command says, if it succeeds.
+/// The output of a successful command.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     if !output.status.success() {

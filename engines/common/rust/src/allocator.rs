@@ -1,9 +1,9 @@
-//! The allocator of this build, chosen by a feature.
+//! The allocator, chosen by a feature.
 
 #[cfg(all(feature = "mimalloc", feature = "jemalloc"))]
 compile_error!("one allocator at a time: `mimalloc` or `jemalloc`");
 
-/// What the facts call it.
+/// Its name in the facts.
 pub(crate) const NAME: &str = if cfg!(feature = "mimalloc") {
     "mimalloc"
 } else if cfg!(feature = "jemalloc") {

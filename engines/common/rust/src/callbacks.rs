@@ -1,4 +1,4 @@
-//! One end of a connection of a library in C that fetches bytes by one callback and hands them over by another.
+//! One side of a connection for a C library that reads and writes through callbacks.
 #![allow(unsafe_code)] // callbacks know what they work on by its address
 
 use std::ffi::c_void;
@@ -8,9 +8,9 @@ use crate::error::Error;
 use crate::names::{Named, Side};
 use crate::stack::{Outcome, Session};
 
-/// A connection of such a library: its calls, which use the wire that it was made with.
+/// A connection of such a library: its calls, which use its wire.
 pub trait Calls {
-    /// Goes on with the handshake, as far as there is input.
+    /// Continues the handshake, as far as there is input.
     fn handshake(&mut self) -> isize;
 
     /// Encrypts.
@@ -19,17 +19,17 @@ pub trait Calls {
     /// Decrypts, as far as there is input.
     fn read(&mut self, plain: &mut [u8]) -> isize;
 
-    /// What a call says by its result: how much it did, none if it waits for input, the library's word if it failed.
+    /// The result of a call: the amount done, none if it needs input, the library's error if it failed.
     fn done(&self, result: isize) -> Result<Option<usize>, String>;
 
     /// What was negotiated: the handshake is over.
     fn outcome(&self) -> Outcome;
 
-    /// Keeps the session, where the callbacks do not: the handshake is over, and what came after it is read.
+    /// Stores the session, if the callbacks do not: the handshake is over, and the data after it is read.
     fn keep(&mut self) {}
 }
 
-/// What the callbacks read from and write to: set for the time of a call.
+/// The callbacks' input and output, set during a call.
 pub struct Wire {
     input: *const u8,
     left: usize,
@@ -59,7 +59,7 @@ impl Wire {
         Some(count)
     }
 
-    /// Takes what the library has for the peer. Says whether there was anyone to take it: outside a call there is not.
+    /// Takes the library's output for the peer. Returns false outside a call, when nothing can take it.
     ///
     /// # Safety
     ///
@@ -77,7 +77,7 @@ impl Wire {
     const NOTHING: Wire = Wire { input: ptr::null(), left: 0, output: ptr::null_mut() };
 }
 
-/// One end of a connection.
+/// One side of a connection.
 pub struct Ended<C> {
     side: Side,
     calls: C,
@@ -85,7 +85,7 @@ pub struct Ended<C> {
     wire: Box<Wire>,
     /// Whether the handshake is.
     over: bool,
-    /// What the peer is to be sent next.
+    /// Output for the peer.
     output: Vec<u8>,
 }
 
@@ -105,7 +105,7 @@ impl<C: Calls> Ended<C> {
         Ok(())
     }
 
-    /// Calls with input and output at hand, and says how much was done. What is taken of the input is taken off.
+    /// Calls with input and output set, and returns the amount done. Consumed input is removed.
     fn call(
         &mut self,
         doing: &str,

@@ -1,6 +1,6 @@
 //! Timed calls into the library.
 //!
-//! Instruction counters find these functions by their names, so that they count one end and nothing of the loops.
+//! Instruction counters find these functions by name, to count one side and nothing of the loops.
 #![allow(unsafe_code)] // an unmangled name is what makes them findable
 
 use std::hint::black_box;
@@ -9,7 +9,7 @@ use std::time::Instant;
 use crate::error::Error;
 use crate::names::Side;
 
-/// Runs `work` for an end, and says how long it took in nanoseconds.
+/// Runs `work` for a side; returns the time in nanoseconds.
 pub(crate) fn timed<T>(side: Side, mut work: impl FnMut() -> Result<T, Error>) -> Result<(T, u64), Error> {
     let mut result = None;
     let mut call = || result = Some(work());
@@ -30,7 +30,7 @@ pub(crate) fn nanoseconds(start: Instant) -> u64 {
     start.elapsed().as_nanos() as u64
 }
 
-/// All that is timed of the client runs in here.
+/// All timed client code runs in here.
 #[inline(never)]
 #[unsafe(no_mangle)]
 fn weir_engine_client(work: &mut dyn FnMut()) {
@@ -39,7 +39,7 @@ fn weir_engine_client(work: &mut dyn FnMut()) {
     black_box(Side::Client);
 }
 
-/// All that is timed of the server runs in here, and what has no end: primitives.
+/// All timed server code, and primitives, run in here.
 #[inline(never)]
 #[unsafe(no_mangle)]
 fn weir_engine_server(work: &mut dyn FnMut()) {

@@ -1,4 +1,4 @@
-//! One handshake, in memory.
+//! One in-memory handshake.
 
 use std::collections::BTreeMap;
 
@@ -8,30 +8,30 @@ use crate::names::Side;
 use crate::stack::{End, Kind, Outcome, Session};
 use crate::wire::Seen;
 
-/// Both ends of a connection.
+/// Both sides of a connection.
 pub(crate) struct Pair<C, S> {
     pub(crate) client: C,
     pub(crate) server: S,
 }
 
-/// What is on its way between the ends.
+/// Bytes in transit between the sides.
 #[derive(Debug, Default)]
 pub(crate) struct Wires {
     pub(crate) up: Vec<u8>,
     pub(crate) down: Vec<u8>,
 }
 
-/// What a handshake took, in nanoseconds.
+/// The times of a handshake, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Times {
     pub(crate) client: u64,
     pub(crate) server: u64,
-    /// The making of the session objects, which is in the times above.
+    /// Creating the session objects, included in the times above.
     pub(crate) client_session: u64,
     pub(crate) server_session: u64,
 }
 
-/// How often handshakes came out how, at each end.
+/// Outcomes of handshakes, per side, with counts.
 pub(crate) type Outcomes = BTreeMap<(Side, Outcome), u64>;
 
 /// A connection after its handshake.
@@ -47,7 +47,7 @@ pub(crate) struct Connected<C, S> {
 /// A handshake has a few; more than this is a conversation without end.
 const ROUNDS: usize = 20;
 
-/// Connects two new ends: each hands the other bytes until neither has any left.
+/// Connects two new sides: they exchange bytes until neither has any left.
 pub(crate) fn connect<C: End, S: End>(
     client: &C,
     server: &S,
@@ -90,14 +90,14 @@ pub(crate) fn connect<C: End, S: End>(
     Err(Error::stack("handshake", format!("not over after {ROUNDS} rounds")))
 }
 
-/// Drops both ends, and adds what that takes.
+/// Drops both sides, and adds that time.
 pub(crate) fn close<C, S>(pair: Pair<C, S>, times: &mut Times) -> Result<(), Error> {
     times.client += drop_timed(Side::Client, pair.client)?;
     times.server += drop_timed(Side::Server, pair.server)?;
     Ok(())
 }
 
-/// Counts how a connection came out.
+/// Counts the outcome of a connection.
 pub(crate) fn count(outcomes: &mut Outcomes, client: Outcome, server: Outcome) {
     *outcomes.entry((Side::Client, client)).or_default() += 1;
     *outcomes.entry((Side::Server, server)).or_default() += 1;
@@ -119,7 +119,7 @@ fn exchange(
     Ok(took)
 }
 
-/// Adds what the library does not tell, from the wire.
+/// Adds facts from the wire that the library does not expose.
 fn complete(mut outcome: Outcome, seen: Seen) -> Outcome {
     outcome.group = outcome.group.or(seen.group);
     if seen.retry && outcome.kind == Kind::Full {

@@ -1,4 +1,4 @@
-//! `do handshake`: connections from nothing to their end.
+//! `do handshake`: connections from start to end.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::notes::{self, LOCKS, Notes, SPANS, Sum};
 use crate::scenario::{Connection, Handshake};
 use crate::stack::{Kind, Outcome, Stack};
 
-/// What one thread writes down.
+/// The measurements of one thread.
 #[derive(Debug, Default)]
 pub(crate) struct Record {
     pub(crate) client_ns: Vec<u64>,
@@ -18,7 +18,7 @@ pub(crate) struct Record {
     pub(crate) outcomes: Outcomes,
     pub(crate) client_session: Sum,
     pub(crate) server_session: Sum,
-    /// The handshakes that had the span, not the calls that it was made of.
+    /// Handshakes with the span, not its calls.
     pub(crate) spans: [Sum; SPANS.len()],
     pub(crate) locks: [Sum; LOCKS.len()],
 }
@@ -38,7 +38,7 @@ struct Connector<'a, S: Stack> {
 }
 
 impl<'a, S: Stack> Connector<'a, S> {
-    /// Where sessions are resumed, the first one is made here.
+    /// With resumption, creates the first session.
     fn new(stack: &'a S, scenario: &'a Handshake, server: Arc<S::Server>) -> Result<Connector<'a, S>, Error> {
         let client = stack.client(&scenario.connection)?;
         let mut connector = Connector { stack, scenario, server, client, wires: Wires::default() };
@@ -48,7 +48,7 @@ impl<'a, S: Stack> Connector<'a, S> {
         Ok(connector)
     }
 
-    /// One connection from nothing to its end.
+    /// One connection from start to end.
     fn connect(&mut self) -> Result<Seen, Error> {
         notes::take();
         let connected = connect(&self.client, &*self.server, &mut self.wires)?;
@@ -103,7 +103,7 @@ impl Record {
     }
 }
 
-/// Tickets cost the server time: another number than was asked for is another measurement. A server of TLS 1.2 may keep
+/// Tickets cost server time: a different number would be a different measurement. A server of TLS 1.2 may keep
 /// to the ticket that it was shown.
 fn check_tickets(connection: &Connection, kind: Kind, in_clear: u32, read: u32) -> Result<(), Error> {
     let (tickets, fewest) = match (connection.version, kind) {

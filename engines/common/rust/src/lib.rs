@@ -1,6 +1,6 @@
-//! The Rust half of Weir's TLS engines: reads a scenario, measures a TLS stack in memory and reports.
+//! The Rust part of Weir's TLS engines: reads a scenario, measures a TLS stack in memory and reports.
 //!
-//! docs/ENGINES.md is the specification of the text that goes in and comes out. An engine implements [`Stack`] for its
+//! docs/ENGINES.md specifies input and output. An engine implements [`Stack`] for its
 //! library, and its `main` is a call of [`main`]. The loops here decide what is timed and what counts as an error, so
 //! that all stacks are measured alike.
 

@@ -9,16 +9,16 @@ use crate::error::Error;
 use crate::scenario::{Load, Until};
 use crate::usage::Usage;
 
-/// What one thread measures, unit by unit.
+/// The work of one thread, unit by unit.
 pub(crate) trait Worker {
-    /// What it writes down.
+    /// Its measurements.
     type Record: Default + Send;
 
-    /// Does at least one unit and at most `most`, and says how many.
+    /// Does at least one unit and at most `most`; returns how many.
     fn unit(&mut self, most: u64, record: &mut Self::Record) -> Result<u64, Error>;
 }
 
-/// What one thread measured.
+/// The result of one thread.
 pub(crate) struct Measured<R> {
     pub(crate) units: u64,
     pub(crate) wall_ns: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Measured<R> {
     pub(crate) record: R,
 }
 
-/// Measures on as many threads as the load says. Each makes its worker and warms it up; then they begin together.
+/// Measures on as many threads as the load says. Each creates and warms up its worker; then they start together.
 pub(crate) fn measure<W: Worker>(
     load: &Load,
     make: impl Fn() -> Result<W, Error> + Sync,
@@ -34,7 +34,7 @@ pub(crate) fn measure<W: Worker>(
     let barrier = Barrier::new(load.threads);
     let thread = || {
         let worker = make().and_then(|worker| warm(worker, load.warmup));
-        barrier.wait(); // one that failed comes here too, or the others would wait for ever
+        barrier.wait(); // failed threads come here too, or the others would wait forever
         run(worker?, load.until)
     };
     thread::scope(|scope| {

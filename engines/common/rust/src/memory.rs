@@ -1,4 +1,4 @@
-//! `do memory`: what open connections hold.
+//! `do memory`: the memory of open connections.
 
 use crate::connect::{Connected, Outcomes, Wires, connect, count};
 use crate::error::Error;
@@ -14,7 +14,7 @@ pub(crate) struct Held {
     pub(crate) outcomes: Outcomes,
 }
 
-/// Opens all connections and holds them.
+/// Opens and holds all connections.
 pub(crate) fn run<S: Stack>(stack: &S, scenario: &Memory) -> Result<Held, Error> {
     let server = stack.server(&scenario.connection)?;
     let client = stack.client(&scenario.connection)?;
@@ -34,5 +34,5 @@ pub(crate) fn run<S: Stack>(stack: &S, scenario: &Memory) -> Result<Held, Error>
     Ok(Held { before_kib, after_kib, outcomes })
 }
 
-/// More than a flight takes.
+/// Larger than any flight.
 const BUFFER: usize = 65536;

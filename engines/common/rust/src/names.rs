@@ -1,6 +1,6 @@
-//! The values that a scenario chooses from, their names, and their code points in TLS.
+//! The values of a scenario, with names and TLS code points.
 
-/// A value of a scenario or report that has a name and is one of a few.
+/// A named value of a scenario or report.
 pub trait Named: Copy + PartialEq + 'static {
     /// All of them with their names in scenario and report, in the specification's order.
     const NAMES: &'static [(Self, &'static str)];
@@ -22,14 +22,14 @@ pub trait Named: Copy + PartialEq + 'static {
     }
 }
 
-/// Whom a time or an outcome belongs to.
+/// The owner of a time or an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
-    /// The end that opens the connection.
+    /// The connecting side.
     Client,
-    /// The end that answers.
+    /// The accepting side.
     Server,
-    /// No end: a primitive.
+    /// Neither: a primitive.
     Operation,
 }
 
@@ -61,12 +61,12 @@ impl Named for Version {
     const NAMES: &'static [(Version, &'static str)] = &[(Version::Tls12, "1.2"), (Version::Tls13, "1.3")];
 }
 
-/// How a session is taken up again.
+/// How a session is resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resumption {
-    /// Not at all: the client keeps nothing.
+    /// Not at all: the client stores nothing.
     None,
-    /// TLS 1.2, by the id of a session that the server keeps.
+    /// TLS 1.2, by the ID of a session stored by the server.
     Id,
     /// TLS 1.2, by a ticket.
     Ticket,
@@ -83,7 +83,7 @@ impl Named for Resumption {
     ];
 }
 
-/// How records are protected.
+/// The record cipher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Suite {
     /// AES-128-GCM, with SHA-256.
@@ -120,14 +120,14 @@ impl Named for Suite {
     ];
 }
 
-/// How keys are agreed.
+/// The key exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
     /// X25519.
     X25519,
     /// NIST P-256.
     P256,
-    /// X25519 and ML-KEM-768 together; TLS 1.3 alone has it.
+    /// X25519 and ML-KEM-768 together; TLS 1.3 only.
     X25519MlKem768,
 }
 
@@ -159,7 +159,7 @@ pub enum Certificate {
 }
 
 impl Certificate {
-    /// The code point of the one signature scheme that the server uses with it.
+    /// The code point of the server's signature scheme with it.
     pub fn signature(self) -> u16 {
         match self {
             Certificate::Rsa2048 => 0x0804,
@@ -177,7 +177,7 @@ impl Named for Certificate {
     ];
 }
 
-/// A single operation of the cryptography.
+/// A cryptographic operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// Signing 32 bytes, with the certificate's scheme.

@@ -1,6 +1,6 @@
-//! What a library's callbacks (verifier, signing key, stores, ticket keys) see of the handshake on this thread.
+//! Notes from a library's callbacks (verifier, signing key, stores, ticket keys) on this thread.
 //!
-//! One unit runs on one thread from its beginning to its end, so notes need no lock, though configurations are shared.
+//! A unit runs on one thread, so notes need no lock although configurations are shared.
 
 use std::cell::RefCell;
 use std::time::Instant;
@@ -17,16 +17,16 @@ pub enum Span {
     Verify,
 }
 
-/// What the server's threads share.
+/// State shared by the server's threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lock {
-    /// The keys of tickets.
+    /// The ticket keys.
     TicketKeys,
-    /// The sessions that are resumed by id.
+    /// The session store.
     SessionStore,
 }
 
-/// An end signs or verifies with this scheme.
+/// A side signs or verifies with this scheme.
 pub fn signature(side: Side, scheme: u16) {
     note(|notes| match side {
         Side::Client => notes.client_signature = Some(scheme),
@@ -34,7 +34,7 @@ pub fn signature(side: Side, scheme: u16) {
     });
 }
 
-/// The scheme that an end has signed or verified with in this handshake; none if it did neither.
+/// The scheme with which a side signed or verified in this handshake, if any.
 pub fn signed(side: Side) -> Option<u16> {
     NOTES.with_borrow(|notes| match side {
         Side::Client => notes.client_signature,
@@ -47,7 +47,7 @@ pub fn ticket() {
     note(|notes| notes.tickets += 1);
 }
 
-/// Does a part of a handshake, and notes how long it takes.
+/// Times a part of a handshake.
 pub fn span<T>(span: Span, work: impl FnOnce() -> T) -> T {
     let start = Instant::now();
     let result = work();
@@ -56,7 +56,7 @@ pub fn span<T>(span: Span, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Does what is inside of what the server's threads share, and notes how long it takes.
+/// Times work inside the state shared by the server's threads.
 pub fn held<T>(lock: Lock, work: impl FnOnce() -> T) -> T {
     let start = Instant::now();
     let result = work();
@@ -65,11 +65,11 @@ pub fn held<T>(lock: Lock, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Where each span's sum is, whose it is, and its name in the report.
+/// Each span's sum, side and name in the report.
 pub(crate) const SPANS: [(Span, Side, &str); 2] =
     [(Span::Sign, Side::Server, "sign"), (Span::Verify, Side::Client, "verify")];
 
-/// Where each lock's sum is, and its name in the report.
+/// Each lock's sum and name in the report.
 pub(crate) const LOCKS: [(Lock, &str); 2] =
     [(Lock::TicketKeys, "ticket-keys"), (Lock::SessionStore, "session-store")];
 
@@ -83,7 +83,7 @@ pub(crate) struct Notes {
     pub(crate) locks: [Sum; LOCKS.len()],
 }
 
-/// Times, added up.
+/// Summed times.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Sum {
     pub(crate) ns: u64,
@@ -104,7 +104,7 @@ impl Sum {
     }
 }
 
-/// The notes since the last call, which are then forgotten.
+/// Takes the notes since the last call.
 pub(crate) fn take() -> Notes {
     NOTES.take()
 }

@@ -1,4 +1,4 @@
-//! The files that a scenario names.
+//! The scenario's files.
 
 use std::fmt::Display;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::names::{Certificate, Named};
 use crate::scenario::Primitive;
 
-/// A file as it is, for a library that reads PEM itself; `key` is what the scenario calls it.
+/// A raw file, for a library that parses PEM itself; `key` is its scenario key.
 pub fn text(key: &str, path: &Path) -> Result<Vec<u8>, Error> {
     fs::read(path).map_err(|error| refused(key, path, "a PEM file", error))
 }
@@ -32,7 +32,7 @@ pub fn check_leaf(chain: &Path, certificate: Certificate) -> Result<(), Error> {
     Err(Error::scenario(format!("certificate `{kind}`: the leaf of chain `{chain}` has another kind of key")))
 }
 
-/// The certificates in a PEM file, in DER; `key` is what the scenario calls it.
+/// The certificates in a PEM file, in DER; `key` is its scenario key.
 pub fn certificates(key: &str, path: &Path) -> Result<Vec<Vec<u8>>, Error> {
     let refused = |why: &dyn Display| refused(key, path, "PEM with certificates", why);
     let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);

@@ -1,4 +1,4 @@
-//! `do primitive`: one operation of the cryptography, over and over.
+//! `do primitive`: one cryptographic operation, repeated.
 
 use crate::calls::timed;
 use crate::error::Error;
@@ -20,9 +20,9 @@ struct Repeater {
     batch: u64,
 }
 
-/// Reading the clock takes some tens of nanoseconds; in a batch of this length that is lost.
+/// Reading the clock takes some tens of nanoseconds; in a batch of this length that is negligible.
 const BATCH_NS: u64 = 20_000;
-/// The operations that find out how long one takes.
+/// Probe operations to estimate the duration.
 const PROBES: u64 = 8;
 
 impl Repeater {
@@ -45,7 +45,7 @@ impl Worker for Repeater {
     }
 }
 
-/// Does it so many times, and says how long that took.
+/// Runs it repeatedly and returns the time.
 fn repeat(operation: &mut dyn Operate, times: u64) -> Result<u64, Error> {
     operation.prepare(times as usize)?;
     let ((), took) = timed(Side::Operation, || (0..times).try_for_each(|_| operation.run()))?;

@@ -1,4 +1,4 @@
-//! What a run says: one JSON object on each line.
+//! The output of a run: one JSON object per line.
 
 use std::io::{self, Write};
 
@@ -41,7 +41,7 @@ impl<W: Write> Report<W> {
         }))
     }
 
-    /// `locks`: whether they were asked for.
+    /// `locks`: whether requested.
     pub(crate) fn handshakes(
         &mut self,
         threads: &[Measured<handshake::Record>],

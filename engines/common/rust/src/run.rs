@@ -24,7 +24,7 @@ pub fn main(stack: &impl Stack) -> ExitCode {
     }
 }
 
-/// Runs a scenario and reports it. Says whether the report ends with `done`.
+/// Runs a scenario and reports it. Returns whether the report ends with `done`.
 pub fn run(stack: &impl Stack, scenario: &[u8], output: impl Write) -> io::Result<bool> {
     let mut report = Report::new(output);
     match parse(scenario).and_then(|scenario| measure(stack, &scenario, &mut report)) {

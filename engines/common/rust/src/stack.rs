@@ -1,4 +1,4 @@
-//! What an engine implements for its library.
+//! The interface between an engine and its library.
 
 use crate::error::Error;
 use crate::names::Named;
@@ -11,7 +11,7 @@ pub trait Stack: Sync {
     /// The server's configuration, shared by all threads.
     type Server: End + Send + Sync;
 
-    /// What the engine is.
+    /// The engine's facts.
     fn facts(&self) -> Facts;
 
     /// A client's configuration, with a session store of its own.
@@ -20,79 +20,79 @@ pub trait Stack: Sync {
     /// The server's configuration, with its session store and ticket keys.
     fn server(&self, connection: &Connection) -> Result<Self::Server, Error>;
 
-    /// An operation, ready to be done many times by one thread.
+    /// An operation, prepared for repeated use by one thread.
     fn operation(&self, primitive: &Primitive) -> Result<Box<dyn Operate>, Error>;
 }
 
-/// One end's configuration.
+/// One side's configuration.
 pub trait End {
-    /// What one connection has at this end.
+    /// This side's state of a connection.
     type Session: Session;
 
     /// A new one.
     fn session(&self) -> Result<Self::Session, Error>;
 }
 
-/// One end of one connection: bytes in, bytes out.
+/// One side of a connection: bytes in, bytes out.
 pub trait Session {
-    /// Takes all of what the peer has sent.
+    /// Processes the peer's bytes.
     fn receive(&mut self, input: &[u8]) -> Result<(), Error>;
 
-    /// Appends what the peer is to be sent.
+    /// Appends bytes for the peer.
     fn send(&mut self, output: &mut Vec<u8>) -> Result<(), Error>;
 
-    /// What was negotiated, if the handshake is over.
+    /// The outcome, once the handshake is over.
     fn outcome(&self) -> Option<Outcome>;
 
     /// Encrypts all of `plain` and appends the records to `output`.
     fn write(&mut self, plain: &[u8], output: &mut Vec<u8>) -> Result<(), Error>;
 
-    /// Takes whole records and reads all of what is in them into `plain`; says how many bytes that was.
+    /// Decrypts complete records into `plain`; returns the number of bytes.
     fn read(&mut self, input: &[u8], plain: &mut [u8]) -> Result<usize, Error>;
 }
 
-/// A primitive at work.
+/// A running primitive.
 pub trait Operate {
-    /// Makes ready for this many calls of [`run`](Operate::run), outside the time.
+    /// Prepares for this many calls of [`run`](Operate::run), outside the timed part.
     fn prepare(&mut self, _times: usize) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Does it once.
+    /// Runs once.
     fn run(&mut self) -> Result<(), Error>;
 }
 
-/// What needs nothing made ready is a closure.
+/// A closure needs no preparation.
 impl<F: FnMut() -> Result<(), Error>> Operate for F {
     fn run(&mut self) -> Result<(), Error> {
         self()
     }
 }
 
-/// How a handshake came out, at one end. Numbers are TLS's code points.
+/// The outcome of a handshake on one side. Numbers are TLS code points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Outcome {
     /// The version.
     pub version: u16,
-    /// Whether it was a whole one.
+    /// Its kind.
     pub kind: Kind,
     /// The suite.
     pub suite: u16,
-    /// The group: none where no key exchange took place, or where the library does not tell. What the server says of
-    /// it on the wire then stands in.
+    /// The group: none without a key exchange, or if the library does not expose it. Then the one from the
+    /// wire is used.
     pub group: Option<u16>,
-    /// The signature's scheme: none when resumed, or where the library does not tell.
+    /// The signature scheme: none if resumed or unknown.
     pub signature: Option<u16>,
 }
 
-/// Whether a handshake was a whole one.
+/// The kind of a handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// The server proved who it is.
+    /// With the server's signature.
     Full,
-    /// That, after it had refused the client's first key share.
+    /// The same, after a HelloRetryRequest.
     FullWithHelloRetry,
-    /// A session was taken up again.
+    /// Resumed.
     Resumed,
 }
 
@@ -119,7 +119,7 @@ pub struct Facts {
     pub features: Vec<String>,
 }
 
-/// The [`Facts`] of the engine that this is written in, without CPU features: its build script (build/lock.rs) has set the
+/// The [`Facts`] of the calling engine, without CPU features: its build script (build/lock.rs) set the
 /// variables, from the lock file and the machine.
 #[macro_export]
 macro_rules! built {

@@ -1,4 +1,4 @@
-//! `do transfer`: bytes from server to client over a connection that exists.
+//! `do transfer`: bytes from server to client over an established connection.
 
 use crate::calls::timed;
 use crate::connect::{Outcomes, Pair, Wires, connect, count};
@@ -9,12 +9,12 @@ use crate::scenario::Transfer;
 use crate::stack::{End, Session, Stack};
 use crate::wire::measure_records;
 
-/// What one thread writes down.
+/// The measurements of one thread.
 #[derive(Debug, Default)]
 pub(crate) struct Record {
     pub(crate) client_ns: Vec<u64>,
     pub(crate) server_ns: Vec<u64>,
-    /// Bytes written by the server, and found to be what the client read.
+    /// Bytes written by the server, and verified by the client.
     pub(crate) moved: u64,
     pub(crate) outcomes: Outcomes,
 }
@@ -43,9 +43,9 @@ struct Mover<'a, S: Stack> {
 
 /// A key of AES-GCM protects 2^24.5 records at most, and libraries change it or close the connection somewhat before.
 const RECORDS: usize = 1 << 23;
-/// The payload begins at another place each time, so that a call's bytes are not those of the one before.
+/// The payload starts at another position each time, so that calls differ.
 const TURNS: usize = 251;
-/// The most that any version and suite adds to a record.
+/// Maximum record overhead of any version and suite.
 const OVERHEAD: usize = 64;
 
 impl<'a, S: Stack> Mover<'a, S> {
@@ -67,8 +67,8 @@ impl<'a, S: Stack> Mover<'a, S> {
         })
     }
 
-    /// A unit: all of it is written, then all of it is read, as by every runner, so that the caches are alike for all.
-    /// Says what it took the server and the client.
+    /// A unit: written completely, then read completely, as in every runner, so that caches behave alike.
+    /// Returns the time of the server and the client.
     fn step(&mut self) -> Result<(u64, u64), Error> {
         if self.records_left == 0 {
             self.pair = open::<S>(&self.client, self.server, &mut self.wires, &mut self.outcomes)?;
@@ -100,7 +100,7 @@ impl<'a, S: Stack> Mover<'a, S> {
                 format!("a record of {largest} bytes for {limit} of plaintext"),
             ));
         }
-        // What was read is not to be found right by what an earlier unit left.
+        // Leftovers of an earlier unit must not verify.
         plain.fill(0);
         self.records_left = self.records_left.saturating_sub(records);
         Ok((server_ns, client_ns))
@@ -120,7 +120,7 @@ impl<S: Stack> Worker for Mover<'_, S> {
     }
 }
 
-/// A new connection, outside the time.
+/// A new connection, outside the timed part.
 fn open<S: Stack>(
     client: &S::Client,
     server: &S::Server,

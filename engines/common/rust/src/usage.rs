@@ -1,11 +1,11 @@
-//! What the operating system counts.
+//! Operating system counters.
 #![allow(unsafe_code)] // two calls of the C library, each into memory of ours
 
 use std::fs;
 
 use crate::error::Error;
 
-/// What a thread has used so far.
+/// Usage of a thread so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
     pub(crate) cpu_ns: u64,
@@ -13,7 +13,7 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// Of the calling thread.
+    /// For the calling thread.
     pub(crate) fn of_thread() -> Usage {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: `time` is a timespec of ours, which the call fills.
@@ -28,7 +28,7 @@ impl Usage {
         }
     }
 
-    /// What was used since an earlier reading.
+    /// Usage since an earlier reading.
     pub(crate) fn since(self, earlier: Usage) -> Usage {
         Usage {
             cpu_ns: self.cpu_ns - earlier.cpu_ns,

@@ -1,6 +1,6 @@
-//! What the server says in clear at the beginning of a connection.
+//! The server's cleartext at the start of a connection.
 //!
-//! Not every library tells which group was used, or that the first hello was refused; the bytes always do.
+//! Not every library exposes the group, or a HelloRetryRequest; the bytes always do.
 
 /// What was seen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -9,13 +9,13 @@ pub(crate) struct Seen {
     pub(crate) retry: bool,
     /// The group of the key exchange.
     pub(crate) group: Option<u16>,
-    /// Tickets of TLS 1.2; those of TLS 1.3 are not in clear.
+    /// Tickets of TLS 1.2; those of TLS 1.3 are encrypted.
     pub(crate) tickets: u32,
     encrypted: bool,
 }
 
 impl Seen {
-    /// Looks at what the server sends next. What is not TLS is passed over.
+    /// Parses what the server sends next. Ignores anything that is not TLS.
     pub(crate) fn look(&mut self, flight: &[u8]) {
         let mut messages = Vec::new();
         for (kind, fragment) in records(flight) {
@@ -59,7 +59,7 @@ const SERVER_KEY_EXCHANGE: u8 = 12;
 const NAMED_CURVE: u8 = 3;
 const KEY_SHARE: u16 = 51;
 
-/// The random of a server hello that asks for another client hello (RFC 8446, section 4.1.3).
+/// The random of a HelloRetryRequest (RFC 8446, section 4.1.3).
 const RETRY: [u8; 32] = [
     0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91, 0xc2,
     0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,

@@ -9,7 +9,7 @@ use weir_engine::{Connection, Error, Resumption};
 use crate::client_store::ClientStore;
 use crate::{fragment, generation};
 
-/// A client that offers what the scenario asks for and nothing else.
+/// A client that offers exactly what the scenario specifies.
 pub(crate) fn client(crypto: &generation::Crypto, connection: &Connection) -> Result<ClientConfig, Error> {
     let mut config = generation::client(crypto, connection)?;
     config.resumption = sessions(connection);
@@ -17,7 +17,7 @@ pub(crate) fn client(crypto: &generation::Crypto, connection: &Connection) -> Re
     Ok(config)
 }
 
-/// Without resumption nothing is kept; but a server that is to send tickets must be asked for them.
+/// Without resumption nothing is stored, but a client must still ask for tickets.
 fn sessions(connection: &Connection) -> Sessions {
     match (connection.resumption, connection.tickets) {
         (Resumption::None, 0) => Sessions::disabled(),

@@ -14,7 +14,7 @@ pub(crate) struct ClientStore {
     kept: Option<ClientSessionMemoryCache>,
 }
 
-/// Servers whose sessions a store keeps, as rustls has it by default.
+/// Servers per store, rustls's default.
 const SERVERS: usize = 256;
 
 impl ClientStore {
@@ -23,7 +23,7 @@ impl ClientStore {
         ClientStore { kept: Some(ClientSessionMemoryCache::new(SERVERS)) }
     }
 
-    /// Takes sessions and forgets them.
+    /// Accepts and discards sessions.
     pub(crate) fn forgetting() -> ClientStore {
         ClientStore { kept: None }
     }

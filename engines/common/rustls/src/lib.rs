@@ -1,4 +1,4 @@
-//! rustls as a stack, for all its versions: engines lock which one, and hand over the cryptography.
+//! rustls as a stack, for all its versions: engines pin the version and choose the crypto backend.
 //!
 //! One crate for each generation of rustls's interface (folders 0.21, 0.22, 0.23) compiles these sources. Where the
 //! generations differ, `generation` is the one that the crate's feature chooses. Since 0.22 rustls wants `Debug` of what
@@ -29,13 +29,13 @@ use weir_engine::{Connection, End, Error, Facts, Operate, Primitive, Side, Stack
 pub use generation::Crypto;
 use session::Ended;
 
-/// rustls with the cryptography of an engine.
+/// rustls with an engine's crypto backend.
 pub struct Rustls {
-    /// What the engine is.
+    /// The engine's facts.
     pub facts: Facts,
-    /// What rustls is to calculate with.
+    /// The crypto backend.
     pub crypto: Crypto,
-    /// Makes the operations of the same cryptography.
+    /// Creates the operations of the same crypto backend.
     pub operation: fn(&Primitive) -> Result<Box<dyn Operate>, Error>,
 }
 

@@ -1,4 +1,4 @@
-//! The server's key, which signs with one scheme only and tells when it does.
+//! The server's key, which signs with one scheme only and records it.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use weir_engine::{Certificate, Error, Named, Side, notes};
 
 use crate::negotiated::code;
 
-/// A key that rustls is to sign with.
+/// A signing key for rustls.
 #[cfg_attr(not(feature = "until-0-21"), derive(Debug))]
 pub(crate) struct Restricted {
     key: Arc<dyn SigningKey>,

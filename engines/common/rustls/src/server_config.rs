@@ -13,7 +13,7 @@ use weir_engine::{Connection, Error, Resumption};
 use crate::generation::{self, Crypto};
 use crate::{fragment, watched};
 
-/// A server that accepts what the scenario asks for and nothing else.
+/// A server that accepts exactly what the scenario specifies.
 pub(crate) fn server(crypto: &Crypto, connection: &Connection) -> Result<ServerConfig, Error> {
     let certified = Arc::new(generation::certified(crypto, connection)?);
     let mut config = generation::server(crypto, connection)?
@@ -28,7 +28,7 @@ pub(crate) fn server(crypto: &Crypto, connection: &Connection) -> Result<ServerC
     Ok(config)
 }
 
-/// Sessions that a store keeps: more than threads, so that none is pushed out.
+/// Store capacity: more than threads, so that no session is evicted.
 const SESSIONS: usize = 4096;
 
 fn store(connection: &Connection) -> Arc<dyn StoresServerSessions> {
@@ -44,7 +44,7 @@ fn ticketer(crypto: &Crypto, connection: &Connection) -> Result<Arc<dyn Produces
     Ok(if connection.locks { Arc::new(watched::Tickets(ticketer)) } else { ticketer })
 }
 
-/// Gives everyone the same certificate.
+/// Presents the same certificate to every client.
 #[cfg_attr(not(feature = "until-0-21"), derive(Debug))]
 struct Resolver(Arc<CertifiedKey>);
 

@@ -24,7 +24,7 @@ where
         Ended { side, connection }
     }
 
-    /// Reads what the records held, if anything. Says how much.
+    /// Reads the decrypted data, if any; returns its length.
     fn plaintext(&mut self, plain: &mut [u8]) -> io::Result<usize> {
         match self.connection.reader().read(plain) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),

@@ -1,4 +1,4 @@
-//! A watch on rustls's verifier of certificates.
+//! Timing rustls's certificate verifier.
 
 use rustls::{DigitallySignedStruct, Error};
 use weir_engine::Side;

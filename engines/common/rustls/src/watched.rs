@@ -1,11 +1,11 @@
-//! What the server's threads share, with a watch on what runs inside it.
+//! Timing the state shared by the server's threads.
 
 use std::sync::Arc;
 
 use rustls::server::{ProducesTickets, StoresServerSessions};
 use weir_engine::notes::{self, Lock};
 
-/// A session store that notes how long each call is inside.
+/// A session store that times each call.
 #[cfg_attr(not(feature = "until-0-21"), derive(Debug))]
 pub(crate) struct Store(pub(crate) Arc<dyn StoresServerSessions>);
 
@@ -27,7 +27,7 @@ impl StoresServerSessions for Store {
     }
 }
 
-/// Ticket keys that note how long each call is inside.
+/// Ticket keys that time each call.
 #[cfg_attr(not(feature = "until-0-21"), derive(Debug))]
 pub(crate) struct Tickets(pub(crate) Arc<dyn ProducesTickets>);
 

@@ -17,13 +17,13 @@ use crate::version;
 pub use provider::Crypto;
 use verifier::Verifier;
 
-/// The name of a server, as rustls takes it.
+/// A server name in rustls's type.
 pub(crate) type Name = ServerName<'static>;
 
-/// One that a client's store is given.
+/// The type stored by a client's store.
 pub(crate) type GivenName<'a> = ServerName<'static>;
 
-/// One that a client's store is asked for.
+/// The type looked up in a client's store.
 pub(crate) type KnownName<'a> = ServerName<'a>;
 
 /// A client with one suite, group and version, which verifies as rustls does.
@@ -43,7 +43,7 @@ pub(crate) fn client(crypto: &Crypto, connection: &Connection) -> Result<ClientC
     Ok(verified.with_no_client_auth())
 }
 
-/// What a server with one suite, group and version is made from.
+/// The parts of a server with one suite, group and version.
 pub(crate) fn server(
     crypto: &Crypto,
     connection: &Connection,
@@ -65,7 +65,7 @@ pub(crate) fn certified(crypto: &Crypto, connection: &Connection) -> Result<Cert
     Ok(CertifiedKey::new(chain, Arc::new(Restricted::new(key, connection.certificate)?)))
 }
 
-/// The keys of tickets.
+/// The ticket keys.
 pub(crate) fn ticketer(crypto: &Crypto) -> Result<Arc<dyn ProducesTickets>, Error> {
     (crypto.ticketer)().map_err(|error| Error::stack("ticket keys", error))
 }

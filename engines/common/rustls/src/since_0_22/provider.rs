@@ -1,4 +1,4 @@
-//! The cryptography, narrowed to what a scenario asks for.
+//! The crypto provider, restricted to the scenario.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use weir_engine::{Connection, Error, Group, Named, Suite};
 
 use crate::negotiated::code;
 
-/// What rustls is to calculate with.
+/// The crypto backend.
 pub struct Crypto {
     /// Makes the provider, whole.
     pub provider: fn() -> CryptoProvider,

@@ -16,16 +16,16 @@ use crate::restricted::Restricted;
 use crate::version;
 use verifier::Verifier;
 
-/// What rustls is to calculate with: there is no choice.
+/// The crypto backend: there is no choice.
 pub struct Crypto;
 
-/// The name of a server, as rustls takes it.
+/// A server name in rustls's type.
 pub(crate) type Name = ServerName;
 
-/// One that a client's store is given.
+/// The type stored by a client's store.
 pub(crate) type GivenName<'a> = &'a ServerName;
 
-/// One that a client's store is asked for.
+/// The type looked up in a client's store.
 pub(crate) type KnownName<'a> = ServerName;
 
 /// A client with one suite, group and version, which verifies as rustls does.
@@ -41,7 +41,7 @@ pub(crate) fn client(_crypto: &Crypto, connection: &Connection) -> Result<Client
     Ok(builder.with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth())
 }
 
-/// What a server with one suite, group and version is made from.
+/// The parts of a server with one suite, group and version.
 pub(crate) fn server(
     _crypto: &Crypto,
     connection: &Connection,
@@ -57,7 +57,7 @@ pub(crate) fn certified(_crypto: &Crypto, connection: &Connection) -> Result<Cer
     Ok(CertifiedKey::new(chain, Arc::new(Restricted::new(key, connection.certificate)?)))
 }
 
-/// The keys of tickets.
+/// The ticket keys.
 pub(crate) fn ticketer(_crypto: &Crypto) -> Result<Arc<dyn ProducesTickets>, Error> {
     Ticketer::new().map_err(|_| Error::stack("ticket keys", "no random bytes"))
 }

@@ -1,4 +1,4 @@
-//! rustls's verifier of certificates, with a watch on it.
+//! rustls's certificate verifier, timed.
 
 use std::time::SystemTime;
 
