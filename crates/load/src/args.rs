@@ -55,7 +55,7 @@ pub struct LoadArgs {
     /// Timeout for a request, and for opening a connection
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time, help_heading = REQUESTS)]
     timeout: Duration,
-    /// Percentage of requests that may fail without a response before the run is invalid; a wrong response always does
+    /// Percentage of requests that may fail without a response before the run is invalid; a wrong response always invalidates it
     #[arg(long, value_name = "PCT", default_value_t = 0.0, value_parser = percent, help_heading = REQUESTS)]
     error_budget: f64,
 

@@ -101,7 +101,7 @@ mod tests {
 
     /// Without correction, the second look adds to the false alarms of the first.
     #[test]
-    fn whoever_adds_blocks_after_a_look_is_held_to_a_smaller_error_rate() {
+    fn adding_blocks_after_a_look_is_held_to_a_smaller_error_rate() {
         let found = [1, 2, 4]
             .map(|looks| (alarms(looks, |_| ErrorRate::default()), alarms(looks, ErrorRate::of_looks)));
         let [(once, same), (twice, twice_held), (often, often_held)] = found;
