@@ -183,11 +183,7 @@ impl LoadArgs {
             (_, time) => time.unwrap_or(DEFAULT_WINDOW),
         };
         if self.rendezvous && self.data.as_deref() == Some("-") {
-            return Err(Usage::new(
-                "--data",
-                "-",
-                "another source beside --rendezvous, which reads standard input",
-            ));
+            return Err(Usage::new("--data", "-", "another source, as --rendezvous reads standard input"));
         }
         let Some(first) = self.urls.first().cloned() else {
             return Err(Usage::new("URL", "", "at least one"));

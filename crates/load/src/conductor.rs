@@ -164,7 +164,7 @@ impl Conductor<'_> {
         Ok(Some(Conducted { looks: (before, after), phases: phases.into(), seconds, partial }))
     }
 
-    /// When the warm-up begins; `None` when the run ends before.
+    /// The start of the warm-up; `None` if the run ends before.
     fn start(&self, finished: impl Fn() -> bool) -> Result<Option<Instant>, LoadError> {
         // Far enough ahead for every worker to notice.
         let soonest = || Instant::now() + 5 * POLL;

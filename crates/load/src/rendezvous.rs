@@ -1,4 +1,4 @@
-//! Engines that begin together: each says that its connections stand, and all are given one start.
+//! A synchronised start of several engines: each reports that its connections are open, and all get the same start.
 
 use crate::accounting::since_boot;
 use crate::error::LoadError;
@@ -6,20 +6,20 @@ use std::io::{self, BufRead as _, Write as _};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// What an engine says when its connections stand.
+/// Printed by an engine once its connections are open.
 pub const OPEN: &str = "open";
 
-/// The start that was asked for and has not arrived.
+/// A requested start that has not arrived.
 pub(crate) struct Rendezvous(Receiver<io::Result<String>>);
 
 impl Rendezvous {
-    /// Says that the connections stand, and listens for the start on standard input.
+    /// Reports that the connections are open, and waits for the start on standard input.
     pub(crate) fn ask() -> Result<Self, LoadError> {
         writeln!(io::stderr(), "{OPEN}")?;
         let (sender, receiver) = channel();
         std::thread::Builder::new().name("rendezvous".into()).spawn(move || {
             let mut line = String::new();
-            // A run that was ended meanwhile listens no more.
+            // A run that was stopped meanwhile no longer listens.
             let _ = sender.send(io::stdin().lock().read_line(&mut line).map(|_| line));
         })?;
         Ok(Self(receiver))
@@ -34,12 +34,12 @@ impl Rendezvous {
     }
 }
 
-/// The instant that lies so many seconds after the machine's start; a time that is over is now.
+/// The instant this many seconds after boot; a time in the past is now.
 fn at(text: &str) -> Result<Instant, LoadError> {
     let asked = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let asked = asked.ok_or_else(|| LoadError::Rendezvous(text.to_owned()))?;
     let now = Instant::now();
-    let up = since_boot(now).ok_or_else(|| io::Error::other("it does not tell how long it has been up"))?;
+    let up = since_boot(now).ok_or_else(|| io::Error::other("cannot read the time since boot"))?;
     Ok(now + asked.saturating_sub(up))
 }
 

@@ -45,8 +45,8 @@ pub(crate) fn render(report: &Report) -> String {
             ],
         );
     }
-    let note = "Statements of others, each a predicate on named cells that was fixed before the run. <i>Undecided</i>: valid \
-                runs here neither confirm nor contradict it, or there are none.";
+    let note = "Published statements, each a predicate on named cells, fixed before the run. <i>Undecided</i>: valid runs here \
+                neither confirm nor contradict it, or there are none.";
     format!("{}<div class=\"stack\">{}</div>\n{unrun}", heading("Claims", note), table.finish())
 }
 

@@ -7,10 +7,10 @@ use crate::model::{Cell, Group, Report};
 /// A given rate may be anywhere relative to the maximum.
 const CALIBRATED: &str = "Shorter is better. All targets of a mode are offered the same rate, below every target's maximum in \
                           calibration. Bars are medians over blocks, whiskers the interval of the location over blocks.";
-const GIVEN: &str = "Shorter is better. All targets of a mode are offered the same rate, which the experiment gives. Bars are \
+const GIVEN: &str = "Shorter is better. All targets of a mode are offered the same rate, set by the experiment. Bars are \
                      medians over blocks, whiskers the interval of the location over blocks.";
-const SATURATED: &str = "Shorter is better. Each target runs as fast as the closed loop lets it, so the rates differ; the \
-                         percentage is how much of its cores the target used. Not to be compared with the equal rate.";
+const SATURATED: &str = "Shorter is better. Each target runs as fast as the closed loop allows, so the rates \
+                         differ; the percentage is the utilisation of its cores. Not comparable with the equal rate.";
 
 pub(crate) fn render(report: &Report) -> String {
     let mut html = String::new();

@@ -7,11 +7,11 @@ use crate::markup::details;
 use crate::model::{Group, Report};
 
 const EQUAL: &str = "Lower is better. Response times from the planned instant of each request, at the equal rate, all valid runs of \
-                     a cell merged. A curve ends where fewer than ten samples lie beyond, or where they are only known to \
-                     have taken longer. Curves without a gateway belong to the mode with the same client side, at a rate \
-                     that is equal or lower.";
-const SATURATED: &str = "Lower is better. Response times in a closed loop at saturation: this is the queue of the connections, \
-                         not what a service would see.";
+                     a cell merged. A curve ends where fewer than ten samples lie beyond, or where samples are \
+                     censored. Curves without a gateway are from the mode with the same client side, at an equal or \
+                     lower rate.";
+const SATURATED: &str = "Lower is better. Response times in a closed loop at saturation: they show queueing in the connections, not \
+                         what a service would see.";
 
 pub(crate) fn render(report: &Report) -> String {
     let of_load = |is_saturated: bool| -> Vec<Panel<'_>> {

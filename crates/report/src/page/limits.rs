@@ -25,8 +25,8 @@ pub(crate) fn render(report: &Report) -> String {
         });
         table.row("", [escape(&name)].into_iter().chain(cells));
     }
-    let note = "At saturation, in most of the valid runs: the part that filled its cores, and how much of its own the gateway \
-                used. A rate that load, origin or a shared core held down supports no verdict on rate or latency.";
+    let note = "At saturation, in most valid runs: the part that saturated its cores, and the gateway's utilisation. A rate \
+                limited by load, origin or a shared core supports no verdict on rate or latency.";
     let table = table.finish();
     let body =
         if groups.len() <= OPEN { table } else { details(false, &format!("{} rows", groups.len()), &table) };

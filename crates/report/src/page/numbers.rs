@@ -5,10 +5,10 @@ use crate::markup::{Column, Table, details, escape};
 use crate::model::{Cell, Group, Report};
 use crate::text::NONE;
 
-const NOTE: &str = "One row for each cell. Rate, CPU, memory and utilisation are medians over blocks, times those of all requests of \
-                    all valid runs; a time that would only be a lower bound is left out (requests timed out, or were never \
-                    sent). CPU is microseconds per request, or per handshake where connections are made for one request \
-                    or none: the gateway's own, and beside it the test server's and the load engine's.";
+const NOTE: &str = "One row per cell. Rate, CPU, memory and utilisation are medians over blocks; times are over all requests of \
+                    all valid runs, and omitted if only a lower bound (timeouts, unsent requests). CPU is microseconds \
+                    per request, or per handshake if connections carry at most one request: of the gateway, the test \
+                    server and the load engine.";
 
 pub(crate) fn render(report: &Report) -> String {
     if report.groups.is_empty() {

@@ -86,8 +86,8 @@ pub(crate) fn machine(report: &Report) -> String {
     html.push_str(
         "<footer>Ratios are Hodges-Lehmann estimates of the per-block log ratio with exact Wilcoxon signed-rank \
          intervals; p-values are adjusted over the comparisons of one metric under one load (Benjamini and \
-         Hochberg). On loopback the kernel charges the receiving side's work to the sender. What this can and \
-         cannot tell: docs/METHODOLOGY.md.</footer>\n",
+         Hochberg). On loopback the kernel charges the receiving side's work to the sender. Method and limits: \
+         docs/METHODOLOGY.md.</footer>\n",
     );
     html
 }

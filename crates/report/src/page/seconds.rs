@@ -24,14 +24,14 @@ pub(crate) fn render(report: &Report) -> String {
     moved.truncate(MOST);
     moved.sort_by_key(|(index, _)| *index);
     let shown: Vec<Panel<'_>> = moved.iter().filter_map(|(index, _)| panel(&report.groups[*index])).collect();
-    let mut note = "A level line is what is hoped for. In a closed loop the rate (higher is better), in an open one the median \
-                    response time (lower is better); each point is the median over the valid runs, of a second or, in long \
-                    windows, of the mean (rate) or the highest (time) of several."
+    let mut note = "The lines should be flat. Closed loop: rate (higher is better); open loop: median response time (lower is \
+                    better). Each point is the median over the valid runs, of one second or, in long windows, of the mean \
+                    (rate) or the maximum (time) of several."
         .to_owned();
     if left_out > 0 {
         note.push_str(&format!(
-            " Shown are the {MOST} panels whose lines moved most from first to last third; {left_out} more are left out: their \
-             seconds are in <code>runs/</code>."
+            " The {MOST} panels that moved most from first to last third are shown; {left_out} more are left out: \
+             their seconds are in <code>runs/</code>."
         ));
     }
     heading("Second by second", &note) + &panels(&shown)

@@ -340,7 +340,7 @@ fn twenty_targets_have_a_line_a_bar_and_a_name_each() {
 /// Regression test: an equal rate given by the experiment was claimed to be below every target's maximum.
 #[test]
 fn a_rate_is_below_the_maximum_where_calibration_found_it() {
-    for (is_calibrated, words) in [(true, "below every target"), (false, "which the experiment gives")] {
+    for (is_calibrated, words) in [(true, "below every target"), (false, "set by the experiment")] {
         let mut report = small();
         for group in &mut report.groups {
             (group.is_saturated, group.is_calibrated) = (false, is_calibrated);

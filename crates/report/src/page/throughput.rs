@@ -16,8 +16,8 @@ pub(crate) fn render(report: &Report) -> String {
     if shown.is_empty() {
         return String::new();
     }
-    let note = "Higher is better. Each connection sends its next request when it has its answer. Medians over blocks. What held \
-                a rate down stands in the next table: where it was not the gateway, the rate is not the gateway's either.";
+    let note = "Higher is better. Each connection sends its next request after its response. Medians over blocks. The next table \
+                shows what limited each rate: if it was not the gateway, the rate is not the gateway's either.";
     heading("Throughput at saturation", note) + &panels(&shown)
 }
 

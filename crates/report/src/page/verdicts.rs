@@ -38,7 +38,7 @@ fn note(family: &Family) -> String {
         false => "the interval excludes 1; no A/A pair shows a noise floor",
     };
     format!(
-        "{better} Ratio of the target to its baseline, with its interval. <i>Different</i> only where {floor}: {}.",
+        "{better} Ratio of the target to its baseline, with its interval. <i>Different</i> only if {floor}: {}.",
         tally(family.comparisons.iter())
     )
 }

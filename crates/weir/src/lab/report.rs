@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub(crate) struct ReportArgs {
     /// Result directory
     directory: PathBuf,
-    /// Print all tables, comparisons and claims, not 30 lines
+    /// Print all tables, comparisons and claims instead of 30 lines
     #[arg(long)]
     full: bool,
     #[command(flatten)]

@@ -18,10 +18,10 @@ pub(crate) struct RunArgs {
     experiment: ExperimentArgs,
     #[command(flatten)]
     results: ResultArgs,
-    /// Install every target that is absent and has a script for it, not only those that the experiment says
+    /// Install every missing target that has a script, not only those the experiment asks for
     #[arg(long, conflicts_with = "no_install")]
     install: bool,
-    /// Install nothing: go on without what is absent
+    /// Install nothing; skip missing targets
     #[arg(long)]
     no_install: bool,
 }
