@@ -52,7 +52,7 @@ fn a_quick_calibration_has_every_cell() {
 #[test]
 fn what_cannot_be_calibrated_names_the_flag() {
     for (args, parts) in [
-        (&["--cores", "999"][..], &["--cores: core 999 is not available", "expected some of"][..]),
+        (&["--cores", "999"][..], &["--cores: core 999 is not available", "expected any of"][..]),
         (&["--server-cores", "999"], &["--server-cores: core 999"]),
         (&["-d", "0s"], &["-d: invalid value `0ns`: expected 1ms to 1h"]),
         (&["--json", "file"], &["--json", "file", "possible values: -"]),

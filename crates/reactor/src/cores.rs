@@ -61,7 +61,7 @@ impl Cores {
         match self.0.iter().find(|core| !allowed.0.contains(core)) {
             None => Ok(()),
             Some(core) => {
-                let why = format!("core {core} is not available: expected some of {allowed}");
+                let why = format!("core {core} is not available: expected any of {allowed}");
                 Err(io::Error::new(io::ErrorKind::InvalidInput, why))
             }
         }
