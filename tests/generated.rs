@@ -143,7 +143,8 @@ fn a_page_that_there_is_not_names_those_that_there_are() {
     let Ended { code, stderr, .. } = Weir::run(&["man", "targets", "instal"]);
     assert_eq!(code, Some(2));
     assert!(
-        stderr.contains("`targets instal` is no subcommand") && stderr.contains(", targets-install, "),
+        stderr.contains("unknown subcommand `targets instal`: expected one of ")
+            && stderr.contains(", targets-install, "),
         "{stderr}"
     );
     let Ended { code, stderr, .. } = Weir::run(&["man", "--dir", "/proc/no/such"]);

@@ -167,7 +167,7 @@ fn a_wrong_description_is_a_row_and_an_exit_code() {
     targets.write("fast/target.toml", &FAST.replace("default = 100", "default = 1.5"));
     let ended = targets.weir(&[]);
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    assert!(ended.stderr.contains("the description is wrong of: fast"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("invalid description: fast"), "{}", ended.stderr);
     assert!(
         ended.stdout.contains("fast  wrong\n") && ended.stdout.contains("gone  absent\n"),
         "{}",

@@ -95,7 +95,7 @@ fn openssl_that_wants_to_know_the_client() {
     let unknown = server.report(&[]);
     assert_eq!(unknown["client_certificate"], "asked_none_presented");
     assert_eq!(unknown["tickets_13"], Value::Null);
-    assert!(advises(&unknown, "give one by --cert and --key"));
+    assert!(advises(&unknown, "the server requests a client certificate: use --cert and --key"));
     let folder = server.folder.path().to_str().unwrap();
     let identity = ["cert.pem", "key.pem"].map(|name| format!("{folder}/{name}"));
     let known = server.report(&["--cert", &identity[0], "--key", &identity[1]]);
@@ -126,5 +126,5 @@ fn openssl_with_two_keys() {
     }
     assert_eq!(keys, ["ecdsa p256", "rsa 2048"]);
     assert_eq!(chains[1]["root_sent"], true);
-    assert!(advises(&report, "the chain has the root"));
+    assert!(advises(&report, "the chain includes the root"));
 }

@@ -67,7 +67,7 @@ fn garbage_on_any_port_ends_its_connection_and_nothing_else() {
             )
             .unwrap();
             std::io::Write::write_all(&mut tcp, &[0; 20]).unwrap();
-            case.weir.wait_for_stderr(&["client_tls", "did not decrypt"]);
+            case.weir.wait_for_stderr(&["client_tls", "cannot decrypt a record"]);
         }
         for seed in 0..60 {
             let mut bytes = garbage(seed * 7919, 1 + seed as usize * 37);

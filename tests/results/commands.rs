@@ -64,7 +64,11 @@ fn a_report_is_exported_and_fails_on_a_regression_against_the_baseline() {
     let better = store(&directory, "better", &better);
     ends(&["report", text(&better), "--full", "--fail-on", "regression"], 0, &["different"]);
     ends(&["report", text(&results), "--fail-on", "rain"], 2, &["rain", "regression"]);
-    ends(&["report", text(&results), "--csv", "-", "--junit", "-"], 2, &["--junit", "--csv -"]);
+    ends(
+        &["report", text(&results), "--csv", "-", "--junit", "-"],
+        2,
+        &["--junit", "--csv uses standard output"],
+    );
     ends(&["report", text(&results), "--csv", "/no/such/folder/x"], 1, &["--csv", "/no/such/folder/x"]);
     let alone = ends(&["report", text(&results), "--csv", "-"], 0, &[]);
     assert_eq!(csv(&alone).len(), rows.len());

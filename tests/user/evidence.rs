@@ -108,7 +108,7 @@ fn a_cell_without_a_valid_run_is_no_success() {
     let broken = experiment("echo broken >&2; exit 3", &[]);
     let ended = run(&broken, &[]);
     let text = said(&ended, 3);
-    assert!(text.starts_with("no evidence: these have no valid run\n"), "{text}");
+    assert!(text.starts_with("no evidence: no valid run for\n"), "{text}");
     let why = "invalid: target: it ended before it was ready (exit status: 3): broken; logs: ";
     assert!(text.contains(why) && text.contains(".mine: ") && text.contains("--allow-invalid"), "{text}");
     assert!(ended.stdout.contains("Report: "), "what was measured is told all the same: {}", ended.stdout);

@@ -102,7 +102,7 @@ fn what_is_nowhere_is_said_with_what_there_is() {
     assert!(weir.unpacked().is_empty(), "nothing of it was needed");
     let help = weir.well(&["run", "--help"]);
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(help.contains("built in: avx512, ") && help.contains(" quickstart, "), "{help}");
+    assert!(help.contains("built-in one: avx512, ") && help.contains(" quickstart, "), "{help}");
 }
 
 #[test]

@@ -127,13 +127,13 @@ fn what_cannot_run_at_all_is_a_failure_and_help_has_all_codes() {
 fn a_protocol_that_is_not_spoken_is_refused_before_anything_is_sent() {
     let server = Upstream::start(None, |peer| _ = peer.read_to_end());
     let url = format!("https://{}/", server.address);
-    let spoken = ["--alpn", "`h2` cannot be used", "http/1.1, the only protocol that the engine speaks"];
+    let spoken = ["--alpn", "invalid value `h2`: expected http/1.1, the only protocol supported"];
     ends(&["load", &url, "-k", "--alpn", "h2"], USAGE, &spoken);
     ends(&["load", &url, "-k", "--alpn", "http/1.1,h2"], USAGE, &spoken);
     assert_eq!(server.connections(), 0);
     let experiment = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/quickstart.toml");
     let plan = ["plan", experiment.to_str().unwrap(), "--set", "load.alpn=h2"];
-    ends(&plan, USAGE, &["load.alpn", "`h2` cannot be used", "http/1.1"]);
+    ends(&plan, USAGE, &["load.alpn", "invalid value `h2`: expected http/1.1"]);
 }
 
 #[test]

@@ -20,9 +20,9 @@ const NOBODY: &str = "http://127.0.0.1:1";
 
 /// The signals that do nothing, each with what its line says.
 const IGNORED: [(Signal, &str); 3] = [
-    (Signal::HUP, "weir: SIGHUP ignored: flags, certificates and keys are read once"),
+    (Signal::HUP, "weir: SIGHUP ignored: flags, certificates and keys are only read at startup"),
     (Signal::USR1, "weir: SIGUSR1 ignored: there is no log file"),
-    (Signal::USR2, "weir: SIGUSR2 ignored: there is no upgrade in place"),
+    (Signal::USR2, "weir: SIGUSR2 ignored: there is no in-place upgrade"),
 ];
 
 /// Sends each signal that does nothing, and waits for its line.

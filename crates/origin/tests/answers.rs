@@ -244,5 +244,9 @@ fn the_null_servers_answer_has_a_limit() {
     let listen = vec!["http://127.0.0.1:0".parse().unwrap()];
     let settings = Settings { listen, null: Some(Settings::MOST_NULL + 1), ..Settings::default() };
     let error = Origin::bind(&settings).unwrap_err();
-    assert!(error.is_usage() && error.to_string().contains("--null: `16777217`"), "{error}");
+    assert!(
+        error.is_usage()
+            && error.to_string().contains("--null: invalid value `16777217`: expected 0 to 16777216 bytes"),
+        "{error}"
+    );
 }

@@ -83,7 +83,7 @@ fn lists_that_do_not_fit_together() {
     );
     assert_eq!(
         refused(&pki, |settings| settings.alpn = vec![Vec::new()]),
-        "ALPN protocol \"\": its length must be 1 to 255 bytes"
+        "ALPN protocol \"\": expected 1 to 255 bytes"
     );
 }
 
@@ -106,7 +106,7 @@ fn files_that_cannot_be_used_are_named() {
     assert!(error.starts_with(&format!("cannot read {}: No such file", missing.display())), "{error}");
 
     let error = with(key, key);
-    assert!(error.starts_with(&format!("{}: no certificate in it", key.display())), "{error}");
+    assert!(error.starts_with(&format!("{}: it contains no certificate", key.display())), "{error}");
 
     let empty = file("empty.pem", "");
     let error = with(certificates, &empty);
