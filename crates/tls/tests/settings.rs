@@ -129,7 +129,7 @@ fn files_that_cannot_be_used_are_named() {
     assert_eq!(
         error,
         format!(
-            "the key in {} does not belong to the first certificate in {}",
+            "the key in {} does not match the first certificate in {}",
             other.display(),
             certificates.display()
         )
@@ -140,7 +140,7 @@ fn files_that_cannot_be_used_are_named() {
     let settings = ClientSettings { roots: Roots::File(empty), ..ClientSettings::default() };
     let error = Client::new(&settings).unwrap_err();
     assert!(
-        matches!(error, SettingsError::File(FileError::Bad { what: "no certificate in it", .. })),
+        matches!(error, SettingsError::File(FileError::Bad { what: "it contains no certificate", .. })),
         "{error}"
     );
 }
