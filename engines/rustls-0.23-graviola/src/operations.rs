@@ -51,9 +51,7 @@ impl Key {
             Certificate::EcdsaP256 => ecdsa::SigningKey::from_pkcs8_der(&der).map(Key::P256),
             Certificate::EcdsaP384 => ecdsa::SigningKey::from_pkcs8_der(&der).map(Key::P384),
         };
-        key.map_err(|error| {
-            Error::scenario(format!("key: {error:?}: expected a key for the operation"))
-        })
+        key.map_err(|error| Error::scenario(format!("key: {error:?}: expected a key for the operation")))
     }
 
     fn sign(&self) -> Result<Vec<u8>, Error> {

@@ -39,7 +39,9 @@ impl Stack for S2n {
 /// One suite, group and signature for all configurations of this run.
 fn choose(connection: &Connection) -> Result<(), Error> {
     if connection.locks {
-        return Err(Error::scenario("locks `time`: the library does not expose its locks: expected no such key"));
+        return Err(Error::scenario(
+            "locks `time`: the library does not expose its locks: expected no such key",
+        ));
     }
     let chosen = Chosen {
         suite: connection.suite_code(),

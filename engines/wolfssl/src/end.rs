@@ -47,7 +47,9 @@ impl Stack for Wolfssl {
 /// The scenario in wolfSSL's terms.
 fn chosen(connection: &Connection, side: Side) -> Result<Chosen, Error> {
     if connection.locks {
-        return Err(Error::scenario("locks `time`: the library does not expose its locks: expected no such key"));
+        return Err(Error::scenario(
+            "locks `time`: the library does not expose its locks: expected no such key",
+        ));
     }
     if connection.resumption == Resumption::Psk && connection.tickets > 1 {
         let tickets = connection.tickets;

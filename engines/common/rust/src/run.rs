@@ -34,8 +34,8 @@ pub fn run(stack: &impl Stack, scenario: &[u8], output: impl Write) -> io::Resul
 }
 
 fn parse(scenario: &[u8]) -> Result<Scenario, Error> {
-    let text = str::from_utf8(scenario)
-        .map_err(|error| Error::scenario(format!("expected UTF-8: {error}")))?;
+    let text =
+        str::from_utf8(scenario).map_err(|error| Error::scenario(format!("expected UTF-8: {error}")))?;
     Scenario::parse(text)
 }
 

@@ -31,7 +31,9 @@ pub(crate) fn client(crypto: &Crypto, connection: &Connection) -> Result<ClientC
     let provider = Arc::new(crypto.narrowed(connection)?);
     let mut roots = RootCertStore::empty();
     for root in pem::certificates("ca", &connection.ca)? {
-        roots.add(root.into()).map_err(|error| Error::scenario(format!("ca: {error}: expected a root certificate")))?;
+        roots
+            .add(root.into())
+            .map_err(|error| Error::scenario(format!("ca: {error}: expected a root certificate")))?;
     }
     let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone())
         .build()
