@@ -1,4 +1,4 @@
-// The study's service in spirit: whatever comes goes to the origin, and its answer back.
+// After the study's service: forwards every request to the origin and returns its response.
 import ballerina/http;
 import ballerina/log;
 
@@ -43,7 +43,7 @@ final http:Client upstream = check new (origin,
 
 service / on entry {
     resource function 'default [string... path](http:Request request) returns http:Response {
-        // The headers that Weir adds that need no more than the request; the client's address is not among them.
+        // The headers that Weir adds, except X-Forwarded-For and X-Forwarded-Host.
         request.setHeader("X-Forwarded-Proto", clientSideTls ? "https" : "http");
         request.setHeader("Via", "1.1 ballerina");
         http:Response|error answer = upstream->forward(request.rawPath, request);

@@ -16,9 +16,9 @@ if [[ -x $program && $("$program" version) == "$version" ]]; then
     exit 0
 fi
 
-# `go install` takes the versions of all dependencies from Caddy's own go.mod, and puts the program in place when it is
-# whole; what an interrupted build has compiled is in Go's cache. Symbols and paths of this machine are left out. Caddy
-# finds its own version only as a dependency of another program, so it is told.
+# `go install` takes the versions of all dependencies from Caddy's own go.mod and moves only a finished program into
+# place; Go's cache keeps the work of an interrupted build. The flags strip symbols and local paths. Caddy detects its
+# own version only as a dependency of another program, so set it.
 echo "caddy: building $module@$version with $(go env GOVERSION), $jobs jobs"
 GOBIN=$WEIR_INSTALL/bin go install -p "$jobs" -trimpath -ldflags "-s -w -X $module.CustomVersion=$version" \
     "$module/cmd/caddy@$version"

@@ -26,11 +26,11 @@ need() {
 quietly() {
     local log=$1
     shift
-    "$@" >"$log" 2>&1 || { tail -n 20 "$log" >&2 && fail "$1 (all of its words: $log)"; }
+    "$@" >"$log" 2>&1 || { tail -n 20 "$log" >&2 && fail "$1 (full log: $log)"; }
 }
 
-# crate NAME REQUIREMENT: the source of a crate, with the checksum of its registry verified by cargo. Sets
-# crate_directory and crate_version.
+# crate NAME REQUIREMENT: fetches the source of a crate; cargo verifies the registry's checksum. Sets crate_directory
+# and crate_version.
 crate() {
     local name=$1 requirement=$2 place=$WEIR_INSTALL/build/crate-$1 manifest
     rm -rf "$place" && mkdir -p "$place/src" && : >"$place/src/lib.rs"
@@ -42,9 +42,8 @@ crate() {
     crate_version=${crate_directory##*/"$name"-}
 }
 
-# aws_lc REQUIREMENT: builds libssl and libcrypto, static and optimised, from the source that the crate aws-lc-sys
-# carries, into WEIR_INSTALL/aws-lc. Reuses what an interrupted install of the same version has built. Sets
-# aws_lc_directory.
+# aws_lc REQUIREMENT: builds static, optimised libssl and libcrypto from the source in the crate aws-lc-sys into
+# WEIR_INSTALL/aws-lc. Reuses the build of an interrupted install of the same version. Sets aws_lc_directory.
 aws_lc() {
     local build=$WEIR_INSTALL/build/aws-lc
     aws_lc_directory=$WEIR_INSTALL/aws-lc
@@ -63,10 +62,10 @@ aws_lc() {
     printf '%s\n' "$crate_version" >"$aws_lc_directory/crate"
 }
 
-# debian_source PACKAGE PATTERN SUITE..: the newest source package of these suites whose version matches the pattern (a
-# regular expression) and that the mirror still has. apt verifies it: the archive's signature on the index, the index's
-# hash on every file. Its configuration and lists are private; the mirror and the keys are this machine's. Sets
-# source_directory and source_version; false where there is none.
+# debian_source PACKAGE PATTERN SUITE..: unpacks the newest source package of these suites whose version matches the
+# pattern (a regular expression) and which the mirror still has. apt verifies the archive's signature on the index and
+# the index's hash of every file. Uses a private configuration and private lists, but this machine's mirror and keys.
+# Sets source_directory and source_version; false if there is no such package.
 debian_source() {
     local package=$1 pattern=$2 place=$WEIR_INSTALL/build/apt mirror version options
     local keys=/usr/share/keyrings/debian-archive-keyring.gpg
@@ -74,7 +73,7 @@ debian_source() {
     need apt-get apt-cache dpkg-source
     # shellcheck disable=SC2016  # $(..) is apt's here
     mirror=$(apt-get indextargets --format '$(REPO_URI)' | grep -Em1 '/debian/?$') ||
-        fail "no mirror of Debian among this machine's apt sources"
+        fail "no Debian mirror among this machine's apt sources"
     rm -rf "$place" && mkdir -p "$place"/{parts,lists/partial,cache/archives/partial,sources}
     printf 'Types: deb-src\nURIs: %s\nSuites: %s\nComponents: main\n' "$mirror" "$*" >"$place/parts/source.sources"
     [[ ! -e $keys ]] || printf 'Signed-By: %s\n' "$keys" >>"$place/parts/source.sources"
@@ -91,7 +90,7 @@ debian_source() {
             step "unpacked Debian's $package $version"
             return 0
         fi
-        step "the mirror does not have $package $version any more"
+        step "the mirror no longer has $package $version"
         rm -rf "$place/sources" && mkdir "$place/sources"
     done
     return 1

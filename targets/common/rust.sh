@@ -1,16 +1,15 @@
-# What the install scripts of targets that are Rust programs of this repository share; they source it.
+# Shared by the install scripts of the Rust targets in this repository, which source it.
 . ../common/install.sh
 
-# rust_program NAME SOURCE..: builds the program in the target's folder into WEIR_INSTALL/bin. What is there already was
-# built of these sources, or is built again; versions are Cargo.lock's. The sources' hashes stay in WEIR_INSTALL/sources,
-# where the lab reads them.
+# rust_program NAME SOURCE..: builds the program in the target's directory into WEIR_INSTALL/bin, unless it was built
+# from the same sources. Cargo.lock pins the versions. WEIR_INSTALL/sources keeps the sources' hashes for the lab.
 rust_program() {
     local name=$1 program=weir-target-$1 sources
     shift
     need cargo
     sources=$(sha256sum "$@")
     if [[ $(cat "$WEIR_INSTALL/sources" 2>/dev/null) == "$sources" ]]; then
-        step "$name: is there"
+        step "$name is installed"
         return
     fi
     step "$name: building"
@@ -20,5 +19,5 @@ rust_program() {
     "$WEIR_INSTALL/bin/$program" --version
     echo "$sources" >"$WEIR_INSTALL/sources"
     rm -rf "$WEIR_INSTALL/build"
-    step "$name: installed"
+    step "$name is installed"
 }

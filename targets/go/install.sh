@@ -4,8 +4,8 @@ set -euo pipefail
 
 command -v go >/dev/null || { echo "go: Go is not on the PATH" >&2; exit 1; }
 
-# The standard library is all it needs, so nothing is fetched. Symbols and paths of this machine are left out. What was
-# built before is in Go's cache.
+# It needs only the standard library, so nothing is fetched. The flags strip symbols and local paths. Go's cache keeps
+# earlier builds.
 echo "go: building with $(go env GOVERSION)"
 GOFLAGS= GOPROXY=off go build -p "${WEIR_JOBS:-$(nproc)}" -trimpath -ldflags '-s -w' -o "$WEIR_INSTALL/proxy.new" .
 # Move only the finished program into place.

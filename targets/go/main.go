@@ -19,7 +19,7 @@ import (
 )
 
 func main() {
-	version := flag.Bool("version", false, "print Go's version and end")
+	version := flag.Bool("version", false, "print Go's version and exit")
 	check := flag.Bool("check", false, "check the settings and exit")
 	flag.Parse()
 	if *version {
@@ -37,17 +37,17 @@ func main() {
 	if *check {
 		return
 	}
-	// One running thread of Go code for each core given. The lab has placed the process on these cores.
+	// One running Go thread per gateway core. The lab has pinned the process to these cores.
 	runtime.GOMAXPROCS(settings.Workers)
 	debug.SetGCPercent(settings.GOGC)
-	// It ends with the process: TERM is the end of it.
+	// Runs until TERM ends the process.
 	if server.TLSConfig != nil {
 		log.Fatal(server.ListenAndServeTLS("", ""))
 	}
 	log.Fatal(server.ListenAndServe())
 }
 
-// settings are the values of a run.
+// settings are the parameters of a run.
 type settings struct {
 	Listen       string
 	Upstream     string
@@ -91,7 +91,7 @@ func newServer(s *settings) (*http.Server, error) {
 		Handler: fullDuplex(newProxy(s, transport)),
 		// HTTP/1.1 on both sides, as in every target; TLS would bring HTTP/2 by default.
 		Protocols: http1(),
-		// No time limits, which are the default: connections outlive the run, and no timer is set for a request.
+		// No timeouts (the default): connections outlive the run, and requests have no timer.
 	}
 	if s.ClientSide == "h1" {
 		server.TLSConfig, err = pinned(s)
@@ -104,7 +104,7 @@ func newServer(s *settings) (*http.Server, error) {
 		}
 		server.TLSConfig.Certificates = []tls.Certificate{certificate}
 		server.TLSConfig.NextProtos = []string{"http/1.1"}
-		// Go sends one ticket in TLS 1.3, whatever the experiment's number is, or none.
+		// In TLS 1.3 Go sends one ticket or none, whatever number the experiment sets.
 		server.TLSConfig.SessionTicketsDisabled = s.Tickets == 0
 	}
 	return server, nil
@@ -129,7 +129,7 @@ func newProxy(s *settings, transport http.RoundTripper) *httputil.ReverseProxy {
 			r.Header.Add("Via", "1.1 go")
 			return nil
 		},
-		// Without a pool each answer allocates a buffer of 32 KiB, which is most of the garbage.
+		// Without a pool each response allocates a 32 KiB buffer, which is most of the garbage.
 		BufferPool: &buffers{},
 	}
 }
@@ -137,11 +137,11 @@ func newProxy(s *settings, transport http.RoundTripper) *httputil.ReverseProxy {
 func newTransport(s *settings) (*http.Transport, error) {
 	transport := &http.Transport{
 		Protocols: http1(),
-		// The default of 2 would open and close an upstream connection for almost each request.
+		// The default of 2 would open and close an upstream connection for almost every request.
 		MaxIdleConnsPerHost: s.Pool,
 		// No limit over all hosts ...
 		MaxIdleConns: 0,
-		// ... and none for their age.
+		// ... and no limit on their age.
 		IdleConnTimeout: 0,
 		// Without this limit a request without an idle connection dials one even if another becomes free meanwhile,
 		// so there would be more upstream connections than clients.
@@ -165,7 +165,7 @@ func newTransport(s *settings) (*http.Transport, error) {
 		if !client.RootCAs.AppendCertsFromPEM(pem) {
 			return nil, fmt.Errorf("%s: no certificate", s.CA)
 		}
-		// The name in the certificate, which other targets send and verify too.
+		// The name in the certificate, sent and verified as in every target.
 		client.ServerName = "localhost"
 		// Without a cache no session is resumed.
 		client.ClientSessionCache = tls.NewLRUClientSessionCache(s.Connections)
@@ -174,12 +174,12 @@ func newTransport(s *settings) (*http.Transport, error) {
 	return transport, nil
 }
 
-// pinned has what both sides pin. Go cannot set the TLS 1.3 suite: its server accepts the client's offer,
-// and its client offers AES-128-GCM first where the processor has AES.
+// pinned returns the TLS settings pinned on both sides. Go cannot set the TLS 1.3 suite: its server accepts the
+// client's offer, and its client offers AES-128-GCM first where the processor has AES.
 func pinned(s *settings) (*tls.Config, error) {
 	version, suite, group := versions[s.TLSVersion], suites12[s.Suite], groups[s.Group]
 	if version == 0 || group == 0 || (version == tls.VersionTLS12 && suite == 0) {
-		return nil, fmt.Errorf("TLS %q with %q and %q: not known here", s.TLSVersion, s.Suite, s.Group)
+		return nil, fmt.Errorf("unknown TLS version %q, suite %q or group %q", s.TLSVersion, s.Suite, s.Group)
 	}
 	config := &tls.Config{MinVersion: version, MaxVersion: version, CurvePreferences: []tls.CurveID{group}}
 	if suite != 0 {
@@ -198,8 +198,8 @@ var suites12 = map[string]uint16{
 	"ecdhe-ecdsa-chacha20-poly1305": tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
 }
 
-// fullDuplex lets an answer begin while its request is still coming. Otherwise the server first reads what is left of
-// the request, which the upstream waits for in vain when the body is large.
+// fullDuplex lets a response start while its request is still arriving. Otherwise the server first reads the rest of
+// the request, for which the upstream waits in vain if the body is large.
 func fullDuplex(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
@@ -215,7 +215,7 @@ func http1() *http.Protocols {
 	return &protocols
 }
 
-// buffers lends the buffers that bodies are copied with.
+// buffers is the pool of buffers for copying bodies.
 type buffers struct{ pool sync.Pool }
 
 type buffer [32 << 10]byte

@@ -1,6 +1,6 @@
-# The newest HAProxy in a package registry, on AWS-LC. Pinned, so that results are comparable; with the argument
-# `newest` the newest of today. Debian's stable suite keeps its version for years; its unstable suites carry newer
-# ones, but not for long, so that they cannot be pinned.
+# Builds the newest HAProxy in a package registry, on AWS-LC. Pinned, so that results are comparable; the argument
+# `newest` takes today's newest. Debian's stable suite keeps its version for years; its unstable suites carry newer
+# versions, but not for long enough to pin them.
 set -euo pipefail
 . ../common/install.sh
 
@@ -23,7 +23,7 @@ mkdir -p "$build"
 
 aws_lc "$aws_lc"
 debian_source haproxy "$pattern" "${suites[@]}" ||
-    fail "Debian's ${suites[*]} has no HAProxy ${haproxy}: bash install.sh newest takes what there is"
+    fail "Debian's ${suites[*]} has no HAProxy ${haproxy}; run bash install.sh newest to take the version it has"
 
 step "building HAProxy $source_version"
 cd "$source_directory"

@@ -1,6 +1,6 @@
-# The newest nginx in a package registry, on AWS-LC. Pinned, so that results are comparable; with the argument
-# `newest` the newest of today. The crate nginx-src carries the source of the stable branch; Debian's unstable suites
-# carry newer ones, but not for long, so that they cannot be pinned.
+# Builds the newest nginx in a package registry, on AWS-LC. Pinned, so that results are comparable; the argument
+# `newest` takes today's newest. The crate nginx-src carries the source of the stable branch; Debian's unstable suites
+# carry newer versions, but not for long enough to pin them.
 set -euo pipefail
 . ../common/install.sh
 
@@ -28,8 +28,8 @@ else
     source=$crate_directory/nginx version=${crate_version#*+} configure=./auto/configure
 fi
 
-# AWS-LC lacks this one function. nginx asks it for the name in a resumed session to compare it with the one in the
-# handshake, only where client certificates are verified, which no target does.
+# AWS-LC lacks only this function. nginx uses it to compare the name in a resumed session with the one in the handshake,
+# and only if it verifies client certificates, which no target does.
 cat >"$build/aws-lc.h" <<'HEADER'
 #define SSL_SESSION_get0_hostname(session) NULL
 HEADER
@@ -37,7 +37,7 @@ grep -q SSL_SESSION_get0_hostname "$aws_lc_directory/include/openssl/ssl.h" && :
 
 step "building nginx $version"
 cd "$source"
-# Rewriting and compression, which would need further libraries, are not used. -O2 is what distributions build with.
+# Rewriting and compression, which need further libraries, are not used. Distributions build with -O2.
 quietly "$build/nginx-configure.log" "$configure" --prefix="$WEIR_INSTALL" --with-http_ssl_module \
     --without-http_rewrite_module --without-http_gzip_module \
     --with-cc-opt="-O2 -I$aws_lc_directory/include -include $build/aws-lc.h" \

@@ -12,13 +12,13 @@ const settings = JSON.parse(fs.readFileSync(process.argv[2], 'utf8'));
 const clientTls = settings.clientSide === 'h1';
 const upstreamTls = settings.upstreamSide === 'h1';
 
-// One process per core given; for one core there is none beside it that would hand connections over.
+// One process per gateway core; for a single core there is no primary that would hand connections over.
 if (settings.workers > 1 && cluster.isPrimary) {
-  // A returning client resumes on whichever worker it lands.
+  // A returning client can resume on any worker.
   const env = { TICKET_KEYS: crypto.randomBytes(48).toString('hex') };
   for (let worker = 0; worker < settings.workers; worker++) cluster.fork(env);
   let ending = false;
-  // It ends itself when the last of them has.
+  // The primary exits after the last worker.
   const end = () => {
     ending = true;
     for (const worker of Object.values(cluster.workers)) worker.process.kill();
@@ -26,8 +26,8 @@ if (settings.workers > 1 && cluster.isPrimary) {
   process.on('SIGTERM', end);
   cluster.on('exit', (worker, code, signal) => {
     if (ending) return;
-    // A worker ends only with the others, so this is a fault.
-    console.error(`worker ${worker.id} ended: ${signal ?? code}`);
+    // No worker may exit before the others.
+    console.error(`worker ${worker.id} exited: ${signal ?? code}`);
     process.exitCode = 1;
     end();
   });
@@ -46,21 +46,20 @@ function serve() {
   const agent = new (upstreamTls ? https : http).Agent({
     // Without it each request opens a connection.
     keepAlive: true,
-    // Requests beyond so many wait for a connection; there is no limit by default.
+    // Further requests wait for a connection; the default has no limit.
     maxSockets: settings.pool,
     // The default keeps 256 idle ones.
     maxFreeSockets: settings.pool,
-    // The system's own probes of idle connections would begin after one second.
+    // TCP keep-alive probes of idle connections would begin after one second.
     keepAliveMsecs: 3600e3,
     ...(upstreamTls && {
-      // Made once. From the bare options each connection would make its own, and read the certificates anew.
+      // Created once. With plain options each connection would create its own and parse the certificates again.
       secureContext: tls.createSecureContext({ ...pinned, ca: fs.readFileSync(settings.ca) }),
-      // Verify a name in the certificate, as Weir does by default. Sessions are reused by default.
+      // Verify a name in the certificate, as Weir does by default. Sessions are resumed by default.
       servername: 'localhost',
     }),
   });
-  // The agent asks for each request which of its pools it belongs to, and puts all options of TLS into the answer.
-  // There is one upstream.
+  // The agent computes the name of a pool for each request, from all TLS options by default. There is one upstream.
   agent.getName = () => 'upstream';
   const upstream = {
     agent,
@@ -69,14 +68,14 @@ function serve() {
     request: (upstreamTls ? https : http).request,
   };
   const options = {
-    // No Node timeouts: client connections outlive the run (5 s), and there is no list of them to be
-    // looked through for slow ones (300 s for a request, 60 s for a head).
+    // No timeouts: client connections outlive the run (default: 5 s), and Node does not scan them for slow ones
+    // (defaults: 300 s for a request, 60 s for a head).
     keepAliveTimeout: 0,
     requestTimeout: 0,
     headersTimeout: 0,
     ...(clientTls && {
       ...pinned,
-      // The experiment's certificate. The number of tickets cannot be set in Node: it is 2, OpenSSL's default.
+      // The experiment's certificate. Node cannot set the number of tickets (2, OpenSSL's default).
       cert: fs.readFileSync(settings.cert),
       key: fs.readFileSync(settings.key),
       ...(process.env.TICKET_KEYS && { ticketKeys: Buffer.from(process.env.TICKET_KEYS, 'hex') }),
@@ -105,7 +104,7 @@ function pass(upstream, request, response) {
     response.writeHead(502, { 'Content-Type': 'text/plain', Connection: 'close' });
     response.end(`502 Bad Gateway: ${error.message}\n`);
   });
-  // A client that went away takes its upstream request along.
+  // If the client disconnects, abort its upstream request.
   response.on('close', () => response.writableFinished || out.destroy());
   const { headers } = request;
   if ('transfer-encoding' in headers || ('content-length' in headers && headers['content-length'] !== '0')) {
@@ -115,7 +114,7 @@ function pass(upstream, request, response) {
   }
 }
 
-// Headers go from one raw list to another, which Node writes as it is; the answer's are never made into a table.
+// Headers are copied between raw lists, which Node writes unchanged; the response's never become an object.
 function requestHeaders(request) {
   const headers = passedOn(request.rawHeaders, notOfTheClient);
   // The same headers as Weir adds, so that all targets do the same work. Host is forwarded too.
@@ -138,11 +137,10 @@ function answerHeaders(answer) {
   return headers;
 }
 
-// What belongs to one connection and is not passed on. Bodies are framed anew, as Content-Length and Transfer-Encoding
-// say.
+// Hop-by-hop headers, not forwarded. Node frames bodies again, by Content-Length and Transfer-Encoding.
 const ofTheConnection = new Set(['connection', 'keep-alive', 'proxy-connection', 'te', 'upgrade']);
 
-// What a client says of these itself is not passed on either, as in Weir.
+// The client's own values of these are not forwarded either, as in Weir.
 const notOfTheClient = new Set([...ofTheConnection, 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host']);
 
 function passedOn(raw, dropped) {
@@ -152,7 +150,7 @@ function passedOn(raw, dropped) {
     if (!dropped.has(name)) {
       headers.push(raw[at], raw[at + 1]);
     } else if (name === 'connection' && !/^(keep-alive|close)$/i.test(raw[at + 1])) {
-      // It names further headers of the connection.
+      // Connection names further hop-by-hop headers.
       const named = raw[at + 1].toLowerCase().split(/[ \t,]+/);
       if (!named.every((name) => dropped.has(name) || name === 'close')) {
         return passedOn(raw, new Set([...dropped, ...named]));

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the pass-through into $WEIR_INSTALL/bin. Needs cargo, a C compiler and cmake (aws-lc, zlib-ng). Three files are
-# those of the target hyper.
+# Builds the pass-through into $WEIR_INSTALL/bin. Needs cargo, a C compiler and cmake (aws-lc, zlib-ng). Shares three
+# files with the target hyper.
 set -euo pipefail
 . ../common/rust.sh
 

@@ -21,9 +21,9 @@ echo "traefik: fetching $module@$version"
 fetched=$(go mod download -json "$module@$version" | sed -n 's/^\t"Dir": "\(.*\)",*$/\1/p')
 [[ -d $fetched ]] || { echo "traefik: the module's source is not in Go's cache" >&2; exit 1; }
 
-# `go install` refuses a module that replaces others, as Traefik's go.mod does, so it is built from a copy, where it is
-# the main module. The program embeds its dashboard from webui/static, which is empty but for a note in the module and
-# must not be: that is enough, since no dashboard is served here.
+# `go install` rejects a module with replace directives, such as Traefik's, so build it as the main module, from a copy.
+# The program embeds its dashboard from webui/static, which must not be empty, as it is in the module. A placeholder is
+# enough, since no dashboard is served here.
 rm -rf "$source"
 mkdir -p "$source" "$WEIR_INSTALL/bin"
 cp -R "$fetched/." "$source"
@@ -31,7 +31,7 @@ chmod -R u+w "$source"
 mkdir -p "$source/webui/static"
 echo "no dashboard" >"$source/webui/static/index.html"
 
-# Symbols and paths of this machine are left out. The version is what Traefik's own build sets.
+# The flags strip symbols and local paths, and set the version as Traefik's own build does.
 echo "traefik: building with $(go env GOVERSION), $jobs jobs"
 (
     cd "$source"

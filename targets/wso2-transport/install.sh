@@ -1,24 +1,24 @@
 #!/usr/bin/env bash
 # Builds the pass-through for both releases of the transport into $WEIR_INSTALL/RELEASE/{wso2-transport.jar,lib/}.
-# Needs a JDK 17 or newer and Maven on the PATH. Everything but Maven's own cache is written below WEIR_INSTALL.
+# Needs a JDK 17 or newer and Maven on the PATH. Writes nothing outside WEIR_INSTALL except Maven's own cache.
 set -euo pipefail
-: "${WEIR_INSTALL:?the directory to fill}"
+: "${WEIR_INSTALL:?the directory to fill; weir targets install sets it}"
 
-# Why these two: 6.0.234 (2018, Netty 4.1.19) is among the first with the interface that 6.3.60 (Netty 4.2.9), the
-# newest, still has, so that one source serves both.
+# Why these two: 6.0.234 (2018, Netty 4.1.19) is one of the first with the API of 6.3.60 (Netty 4.2.9), the newest, so
+# both build from one source.
 releases=(6.0.234 6.3.60)
 
 for tool in java mvn; do
     command -v "$tool" >/dev/null || { echo "$tool is not on the PATH (a JDK 17 and Maven are needed)" >&2; exit 1; }
 done
 
-# Rebuilds only if the sources changed. The lab reads their hashes, too.
+# Rebuilds only if the sources changed. The lab also reads their hashes.
 sources=$(find pom.xml install.sh src -type f | LC_ALL=C sort | xargs sha256sum)
 
 for release in "${releases[@]}"; do
     home=$WEIR_INSTALL/$release
     if [[ $(cat "$home/sources" 2>/dev/null) == "$sources" ]]; then
-        echo "wso2-transport $release: is there"
+        echo "wso2-transport $release is installed"
         continue
     fi
     echo "wso2-transport $release: building"
@@ -31,4 +31,4 @@ for release in "${releases[@]}"; do
     java -cp "$home/wso2-transport.jar:$home/lib/*" weir.PassThrough --version
     echo "$sources" >"$home/sources"
 done
-echo "wso2-transport: installed"
+echo "wso2-transport is installed"

@@ -1,4 +1,4 @@
-//! Passes a request to the origin and its answer back; both bodies go through frame by frame, as they come.
+//! Forwards a request to the origin and the response back. Both bodies are streamed, frame by frame.
 
 use bytes::Bytes;
 use http_body_util::{Either, Empty};
@@ -18,19 +18,19 @@ pub type Body = Either<Incoming, Empty<Bytes>>;
 
 const VIA: HeaderValue = HeaderValue::from_static("1.1 hyper");
 
-/// What is the same for all requests of a client connection.
+/// The values shared by all requests of a client connection.
 #[derive(Clone, Debug)]
 pub struct Connection {
     /// Scheme and authority of the origin.
     pub origin: Uri,
     /// The client's address.
     pub client: HeaderValue,
-    /// `http` or `https`, as the client came.
+    /// The client's scheme: `http` or `https`.
     pub scheme: HeaderValue,
 }
 
 impl Connection {
-    /// For a client with that address.
+    /// For a client with this address.
     pub fn new(origin: &Uri, client: IpAddr, tls: bool) -> Self {
         let client = HeaderValue::from_str(&client.to_string()).expect("an address is a header value");
         let scheme = HeaderValue::from_static(if tls { "https" } else { "http" });
@@ -38,7 +38,7 @@ impl Connection {
     }
 }
 
-/// The origin's answer, or 502.
+/// The origin's response, or 502.
 pub async fn forward(
     origin: &Origin,
     connection: &Connection,
@@ -78,7 +78,7 @@ fn prepare(connection: &Connection, request: &mut Request<Incoming>) {
     headers.insert(header::VIA, VIA);
 }
 
-/// Removes what speaks of one connection (RFC 9110, section 7.6.1); hyper frames the body anew.
+/// Removes hop-by-hop headers (RFC 9110, section 7.6.1); hyper sets the body's framing.
 fn remove_hop_by_hop(headers: &mut HeaderMap) {
     if let Some(named) = headers.remove(header::CONNECTION) {
         for name in named.to_str().unwrap_or_default().split(',') {

@@ -1,4 +1,4 @@
-//! A plain pass-through on hyper, hyper-util's client and rustls: what a user who wants speed would write.
+//! A plain pass-through on hyper, hyper-util's client and rustls, as a user who wants speed would write it.
 //! Each worker is a thread with a runtime, a listener and upstream connections of its own.
 
 mod forward;
@@ -27,7 +27,7 @@ use tokio_rustls::TlsAcceptor;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Longer than a run, as the other targets keep an idle upstream connection.
+/// Idle timeout of upstream connections: longer than a run, as in the other targets.
 const IDLE: Duration = Duration::from_secs(3600);
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -111,7 +111,7 @@ impl Worker {
 async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, origin: Origin, connection: Connection) {
     let service =
         service_fn(|request| async { Ok::<_, Infallible>(forward(&origin, &connection, request).await) });
-    // A client that goes away in the middle is no fault of the gateway's.
+    // A client that disconnects early is not the gateway's error.
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// Every flag there is.
+/// All flags.
 const NAMES: &str = "listen-port upstream-port client-side upstream-side workers pool cert key ca tickets tls-version \
                      suite group";
 
@@ -11,19 +11,19 @@ const NAMES: &str = "listen-port upstream-port client-side upstream-side workers
 pub struct Settings(HashMap<String, String>);
 
 impl Settings {
-    /// Reads the flags; an error names the one that is unknown, missing or without a value.
+    /// Parses the flags; an error names the flag that is unknown, missing or without a value.
     pub fn read(mut flags: impl Iterator<Item = String>) -> Result<Self, String> {
         let names: Vec<&str> = NAMES.split(' ').collect();
         let mut values = HashMap::new();
         while let Some(flag) = flags.next() {
             let name = flag.strip_prefix("--").filter(|name| names.contains(name));
             let name =
-                name.ok_or_else(|| format!("{flag}: not a flag; there are --{}", names.join(", --")))?;
+                name.ok_or_else(|| format!("{flag}: unknown flag; expected --{}", names.join(", --")))?;
             values
-                .insert(name.to_owned(), flags.next().ok_or_else(|| format!("{flag}: a value is missing"))?);
+                .insert(name.to_owned(), flags.next().ok_or_else(|| format!("{flag}: missing value"))?);
         }
         match names.iter().find(|name| !values.contains_key(**name)) {
-            Some(missing) => Err(format!("--{missing} is missing")),
+            Some(missing) => Err(format!("--{missing}: missing")),
             None => Ok(Self(values)),
         }
     }
@@ -33,17 +33,17 @@ impl Settings {
         &self.0[name]
     }
 
-    /// The value of a flag that is a number; an error names one that is none of that type.
+    /// The numeric value of a flag; an error names the flag and the invalid value.
     pub fn number<T: std::str::FromStr>(&self, name: &str) -> Result<T, String> {
-        self.text(name).parse().map_err(|_| format!("--{name} {}: not such a number", self.text(name)))
+        self.text(name).parse().map_err(|_| format!("--{name}: invalid value `{}`: expected a number", self.text(name)))
     }
 
-    /// Whether that side speaks TLS; an error names a flag that is neither `h1` nor `h1c`.
+    /// Whether this side speaks TLS; an error names a flag that is neither `h1` nor `h1c`.
     pub fn tls(&self, side: &str) -> Result<bool, String> {
         match self.text(side) {
             "h1" => Ok(true),
             "h1c" => Ok(false),
-            other => Err(format!("--{side} {other}: h1 or h1c")),
+            other => Err(format!("--{side}: invalid value `{other}`: expected h1 or h1c")),
         }
     }
 }

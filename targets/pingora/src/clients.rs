@@ -1,6 +1,5 @@
-//! The client side. Pingora's TLS listener fixes the number of tickets and holds sessions in a small store
-//! behind a lock. So its TCP listener accepts here, and the handshake is called with an acceptor of the
-//! experiment's settings.
+//! The client side. Pingora's TLS listener fixes the number of tickets and stores sessions in a small cache
+//! behind a lock. So its TCP listener accepts, and the handshake runs here, with the experiment's settings.
 
 use async_trait::async_trait;
 use pingora::apps::ServerApp;
@@ -11,7 +10,7 @@ use std::sync::Arc;
 
 /// Handles a connection accepted by pingora's listener.
 pub struct Clients<P> {
-    /// For TLS clients.
+    /// Set for TLS clients.
     pub acceptor: Option<Acceptor>,
     /// Serves the requests of a connection.
     pub proxy: Arc<P>,

@@ -1,10 +1,10 @@
-//! Pingora reports faults through `log`; they go to stderr, which the lab stores. Nothing else is logged.
+//! Writes the errors that pingora logs to stderr, which the lab stores. Nothing else is logged.
 
 use log::{LevelFilter, Log, Metadata, Record, SetLoggerError};
 
 struct Stderr;
 
-/// Writes errors to stderr from now on; fails if there is already a logger.
+/// Logs errors to stderr from now on; fails if a logger is already set.
 pub fn to_stderr() -> Result<(), SetLoggerError> {
     log::set_logger(&Stderr)?;
     log::set_max_level(LevelFilter::Error);

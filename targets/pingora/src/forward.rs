@@ -12,7 +12,7 @@ const VIA: &str = "1.1 pingora";
 /// Forwards every request to one origin.
 pub struct Forward {
     origin: HttpPeer,
-    /// `http` or `https`, as the clients come.
+    /// The clients' scheme: `http` or `https`.
     scheme: &'static str,
 }
 
@@ -31,11 +31,11 @@ impl ProxyHttp for Forward {
 
     fn new_ctx(&self) {}
 
-    /// None: pingora's default is one for compression, switched off.
+    /// No modules: pingora's default is a disabled compression module.
     fn init_downstream_modules(&self, _: &mut HttpModules) {}
 
     async fn early_request_filter(&self, session: &mut Session, _: &mut ()) -> Result<()> {
-        // A client's connection is kept without limit (the default is a minute), which saves the timer too.
+        // No idle timeout for client connections (default: a minute), which also saves the timer.
         session.set_keepalive(Some(0));
         Ok(())
     }

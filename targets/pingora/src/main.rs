@@ -3,7 +3,7 @@
 mod clients;
 mod faults;
 mod forward;
-// Flags and TLS settings are those of the target hyper, so that the two cannot differ in them.
+// Flags and TLS settings are shared with the target hyper, so that they cannot diverge.
 #[path = "../../hyper/src/settings.rs"]
 mod settings;
 #[path = "../../hyper/src/tls.rs"]
@@ -32,8 +32,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let settings = Settings::read(std::env::args().skip(1))?;
     faults::to_stderr()?;
-    // Pingora takes rustls' default provider, and installs ring's only where there is none. With it the
-    // suite, which belongs to one version of TLS, and the group are chosen.
+    // Pingora uses rustls' default provider and installs ring's only if none is set. The provider also
+    // selects the group and the suite, and with the suite the TLS version.
     let upstream = tls::client(&settings)?;
     CryptoProvider::clone(upstream.crypto_provider())
         .install_default()

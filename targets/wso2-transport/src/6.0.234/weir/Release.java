@@ -6,11 +6,11 @@ import org.wso2.transport.http.netty.contract.HttpWsConnectorFactory;
 import org.wso2.transport.http.netty.contract.config.SenderConfiguration;
 import org.wso2.transport.http.netty.message.HttpCarbonMessage;
 
-/** What 6.0 says otherwise than 6.3. */
+/** The differences of 6.0 from 6.3. */
 final class Release {
     private Release() {}
 
-    /** A client; its TLS context is made anew for each connection by this release. */
+    /** A client; this release creates a TLS context for each connection. */
     static HttpClientConnector client(HttpWsConnectorFactory factory, SenderConfiguration upstream) {
         return factory.createHttpClientConnector(Map.of(), upstream);
     }

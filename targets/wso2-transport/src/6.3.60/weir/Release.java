@@ -6,13 +6,13 @@ import org.wso2.transport.http.netty.contract.HttpWsConnectorFactory;
 import org.wso2.transport.http.netty.contract.config.SenderConfiguration;
 import org.wso2.transport.http.netty.message.HttpCarbonMessage;
 
-/** What 6.3 says otherwise than 6.0. */
+/** The differences of 6.3 from 6.0. */
 final class Release {
     private Release() {}
 
-    /** A client, with one TLS context for all of its connections if it speaks TLS. */
+    /** A client; with TLS, all its connections share one context. */
     static HttpClientConnector client(HttpWsConnectorFactory factory, SenderConfiguration upstream) throws Exception {
-        // The pieces of an answer's body, each of which is written by itself. The default is 8 KiB; 6.0 has no setting.
+        // Size of the pieces in which a response body is written. The default is 8 KiB; 6.0 has no setting.
         upstream.getMsgSizeValidationConfig().setMaxChunkSize(64 * 1024);
         return upstream.getScheme().equals("https")
                 ? factory.createHttpsClientConnector(Map.of(), upstream)

@@ -18,9 +18,10 @@ import org.wso2.transport.http.netty.message.HttpCarbonMessage;
 /**
  * Forwards each request to the origin and the response back. The response body is streamed.
  *
- * <p>A request is sent when all of it is there. The transport stops sending a request when its answer begins, and then
- * waits for ever. With the test server, which echoes as it reads, 8 of 300 chunked requests of 10 kB ended so, and most
- * of those whose pieces came 2 ms apart, in both releases. It also makes chunks of a length when a body has pieces.
+ * <p>A request is sent once it is complete. The transport stops sending a request when its response begins, and then
+ * waits forever. With the test server, which echoes as it reads, this happened to 8 of 300 chunked requests of 10 kB,
+ * and to most of those with 2 ms between pieces, in both releases. It also turns Content-Length into chunks when a body
+ * has several pieces.
  */
 final class Forward implements HttpConnectorListener {
     private final HttpClientConnector origin;
@@ -44,7 +45,7 @@ final class Forward implements HttpConnectorListener {
             request.setHeader("X-Forwarded-Host", host);
         }
         request.setHeader("Via", "1.1 wso2");
-        // The certificate has this name besides the address.
+        // The certificate has this name in addition to the address.
         request.setProperty("host", "localhost");
         request.setProperty("port", port);
         List<ByteBuf> body = new ArrayList<>();
@@ -83,7 +84,7 @@ final class Forward implements HttpConnectorListener {
         try {
             request.respond(answer);
         } catch (Exception fault) {
-            System.err.println("answer: " + fault);
+            System.err.println("response: " + fault);
             request.getSourceContext().close();
         }
     }

@@ -23,11 +23,11 @@ import org.wso2.transport.http.netty.contractimpl.DefaultHttpWsConnectorFactory;
 /**
  * A pass-through on WSO2's HTTP transport, the ancestor of Ballerina's.
  *
- * <p>{@code --version} tells what it was built of; {@code --check} with all flags builds both sides, TLS contexts
- * included, and opens no port; else it serves until it is ended by a signal.
+ * <p>{@code --version} prints the transport's version; {@code --check} with all flags builds both sides, TLS contexts
+ * included, and opens no port; otherwise it serves until a signal stops it.
  */
 public final class PassThrough {
-    /** As long as the other targets keep a connection: longer than a run. In milliseconds. */
+    /** Idle timeout in milliseconds: longer than a run, as in the other targets. */
     private static final int IDLE_MS = 3_600_000;
 
     private PassThrough() {}
@@ -49,11 +49,11 @@ public final class PassThrough {
 
     private static void run(Settings settings, boolean check) throws Exception {
         boolean clientSideTls = settings.tls("client-side");
-        // The group of both sides; the JDK has it for the whole process, and reads it once.
+        // The group of both sides. The JDK reads it once, for the whole process.
         System.setProperty("jdk.tls.namedGroups", settings.group());
 
-        // One event loop per core given. An upstream connection moves to the loop of the client that it serves, so the
-        // third group, of upstream loops, only ever makes connections.
+        // One event loop per gateway core. An upstream connection moves to the loop of its client, so the third group,
+        // the upstream loops, only connects.
         HttpWsConnectorFactory factory = new DefaultHttpWsConnectorFactory(1, settings.number("workers"), 1);
         HttpClientConnector origin = Release.client(factory, upstream(settings));
         // The default of 100 would drop clients that connect at once.
@@ -74,7 +74,7 @@ public final class PassThrough {
         listener.setPort(settings.number("listen-port"));
         listener.setVersion("1.1");
         listener.setSocketIdleTimeout(IDLE_MS);
-        // An answer's length stays a length, and chunks stay chunks.
+        // Keep the response's framing: Content-Length or chunks.
         listener.setChunkConfig(ChunkConfig.AUTO);
         listener.setKeepAliveConfig(KeepAliveConfig.AUTO);
         if (settings.tls("client-side")) {
@@ -91,7 +91,7 @@ public final class PassThrough {
         upstream.setSocketIdleTimeout(IDLE_MS);
         upstream.setChunkingConfig(ChunkConfig.AUTO);
         upstream.setKeepAliveConfig(KeepAliveConfig.ALWAYS);
-        // The headers are Forward's; 6.0 would turn them into one of its own.
+        // Forward adds the headers; 6.0 would replace them with one of its own.
         upstream.setForwardedExtensionConfig(ForwardedExtensionConfig.DISABLE);
         upstream.getPoolConfiguration().setMaxIdlePerPool(settings.number("pool"));
         if (settings.tls("upstream-side")) {
@@ -103,7 +103,7 @@ public final class PassThrough {
         return upstream;
     }
 
-    /** What both sides pin. The JDK's TLS does the work: it is what Ballerina uses for HTTP/1.1. */
+    /** Pins the TLS settings of a side. The TLS stack is the JDK's, as Ballerina uses for HTTP/1.1. */
     private static void tls(SslConfiguration side, Settings settings) {
         side.setScheme("https");
         side.setSSLProtocol("TLS");

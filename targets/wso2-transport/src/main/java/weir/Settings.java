@@ -16,16 +16,17 @@ final class Settings {
         for (int i = 0; i < flags.length; i += 2) {
             String name = flags[i].startsWith("--") ? flags[i].substring(2) : "";
             if (!NAMES.contains(name)) {
-                throw new IllegalArgumentException(flags[i] + ": not a flag; there are --" + String.join(", --", NAMES));
+                throw new IllegalArgumentException(
+                        flags[i] + ": unknown flag; expected --" + String.join(", --", NAMES));
             }
             if (i + 1 == flags.length) {
-                throw new IllegalArgumentException(flags[i] + ": a value is missing");
+                throw new IllegalArgumentException(flags[i] + ": missing value");
             }
             values.put(name, flags[i + 1]);
         }
         for (String name : NAMES) {
             if (!values.containsKey(name)) {
-                throw new IllegalArgumentException("--" + name + " is missing");
+                throw new IllegalArgumentException("--" + name + ": missing");
             }
         }
     }
@@ -38,20 +39,21 @@ final class Settings {
         try {
             return Integer.parseInt(text(name));
         } catch (NumberFormatException e) {
-            throw new IllegalArgumentException("--" + name + " " + text(name) + ": not a whole number");
+            throw new IllegalArgumentException("--" + name + ": invalid value " + text(name) + ": expected an integer");
         }
     }
 
-    /** Whether that side speaks TLS. */
+    /** Whether this side speaks TLS. */
     boolean tls(String side) {
         return switch (text(side)) {
             case "h1" -> true;
             case "h1c" -> false;
-            default -> throw new IllegalArgumentException("--" + side + " " + text(side) + ": h1 or h1c");
+            default -> throw new IllegalArgumentException(
+                    "--" + side + ": invalid value " + text(side) + ": expected h1 or h1c");
         };
     }
 
-    /** The suite by the JDK's name for it, which is the standard's. */
+    /** The suite's name in the JDK, which is the standard one. */
     String suite() {
         return switch (text("suite")) {
             case "aes128-gcm-sha256" -> "TLS_AES_128_GCM_SHA256";
@@ -60,17 +62,18 @@ final class Settings {
             case "ecdhe-ecdsa-aes128-gcm-sha256" -> "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256";
             case "ecdhe-ecdsa-aes256-gcm-sha384" -> "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384";
             case "ecdhe-ecdsa-chacha20-poly1305" -> "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256";
-            default -> throw new IllegalArgumentException("--suite " + text("suite") + ": not one that Weir names");
+            default -> throw new IllegalArgumentException("--suite: unknown suite " + text("suite"));
         };
     }
 
-    /** The group by the JDK's name for it. */
+    /** The group's name in the JDK. */
     String group() {
         return switch (text("group")) {
             case "x25519" -> "x25519";
             case "p256" -> "secp256r1";
             case "p384" -> "secp384r1";
-            default -> throw new IllegalArgumentException("--group " + text("group") + ": x25519, p256 or p384");
+            default -> throw new IllegalArgumentException(
+                    "--group: invalid value " + text("group") + ": expected x25519, p256 or p384");
         };
     }
 }
