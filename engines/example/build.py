@@ -1,4 +1,4 @@
-"""There is nothing to build; it fails if this Python and its OpenSSL are not the ones of engine.toml."""
+"""Builds nothing; fails if this Python and its OpenSSL do not match engine.toml."""
 
 import platform
 import ssl

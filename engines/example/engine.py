@@ -23,7 +23,7 @@ NAMES = {"TLSv1.3": "1.3", "TLS_AES_256_GCM_SHA384": "aes256-gcm", "x25519": "X2
 
 
 class Refused(Exception):
-    """The scenario asks for something else than this engine can do."""
+    """The scenario is invalid or unsupported."""
 
 
 def say(kind, /, **keys):
@@ -71,7 +71,7 @@ def configure(scenario):
 
 
 class End:
-    """One end of a connection, and what its calls have taken."""
+    """One side of a connection, and the time of its calls."""
 
     def __init__(self, context, incoming, outgoing, name):
         self.make = lambda: context.wrap_bio(incoming, outgoing, name is None, name)
@@ -92,7 +92,7 @@ class End:
 
 
 def connect(client_context, server_context):
-    """Makes a connection from nothing, until neither end has anything left to give."""
+    """Opens a connection and runs it until neither side has anything left to send."""
     to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
     client = End(client_context, to_client, to_server, "localhost")
     server = End(server_context, to_server, to_client, None)

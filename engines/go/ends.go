@@ -71,13 +71,13 @@ func (e *ends) both() *tls.Config {
 		MinVersion: version, MaxVersion: version,
 		CurvePreferences: []tls.CurveID{groups[e.s.group]},
 		CipherSuites:     []uint16{suite12(e.s.suite, e.s.certificate)},
-		// A record has the rest of a call's bytes, from the first one.
+		// Full records from the first one on.
 		DynamicRecordSizingDisabled: true,
 	}
 }
 
 // crypto/tls cannot set the TLS 1.3 suites: it offers all, and prefers AES-128-GCM if the CPU has AES.
-// Its own lists, which it keeps reachable for such uses, say what is offered; the negotiated suite is checked as always.
+// Its own lists, which it keeps linkable for such uses, set the offer; the negotiated suite is checked as always.
 //
 //go:linkname offered13 crypto/tls.defaultCipherSuitesTLS13
 var offered13 []uint16

@@ -92,8 +92,8 @@ func (h *handshaker) report(thread int, out *report) {
 	out.samples(thread, "server", h.serverNS)
 }
 
-// store is a client's, of one session: all connections are to one server. With none at all crypto/tls would ask for no
-// ticket, and none would be sent: where nothing is to be resumed, it forgets.
+// store is a client's store of one session: all connections are to one server. Without a store crypto/tls would not ask
+// for tickets, and the server would send none; so without resumption there is a store that keeps nothing.
 type store struct {
 	keeps   bool
 	session *tls.ClientSessionState

@@ -15,7 +15,7 @@ func main() {
 	} else {
 		out.fail(err)
 	}
-	// It gives the first error of writing.
+	// Flush returns the first write error.
 	if flushed := out.Flush(); err != nil || flushed != nil {
 		os.Exit(1)
 	}
@@ -27,7 +27,7 @@ func run(out *report) error {
 		return err
 	}
 	out.line(facts())
-	// As many threads of Go code as are measured, so that what the garbage collector takes is in the time.
+	// As many running Go threads as measured ones, so that the time includes the garbage collector.
 	runtime.GOMAXPROCS(s.threads)
 	return tasks[s.do](s, out)
 }

@@ -24,7 +24,7 @@ func measure(s *scenario, out *report, hire func() (worker, error), forget func(
 	for i := range threads {
 		threads[i] = &thread{}
 		go func() {
-			// Its processor time is the thread's, and its coroutines stay on it.
+			// The goroutine's CPU time is the thread's, and its coroutines stay on the thread.
 			runtime.LockOSThread()
 			warm <- threads[i].warmUp(s, hire)
 			<-start

@@ -19,7 +19,7 @@ func memory(s *scenario, out *report) error {
 		return err
 	}
 	pair := newPair()
-	// One-time allocations of the runtime and the library happen before the first.
+	// Provoke one-time allocations of the runtime and the library before the first session.
 	const before = 100
 	for range before {
 		if _, err := pair.connect(client, server); err != nil {

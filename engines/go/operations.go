@@ -97,7 +97,7 @@ func digest(hash crypto.Hash) []byte {
 	return h.Sum(nil)
 }
 
-// signingKey is the scenario's, of the operation's kind, with the signature algorithm of a handshake.
+// signingKey is the scenario's key, of the operation's kind, with the signature algorithm of a handshake.
 func signingKey(s *scenario) (crypto.Signer, crypto.Hash, crypto.SignerOpts, error) {
 	refuse := func(found any) error {
 		return wrong("key %s: %v: expected a PEM file with a PKCS #8 key of operation %s", s.key, found, s.operation)
@@ -149,7 +149,7 @@ func agree(curve ecdh.Curve) func(*scenario) (func() error, error) {
 	}
 }
 
-// hybrid adds the classical part, which both ends have, to one end's part with ML-KEM, which is made with a new key.
+// hybrid adds the classical part, the same on both sides, to one side's part of ML-KEM with a new key.
 func hybrid(part func(*mlkem.DecapsulationKey768) func() error) func(*scenario) (func() error, error) {
 	return func(s *scenario) (func() error, error) {
 		classical, err := agree(ecdh.X25519())(s)
@@ -170,8 +170,8 @@ func hybrid(part func(*mlkem.DecapsulationKey768) func() error) func(*scenario) 
 	}
 }
 
-// decapsulate is the client's part. What the server sends is for another key pair; ML-KEM's decapsulation takes as long
-// for it and gives a secret that nobody else has.
+// decapsulate is the client's part. The server's ciphertext is for another key pair; ML-KEM decapsulates it in the same
+// time, into another secret.
 func decapsulate(other *mlkem.DecapsulationKey768) func() error {
 	_, sent := other.EncapsulationKey().Encapsulate()
 	return func() error {
@@ -179,7 +179,7 @@ func decapsulate(other *mlkem.DecapsulationKey768) func() error {
 		if err != nil {
 			return err
 		}
-		// What a client sends.
+		// The client's message.
 		_ = key.EncapsulationKey().Bytes()
 		_, err = key.Decapsulate(sent)
 		return err
@@ -198,7 +198,7 @@ func encapsulate(client *mlkem.DecapsulationKey768) func() error {
 	}
 }
 
-// header stands for a record's, which is authenticated.
+// header replaces a record's, which is authenticated.
 var header = make([]byte, 5)
 
 func seal(s *scenario) (func() error, error) {
@@ -230,7 +230,7 @@ func open(s *scenario) (func() error, error) {
 	}, nil
 }
 
-// newAEAD is of the operation's suite, with a key of its own.
+// newAEAD returns a cipher of the operation's suite with its own key.
 func newAEAD(s *scenario) (cipher.AEAD, error) {
 	key := make([]byte, 32)
 	if strings.HasPrefix(s.operation, "aes128") {

@@ -33,7 +33,7 @@ func (p *pair) connect(client, server *tls.Config) (*connection, error) {
 	if err := p.exchange(); err != nil {
 		return nil, err
 	}
-	// What came after the handshake, a ticket: it may be in the connection's own buffer already.
+	// Process the tickets after the handshake, which may already be in the connection's own buffer.
 	if err := settle(p.client, c.client); err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// scenario is what to run. Keys that do not apply to `do` are zero.
+// scenario is the run's parameters. Keys that do not apply to `do` are zero.
 type scenario struct {
 	do, version, resumption, suite, group, certificate string
 	chain, key, ca                                     string
@@ -136,7 +136,7 @@ func (r rule) check(key, value string) error {
 	case r.allowed != nil && slices.Contains(r.allowed, value), r.allowed == nil && r.max == 0:
 		return nil
 	case r.allowed == nil:
-		// Digits only: neither sign nor zeros before.
+		// Digits only: neither sign nor leading zeros.
 		number, err := strconv.Atoi(value)
 		if err == nil && strconv.Itoa(number) == value && number >= r.min && number <= r.max {
 			return nil
@@ -203,7 +203,7 @@ func (s *scenario) check() error {
 	case s.do == "transfer" && s.record < 512:
 		return wrong("record %d: expected a number from 512 to 16384", s.record)
 	case s.do == "transfer" && s.record < 16384 && s.write > s.record:
-		// It cannot be set: a record has the rest of a call's bytes, up to 16384.
+		// It cannot be set: a record takes the rest of a call's bytes, up to 16384.
 		return wrong("record %d: expected 16384 with write %d", s.record, s.write)
 	case s.sessions%2 == 1:
 		return wrong("sessions %d: expected an even number", s.sessions)

@@ -8,21 +8,20 @@ import (
 
 // side is one side of a connection, as a coroutine with a clock.
 //
-// crypto/tls blocks: its Handshake and Read call the connection's Read and come back when all is done. So that each
-// end's time can be separated, each end's calls run on a coroutine of their own (iter.Pull: the runtime hands the
-// thread over from one goroutine to the other without its scheduler), and a Read with nothing there to be read hands
-// the thread back to the driver. One thread so runs the driver, the client and the server in turns, never two of them;
-// crypto/tls starts no goroutine of its own in Handshake, Read and Write. What passes between entering an end and its
-// handing back is therefore that end's time: its work, two hand-overs (together about 0.2 µs), and what the garbage
-// collector takes meanwhile. The coroutines outlive connections, so that neither their making nor the growth of their
-// stacks is in the time. Instruction counters do not follow them from one end to the other, and would count one for the
-// other: so there are no functions here that these would find.
+// crypto/tls blocks: its Handshake and Read call the connection's Read and return when done. To separate the sides'
+// times, each side's calls run on their own coroutine (iter.Pull: the runtime switches the thread between goroutines
+// without its scheduler), and a Read without input switches back to the driver. So one thread runs the driver, the
+// client and the server in turns, never two at a time; crypto/tls starts no goroutine in Handshake, Read and Write. A
+// side's time is therefore the time from switching to it until it switches back: its work, two switches (together about
+// 0.2 µs) and any garbage collection. The coroutines outlive connections, so the time includes neither their creation
+// nor the growth of their stacks. Instruction counters do not follow a switch and would count one side for the other:
+// so this engine lacks the functions that they look for.
 type side struct {
 	resume  func() (ended, valid bool)
 	yield   func(ended bool) bool
 	job     func() error
 	err     error
-	patient bool // whether a Read waits for bytes or says that there are none
+	patient bool // whether a Read waits for bytes or reports that there are none
 	ns      int64
 }
 
@@ -51,7 +50,7 @@ func (s *side) run() (ended bool) {
 	return ended
 }
 
-// line is a side's connection: it reads what was written to the other's.
+// line is a side's connection: it reads the bytes written to the other's.
 type line struct {
 	side    *side
 	in, out *buffer
@@ -79,14 +78,14 @@ func (l *line) SetDeadline(time.Time) error      { return nil }
 func (l *line) SetReadDeadline(time.Time) error  { return nil }
 func (l *line) SetWriteDeadline(time.Time) error { return nil }
 
-// nothing is there to be read. It is temporary: crypto/tls keeps using the connection.
+// nothing is the error of a Read without input. It is temporary: crypto/tls keeps using the connection.
 type nothing struct{}
 
 func (nothing) Error() string   { return "nothing to read" }
 func (nothing) Timeout() bool   { return true }
 func (nothing) Temporary() bool { return true }
 
-// buffer holds what one side has written and the other has not read.
+// buffer holds the bytes written by one side and not yet read by the other.
 type buffer struct {
 	bytes []byte
 	begin int

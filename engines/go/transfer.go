@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// transfers measures what moving bytes from the server to the client takes over an established connection.
+// transfers measures moving bytes from the server to the client over an established connection.
 func transfers(s *scenario, out *report) error {
 	ends, server, err := newEnds(s)
 	if err != nil {
@@ -97,7 +97,7 @@ func (m *mover) report(thread int, out *report) {
 	out.line(map[string]any{"type": "moved", "thread": thread, "side": "client", "bytes": m.read})
 }
 
-// pattern repeats after a number of bytes that is prime, and so at no record's boundary.
+// pattern has a prime period, so it never repeats at a record boundary.
 func pattern(size int) []byte {
 	text := make([]byte, size)
 	for i := range text {

@@ -47,7 +47,7 @@ class Ends {
 
   client() {
     const { scenario } = this;
-    // In TLS 1.2 the list also says which curves a certificate may be of; the server takes the scenario's group only.
+    // In TLS 1.2 the list also limits the certificate's curves; the server accepts only the scenario's group.
     const curve = scenario.version === '1.2' ? CURVES[scenario.certificate] : undefined;
     const groups = new Set([GROUPS[scenario.group], curve ?? GROUPS[scenario.group]]);
     return tls.createSecureContext({ ...this.both(), ecdhCurve: [...groups].join(':'), ca: this.root });

@@ -29,7 +29,7 @@ function facts() {
   return {
     type: 'facts', stack: 'node', tls: `node ${process.versions.node}`, crypto: `openssl ${process.versions.openssl}`,
     compiler: `v8 ${process.versions.v8}`, allocator: 'system', build: 'release',
-    // Node does not expose them.
+    // Node does not expose CPU features.
     features: [],
   };
 }

@@ -1,5 +1,5 @@
-// Runs a task on threads that start together. A thread of Node has an event loop of its own, and shares no
-// configuration with others: each has a server's too, all with the same ticket keys.
+// Runs a task on threads that start together. A Node thread has its own event loop and shares no configuration with
+// others: each also has its own server, all with the same ticket keys.
 'use strict';
 const crypto = require('crypto');
 const path = require('path');
@@ -41,7 +41,7 @@ class Thread {
     });
     this.warm = Promise.race([message('warm'), end]);
     this.done = Promise.race([message('done'), end]);
-    // The first one reports it; the other must not end the process before that.
+    // The first thread to fail reports it; another must not end the process before that.
     this.done.catch(() => {});
   }
 }

@@ -20,7 +20,7 @@ const CIPHERS = { aes128: ['aes-128-gcm', 16], aes256: ['aes-256-gcm', 32], chac
 
 // Hashed in the operation, as in a handshake.
 const MESSAGE = Buffer.alloc(32);
-// In place of a record's, which is authenticated.
+// Replaces a record's header, which is authenticated.
 const HEADER = Buffer.alloc(5);
 
 // Checks that the scenario has exactly the keys of the operation.
@@ -87,7 +87,7 @@ function p256() {
   };
 }
 
-// Node has a new cipher object for each message.
+// Node needs a new cipher object for each message.
 function seal({ operation: name, record }) {
   const { cipher, key, nonce } = aead(name);
   const plain = Buffer.alloc(record);

@@ -1,17 +1,17 @@
 // Two connected sides, and the time of each.
 //
-// Node's tls works when it is given bytes, and, for what it leaves for later (the end of a write, events), in the turns
-// of the event loop that follow. So only one end is ever at work: it is given what there is for it, and then the loop
-// turns until nothing of it can be left to do. All that happens meanwhile is that end's, and the clock is its own. What
-// an end writes is kept until its turn is over; an end that writes in the other's turn is an error, not a wrong time.
-// Two turns of the loop are in each end's turn, empty ones about 2 µs: on a connection to elsewhere they are there, too.
+// Node's tls works when it receives bytes, and defers some work (the end of a write, events) to later turns of the
+// event loop. So only one side ever works: it receives its input, and then the loop turns until it has no work left.
+// All time meanwhile is that side's. Its output is held until its turn is over; a side that writes in the other's turn
+// is an error, not a wrong time. Each side's turn includes two turns of the loop, about 2 µs when empty: real
+// connections have them, too.
 'use strict';
 const tls = require('tls');
 const { broken } = require('./fault');
 const { Heard, Wire } = require('./wire');
 
-// Opens a connection and runs it until neither side has anything left to send. `session` is what is resumed, if any;
-// `keep` is given the sessions that can be.
+// Opens a connection and runs it until neither side has anything left to send. Resumes `session`, if any; calls `keep`
+// with resumable sessions.
 async function connect(clientContext, server, session, keep) {
   const client = new End();
   const accepted = new End();

@@ -1,4 +1,4 @@
-// The scenario: what to run.
+// The scenario: the run's parameters.
 'use strict';
 const { refuse } = require('./fault');
 const { checkOperation, operationNames } = require('./operations');
@@ -7,7 +7,7 @@ const CONNECTED = ['handshake', 'transfer', 'memory'];
 const MEASURED = ['handshake', 'transfer', 'primitive'];
 const MOST = 2 ** 30;
 
-// By key: which tasks take it (none named: all), and its words, or else its range, or else it is a path.
+// By key: its tasks (none: all), and its words or range; with neither, the value is a path.
 const RULES = {
   bytes: { tasks: ['transfer'], range: [1, MOST] },
   ca: { tasks: CONNECTED },

@@ -69,14 +69,14 @@ class Heard {
   message(type, body) {
     if (type === SERVER_HELLO) this.hello(body);
     if (type !== SERVER_KEY_EXCHANGE) return;
-    // A named curve, its number, the key with its length before it, the signature's scheme.
+    // A named curve, its number, the key with its length, the signature scheme.
     this.group = name(GROUPS, body.readUInt16BE(1));
     this.signature = name(SIGNATURES, body.readUInt16BE(4 + body[3]));
   }
 
   hello(body) {
     this.retried ||= body.subarray(2, 2 + RETRY.length).equals(RETRY);
-    // Version and random, the session's id with its length before it, suite, compression, the extensions' length.
+    // Version and random, the session ID with its length, suite, compression, the length of the extensions.
     for (let at = 34 + 1 + body[34] + 3 + 2; at + 4 <= body.length;) {
       if (body.readUInt16BE(at) === KEY_SHARE) this.group = name(GROUPS, body.readUInt16BE(at + 4));
       at += 4 + body.readUInt16BE(at + 2);

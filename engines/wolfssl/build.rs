@@ -1,4 +1,4 @@
-//! Links the distribution's wolfSSL, if it is the one of engine.toml.
+//! Links the distribution's wolfSSL, if it has the version in engine.toml.
 
 #[path = "../common/rust/build/manifest.rs"]
 mod manifest;

@@ -8,7 +8,7 @@ unsafe extern "C" {
 }
 
 fn main() -> ExitCode {
-    // SAFETY: it takes nothing, and runs once, while no other thread is there.
+    // SAFETY: it takes no arguments, and runs once, before any other thread exists.
     let status = unsafe { engine_main() };
     if status == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

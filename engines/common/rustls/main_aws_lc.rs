@@ -1,4 +1,4 @@
-//! rustls, since 0.22, over aws-lc-rs: which versions, the engine's manifest says.
+//! rustls, since 0.22, over aws-lc-rs, in the versions of the engine's manifest.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! rustls, since 0.22, over ring: which versions, the engine's manifest says.
+//! rustls, since 0.22, over ring, in the versions of the engine's manifest.
 
 use std::process::ExitCode;
 

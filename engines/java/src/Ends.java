@@ -32,25 +32,25 @@ final class Ends {
     private final String suite;
     private final boolean resumes;
 
-    /** Sets what SSLEngine only reads from properties; call before any use of TLS. */
+    /** Sets the settings that SSLEngine only reads from properties; call before any use of TLS. */
     Ends(Scenario scenario) {
         this.scenario = scenario;
         suite = suite(scenario);
         resumes = scenario.resumes();
         System.setProperty("jdk.tls.namedGroups", groups());
-        // The client's are left alone: they say what the certificates may be signed with, too.
+        // Not the client's: its list also limits the signatures of certificates.
         System.setProperty("jdk.tls.server.SignatureSchemes", SIGNATURES.get(scenario.certificate()));
-        // In TLS 1.3 this says that tickets are stateless; in TLS 1.2 whether there are any.
+        // In TLS 1.3 this makes tickets stateless; in TLS 1.2 it enables them.
         String tickets = String.valueOf(scenario.version().equals("1.3") || scenario.tickets() > 0);
         System.setProperty("jdk.tls.client.enableSessionTicketExtension", tickets);
         System.setProperty("jdk.tls.server.enableSessionTicketExtension", tickets);
         if (scenario.version().equals("1.3") && scenario.tickets() == 0) {
-            // To a client that does not say how it would resume the server sends no ticket.
+            // The server sends no ticket to a client that offers no resumption mode.
             System.setProperty("jdk.tls.client.disableExtensions", "psk_key_exchange_modes");
         }
     }
 
-    /** The server's, with its tickets' keys and its store. */
+    /** The server's configuration, with its ticket keys and its store. */
     SSLContext server() throws Exception {
         X509Certificate[] chain = Pem.certificates("chain", scenario.chain());
         String kind = Pem.kind(chain[0].getPublicKey());
@@ -64,7 +64,7 @@ final class Ends {
         return context(keys.getKeyManagers(), null);
     }
 
-    /** A client's, with its store, that notes what the verification of a chain takes. */
+    /** A client's configuration, with its store; it notes the time of verifying a chain. */
     SSLContext client(Verification verification) throws Exception {
         KeyStore store = emptyStore();
         for (X509Certificate root : Pem.certificates("ca", scenario.ca())) {
@@ -74,13 +74,13 @@ final class Ends {
         trust.init(store);
         verification.of = (X509ExtendedTrustManager) trust.getTrustManagers()[0];
         SSLContext context = context(null, new TrustManager[] {verification});
-        // Only the last session is ever resumed. Where none is to be, none is found: see clientSession.
+        // Only the last session is ever resumed. Without resumption none is found: see clientSession.
         context.getClientSessionContext().setSessionCacheSize(resumes ? 16 : 1);
         return context;
     }
 
     SSLEngine clientSession(SSLContext context) throws IOException {
-        // The client's store is by host and port: without them it has nothing to look for.
+        // The client's store is keyed by host and port: without them the client finds no session.
         SSLEngine engine = resumes ? context.createSSLEngine("localhost", 443) : context.createSSLEngine();
         engine.setUseClientMode(true);
         SSLParameters parameters = parameters();
@@ -115,7 +115,7 @@ final class Ends {
         return before + SUITES.get(scenario.suite());
     }
 
-    /** In TLS 1.2 the list also says which curves a certificate may be of; the first is the key exchange's. */
+    /** In TLS 1.2 the list also limits the certificate's curves; the first is the key exchange's. */
     private String groups() {
         String group = GROUPS.get(scenario.group());
         String curve = CURVES.getOrDefault(scenario.certificate(), group);

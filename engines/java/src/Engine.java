@@ -12,7 +12,7 @@ public final class Engine {
         } catch (Fault fault) {
             report.line("type", "error", "fault", fault.kind, "message", fault.getMessage());
         } catch (Exception | LinkageError | OutOfMemoryError error) {
-            // Exceptions of TLS or the crypto backend have no fault of their own.
+            // Exceptions of TLS or the crypto backend are the stack's.
             report.line("type", "error", "fault", "stack", "message", error.toString());
             error.printStackTrace();
         }

@@ -92,7 +92,7 @@ final class Load {
         return status("thread-self", "voluntary_ctxt_switches:");
     }
 
-    /** What the kernel tells under a key of a process or thread: a number, and maybe its unit. */
+    /** The kernel's value for a key of a process or thread: a number, possibly with a unit. */
     static long status(String of, String key) throws IOException {
         for (String line : Files.readAllLines(Path.of("/proc", of, "status"))) {
             if (line.startsWith(key)) {

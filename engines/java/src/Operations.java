@@ -34,10 +34,10 @@ final class Operations {
     };
     /** Hashed in the operation, as in a handshake. */
     private static final byte[] MESSAGE = new byte[32];
-    /** In place of a record's, which is authenticated. */
+    /** Replaces a record's header, which is authenticated. */
     private static final byte[] HEADER = new byte[5];
     private static final int TAG = 16;
-    /** What a point of both its numbers begins with. */
+    /** The first byte of an uncompressed point. */
     private static final byte UNCOMPRESSED = 4;
 
     /** The repeated operation. */
@@ -115,7 +115,7 @@ final class Operations {
         return key;
     }
 
-    /** Of EC the library does not give a private key's public part: in the file it is the end, a point's two numbers. */
+    /** The library does not expose the public half of an EC private key: in the file it is the last point. */
     private static PublicKey publicKey(PrivateKey key, String path) throws Exception {
         if (key instanceof RSAPrivateCrtKey rsa) {
             return KeyFactory.getInstance("RSA")
@@ -164,7 +164,7 @@ final class Operations {
         return () -> aead.apply(Cipher.ENCRYPT_MODE, number[0]++, plain, sealed);
     }
 
-    /** Two messages in turns: the library may refuse a nonce that it has just seen. */
+    /** Two alternating messages: the library may reject a nonce that it has just used. */
     private static Operation open(String suite, int size) throws Exception {
         Aead aead = new Aead(suite);
         byte[][] sealed = new byte[2][size + TAG];
@@ -179,7 +179,7 @@ final class Operations {
         };
     }
 
-    /** A cipher with a key of its own, used as for records: each is an initialisation of its own. */
+    /** A cipher with its own key, initialised for each message as for records. */
     private static final class Aead {
         private final Cipher cipher;
         private final SecretKeySpec key;

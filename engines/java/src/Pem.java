@@ -38,7 +38,7 @@ final class Pem {
             try {
                 return KeyFactory.getInstance(algorithm).generatePrivate(encoded);
             } catch (GeneralSecurityException error) {
-                // It may be of the other kind.
+                // Try the other kind.
             }
         }
         throw Fault.scenario("key %s: expected a PEM file of a PKCS #8 key of RSA or EC", path);

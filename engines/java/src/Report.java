@@ -14,7 +14,7 @@ final class Report {
         this.out = new PrintWriter(out, false, StandardCharsets.UTF_8);
     }
 
-    /** Keys and values in turns. */
+    /** Alternating keys and values. */
     void line(Object... pairs) {
         StringBuilder text = new StringBuilder("{");
         for (int i = 0; i < pairs.length; i += 2) {
@@ -31,7 +31,7 @@ final class Report {
         }
     }
 
-    /** Whether all could be written. */
+    /** Whether all writes succeeded. */
     boolean flush() {
         return !out.checkError();
     }

@@ -117,7 +117,7 @@ record Scenario(
                 number(given, "bytes", 0), number(given, "sessions", 0), given.get("operation"));
     }
 
-    /** Whether sessions are: a scenario without the key connects once. */
+    /** Whether sessions are resumed: a scenario without the key connects once. */
     boolean resumes() {
         return resumption != null && !resumption.equals("none");
     }

@@ -4,14 +4,14 @@ import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
 import javax.net.ssl.SSLParameters;
 
-/** Measures what moving bytes from the server to the client takes over an established connection. */
+/** Measures moving bytes from the server to the client over an established connection. */
 final class Transfers implements Worker {
     /**
      * Number of distinct texts: each unit starts a byte later in the pattern than the previous one, so
      * that leftovers of an earlier unit cannot be mistaken for this one's. Also the pattern's period, a prime.
      */
     private static final int SHIFTS = 251;
-    /** What a record takes more than its plaintext, at most, and what unwrap wants to have free. */
+    /** Maximum overhead of a record, and the free space that unwrap requires. */
     private static final int SLACK = 1 << 15;
 
     static void measure(Scenario scenario, Report report) throws Exception {
@@ -59,7 +59,7 @@ final class Transfers implements Worker {
             throw Fault.scenario("bytes %d: with this record and write more than a buffer holds", scenario.bytes());
         }
         wire = ByteBuffer.allocate((int) room);
-        // The pages of the buffer are there before they are written to.
+        // Allocate the buffer's pages before the measurement.
         Arrays.fill(wire.array(), (byte) 1);
     }
 
@@ -92,7 +92,7 @@ final class Transfers implements Worker {
         return 1;
     }
 
-    /** Hands the bytes over in pieces; the library makes one record in a call. */
+    /** Writes the bytes in pieces; the library creates one record per call. */
     private void write(int begin) throws Exception {
         for (int done = 0; done < scenario.bytes();) {
             int size = Math.min(scenario.write(), scenario.bytes() - done);

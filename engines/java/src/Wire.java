@@ -22,9 +22,9 @@ final class Wire {
     private boolean retried;
     private boolean certified;
     private boolean takesUp;
-    /** Of the key exchange; null where there is none. */
+    /** The group of the key exchange; null without one. */
     String group;
-    /** Null where it is encrypted. */
+    /** The signature scheme; null if encrypted. */
     String signature;
 
     /** Parses the server's output up to the first record that is not a cleartext handshake record. */
@@ -78,7 +78,7 @@ final class Wire {
         body.get(random);
         boolean retry = Arrays.equals(random, 0, RETRY.length, RETRY, 0, RETRY.length);
         retried |= retry;
-        skip(body, Byte.toUnsignedInt(body.get())); // the session's id
+        skip(body, Byte.toUnsignedInt(body.get())); // the session ID
         skip(body, 3); // suite and compression
         if (!body.hasRemaining()) {
             return;

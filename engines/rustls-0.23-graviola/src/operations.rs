@@ -117,7 +117,7 @@ fn x25519() -> Result<Box<dyn Operate>, Error> {
 
 /// Both key pairs, agreement and decapsulation.
 ///
-/// ML-KEM takes as long with a ciphertext for another key: it returns another secret, not an error.
+/// ML-KEM takes the same time with a ciphertext for another key: it returns another secret, not an error.
 fn hybrid_client() -> Result<Box<dyn Operate>, Error> {
     let key = DecapKey::generate().map_err(failed)?.encapsulation_key();
     let (_, ciphertext) = key.encaps().map_err(failed)?;

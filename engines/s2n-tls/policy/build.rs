@@ -1,5 +1,4 @@
-//! Compiles policy.c against the headers of the very s2n-tls that is linked: they are not public, so they are taken from
-//! where that package lies.
+//! Compiles policy.c against the headers of the linked s2n-tls: they are private, so they are taken from its package.
 
 use std::env;
 
@@ -9,7 +8,7 @@ fn main() {
     println!("cargo:rerun-if-changed=policy.c");
     let library = crate_source("s2n-tls-sys").folder.join("lib");
     let mut build = cc::Build::new();
-    // Their warnings are not ours.
+    // Ignore their warnings.
     for headers in [library.clone(), library.join("api"), aws_lc().into()] {
         build.flag("-isystem").flag(headers);
     }
@@ -21,11 +20,11 @@ fn main() {
         .compile("weir-engine-s2n-policy");
 }
 
-/// aws-lc-sys passes the folder of its headers to its users, with its version in the variable's name.
+/// aws-lc-sys passes the directory of its headers to its users, in a variable whose name includes the version.
 fn aws_lc() -> String {
     env::vars()
         .find_map(|(name, value)| {
             (name.starts_with("DEP_AWS_LC_") && name.ends_with("_INCLUDE")).then_some(value)
         })
-        .expect("aws-lc-sys says where its headers are")
+        .expect("aws-lc-sys sets its headers' directory")
 }

@@ -1,13 +1,13 @@
-//! A security policy of one suite, group and signature for s2n-tls, which has policies by name only.
-#![allow(unsafe_code)] // the policy is made in C, of structures that have no binding
+//! A security policy of one suite, group and signature for s2n-tls, which offers only named policies.
+#![allow(unsafe_code)] // the policy is built in C, from structures without bindings
 
 use std::sync::OnceLock;
 
-// It says where its headers are, and is linked through s2n-tls.
+// It sets its headers' directory, and is linked through s2n-tls.
 use aws_lc_sys as _;
 use s2n_tls_sys::s2n_config;
 
-/// TLS's code points of all that is offered and accepted.
+/// The TLS code points offered and accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chosen {
     /// The suite, which decides the version.
@@ -22,21 +22,21 @@ pub struct Chosen {
 
 static CHOSEN: OnceLock<Option<Chosen>> = OnceLock::new();
 
-/// Chooses for this process, after s2n_init. Says whether s2n-tls has all that was chosen, and nothing else was before.
+/// Sets the policy of this process, after s2n_init. Returns whether s2n-tls supports all of it and no other was set.
 pub fn choose(chosen: Chosen) -> bool {
     let made = CHOSEN.get_or_init(|| {
         let Chosen { suite, group, certificate_curve, signature } = chosen;
-        // SAFETY: it takes numbers, and fills static structures that nobody reads before it has returned.
+        // SAFETY: it takes numbers, and fills static structures that are not read before it returns.
         unsafe { weir_s2n_choose(suite, group, certificate_curve, signature) }.then_some(chosen)
     });
     *made == Some(chosen)
 }
 
-/// Gives a configuration what was chosen. Returns what s2n-tls does: 0 if it took it.
+/// Applies the policy to a configuration. Returns s2n-tls's result: 0 for success.
 ///
 /// # Safety
 ///
-/// `config` must be one that s2n-tls has made and that is not yet used.
+/// `config` must be one created by s2n-tls and not yet used.
 pub unsafe fn apply(config: *mut s2n_config, client: bool) -> i32 {
     // SAFETY: as the caller promises; the policy is static.
     unsafe { weir_s2n_apply(config, client) }

@@ -1,5 +1,5 @@
-/* A security policy of one suite, group and signature. s2n-tls has policies by name only, each with several of all; it
-   takes others from its own benchmarks and tests, which fill its structures as is done here. */
+/* A security policy of one suite, group and signature. s2n-tls offers only named policies, each with several of all;
+   its own benchmarks and tests fill its structures as this file does. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,7 +56,7 @@ static const struct s2n_ecc_named_curve *find_curve(uint16_t number) {
     return NULL;
 }
 
-/* To be called once, after s2n_init. `certificate_curve` is one that a client offers, too, or 0. */
+/* Call once, after s2n_init. `certificate_curve` is an additional curve offered by a client, or 0. */
 bool weir_s2n_choose(uint16_t suite, uint16_t group, uint16_t certificate_curve, uint16_t scheme);
 bool weir_s2n_choose(uint16_t suite, uint16_t group, uint16_t certificate_curve, uint16_t scheme) {
     if (!find_suite(suite) || !find_scheme(scheme))

@@ -18,7 +18,7 @@ impl Stack for S2n {
 
     fn client(&self, connection: &Connection) -> Result<s2n::Config, Error> {
         choose(connection)?;
-        // A client without tickets would not read those that the server sends all the same.
+        // A client without tickets would not read those that the server still sends.
         let tickets = connection.tickets > 0;
         let keeps = connection.resumption != Resumption::None;
         s2n::Config::client(&pem::text("ca", &connection.ca)?, tickets, keeps)

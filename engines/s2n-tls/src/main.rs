@@ -1,4 +1,4 @@
-//! s2n-tls, over the AWS-LC that aws-lc-rs carries.
+//! s2n-tls, over the AWS-LC in aws-lc-rs.
 
 mod end;
 mod s2n;

@@ -13,36 +13,37 @@ use weir_engine::{End, Error, Group, Kind, Outcome, Side, Version, notes};
 /// A complete configuration.
 pub(crate) struct Config(Arc<Owned>);
 
-/// What connections refer to, too: s2n-tls does not count them.
+/// The parts that connections refer to; s2n-tls does not count references.
 struct Owned {
     raw: NonNull<s2n_config>,
     side: Side,
     /// The server's certificate, which the configuration refers to.
     chain: Option<NonNull<s2n_cert_chain_and_key>>,
-    /// Of a client. The callback has its address.
+    /// A client's store. The callback has its address.
     store: Store,
 }
 
-// SAFETY: s2n-tls's configurations are for use by many threads once they are complete, and those here are never changed
-// after they were made; the store has a lock.
+// SAFETY: threads may share a complete s2n-tls configuration; these never change after their creation; the store has a
+// lock.
 unsafe impl Send for Owned {}
 // SAFETY: as above.
 unsafe impl Sync for Owned {}
 
-/// The last session that a client was given.
+/// A client's last session.
 struct Store {
     keeps: bool,
     session: Mutex<Option<Vec<u8>>>,
 }
 
 impl Config {
-    /// A client's, that trusts `root`. It requests tickets, and keeps the last one if sessions are resumed.
+    /// A client's configuration, which trusts `root`. It requests tickets, and keeps the last one if sessions are
+    /// resumed.
     pub(crate) fn client(root: &[u8], tickets: bool, keeps: bool) -> Result<Config, Error> {
         let config = Arc::new(Owned::new(Side::Client, keeps)?);
         let root = CString::new(root).map_err(|_| Error::scenario("ca: expected PEM"))?;
         let raw = config.raw.as_ptr();
         let store = ptr::from_ref(&config.store).cast_mut().cast();
-        // SAFETY: the configuration is alive and not yet used; the string ends with zero; the store lives as long.
+        // SAFETY: the configuration is alive and not yet used; the string is null-terminated; the store lives as long.
         unsafe {
             check(weir_engine_s2n_policy::apply(raw, true), "client's policy")?;
             s2n_config_add_pem_to_trust_store(raw, root.as_ptr())
@@ -57,13 +58,13 @@ impl Config {
         Ok(Config(config))
     }
 
-    /// A server's, with a ticket key of its own. `record`: plaintext bytes of a record at most.
+    /// A server's configuration, with its own ticket key. `record`: maximum plaintext bytes of a record.
     pub(crate) fn server(chain: &[u8], key: &[u8], tickets: u8, record: u16) -> Result<Config, Error> {
         let mut config = Owned::new(Side::Server, false)?;
         let raw = config.raw.as_ptr();
         let (mut chain, mut key) = (chain.to_vec(), key.to_vec());
-        // SAFETY: the configuration is alive and not yet used; pointers are given with their lengths, and what they
-        // point to is copied; the certificate is freed after the configuration.
+        // SAFETY: the configuration is alive and not yet used; pointers come with their lengths, and their data is
+        // copied; the certificate is freed after the configuration.
         unsafe {
             check(weir_engine_s2n_policy::apply(raw, false), "server's policy")?;
             let pair = NonNull::new(s2n_cert_chain_and_key_new()).ok_or_else(|| failed("certificate"))?;
@@ -104,9 +105,9 @@ impl End for Config {
 }
 
 impl Owned {
-    /// One without the system's roots.
+    /// A configuration without the system's roots.
     fn new(side: Side, keeps: bool) -> Result<Owned, Error> {
-        // SAFETY: it takes nothing, and gives a configuration or null.
+        // SAFETY: it takes no arguments, and returns a configuration or null.
         let raw = NonNull::new(unsafe { s2n_config_new_minimal() }).ok_or_else(|| failed("configuration"))?;
         Ok(Owned { raw, side, chain: None, store: Store { keeps, session: Mutex::new(None) } })
     }
@@ -114,7 +115,7 @@ impl Owned {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        // SAFETY: no connection is left that refers to it, and the certificate goes after what refers to that.
+        // SAFETY: no connection refers to it any more, and the certificate is freed after its users.
         unsafe {
             s2n_config_free(self.raw.as_ptr());
             if let Some(chain) = self.chain {
@@ -132,16 +133,16 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// One that has not begun, whose callbacks have this context.
+    /// A new connection, whose callbacks get this context.
     fn new(config: &Arc<Owned>, context: *mut c_void) -> Result<Connection, Error> {
         let is_client = config.side == Side::Client;
         let mode = if is_client { s2n_mode::CLIENT } else { s2n_mode::SERVER };
-        // SAFETY: it takes a number, and gives a connection or null.
+        // SAFETY: it takes a number, and returns a connection or null.
         let raw = NonNull::new(unsafe { s2n_connection_new(mode) }).ok_or_else(|| failed("connection"))?;
         let connection = Connection { raw, _config: config.clone() };
         let raw = raw.as_ptr();
-        // SAFETY: connection and configuration are alive; the context lives as long as the connection; the name ends
-        // with zero and is copied.
+        // SAFETY: connection and configuration are alive; the context lives as long as the connection; the name is
+        // null-terminated and copied.
         unsafe {
             // It would sleep on errors otherwise.
             check(s2n_connection_set_blinding(raw, s2n_blinding::SELF_SERVICE_BLINDING), "blinding")?;
@@ -196,7 +197,7 @@ impl Calls for Connection {
         let raw = self.raw.as_ptr();
         let (mut first, mut second) = (0, 0);
         let (mut group, mut signature) = (ptr::null(), ptr::null());
-        // SAFETY: the connection is alive and its handshake over; strings that are given live in the library.
+        // SAFETY: the connection is alive and its handshake over; returned strings live in the library.
         unsafe {
             s2n_connection_get_cipher_iana_value(raw, &mut first, &mut second);
             // 33 and 34, for TLS 1.2 and 1.3.
@@ -228,24 +229,24 @@ impl Drop for Connection {
     }
 }
 
-/// Gives s2n-tls what the peer has sent.
+/// Passes the peer's bytes to s2n-tls.
 unsafe extern "C" fn receive(context: *mut c_void, into: *mut u8, size: u32) -> c_int {
     // SAFETY: the context is a connection's wire, which nothing else uses during the call that this is made in.
     let Some(count) = (unsafe { Wire::give(context, into, size as usize) }) else {
-        // SAFETY: the thread's own variable; s2n-tls looks there for the reason.
+        // SAFETY: the thread's own variable; s2n-tls reads the reason there.
         unsafe { *libc::__errno_location() = libc::EWOULDBLOCK };
         return -1;
     };
     count as c_int
 }
 
-/// Takes what s2n-tls has for the peer.
+/// Takes s2n-tls's bytes for the peer.
 unsafe extern "C" fn send(context: *mut c_void, from: *const u8, size: u32) -> c_int {
     // SAFETY: as above; `from` has `size` bytes.
     if unsafe { Wire::take(context, from, size as usize) } { size as c_int } else { -1 }
 }
 
-/// Is called for each ticket that a client reads.
+/// Called for each ticket that a client reads.
 unsafe extern "C" fn keep(
     _: *mut s2n_connection,
     store: *mut c_void,
@@ -258,7 +259,7 @@ unsafe extern "C" fn keep(
         return 0;
     }
     let mut size = 0;
-    // SAFETY: the ticket is there for the time of the call, and the buffer has the size that it says.
+    // SAFETY: the ticket is valid during the call, and the buffer has the stated size.
     let session = unsafe {
         if s2n_session_ticket_get_data_len(ticket, &mut size) != 0 {
             return -1;
@@ -292,7 +293,7 @@ fn last() -> String {
 
 /// # Safety
 ///
-/// `text` must be null or end with zero.
+/// `text` must be null or null-terminated.
 unsafe fn text(text: *const c_char) -> String {
     if text.is_null() {
         return String::new();

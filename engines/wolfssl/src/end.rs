@@ -21,7 +21,7 @@ impl Stack for Wolfssl {
             tls: version.clone(),
             crypto: version,
             compiler: env!("ENGINE_COMPILER").to_owned(),
-            // Which it uses is internal to it.
+            // The library does not expose the features that it uses.
             features: Vec::new(),
         }
     }
@@ -88,7 +88,7 @@ fn chosen(connection: &Connection, side: Side) -> Result<Chosen, Error> {
     })
 }
 
-/// TLS's code of a limit on records, which both ends agree on: wolfSSL has no other setting.
+/// The code of TLS's maximum fragment length, which both sides negotiate: wolfSSL has no other setting.
 fn fragment(record: usize) -> Result<Option<u8>, Error> {
     match record {
         16384 => Ok(None),

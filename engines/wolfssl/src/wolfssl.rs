@@ -10,9 +10,9 @@ use weir_engine::{End, Error, Kind, Outcome, Side, notes};
 
 use crate::ffi;
 
-/// The library's version, as it says.
+/// The version reported by the library.
 pub(crate) fn version() -> String {
-    // SAFETY: it gives a string that lives in the library.
+    // SAFETY: it returns a string that lives in the library.
     unsafe { CStr::from_ptr(ffi::wolfSSL_lib_version()) }.to_string_lossy().into_owned()
 }
 
@@ -23,10 +23,10 @@ pub(crate) struct Chosen {
     pub(crate) suite: String,
     pub(crate) groups: Vec<u16>,
     pub(crate) signature: &'static str,
-    /// Whether the server keeps sessions by id.
+    /// Whether the server stores sessions by ID.
     pub(crate) store: bool,
     pub(crate) tickets: u32,
-    /// TLS's code of a record's limit.
+    /// The code of TLS's maximum fragment length.
     pub(crate) fragment: Option<u8>,
 }
 
@@ -37,19 +37,18 @@ pub(crate) struct Config {
     store: Option<Arc<Store>>,
 }
 
-// SAFETY: wolfSSL's contexts are for use by many threads once they are complete, and those here are never changed after
-// they were made.
+// SAFETY: threads may share a complete wolfSSL context, and these never change after their creation.
 unsafe impl Send for Config {}
 // SAFETY: as above.
 unsafe impl Sync for Config {}
 
 impl Config {
-    /// A client's, that trusts `root`, and keeps its last session if it is to.
+    /// A client's configuration, which trusts `root`, and keeps its last session if sessions are resumed.
     pub(crate) fn client(chosen: &Chosen, root: &[u8], keeps: bool) -> Result<Config, Error> {
         let mut config = Config::new(chosen, Side::Client)?;
         let raw = config.raw.as_ptr();
         config.store = keeps.then(Arc::default);
-        // SAFETY: the context is alive and not yet used; the buffer is given with its size, and copied.
+        // SAFETY: the context is alive and not yet used; the buffer comes with its size, and is copied.
         unsafe {
             if ffi::wolfSSL_CTX_load_verify_buffer(raw, root.as_ptr(), size(root), ffi::FILETYPE_PEM)
                 != ffi::SUCCESS
@@ -67,7 +66,7 @@ impl Config {
         Ok(config)
     }
 
-    /// A server's, with the library's own ticket keys.
+    /// A server's configuration, with the library's own ticket keys.
     pub(crate) fn server(chosen: &Chosen, chain: &[u8], key: &[u8]) -> Result<Config, Error> {
         let config = Config::new(chosen, Side::Server)?;
         let raw = config.raw.as_ptr();
@@ -99,8 +98,7 @@ impl Config {
         begin()?;
         let suite = CString::new(chosen.suite.as_str()).map_err(|error| Error::runner("suite", error))?;
         let signature = CString::new(chosen.signature).map_err(|error| Error::runner("signature", error))?;
-        // SAFETY: methods are made for the context that takes them; the context is alive; strings end with zero and are
-        // copied.
+        // SAFETY: the context takes ownership of the method; it is alive; strings are null-terminated and copied.
         unsafe {
             let method = match (chosen.new, side) {
                 (true, Side::Client) => ffi::wolfTLSv1_3_client_method(),
@@ -114,7 +112,7 @@ impl Config {
             check(ffi::wolfSSL_CTX_set_cipher_list(raw, suite.as_ptr()), "suite")?;
             if chosen.new {
                 let mut groups: Vec<c_int> = chosen.groups.iter().map(|group| c_int::from(*group)).collect();
-                // The list is given with its size, and copied.
+                // The list comes with its size, and is copied.
                 check(ffi::wolfSSL_CTX_set_groups(raw, groups.as_mut_ptr(), groups.len() as c_int), "group")?;
             } else {
                 for group in &chosen.groups {
@@ -131,15 +129,15 @@ impl Config {
         }
     }
 
-    /// A connection that has not begun, whose callbacks have this context.
+    /// A new connection, whose callbacks get this context.
     fn connect(&self, context: *mut c_void) -> Result<Connection, Error> {
         // SAFETY: the context is alive.
         let raw = unsafe { ffi::wolfSSL_new(self.raw.as_ptr()) };
         let raw = NonNull::new(raw).ok_or_else(|| Error::stack("connection", "was not made"))?;
         let connection = Connection { raw, side: self.side, store: self.store.clone() };
         let raw = raw.as_ptr();
-        // SAFETY: the connection is alive; the callbacks' context lives as long; names are given with their sizes or end
-        // with zero, and are copied; the session is alive, and is copied or counted.
+        // SAFETY: the connection is alive; the callbacks' context lives as long; names come with their sizes or are
+        // null-terminated, and are copied; the session is alive, and is copied or counted.
         unsafe {
             ffi::wolfSSL_SetIOReadCtx(raw, context);
             ffi::wolfSSL_SetIOWriteCtx(raw, context);
@@ -190,7 +188,7 @@ impl Store {
 
 struct Session(NonNull<ffi::Session>);
 
-// SAFETY: a session is used by one thread at a time: the store's lock sees to it.
+// SAFETY: the store's lock ensures that one thread at a time uses a session.
 unsafe impl Send for Session {}
 
 impl Drop for Session {
@@ -239,7 +237,7 @@ impl Calls for Connection {
             return Ok(None);
         }
         let mut text: [c_char; ffi::ERROR_SIZE] = [0; ffi::ERROR_SIZE];
-        // SAFETY: the buffer has the size that the call expects, and ends with zero after it.
+        // SAFETY: the buffer has the size that the call expects, and is null-terminated afterwards.
         let text = unsafe {
             ffi::wolfSSL_ERR_error_string(error as _, text.as_mut_ptr());
             CStr::from_ptr(text.as_ptr()).to_string_lossy().into_owned()
@@ -263,7 +261,7 @@ impl Calls for Connection {
         }
     }
 
-    /// Puts it into the client's store, if it has one.
+    /// Stores the session in the client's store, if any.
     fn keep(&mut self) {
         if let Some(store) = &self.store {
             // SAFETY: the connection is alive and its handshake over; the session is counted for the caller.
@@ -280,7 +278,7 @@ impl Drop for Connection {
     }
 }
 
-/// Gives wolfSSL what the peer has sent.
+/// Passes the peer's bytes to wolfSSL.
 unsafe extern "C" fn receive(
     _: *mut ffi::Ssl,
     into: *mut c_char,
@@ -292,7 +290,7 @@ unsafe extern "C" fn receive(
     count.map_or(ffi::IO_WANT_READ, |count| count as c_int)
 }
 
-/// Takes what wolfSSL has for the peer.
+/// Takes wolfSSL's bytes for the peer.
 unsafe extern "C" fn send(_: *mut ffi::Ssl, from: *mut c_char, size: c_int, context: *mut c_void) -> c_int {
     // Outside a call it is the close_notify that wolfSSL may send when freed: discard it.
     // SAFETY: as above; `from` has `size` bytes.
@@ -300,7 +298,7 @@ unsafe extern "C" fn send(_: *mut ffi::Ssl, from: *mut c_char, size: c_int, cont
     size
 }
 
-/// Is called for each ticket that a client reads.
+/// Called for each ticket that a client reads.
 unsafe extern "C" fn ticket(_: *mut ffi::Ssl, _: *const c_uchar, _: c_int, _: *mut c_void) -> c_int {
     notes::ticket();
     0
@@ -309,7 +307,7 @@ unsafe extern "C" fn ticket(_: *mut ffi::Ssl, _: *const c_uchar, _: c_int, _: *m
 /// Initialises the library once.
 fn begin() -> Result<(), Error> {
     static BEGUN: OnceLock<c_int> = OnceLock::new();
-    // SAFETY: it takes nothing, and is called once.
+    // SAFETY: it takes no arguments, and is called once.
     check(*BEGUN.get_or_init(|| unsafe { ffi::wolfSSL_Init() }), "wolfSSL_Init")
 }
 

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::{Library, compiler, once, run, variable};
 
-/// Builds the targets `crypto` and `ssl` for release, with these definitions besides.
+/// Builds the targets `crypto` and `ssl` for release, with these extra definitions.
 pub fn cmake(source: &Path, definitions: &[&str]) -> Library {
     let compiler = compiler();
     let folder = once("cmake", source, &compiler, |folder| {
@@ -30,7 +30,7 @@ pub fn cmake(source: &Path, definitions: &[&str]) -> Library {
     }
 }
 
-/// The C++ compiler that belongs to a C compiler: CC alone is set when an engine is built.
+/// The C++ compiler that matches a C compiler: an engine's build sets only CC.
 fn cpp_of(compiler: &Path) -> PathBuf {
     let name = compiler.file_name().and_then(|name| name.to_str()).unwrap_or("cc");
     let cpp = if let Some(version) = name.strip_prefix("clang") {

@@ -1,8 +1,8 @@
 //! Builds an engine of the OpenSSL family: a TLS library, and the C runner against it.
 //!
-//! What each engine's build script calls; `build_openssl.rs` is that of every OpenSSL from source. The engines are crates
-//! because that is how their libraries' sources come, each at an exact version that a lock file holds. A library is built
-//! as its authors would have it, for release, with what it has switched on by default.
+//! Called by each engine's build script; every OpenSSL from source shares `build_openssl.rs`. The engines are crates
+//! because crates contain their libraries' sources, each pinned to an exact version by a lock file. A library is built
+//! for release, with its authors' defaults.
 
 mod cmake;
 mod openssl;
@@ -36,13 +36,13 @@ fn run(command: &mut Command) {
     println!("{command:?}");
     match command.status() {
         Ok(status) if status.success() => {}
-        Ok(status) => panic!("{command:?} ended with {status}"),
-        Err(error) => panic!("{command:?} cannot be run: {error}"),
+        Ok(status) => panic!("{command:?} failed: {status}"),
+        Err(error) => panic!("{command:?}: cannot run: {error}"),
     }
 }
 
-/// A folder for a library's build. `build` is called if it was not built there from the same source by the same
-/// compiler: it takes minutes, and a change of the runner should not.
+/// A library's build directory. Calls `build` unless the library was built there from the same source with the same
+/// compiler: that takes minutes, which a change of the runner should not.
 fn once(name: &str, source: &Path, compiler: &Path, build: impl FnOnce(&Path)) -> PathBuf {
     let folder = PathBuf::from(variable("OUT_DIR")).join(name);
     let stamp = folder.join("weir-built");
@@ -51,11 +51,11 @@ fn once(name: &str, source: &Path, compiler: &Path, build: impl FnOnce(&Path)) -
         return folder;
     }
     if folder.exists() {
-        fs::remove_dir_all(&folder).expect("an old build can be removed");
+        fs::remove_dir_all(&folder).expect("remove an old build");
     }
-    fs::create_dir_all(&folder).expect("a folder for the build can be made");
+    fs::create_dir_all(&folder).expect("create the build directory");
     build(&folder);
-    fs::write(stamp, what).expect("the build can be marked");
+    fs::write(stamp, what).expect("write the build's stamp");
     folder
 }
 

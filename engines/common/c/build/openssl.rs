@@ -5,8 +5,8 @@ use std::process::Command;
 
 use crate::{Library, compiler, once, run, variable};
 
-/// Builds OpenSSL from its source, with `no-shared` (the engine carries its library) and `no-tests`, for the rest as
-/// `Configure` has it. From 3.0 on `no-module` is added, since the crate leaves out what modules are built with.
+/// Builds OpenSSL from its source with `no-shared` (the engine links it statically), `no-tests` and otherwise the
+/// defaults of `Configure`. From 3.0 on adds `no-module`, since the crate lacks the sources of modules.
 pub fn openssl(source: &Path) -> Library {
     let compiler = compiler();
     let target = match variable("CARGO_CFG_TARGET_ARCH").as_str() {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::{Library, variable};
 
-/// Compiles the runner and tells cargo what to link. Ends the build if the library's version is not that of the
-/// `engine.toml` beside the build script.
+/// Compiles the runner and passes the libraries to cargo. Fails the build if the library's version differs from
+/// `engine.toml` next to the build script.
 pub fn engine(library: &Library) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("runner");
     let manifest = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("engine.toml");
@@ -32,8 +32,8 @@ pub fn engine(library: &Library) {
     link(library);
 }
 
-/// Whether a library's version is the manifest's. A system's library may be pinned to its line alone, "3.0": its last
-/// number moves with the system.
+/// Whether a library's version matches the manifest's. A system's library may be pinned only to its line, "3.0": its
+/// patch number follows the system.
 fn is_of(built: &str, version: &str) -> bool {
     built.strip_prefix(version).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
@@ -41,7 +41,7 @@ fn is_of(built: &str, version: &str) -> bool {
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut files: Vec<_> = entries
-        .map(|entry| entry.expect("the runner's folder can be read").path())
+        .map(|entry| entry.expect("list the runner's directory").path())
         .filter(|file| file.extension().is_some_and(|extension| extension == "c"))
         .collect();
     files.sort();
@@ -83,11 +83,11 @@ fn link(library: &Library) {
     }
 }
 
-/// The text that a key of `engine.toml`'s first table has.
+/// The string value of a key in `engine.toml`'s first table.
 fn value<'a>(manifest: &'a str, key: &str) -> &'a str {
     let line = manifest.lines().find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix("= \""));
     line.and_then(|rest| rest.split('"').next())
-        .unwrap_or_else(|| panic!("engine.toml has no text for `{key}`"))
+        .unwrap_or_else(|| panic!("engine.toml: `{key}`: missing string"))
 }
 
 fn quoted(text: &str) -> String {

@@ -1,4 +1,4 @@
-//! Where cargo keeps the source of a crate.
+//! The directory in which cargo stores a crate's source.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -7,14 +7,14 @@ use crate::variable;
 
 /// A crate's source.
 pub struct Source {
-    /// Its folder.
+    /// Its directory.
     pub folder: PathBuf,
     /// Its version.
     pub version: String,
 }
 
-/// Finds a crate that the engine's lock file names. One whose own build needs more than the library in it does (bindgen,
-/// and with it libclang) is named as a dependency for no target at all: cargo is then only asked to fetch it.
+/// Finds a crate in the engine's lock file. A crate whose own build needs more than its library's (bindgen, and with it
+/// libclang) is a dependency for no target: cargo then only fetches it.
 pub fn crate_source(name: &str) -> Source {
     let output = Command::new(variable("CARGO"))
         .args(["metadata", "--locked", "--format-version", "1"])
@@ -33,5 +33,5 @@ pub fn crate_source(name: &str) -> Source {
             return Source { version: version.to_owned(), folder };
         }
     }
-    panic!("the lock file names no crate {name}")
+    panic!("the lock file has no crate {name}")
 }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What AWS-LC shares with OpenSSL, or with an old one. */
+/* The code that AWS-LC shares with OpenSSL, or with an old version of it. */
 
 #if !WEIR_BORING && OPENSSL_VERSION_NUMBER >= 0x30000000L
 

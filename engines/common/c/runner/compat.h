@@ -7,9 +7,8 @@
 
 #include "scenario.h"
 
-/* What OpenSSL, BoringSSL and AWS-LC do each in its own way: the files whose names end in _openssl.c are of the first,
-   those in _boring.c of the other two, and compat.c parts them otherwise. All else in this folder is what they have in
-   common. */
+/* The differences between OpenSSL, BoringSSL and AWS-LC: files named _openssl.c are for the first, those named
+   _boring.c for the other two, and compat.c groups them otherwise. All other code in this directory is common. */
 
 #if defined(OPENSSL_IS_BORINGSSL) || defined(OPENSSL_IS_AWSLC)
 #define WEIR_BORING 1
@@ -27,7 +26,7 @@ void compat_version(char *version, size_t room);
    ECX of leaf 7. False if unknown. */
 bool compat_cpuid(uint32_t words[4]);
 
-/* Offers, or accepts, this TLS 1.3 suite alone. */
+/* Offers, or accepts, only this TLS 1.3 suite. */
 bool compat_set_suite(SSL_CTX *config, enum suite suite);
 
 /* How many of `tickets` are sent by default after a resumed handshake. */

@@ -69,7 +69,7 @@ static uint16_t group_of_nid(int nid) {
 #if OPENSSL_VERSION_NUMBER >= 0x30000000L
 
 uint16_t compat_group(SSL *ssl) {
-    /* A group without a NID is given as its registered number with a high bit set. */
+    /* A group without a NID is represented by its registered number with a high bit set. */
     enum { REGISTERED = 1 << 24 };
     const long nid = SSL_get_negotiated_group(ssl);
     return nid & REGISTERED ? (uint16_t)nid : group_of_nid((int)nid);
@@ -105,7 +105,7 @@ uint16_t compat_signature(SSL *ssl, bool server) {
     return 0xffff;
 }
 
-/* They are made with the configuration and never change. */
+/* They are created with the configuration and never change. */
 bool compat_ticket_keys_locked(void) {
     return false;
 }

@@ -46,7 +46,7 @@ static void set_groups(SSL_CTX *config, const struct scenario *scenario, const c
 }
 
 /* TLS 1.2 has one list for the groups of the key exchange and the curves of certificates (RFC 8422, 5.1.1): a client
-   has to name the certificate's curve too. The server accepts the scenario's group alone. */
+   must also list the certificate's curve. The server accepts only the scenario's group. */
 static const char *certificate_curve(const struct scenario *scenario) {
     if (scenario->version == TLS_1_3)
         return "";
@@ -79,7 +79,7 @@ SSL_CTX *server_config(const struct scenario *scenario) {
         SSL_CTX_set_options(config, SSL_OP_NO_TICKET);
     if (scenario->version == TLS_1_3 && !SSL_CTX_set_num_tickets(config, scenario->tickets))
         fail_stack("%u tickets", (unsigned)scenario->tickets);
-    /* Reading PEM files leaves word of their end behind. */
+    /* Reading PEM files leaves end-of-file errors in the queue. */
     ERR_clear_error();
     return config;
 }

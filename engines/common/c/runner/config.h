@@ -6,12 +6,12 @@
 
 #include "scenario.h"
 
-/* A part of what is timed: how long, and how often. */
+/* A timed part: its total time and count. */
 struct span {
     uint64_t ns, count;
 };
 
-/* Where a client keeps what it can resume: the newest session alone. */
+/* A client's session store: only the newest session. */
 struct store {
     SSL_SESSION *newest;
     unsigned arrived; /* sessions since this was last set to zero */
@@ -25,7 +25,7 @@ bool is_key_of(EVP_PKEY *key, enum certificate certificate);
 /* The server's configuration, for all threads. */
 SSL_CTX *server_config(const struct scenario *scenario);
 
-/* One for a client: without a store it keeps no sessions. What verifying the chain takes is added to `verify`. */
+/* A client's configuration: without a store it keeps no sessions. Adds the time of verifying the chain to `verify`. */
 SSL_CTX *client_config(const struct scenario *scenario, struct store *store, struct span *verify);
 
 #endif

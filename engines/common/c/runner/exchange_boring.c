@@ -23,7 +23,7 @@ enum { ML_KEM_PUBLIC = 1184, ML_KEM_CIPHERTEXT = 1088, ML_KEM_SECRET = 32, POINT
 
 struct exchange {
     enum operation operation;
-    unsigned char sent[ML_KEM_PUBLIC + X25519_PUBLIC_VALUE_LEN]; /* by the other end: a public key or a ciphertext */
+    unsigned char sent[ML_KEM_PUBLIC + X25519_PUBLIC_VALUE_LEN]; /* by the other side: a public key or a ciphertext */
 };
 
 static void agree_x25519(const unsigned char peer[X25519_PUBLIC_VALUE_LEN]) {
@@ -33,7 +33,7 @@ static void agree_x25519(const unsigned char peer[X25519_PUBLIC_VALUE_LEN]) {
         fail_stack("X25519");
 }
 
-/* Makes a key pair: a number below the group's order, and the point that it stands for. */
+/* Creates a key pair: a number below the group's order, and its point. */
 static void p256_key(BIGNUM *secret, unsigned char point[POINT]) {
     const EC_GROUP *const group = EC_group_p256();
     EC_POINT *own = EC_POINT_new(group);
@@ -61,8 +61,7 @@ static void agree_p256(const unsigned char peer[POINT]) {
     BN_free(scalar);
 }
 
-/* A client decapsulates what is not for its new key. ML-KEM does it all the same, into another secret, by the same
-   steps. */
+/* The client's ciphertext is not for its new key. ML-KEM decapsulates it by the same steps, into another secret. */
 
 #if defined(OPENSSL_IS_BORINGSSL)
 

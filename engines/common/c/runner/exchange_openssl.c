@@ -12,7 +12,7 @@
 
 struct exchange {
     enum operation operation;
-    unsigned char *sent; /* by the other end: a public key or a ciphertext */
+    unsigned char *sent; /* by the other side: a public key or a ciphertext */
     size_t length;
 };
 
@@ -81,7 +81,7 @@ static bool has_hybrid(void) {
     return true;
 }
 
-/* Returns the ciphertext for who sent these bytes. */
+/* Returns the ciphertext for the sender of these bytes. */
 static unsigned char *encapsulate(EVP_PKEY *peer, size_t *length) {
     unsigned char secret[HYBRID_SECRET];
     size_t secret_length = sizeof secret;
@@ -96,8 +96,7 @@ static unsigned char *encapsulate(EVP_PKEY *peer, size_t *length) {
     return ciphertext;
 }
 
-/* The ciphertext is not for the new key. ML-KEM decapsulates it all the same, into another secret, by the same
-   steps. */
+/* The ciphertext is not for the new key. ML-KEM decapsulates it by the same steps, into another secret. */
 static void hybrid_client(const struct exchange *exchange) {
     unsigned char secret[HYBRID_SECRET];
     size_t length = sizeof secret;

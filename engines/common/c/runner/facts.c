@@ -9,7 +9,7 @@ struct feature {
     int word, bit;
 };
 
-/* Those that the assembly code of these libraries has paths for, by register and bit of CPUID. */
+/* The features for which these libraries have assembly code, by register and bit of CPUID. */
 static const struct feature FEATURES[] = {
     {"pclmulqdq", 1, 1}, {"ssse3", 1, 9}, {"aes", 1, 25}, {"avx", 1, 28},
     {"bmi1", 2, 3}, {"avx2", 2, 5}, {"bmi2", 2, 8}, {"avx512f", 2, 16}, {"avx512dq", 2, 17}, {"adx", 2, 19},
@@ -36,7 +36,7 @@ void report_facts(void) {
     char version[32], tls[64], compiler[64];
     compat_version(version, sizeof version);
     snprintf(tls, sizeof tls, "%s %s", WEIR_STACK, version);
-    /* Clang's version goes on to name who built it. */
+    /* Clang's version string continues with its builder. */
     sscanf(COMPILER_VERSION, "%31s", version);
     snprintf(compiler, sizeof compiler, "%s %s", COMPILER, version);
 

@@ -31,7 +31,7 @@ static void connect_once(struct handshakes *own, struct times *times, struct out
     pair_drop(pair, times);
 }
 
-/* The first handshake, with a store whatever the scenario says: what came of it tells how many tickets were sent. */
+/* The first handshake always has a store, whose sessions show how many tickets were sent. */
 static void check_tickets(const struct scenario *scenario, SSL_CTX *server) {
     struct handshakes once = {.server = server};
     struct times times = {0, 0};
@@ -41,7 +41,7 @@ static void check_tickets(const struct scenario *scenario, SSL_CTX *server) {
     connect_once(&once, &times, outcomes);
 
     unsigned tickets = once.store.arrived;
-    /* In TLS 1.2 a session comes with every handshake, and a ticket may be in it. */
+    /* In TLS 1.2 every handshake yields a session, possibly with a ticket. */
     if (scenario->version == TLS_1_2)
         tickets = once.store.newest != NULL && SSL_SESSION_has_ticket(once.store.newest);
     if (tickets != scenario->tickets)
@@ -89,7 +89,7 @@ static uint64_t run(struct worker *worker, uint64_t most) {
         if (own->store.newest == NULL)
             fail_stack("the client's store is empty: nothing to resume");
         own->pair.client.resume = own->store.newest;
-        /* The library holds what it resumes; the store may replace it meanwhile. */
+        /* The library holds the resumed session; the store may replace it meanwhile. */
         SSL_SESSION_up_ref(own->pair.client.resume);
     }
     connect_once(own, &times, outcomes);
@@ -105,7 +105,7 @@ static uint64_t run(struct worker *worker, uint64_t most) {
         tally_add(&own->seen_by[side], &outcomes[side], 1);
     worker_sample(worker, CLIENT, times.client);
     worker_sample(worker, SERVER, times.server);
-    own->locks = locks_used(); /* each thread alone can tell its own */
+    own->locks = locks_used(); /* each thread can only read its own */
     return 1;
 }
 

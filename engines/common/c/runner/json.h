@@ -9,7 +9,7 @@
 void json_open(const char *type);
 void json_close(void);
 
-/* NULL is said as null. */
+/* NULL is written as null. */
 void json_text(const char *key, const char *value);
 void json_number(const char *key, uint64_t value);
 void json_numbers(const char *key, const uint64_t *values, size_t count);

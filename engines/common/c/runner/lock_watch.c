@@ -1,7 +1,7 @@
 /* Interposes on the threads library's reader-writer locks, and watches one of them.
 
-   In the program these functions come before those of the C library, whether the TLS library is linked in or shared.
-   What is held has one reading of the clock in it, some tens of nanoseconds. */
+   The program's functions take precedence over the C library's, whether the TLS library is static or shared. The time a
+   lock is held includes one reading of the clock, some tens of nanoseconds. */
 
 #include "locks.h"
 
@@ -25,7 +25,7 @@ void lock_watch_last(void) {
     watched = last;
 }
 
-/* The C library's own function of that name. */
+/* The C library's function of this name. */
 static lock_call find(lock_call *known, const char *name) {
     lock_call found = __atomic_load_n(known, __ATOMIC_RELAXED);
     if (found == NULL) {

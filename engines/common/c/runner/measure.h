@@ -7,8 +7,8 @@
 
 #include "scenario.h"
 
-/* The loop that all timed work has in common: threads that warm up, begin together, and measure until their window is
-   over or their units are done. */
+/* The loop shared by all timed work: threads warm up, start together, and measure until their window is over or their
+   units are done. */
 
 enum side { CLIENT, SERVER, OPERATION, SIDES };
 
@@ -21,20 +21,20 @@ struct worker {
     const struct scenario *scenario;
     unsigned number;
     void *shared; /* by all threads */
-    void *own;    /* what the work keeps for this thread */
+    void *own;    /* the work's state for this thread */
     struct samples samples[SIDES];
     uint64_t units, wall_ns, cpu_ns, voluntary_switches;
     pthread_t thread;
     pthread_barrier_t *barrier;
 };
 
-/* A kind of work. Where there is nothing to forget or to write, `begin` and `report` are NULL. */
+/* A kind of work. `begin` and `report` may be NULL. */
 struct work {
-    void (*open)(struct worker *worker);  /* makes what one thread keeps, in that thread */
-    void (*begin)(struct worker *worker); /* forgets what the warm-up left behind */
+    void (*open)(struct worker *worker);  /* creates a thread's state, in that thread */
+    void (*begin)(struct worker *worker); /* discards the warm-up's results */
     /* Does one unit, or a batch of `most` at most; returns how many. */
     uint64_t (*run)(struct worker *worker, uint64_t most);
-    void (*report)(struct worker *workers, unsigned count); /* writes what is this work's alone */
+    void (*report)(struct worker *workers, unsigned count); /* writes this work's own results */
     void (*close)(struct worker *worker);
 };
 

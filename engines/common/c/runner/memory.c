@@ -16,8 +16,7 @@ static uint64_t resident_kib(void) {
     return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE) / 1024;
 }
 
-/* Connections are made one after the other and held; the wires are the same for all, so that the memory is the
-   library's. */
+/* Connections are opened one after the other and held. They share their wires, so that all memory is the library's. */
 void do_memory(const struct scenario *scenario) {
     const size_t pairs = (size_t)scenario->sessions / 2;
     SSL **held = must_allocate(2 * pairs, sizeof *held);

@@ -3,7 +3,7 @@
 
 #include "scenario.h"
 
-/* The operations of the library's crypto backend, each made ready once and then done again and again. */
+/* The operations of the library's crypto backend, each prepared once and then repeated. */
 
 /* Signing and verifying a digest with the scenario's key, as the handshake does: RSA with PSS. */
 struct signature *signature_new(const struct scenario *scenario);

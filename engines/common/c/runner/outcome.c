@@ -10,8 +10,7 @@ struct outcome outcome_of(const struct pair *pair, const struct peer *peer) {
     SSL *const ssl = peer->ssl;
     const bool resumed = SSL_session_reused(ssl);
     const int version = SSL_version(ssl);
-    /* A handshake that is resumed has no signature, and in TLS 1.2 no key exchange, though the session that it
-       resumes may remember one. */
+    /* A resumed handshake has no signature, and in TLS 1.2 no key exchange, although its session may store one. */
     return (struct outcome){
         .version = (uint16_t)version,
         .suite = SSL_CIPHER_get_protocol_id(SSL_get_current_cipher(ssl)),

@@ -71,7 +71,7 @@ static void step(void *argument) {
 }
 
 /* A connection dropped without close_notify loses its session, so both sides are marked as having sent it:
-   what a close costs is no part of a handshake. */
+   the cost of a close is not part of a handshake. */
 static void drop(void *argument) {
     struct peer *peer = argument;
     SSL_set_shutdown(peer->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);

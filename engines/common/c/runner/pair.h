@@ -12,9 +12,9 @@ struct peer {
     SSL *ssl; /* NULL until its first step */
     struct wires wires;
     SSL_SESSION *resume; /* of a client: may be NULL */
-    unsigned tickets;    /* of a server: how many it sends, over all */
+    unsigned tickets;    /* of a server: total number sent */
     bool server, finished;
-    struct span *session; /* what making the object takes is added here */
+    struct span *session; /* adds the time of creating the object */
 };
 
 /* A client and a server connected by wires. */

@@ -40,7 +40,7 @@ static void run_some(void *argument) {
         own->run(own->on);
 }
 
-/* As many as take a tenth of a millisecond: long beside the reading of the clock, short beside a scheduler's slice. */
+/* Enough for a tenth of a millisecond: long compared to reading the clock, short compared to a scheduler's slice. */
 static uint64_t batch_of(struct operations *own) {
     enum { BATCH_NS = 100000, TRIAL_NS = 2000000 };
     const uint64_t began = now_ns();
@@ -57,7 +57,7 @@ static void open_operations(struct worker *worker) {
     own->batch = batch_of(own);
 }
 
-/* An operation has no ends; it goes through the function of the server's, so that its instructions can be counted. */
+/* An operation has no sides; it runs through the server's function, so that its instructions can be counted. */
 static uint64_t run(struct worker *worker, uint64_t most) {
     struct operations *own = worker->own;
     own->some = own->batch < most ? own->batch : most;

@@ -38,7 +38,7 @@ void scenario_read(struct scenario *scenario, FILE *input);
 
 void scenario_free(struct scenario *scenario);
 
-/* The words that the scenario's language has for them. */
+/* Their words in a scenario. */
 const char *suite_word(enum suite suite);
 const char *group_word(enum group group);
 const char *operation_word(enum operation operation);

@@ -16,7 +16,7 @@ struct sealing {
 
 struct sealing *sealing_new(const struct scenario *scenario) {
     static const unsigned char KEY[AEAD_KEY] = {0x57, 0x65, 0x69, 0x72};
-    /* Sealing and opening take turns in the list of operations, suite by suite. */
+    /* Sealing and opening alternate in the list of operations, suite by suite. */
     const enum suite suite = (scenario->operation - AES_128_GCM_SEAL) / 2;
     struct sealing *sealing = must_allocate(1, sizeof *sealing);
     sealing->aead = aead_new(suite, KEY);

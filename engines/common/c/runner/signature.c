@@ -21,7 +21,7 @@ struct signature {
 
 static EVP_PKEY *read_key(const struct scenario *scenario);
 
-/* RSA as TLS 1.3 has it: PSS over SHA-256, with a salt as long as the digest. */
+/* RSA as in TLS 1.3: PSS over SHA-256, with a salt as long as the digest. */
 static bool set_padding(EVP_PKEY_CTX *context) {
     return EVP_PKEY_CTX_set_rsa_padding(context, RSA_PKCS1_PSS_PADDING) > 0 &&
            EVP_PKEY_CTX_set_signature_md(context, EVP_sha256()) > 0 &&
@@ -71,7 +71,7 @@ static EVP_PKEY *read_key(const struct scenario *scenario) {
     if (key == NULL)
         fail_stack("key %s", scenario->key);
     BIO_free(file);
-    /* Signing and verifying take turns in the list of operations, certificate by certificate. */
+    /* Signing and verifying alternate in the list of operations, certificate by certificate. */
     if (!is_key_of(key, scenario->operation / 2))
         fail_scenario("key `operation` has the value `%s`, and file `%s` of key `key` is of another kind",
                       operation_word(scenario->operation), scenario->key);

@@ -6,7 +6,7 @@
 
 static _Thread_local bool measures;
 
-/* The empty statement keeps the call from becoming a jump: the function would be left before its work is done. */
+/* The empty statement prevents a tail call, which would leave the function before its work is done. */
 
 __attribute__((noinline)) void weir_engine_client(call call, void *argument) {
     call(argument);

@@ -1,4 +1,4 @@
-/* Read by the build, which runs it through the preprocessor to learn which version the headers are of. */
+/* The build runs it through the preprocessor to get the version of the headers. */
 #include <openssl/opensslv.h>
 #if defined(AWSLC_VERSION_NUMBER_STRING)
 weir_version AWSLC_VERSION_NUMBER_STRING

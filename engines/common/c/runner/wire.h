@@ -7,9 +7,9 @@
 
 /* Bytes in transit between the sides, and a BIO that writes to one wire and reads from another.
 
-   The libraries' own memory BIOs are not used: some move all that is left at each read, which makes reading a
-   megabyte in records quadratic, and bytes would have to be moved between two of them. Here what one end writes is
-   where the other reads it. */
+   The libraries' own memory BIOs are not used: some move all remaining bytes at each read, which makes reading a
+   megabyte in records quadratic, and bytes would have to be copied between two of them. Here one side reads where the
+   other wrote. */
 struct wire {
     unsigned char *bytes;
     size_t read, written, room;
@@ -33,7 +33,7 @@ struct wires {
 /* A BIO over `wires`, which must outlive it. */
 BIO *wires_bio(struct wires *wires);
 
-/* To be called once, before the first BIO is made. */
+/* Call once, before the first BIO is created. */
 void wires_begin(void);
 void wires_end(void);
 

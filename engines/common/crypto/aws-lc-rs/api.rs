@@ -1,4 +1,4 @@
-//! Where aws-lc-rs differs from ring.
+//! The differences of aws-lc-rs from ring.
 
 pub(crate) use aws_lc_rs::{aead, agreement, rand, signature};
 

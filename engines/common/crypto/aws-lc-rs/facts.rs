@@ -1,5 +1,5 @@
 //! AWS-LC's facts at run time.
-#![allow(unsafe_code)] // AWS-LC is C: its version is a C string, what it found of the CPU a C variable
+#![allow(unsafe_code)] // AWS-LC is C: its version is a C string, the detected CPU features a C variable
 
 use std::ffi::CStr;
 

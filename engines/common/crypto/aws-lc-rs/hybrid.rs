@@ -5,7 +5,7 @@ use weir_engine::{Error, Operate};
 
 /// Both key pairs, agreement and decapsulation.
 ///
-/// ML-KEM takes as long with a ciphertext for another key: it returns another secret, not an error.
+/// ML-KEM takes the same time with a ciphertext for another key: it returns another secret, not an error.
 pub(crate) fn client(mut classical: Box<dyn Operate>) -> Result<Box<dyn Operate>, Error> {
     let key = DecapsulationKey::generate(&ML_KEM_768).map_err(Error::operation)?;
     let secret_for_another_key = key.encapsulation_key().and_then(|key| key.encapsulate());

@@ -1,4 +1,4 @@
-//! aws-lc-rs's primitives, and what AWS-LC says of itself.
+//! aws-lc-rs's primitives and AWS-LC's facts.
 
 mod api;
 mod facts;

@@ -1,4 +1,4 @@
-//! Where ring differs from aws-lc-rs.
+//! The differences of ring from aws-lc-rs.
 
 pub(crate) use ring::{aead, agreement, rand, signature};
 

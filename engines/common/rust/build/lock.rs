@@ -1,6 +1,6 @@
 //! The build script of every Rust engine: the lock file must match engine.toml.
 //!
-//! It runs in the engine's directory, and passes on what the libraries do not expose at run time.
+//! It runs in the engine's directory, and passes on the facts that the libraries do not expose at run time.
 
 mod manifest;
 
@@ -30,10 +30,10 @@ fn check() -> Result<(), String> {
         return Err(format!("engine.toml says {stack} {said}, Cargo.lock has {locked}"));
     }
 
-    // A name and a version; what follows a comma the library tells itself.
+    // A name and a version; the library itself reports the rest, after a comma.
     let crypto = value(&toml, "crypto")?.split(',').next().unwrap_or_default();
     let Some((name, said)) = crypto.split_once(' ') else {
-        return Err(format!("engine.toml: crypto is `{crypto}`, not a name and a version"));
+        return Err(format!("engine.toml: crypto: invalid value `{crypto}`: expected a name and a version"));
     };
     let locked_crypto = version(&lock, name)?;
     if locked_crypto != said {
@@ -85,6 +85,6 @@ fn c_compiler() -> Result<String, String> {
         ("gcc", ["__GNUC__", "__GNUC_MINOR__", "__GNUC_PATCHLEVEL__"])
     };
     let version: Option<Vec<&str>> = names.1.iter().map(|name| find(name)).collect();
-    let version = version.ok_or_else(|| format!("{compiler}: says no version"))?;
+    let version = version.ok_or_else(|| format!("{compiler}: unknown version"))?;
     Ok(format!("{} {}", names.0, version.join(".")))
 }

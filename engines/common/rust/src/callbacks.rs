@@ -1,5 +1,5 @@
 //! One side of a connection for a C library that reads and writes through callbacks.
-#![allow(unsafe_code)] // callbacks know what they work on by its address
+#![allow(unsafe_code)] // callbacks get their context as an address
 
 use std::ffi::c_void;
 use std::ptr;
@@ -25,7 +25,7 @@ pub trait Calls {
     /// What was negotiated: the handshake is over.
     fn outcome(&self) -> Outcome;
 
-    /// Stores the session, if the callbacks do not: the handshake is over, and the data after it is read.
+    /// Stores the session, if the callbacks do not. Called after the handshake, once the data after it is read.
     fn keep(&mut self) {}
 }
 
@@ -50,7 +50,7 @@ impl Wire {
         if count == 0 {
             return None;
         }
-        // SAFETY: both have so many bytes, and are apart.
+        // SAFETY: both have this many bytes and do not overlap.
         unsafe {
             ptr::copy_nonoverlapping(wire.input, into, count);
             wire.input = wire.input.add(count);
@@ -66,7 +66,7 @@ impl Wire {
     /// `context` must be the address of a wire that nothing else uses meanwhile, and `from` have `size` bytes.
     #[inline]
     pub unsafe fn take(context: *mut c_void, from: *const u8, size: usize) -> bool {
-        // SAFETY: as the caller promises; the output is there for the time of a call, or null.
+        // SAFETY: as the caller promises; the output is valid during a call, or null.
         let (output, bytes) =
             unsafe { ((*context.cast::<Wire>()).output.as_mut(), std::slice::from_raw_parts(from, size)) };
         let Some(output) = output else { return false };
@@ -81,16 +81,16 @@ impl Wire {
 pub struct Ended<C> {
     side: Side,
     calls: C,
-    /// After the calls, so that it is there as long as they are.
+    /// Dropped after the calls, so that it outlives them.
     wire: Box<Wire>,
-    /// Whether the handshake is.
+    /// Whether the handshake is over.
     over: bool,
     /// Output for the peer.
     output: Vec<u8>,
 }
 
 impl<C: Calls> Ended<C> {
-    /// One that has not begun. `make` is given what the callbacks are to have for a context.
+    /// A new side, before its handshake. `make` gets the context for the callbacks.
     pub fn new(side: Side, make: impl FnOnce(*mut c_void) -> Result<C, Error>) -> Result<Ended<C>, Error> {
         let mut wire = Box::new(Wire::NOTHING);
         let calls = make(ptr::from_mut(&mut *wire).cast())?;
@@ -128,7 +128,7 @@ impl<C: Calls> Session for Ended<C> {
             self.negotiate(&mut input)?;
         }
         if self.over {
-            // What follows the handshake, tickets, is found by reading data, of which there is none.
+            // Reading processes the tickets after the handshake; there is no data.
             if !input.is_empty() && self.read(input, &mut [0])? > 0 {
                 return Err(Error::stack("handshake", "unexpected application data"));
             }

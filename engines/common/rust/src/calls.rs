@@ -1,7 +1,7 @@
 //! Timed calls into the library.
 //!
 //! Instruction counters find these functions by name, to count one side and nothing of the loops.
-#![allow(unsafe_code)] // an unmangled name is what makes them findable
+#![allow(unsafe_code)] // they are found by their unmangled names
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -35,7 +35,7 @@ pub(crate) fn nanoseconds(start: Instant) -> u64 {
 #[unsafe(no_mangle)]
 fn weir_engine_client(work: &mut dyn FnMut()) {
     work();
-    // Something after the call keeps this frame on the stack; it must not be the same in both, or they become one.
+    // Code after the call keeps this frame on the stack. It must differ in the two functions, or they are merged.
     black_box(Side::Client);
 }
 

@@ -44,7 +44,7 @@ pub(crate) struct Connected<C, S> {
     pub(crate) tickets: u32,
 }
 
-/// A handshake has a few; more than this is a conversation without end.
+/// A handshake takes a few; more than this is an endless loop.
 const ROUNDS: usize = 20;
 
 /// Connects two new sides: they exchange bytes until neither has any left.

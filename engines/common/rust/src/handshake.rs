@@ -103,8 +103,8 @@ impl Record {
     }
 }
 
-/// Tickets cost server time: a different number would be a different measurement. A server of TLS 1.2 may keep
-/// to the ticket that it was shown.
+/// Tickets cost server time: a different number would be a different measurement. A TLS 1.2 server may keep the
+/// ticket that it received.
 fn check_tickets(connection: &Connection, kind: Kind, in_clear: u32, read: u32) -> Result<(), Error> {
     let (tickets, fewest) = match (connection.version, kind) {
         (Version::Tls13, _) => (read, connection.tickets),

@@ -20,7 +20,7 @@ pub(crate) fn run<S: Stack>(stack: &S, scenario: &Memory) -> Result<Held, Error>
     let client = stack.client(&scenario.connection)?;
     let mut outcomes = Outcomes::new();
     let mut wires = Wires { up: vec![1; BUFFER], down: vec![1; BUFFER] };
-    // Room without pages: they come as connections are put into them, and are theirs.
+    // Reserved without pages: those are allocated with the connections, and count for them.
     let mut open = Vec::with_capacity(scenario.pairs);
 
     let before_kib = resident_kib()?;

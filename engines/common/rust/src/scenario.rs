@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::names::{Certificate, Group, Named, Operation, Resumption, Suite, Version};
 use keys::Keys;
 
-/// What to measure.
+/// The work to measure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scenario {
     /// Nothing: only describe the engine.

@@ -1,11 +1,11 @@
-//! Sealing and opening a record, over and over, with a library's cipher.
+//! Sealing and opening a record repeatedly with a library's cipher.
 
 use crate::error::Error;
 use crate::stack::Operate;
 
-/// A cipher of records whose key is set.
+/// A record cipher with its key set.
 pub trait Cipher {
-    /// What comes after a sealed record.
+    /// The tag after a sealed record.
     type Tag: AsRef<[u8]>;
 
     /// Encrypts a record in place; authenticates it and [`HEADER`].
@@ -15,10 +15,10 @@ pub trait Cipher {
     fn open(&self, nonce: [u8; 12], sealed: &mut [u8]) -> Result<(), Error>;
 }
 
-/// The header of a record of TLS 1.3, which is authenticated with it.
+/// The header of a TLS 1.3 record, which is authenticated with it.
 pub const HEADER: [u8; 5] = [23, 3, 3, 64, 17];
 
-/// Seals a record of this many bytes, each time with another nonce.
+/// Seals a record of this many bytes, each time with a new nonce.
 pub fn seal<C: Cipher + 'static>(cipher: C, record: usize) -> Box<dyn Operate> {
     let (mut count, mut record) = (0, plain(record));
     Box::new(move || {
@@ -45,7 +45,7 @@ fn nonce(count: u64) -> [u8; 12] {
     nonce
 }
 
-/// Opening is done in place, so each call needs a sealed record of its own.
+/// A record is opened in place, so each call needs its own sealed record.
 struct Open<C> {
     cipher: C,
     sealed: Vec<u8>,

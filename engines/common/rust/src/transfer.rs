@@ -41,9 +41,9 @@ struct Mover<'a, S: Stack> {
     plain: Vec<u8>,
 }
 
-/// A key of AES-GCM protects 2^24.5 records at most, and libraries change it or close the connection somewhat before.
+/// An AES-GCM key protects at most 2^24.5 records; libraries update it or close the connection slightly earlier.
 const RECORDS: usize = 1 << 23;
-/// The payload starts at another position each time, so that calls differ.
+/// The payload starts at a different position each time, so that calls differ.
 const TURNS: usize = 251;
 /// Maximum record overhead of any version and suite.
 const OVERHEAD: usize = 64;
@@ -132,7 +132,7 @@ fn open<S: Stack>(
     Ok(connected.pair)
 }
 
-/// Bytes without a pattern, the same in each run.
+/// Pseudo-random bytes, the same in each run.
 fn noise(length: usize) -> Vec<u8> {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let next = || {

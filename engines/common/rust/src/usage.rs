@@ -18,7 +18,7 @@ impl Usage {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: `time` is a timespec of ours, which the call fills.
         unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-        // SAFETY: all zeros are a valid rusage: it is made of integers alone.
+        // SAFETY: all zeros are a valid rusage, which has only integers.
         let mut counts: libc::rusage = unsafe { std::mem::zeroed() };
         // SAFETY: `counts` is an rusage of ours, which the call fills.
         unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut counts) };
@@ -37,7 +37,7 @@ impl Usage {
     }
 }
 
-/// The process's resident memory. The roll-up walks the pages: the cheap counters lag behind on many processors.
+/// The process's resident memory. The roll-up walks the pages: the cheap counters lag on machines with many cores.
 pub(crate) fn resident_kib() -> Result<u64, Error> {
     const FILE: &str = "/proc/self/smaps_rollup";
     let text = fs::read_to_string(FILE).map_err(|error| Error::runner(FILE, error))?;

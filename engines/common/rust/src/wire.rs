@@ -2,7 +2,7 @@
 //!
 //! Not every library exposes the group, or a HelloRetryRequest; the bytes always do.
 
-/// What was seen.
+/// The facts found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
     /// A HelloRetryRequest.
@@ -15,13 +15,13 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Parses what the server sends next. Ignores anything that is not TLS.
+    /// Parses the server's next bytes. Ignores anything that is not TLS.
     pub(crate) fn look(&mut self, flight: &[u8]) {
         let mut messages = Vec::new();
         for (kind, fragment) in records(flight) {
             match kind {
                 HANDSHAKE if !self.encrypted => messages.extend_from_slice(fragment),
-                // What follows it is encrypted in TLS 1.2, and has another type in TLS 1.3.
+                // The messages after it are encrypted in TLS 1.2, and have another type in TLS 1.3.
                 CHANGE_CIPHER_SPEC => self.encrypted = true,
                 _ => {}
             }
@@ -75,7 +75,7 @@ fn records(mut flight: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     })
 }
 
-/// The first message: its type, its body, and what comes after it.
+/// The first message: its type, its body and the rest.
 fn message(messages: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let [kind, high, middle, low, rest @ ..] = messages else { return None };
     let length = u32::from_be_bytes([0, *high, *middle, *low]) as usize;
@@ -85,7 +85,7 @@ fn message(messages: &[u8]) -> Option<(u8, &[u8], &[u8])> {
 /// The group of a server hello's key share.
 fn key_share(hello: &[u8]) -> Option<u16> {
     let session_id = usize::from(*hello.get(34)?);
-    // Session id, suite and compression come before the extensions.
+    // Session ID, suite and compression precede the extensions.
     let mut extensions = hello.get(35 + session_id + 3 + 2..)?;
     loop {
         let length = usize::from(number(extensions, 2)?);

@@ -1,4 +1,4 @@
-//! The loops over a stack that is none: what is counted, and what ends a run.
+//! The loops over a fake stack: what they count, and which errors end a run.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -138,7 +138,7 @@ fn ends_with(fake: &Fake, text: &str, fault: &str, word: &str) {
     assert!(last["message"].as_str().is_some_and(|message| message.contains(word)), "{last}");
 }
 
-/// A stack whose hello is a byte, and whose records are plain.
+/// A stack with one-byte hellos and unencrypted records.
 #[derive(Default)]
 struct Fake {
     forgets: bool,

@@ -1,8 +1,8 @@
 //! rustls as a stack, for all its versions: engines pin the version and choose the crypto backend.
 //!
-//! One crate for each generation of rustls's interface (folders 0.21, 0.22, 0.23) compiles these sources. Where the
-//! generations differ, `generation` is the one that the crate's feature chooses. Since 0.22 rustls wants `Debug` of what
-//! it is handed; before, its own types have none.
+//! One crate per generation of rustls's API (directories 0.21, 0.22, 0.23) compiles these sources. The crate's feature
+//! selects the module `generation`, where they differ. Since 0.22 rustls requires `Debug` of its callbacks; earlier,
+//! its own types lack it.
 
 mod client_config;
 mod client_store;

@@ -28,7 +28,7 @@ pub(crate) fn server(crypto: &Crypto, connection: &Connection) -> Result<ServerC
     Ok(config)
 }
 
-/// Store capacity: more than threads, so that no session is evicted.
+/// Store capacity: more than the threads, so that no session is evicted.
 const SESSIONS: usize = 4096;
 
 fn store(connection: &Connection) -> Arc<dyn StoresServerSessions> {

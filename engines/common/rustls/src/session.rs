@@ -1,4 +1,4 @@
-//! One end of a connection: rustls's buffered interface, the same since 0.21.
+//! One side of a connection: rustls's buffered API, the same since 0.21.
 
 use std::io::{self, Read, Write};
 use std::ops::DerefMut;
@@ -20,7 +20,7 @@ where
     D: SideData,
 {
     pub(crate) fn new(side: Side, mut connection: C) -> Ended<C> {
-        connection.set_buffer_limit(None); // a call hands over all its bytes
+        connection.set_buffer_limit(None); // a call passes all its bytes
         Ended { side, connection }
     }
 

@@ -6,7 +6,7 @@ use weir_engine::notes::{self, Span};
 
 use crate::negotiated::code;
 
-/// Verifies a signature, and notes the time and the signature's scheme.
+/// Verifies a signature, and notes its time and scheme.
 pub(crate) fn signature<T>(
     signed: &DigitallySignedStruct,
     verify: impl FnOnce() -> Result<T, Error>,

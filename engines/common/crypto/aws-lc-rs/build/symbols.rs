@@ -1,4 +1,4 @@
-//! AWS-LC keeps what it found of the CPU in a variable that has no binding, and whose name has the version in it.
+//! AWS-LC stores the detected CPU features in a variable without a binding, whose name includes the version.
 
 use std::process::ExitCode;
 use std::{env, fs, path};
@@ -14,8 +14,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Declares the variable under the name that this version links it by. aws-lc-sys passes its prefix to the build scripts
-/// of its users in the names of variables: DEP_AWS_LC_0_47_0_INCLUDE.
+/// Declares the variable by its link name in this version. aws-lc-sys passes its prefix to its users' build scripts in
+/// variable names: DEP_AWS_LC_0_47_0_INCLUDE.
 fn write() -> Result<(), String> {
     let version = env::vars()
         .find_map(|(name, _)| Some(name.strip_prefix("DEP_AWS_LC_")?.strip_suffix("_INCLUDE")?.to_owned()))

@@ -13,7 +13,7 @@ pub(super) struct Keys<'a> {
     asked: Vec<&'static str>,
 }
 
-/// Every key there is.
+/// All keys.
 const KNOWN: &str = "do version resumption suite group certificate chain key ca tickets config threads warmup \
                      window_ms count record write bytes sessions operation locks";
 
@@ -96,13 +96,13 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// A whole number.
+    /// An integer.
     pub(super) fn number(&mut self, key: &'static str, expected: RangeInclusive<u64>) -> Result<u64, Error> {
         let limits = limits(&expected);
         self.optional_number(key, expected)?.ok_or_else(|| missing(key, &limits))
     }
 
-    /// A whole number, if the key is given.
+    /// An integer, if the key is given.
     pub(super) fn optional_number(
         &mut self,
         key: &'static str,

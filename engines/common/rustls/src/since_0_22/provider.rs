@@ -11,9 +11,9 @@ use crate::negotiated::code;
 
 /// The crypto backend.
 pub struct Crypto {
-    /// Makes the provider, whole.
+    /// Creates the full provider.
     pub provider: fn() -> CryptoProvider,
-    /// Makes the ticket keys that go with it.
+    /// Creates its ticket keys.
     pub ticketer: fn() -> Result<Arc<dyn ProducesTickets>, rustls::Error>,
 }
 
