@@ -1,5 +1,5 @@
-//! What users and strangers do wrong: each gets a message that says what is wrong, or an answer, and an exit code; nobody
-//! gets a panic or waits for ever.
+//! Mistakes of users and peers: each gets a message that names the fault, or a response, and an exit code; none causes
+//! a panic or waits forever.
 
 use crate::common::{Certificates, Client, DEADLINE, Ended, Weir, origin};
 use std::fs;
@@ -7,14 +7,14 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 
-/// It could not.
+/// Failed.
 const FAILED: i32 = 1;
-/// It was asked for something that cannot be.
+/// Wrong usage.
 const USAGE: i32 = 2;
-/// It ran, and what was asked for was not measured.
+/// It ran, but without the requested evidence.
 const NO_EVIDENCE: i32 = 3;
 
-/// Runs `weir ARGS`, which must end with `code`, a message that has all of `parts`, and no panic.
+/// Runs `weir ARGS`, which must exit with `code` and a message that contains all of `parts`, without a panic.
 fn ends(args: &[&str], code: i32, parts: &[&str]) {
     let ended = Weir::run(args);
     let said = format!("{}{}", ended.stdout, ended.stderr);
@@ -23,11 +23,11 @@ fn ends(args: &[&str], code: i32, parts: &[&str]) {
     for part in parts {
         assert!(said.contains(part), "{args:?}: no `{part}` in {said}");
     }
-    assert!(!said.contains("listening on"), "{args:?} is ready before it fails: {said}");
+    assert!(!said.contains("listening on"), "{args:?} was ready before it failed: {said}");
 }
 
 const FREE: &str = "http://127.0.0.1:0";
-/// Nobody is asked there before the process fails.
+/// Never contacted: the process fails first.
 const NOBODY: &str = "http://127.0.0.1:1";
 
 #[test]
@@ -60,7 +60,7 @@ fn unknown_flags_and_values() {
     for command in ["serve", "relay", "origin", "load"] {
         let cores = |list| [&with(command)[..], &["--cores", list]].concat();
         ends(&cores("1-x"), USAGE, &["--cores", "such as 0,2-3"]);
-        // As many cores as the kernel's mask has; the last will not be there.
+        // The last core in the kernel's mask, which does not exist.
         ends(&cores("1023"), USAGE, &["--cores", "1023"]);
         let workers = if command == "load" { "-t" } else { "--workers" };
         ends(&[&with(command)[..], &[workers, "0"]].concat(), USAGE, &["0"]);
@@ -110,7 +110,7 @@ fn certificates_and_keys() {
 }
 
 #[test]
-fn a_port_in_use_is_told_with_the_process_that_has_it() {
+fn a_port_in_use_is_reported_with_its_process() {
     let certificates = Certificates::new();
     let holder = origin(false, &certificates);
     let url = holder.urls[0].as_str();
@@ -121,10 +121,10 @@ fn a_port_in_use_is_told_with_the_process_that_has_it() {
     ends(&["relay", "--listen", url, "--to", NOBODY], FAILED, &parts);
 }
 
-/// What connects is measured, whatever it is: the result is there, invalid and with a reason, and the exit code says that
-/// nothing was measured.
+/// Any server that accepts connections gets measured: the result exists, is invalid with a reason, and the exit code
+/// reports that nothing was measured.
 #[test]
-fn load_on_what_is_no_http_server() {
+fn load_against_a_server_without_http() {
     let certificates = Certificates::new();
     let tls = origin(true, &certificates);
     let other = Strange::start(b"SSH-2.0-Strange\r\n\r\n");
@@ -144,7 +144,7 @@ fn load_on_what_is_no_http_server() {
 }
 
 #[test]
-fn an_experiment_file_that_is_wrong() {
+fn errors_in_an_experiment_file() {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let good = fs::read_to_string(repository.join("experiments/gateways.toml")).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -170,7 +170,7 @@ fn an_experiment_file_that_is_wrong() {
         assert!(good.contains(from), "{from}");
         let text = good.replacen(from, to, 1);
         fs::write(&file, &text).unwrap();
-        // Where a target is missing, the line does not say more than its name.
+        // For a missing target only the name is reported, not the line.
         let at = if wrong == "apache" {
             "apache".to_owned()
         } else {
@@ -219,7 +219,7 @@ fn garbage_on_every_listener() {
         vec![0xff; 20_000],
         vec![b'\n'; 20_000],
         vec![b'a'; 300_000],
-        // A record that says it is longer than what follows, and one that says it is longer than any may be.
+        // A record longer than the bytes that follow, and one longer than allowed.
         vec![0x16, 3, 1, 0x40, 0, 1, 0, 0],
         vec![0x16, 3, 1, 0xff, 0xff, 1, 2, 3],
         hello[..hello.len() / 2].to_vec(),
@@ -250,7 +250,7 @@ fn garbage_on_every_listener() {
     }
 }
 
-/// Sends what the other side may or may not take to its end, and reads to the end that must come.
+/// Sends bytes that the other side may not read to the end, then reads until the connection closes, as it must.
 fn throw(address: SocketAddr, bytes: &[u8]) {
     let mut tcp = TcpStream::connect(address).unwrap();
     tcp.set_read_timeout(Some(DEADLINE)).unwrap();
@@ -265,7 +265,7 @@ fn throw(address: SocketAddr, bytes: &[u8]) {
     }
 }
 
-/// A server of another protocol, which answers whatever it is told.
+/// A server of another protocol, with the same response to any input.
 struct Strange {
     address: SocketAddr,
 }
@@ -279,7 +279,7 @@ impl Strange {
             for tcp in listener.incoming().flatten() {
                 std::thread::spawn(move || {
                     let mut tcp = tcp;
-                    // Whoever goes away meanwhile is none of this test's business.
+                    // A peer that disconnects meanwhile does not matter.
                     if tcp.read(&mut [0; 1024]).is_ok_and(|read| read > 0) {
                         let _ = tcp.write_all(answer);
                     }

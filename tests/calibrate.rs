@@ -15,7 +15,7 @@ fn a_quick_calibration_has_every_cell() {
     let ended =
         Weir::run(&["calibrate", "--quick", "-d", "100ms", "--json", "-", "--out", out.to_str().unwrap()]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{}", ended.stdout);
-    assert_eq!(fs::read_to_string(&out).unwrap(), ended.stdout, "the file and standard output tell the same");
+    assert_eq!(fs::read_to_string(&out).unwrap(), ended.stdout, "the file and standard output are equal");
     let told: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!((told["schema"].as_u64(), told["repeats"].as_u64()), (Some(1), Some(3)));
     assert_eq!(told["window_s"].as_f64(), Some(0.1));
@@ -50,7 +50,7 @@ fn a_quick_calibration_has_every_cell() {
 }
 
 #[test]
-fn what_cannot_be_calibrated_names_the_flag() {
+fn errors_name_the_flag() {
     for (args, parts) in [
         (&["--cores", "999"][..], &["--cores: core 999 is not available", "expected any of"][..]),
         (&["--server-cores", "999"], &["--server-cores: core 999"]),
@@ -66,14 +66,14 @@ fn what_cannot_be_calibrated_names_the_flag() {
     assert!(ended.stderr.contains("--out: cannot write /proc/nothing/here"), "{}", ended.stderr);
 }
 
-/// The processes that `pid` has started and not waited for.
+/// The processes started by `pid` and not reaped.
 fn children(pid: u32) -> Vec<String> {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     text.split_whitespace().map(str::to_owned).collect()
 }
 
 #[test]
-fn a_calibration_that_is_told_to_stop_leaves_no_server_behind() {
+fn an_interrupted_calibration_leaves_no_server_behind() {
     let weir = Weir::spawn(&["calibrate", "--quick", "-d", "300ms"]);
     poll_until(DEADLINE, "the null servers run", || children(weir.pid()).len() == 3);
     let servers = children(weir.pid());

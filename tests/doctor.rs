@@ -31,7 +31,7 @@ fn a_table_of_100_columns_and_the_same_findings_as_json() {
         let row = |line: &str| line.split_whitespace().nth(1) == Some(text("id"));
         assert!(ended.stdout.lines().any(row), "{finding} is not in {}", ended.stdout);
     }
-    // Commands are in one piece, to be copied.
+    // Commands are not wrapped, so that they can be copied.
     let mut lines = ended.stdout.lines().filter(|line| !line.starts_with("  $ "));
     assert!(lines.all(|line| line.chars().count() <= 100), "{}", ended.stdout);
 }

@@ -1,4 +1,4 @@
-//! SIGTERM: nothing is lost, nothing new is taken, and there is an end.
+//! SIGTERM: the drain loses nothing, accepts nothing new, and ends.
 
 use crate::common::{self, Case, DEADLINE, MODES, Stream, Switch, poll_until};
 use rustix::process::Signal;
@@ -12,16 +12,16 @@ use weir_http1::Method;
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// What the clients of a drain have seen.
+/// The clients' counts during a drain.
 #[derive(Default)]
 struct Seen {
-    /// Requests that were sent to their last byte.
+    /// Requests sent completely.
     sent: AtomicUsize,
-    /// Answers that came to their last byte.
+    /// Responses received completely.
     answered: AtomicUsize,
-    /// Requests that were sent and not answered, and how.
+    /// Requests sent without a response, with the error.
     lost: Mutex<Vec<String>>,
-    /// Clients that were refused a connection: the drain has begun and its end was seen.
+    /// Clients whose connection was refused: they have seen the drain through.
     refused: AtomicUsize,
 }
 
@@ -30,7 +30,7 @@ fn load(case: &Case, seen: &Seen, requests_per_connection: usize) {
     loop {
         let mut client = match case.connect() {
             Ok(stream) => common::Client { stream },
-            // A handshake that was begun and not completed carried no request.
+            // An incomplete handshake carried no request.
             Err(error) => {
                 if error.kind() == ErrorKind::ConnectionRefused {
                     seen.refused.fetch_add(1, Ordering::SeqCst);
@@ -111,7 +111,7 @@ fn what_has_begun_is_finished_and_says_close() {
                 }
             }
         });
-        // One waits for its answer, one for the rest of it, one has sent half a request, one is idle.
+        // One client waits for its response, one for the rest of it, one has sent half a request, one is idle.
         let mut waiting = case.client();
         waiting.send(GET);
         let mut within = case.client();
@@ -122,7 +122,7 @@ fn what_has_begun_is_finished_and_says_close() {
         poll_until(DEADLINE, "half a request", || case.upstream.received(2).ends_with(b"half"));
         let mut idle = case.client();
         case.weir.terminate();
-        // The idle one is closed without a word, and new ones are refused, while the others are served.
+        // The idle connection closes without a response, and new ones are refused, while the others are served.
         idle.expect_end();
         poll_until(DEADLINE, "a refusal", || {
             TcpStream::connect(case.weir.address())
@@ -149,8 +149,8 @@ fn what_has_begun_is_finished_and_says_close() {
 
 #[test]
 fn connections_that_wait_in_the_queue_are_still_served() {
-    // Made before the signal and not yet accepted, in cleartext with their requests: the process is stopped meanwhile.
-    // Closing the listener would reset them all.
+    // Established before the signal and not yet accepted, with requests in cleartext modes: the process is stopped
+    // meanwhile. Closing the listener would reset them all.
     for mode in MODES {
         let case = Case::new(mode, &["--head-timeout", "30"], |peer| peer.serve(OK));
         case.weir.signal(Signal::STOP);
@@ -198,7 +198,7 @@ fn pipelined_requests_are_told_which_was_the_last() {
         case.upstream.wait_for_requests(1);
         let idle = case.client();
         case.weir.terminate();
-        // When the idle connection has been closed, the signal has arrived.
+        // Once the idle connection closes, the signal has arrived.
         let mut idle = idle;
         idle.expect_end();
         go_on.throw();
@@ -231,7 +231,7 @@ fn a_second_signal_ends_it_at_once() {
             assert_eq!(ended.code, Some(0), "{mode:?}");
             assert!(ended.stdout.contains("1 drain_timeout"), "{mode:?}: {}", ended.stdout);
             if let Ok(answer) = client.next_answer(Method::Get) {
-                assert!(!answer.complete, "{mode:?}: an answer that is cut off must not look complete");
+                assert!(!answer.complete, "{mode:?}: a truncated response must not look complete");
             }
         }
     }
@@ -264,7 +264,7 @@ fn an_idle_gateway_ends_at_once_and_tells_what_it_did() {
         assert_eq!(case.client().ask(GET).text(), "ok", "{mode:?}");
         let mut gone = case.client();
         gone.stream.finish();
-        poll_until(DEADLINE, "the end", || gone.stream.has_news_within(Duration::from_millis(10)));
+        poll_until(DEADLINE, "the close", || gone.stream.has_news_within(Duration::from_millis(10)));
         drop(gone);
         let ended = case.stop();
         let handshakes = if mode.client_tls { "2 full" } else { "none" };
@@ -282,8 +282,8 @@ fn an_idle_gateway_ends_at_once_and_tells_what_it_did() {
 
 #[test]
 fn a_gateway_that_says_it_listens_can_be_stopped() {
-    // The line was written before the signals had their handlers, so that a stop right behind it killed the process.
-    // Many workers take long enough to prepare for that to be seen.
+    // Regression test: the line was printed before the signal handlers were installed, so an immediate SIGTERM killed
+    // the process. Many workers start slowly enough to show it.
     for mode in MODES {
         let case = Case::new(mode, &["--workers", "256"], |peer| peer.serve(OK));
         let ended = case.stop();

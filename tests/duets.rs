@@ -1,4 +1,4 @@
-//! Two gateways at the same time, and one that is installed before.
+//! Two gateways at the same time, and installing a target before a run.
 
 use crate::common::{Experiment, Weir};
 use serde_json::Value;
@@ -39,7 +39,7 @@ fn two_gateways_share_a_core_and_a_window() {
                 || one["cores"] == duet[0]["observation"]["processes"][1]["cores"])
         );
     }
-    assert_eq!(ports.len(), 2, "each engine has a gateway of its own");
+    assert_eq!(ports.len(), 2, "each engine has its own gateway");
     assert!(windows[0].0 < windows[1].1 && windows[1].0 < windows[0].1, "{windows:?}");
     for name in ["weir", "floor"] {
         assert!(of(name, false)["observation"]["common_share"].is_null());
@@ -63,7 +63,7 @@ fn a_start_that_cannot_be_read_ends_the_engine() {
     }
 }
 
-/// A target that a script puts there; the relay of the house under another name.
+/// A target installed by a script: Weir's relay under another name.
 fn made(script: &str) -> Experiment {
     let description = "title = 'Made'
 about = 'A relay of this test.'

@@ -1,10 +1,10 @@
-//! What the lab gives to each target of an experiment alike, and what it keeps of it.
+//! The conditions that the lab gives to all targets of an experiment, and the records that it keeps.
 
 use crate::common::{Experiment, Weir};
 use serde_json::Value;
 use std::process::{Command, Stdio};
 
-/// A relay that a shell starts, and what the shell does before.
+/// A relay started by a shell, after `script`.
 fn relay_after(script: &str, more: &str) -> String {
     format!(
         "title = 'Relay'
@@ -18,7 +18,8 @@ ready = {{ connect = '{{{{listen_address}}}}:{{{{listen_port}}}}', timeout_ms = 
     )
 }
 
-/// Weir raises its own limit; a rival with the shell's usual 1024 files ran out of them at 500 users.
+/// Regression test: Weir raises its own limit, but another target with the shell's usual 1024 files ran out of them at
+/// 500 users.
 #[test]
 fn every_target_may_open_as_many_files_as_weir() {
     let relay = relay_after("ulimit -Sn >FOLDER/limit", "");
@@ -32,9 +33,10 @@ fn every_target_may_open_as_many_files_as_weir() {
     assert_eq!(small.runs()[0]["validity"], "valid");
 }
 
-/// A check that was killed on a busy machine says nothing of the configuration: the next run asks again.
+/// A check that was killed, for example on a busy machine, proves nothing about the configuration: the next run repeats
+/// it.
 #[test]
-fn a_check_that_came_to_no_end_spoils_its_run_alone_and_a_refusal_all() {
+fn a_killed_check_invalidates_its_run_and_a_rejection_all_runs() {
     let check = |script: &str| {
         let script = format!("check = {{ command = ['sh', '-c', 'echo once >>FOLDER/checks; {script}'] }}");
         let relay = relay_after("", &script);
@@ -50,7 +52,7 @@ fn a_check_that_came_to_no_end_spoils_its_run_alone_and_a_refusal_all() {
     assert_eq!((refused, asked), (vec![why.to_owned(); 3], 1));
 }
 
-/// The report shows what a target was given with 2 connections and what with 4, not one of them for both.
+/// The report shows the settings with 2 connections and those with 4, not one of them for both.
 #[test]
 fn settings_that_differ_are_each_kept_and_shown() {
     let relay = relay_after("", "files = ['pool.conf']");
@@ -66,7 +68,7 @@ fn settings_that_differ_are_each_kept_and_shown() {
     }
 }
 
-/// What was asked for holds on both sides of every target, whatever that would choose itself.
+/// The experiment's settings apply to both sides of every target, whatever its own defaults.
 #[test]
 fn tls_is_the_experiments_upstream_too() {
     for (version, suite, group) in
@@ -90,9 +92,9 @@ fn tls_is_the_experiments_upstream_too() {
     }
 }
 
-/// A client that offers everything gets what the test server was told, and one that offers something else gets nothing.
+/// A client that offers everything gets the test server's configured settings; one that offers others is rejected.
 #[test]
-fn the_test_server_accepts_what_it_is_told_alone() {
+fn the_test_server_accepts_only_its_configured_settings() {
     let words = ["--tls", "1.2", "--suite", "ecdhe-ecdsa-chacha20-poly1305", "--group", "p256"];
     let origin =
         Weir::start(&[&["origin", "--listen", "https://127.0.0.1:0", "--workers", "1"][..], &words].concat());
@@ -107,11 +109,11 @@ fn the_test_server_accepts_what_it_is_told_alone() {
     assert_eq!(load(&["--tls", "1.3"]).code, Some(1));
 }
 
-/// What the processes served before the run, and the ready checks, were counted as connections of the run.
+/// Regression test: connections before the run, and those of the ready checks, were counted as the run's.
 #[test]
 fn connections_to_the_origin_are_those_of_the_run_alone() {
     let runs = Experiment::of_the_house(&["served_ms=50"]).run();
     assert_eq!(runs[0]["validity"], "valid");
-    // The relay has one for each of the clients' 4, and for the load engine's trial.
+    // One for each of the 4 clients, and one for the load engine's trial connection.
     assert_eq!(runs[0]["observation"]["upstream_connections"], 5);
 }

@@ -1,4 +1,4 @@
-//! Completions and manual pages: they are made from the flags themselves.
+//! Completions and manual pages, generated from the flags.
 
 use crate::common::{Ended, Weir, peer};
 use std::collections::BTreeSet;
@@ -52,7 +52,7 @@ fn bash_completes_subcommands_and_flags() {
     }
 }
 
-/// What bash offers behind these words: the function is called as bash does on a tabulator.
+/// Bash's completions after these words: calls the function as bash does on a tab.
 fn completed(bash: &Path, script: &Path, words: &str) -> Vec<String> {
     let code = r#"source "$1"
         COMP_WORDS=($2) COMP_LINE=$2 COMP_POINT=${#2} COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
@@ -69,14 +69,14 @@ fn the_page_of_load_has_every_long_flag_and_the_examples() {
     assert!(page.contains(".TH weir-load 1"), "{page}");
     let help = good(&["load", "--help"]);
     for flag in long_flags(&help) {
-        // A hyphen that is to be typed is written with a backslash (groff_char(7)).
+        // A literal hyphen is escaped with a backslash (groff_char(7)).
         let typed = flag.replace('-', r"\-");
         assert!(page.contains(&format!(r"\fB{typed}\fR")), "{flag}");
     }
     let examples =
-        page.split_once(".SH EXAMPLES\n.nf\n").expect("examples are not filled like a paragraph").1;
+        page.split_once(".SH EXAMPLES\n.nf\n").expect("examples are unfilled").1;
     assert!(examples.starts_with("weir load http://127.0.0.1:8080/bytes/1000\n"), "{examples}");
-    let codes = page.split_once(".SH \"EXIT STATUS\"\n.nf\n").expect("a list stays one").1;
+    let codes = page.split_once(".SH \"EXIT STATUS\"\n.nf\n").expect("exit codes are unfilled").1;
     assert!(codes.starts_with("0  measured\n"), "{codes}");
 }
 
@@ -97,7 +97,7 @@ fn a_directory_gets_a_page_for_each_subcommand_and_for_theirs() {
     }
     assert!(expected.contains("weir-targets-install.1") && expected.contains("weir-stacks-run.1"));
     assert_eq!(written, expected);
-    // What a page names can be read on, and what is written is named.
+    // Every page that is named exists, and every page is named.
     let mut named = BTreeSet::from(["weir.1".to_owned()]);
     for page in &written {
         let text = fs::read_to_string(pages.join(page)).unwrap().replace(r"\-", "-");
@@ -117,7 +117,7 @@ fn commands(words: &[&str]) -> Vec<String> {
     let help = good(&[words, &["--help"]].concat());
     let Some((_, listed)) = help.split_once("Commands:\n") else { return Vec::new() };
     let listed = listed.split_once("\n\n").unwrap().0;
-    // What a description goes on with stands further to the right.
+    // Continued descriptions are indented further.
     let names =
         listed.lines().filter_map(|line| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')));
     let names = names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
@@ -125,7 +125,7 @@ fn commands(words: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn signals_and_headers_of_the_gateway_are_notes_behind_its_examples() {
+fn signals_and_headers_of_the_gateway_are_notes_after_its_examples() {
     let page = good(&["man", "serve"]);
     let notes = page.split_once(".SH NOTES\n").expect("notes").1;
     assert!(notes.contains("SIGHUP") && notes.contains(r"X\-Forwarded\-For"), "{notes}");
@@ -133,7 +133,7 @@ fn signals_and_headers_of_the_gateway_are_notes_behind_its_examples() {
 }
 
 #[test]
-fn a_page_that_there_is_not_names_those_that_there_are() {
+fn the_error_for_a_missing_page_names_the_existing_ones() {
     let Ended { code, stderr, .. } = Weir::run(&["man", "laod"]);
     assert_eq!(code, Some(2));
     assert!(

@@ -1,11 +1,11 @@
-//! Heads on their way through, byte for byte: what is copied, what is removed, what is added.
+//! Heads through the gateway, byte for byte: copied, removed and added lines.
 
 use crate::common::{self, Answer, Case, MODES, Mode, Peer};
 use weir_http1::Method;
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// Sends `request` and returns the head that the upstream got for it, with UPSTREAM for its own address.
+/// Sends `request` and returns the head that the upstream received, with UPSTREAM for its own address.
 fn passed_on(mode: Mode, request: &str) -> String {
     let case = Case::answering(mode, OK);
     assert_eq!(case.client().ask(request).status, 200, "{mode:?} {request:?}");
@@ -14,7 +14,7 @@ fn passed_on(mode: Mode, request: &str) -> String {
     head
 }
 
-/// Has the upstream answer a request with `answer`, on a connection that stays open.
+/// The response to a request if the upstream sends `answer`, on a connection that stays open.
 fn answered(request: &str, answer: &'static str) -> Answer {
     let case = Case::answering(MODES[0], answer);
     let answer = case.client().ask(request);
@@ -127,7 +127,7 @@ fn a_client_of_http_1_0_needs_no_host_and_is_passed_on_as_1_1() {
         ),
         "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nX-Forwarded-For: 127.0.0.1\r\n\
          X-Forwarded-Proto: http\r\nX-Forwarded-Host: h\r\nVia: 1.0 weir\r\n\r\n",
-        "an HTTP/1.0 client cannot be sent a 100"
+        "an HTTP/1.0 client must not get a 100"
     );
 }
 
@@ -151,7 +151,7 @@ fn the_framing_of_a_request_is_written_once() {
         "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nX-Forwarded-For: 127.0.0.1\r\n\
          X-Forwarded-Proto: http\r\nX-Forwarded-Host: h\r\nVia: 1.1 weir\r\n\r\n"
     );
-    // A length of 0 is said, none is not: a POST without a body differs from one with an empty body in nothing else.
+    // A length of 0 is forwarded, a missing one is not added: only that distinguishes an empty body from none.
     assert!(
         passed_on(MODES[0], "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n")
             .contains("Content-Length: 0\r\n")
@@ -230,7 +230,7 @@ fn answers_that_have_no_body_keep_the_connection_and_say_what_they_may() {
     }
 }
 
-/// Reads one head, answers 100, then reads the body and answers.
+/// Reads one head, sends 100, then reads the body and sends the response.
 fn continues(peer: &mut Peer) {
     while let Some((head, framing)) = peer.head() {
         peer.answer("HTTP/1.1 100 Continue\r\nX-Step: 1\r\nConnection: X-Hop\r\nX-Hop: 1\r\n\r\n");
@@ -310,8 +310,8 @@ fn a_switch_of_protocols_that_nobody_asked_for_is_refused() {
 
 #[test]
 fn an_interim_answer_before_a_broken_one_goes_to_nobody_else() {
-    // An interim answer and what ends the exchange come in one read. The interim's bytes were put together to be sent,
-    // and were then left behind: the next message on this core, to whomever, began with them.
+    // Regression test: an interim response and a broken final one arrived in one read. The interim response was
+    // assembled but not sent, so the next message on this core, to any peer, started with it.
     for broken in ["HTTP/1.1 101 Switching Protocols\r\n\r\n", "garbage\r\n\r\n"] {
         for mode in MODES {
             let case = Case::new(mode, &[], move |peer| {
@@ -367,7 +367,7 @@ fn a_head_that_comes_byte_by_byte_is_the_same_head() {
 
 #[test]
 fn the_scheme_is_told_by_connection() {
-    // One process with a cleartext and a TLS listener: the scheme is that of the connection, not of the process.
+    // One process with a cleartext and a TLS listener: the scheme is the connection's, not the process's.
     let certificates = common::Certificates::new();
     let upstream = common::Upstream::start(None, |peer| peer.serve(OK));
     let to = format!("http://{}", upstream.address);

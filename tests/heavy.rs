@@ -1,4 +1,4 @@
-//! Many connections, slow ones, and the end of them all.
+//! Many connections, slow connections, and draining under load.
 
 use crate::common::{
     self, Certificates, Client, Ended, MODES, Mode, Stream, Weir, origin, poll_until, serve,
@@ -16,19 +16,19 @@ const MIB: u64 = 1024;
 
 #[test]
 fn ten_thousand_idle_clients_while_requests_flow() {
-    // A cleartext connection without a message in hand keeps no buffer.
+    // An idle cleartext connection holds no buffer.
     idle_clients(MODES[0], 10_000, 2);
 }
 
 #[test]
 fn a_thousand_idle_tls_clients_while_requests_flow() {
-    // The TLS library's state is the most of it.
+    // Most of it is the TLS library's state.
     idle_clients(MODES[3], 1000, 16);
 }
 
-/// Holds connections that have had an answer each; meanwhile others are served, and then each of these again.
+/// Holds idle connections after one response each; meanwhile serves others, and then each of these again.
 fn idle_clients(mode: Mode, wanted: usize, kib_each: u64) {
-    // The gateway has as many as this process; both need some for other ends.
+    // The gateway has the same limit as this process; both need some files for other purposes.
     let limit = raise_open_files().unwrap().unwrap_or(u64::MAX);
     let count = wanted.min(usize::try_from(limit.saturating_sub(500)).unwrap_or(wanted));
     if count < wanted {
@@ -77,7 +77,7 @@ fn slow_readers_over_tls_cost_little_memory() {
     slow_readers(MODES[3]);
 }
 
-/// A hundred clients take a kilobyte each second of a hundred megabytes each.
+/// A hundred clients read a kilobyte per second of a hundred megabytes each.
 fn slow_readers(mode: Mode) {
     let certificates = Certificates::new();
     let origin = origin(mode.upstream_tls, &certificates);
@@ -95,7 +95,7 @@ fn slow_readers(mode: Mode) {
     let begin = Instant::now();
     for second in 1..=6 {
         for client in &clients {
-            // From the socket: what it says does not matter here, only how fast it is taken.
+            // From the socket: only the speed of reading matters, not the content.
             client.tcp().read_exact(&mut kilobyte).unwrap();
         }
         thread::sleep((begin + Duration::from_secs(second)).saturating_duration_since(Instant::now()));
@@ -103,7 +103,7 @@ fn slow_readers(mode: Mode) {
     let peak = weir.memory_kib("VmHWM");
     println!("{}: 100 slow readers, peak RSS {peak} KiB", mode.name);
     assert!(peak < 64 * MIB, "{peak} KiB");
-    // None of them has been given up, and another client is served as ever.
+    // None of them was closed, and another client is still served.
     assert_eq!(weir.stderr(), "");
     let session = mode.client_tls.then(|| tls.core().connect(&"127.0.0.1".parse().unwrap()));
     let mut other = Client::connect(weir.address(), session);
@@ -121,9 +121,9 @@ fn a_drain_under_load_loses_nothing_h1_h1() {
     drain_under_load(MODES[3]);
 }
 
-/// Lost is a request that was completely sent and has no complete answer. Nothing is tried again. Half of the clients
-/// keep their connection as long as the gateway lets them, the others open one for each request, and each fourth
-/// answer is still being waited for at the origin when the drain begins.
+/// A lost request was sent completely and has no complete response. Clients do not retry. Half of the clients keep
+/// their connection as long as the gateway allows, the others open one per request, and every fourth response is still
+/// pending at the origin when the drain begins.
 fn drain_under_load(mode: Mode) {
     for round in 0..5 {
         let certificates = Certificates::new();
@@ -164,7 +164,7 @@ fn drain_under_load(mode: Mode) {
     }
 }
 
-/// The same with our own load engine, whose word for a lost request is an error that is no refused connection.
+/// The same with Weir's own load engine, which reports a lost request as an error other than a refused connection.
 #[test]
 fn a_drain_under_weir_load_loses_nothing() {
     let mode = MODES[1];
@@ -203,13 +203,13 @@ fn connect_from(source: [u8; 4], to: SocketAddr) -> Socket {
     socket
 }
 
-/// The result that `weir load --json -` has printed.
+/// The result printed by `weir load --json -`.
 fn result(ended: &Ended) -> serde_json::Value {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     serde_json::from_str(&ended.stdout).unwrap()
 }
 
-/// The classes of errors that came up.
+/// The classes of errors that occurred.
 fn errors(result: &serde_json::Value) -> Vec<(String, u64)> {
     let errors = result["errors"].as_object().unwrap().iter();
     errors.map(|(class, count)| (class.clone(), count.as_u64().unwrap())).filter(|(_, n)| *n > 0).collect()

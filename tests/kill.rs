@@ -1,19 +1,19 @@
-//! An experiment that loses the lab, its target or its load engine half-way: nothing is left running, what is stored can
-//! be read, and the experiment can go on.
+//! Killing the lab, a target or the load engine during an experiment: no process is left running, the stored results
+//! are readable, and the experiment can continue.
 
 use crate::common::{DEADLINE, Experiment, Weir, is_gone, pid_in, poll_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::time::Duration;
 
-/// Long enough for a busy machine to start three processes and to be killed in the middle.
+/// Long enough to start three processes on a busy machine and kill one in the middle of a run.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 fn experiment(window_ms: u32) -> Experiment {
     Experiment::of_the_house(&["blocks=3", &format!("window_ms={window_ms}")])
 }
 
-/// The processes that this lab has started, by what they were told.
+/// The processes started by this lab with this subcommand.
 fn children_of(lab: u32, word: &str) -> Vec<Pid> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
@@ -44,7 +44,7 @@ fn until_running(lab: &Weir) -> [Pid; 3] {
 fn a_killed_lab_leaves_nothing_running_and_can_go_on() {
     let small = experiment(2000);
     let lab = small.start("--out");
-    // Not in the first run, so that there is something stored to go on from.
+    // Not in the first run, so that there are stored results to continue from.
     poll_until(PATIENCE, "a stored run", || !small.runs().is_empty());
     let processes = until_running(&lab);
     let guards = children_of(lab.pid(), "guard");
@@ -63,7 +63,7 @@ fn a_killed_lab_leaves_nothing_running_and_can_go_on() {
     assert!(runs.iter().all(|run| run["validity"] == "valid"), "{runs:?}");
 }
 
-/// An interrupt by the terminal is the same, but orderly: the lab says how to go on.
+/// An interrupt from the terminal is similar but orderly: the lab prints how to continue.
 #[test]
 fn an_interrupted_lab_says_how_to_go_on() {
     let small = experiment(2000);
@@ -73,13 +73,13 @@ fn an_interrupted_lab_says_how_to_go_on() {
     let ended = lab.wait();
     assert_eq!(ended.code, Some(1));
     assert!(ended.stderr.contains("continue with --continue"), "{}", ended.stderr);
-    assert!(processes.into_iter().all(is_gone), "the lab has ended them itself");
+    assert!(processes.into_iter().all(is_gone), "the lab has stopped them itself");
     assert_eq!(small.start("--continue").wait().code, Some(0));
     assert_eq!(small.runs().len(), 3);
 }
 
 #[test]
-fn a_killed_target_or_load_engine_spoils_its_run_alone() {
+fn a_killed_target_or_load_engine_invalidates_only_its_run() {
     for (place, word) in [(1, "target"), (2, "load")] {
         let small = experiment(1500);
         let lab = small.start("--out");
@@ -97,7 +97,7 @@ fn a_killed_target_or_load_engine_spoils_its_run_alone() {
     }
 }
 
-/// A check may take a minute. The lab does not wait for it when it is told to end.
+/// A check may take a minute. An interrupted lab does not wait for it.
 #[test]
 fn an_interrupt_ends_a_targets_own_check() {
     let checking = "title = 'Checking'

@@ -1,14 +1,13 @@
-//! `weir load` beside wrk and h2load, in turns against one origin: they tell of about the same rate and of
-//! equally many bytes. The bounds are wide, because this is a build without full optimisation on a machine
-//! that does other things too: what shows here is a device that counts other things than the others do, not
-//! one that is a little slower.
+//! `weir load` compared with wrk and h2load, alternating against one origin: they report about the same rate and the
+//! same number of bytes. The bounds are wide, because the build is not fully optimised and the machine does other work:
+//! this finds a generator that counts differently, not one that is slightly slower.
 
 use crate::common::load::{ensure, load_well, undisturbed};
 use crate::common::{Certificates, origin, peer};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What a generator says of one run.
+/// A generator's report of one run.
 #[derive(Clone, Copy, Debug, Default)]
 struct Run {
     requests: f64,
@@ -18,7 +17,7 @@ struct Run {
 
 const CONNECTIONS: &str = "16";
 
-/// Turns of each generator.
+/// Runs of each generator.
 const TURNS: usize = 3;
 
 #[test]
@@ -54,7 +53,7 @@ fn agrees(name: &str, other: fn(&Path, &str) -> Run, tls: bool) {
         }
         let (each, of_theirs) = (ours.bytes / ours.requests, theirs.bytes / theirs.requests);
         assert!((500.0..700.0).contains(&each), "{each} bytes for each request of 500 and a head");
-        // Runs begin and end in the middle of answers.
+        // Runs begin and end in the middle of responses.
         let ratio = each / of_theirs;
         assert!((0.98..=1.02).contains(&ratio), "bytes for each request: {each}, {of_theirs} of {name}");
         let rates = (ours.requests / ours.seconds, theirs.requests / theirs.seconds);
@@ -74,7 +73,7 @@ fn weir(certificates: &Certificates, url: &str) -> Run {
     Run { requests: result.requests as f64, bytes: result.bytes_received as f64, seconds: result.window_s }
 }
 
-/// wrk does not verify certificates. Its own table rounds, so a script prints what it has counted.
+/// wrk does not verify certificates. Its own table rounds, so a script prints its counts.
 fn wrk(program: &Path, url: &str) -> Run {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("counts.lua");
@@ -90,7 +89,7 @@ fn wrk(program: &Path, url: &str) -> Run {
     Run { requests: counts[0], bytes: counts[1], seconds: counts[2] / 1e6 }
 }
 
-/// Nor does h2load.
+/// h2load does not verify certificates either.
 fn h2load(program: &Path, url: &str) -> Run {
     let said = said(program, &["--h1", "-t", "1", "-c", CONNECTIONS, "-D", "1", url]);
     let line =

@@ -1,5 +1,5 @@
-//! What users of `weir load` get wrong, what servers get wrong for all of a run, and Ctrl-C: each ends soon,
-//! with a message that names it and an exit code.
+//! Mistakes of `weir load` users, servers that fail throughout a run, and Ctrl-C: each ends soon, with a message
+//! that names the fault and an exit code.
 
 use crate::common::load::{NO_EVIDENCE, adds_up, ends_as_judged, load, load_well, served};
 use crate::common::{self, Certificates, DEADLINE, Ended, Upstream, Weir, origin, poll_until};
@@ -8,19 +8,19 @@ use std::fs;
 use std::net::TcpListener;
 use weir_load::result::LoadResult;
 
-/// It could not.
+/// Failed.
 const FAILED: i32 = 1;
-/// It was asked for something that cannot be.
+/// Wrong usage.
 const USAGE: i32 = 2;
-/// What was asserted does not hold.
+/// An assertion failed.
 const BROKEN: i32 = 4;
 
-/// Nobody is asked there before the process fails.
+/// Never contacted: the process fails first.
 const CLEARTEXT: &str = "http://127.0.0.1:1/";
 const TLS: &str = "https://127.0.0.1:1/";
 
-/// Runs `weir load ARGS` for longer than a test waits, so that the message comes before the run: it must end
-/// with `code`, a message that has all of `parts`, no result and no panic.
+/// Runs `weir load ARGS` for longer than a test waits, so that the message must come before the run: it must exit
+/// with `code` and a message that contains all of `parts`, without a result or a panic.
 fn ends(args: &[&str], code: i32, parts: &[&str]) {
     ends_as_it_is(&[args, &["-d", "60s"]].concat(), code, parts);
 }
@@ -29,7 +29,7 @@ fn ends_as_it_is(args: &[&str], code: i32, parts: &[&str]) {
     let ended = Weir::run(&[&["load"], args].concat());
     assert_eq!(ended.code, Some(code), "{args:?}: {}{}", ended.stdout, ended.stderr);
     assert!(!ended.stderr.contains("panicked"), "{args:?}: {}", ended.stderr);
-    assert_eq!(ended.stdout, "", "{args:?}: there is no result");
+    assert_eq!(ended.stdout, "", "{args:?}: no result expected");
     for part in parts {
         assert!(ended.stderr.contains(part), "{args:?}: no `{part}` in {}", ended.stderr);
     }
@@ -49,11 +49,11 @@ fn unknown_names_in_tls_list_the_known_ones() {
 }
 
 #[test]
-fn values_that_cannot_be_followed_name_the_flag_and_what_is_allowed() {
+fn invalid_values_name_the_flag_and_the_expected_values() {
     for rate in ["0", "-5", "fast", "1000:", "1000:60s,", "1000:60s,0:60s", "1000:soon", "nan", "inf"] {
         ends_as_it_is(&[CLEARTEXT, &format!("--rate={rate}")], USAGE, &["--rate"]);
     }
-    // The steps have their times.
+    // The steps have their own durations.
     ends(&[CLEARTEXT, "--rate", "10:60s,20:60s"], USAGE, &["-d", "--rate"]);
     ends(&[CLEARTEXT, "--rate", "10", "--arrivals", "often"], USAGE, &["often", "constant", "poisson"]);
     ends(&[CLEARTEXT, "--arrivals", "poisson"], USAGE, &["--rate"]);
@@ -117,9 +117,9 @@ fn a_file_of_requests_is_blamed_by_its_line() {
     ends(&[CLEARTEXT, "--requests", "/no/such/file"], USAGE, &["/no/such/file"]);
 }
 
-/// Found out by a first connection, before anything is measured.
+/// A trial connection detects them before the measurement.
 #[test]
-fn servers_that_cannot_be_had_are_told_before_the_run() {
+fn unreachable_servers_are_reported_before_the_run() {
     let certificates = Certificates::new();
     ends(&["http://no-such-host.invalid/"], FAILED, &["no-such-host.invalid"]);
     ends(&["https://no-such-host.invalid/", "-k"], FAILED, &["no-such-host.invalid"]);
@@ -134,7 +134,7 @@ fn servers_that_cannot_be_had_are_told_before_the_run() {
     let address = silent.address.to_string();
     ends(&[&format!("https://{address}/"), "-k", "--timeout", "300ms"], FAILED, &[&address]);
 
-    // A server that speaks TLS, and nothing that this client would.
+    // A server that speaks TLS, but shares no settings with this client.
     let tls = origin(true, &certificates);
     let url = format!("{}/", tls.urls[0]);
     ends(&[&url], FAILED, &[&tls.address().to_string(), "certificate"]);
@@ -148,7 +148,7 @@ fn servers_that_cannot_be_had_are_told_before_the_run() {
     );
 }
 
-/// All that was asked for was answered, and nothing of it rightly.
+/// Every request got a response, but none was correct.
 #[test]
 fn a_run_without_any_success_is_no_evidence_and_counts_its_classes() {
     let certificates = Certificates::new();
@@ -182,7 +182,7 @@ fn assertions_hold_or_are_broken_or_cannot_be_understood() {
     assert_eq!(broken.code, Some(BROKEN), "{}{}", broken.stdout, broken.stderr);
     assert!(broken.stderr.contains("p50_us<0"), "{}", broken.stderr);
     assert!(broken.stdout.contains("validity"), "the result is printed nevertheless: {}", broken.stdout);
-    // A percentile that too few samples stand behind holds no promise.
+    // An assertion fails on a percentile with too few samples.
     let few = [
         "load",
         &url,
@@ -226,7 +226,7 @@ fn results_that_cannot_be_written_say_where() {
     }
 }
 
-/// Ctrl-C in the window: the run ends at once and tells what it has, marked as partial.
+/// Ctrl-C in the window: the run ends at once and reports its result so far, marked as partial.
 #[test]
 fn ctrl_c_reports_what_was_measured_until_then() {
     let certificates = Certificates::new();
@@ -266,11 +266,11 @@ fn ctrl_c_shows_in_the_table() {
     assert!(ended.stdout.contains("partial"), "{}", ended.stdout);
 }
 
-/// Answers that never come are not waited for.
+/// The run does not wait for pending responses.
 #[test]
 fn ctrl_c_does_not_wait_for_the_server() {
     let server = Upstream::start(None, |peer| {
-        // The first one has the run begin.
+        // The run starts after the first response.
         peer.request();
         peer.answer(common::load::OK);
         peer.read_to_end();
@@ -283,7 +283,7 @@ fn ctrl_c_does_not_wait_for_the_server() {
     assert!(ended.code.is_some() && !ended.stderr.contains("panicked"), "{:?} {}", ended.code, ended.stderr);
 }
 
-/// Before anything was measured there is nothing to tell, but an end.
+/// Before the measurement there is no result to report, but the run ends.
 #[test]
 fn ctrl_c_in_the_warm_up_ends_the_run() {
     let certificates = Certificates::new();
@@ -295,5 +295,5 @@ fn ctrl_c_in_the_warm_up_ends_the_run() {
     let ended = weir.wait();
     assert!(ended.code.is_some() && !ended.stderr.contains("panicked"), "{:?} {}", ended.code, ended.stderr);
     let after = load_well(&[&url, "-c", "4", "-d", "100ms", "--warmup", "0s"]);
-    assert!(!after.partial, "a run that ends by itself");
+    assert!(!after.partial, "a run that completes");
 }

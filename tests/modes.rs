@@ -1,4 +1,4 @@
-//! A request and its answer in each of the four modes, and what TLS adds to them.
+//! A request and its response in each of the four modes, and the additions of TLS.
 
 use crate::common::{Answer, Case, Client, DEADLINE, MODES, Stream, Upstream, Weir, pattern};
 use std::io::{Read, Write};
@@ -31,7 +31,7 @@ fn a_request_is_answered_and_the_connections_are_kept_on_both_sides() {
 
 #[test]
 fn many_clients_at_once_are_all_served() {
-    // More handshakes than one turn has a budget for, more connections than one turn accepts.
+    // More handshakes than the budget of one turn, more connections than one turn accepts.
     for mode in MODES {
         for workers in ["1", "2"] {
             let case = Case::new(mode, &["--workers", workers], |peer| peer.serve(OK));
@@ -68,7 +68,7 @@ fn a_returning_client_resumes_on_any_worker() {
         let name: PeerName = "127.0.0.1".parse().unwrap();
         for round in 0..20 {
             let mut client = Client::connect(case.weir.address(), Some(connector.connect(&name)));
-            // The ticket comes before the answer at the latest.
+            // The ticket arrives before the response at the latest.
             assert_eq!(client.ask(GET).text(), "hello", "{mode:?}");
             let full = client.stream.session().unwrap().facts().unwrap().kind == HandshakeKind::Full;
             assert_eq!(full, round == 0, "{mode:?} {round}");
@@ -78,7 +78,7 @@ fn a_returning_client_resumes_on_any_worker() {
     }
 }
 
-/// Does the handshake by hand and returns the connection, its session, and the client's last flight, not sent yet.
+/// Runs the handshake manually and returns the connection, its session, and the client's last flight, not yet sent.
 fn handshake_but_the_last_flight(case: &Case) -> (TcpStream, weir_tls::Session, Vec<u8>) {
     let mut tcp = TcpStream::connect(case.weir.address()).unwrap();
     tcp.set_read_timeout(Some(DEADLINE)).unwrap();
@@ -95,7 +95,7 @@ fn handshake_but_the_last_flight(case: &Case) -> (TcpStream, weir_tls::Session, 
     (tcp, session, flight)
 }
 
-/// Reads the answer to a GET over a connection whose handshake was done by hand.
+/// Reads the response to a GET over a connection with a manual handshake.
 fn answer(mut tcp: TcpStream, session: &mut weir_tls::Session) -> Answer {
     let mut plain = Vec::new();
     while !plain.ends_with(b"hello") {
@@ -111,7 +111,7 @@ fn answer(mut tcp: TcpStream, session: &mut weir_tls::Session) -> Answer {
 #[test]
 fn a_request_in_one_segment_with_the_end_of_the_handshake_is_answered() {
     for mode in MODES.into_iter().filter(|mode| mode.client_tls) {
-        // All in one write, and one byte in each.
+        // All in one write, and one byte per write.
         for piece in [usize::MAX, 1] {
             let case = Case::answering(mode, OK);
             let (mut tcp, mut session, mut bytes) = handshake_but_the_last_flight(&case);
@@ -136,7 +136,7 @@ fn the_end_of_the_handshake_a_request_and_a_close_notify_in_one_segment() {
         session.send(GET.as_bytes(), &mut bytes).unwrap();
         session.close(&mut bytes);
         tcp.write_all(&bytes).unwrap();
-        // The session reads nothing after its own close_notify, so what comes is counted undecrypted.
+        // The session reads nothing after its own close_notify, so count the encrypted bytes.
         let mut received = Vec::new();
         tcp.read_to_end(&mut received).unwrap();
         assert!(received.len() > OK.len(), "{mode:?}: {} bytes", received.len());
@@ -172,7 +172,7 @@ fn either_version_of_tls_on_both_sides() {
 
 #[test]
 fn a_gateway_may_have_more_listeners_than_a_word_has_bits() {
-    // Which listeners were ready was kept in the bits of one word, which the 65th did not fit.
+    // Regression test: ready listeners were bits of one word, without room for the 65th.
     let upstream = Upstream::start(None, |peer| peer.serve(OK));
     let to = format!("http://{}", upstream.address);
     let mut args = vec!["serve", "--to", &to, "--workers", "1"];

@@ -1,4 +1,4 @@
-//! A client that sends what it is told, byte for byte, and takes answers apart.
+//! A client that sends exactly the given bytes and parses responses.
 
 use super::{Ending, Stream};
 use std::net::SocketAddr;
@@ -10,19 +10,19 @@ pub struct Client {
     pub stream: Stream,
 }
 
-/// One answer.
+/// One response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     pub status: u16,
-    /// The head as it came, its empty line included.
+    /// The head as received, including its empty line.
     pub head: String,
     /// The body, decoded.
     pub body: Vec<u8>,
-    /// The body as it came, with its framing.
+    /// The body as received, with its framing.
     pub raw_body: Vec<u8>,
-    /// How the connection ended within the answer; for a body that ends so, that is its end.
+    /// How the connection closed within the response; for a body without other framing, that is its end.
     pub ending: Option<Ending>,
-    /// Whether the body is all there.
+    /// Whether the body is complete.
     pub complete: bool,
 }
 
@@ -38,7 +38,7 @@ impl Client {
         self.stream.send(bytes.as_ref()).unwrap();
     }
 
-    /// Sends a request and reads the answer to it. The method is what the bytes begin with.
+    /// Sends a request and reads its response. The bytes start with the method.
     pub fn ask(&mut self, request: impl AsRef<[u8]>) -> Answer {
         let request = request.as_ref();
         self.send(request);
@@ -46,18 +46,18 @@ impl Client {
         self.answer(Method::of(method))
     }
 
-    /// Reads the answer to a request with `method`, or one interim answer to it.
+    /// Reads the response to a request with `method`, or one interim response.
     ///
     /// # Panics
-    /// When what comes is no answer.
+    /// If there is no valid response.
     pub fn answer(&mut self, method: Method) -> Answer {
-        self.next_answer(method).unwrap_or_else(|ending| panic!("{ending:?} instead of an answer"))
+        self.next_answer(method).unwrap_or_else(|ending| panic!("{ending:?} instead of a response"))
     }
 
-    /// As [`Client::answer`], or how the connection ended before the first byte of one.
+    /// As [`Client::answer`].
     ///
     /// # Errors
-    /// That ending.
+    /// How the connection closed before the first byte of a response.
     pub fn next_answer(&mut self, method: Method) -> Result<Answer, Ending> {
         let (mut bytes, mut head) = (Vec::new(), ResponseHead::new());
         let len = loop {
@@ -84,14 +84,14 @@ impl Client {
         }
         self.stream.unread(&raw_body[at..]);
         raw_body.truncate(at);
-        // What ends with the connection is complete only if that ended cleanly.
+        // A body delimited by the end of the connection is complete only after a clean close.
         let complete =
             decoder.is_complete() || ending == Some(Ending::Clean) && decoder.end_of_input().is_ok();
         let head_text = String::from_utf8(bytes).unwrap();
         Ok(Answer { status: head.status, head: head_text, body, raw_body, ending, complete })
     }
 
-    /// Reads to the end of the connection: all bytes, and how it ended.
+    /// Reads to the end of the connection: all bytes, and how it closed.
     pub fn read_to_end(&mut self) -> (Vec<u8>, Ending) {
         let mut bytes = Vec::new();
         loop {
@@ -102,11 +102,11 @@ impl Client {
     }
 
     /// # Panics
-    /// Unless the connection ends cleanly with nothing before.
+    /// Unless the connection closes cleanly without further bytes.
     pub fn expect_end(&mut self) {
         let (bytes, ending) = self.read_to_end();
         assert_eq!((String::from_utf8_lossy(&bytes).as_ref(), ending), ("", Ending::Clean));
-        // So that the gateway need not wait for this side's end.
+        // So that the gateway need not wait for this side to close.
         self.stream.finish_tcp();
     }
 }
@@ -117,7 +117,7 @@ impl Answer {
         super::upstream::fields(&self.head, name)
     }
 
-    /// Whether the connection ends behind this answer, as the head says it.
+    /// Whether the head announces that the connection closes after this response.
     pub fn says_close(&self) -> bool {
         self.fields("connection").iter().any(|value| value.eq_ignore_ascii_case("close"))
     }

@@ -1,4 +1,4 @@
-//! An engine of TLS stacks that needs nothing but a shell.
+//! A TLS engine that needs only a shell.
 
 /// Its `engine.toml`; `build` is a TOML list.
 pub fn description(build: &str) -> String {
@@ -21,7 +21,7 @@ tickets = [2]
     )
 }
 
-/// Its `run.sh`: it says that it did what it was asked for, in a microsecond.
+/// Its `run.sh`: reports that it ran the scenario, in a microsecond.
 pub const RUNNER: &str = r#"
 while read -r key value; do
     case $key in group) group=$value ;; suite) suite=$value ;; version) version=$value ;; esac

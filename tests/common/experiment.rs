@@ -1,4 +1,4 @@
-//! A small experiment of one's own: its file, its targets and its results in a temporary directory.
+//! A small experiment of the test's own: its file, its targets and its results in a temporary directory.
 
 use super::Weir;
 use rustix::process::Pid;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What `weir run --set` does not change.
+/// The settings that `weir run --set` does not change.
 const TEXT: &str = "name = 'small'
 question = 'Does it work?'
 blocks = 1
@@ -28,14 +28,14 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// Of this repository's targets; each of `set` is a `KEY=VALUE`.
+    /// With this repository's targets; each of `set` is a `KEY=VALUE`.
     pub fn of_the_house(set: &[&str]) -> Self {
         let targets = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../targets");
         Self::new(&targets.canonicalize().unwrap(), tempfile::tempdir().unwrap(), set)
     }
 
-    /// Of targets of its own; `files` are paths in the targets' folder, and texts in which `FOLDER` stands for the
-    /// experiment's own.
+    /// With its own targets; `files` are paths in the targets' directory and their contents, in which `FOLDER` is the
+    /// experiment's directory.
     pub fn of(files: &[(&str, &str)], set: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let targets = folder.path().join("targets");
@@ -57,52 +57,52 @@ impl Experiment {
         self.folder.path().join(name)
     }
 
-    /// The text of a file; none while it is not there.
+    /// The text of a file; empty while it does not exist.
     pub fn text(&self, name: &str) -> String {
         fs::read_to_string(self.file(name)).unwrap_or_default()
     }
 
-    /// The words that run it, behind the program's name; `--out` or `--continue`.
+    /// The arguments that run it; `results` is `--out` or `--continue`.
     pub fn words(&self, results: &str) -> Vec<String> {
         let path = |name| self.file(name).to_str().unwrap().to_owned();
         let set = self.set.iter().flat_map(|pair| ["--set".to_owned(), pair.clone()]);
         ["run".into(), path("experiment.toml"), results.into(), path("out")].into_iter().chain(set).collect()
     }
 
-    /// Starts it, or lets it go on with `--continue`.
+    /// Starts it, or continues it with `--continue`.
     pub fn start(&self, results: &str) -> Weir {
         let words = self.words(results);
         Weir::spawn(&words.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// Runs it to its good end and returns its runs.
+    /// Runs it to completion and returns its runs.
     #[track_caller]
     pub fn run(&self) -> Vec<Value> {
-        // A busy machine may spoil a run; each test looks at its own.
+        // A busy machine may spoil a run; each test checks its own.
         let words = [self.words("--out"), vec!["--allow-invalid".into()]].concat();
         let ended = Weir::run(&words.iter().map(String::as_str).collect::<Vec<_>>());
         assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
         self.runs()
     }
 
-    /// The runs that are stored, by their names.
+    /// The stored runs, by name.
     pub fn runs(&self) -> Vec<Value> {
         let Ok(entries) = fs::read_dir(self.file("out/runs")) else { return Vec::new() };
         let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-        // Not one that is being written.
+        // Skip a file that is being written.
         paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
         paths.sort();
         paths.iter().map(|path| serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()).collect()
     }
 }
 
-/// Whether a process has ended, taken note of or not.
+/// Whether a process has exited, reaped or not.
 pub fn is_gone(pid: Pid) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
     stat.is_empty() || stat.contains(") Z ")
 }
 
-/// The process whose id stands in a file, once the line is complete.
+/// The process whose ID is in a file, once the line is complete.
 pub fn pid_in(text: &str) -> Option<Pid> {
     Pid::from_raw(text.strip_suffix('\n')?.parse().ok()?)
 }

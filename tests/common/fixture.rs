@@ -10,7 +10,7 @@ use weir_tls::{
     Client as TlsClient, ClientSettings, Identity, PeerName, Roots, Server, ServerSettings, Session,
 };
 
-/// What is spoken on the two sides of the gateway.
+/// The protocols on the two sides of the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mode {
     pub name: &'static str,
@@ -20,7 +20,7 @@ pub struct Mode {
     pub upstream_tls: bool,
 }
 
-/// All of them; the name has the client's side first, and c for cleartext.
+/// All modes; a name has the client's side first, and c for cleartext.
 pub const MODES: [Mode; 4] = [
     Mode { name: "h1c-h1c", client_tls: false, upstream_tls: false },
     Mode { name: "h1-h1c", client_tls: true, upstream_tls: false },
@@ -28,8 +28,8 @@ pub const MODES: [Mode; 4] = [
     Mode { name: "h1-h1", client_tls: true, upstream_tls: true },
 ];
 
-/// An authority of the test's own, and a certificate of it for 127.0.0.1 and localhost, in a directory that goes when
-/// this does.
+/// The test's own CA, and its certificate for 127.0.0.1 and localhost, in a directory that is removed when this is
+/// dropped.
 pub struct Certificates {
     pub ca: PathBuf,
     pub cert: PathBuf,
@@ -64,7 +64,7 @@ impl Certificates {
         Server::new(&ServerSettings::new(Identity::files(&self.cert, &self.key))).unwrap()
     }
 
-    /// A client that trusts the authority alone.
+    /// A client that trusts only this CA.
     pub fn client(&self) -> TlsClient {
         let roots = Roots::File(self.ca.clone());
         TlsClient::new(&ClientSettings {
@@ -92,7 +92,7 @@ impl Case {
         Self { mode, weir, upstream, certificates }
     }
 
-    /// As [`Case::new`], with an upstream that answers everything with `answer`.
+    /// As [`Case::new`], with an upstream that sends `answer` to every request.
     pub fn answering(mode: Mode, answer: &'static str) -> Self {
         Self::new(mode, &[], move |peer| peer.serve(answer))
     }
@@ -102,7 +102,7 @@ impl Case {
         Client { stream: self.connect().unwrap() }
     }
 
-    /// As [`Case::client`], where that may fail.
+    /// As [`Case::client`], but may fail.
     ///
     /// # Errors
     /// As [`Stream::connect`].
@@ -111,7 +111,7 @@ impl Case {
         Stream::connect(self.weir.address(), session)
     }
 
-    /// Drains the gateway and expects that it ends well, having said nothing of a panic.
+    /// Drains the gateway, which must exit with 0 and without a panic.
     pub fn stop(self) -> Ended {
         let ended = self.weir.stop();
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);

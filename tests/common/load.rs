@@ -1,4 +1,4 @@
-//! `weir load` as what is tested: runs and their results, and what is read out of them.
+//! `weir load` under test: runs, their results, and values from the results.
 
 use super::{Client, Ended, Upstream, Weir};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
@@ -11,21 +11,21 @@ use std::time::{Duration, Instant};
 use weir_load::result::{Handshakes, Latency, LoadResult, Second};
 use weir_tls::Acceptor;
 
-/// One run that came to a result.
+/// A run with a result.
 pub struct Loaded {
     pub code: Option<i32>,
     pub result: LoadResult,
     pub stderr: String,
 }
 
-/// It ran, and what was asked for was not measured.
+/// It ran, but without the requested evidence.
 pub const NO_EVIDENCE: i32 = 3;
 
-/// Runs `weir load ARGS --json -`, which must end with 0 if its result is valid, and else with 3 and a line that has the
-/// reason; with `--assert` or `--allow-invalid` among ARGS it may end otherwise.
+/// Runs `weir load ARGS --json -`, which must exit with 0 if its result is valid, otherwise with 3 and a line with the
+/// reason; with `--assert` or `--allow-invalid` among ARGS it may exit otherwise.
 ///
 /// # Panics
-/// When it prints no result, or ends otherwise.
+/// If it prints no result, or exits otherwise.
 pub fn load(args: &[&str]) -> Loaded {
     let Ended { code, stdout, stderr } = Weir::run(&[&["load"], args, &["--json", "-"]].concat());
     let result: LoadResult = serde_json::from_str(&stdout)
@@ -37,10 +37,10 @@ pub fn load(args: &[&str]) -> Loaded {
     Loaded { code, result, stderr }
 }
 
-/// Whether it was measured is told by the exit code and on standard error as it is in the result.
+/// Exit code and standard error agree with the result's validity.
 ///
 /// # Panics
-/// When it is not.
+/// If they do not.
 pub fn ends_as_judged(ended: &Ended, result: &LoadResult) {
     let Ended { code, stderr, .. } = ended;
     match result.validity.strip_prefix("invalid: ") {
@@ -56,20 +56,20 @@ pub fn ends_as_judged(ended: &Ended, result: &LoadResult) {
     }
 }
 
-/// As [`load`], where something must be answered rightly.
+/// As [`load`], with at least one correct response.
 ///
 /// # Panics
-/// When nothing was.
+/// If there was none.
 pub fn load_well(args: &[&str]) -> LoadResult {
     let Loaded { result, .. } = load(args);
     assert!(result.requests > 0, "{args:?}: {} {:?}", result.validity, result.error_examples);
     result
 }
 
-/// What one result says in two places is the same, whatever was measured.
+/// The values of one result agree with each other.
 ///
 /// # Panics
-/// When it is not.
+/// If they do not.
 pub fn adds_up(result: &LoadResult) {
     let rate = result.requests as f64 / result.window_s;
     assert!(
@@ -83,7 +83,7 @@ pub fn adds_up(result: &LoadResult) {
     assert!(result.answered_in_all >= result.requests);
     let times = [&result.response, &result.service, &result.first_byte, &result.connect];
     for latency in times.into_iter().chain(result.handshake.values()) {
-        // Which holds that as many are in it as are counted.
+        // `histogram` checks that it has as many samples as are counted.
         let longest = histogram(latency).max() as f64 / 1e3;
         assert!((latency.max_us - longest).abs() < 1e-6, "{} {longest}", latency.max_us);
         assert_eq!(latency.censored > 0, latency.censored_from_us.is_some());
@@ -124,15 +124,15 @@ pub fn adds_up(result: &LoadResult) {
     assert!((window.seconds - result.window_s).abs() < 0.1, "{window:?}, {} s", result.window_s);
 }
 
-/// Measures alone among the tests of a file, and again where the machine was in the way, at most [`ATTEMPTS`]
-/// times, and prints why. `measure` fails only for what a busy machine does to times; what must hold on any
-/// machine it asserts.
+/// Measures while no other such test runs, and again if the machine disturbed it, at most [`ATTEMPTS`] times, and
+/// prints why. `measure` returns an error only for times that a busy machine can spoil; it asserts everything that
+/// must hold on any machine.
 ///
 /// # Panics
-/// When no attempt was undisturbed.
+/// If every attempt was disturbed.
 pub fn undisturbed(what: &str, mut measure: impl FnMut() -> Result<(), String>) {
     static ALONE: Mutex<()> = Mutex::new(());
-    // A test that failed has left nothing behind that the next one could stumble over.
+    // A failed test leaves no state behind that could disturb the next one.
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut reasons = Vec::new();
     while reasons.len() < ATTEMPTS {
@@ -148,11 +148,10 @@ pub fn undisturbed(what: &str, mut measure: impl FnMut() -> Result<(), String>) 
     panic!("{what}: {reasons:#?}");
 }
 
-/// How often a measurement is tried.
+/// Maximum number of attempts of a measurement.
 pub const ATTEMPTS: usize = 6;
 
-/// Waits until half of the machine has been idle for a while, but not for ever: what disturbed may be there
-/// to stay.
+/// Waits until half of the machine has been idle for a while, but not forever: the disturbance may last.
 fn wait_for_quiet() {
     let end = Instant::now() + Duration::from_secs(5);
     let mut quiet = 0;
@@ -180,11 +179,11 @@ pub fn ensure(ok: bool, why: impl FnOnce() -> String) -> Result<(), String> {
     if ok { Ok(()) } else { Err(why()) }
 }
 
-/// Says so when the run was invalid because its pacer was late: its bound is stricter than those here, and
-/// what was late shows in the distributions themselves.
+/// Prints a note if the run was invalid because its pacer was late: the pacer's bound is stricter than the tests', and
+/// lateness shows in the distributions themselves.
 ///
 /// # Panics
-/// When it was invalid for any other reason.
+/// If it was invalid for any other reason.
 pub fn valid_or_late(result: &LoadResult) {
     let LoadResult { validity, error_examples, .. } = result;
     if let Some(reasons) = validity.strip_prefix("invalid: ") {
@@ -204,32 +203,31 @@ pub fn histogram(latency: &Latency) -> Histogram<u64> {
     histogram
 }
 
-/// How many samples are longer.
+/// The number of samples longer than `time`.
 pub fn longer_than(latency: &Latency, time: Duration) -> u64 {
     let histogram = histogram(latency);
     histogram.len() - histogram.count_between(0, time.as_nanos() as u64)
 }
 
-/// What a server of the test's own measured of one request.
+/// One request, as measured by the test's own server.
 #[derive(Clone, Copy, Debug)]
 pub struct Served {
-    /// When the request had been read.
+    /// The instant after reading the request.
     pub read: Instant,
-    /// From then to the writing of its answer.
+    /// The time from then to writing its response.
     pub delay: Duration,
 }
 
-/// A server that takes its time over each answer, and measures how long it really took.
+/// A server that delays each response, and measures the actual delay.
 pub struct Timed {
     pub upstream: Upstream,
     served: Arc<Mutex<Vec<Served>>>,
 }
 
 impl Timed {
-    /// Answers request number `n` (from 0, over all connections) of instant `read` when `until(n, read)` has
-    /// come. The first request on each connection is answered at once and is none of these: the engine sends
-    /// it before the run, on connections that are kept, so that both sides have made all that they make at
-    /// the first use.
+    /// Answers request number `n` (from 0, over all connections), read at `read`, at `until(n, read)`. The first
+    /// request on each connection is answered at once and not counted: the engine sends it before the run, on
+    /// keep-alive connections, so that both sides have done their one-time work.
     pub fn start(
         tls: Option<Acceptor>,
         until: impl Fn(usize, Instant) -> Instant + Send + Sync + 'static,
@@ -237,8 +235,8 @@ impl Timed {
         let served = Arc::new(Mutex::new(Vec::<Served>::new()));
         let (all, next) = (Arc::clone(&served), AtomicUsize::new(0));
         let upstream = Upstream::start(tls, move |peer| {
-            // As the engine's own threads: where the system lets this one. Its clock is what theirs is
-            // compared with.
+            // Raised like the engine's own threads, if the system allows it: this clock is the reference for
+            // theirs.
             let _ = setpriority_process(None, -20);
             if peer.request().is_some() {
                 peer.answer(OK);
@@ -246,7 +244,7 @@ impl Timed {
             while peer.request().is_some() {
                 let read = Instant::now();
                 let number = next.fetch_add(1, Ordering::SeqCst);
-                // The delay is what this server is for.
+                // The delay is this server's purpose.
                 std::thread::sleep(until(number, read).saturating_duration_since(read));
                 all.lock().unwrap().push(Served { read, delay: read.elapsed() });
                 peer.answer(OK);
@@ -260,7 +258,7 @@ impl Timed {
         url(tls, &self.upstream)
     }
 
-    /// All requests so far, in the order in which they were read.
+    /// All requests so far, in the order of reading.
     pub fn served(&self) -> Vec<Served> {
         let mut served = self.served.lock().unwrap().clone();
         served.sort_by_key(|served| served.read);
@@ -268,19 +266,19 @@ impl Timed {
     }
 }
 
-/// The connection, over TLS with a full handshake, that is made before the run to find out whether the server
-/// can be had. It has no request and is in no count.
+/// The trial connection before the run, over TLS with a full handshake, which checks that the server is reachable. It
+/// carries no request and is not counted.
 pub const TRIAL: u64 = 1;
 
-/// The smallest answer with a body.
+/// The smallest response with a body.
 pub const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// Where an upstream of the test's own is.
+/// The URL of the test's own upstream.
 pub fn url(tls: bool, upstream: &Upstream) -> String {
     format!("{}://{}/", if tls { "https" } else { "http" }, upstream.address)
 }
 
-/// The requests that an origin has answered.
+/// The number of requests served by an origin.
 pub fn served(origin: SocketAddr) -> u64 {
     let answer = Client::connect(origin, None).ask("GET /stats HTTP/1.1\r\nHost: a\r\n\r\n");
     let stats: serde_json::Value = serde_json::from_str(answer.text()).unwrap();

@@ -1,4 +1,4 @@
-//! Networks of namespaces. They need root, /dev/net/tun and `ip`; what needs them is skipped without.
+//! Networks of namespaces. They need root, /dev/net/tun and `ip`; tests are skipped without them.
 
 use super::peer;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use weir_lab::process::allowed_cores;
 use weir_netem::{Kind, Net, Network, RelayPlace};
 
-/// Whether this machine lets us; else it is said why not.
+/// Whether this machine allows them; prints the reason if not.
 pub fn possible() -> bool {
     static MISSING: OnceLock<Option<String>> = OnceLock::new();
     let missing = MISSING.get_or_init(|| {
@@ -33,7 +33,7 @@ pub fn veth() -> Network {
     Network { kind: Kind::Veth, ..Network::default() }
 }
 
-/// What is there of a lab with this pid.
+/// The namespaces of the lab with this pid.
 pub fn namespaces_of(pid: u32) -> Vec<String> {
     let prefix = format!("weir-{pid}-");
     let Ok(entries) = std::fs::read_dir("/run/netns") else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! What a test and the threads of its script tell each other.
+//! Synchronisation between a test and the threads of its script.
 
 use super::{DEADLINE, poll_until};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 pub struct Switch(Arc<AtomicBool>);
 
 impl Switch {
-    /// Lets go whoever waits.
+    /// Releases all waiting threads.
     pub fn throw(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
@@ -20,7 +20,7 @@ impl Switch {
     }
 }
 
-/// Waits until `sent` has begun and then no longer grows: the sender is stopped, or is done.
+/// Waits until `sent` is above 0 and no longer grows: the sender is blocked or done.
 pub fn until_still(sent: &AtomicUsize) -> usize {
     let (mut last, mut still) = (0, 0);
     poll_until(DEADLINE, "the sender to be stopped", || {

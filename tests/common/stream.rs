@@ -1,4 +1,4 @@
-//! A blocking connection, cleartext or TLS, whose every end can be told from every other.
+//! A blocking connection, cleartext or TLS, that distinguishes all the ways in which it can close.
 
 use super::DEADLINE;
 use socket2::SockRef;
@@ -7,16 +7,16 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 use weir_tls::Session;
 
-/// One connection. Reads and writes give up after [`DEADLINE`] with a panic: a test that waits in vain has failed.
+/// One connection. Reads and writes panic after [`DEADLINE`]: a test that waits in vain has failed.
 pub struct Stream {
     tcp: TcpStream,
     session: Option<Session>,
-    /// Bytes that came and were not asked for yet.
+    /// Bytes received and not yet consumed.
     ready: Vec<u8>,
     ended: Option<Ending>,
 }
 
-/// How the other side ended its stream.
+/// How the other side closed its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// FIN in cleartext, close_notify in TLS.
@@ -31,22 +31,22 @@ impl Stream {
     /// The client's side of a new connection; with a session, up to the end of the handshake.
     ///
     /// # Errors
-    /// As connect(2), or what the handshake failed of.
+    /// As connect(2), or the handshake's error.
     pub fn connect(address: SocketAddr, session: Option<Session>) -> io::Result<Self> {
         Self::over(TcpStream::connect_timeout(&address, DEADLINE)?, session)
     }
 
-    /// Either side of a connection that stands; with a session, up to the end of the handshake.
+    /// Either side of an established TCP connection; with a session, up to the end of the handshake.
     ///
     /// # Errors
-    /// What the handshake failed of.
+    /// The handshake's error.
     pub fn over(tcp: TcpStream, session: Option<Session>) -> io::Result<Self> {
         tcp.set_nodelay(true)?;
         tcp.set_read_timeout(Some(DEADLINE))?;
         tcp.set_write_timeout(Some(DEADLINE))?;
         let mut stream = Self { tcp, session, ready: Vec::new(), ended: None };
         if let Some(session) = &mut stream.session {
-            // A client has the first word.
+            // The client sends first.
             let mut first = Vec::new();
             session.receive(&mut [], &mut Vec::new(), &mut first).map_err(io::Error::other)?;
             stream.tcp.write_all(&first)?;
@@ -63,7 +63,7 @@ impl Stream {
     /// Sends all of `bytes`.
     ///
     /// # Errors
-    /// The other side has gone, or does not read.
+    /// The other side has closed, or does not read.
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         match &mut self.session {
             None => self.tcp.write_all(bytes),
@@ -75,7 +75,7 @@ impl Stream {
         }
     }
 
-    /// Appends at least one byte to `into`, or tells how the stream ended.
+    /// Appends at least one byte to `into`, or returns how the stream closed.
     pub fn receive(&mut self, into: &mut Vec<u8>) -> Option<Ending> {
         while self.ready.is_empty() {
             if let Some(ending) = self.ended {
@@ -89,13 +89,13 @@ impl Stream {
         None
     }
 
-    /// Puts bytes back that were received and are not wanted yet.
+    /// Puts back received bytes that are not needed yet.
     pub fn unread(&mut self, bytes: &[u8]) {
         self.ready.splice(0..0, bytes.iter().copied());
     }
 
-    /// Whether anything, be it bytes or an end, comes within `wait`; what TLS says for itself is nothing. Only for
-    /// "nothing comes": no test relies on the opposite.
+    /// Whether bytes or a close arrive within `wait`, TLS's own messages excluded. Only for checking that nothing
+    /// arrives: no test relies on the opposite.
     pub fn has_news_within(&mut self, wait: Duration) -> bool {
         let end = Instant::now() + wait;
         while self.ready.is_empty() && self.ended.is_none() {
@@ -114,10 +114,10 @@ impl Stream {
         true
     }
 
-    /// Ends this side's stream (with close_notify in TLS); the other side may go on.
+    /// Closes this side's stream (with close_notify in TLS); the other side may continue.
     pub fn finish(&mut self) {
         if let Some(session) = &mut self.session {
-            // The session reads nothing after its close_notify, so only who has read all he wants may finish.
+            // The session reads nothing after its close_notify, so read everything needed before finishing.
             let mut last = Vec::new();
             session.close(&mut last);
             let _ = self.tcp.write_all(&last);
@@ -125,17 +125,17 @@ impl Stream {
         let _ = self.tcp.shutdown(Shutdown::Write);
     }
 
-    /// Ends this side's stream with a FIN and no close_notify.
+    /// Closes this side's stream with a FIN and no close_notify.
     pub fn finish_tcp(&self) {
         let _ = self.tcp.shutdown(Shutdown::Write);
     }
 
-    /// Cuts the connection with a RST.
+    /// Resets the connection.
     pub fn reset(self) {
         SockRef::from(&self.tcp).set_linger(Some(Duration::ZERO)).unwrap();
     }
 
-    /// The socket below, for those who want to look at it or break it.
+    /// The underlying socket, to inspect or break it.
     pub fn tcp(&self) -> &TcpStream {
         &self.tcp
     }
@@ -156,7 +156,7 @@ impl Stream {
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(()),
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                return Err(io::Error::new(ErrorKind::TimedOut, format!("nothing came for {DEADLINE:?}")));
+                return Err(io::Error::new(ErrorKind::TimedOut, format!("nothing arrived for {DEADLINE:?}")));
             }
             Err(error) => return Err(error),
         };

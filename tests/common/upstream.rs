@@ -1,4 +1,4 @@
-//! An upstream that does what its test says, and remembers what came.
+//! An upstream that runs its test's script and records what it receives.
 
 use super::{DEADLINE, Ending, Stream, poll_until};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -8,39 +8,39 @@ use std::thread::JoinHandle;
 use weir_http1::{BodyDecoder, Limits, Parse, RequestHead};
 use weir_tls::Acceptor;
 
-/// A listener whose every connection runs a script on a thread of its own.
+/// A listener that runs a script for each connection, on a thread of its own.
 pub struct Upstream {
     pub address: SocketAddr,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// One accepted connection, as its script sees it.
+/// One accepted connection, as seen by its script.
 pub struct Peer {
     pub stream: Stream,
-    /// Which connection this is, from 0.
+    /// The number of this connection, from 0.
     pub index: usize,
     shared: Arc<Shared>,
-    /// Bytes that were put back, and are in the record already.
+    /// Bytes put back, which are already recorded.
     unread: usize,
 }
 
-/// One request as it came.
+/// One request as received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Which connection it came on.
+    /// The number of its connection.
     pub connection: usize,
-    /// The head, its empty line included.
+    /// The head, including its empty line.
     pub head: String,
     /// The body, decoded.
     pub body: Vec<u8>,
-    /// The body as it came, with its framing.
+    /// The body as received, with its framing.
     pub raw_body: Vec<u8>,
 }
 
 #[derive(Default)]
 struct Shared {
-    /// Everything that came, by connection; over TLS what was decrypted.
+    /// All bytes received, by connection; over TLS, decrypted.
     received: Mutex<Vec<Vec<u8>>>,
     requests: Mutex<Vec<Message>>,
     endings: Mutex<Vec<(usize, Ending)>>,
@@ -48,7 +48,7 @@ struct Shared {
 }
 
 impl Upstream {
-    /// Listens on a free port and runs `script` for each connection, which is closed when that returns.
+    /// Listens on a free port and runs `script` for each connection, which closes when the script returns.
     pub fn start(tls: Option<Acceptor>, script: impl Fn(&mut Peer) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, shared) = (listener.local_addr().unwrap(), Arc::<Shared>::default());
@@ -63,7 +63,7 @@ impl Upstream {
                 let (seen, script) = (Arc::clone(&seen), Arc::clone(&script));
                 seen.received.lock().unwrap().push(Vec::new());
                 std::thread::spawn(move || {
-                    // A handshake that fails is the other side's to tell.
+                    // The other side reports a failed handshake.
                     let Ok(stream) = Stream::over(tcp, tls.map(|tls| tls.accept())) else { return };
                     let mut peer = Peer { stream, index, shared: seen, unread: 0 };
                     script(&mut peer);
@@ -74,32 +74,32 @@ impl Upstream {
         Self { address, shared, thread: Some(thread) }
     }
 
-    /// How many connections have come.
+    /// The number of connections accepted.
     pub fn connections(&self) -> usize {
         self.shared.received.lock().unwrap().len()
     }
 
-    /// Everything that came on connection number `index`; over TLS what was decrypted.
+    /// All bytes received on connection number `index`; over TLS, decrypted.
     pub fn received(&self, index: usize) -> Vec<u8> {
         self.shared.received.lock().unwrap().get(index).cloned().unwrap_or_default()
     }
 
-    /// How many bytes have come on all connections.
+    /// The number of bytes received on all connections.
     pub fn received_bytes(&self) -> usize {
         self.shared.received.lock().unwrap().iter().map(Vec::len).sum()
     }
 
-    /// The requests that came completely, in the order of their completion.
+    /// The complete requests, in the order of their completion.
     pub fn requests(&self) -> MutexGuard<'_, Vec<Message>> {
         self.shared.requests.lock().unwrap()
     }
 
-    /// Waits until that many requests have come completely.
+    /// Waits for this many complete requests.
     pub fn wait_for_requests(&self, count: usize) {
         poll_until(DEADLINE, &format!("{count} requests at the upstream"), || self.requests().len() >= count);
     }
 
-    /// Waits until the gateway has ended connection number `index`, and tells how. Its script must be reading.
+    /// Waits until the gateway has closed connection number `index`, and returns how. Its script must be reading.
     pub fn wait_for_ending(&self, index: usize) -> Ending {
         let mut ending = None;
         poll_until(DEADLINE, &format!("the end of upstream connection {index}"), || {
@@ -114,7 +114,7 @@ impl Upstream {
 impl Drop for Upstream {
     fn drop(&mut self) {
         self.shared.stopping.store(true, Ordering::SeqCst);
-        // Wakes the listener up.
+        // Wake the listener.
         let _ = TcpStream::connect(self.address);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -147,7 +147,7 @@ impl Peer {
         Some(message)
     }
 
-    /// Reads one request head and leaves what follows; `None` at the end of the connection.
+    /// Reads one request head and leaves the rest unread; `None` at the end of the connection.
     pub fn head(&mut self) -> Option<(String, weir_http1::Framing)> {
         let (mut bytes, mut head) = (Vec::new(), RequestHead::new());
         loop {
@@ -166,12 +166,12 @@ impl Peer {
         }
     }
 
-    /// Sends all of `bytes`; whether that worked.
+    /// Sends all of `bytes`; returns whether that succeeded.
     pub fn answer(&mut self, bytes: impl AsRef<[u8]>) -> bool {
         self.stream.send(bytes.as_ref()).is_ok()
     }
 
-    /// Reads to the end of the connection: how it ended.
+    /// Reads to the end of the connection; returns how it closed.
     pub fn read_to_end(&mut self) -> Ending {
         loop {
             if let Some(ending) = self.receive(&mut Vec::new()) {
@@ -180,7 +180,7 @@ impl Peer {
         }
     }
 
-    /// Answers every request with the same bytes until the gateway ends the connection.
+    /// Sends the same bytes to every request until the gateway closes the connection.
     pub fn serve(&mut self, answer: impl AsRef<[u8]>) {
         while self.request().is_some() {
             self.answer(answer.as_ref());
@@ -193,7 +193,7 @@ impl Peer {
         if let Some(ending) = ending {
             self.shared.endings.lock().unwrap().push((self.index, ending));
         }
-        // What was put back comes first, and nothing new with it.
+        // Bytes put back come first, on their own.
         let known = std::mem::take(&mut self.unread);
         self.shared.received.lock().unwrap()[self.index].extend_from_slice(&into[before + known..]);
         ending

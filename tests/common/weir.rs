@@ -11,22 +11,22 @@ use std::thread::JoinHandle;
 /// A `weir` process; dropping it kills it.
 pub struct Weir {
     child: Child,
-    /// What it listens on, in the order of its `--listen` flags, with the ports that were bound.
+    /// Its listeners, in the order of its `--listen` flags, with the bound ports.
     pub urls: Vec<String>,
     stdout: Collected,
     stderr: Collected,
 }
 
-/// How a process ended, and all that it wrote.
+/// How a process exited, and all its output.
 pub struct Ended {
-    /// The exit code; `None` when a signal ended it.
+    /// The exit code; `None` if a signal killed it.
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
 
 impl Weir {
-    /// Starts `weir ARGS` and waits until it listens on as many addresses as there are `--listen` flags.
+    /// Starts `weir ARGS` and waits until it listens on all `--listen` addresses.
     pub fn start(args: &[&str]) -> Self {
         let mut weir = Self::spawn(args);
         let listeners = args.iter().filter(|arg| **arg == "--listen").count();
@@ -44,7 +44,7 @@ impl Weir {
         weir
     }
 
-    /// Starts `weir ARGS` and waits for nothing.
+    /// Starts `weir ARGS` without waiting.
     pub fn spawn(args: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
             .args(args)
@@ -58,7 +58,7 @@ impl Weir {
         Self { child, urls: Vec::new(), stdout, stderr }
     }
 
-    /// Runs `weir ARGS` to its end.
+    /// Runs `weir ARGS` until it exits.
     pub fn run(args: &[&str]) -> Ended {
         Self::spawn(args).wait()
     }
@@ -79,17 +79,17 @@ impl Weir {
         self.child.id()
     }
 
-    /// What it has written to stdout so far, complete lines.
+    /// Its stdout so far, complete lines.
     pub fn stdout(&self) -> String {
         self.stdout.text()
     }
 
-    /// What it has written to stderr so far, complete lines.
+    /// Its stderr so far, complete lines.
     pub fn stderr(&self) -> String {
         self.stderr.text()
     }
 
-    /// Waits for a line on stderr that has all of `parts`.
+    /// Waits for a line on stderr that contains all of `parts`.
     pub fn wait_for_stderr(&self, parts: &[&str]) {
         poll_until(DEADLINE, &format!("a line on stderr with {parts:?}"), || {
             self.stderr().lines().any(|line| parts.iter().all(|part| line.contains(part)))
@@ -113,10 +113,10 @@ impl Weir {
         line.split_whitespace().nth(1).unwrap().parse().unwrap()
     }
 
-    /// Waits for its end.
+    /// Waits for its exit.
     pub fn wait(mut self) -> Ended {
         let mut status = None;
-        poll_until(DEADLINE, "weir ends", || {
+        poll_until(DEADLINE, "weir exits", || {
             status = self.child.try_wait().unwrap();
             status.is_some()
         });
@@ -124,7 +124,7 @@ impl Weir {
         Ended { code, stdout: self.stdout.all(), stderr: self.stderr.all() }
     }
 
-    /// Sends SIGTERM and waits for its end.
+    /// Sends SIGTERM and waits for its exit.
     pub fn stop(self) -> Ended {
         self.terminate();
         self.wait()
@@ -133,13 +133,13 @@ impl Weir {
 
 impl Drop for Weir {
     fn drop(&mut self) {
-        // An error means that it has ended already.
+        // An error means that it has already exited.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// What a thread reads from a pipe.
+/// The text that a thread reads from a pipe.
 struct Collected {
     text: Arc<Mutex<String>>,
     thread: Option<JoinHandle<()>>,
@@ -164,7 +164,7 @@ impl Collected {
         self.text.lock().unwrap().clone()
     }
 
-    /// All of it, once the process has ended.
+    /// The whole text, once the process has exited.
     fn all(&mut self) -> String {
         if let Some(thread) = self.thread.take() {
             thread.join().unwrap();

@@ -1,4 +1,4 @@
-//! How a connection ends in order: said, half-closed, or never used.
+//! Orderly closes of a connection: announced, half-closed, or unused.
 
 use super::scripts::{GET, OK, echo_target};
 use crate::common::{Case, MODES, Switch};
@@ -19,7 +19,7 @@ fn a_client_that_says_close_gets_its_answer_and_the_end() {
             assert_eq!((answer.text(), answer.says_close()), ("ok", true), "{mode:?} {request:?}");
             client.expect_end();
         }
-        // The upstream's connection is none of the client's business.
+        // The client's close does not affect the upstream connection.
         assert_eq!((case.upstream.connections(), case.upstream.requests().len()), (1, 3), "{mode:?}");
         case.stop();
     }
@@ -95,7 +95,7 @@ fn a_close_notify_behind_a_request_does_not_cost_its_answer() {
         let case = Case::new(mode, &[], move |peer| peer.serve(&answer));
         let mut stream = case.connect().unwrap();
         stream.send(GET.as_bytes()).unwrap();
-        // The session reads nothing after its own close_notify, so what comes is counted undecrypted.
+        // The session reads nothing after its own close_notify, so count the encrypted bytes.
         stream.finish();
         let mut received = 0;
         let mut bytes = vec![0; 1 << 16];
@@ -105,7 +105,7 @@ fn a_close_notify_behind_a_request_does_not_cost_its_answer() {
                 some => received += some,
             }
         }
-        assert!(received > body.len(), "{mode:?}: {received} bytes of an answer of {}", body.len());
+        assert!(received > body.len(), "{mode:?}: {received} bytes of a response of {}", body.len());
         let ended = case.stop();
         assert!(ended.stdout.contains("ended early: none"), "{mode:?}: {}", ended.stdout);
     }
@@ -113,7 +113,7 @@ fn a_close_notify_behind_a_request_does_not_cost_its_answer() {
 
 #[test]
 fn all_requests_that_came_before_a_half_close_are_answered() {
-    // The end of the client's stream had the requests behind the first one forgotten.
+    // Regression test: the end of the client's stream dropped the requests after the first one.
     for mode in MODES {
         let case = Case::new(mode, &[], echo_target);
         let mut client = case.client();

@@ -1,4 +1,4 @@
-//! A side that goes, or answers, before the exchange is complete.
+//! A side that disconnects, or responds, before the exchange is complete.
 
 use super::scripts::{GET, OK};
 use crate::common::{self, Case, DEADLINE, MODES, Switch, pattern, poll_until, until_still};
@@ -57,7 +57,7 @@ fn an_early_refusal_reaches_a_client_that_is_still_sending() {
         let case = Case::new(mode, &[], |peer| {
             peer.head();
             peer.answer(REFUSAL);
-            // It reads on for a while, as a careful server does.
+            // Keep reading for a while, as a careful server does.
             peer.read_to_end();
         });
         let mut client = case.client();
@@ -74,8 +74,8 @@ fn an_early_refusal_reaches_a_client_that_is_still_sending() {
 
 #[test]
 fn the_answer_of_an_upstream_that_closes_on_an_upload_is_not_lost() {
-    // The upstream answers and closes with the rest of the body unread, which resets the connection. The gateway had
-    // more to write, met the failing write first and told the client of a lost upstream, with the answer unread.
+    // Regression test: the upstream responds and closes with the rest of the body unread, which resets the connection.
+    // The gateway's next write failed, and it reported a lost upstream to the client without reading the response.
     const REFUSAL: &str = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig";
     for mode in MODES.into_iter().filter(|mode| !mode.client_tls) {
         let go_on = Switch::default();
@@ -92,7 +92,7 @@ fn the_answer_of_an_upstream_that_closes_on_an_upload_is_not_lost() {
         let (count, tcp) = (Arc::clone(&sent), client.stream.tcp().try_clone().unwrap());
         let sender = std::thread::spawn(move || {
             let mut stream = common::Stream::over(tcp, None).unwrap();
-            // Until the gateway has had enough.
+            // Until the gateway stops reading.
             while stream.send(&[b'x'; 1 << 16]).is_ok() {
                 count.fetch_add(1, Ordering::SeqCst);
             }

@@ -1,4 +1,4 @@
-//! How connections on both sides are kept, shared, ended and given up.
+//! Connections on both sides: keep-alive, sharing, closing and aborting.
 
 mod ends;
 mod given_up;

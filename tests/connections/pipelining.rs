@@ -1,4 +1,4 @@
-//! Requests that come before the last one was answered.
+//! Requests that arrive before the previous response.
 
 use super::scripts::{GET, OK, echo_target};
 use crate::common::{self, Case, MODES, pattern, until_still};
@@ -92,7 +92,7 @@ fn a_client_that_pipelines_without_end_and_reads_nothing_is_stopped() {
             stream.send(request.as_bytes()).unwrap();
             count.fetch_add(1, Ordering::SeqCst);
         }
-        // Dropping it closes only its own handle of the socket.
+        // Dropping it closes only its own handle to the socket.
     });
     let last = until_still(&sent);
     assert!(last < total, "all {last} requests were taken from a client that reads nothing");

@@ -1,4 +1,4 @@
-//! Upstream connections: shared, resumed, and not used again once something is wrong with them.
+//! Upstream connections: shared, resumed, and not reused after a fault.
 
 use super::scripts::{GET, OK};
 use crate::common::{Case, MODES, Switch};
@@ -18,7 +18,7 @@ fn clients_one_after_the_other_share_an_upstream_connection() {
 
 #[test]
 fn the_upstream_connection_that_was_used_last_is_used_first() {
-    // Three requests at once make three connections; then one request at a time uses only the one that came back last.
+    // Three concurrent requests open three connections; then sequential requests use only the one returned last.
     for mode in MODES {
         let gates = [Switch::default(), Switch::default(), Switch::default()];
         let script_gates = gates.clone();
@@ -63,7 +63,7 @@ fn a_pooled_connection_that_the_upstream_ends_is_not_used_again() {
             let mut client = case.client();
             for round in 0..3 {
                 assert_eq!(client.ask(GET).status, 200, "{mode:?}");
-                // The gateway closes its side when it has seen the end of the other.
+                // The gateway closes its side when it sees the upstream's close.
                 case.upstream.wait_for_ending(round);
             }
             assert_eq!(case.upstream.connections(), 3, "{mode:?}");
@@ -119,7 +119,7 @@ fn bytes_behind_an_answer_keep_its_connection_out_of_the_pool() {
 
 #[test]
 fn a_body_to_a_request_that_has_none_reaches_no_other_request() {
-    // An upstream that answers HEAD, or with 304, as if it were GET: its body must not become the next answer.
+    // An upstream that sends a body with a response to HEAD or a 304: it must not become the next response.
     for (request, answer) in [
         ("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n", OK),
         (GET, "HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\nok"),

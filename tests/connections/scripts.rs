@@ -1,4 +1,4 @@
-//! Requests, and what an upstream answers to them.
+//! Requests and upstream responses.
 
 use crate::common::Peer;
 
