@@ -1,5 +1,5 @@
-//! Networks of namespaces, with round-trip time and loss on the way. They need root, /dev/net/tun and `ip`,
-//! and are skipped without.
+//! Networks of namespaces, with round-trip time and packet loss. They need root, /dev/net/tun and `ip`, and are
+//! skipped without them.
 
 use crate::common::namespaces::{namespaces_of, possible, relay_place, veth};
 use socket2::{Domain, Socket, Type};
@@ -25,7 +25,7 @@ fn listen(net: &Net, place: Place, address: &str) -> TcpListener {
     net.inside(place, || TcpListener::bind((address, PORT)).unwrap()).unwrap()
 }
 
-/// How long a connect takes from there.
+/// Connects from a place and measures the time.
 fn connect(net: &Net, from: Place, address: &str) -> (TcpStream, Duration) {
     let began = Instant::now();
     let stream = net.inside(from, || TcpStream::connect((address, PORT)).unwrap()).unwrap();
@@ -141,7 +141,7 @@ fn a_transfer_is_whole_though_packets_are_lost_and_none_is_larger_than_the_mtu()
     }
     let net = set_up(Network { rtt_ms: 2.0, loss_percent: 1.0, mtu: Some(1500), ..veth() });
     if net.relay_pid().is_none() {
-        println!("skipped: netem does it here, and does not tell what it lost");
+        println!("skipped: netem is used here, and does not report the lost packets");
         return;
     }
     let listener = listen(&net, Place::Gateway, net.gateway_address());
@@ -163,7 +163,7 @@ fn a_transfer_is_whole_though_packets_are_lost_and_none_is_larger_than_the_mtu()
     let there = way(&report, "load to gateway");
     assert_eq!(there.largest, 1500);
     assert!(there.bytes_in > sent.len() as u64, "what is lost is sent again: {there:?}");
-    // The first ten thousand packets' fate is the seed's; that all are kept has a probability of 10^-47.
+    // The seed decides the loss of the first ten thousand packets; the probability of losing none is 10^-47.
     assert!(there.packets_in > 10_000 && there.lost > 0, "{there:?}");
     let sum = there.packets_out + there.lost + there.overflow + there.refused + there.left;
     assert_eq!(there.packets_in, sum, "{there:?}");
@@ -196,7 +196,7 @@ fn a_relay_that_cannot_start_or_ends_early_is_an_error_with_its_words() {
     assert!(error.starts_with("network: the delay relay") && error.contains("/no/such/weir"), "{error}");
 }
 
-/// A program behind its prefix, which is killed at the end.
+/// A program started with its prefix; dropping it kills it.
 struct Started(Child);
 
 impl Drop for Started {
@@ -294,7 +294,7 @@ fn nothing_is_left_of_a_killed_lab() {
         };
         wait_until("the relay outlived its lab", gone);
     }
-    // Another test's network that is just set up may have removed them first.
+    // Another test that sets up its network may have removed them first.
     clean_dead().unwrap();
     assert_eq!(namespaces_of(holder.id()), [""; 0]);
 }

@@ -1,18 +1,18 @@
-//! Experiments whose processes have network namespaces of their own. They need what `network.rs` needs, and are skipped
-//! without.
+//! Experiments whose processes have their own network namespaces. They have the needs of `network.rs`, and are skipped
+//! without them.
 
 use crate::common::namespaces::{namespaces_of, possible};
 use crate::common::{DEADLINE, Experiment, peer, poll_until};
 use rustix::process::Signal;
 use std::time::Duration;
 
-/// Three namespaces are made and joined, on a busy machine.
+/// Enough to create and join three namespaces on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 const VETH: &str = "net.kind=veth";
 
-/// nginx binds its listener when it checks its configuration, and the gateway's address is in the gateway's namespace
-/// alone: no run of it could be valid.
+/// Regression test: nginx binds its listener when it checks its configuration, and the gateway's address exists only in
+/// the gateway's namespace, so no run of it could be valid.
 #[test]
 fn a_targets_own_check_may_bind_where_the_target_will() {
     if !possible() || peer("nginx").is_none() {
@@ -22,7 +22,7 @@ fn a_targets_own_check_may_bind_where_the_target_will() {
     assert_eq!(runs[0]["validity"], "valid");
 }
 
-/// A connection that the gateway closed leaves no trace where the origin is: only the origin's own count has it.
+/// A connection closed by the gateway leaves no trace in the origin's namespace, only in the origin's own count.
 #[test]
 fn a_gateway_that_dials_for_each_request_is_found_out_in_its_own_namespace() {
     if !possible() {
@@ -45,8 +45,8 @@ ready = { connect = '{{listen_address}}:{{listen_port}}', timeout_ms = 20000 }
     assert_eq!(runs[0]["validity"], why);
 }
 
-/// The guard wakes when the lab's pipe closes, which is before the lab is gone from the system's list; here it stays
-/// there until its end is taken note of.
+/// Regression test: the guard wakes when the lab's pipe closes, while the lab is still in the process table; here it
+/// stays there until it is reaped.
 #[test]
 fn the_guard_removes_a_killed_labs_namespaces() {
     if !possible() {

@@ -1,4 +1,4 @@
-//! `weir stacks` as a program: engines that are scripts are listed, built, run, reported; what is wrong is refused.
+//! `weir stacks` as a program, with scripts as engines: list, build, run, report, and errors.
 
 use crate::common::engine::{RUNNER, description};
 use std::fs;
@@ -19,12 +19,12 @@ do = 'handshake'
 version = ['1.2', '1.3']
 ";
 
-/// What runs an engine is what its build has put into its folder.
+/// An engine whose build copies its runner into the build directory.
 fn engine() -> String {
     description("['sh', '{engine}/build.sh', '{target}']").replace("{engine}/run.sh", "{target}/run.sh")
 }
 
-/// A folder with two engines, of which one cannot be built, and an experiment.
+/// A directory with an experiment and two engines, one of which fails to build.
 fn bench() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
@@ -81,12 +81,12 @@ fn engines_are_listed_built_and_run() {
     assert_eq!(page(), before);
 }
 
-/// Runners were started in the folder of the results: none that is named relatively, as those of Node and Python are, was found.
+/// Regression test: runners were started in the results' directory, so relative paths, as for Node and Python, failed.
 #[test]
-fn a_runner_that_is_named_relatively_is_run_from_any_folder() {
+fn a_runner_with_a_relative_path_runs_from_any_directory() {
     let folder = bench();
     let good = folder.path().join("engines/good");
-    // Another process writes the program: one that this process may still have open for writing cannot be started.
+    // Another process writes the program: a file that this process may still have open for writing cannot be executed.
     let program = "printf '#!/bin/sh\n' | cat - run.sh >run && chmod +x run";
     assert!(Command::new("sh").args(["-c", program]).current_dir(&good).status().unwrap().success());
     let elsewhere = folder.path().join("else/where");
@@ -100,7 +100,7 @@ fn a_runner_that_is_named_relatively_is_run_from_any_folder() {
     }
 }
 
-/// After an interrupt the runs that are stored are not made again.
+/// After an interrupt, stored runs are not repeated.
 #[test]
 fn an_experiment_goes_on_where_it_stopped() {
     let folder = bench();
@@ -126,7 +126,7 @@ fn an_experiment_goes_on_where_it_stopped() {
     );
 }
 
-/// Two engines that can be built, of which one takes twice the time, in five blocks.
+/// Two working engines, one of which takes twice the time, in five blocks.
 fn race() -> tempfile::TempDir {
     let folder = bench();
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
@@ -159,7 +159,7 @@ fn results_are_exported_and_a_slower_engine_is_a_regression() {
     let csv = said(&weir(&["report", "results", "--csv", "-"]));
     assert_eq!(csv, read("values.csv"));
     let is_value = |line: &&str| line.starts_with("cell,") && line.contains(",slow,fake 1.0,");
-    // Each end's time, the rate of both, and their CPU.
+    // Each side's time, the rate of both, and their CPU.
     assert_eq!(csv.lines().filter(is_value).count(), 4, "{csv}");
 }
 
@@ -197,7 +197,7 @@ fn an_upgrade_that_takes_longer_is_a_regression_between_two_results() {
     assert!(unknown.status.code() == Some(2) && told.contains("expected one of good, slow"), "{told}");
 }
 
-/// The default experiment was taken for the one to go on with, and its engines were built before that was refused.
+/// Regression test: `--continue` used the default experiment, and built its engines before it rejected it.
 #[test]
 fn a_finished_result_takes_more_blocks() {
     let folder = bench();
@@ -220,7 +220,7 @@ fn a_finished_result_takes_more_blocks() {
 }
 
 #[test]
-fn what_is_wrong_is_refused_with_what_is_allowed() {
+fn errors_name_the_expected_values() {
     let folder = bench();
     for (args, why) in [
         (

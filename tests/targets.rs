@@ -1,4 +1,4 @@
-//! `weir targets`: what is listed, installed and checked, with targets of the test's own.
+//! `weir targets`: list, install and check, with the test's own targets.
 
 use crate::common::{Ended, Weir};
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// A gateway that there is none of: a script puts it there, and its check wants a readable certificate.
+/// A fake gateway: a script installs it, and its check needs a readable certificate.
 const FAST: &str = "title = 'Fast'
 about = 'A gateway of this test.'
 modes = ['h1c-h1c', 'h1-h1']
@@ -34,7 +34,7 @@ printf '#!/bin/sh\\necho fast/1.2.3 on \\\"TLS 4.5\\\", built\\n' >\"$WEIR_INSTA
 chmod +x \"$WEIR_INSTALL/bin/fast\"
 ";
 
-/// Targets, and beside them the place where they are installed.
+/// Targets, and the directory for their installation.
 struct Targets(TempDir);
 
 impl Targets {
@@ -59,7 +59,7 @@ impl Targets {
         self.0.path().join("installed").join(name).exists()
     }
 
-    /// Runs `weir targets ARGS` on these.
+    /// Runs `weir targets ARGS` on these targets.
     fn weir(&self, args: &[&str]) -> Ended {
         let directory = self.0.path().join("targets");
         let args = [&["targets"], args, &["--directory", directory.to_str().unwrap()]].concat();
@@ -88,7 +88,7 @@ impl Targets {
 }
 
 #[test]
-fn what_is_here_is_listed_with_its_version_and_the_rest_with_how_to_get_it() {
+fn the_list_has_versions_of_present_targets_and_how_to_get_absent_ones() {
     let targets = Targets::new();
     let before = targets.good(&[]);
     assert!(before.contains("fast  absent\n    A gateway of this test.\n"), "{before}");
@@ -112,9 +112,9 @@ fn what_is_here_is_listed_with_its_version_and_the_rest_with_how_to_get_it() {
     assert_eq!(targets.good(&["install", "fast"]), "fast: present, version 1.2.3, TLS 4.5\n");
 }
 
-/// After new sources had come the program that was built of the old ones was measured without a word.
+/// Regression test: after a change of the sources, the program built from the old ones was measured without a warning.
 #[test]
-fn a_target_that_was_built_of_other_sources_is_absent() {
+fn a_target_built_from_other_sources_is_absent() {
     let targets = Targets::new();
     targets.write("fast/install.sh", &format!("{SCRIPT}sha256sum fast.c >\"$WEIR_INSTALL/sources\"\n"));
     targets.write("fast/fast.c", "int main;");
@@ -130,7 +130,7 @@ fn a_target_that_was_built_of_other_sources_is_absent() {
 }
 
 #[test]
-fn a_check_says_which_mode_the_target_refuses() {
+fn a_check_names_the_mode_that_the_target_rejects() {
     let targets = Targets::new();
     targets.bad(&["check", "fast"], 1, &["1 check failed"]);
     assert!(targets.good(&["check"]).contains("fast  absent: "));
@@ -181,7 +181,7 @@ fn a_wrong_description_is_a_row_and_an_exit_code() {
     assert!(nowhere.stderr.contains("/no/such: no target is there: expected "), "{}", nowhere.stderr);
 }
 
-/// The targets of this repository: all descriptions are right, and what is here accepts what it is given.
+/// The targets of this repository: all descriptions are valid, and present targets accept their configurations.
 #[test]
 fn the_targets_of_this_repository_accept_their_configurations() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../targets");

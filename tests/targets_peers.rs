@@ -1,5 +1,5 @@
-//! Gateways that are not ours, as targets of the lab: each accepts the configuration that is rendered for it, and a small
-//! experiment with it gives valid runs whose answers are right.
+//! Other gateways as targets of the lab: each accepts its rendered configuration, and a small experiment with it has
+//! valid runs with correct responses.
 
 use crate::common::{Experiment, peer};
 use serde_json::Value;
@@ -9,18 +9,18 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-/// Holds all handshakes even where the machine is busy.
+/// Enough for all handshakes on a busy machine.
 const WARMUP_MS: u32 = 1000;
 
-/// The same for a JVM, which interprets its code at first.
+/// The same for a JVM, which starts in interpreted mode.
 const JVM_WARMUP_MS: u32 = 8000;
 
 const MODES: [&str; 4] = ["h1-h1", "h1-h1c", "h1c-h1", "h1c-h1c"];
 
-/// One test at a time: each target is given the same core, and a build takes all of them.
+/// One test at a time: each target gets the same core, and a build uses all cores.
 static CORE: Mutex<()> = Mutex::new(());
 
-/// SHA-256 of what the origin answers to `/bytes/1000`, which is `0123456789ab..` (`curl .. | sha256sum`).
+/// SHA-256 of the origin's response to `/bytes/1000`, which is `0123456789ab..` (`curl .. | sha256sum`).
 const BYTES_1000: &str = "51b7afcd604d94ccdb168fefa73ed9287cfc466ede9a4d44fc401efe1e65f315";
 
 /// SHA-256 of 2000 times `Weir `: more than one read of most gateways (`yes 'Weir ' | tr -d '\n' | head -c 10000 |
@@ -37,9 +37,9 @@ fn haproxy() {
     as_a_target("haproxy", "haproxy", WARMUP_MS);
 }
 
-/// A number that a target ignores makes its runs invalid: three cells would differ in nothing.
+/// A target that ignores the number has invalid runs: otherwise three cells would be equal.
 #[test]
-fn nginx_sends_as_many_tickets_as_it_is_told() {
+fn nginx_sends_the_configured_number_of_tickets() {
     if peer("nginx").is_none() {
         return;
     }
@@ -56,7 +56,7 @@ fn nginx_sends_as_many_tickets_as_it_is_told() {
     }
 }
 
-/// Its install script builds it, in seconds.
+/// Its install script builds it in seconds.
 #[test]
 fn go() {
     as_a_target("go", "go", WARMUP_MS);
@@ -73,8 +73,7 @@ fn wso2_transport() {
     as_a_target("wso2-transport", "mvn", JVM_WARMUP_MS);
 }
 
-/// All that is asked of a target; `program` is what it needs of this machine. A target with an install script is
-/// installed first.
+/// All checks of a target; `program` must be on this machine. A target with an install script is installed first.
 #[track_caller]
 fn as_a_target(name: &str, program: &str, warmup_ms: u32) {
     if peer(program).is_none() {
@@ -90,8 +89,8 @@ fn as_a_target(name: &str, program: &str, warmup_ms: u32) {
     runs_are_valid(name, warmup_ms);
 }
 
-/// One run in each mode: every answer is the one expected, and upstream connections are kept (more of them than the
-/// clients' would make a run invalid).
+/// One run in each mode: every response is as expected, and upstream connections are reused (more of them than clients
+/// would make a run invalid).
 #[track_caller]
 fn runs_are_valid(name: &str, warmup_ms: u32) {
     let folder = tempfile::tempdir().unwrap();
@@ -111,7 +110,7 @@ fn runs_are_valid(name: &str, warmup_ms: u32) {
     assert_eq!(Vec::from_iter(modes), MODES);
 }
 
-/// Answers with a length and in chunks, and bodies that must come back as they were sent.
+/// Responses with Content-Length and in chunks, and bodies that must be echoed unchanged.
 fn requests() -> String {
     let body = "Weir ".repeat(2000);
     format!(
@@ -151,7 +150,7 @@ fn targets() -> String {
     folder.canonicalize().unwrap().to_str().unwrap().to_owned()
 }
 
-/// Runs `weir ARGS` to its good end and returns what it said. What it installs stays beside the tests' programs.
+/// Runs `weir ARGS`, which must succeed, and returns its output. Installed targets stay next to the tests' programs.
 #[track_caller]
 fn weir(args: &[&str]) -> String {
     let mut weir = Command::new(env!("CARGO_BIN_EXE_weir"));

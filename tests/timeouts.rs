@@ -1,5 +1,5 @@
-//! What each deadline ends, and what it says. Short deadlines are given to the gateway; the tests look at what comes
-//! and in which order, never at how soon.
+//! The effect of each deadline, and its message. The gateway gets short deadlines; the tests check events and their
+//! order, never how soon they come.
 
 use crate::common::{self, Case, Certificates, DEADLINE, Ending, MODES, Peer, pattern, poll_until};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,22 +10,22 @@ use weir_http1::Method;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-/// For deadlines that are meant to come.
+/// For deadlines that must expire.
 const SOON: &str = "0.3";
 
-/// Reads one request and then nothing more, answering nothing, to the end of the connection.
+/// Reads one request, sends no response, and waits for the close.
 fn silent(peer: &mut Peer) {
     peer.request();
     peer.read_to_end();
 }
 
-/// Waits until `condition` holds, sending one byte of `bytes` now and then.
+/// Sends one byte of `bytes` at a time until a response or a close arrives.
 fn dribble_until(client: &mut common::Client, bytes: &mut impl Iterator<Item = u8>) {
     poll_until(DEADLINE, "something to come while bytes dribble in", || {
         if client.stream.has_news_within(Duration::from_millis(20)) {
             return true;
         }
-        // Nobody may be there any more: what came then tells.
+        // The other side may have closed: its last bytes tell.
         bytes.next().is_none_or(|byte| client.stream.send(&[byte]).is_err())
     });
 }
@@ -102,7 +102,7 @@ fn a_pooled_connection_that_has_waited_long_enough_is_closed_in_order() {
 fn a_handshake_that_is_not_completed_is_cut() {
     for mode in MODES.into_iter().filter(|mode| mode.client_tls) {
         let case = Case::new(mode, &["--head-timeout", SOON], |peer| peer.serve(OK));
-        // Nothing at all, and the first bytes of a record.
+        // No bytes, and the first bytes of a record.
         for beginning in [&b""[..], &[22, 3, 1]] {
             let tcp = TcpStream::connect(case.weir.address()).unwrap();
             let mut stream = common::Stream::over(tcp, None).unwrap();
@@ -136,7 +136,7 @@ fn interim_answers_do_not_put_off_the_answer() {
     for mode in MODES {
         let case = Case::new(mode, &["--response-timeout", SOON], |peer| {
             peer.request();
-            // Bounded, for the case that nobody ends it.
+            // Bounded, in case the gateway never closes.
             for _ in 0..3000 {
                 if !peer.answer("HTTP/1.1 102 Processing\r\n\r\n")
                     || peer.stream.has_news_within(Duration::from_millis(10))
@@ -161,7 +161,8 @@ fn interim_answers_do_not_put_off_the_answer() {
 
 #[test]
 fn what_a_client_pipelines_does_not_put_off_the_answer() {
-    // Each read of the client began the time of the upstream anew, though not a byte of it was for the upstream.
+    // Regression test: each read from the client restarted the upstream's deadline, although none of its bytes were for
+    // the upstream.
     for mode in MODES {
         let case = Case::new(mode, &["--response-timeout", SOON], silent);
         let mut client = case.client();
@@ -175,8 +176,8 @@ fn what_a_client_pipelines_does_not_put_off_the_answer() {
 
 #[test]
 fn a_body_that_stops_coming_is_408_however_short_the_upstreams_time_is() {
-    // The time for the answer begins with the last byte of the request. It had begun with the first, so that a client
-    // that paused within its body was told of an upstream that took too long.
+    // Regression test: the deadline of the response starts with the last byte of the request. It started with the
+    // first, so a client that paused within its body got an upstream timeout.
     for mode in MODES {
         let flags = ["--response-timeout", "0.1", "--stall-timeout", "0.6"];
         let case = Case::new(mode, &flags, silent);
@@ -196,7 +197,7 @@ fn a_body_that_is_not_taken_is_the_upstreams_fault() {
     for mode in MODES.into_iter().filter(|mode| !mode.client_tls) {
         let case = Case::new(mode, &["--stall-timeout", SOON], |peer| {
             peer.head();
-            // Neither reads nor answers until the gateway has given up.
+            // Neither reads nor responds until the gateway gives up.
             poll_until(DEADLINE, "the gateway to give up", || is_hung_up(peer.stream.tcp()));
         });
         let mut client = case.client();
@@ -204,7 +205,7 @@ fn a_body_that_is_not_taken_is_the_upstreams_fault() {
         let tcp = client.stream.tcp().try_clone().unwrap();
         let sender = std::thread::spawn(move || {
             let mut stream = common::Stream::over(tcp, None).unwrap();
-            // Until the gateway has had enough.
+            // Until the gateway stops reading.
             while stream.send(&[b'x'; 1 << 16]).is_ok() {}
         });
         let answer = client.answer(Method::Put);
@@ -225,7 +226,7 @@ fn is_hung_up(tcp: &TcpStream) -> bool {
 
 #[test]
 fn an_upload_leaves_no_deadline_behind() {
-    // The deadline that a body's progress moves stayed when the body was complete, and ended a healthy exchange.
+    // Regression test: the deadline of a body's progress stayed armed after the body, and ended a healthy exchange.
     for mode in MODES {
         let flags = ["--stall-timeout", SOON, "--response-timeout", "20"];
         let (go_on, gate) = channel::<()>();
@@ -241,7 +242,8 @@ fn an_upload_leaves_no_deadline_behind() {
         poll_until(DEADLINE, "half a body", || case.upstream.received(0).ends_with(b"half"));
         client.send("half");
         case.upstream.wait_for_requests(1);
-        // Another client's body stalls after this one: when that is told, this one's time would be over as well.
+        // Another client's body stalls after this one: when that times out, this one's deadline would have passed as
+        // well.
         let mut other = case.client();
         other.send("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 8\r\n\r\nhalf");
         assert_eq!(other.answer(Method::Put).status, 408, "{mode:?}");
@@ -276,7 +278,7 @@ fn an_upstream_that_stops_within_its_answer_is_cut_off() {
     }
 }
 
-/// Writes a body of this length until the gateway is gone.
+/// Writes a body of this length until the gateway closes.
 fn pour(length: usize) -> impl Fn(&mut Peer) + Send + Sync + 'static {
     move |peer| {
         peer.request();
@@ -307,7 +309,7 @@ fn a_client_that_stops_reading_is_cut_off() {
 
 #[test]
 fn an_upstream_that_takes_no_connections_is_504() {
-    // A listener whose queue is full drops what comes, and the connection is never made.
+    // A listener with a full queue drops connection attempts, so the connection is never established.
     let listener = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
     listener.bind(&"127.0.0.1:0".parse::<SocketAddr>().unwrap().into()).unwrap();
     listener.listen(0).unwrap();
@@ -315,7 +317,7 @@ fn an_upstream_that_takes_no_connections_is_504() {
     let mut filling = Vec::new();
     while let Ok(tcp) = TcpStream::connect_timeout(&address, Duration::from_millis(200)) {
         filling.push(tcp);
-        assert!(filling.len() < 64, "the queue has no end");
+        assert!(filling.len() < 64, "the queue never fills");
     }
     for mode in MODES {
         let certificates = Certificates::new();
@@ -333,7 +335,7 @@ fn an_upstream_that_takes_no_connections_is_504() {
 #[test]
 fn an_upstream_that_does_not_complete_the_handshake_is_504() {
     for mode in MODES.into_iter().filter(|mode| mode.upstream_tls) {
-        // It takes the connection and says nothing.
+        // It accepts the connection and sends nothing.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let certificates = Certificates::new();
         let address = listener.local_addr().unwrap();
@@ -350,15 +352,15 @@ fn an_upstream_that_does_not_complete_the_handshake_is_504() {
 
 #[test]
 fn an_upload_behind_a_slow_connect_is_not_blamed_on_the_client() {
-    // The connection to the upstream stands, and then the client is the one to be waited for: its body's time runs, not
-    // the connection's.
+    // Once the upstream connection is established, the gateway waits for the client: the body's deadline runs, not the
+    // connection's.
     for mode in MODES {
         let flags = ["--connect-timeout", SOON, "--response-timeout", SOON];
         let case = Case::new(mode, &flags, |peer| peer.serve(OK));
         let mut client = case.client();
         client.send("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 8\r\n\r\nhalf");
         poll_until(DEADLINE, "half a body", || case.upstream.received(0).ends_with(b"half"));
-        // Longer than both: what comes within that time would be a mistake.
+        // Longer than both: anything that arrives within that time is an error.
         assert!(
             !client.stream.has_news_within(Duration::from_millis(700)),
             "{mode:?}: {}",

@@ -1,4 +1,4 @@
-//! OpenSSL, one setting after the other.
+//! OpenSSL, one setting at a time.
 
 use super::report::{advises, iana, list, not_tried, offered, resumed, sorted, suites, version_of};
 use super::servers::OpenSsl;
@@ -17,7 +17,7 @@ fn openssl_with_everything() {
     let mut found = iana(&report, "1.2");
     let preference = &version_of(&report, "1.2")["suite_preference"];
     assert_eq!(preference, "server");
-    // In OpenSSL's own order, without those that need another key than this server has.
+    // In OpenSSL's own order, without those that need another kind of key.
     let fits =
         |name: &&String| !["_ECDSA_", "_DSS_", "_PSK_", "_SRP_"].iter().any(|other| name.contains(other));
     assert_eq!(found, expected.iter().filter(fits).collect::<Vec<_>>());
@@ -43,7 +43,7 @@ fn openssl_of_tls_1_2_without_tickets() {
     let report = server.report(&[]);
     assert_eq!(offered(&report), ["1.2"]);
     assert_eq!(version_of(&report, "1.3")["refusal"], "alert protocol_version");
-    // Without the curve of its key the server refuses everything, and has P-384 nevertheless.
+    // Without the curve of its key the server rejects every offer, although it supports P-384.
     assert_eq!(sorted(&version_of(&report, "1.2")["groups"]), ["p256", "p384"]);
     assert!(suites(&report, "1.2").iter().all(|name| name.starts_with("ecdhe-ecdsa-")));
     assert_eq!(report["session_12"]["ticket"], Value::Null);
@@ -73,9 +73,9 @@ fn openssl_of_tls_1_3_without_tickets() {
     assert!(advises(&report, "a first key share for p384 avoids it"));
 }
 
-/// rustls has none of these suites, so there is no whole handshake; the rest is known all the same.
+/// rustls supports none of these suites, so there is no complete handshake; the other findings are still known.
 #[test]
-fn openssl_with_what_rustls_has_not() {
+fn openssl_with_suites_missing_in_rustls() {
     let flags = ["-tls1_2", "-cipher", "DHE-RSA-AES128-SHA:AES128-SHA"];
     let Some(server) = OpenSsl::start(KeyKind::Rsa2048, &flags) else { return };
     let report = server.report(&[]);
@@ -90,7 +90,7 @@ fn openssl_with_what_rustls_has_not() {
 }
 
 #[test]
-fn openssl_that_wants_to_know_the_client() {
+fn openssl_that_requests_a_client_certificate() {
     let Some(server) = OpenSsl::start(KeyKind::EcdsaP256, &["-Verify", "1", "-verify_quiet"]) else { return };
     let unknown = server.report(&[]);
     assert_eq!(unknown["client_certificate"], "asked_none_presented");
@@ -104,7 +104,7 @@ fn openssl_that_wants_to_know_the_client() {
     assert_eq!(resumed(&known, "resume-1.3-psk"), (3, 3));
 }
 
-/// A server with two keys shows two chains, one of them with the root that no client needs.
+/// A server with two keys presents two chains, one of them with an unnecessary root.
 #[test]
 fn openssl_with_two_keys() {
     let other = issue(&["127.0.0.1"], KeyKind::Rsa2048).unwrap();

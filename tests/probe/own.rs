@@ -1,4 +1,4 @@
-//! Our own origin, and servers that do not answer as they should.
+//! Weir's own origin, and servers that misbehave.
 
 use super::report::{list, offered, report, resumed, suites, version_of};
 use super::servers::{OpenSsl, answering};
@@ -10,7 +10,7 @@ use std::net::{TcpListener, TcpStream};
 use weir_tls::issue::KeyKind;
 
 #[test]
-fn what_the_origin_has() {
+fn the_origins_settings() {
     let certificates = Certificates::new();
     let [cert, key] = [&certificates.cert, &certificates.key].map(|path| path.to_str().unwrap());
     let flags =
@@ -35,13 +35,13 @@ fn what_the_origin_has() {
     }
     assert_eq!(report["advice"], Value::Array(Vec::new()));
     assert!(report["connections"].as_u64().unwrap() < 120);
-    // An address is no name to send; and the server has counted the resumptions as well.
+    // An address is not sent as SNI; the server has also counted the resumptions.
     assert_eq!(report["server_name"], Value::Null);
     let ended = origin.stop();
     assert!(ended.stdout.contains(" 15 resumed"), "{}", ended.stdout);
 }
 
-/// The command that it gives runs, and measures what was probed.
+/// The suggested command runs, and measures the probed settings.
 #[test]
 fn the_load_command_runs() {
     let certificates = Certificates::new();
@@ -94,7 +94,7 @@ fn a_wrong_name_is_a_finding() {
 }
 
 #[test]
-fn what_is_no_tls_server_says_so_in_one_line() {
+fn a_server_without_tls_is_reported_in_one_line() {
     let certificates = Certificates::new();
     let http = common::origin(false, &certificates);
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -141,8 +141,7 @@ fn wrong_flags_name_themselves() {
     }
 }
 
-/// A server that stops answering in the middle: what was found until then is shown, and that there may be
-/// more.
+/// A server that stops responding: the findings until then are shown, with a note that they are incomplete.
 #[test]
 fn a_server_that_falls_silent_leaves_a_part() {
     let Some(server) = OpenSsl::start(KeyKind::EcdsaP256, &["-tls1_3"]) else { return };
@@ -153,7 +152,7 @@ fn a_server_that_falls_silent_leaves_a_part() {
         let mut hello = [0; 4096];
         let length = stream.read(&mut hello).unwrap_or(0);
         if (4..=5).contains(&connections) {
-            // Until the client gives up, and when it asks once more.
+            // Until the client gives up, and again when it retries.
             while stream.read(&mut hello).is_ok_and(|length| length > 0) {}
             return;
         }
@@ -167,7 +166,7 @@ fn a_server_that_falls_silent_leaves_a_part() {
     });
     let report = report(&front, &["-k", "--tries", "1", "--timeout", "1s"]);
     assert_eq!(offered(&report), ["1.3"]);
-    // The connection to find the address, the first hello, one suite; then silence.
+    // The connection that finds the address, the first hello, one suite; then silence.
     assert_eq!(suites(&report, "1.3").len(), 1);
     let incomplete = version_of(&report, "1.3")["incomplete"].as_str().unwrap();
     assert!(incomplete.contains("suites: timed out"), "{incomplete}");

@@ -1,4 +1,4 @@
-//! nginx and HAProxy: who resumes what where.
+//! nginx and HAProxy: resumption by kind and worker.
 
 use super::report::{advises, list, not_tried, offered, resumed, sorted, suites, version_of};
 use super::servers::{Files, nginx};
@@ -21,7 +21,7 @@ fn nginx_with_a_shared_cache_and_no_tickets() {
     assert_eq!(not_tried(&report, "resume-1.2-ticket"), "no ticket");
 }
 
-/// Two workers, each with a cache of its own: about half of those who return resume, whatever they offer.
+/// Two workers, each with its own cache: about half of the returning clients resume, whatever they offer.
 #[test]
 fn nginx_whose_workers_share_nothing() {
     let settings = "ssl_session_tickets off; ssl_session_cache builtin:1000; ssl_protocols TLSv1.2 TLSv1.3;";
@@ -38,7 +38,7 @@ fn nginx_whose_workers_share_nothing() {
     }
 }
 
-/// nginx gives identifiers that it does not take.
+/// nginx issues session IDs that it does not resume.
 #[test]
 fn nginx_without_a_cache() {
     let settings = "ssl_session_tickets off; ssl_session_cache none; ssl_protocols TLSv1.2 TLSv1.3;";

@@ -1,9 +1,9 @@
-//! What a probe says, read out of its JSON.
+//! A probe's findings, from its JSON.
 
 use crate::common::{Ended, Weir};
 use serde_json::Value;
 
-/// Runs it with `--json -`, and expects that there is nothing but JSON on standard output.
+/// Runs it with `--json -`, which must write only JSON to standard output.
 pub(crate) fn report(server: &str, flags: &[&str]) -> Value {
     let Ended { code, stdout, stderr } = Weir::run(&[&["probe", server, "--json", "-"], flags].concat());
     assert_eq!((code, stderr.as_str()), (Some(0), ""), "{stdout}");
@@ -45,7 +45,7 @@ fn resumption<'a>(report: &'a Value, kind: &str) -> &'a Value {
     report["resumptions"].as_array().unwrap().iter().find(|tried| tried["kind"] == kind).unwrap()
 }
 
-/// How often it resumed, of how many tries.
+/// Resumed connections and attempts.
 pub(crate) fn resumed(report: &Value, kind: &str) -> (u64, u64) {
     let tried = resumption(report, kind);
     assert_eq!(tried["failed"], 0);

@@ -1,4 +1,4 @@
-//! Servers of others, with settings of our own.
+//! Other servers, with the tests' own settings.
 
 use super::report::report;
 use crate::common::{DEADLINE, peer, poll_until};
@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 use weir_tls::issue::{KeyKind, issue};
 
-/// A server that does `serve` to each connection, one after the other, for as long as the test runs.
+/// A server that runs `serve` for each connection, one after the other, until the test ends.
 pub(crate) fn answering(mut serve: impl FnMut(&mut TcpStream) + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -39,13 +39,13 @@ impl OpenSsl {
         let mut command = Command::new(openssl);
         command.args(["s_server", "-accept", "127.0.0.1:0", "-cert", "cert.pem", "-key", "key.pem"]);
         command.args(["-CAfile", "ca.pem"]).args(flags).current_dir(&folder);
-        // At the end of its input it would end.
+        // It would exit at the end of its input.
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let port = lines.find_map(|line| Some(line.strip_prefix("ACCEPT ")?.rsplit_once(':')?.1.to_owned()));
         let port = port.unwrap_or_else(|| panic!("s_server {flags:?} does not listen"));
-        // It stops when nobody reads what it says.
+        // It blocks unless its output is read.
         std::thread::spawn(move || lines.for_each(drop));
         Some(Self { child, address: format!("127.0.0.1:{port}"), folder })
     }
@@ -56,7 +56,7 @@ impl OpenSsl {
         report(&self.address, &[&own[..], flags].concat())
     }
 
-    /// What OpenSSL says that a list of suites is, by their names in the IANA registry.
+    /// OpenSSL's expansion of a list of suites, by their names in the IANA registry.
     pub(crate) fn ciphers(&self, list: &str, flags: &[&str]) -> Vec<String> {
         let mut command = Command::new(peer("openssl").unwrap());
         let output = command.args(["ciphers", "-s", "-stdname"]).args(flags).arg(list).output().unwrap();
@@ -67,13 +67,13 @@ impl OpenSsl {
 
 impl Drop for OpenSsl {
     fn drop(&mut self) {
-        // An error means that it has ended already.
+        // An error means that it has already exited.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A server that is told its port by a file, asked to end when this is dropped.
+/// A server that reads its port from a file; dropping this stops it.
 pub(crate) struct Files {
     pub(crate) child: Option<Child>,
     pub(crate) port: u16,
@@ -81,7 +81,7 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Whoever takes a free port before the server does makes it fail, and it is tried again.
+    /// Retries if another process takes the free port before the server does.
     pub(crate) fn on_a_free_port(configured: impl Fn(&Self, u16) -> Command) -> Self {
         for _ in 0..10 {
             let folder = tempfile::tempdir().unwrap();
@@ -117,20 +117,20 @@ impl Files {
 impl Drop for Files {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
-            // Its workers go along only when it is asked to end. An error means that it has ended already.
+            // Only SIGTERM also stops its workers. An error means that it has already exited.
             let _ = kill_process(Pid::from_child(child), Signal::TERM);
             let _ = child.wait();
         }
     }
 }
 
-/// nginx with these settings, and what is found out about it.
+/// nginx with these settings, and the report of a probe.
 pub(crate) fn nginx(workers: u32, settings: &str, flags: &[&str]) -> Option<(Files, Value)> {
     let program = peer("nginx")?;
     let configured = |server: &Files, port: u16| {
         let folder = server.folder.path();
         let path = Path::display(folder);
-        // With a listener for each worker the kernel spreads the connections.
+        // With a listener per worker the kernel spreads the connections.
         let text = format!(
             "daemon off; user root; worker_processes {workers}; pid {path}/nginx.pid;\n\
              error_log stderr warn;\n\

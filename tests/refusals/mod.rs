@@ -1,4 +1,5 @@
-//! What is refused: with which status and reason, that nothing of it reaches the upstream, and that the gateway goes on.
+//! Rejected requests: their status and reason, that none of their bytes reach the upstream, and that the gateway keeps
+//! serving.
 
 mod ports;
 mod refused;

@@ -1,4 +1,4 @@
-//! What comes to a port and is not what the port speaks.
+//! Connections with the wrong protocol for the port.
 
 use super::refused::{GET, OK, refusal};
 use crate::common::{Case, Certificates, Client, MODES, Stream, Weir};
@@ -19,7 +19,7 @@ fn tls_on_a_cleartext_port_is_400_in_cleartext() {
     case.stop();
 }
 
-/// A connection to a TLS port that speaks no TLS.
+/// A connection without TLS to a TLS port.
 fn raw(weir: &Weir) -> Client {
     Client { stream: Stream::over(TcpStream::connect(weir.address()).unwrap(), None).unwrap() }
 }
@@ -40,7 +40,7 @@ fn cleartext_on_a_tls_port_is_400_in_cleartext() {
     }
 }
 
-/// Bytes that look like nothing, the same in every run.
+/// Pseudo-random bytes, the same in every run.
 fn garbage(seed: u32, length: usize) -> Vec<u8> {
     let mut state = seed | 1;
     let mut next = || {
@@ -56,7 +56,7 @@ fn garbage(seed: u32, length: usize) -> Vec<u8> {
 fn garbage_on_any_port_ends_its_connection_and_nothing_else() {
     for mode in MODES {
         let case = Case::answering(mode, OK);
-        // Behind a good handshake, a record that does not decrypt.
+        // After a valid handshake, a record that does not decrypt.
         if mode.client_tls {
             let mut stream = case.connect().unwrap();
             stream.send(b"GET / HT").unwrap();
@@ -80,11 +80,11 @@ fn garbage_on_any_port_ends_its_connection_and_nothing_else() {
             }
             let mut client = raw(&case.weir);
             client.send(&bytes);
-            // Whatever is being waited for does not come.
+            // The expected bytes never arrive.
             client.stream.finish_tcp();
             let (answer, _) = client.read_to_end();
             let text = String::from_utf8_lossy(&answer);
-            // An alert (21), a refusal, or nothing.
+            // An alert (21), an error response, or nothing.
             assert!(
                 answer.is_empty() || answer[0] == 21 || text.starts_with("HTTP/1.1 "),
                 "{mode:?} {seed}: {text:?}"

@@ -1,4 +1,4 @@
-//! A refusal, read to the end of its connection.
+//! An error response, read to the end of its connection.
 
 use crate::common::{Client, Ending};
 use weir_http1::Method;
@@ -6,7 +6,7 @@ use weir_http1::Method;
 pub(crate) const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 pub(crate) const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// Reads the refusal and the end of the connection behind it.
+/// Reads the error response and the close after it.
 pub(crate) fn refusal(client: &mut Client, what: &str) -> (u16, String) {
     let answer = client.answer(Method::Get);
     assert!(answer.says_close(), "{what:?}: {}", answer.head);

@@ -5,10 +5,10 @@ use crate::common::{Case, DEADLINE, MODES, poll_until};
 use std::time::Instant;
 use weir_http1::Method;
 
-/// (request, status, reason): what could be read in two ways, by this gateway and by what stands behind it, and what
-/// cannot be read at all.
+/// (request, status, reason): requests that this gateway and the server behind it could parse differently, and requests
+/// that cannot be parsed at all.
 const REQUESTS: [(&str, u16, &str); 49] = [
-    // Framing in two ways.
+    // Ambiguous framing.
     (
         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         400,
@@ -143,7 +143,7 @@ fn a_request_that_breaks_a_rule_is_refused_and_nothing_of_it_is_passed_on() {
             case.weir.wait_for_stderr(&[&format!("weir: {status} "), reason, "client=127.0.0.1:"]);
         }
         assert_eq!(case.upstream.received_bytes(), 0, "{mode:?}");
-        // The same behind a good request on the same connection.
+        // The same after a valid request on the same connection.
         for (request, status, reason) in REQUESTS {
             let mut client = case.client();
             client.send(format!("{GET}{request}"));
@@ -212,7 +212,7 @@ fn what_is_too_large_is_refused() {
             assert!(got == status && body.contains(reason), "{mode:?} {what:?}: {body}");
         }
         assert_eq!(case.upstream.received_bytes(), 0, "{mode:?}");
-        // At the limit it passes.
+        // At the limit it is forwarded.
         let mut client = case.client();
         assert_eq!(client.ask(format!("{put}Content-Length: 10\r\n\r\n0123456789")).status, 200, "{mode:?}");
         let chunks = format!("{put}Transfer-Encoding: chunked\r\n\r\n5\r\n01234\r\n5\r\n56789\r\n0\r\n\r\n");

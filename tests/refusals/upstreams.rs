@@ -1,11 +1,11 @@
-//! What an upstream does wrong.
+//! Faults of an upstream.
 
 use super::refused::{GET, OK, refusal};
 use crate::common::{self, Case, Certificates, Client, MODES};
 use std::net::TcpListener;
 use weir_http1::Method;
 
-/// (what an upstream answers before it closes, the reason that is told)
+/// (an upstream's response before it closes, the reported reason)
 const ANSWERS: [(&str, &str); 13] = [
     ("", "upstream_closed"),
     ("HTTP/1.1 200", "upstream_truncated"),
@@ -23,7 +23,7 @@ const ANSWERS: [(&str, &str); 13] = [
 ];
 
 #[test]
-fn what_an_upstream_does_wrong_is_502() {
+fn faults_of_an_upstream_are_502() {
     for mode in MODES {
         let case = Case::new(mode, &[], |peer| {
             if let Some(request) = peer.request() {
@@ -87,7 +87,7 @@ fn an_upstream_that_is_not_trusted_is_502_and_gets_no_request() {
             assert_eq!(upstream.received_bytes(), 0, "{mode:?}");
             assert_eq!(weir.stop().code, Some(0), "{mode:?}");
         }
-        // The name that is verified can be told apart from the address.
+        // The verified name may differ from the address.
         let upstream = common::Upstream::start(Some(elsewhere.server().core()), |peer| peer.serve(OK));
         let flags = ["--upstream-name", "elsewhere.example", "--upstream-ca", elsewhere.ca.to_str().unwrap()];
         let client_side = Certificates::new();
@@ -112,7 +112,7 @@ fn an_upstream_that_speaks_the_other_protocol_is_502() {
         let mut client = Client::connect(weir.address(), session);
         client.send(GET);
         assert_eq!(refusal(&mut client, "other protocol").0, 502, "{mode:?}");
-        // A hello that cannot be understood may have come, but nothing of the request, unless it was to be in clear.
+        // An invalid hello may have arrived, but no bytes of the request, unless it is in cleartext.
         let received = upstream.received(0);
         assert!(!mode.upstream_tls || !received.windows(4).any(|four| four == b"HTTP"), "{mode:?}");
         assert_eq!(weir.stop().code, Some(0), "{mode:?}");

@@ -1,4 +1,4 @@
-//! What each command makes of them.
+//! The commands on stored results.
 
 use super::formats::{csv, xml};
 use super::stored::{BEFORE, Stored, edit, store, text};
@@ -13,7 +13,7 @@ fn ends(args: &[&str], code: i32, parts: &[&str]) -> String {
     let said = format!("{}{}", ended.stdout, ended.stderr);
     assert_eq!(ended.code, Some(code), "{args:?}: {said}");
     assert!(!said.contains("panicked"), "{args:?}: {said}");
-    // Long lines are broken at spaces.
+    // Long lines are wrapped at spaces.
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in parts {
         assert!(words.contains(part), "{args:?}: no `{part}` in {said}");
@@ -132,9 +132,9 @@ fn a_release_is_compared_with_the_one_before() {
     );
 }
 
-/// With one block nothing was decided, and the gate let every release pass.
+/// Regression test: with one block nothing was decided, and the gate passed every release.
 #[test]
-fn a_gate_passes_an_upgrade_that_does_nothing_and_none_without_evidence() {
+fn a_gate_passes_an_upgrade_without_effect_and_none_without_evidence() {
     let directory = tempfile::tempdir().unwrap();
     let release = |name: &str, started: u64, version: &str, cost: f64| {
         let targets = [("weir", version, cost), ("floor", "5", 10.0)];
@@ -163,7 +163,7 @@ fn a_gate_passes_an_upgrade_that_does_nothing_and_none_without_evidence() {
     let elements = xml(&fs::read_to_string(&junit).unwrap());
     assert_eq!(elements.iter().filter(|(element, _)| element == "error").count(), 2, "{elements:?}");
     ends(&[&["report", text(&same)][..], &gate].concat(), 3, &open);
-    // A night that lost the cell says nothing of it.
+    // A result without the cell proves nothing about it.
     let history = ["history", text(&before), text(&burns), "--cell", "target=weir"];
     ends(&[&history[..], &gate].concat(), 0, &[]);
 }
@@ -191,7 +191,7 @@ fn a_release_that_does_not_work_fails_both_gates() {
 }
 
 #[test]
-fn drift_that_touches_the_unchanged_is_no_regression() {
+fn drift_that_also_affects_an_unchanged_target_is_no_regression() {
     let directory = tempfile::tempdir().unwrap();
     let a = store(&directory, "a", &BEFORE);
     let drifted = Stored { started: 2_000_000, targets: [("weir", "2", 26.0), ("floor", "5", 12.0)] };
@@ -203,7 +203,7 @@ fn drift_that_touches_the_unchanged_is_no_regression() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused_with_the_reason() {
+fn incomparable_results_are_rejected_with_the_reason() {
     let directory = tempfile::tempdir().unwrap();
     let a = store(&directory, "a", &BEFORE);
     let change_of = |name: &str, file: &str, change: fn(&mut Value)| {
@@ -246,7 +246,7 @@ fn what_cannot_be_compared_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_history_learns_from_ten_results_what_is_usual() {
+fn a_history_learns_the_usual_values_from_ten_results() {
     let directory = tempfile::tempdir().unwrap();
     let nightly = |day: u64, cost: f64| {
         let targets = [("weir", "1", cost), ("floor", "5", 10.0)];
@@ -255,7 +255,7 @@ fn a_history_learns_from_ten_results_what_is_usual() {
     let quiet = [20.0, 20.2, 20.0, 20.4, 20.2, 20.0, 20.4, 20.0, 20.2, 20.0];
     let mut nights: Vec<PathBuf> = (1..).zip(quiet).map(|(day, cost)| nightly(day, cost)).collect();
     nights.push(nightly(11, 22.0));
-    // Given in another order: the stored time counts.
+    // Passed in another order: the stored time counts.
     let newest_first: Vec<&str> = nights.iter().rev().map(|path| text(path)).collect();
     let with = |more: &[&'static str]| [&["history"][..], &newest_first, more].concat();
     let weir = ["--cell", "target=weir"];

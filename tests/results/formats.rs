@@ -1,8 +1,8 @@
-//! Exports, read by the rules of their formats.
+//! Parsers for the exports.
 
 use std::collections::BTreeMap;
 
-/// Comma-separated values by RFC 4180: each row by the names of its columns.
+/// CSV (RFC 4180): each row by column name.
 pub(crate) fn csv(text: &str) -> Vec<BTreeMap<String, String>> {
     let mut rows: Vec<Vec<String>> = vec![vec![String::new()]];
     let mut quoted = false;
@@ -25,7 +25,7 @@ pub(crate) fn csv(text: &str) -> Vec<BTreeMap<String, String>> {
     rows.into_iter().map(|row| header.iter().cloned().zip(row).collect()).collect()
 }
 
-/// The elements of a well-formed document, each with its attributes' text: every tag is closed by its own.
+/// The elements of a well-formed document, each with the text of its attributes; every tag must be closed.
 pub(crate) fn xml(text: &str) -> Vec<(String, String)> {
     let mut rest = text.strip_prefix("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n").unwrap();
     let (mut open, mut elements) = (Vec::new(), Vec::new());

@@ -1,8 +1,8 @@
-//! `weir report`, `weir compare` and `weir history` on stored results: what they write can be read, what does not fit is
-//! refused with the reason, and exit codes say what happened.
+//! `weir report`, `weir compare` and `weir history` on stored results: their output parses, incomparable results are
+//! rejected with the reason, and exit codes match the outcome.
 //!
-//! One tiny experiment is run for the form of its files; what its runs saw is then written anew, so that nothing here
-//! depends on how busy the machine is.
+//! One tiny experiment provides the files; the observations of its runs are then rewritten, so that no test here
+//! depends on the machine's load.
 
 mod commands;
 mod formats;

@@ -1,4 +1,4 @@
-//! Results of one tiny experiment, and copies of them that say something else.
+//! Results of one tiny experiment, and copies of them with other values.
 
 use crate::common::{Ended, Weir};
 use serde_json::{Value, json};
@@ -53,7 +53,7 @@ pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// What a stored result is to say.
+/// The values of a stored result.
 pub(crate) struct Stored<'a> {
     pub(crate) started: u64,
     /// Versions and CPU microseconds of the targets.
@@ -63,7 +63,7 @@ pub(crate) struct Stored<'a> {
 pub(crate) const BEFORE: Stored<'static> =
     Stored { started: 1_000_000, targets: [("weir", "1", 20.0), ("floor", "5", 10.0)] };
 
-/// A copy of the tiny results that says so.
+/// A copy of the tiny results with these values.
 pub(crate) fn store(directory: &TempDir, name: &str, stored: &Stored<'_>) -> PathBuf {
     let results = directory.path().join(name);
     fs::create_dir_all(results.join("runs")).unwrap();
@@ -83,7 +83,7 @@ pub(crate) fn store(directory: &TempDir, name: &str, stored: &Stored<'_>) -> Pat
         let target = run["cell"]["name"].as_str().unwrap().to_owned();
         let (_, _, cost) = stored.targets.iter().find(|(name, ..)| *name == target).unwrap();
         let block = run["stage"]["block"].as_u64().unwrap();
-        // A per cent either way, in another order for each target.
+        // One percent either way, in another order for each target.
         let wobble = 1.0 + 0.002 * ((block * (3 + cost.to_bits() % 5)) % 7) as f64;
         let mut load = loads[target.as_str()].clone();
         load["window_s"] = json!(run["window_ms"].as_f64().unwrap() / 1000.0);

@@ -1,4 +1,4 @@
-//! Servers that are not ours, as upstreams or before one: what each of them answers is in its own file beside this one.
+//! Other servers, as upstreams or in front of one; their programs and configurations are the files next to this one.
 
 use crate::common::{Certificates, DEADLINE, peer, poll_until};
 use rustix::process::{Pid, Signal, kill_process};
@@ -15,12 +15,12 @@ pub(crate) struct Server {
     child: Child,
     port: u16,
     tls_port: u16,
-    /// Where it keeps its files.
+    /// The directory of its files.
     folder: Option<TempDir>,
 }
 
 impl Server {
-    /// The server in Go, in cleartext or with a certificate. `None` when this machine has no Go.
+    /// The server in Go, in cleartext or with a certificate. `None` if this machine has no Go.
     pub(crate) fn go(tls: Option<&Certificates>) -> Option<Self> {
         static BUILT: OnceLock<PathBuf> = OnceLock::new();
         let go = peer("go")?;
@@ -28,7 +28,7 @@ impl Server {
             let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go-server");
             let mut build = Command::new(go);
             build.args(["build", "-o"]).arg(&program).arg(here("go/main.go"));
-            // The standard library is all it needs.
+            // It needs only the standard library.
             let built =
                 build.env("GOTOOLCHAIN", "local").env("GOPROXY", "off").env("GOFLAGS", "").output().unwrap();
             assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
@@ -61,8 +61,8 @@ impl Server {
         Some(Self::nginx_with(&program, folder, &template, tls))
     }
 
-    /// nginx that writes of each request into the file `sessions` whether it came over a resumed session,
-    /// with these lines of configuration; on its port without TLS it tells how many connections it had.
+    /// nginx with these lines of configuration, which logs to the file `sessions` whether each request's session was
+    /// resumed; its port without TLS reports its number of connections.
     pub(crate) fn nginx_of_sessions(tls: &Certificates, settings: &str) -> Option<Self> {
         let program = peer("nginx")?;
         let template = fs::read_to_string(here("nginx-sessions.conf")).unwrap();
@@ -70,7 +70,7 @@ impl Server {
         Some(Self::nginx_with(&program, tempfile::tempdir().unwrap(), &template, tls))
     }
 
-    /// nginx in cleartext, before an upstream in cleartext.
+    /// nginx in cleartext, in front of a cleartext upstream.
     pub(crate) fn nginx_before(upstream: SocketAddr, tls: &Certificates) -> Option<Self> {
         let program = peer("nginx")?;
         let template = fs::read_to_string(here("nginx-proxy.conf")).unwrap();
@@ -78,7 +78,7 @@ impl Server {
         Some(Self::nginx_with(&program, tempfile::tempdir().unwrap(), &template, tls))
     }
 
-    /// HAProxy in cleartext, before an upstream in cleartext.
+    /// HAProxy in cleartext, in front of a cleartext upstream.
     pub(crate) fn haproxy_before(upstream: SocketAddr) -> Option<Self> {
         let program = peer("haproxy")?;
         let folder = tempfile::tempdir().unwrap();
@@ -96,7 +96,7 @@ impl Server {
         Some(Self::on_free_ports(folder, start, |port| TcpStream::connect(("127.0.0.1", port)).is_ok()))
     }
 
-    /// nginx with a configuration whose places marked @..@ are filled in.
+    /// nginx with a configuration whose placeholders @..@ are filled in.
     fn nginx_with(program: &Path, folder: TempDir, template: &str, tls: &Certificates) -> Self {
         let path = folder.path().to_owned();
         let start = |port: u16, tls_port: u16| {
@@ -116,7 +116,7 @@ impl Server {
         })
     }
 
-    /// A program that takes no port 0. Whoever takes a free port before it does makes it fail, and it is tried again.
+    /// A program that does not accept port 0. Retries if another process takes the free port first.
     fn on_free_ports(
         folder: TempDir,
         start: impl Fn(u16, u16) -> Command,
@@ -152,7 +152,7 @@ impl Server {
         Self { child, port, tls_port: port, folder: None }
     }
 
-    /// Where it is; the port for TLS is another one where the server has both.
+    /// Its address; a server with both protocols has a separate port for TLS.
     pub(crate) fn address(&self, tls: bool) -> SocketAddr {
         ([127, 0, 0, 1], if tls { self.tls_port } else { self.port }).into()
     }
@@ -162,12 +162,12 @@ impl Server {
         self.child.id()
     }
 
-    /// A file in its folder.
+    /// A file in its directory.
     pub(crate) fn file(&self, name: &str) -> String {
         fs::read_to_string(self.folder.as_ref().unwrap().path().join(name)).unwrap()
     }
 
-    /// A file that was put into its folder.
+    /// A file uploaded into its directory.
     pub(crate) fn uploaded(&self, name: &str) -> Vec<u8> {
         fs::read(self.folder.as_ref().unwrap().path().join("upload").join(name)).unwrap()
     }
@@ -175,15 +175,14 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // An error means that it has ended already. nginx takes its worker along only when it is asked to
-        // end.
+        // An error means that it has already exited. nginx stops its worker only on SIGTERM.
         let pid = Pid::from_child(&self.child);
         let _ = kill_process(pid, Signal::TERM);
         let _ = self.child.wait();
     }
 }
 
-/// A file beside this one.
+/// A file next to this one.
 fn here(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/servers").join(name)
 }

@@ -10,7 +10,7 @@ function* pattern(length) {
   for (let at = 0; at < length; at += block.length) yield block.subarray(0, Math.min(block.length, length - at));
 }
 
-// A client that goes away ends its own answer only.
+// A client that disconnects ends only its own response.
 const done = () => {};
 let connections = 0;
 

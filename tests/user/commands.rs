@@ -1,10 +1,10 @@
-//! `weir run` over command lines: what costs more is told, what fails or is not here too.
+//! `weir run` over command lines: it reports commands that cost more, fail or are absent.
 
 use crate::common::Weir;
 use std::fs;
 use std::path::Path;
 
-/// A loop of the shell is all CPU; one of twenty times the length is another cost on any machine.
+/// A shell loop only uses CPU; twenty times the rounds cost more on any machine.
 const TEXT: &str = r#"name = "loops"
 question = "Does a longer loop cost more?"
 instrument = "commands"
@@ -30,7 +30,7 @@ fn folder(text: &str) -> (tempfile::TempDir, String) {
 }
 
 #[test]
-fn a_costlier_command_is_a_regression_and_its_results_are_reported_compared_and_gone_on_with() {
+fn a_costlier_command_is_a_regression_and_its_results_can_be_reported_compared_and_continued() {
     let (folder, file) = folder(TEXT);
     let at = |name: &str| folder.path().join(name).display().to_string();
     let planned = Weir::run(&["plan", &file]).stdout;
@@ -64,7 +64,7 @@ fn a_costlier_command_is_a_regression_and_its_results_are_reported_compared_and_
 }
 
 #[test]
-fn a_command_that_fails_or_is_not_here_says_so() {
+fn a_failing_or_absent_command_is_reported() {
     let broken = TEXT.replace("command = [", "command = [\"broken\", \"gone\", ")
         + "broken = [\"sh\", \"-c\", \"echo no such luck >&2; exit 3\"]\ngone = \"no-such-program-here\"\n";
     let (folder, file) = folder(&broken);

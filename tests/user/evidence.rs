@@ -1,12 +1,12 @@
-//! Green means measured: `weir run` and the gates on its results end with 0 where there is evidence, and say what is missing
-//! where there is none.
+//! Green means measured: `weir run` and the gates on its results exit with 0 only with evidence; otherwise they report
+//! the missing evidence.
 
 use crate::common::{DEADLINE, Ended, Experiment, Weir, poll_until};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
 
-/// A target that a shell starts. In the script FOLDER is the experiment's folder, and RELAY a relay that works.
+/// A target started by a shell. In the script FOLDER is the experiment's directory, and RELAY a working relay.
 fn target(script: &str) -> String {
     let relay = "{{weir}} relay --workers 1 --listen http://{{listen_address}}:{{listen_port}} \
                  --to http://{{upstream_address}}:{{upstream_port}}";
@@ -22,7 +22,7 @@ ready = {{ connect = '{{{{listen_address}}}}:{{{{listen_port}}}}', timeout_ms = 
     )
 }
 
-/// The experiment of a target with such a script, and of a relay that works.
+/// An experiment with such a target and a working relay.
 fn experiment(script: &str, set: &[&str]) -> Experiment {
     let files = [("mine/target.toml", target(script)), ("good/target.toml", target("exec RELAY"))];
     let files = files.each_ref().map(|(name, text)| (*name, text.as_str()));
@@ -35,7 +35,7 @@ fn run(experiment: &Experiment, more: &[&str]) -> Ended {
     Weir::run(&words.iter().map(String::as_str).chain(more.iter().copied()).collect::<Vec<_>>())
 }
 
-/// The lines that the program ends with, progress apart.
+/// The program's last lines, without progress.
 #[track_caller]
 fn said(ended: &Ended, code: i32) -> &str {
     assert_eq!(ended.code, Some(code), "{}{}", ended.stdout, ended.stderr);
@@ -43,13 +43,13 @@ fn said(ended: &Ended, code: i32) -> &str {
     ended.stderr.rsplit_once("weir: ").map_or("", |(_, said)| said)
 }
 
-/// The words of a text, however its lines are broken.
+/// The words of a text, independent of line breaks.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
-fn a_target_that_is_not_there_is_found_before_the_first_block() {
+fn an_absent_target_is_detected_before_the_first_block() {
     let ghost = target("").replace("'sh'", "'no-such-gateway'");
     let good = target("exec RELAY");
     let files = [("mine/target.toml", ghost.as_str()), ("good/target.toml", good.as_str())];
@@ -59,7 +59,7 @@ fn a_target_that_is_not_there_is_found_before_the_first_block() {
         "mine cannot be run: no-such-gateway is not on the PATH; --set asks for it, so nothing was run\n";
     assert_eq!(said(&ended, 1), why);
     assert!(both.runs().is_empty());
-    // Where the file lists it, and not the command line, the others are measured, and it is said to be absent.
+    // If the file lists it, not the command line, the others are measured, and it is reported as absent.
     let file = both.file("experiment.toml");
     let text = fs::read_to_string(&file).unwrap().replace("['floor']", "['mine', 'good']");
     fs::write(&file, text).unwrap();
@@ -71,7 +71,7 @@ fn a_target_that_is_not_there_is_found_before_the_first_block() {
 }
 
 #[test]
-fn a_target_that_ends_at_once_ends_the_experiment_with_its_own_words() {
+fn a_target_that_exits_at_once_stops_the_experiment_with_its_own_message() {
     let script = "echo reading the configuration >&2; echo no such flag: --fast >&2; exit 3";
     let broken = experiment(script, &["load_model=equal-rate", "calibration_ms=50"]);
     let ended = run(&broken, &[]);
@@ -85,7 +85,7 @@ fn a_target_that_ends_at_once_ends_the_experiment_with_its_own_words() {
     assert_eq!(log, "reading the configuration\nno such flag: --fast\n");
 }
 
-/// Without an equal rate there is no calibration, and all blocks of a dead target were waited for.
+/// Regression test: without an equal rate there is no calibration, and the lab ran all blocks of a dead target.
 #[test]
 fn without_calibration_two_blocks_show_that_a_target_does_not_work() {
     let broken = experiment("echo no such flag: --fast >&2; exit 3", &["blocks=9"]);
@@ -111,7 +111,7 @@ fn a_cell_without_a_valid_run_is_no_success() {
     assert!(text.starts_with("no evidence: no valid run for\n"), "{text}");
     let why = "invalid: target: it ended before it was ready (exit status: 3): broken; logs: ";
     assert!(text.contains(why) && text.contains(".mine: ") && text.contains("--allow-invalid"), "{text}");
-    assert!(ended.stdout.contains("Report: "), "what was measured is told all the same: {}", ended.stdout);
+    assert!(ended.stdout.contains("Report: "), "the measurements are still reported: {}", ended.stdout);
     let out = broken.file("allowed");
     let mut arguments = broken.words("--out");
     let place = arguments.iter().position(|word| word == "--out").unwrap() + 1;
@@ -121,7 +121,7 @@ fn a_cell_without_a_valid_run_is_no_success() {
     assert_eq!(said(&ended, 0), "");
 }
 
-/// The new version burns as much again, which no machine is too noisy to show.
+/// The new version uses twice the CPU, which shows on any machine.
 #[test]
 fn an_upgrade_that_costs_more_fails_the_gate_of_its_own_experiment() {
     let upgrade = experiment("while :; do :; done &\nexec RELAY", &["blocks=5"]);
@@ -133,8 +133,8 @@ fn an_upgrade_that_costs_more_fails_the_gate_of_its_own_experiment() {
 }
 
 #[test]
-fn a_target_that_ends_within_the_window_spoils_its_run_and_says_how() {
-    // It has worked for a tenth of a second when it ends.
+fn a_target_that_exits_within_the_window_invalidates_its_run_with_the_reason() {
+    // It exits after a tenth of a second.
     let script = "RELAY &
 until test $(cut -d ' ' -f 14 /proc/$!/stat) -ge 5 || test $(cut -d ' ' -f 15 /proc/$!/stat) -ge 5; do sleep 0.02; done
 kill -KILL $!
@@ -176,12 +176,12 @@ fn blocks_are_added_to_a_finished_result() {
     assert_eq!(plan["extended"], serde_json::json!([1]));
     let ended = go_on("2");
     assert_eq!(said(&ended, 2), "--blocks: 2: it has 3 blocks already; expected 3 or more\n");
-    // What is finished is told once more.
+    // A finished result is reported again.
     assert_eq!(said(&go_on("3"), 0), "");
     assert_eq!(small.runs().len(), 6);
 }
 
-/// The second number of blocks was taken for an extension of blocks that nobody had seen, or for none at all.
+/// Regression test: the new number of blocks counted as an extension of blocks that had not run, or was ignored.
 #[test]
 fn an_interrupted_result_takes_another_number_of_blocks() {
     let small = experiment("exec RELAY", &["blocks=200"]);
@@ -195,7 +195,7 @@ fn an_interrupted_result_takes_another_number_of_blocks() {
         Weir::run(&["run", "--continue", out.to_str().unwrap(), "--blocks", &wanted, "--allow-invalid"]);
     assert_eq!(said(&ended, 0), "");
     assert_eq!(small.runs().len(), 2 * (measured + 1));
-    assert!(!ended.stdout.contains("Extended"), "nobody had looked at a whole result: {}", ended.stdout);
+    assert!(!ended.stdout.contains("Extended"), "the result was never complete: {}", ended.stdout);
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn options_that_change_an_experiment_need_its_file() {
 }
 
 #[test]
-fn a_folder_that_is_no_result_is_told_in_words() {
+fn a_directory_without_results_is_reported_in_words() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
     for command in ["report", "history"] {
@@ -221,7 +221,7 @@ fn a_folder_that_is_no_result_is_told_in_words() {
 }
 
 #[test]
-fn targets_without_a_baseline_are_told_how_to_name_one() {
+fn targets_without_a_baseline_get_advice_to_name_one() {
     let small = experiment("exec RELAY", &["target=[\"mine\",\"good\"]"]);
     let file = small.file("experiment.toml");
     let text = fs::read_to_string(&file).unwrap();
@@ -244,7 +244,7 @@ fn a_plan_says_what_it_drops_and_why() {
     let set = ["target=[\"tls\",\"good\",\"ghost\"]", "mode=[\"h1c-h1c\",\"h1-h1c\"]", "connections=[2,4]"];
     let small = Experiment::of(&files, &set);
     let all = small.words("--out");
-    // As `run` without a place for results.
+    // Like `run` without a results directory.
     let mut arguments: Vec<&str> = vec!["plan", &all[1]];
     arguments.extend(all[4..].iter().map(String::as_str));
     let ended = Weir::run(&[&arguments[..], &["--only", "connections=4"]].concat());

@@ -1,4 +1,4 @@
-//! Experiments, targets and engines are found from anywhere: where one stands, beside the program, built in.
+//! Experiments, targets and engines are found from any directory: local, next to the program, or built in.
 
 use crate::common::Ended;
 use serde_json::Value;
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
-/// An installed program, `PREFIX/bin/weir`, a cache of its own, and an empty folder to stand in.
+/// An installed program, `PREFIX/bin/weir`, its own cache, and an empty working directory.
 struct Installed(tempfile::TempDir);
 
-/// A gateway of one's own: it is said to be called so, and passes bytes on.
+/// The user's own gateway, a relay with its own title.
 const MINE: &str = r#"title = "Mine"
 about = "My gateway, as I run it."
 modes = ["h1c-h1c"]
@@ -40,7 +40,7 @@ impl Installed {
         fs::write(path, text).unwrap();
     }
 
-    /// Runs it in the folder to stand in.
+    /// Runs it in the working directory.
     fn run(&self, args: &[&str]) -> Ended {
         let mut weir = Command::new(self.path("prefix/bin/weir"));
         weir.args(args).current_dir(self.path("here")).stdin(Stdio::null());
@@ -50,7 +50,7 @@ impl Installed {
         Ended { code: ended.status.code(), stdout: text(ended.stdout), stderr: text(ended.stderr) }
     }
 
-    /// What it says when it ends with 0.
+    /// Its output if it exits with 0.
     #[track_caller]
     fn well(&self, args: &[&str]) -> String {
         let Ended { code, stdout, stderr } = self.run(args);
@@ -58,7 +58,7 @@ impl Installed {
         stdout
     }
 
-    /// What has been unpacked: folders named by their contents.
+    /// The unpacked directories, named by their contents.
     fn unpacked(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.path("cache/weir/built-in")).into_iter().flatten();
         entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect()
@@ -66,7 +66,7 @@ impl Installed {
 }
 
 #[test]
-fn an_experiment_is_known_by_its_name_in_an_empty_folder() {
+fn an_experiment_is_found_by_its_name_from_an_empty_directory() {
     let weir = Installed::new();
     assert!(weir.unpacked().is_empty());
     let plans = ["quickstart", "quickstart.toml", "experiments/quickstart.toml"].map(|name| {
@@ -83,7 +83,7 @@ fn an_experiment_is_known_by_its_name_in_an_empty_folder() {
 }
 
 #[test]
-fn what_is_nowhere_is_said_with_what_there_is() {
+fn unknown_names_are_reported_with_the_known_ones() {
     let weir = Installed::new();
     for command in [&["run", "quickstrat"][..], &["plan", "quickstrat"], &["stacks", "run", "quickstrat"]] {
         let ended = weir.run(command);
@@ -106,7 +106,7 @@ fn what_is_nowhere_is_said_with_what_there_is() {
 }
 
 #[test]
-fn ones_own_goes_before_what_came_with_the_program() {
+fn the_users_own_files_take_precedence_over_the_installed_ones() {
     let weir = Installed::new();
     weir.write("here/targets/mine/target.toml", MINE);
     weir.write("here/targets/floor/target.toml", &MINE.replace("Mine", "My floor"));
@@ -121,7 +121,7 @@ fn ones_own_goes_before_what_came_with_the_program() {
     for title in ["target mine: Mine", "target floor: My floor", "target theirs: Theirs"] {
         assert!(plan.contains(title), "{title}: {plan}");
     }
-    // A file of one's own, elsewhere, with a target beside it.
+    // The user's own file, elsewhere, with a target next to it.
     let quickstart = fs::read_to_string(weir.unpacked()[0].join("experiments/quickstart.toml")).unwrap();
     weir.write("elsewhere/experiments/mine.toml", &quickstart);
     weir.write("elsewhere/targets/mine/target.toml", &MINE.replace("Mine", "Beside the file"));
@@ -140,9 +140,9 @@ fn ones_own_goes_before_what_came_with_the_program() {
     );
 }
 
-/// From an empty folder to a result, which says what it was made of, can be reported anew and gone on with.
+/// From an empty directory to a result, which names its sources and can be reported again and continued.
 #[test]
-fn a_gateway_of_ones_own_beside_those_that_are_built_in() {
+fn the_users_own_gateway_next_to_the_built_in_ones() {
     let weir = Installed::new();
     weir.write("here/targets/mine/target.toml", MINE);
     let words = [
@@ -170,7 +170,7 @@ fn a_gateway_of_ones_own_beside_those_that_are_built_in() {
         serde_json::from_str(&fs::read_to_string(weir.path("here/out/plan.json")).unwrap()).unwrap();
     assert_eq!(plan["file"], "quickstart");
     weir.well(&["report", "out"]);
-    // Another place with the same contents is the same.
+    // The same contents in another place count as the same.
     fs::remove_dir_all(weir.path("cache")).unwrap();
     let run = fs::read_dir(weir.path("here/out/runs")).unwrap().map(|entry| entry.unwrap().path());
     let run = run.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with('b')).min().unwrap();
@@ -184,7 +184,7 @@ fn a_gateway_of_ones_own_beside_those_that_are_built_in() {
 }
 
 #[test]
-fn programs_that_start_at_once_unpack_it_once() {
+fn programs_that_start_together_unpack_it_once() {
     let weir = Installed::new();
     thread::scope(|scope| {
         for _ in 0..4 {

@@ -1,4 +1,4 @@
-//! `weir load`: green means measured, and what cannot be asked for is said in words. `weir compare` of its results.
+//! `weir load`: green means measured, and errors are reported in words. `weir compare` of its results.
 
 use crate::common::load::{NO_EVIDENCE, OK, load, load_well, url};
 use crate::common::{Certificates, Ended, Upstream, Weir, origin};
@@ -15,7 +15,7 @@ const BROKEN: i32 = 4;
 
 const SHORT: [&str; 6] = ["-c", "2", "-d", "300ms", "--warmup", "0s"];
 
-/// Runs `weir load` with `args`, which must end with `code` and the first line on standard error that has all of `parts`.
+/// Runs `weir load` with `args`, which must exit with `code` and a first line on standard error with all of `parts`.
 #[track_caller]
 fn ends(args: &[&str], code: i32, parts: &[&str]) -> Ended {
     let ended = Weir::run(args);
@@ -30,7 +30,7 @@ fn ends(args: &[&str], code: i32, parts: &[&str]) -> Ended {
     ended
 }
 
-/// Half of its answers are 500.
+/// Half of its responses are 500.
 fn half_broken() -> Upstream {
     Upstream::start(None, |peer| {
         while peer.request().is_some() {
@@ -52,19 +52,19 @@ fn half_of_the_answers_being_500_is_no_evidence() {
     let ended = ends(&run, NO_EVIDENCE, &invalid);
     assert!(
         ended.stdout.contains("  validity       invalid: errors ("),
-        "the table is there: {}",
+        "the table is printed: {}",
         ended.stdout
     );
     assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
 
-    // What was measured is written all the same.
+    // The measurements are still written.
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("result.json");
     ends(&[&run[..], &["--json", file.to_str().unwrap()]].concat(), NO_EVIDENCE, &invalid);
     let result: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     assert!(result["validity"].as_str().unwrap().starts_with("invalid: errors"), "{result}");
 
-    // An assertion about it decides nothing, and is told.
+    // An assertion about it is undecided, which is reported.
     let asserted = [&run[..], &["--assert", "errors==0"]].concat();
     let both = ends(&asserted, NO_EVIDENCE, &invalid);
     assert!(both.stderr.contains("\nweir: --assert errors==0: errors is "), "{}", both.stderr);
@@ -95,10 +95,10 @@ fn a_rate_that_cannot_be_sent_is_no_evidence() {
             &["weir: the result is invalid: ", "pacer (sent ", "of the planned arrivals"],
         )
     };
-    // One connection gets five answers in a second.
+    // One connection gets five responses per second.
     let some = run(&delayed(200), &["-d", "500ms", "--warmup", "0s"]);
     assert!(some.stdout.contains("  unsent "), "{}", some.stdout);
-    // The answer to the warm-up's request comes after the window: no arrival of it is sent.
+    // The response to the warm-up's request comes after the window, so no arrival of the window is sent.
     run(&delayed(2000), &["-d", "200ms", "--warmup", "200ms"]);
 }
 
@@ -111,7 +111,7 @@ fn a_rate_without_an_arrival_in_the_window_is_no_evidence() {
 }
 
 #[test]
-fn what_cannot_run_at_all_is_a_failure_and_help_has_all_codes() {
+fn a_run_that_cannot_start_is_a_failure_and_help_has_all_codes() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     ends(&["load", &format!("http://{free}/")], FAILED, &["refused", &free.to_string()]);
     let help = Weir::run(&["load", "--help"]).stdout;
@@ -124,7 +124,7 @@ fn what_cannot_run_at_all_is_a_failure_and_help_has_all_codes() {
 }
 
 #[test]
-fn a_protocol_that_is_not_spoken_is_refused_before_anything_is_sent() {
+fn an_unsupported_protocol_is_rejected_before_sending() {
     let server = Upstream::start(None, |peer| _ = peer.read_to_end());
     let url = format!("https://{}/", server.address);
     let spoken = ["--alpn", "invalid value `h2`: expected http/1.1, the only protocol supported"];
@@ -152,7 +152,7 @@ fn the_95th_percentile_can_be_asked_for() {
     ends(&[&run[..], &["--assert", "p95_us<0"]].concat(), BROKEN, &["--assert p95_us<0: p95_us is "]);
 }
 
-/// A shell that does nothing but use a core; dropping it ends it.
+/// A shell that keeps a core busy; dropping it kills it.
 struct Busy(Child);
 
 impl Busy {
@@ -170,7 +170,7 @@ impl Drop for Busy {
     }
 }
 
-/// How busy it is depends on what else the machine does; who is named does not.
+/// Its load depends on the machine's other work; its name does not.
 #[test]
 fn the_busiest_thread_of_a_server_is_named() {
     let (certificates, busy) = (Certificates::new(), Busy::start());
@@ -187,7 +187,7 @@ fn the_busiest_thread_of_a_server_is_named() {
 }
 
 #[test]
-fn numbers_that_are_none_are_told_by_flag_value_and_what_is_expected() {
+fn invalid_numbers_are_reported_with_flag_value_and_expected_range() {
     for (flag, value, expected) in [
         ("-c", "many", "a whole number, 1 to 1000000"),
         ("-c", "1.5", "a whole number, 1 to 1000000"),
@@ -209,7 +209,7 @@ fn numbers_that_are_none_are_told_by_flag_value_and_what_is_expected() {
 }
 
 #[test]
-fn a_wrong_kind_of_json_in_a_file_of_requests_is_told_by_line_key_and_value() {
+fn wrong_json_types_in_a_file_of_requests_are_reported_with_line_key_and_value() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("mix.jsonl");
     let name = file.to_str().unwrap();
@@ -249,7 +249,7 @@ impl Stored {
         self.0.path().join(name).to_str().unwrap().to_owned()
     }
 
-    /// Runs `weir load` and stores what it found.
+    /// Runs `weir load` and stores its result.
     fn load(&self, name: &str, args: &[&str]) -> String {
         let file = self.file(name);
         let result = load(&[args, &["--allow-invalid"]].concat()).result;
@@ -259,7 +259,7 @@ impl Stored {
 }
 
 #[test]
-fn two_results_of_load_are_put_side_by_side_and_decide_nothing() {
+fn two_results_of_load_are_shown_side_by_side_without_a_verdict() {
     let (certificates, stored) = (Certificates::new(), Stored::new());
     let server = origin(false, &certificates);
     let url = format!("{}/bytes/10", server.urls[0]);
@@ -287,7 +287,7 @@ fn two_results_of_load_are_put_side_by_side_and_decide_nothing() {
             .all(|line| line.chars().count() <= 100 || line.contains(&a) || line.contains(&b))
     );
 
-    // The command that it names is one.
+    // The suggested command is valid.
     let command = ended.stdout.split_once("  weir run ").unwrap().1.split_once("\n\n").unwrap().0;
     let command =
         command.replace("\\\n", " ").replace('\'', "").replace("before", "weir").replace("after", "floor");
@@ -297,7 +297,7 @@ fn two_results_of_load_are_put_side_by_side_and_decide_nothing() {
     let failing = Weir::run(&["compare", &a, &b, "--fail-on", "regression"]);
     assert_eq!(failing.code, Some(NO_EVIDENCE), "{}", failing.stdout);
     assert!(failing.stderr.contains("two single runs of weir load have no interval"), "{}", failing.stderr);
-    assert_eq!(failing.stdout, ended.stdout, "the figures are there all the same");
+    assert_eq!(failing.stdout, ended.stdout, "the figures are still printed");
 
     let json = Weir::run(&["compare", &a, &b, "--json", "-"]).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -312,7 +312,7 @@ fn two_results_of_load_are_put_side_by_side_and_decide_nothing() {
 }
 
 #[test]
-fn what_differs_between_two_results_of_load_is_named_and_an_invalid_one_is_said_first() {
+fn differences_between_two_results_of_load_are_named_after_an_invalid_result() {
     let stored = Stored::new();
     let (good, bad) = (Upstream::start(None, |peer| peer.serve(OK)), half_broken());
     let a = stored.load("a.json", &[&[url(false, &good).as_str()], &SHORT[..]].concat());

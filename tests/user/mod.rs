@@ -1,4 +1,4 @@
-//! What a user types, and what comes back: the command line, its exit code, its first lines.
+//! The command line as users see it: arguments, exit codes, first lines of output.
 
 mod commands;
 mod cost;

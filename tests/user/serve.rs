@@ -1,5 +1,5 @@
-//! `weir serve` as an operator meets it: signals, an upstream whose certificate is not verified, what it says of its
-//! clients to the upstream, and what it answers to a wrong flag or file.
+//! `weir serve` as an operator uses it: signals, an upstream without certificate verification, forwarding headers, and
+//! errors in flags and files.
 
 use crate::common::{
     Case, Certificates, Client, DEADLINE, Ended, MODES, Mode, Switch, Upstream, Weir, origin, poll_until,
@@ -15,17 +15,17 @@ use weir_http1::Method;
 const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 const FREE: &str = "http://127.0.0.1:0";
-/// Nobody is asked there before the process fails.
+/// Never contacted: the process fails first.
 const NOBODY: &str = "http://127.0.0.1:1";
 
-/// The signals that do nothing, each with what its line says.
+/// The ignored signals, each with the text of its line.
 const IGNORED: [(Signal, &str); 3] = [
     (Signal::HUP, "weir: SIGHUP ignored: flags, certificates and keys are only read at startup"),
     (Signal::USR1, "weir: SIGUSR1 ignored: there is no log file"),
     (Signal::USR2, "weir: SIGUSR2 ignored: there is no in-place upgrade"),
 ];
 
-/// Sends each signal that does nothing, and waits for its line.
+/// Sends each ignored signal, and waits for its line.
 fn ignores_signals(weir: &Weir) {
     for (signal, line) in IGNORED {
         weir.signal(signal);
@@ -34,7 +34,7 @@ fn ignores_signals(weir: &Weir) {
 }
 
 #[test]
-fn signals_that_do_nothing_say_so_and_leave_requests_alone() {
+fn ignored_signals_are_reported_and_do_not_disturb_requests() {
     let answer = Switch::default();
     let awaited = answer.clone();
     let case = Case::new(MODES[0], &[], move |peer| {
@@ -69,7 +69,7 @@ fn a_relay_and_the_origin_take_the_same_signals() {
     assert_eq!(origin.stop().code, Some(0));
 }
 
-/// The way that the line on SIGUSR2 and docs/GATEWAY.md name.
+/// The procedure in the line on SIGUSR2 and in docs/GATEWAY.md.
 #[test]
 fn an_upgrade_starts_the_new_process_while_the_old_one_drains() {
     let answer = Switch::default();
@@ -100,7 +100,7 @@ fn an_upgrade_starts_the_new_process_while_the_old_one_drains() {
 
 #[test]
 fn an_upstream_whose_certificate_is_not_verified() {
-    // Neither an authority that anybody trusts, nor the name.
+    // Neither a trusted CA nor the right name.
     let certificates = Certificates::for_names(&["elsewhere.example"]);
     let acceptor = certificates.server().core();
     let upstream = Upstream::start(Some(acceptor), |peer| peer.serve(ANSWER));
@@ -142,7 +142,7 @@ fn skipping_verification_where_there_is_nothing_to_verify_is_refused() {
     assert!(stderr.contains("'--upstream-insecure' cannot be used with '--upstream-ca"), "{stderr}");
 }
 
-/// What docs/GATEWAY.md says under "Forwarding headers", in each mode.
+/// As documented in docs/GATEWAY.md, "Forwarding headers", in each mode.
 #[test]
 fn forwarding_headers_are_as_documented() {
     for mode in MODES {
@@ -161,18 +161,18 @@ fn forwarding_headers_are_as_documented() {
         for (field, expected) in [
             // As the client sent it.
             ("Host", &["shop.example:81"][..]),
-            // From the client's connection; what it says itself is dropped.
+            // From the client's connection; the client's own value is dropped.
             ("X-Forwarded-For", &["127.0.0.1"]),
             ("X-Forwarded-Proto", &[scheme]),
             ("X-Forwarded-Host", &["shop.example:81"]),
             ("Forwarded", &[]),
-            // A name with an underscore, which some servers take for one with a hyphen.
+            // A name with an underscore, which some servers treat as a hyphen.
             ("X_Forwarded_For", &[]),
-            // Not known to the gateway, so not touched.
+            // Unknown to the gateway, so unchanged.
             ("X-Forwarded-Port", &["99"]),
             ("X-Real-IP", &["192.0.2.1"]),
             ("Via", &["1.1 before", "1.1 weir"]),
-            // Of one connection only.
+            // Hop-by-hop.
             ("Connection", &[]),
             ("X-Mine", &[]),
             ("Keep-Alive", &[]),
@@ -204,9 +204,9 @@ fn the_host_of_an_absolute_target_and_of_a_client_that_names_none() {
 }
 
 #[test]
-fn ipv4_and_ipv6_are_listeners_of_their_own() {
+fn ipv4_and_ipv6_have_separate_listeners() {
     if TcpListener::bind("[::1]:0").is_err() {
-        println!("skipped: there is no IPv6 here");
+        println!("skipped: this machine has no IPv6");
         return;
     }
     let upstream = Upstream::start(None, |peer| peer.serve(ANSWER));
@@ -222,7 +222,7 @@ fn ipv4_and_ipv6_are_listeners_of_their_own() {
     assert_eq!(told, ["::1", "127.0.0.1"]);
 }
 
-/// What clap puts around a value's message, and the message itself.
+/// The error of an invalid value, with clap's text around it.
 fn refused(args: &[&str]) -> String {
     let Ended { code, stderr, .. } = Weir::run(args);
     assert_eq!(code, Some(2), "{args:?}: {stderr}");
@@ -230,7 +230,7 @@ fn refused(args: &[&str]) -> String {
 }
 
 #[test]
-fn a_url_that_cannot_be_listened_on_or_passed_to_says_what_to_write() {
+fn the_error_of_an_invalid_url_names_the_expected_form() {
     let path = "a path is not supported, requests keep their own: expected";
     for (url, message) in [
         ("http://127.0.0.1:3000/api", format!("{path} http://127.0.0.1:3000\n")),
@@ -266,7 +266,7 @@ fn der(pem: &Path) -> Vec<u8> {
 }
 
 #[test]
-fn a_file_that_is_no_pem_is_named_with_its_flag_and_what_is_expected() {
+fn the_error_of_an_invalid_pem_file_names_its_flag_and_the_expected_content() {
     let certificates = Certificates::new();
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, content: &[u8]| {
@@ -276,7 +276,7 @@ fn a_file_that_is_no_pem_is_named_with_its_flag_and_what_is_expected() {
     };
     let ca_der = file("ca.der", &der(&certificates.ca));
     let key_der = file("key.der", &der(&certificates.key));
-    // As an executable begins.
+    // The start of an executable.
     let binary = file("binary", b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\xff\xfe");
     let encrypted = file(
         "encrypted.pem",
@@ -323,7 +323,7 @@ fn a_file_that_is_no_pem_is_named_with_its_flag_and_what_is_expected() {
         assert!(said.starts_with(&format!("weir: {flag}: ")), "{args:?}: {said}");
         assert!(said.contains(message) && said.lines().count() == 1, "{args:?}: {said}");
     }
-    // The command that is named makes what is taken.
+    // The suggested command creates a valid file.
     if let Some(openssl) = crate::common::peer("openssl") {
         let command = ["x509", "-inform", "der", "-in", &ca_der, "-out", &format!("{ca_der}.pem")];
         assert!(std::process::Command::new(&openssl).args(command).status().unwrap().success());

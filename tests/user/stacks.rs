@@ -1,4 +1,4 @@
-//! `weir stacks` as it is typed: the examples of its help, `--only`, and what is said of a run that was cut down.
+//! `weir stacks` as users type it: the examples of its help, `--only`, and the report of a shortened run.
 
 use crate::common::Weir;
 use crate::common::engine::{RUNNER, description};
@@ -11,7 +11,7 @@ fn examples(help: &[&str]) -> Vec<Vec<String>> {
     let (_, examples) = text.split_once("Examples:").expect("has examples");
     let examples = examples.split("\n\n").next().unwrap_or_default();
     let words = |line: &str| {
-        // What stands behind three spaces says what it is for.
+        // The purpose follows three spaces.
         let command = line.trim().split("   ").next().unwrap_or_default();
         command.split_whitespace().skip(1).map(str::to_owned).collect::<Vec<_>>()
     };
@@ -20,7 +20,7 @@ fn examples(help: &[&str]) -> Vec<Vec<String>> {
     found
 }
 
-/// Each is planned in this checkout with the words that it has: nothing is built for that.
+/// Plans each example in this checkout as written; planning builds nothing.
 #[test]
 fn the_examples_of_the_help_are_accepted_as_they_stand() {
     let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -40,7 +40,7 @@ fn the_examples_of_the_help_are_accepted_as_they_stand() {
                     assert_eq!(unknown, None, "{said}");
                 }
                 "run" => {
-                    // `plan` has all of its words but this one.
+                    // `plan` supports all of its arguments except this one.
                     let rest = words[2..].iter().filter(|word| *word != "--instructions").map(String::as_str);
                     let plan: Vec<&str> = ["stacks", "plan"].into_iter().chain(rest).collect();
                     let planned = Weir::run(&plan);
@@ -91,7 +91,7 @@ against = { engine = 'good' }
 expect = '< 0.6'
 ";
 
-/// An experiment with two engines that are scripts, and the arguments that name it.
+/// An experiment with two scripts as engines, and the arguments that select it.
 fn bench() -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
     for name in ["good", "other"] {
@@ -105,7 +105,7 @@ fn bench() -> (tempfile::TempDir, String) {
     (folder, file.display().to_string())
 }
 
-/// One word for one thing, in both subcommands that plan and in what they refuse.
+/// One word for one thing, in both subcommands that plan and in their errors.
 #[test]
 fn only_is_the_word_and_filter_is_understood() {
     let (_folder, file) = bench();
@@ -140,7 +140,7 @@ fn only_is_the_word_and_filter_is_understood() {
 }
 
 #[test]
-fn a_run_that_was_cut_down_keeps_its_noise_floor_and_hides_what_it_cannot_tell() {
+fn a_shortened_run_keeps_its_noise_floor_and_hides_values_without_evidence() {
     let (folder, file) = bench();
     let out = folder.path().join("results").display().to_string();
     let ran = Weir::run(&["stacks", "run", &file, "--only", "engine=other,group=p256", "--out", &out]);
@@ -165,7 +165,7 @@ fn a_run_that_was_cut_down_keeps_its_noise_floor_and_hides_what_it_cannot_tell()
     assert!(page.contains("2 claims are about cells that were not run.") && !page.contains("Twice as fast."));
 }
 
-/// Columns with one space between them were read as one.
+/// Regression test: with one space between them, two columns read as one.
 #[test]
 fn the_columns_of_the_list_do_not_touch() {
     let engines = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../engines").display().to_string();

@@ -1,5 +1,5 @@
-//! Streams that cannot be written: a full disk, a reader that has gone (`| head -1`, `2>&1 | head -1`), a stream that is
-//! closed. Whoever serves goes on serving, whoever measures goes on measuring, and nothing aborts.
+//! Streams that cannot be written: a full disk, a reader that has exited (`| head -1`, `2>&1 | head -1`), a closed
+//! stream. Servers keep serving, measurements keep measuring, and nothing aborts.
 
 use crate::common::{Client, DEADLINE, Experiment, Upstream, poll_until};
 use rustix::process::{Pid, Signal, kill_process};
@@ -17,12 +17,12 @@ fn full() -> Stdio {
     File::options().write(true).open("/dev/full").unwrap().into()
 }
 
-/// A stream whose reader has gone.
+/// A stream whose reader has exited.
 fn gone() -> Stdio {
     pipe().unwrap().1.into()
 }
 
-/// Each of the two, with its name.
+/// Both kinds of stream, with their names.
 fn unwritable() -> [(&'static str, Stdio); 2] {
     [("full", full()), ("gone", gone())]
 }
@@ -32,17 +32,17 @@ fn weir(args: &[&str], stdout: Stdio, stderr: Stdio) -> Child {
     command.args(args).stdin(Stdio::null()).stdout(stdout).stderr(stderr).spawn().unwrap()
 }
 
-/// How a process ends: its exit code, `None` for an abort or another signal.
+/// A process's exit code; `None` for an abort or another signal.
 fn code(mut child: Child) -> Option<i32> {
     let mut status = None;
-    poll_until(DEADLINE, "weir ends", || {
+    poll_until(DEADLINE, "weir exits", || {
         status = child.try_wait().unwrap();
         status.is_some()
     });
     status.unwrap().code()
 }
 
-/// The first line that a server says, without which nobody knows its port.
+/// The address in a server's first line, the only source of its port.
 fn address(reader: PipeReader) -> SocketAddr {
     let mut line = String::new();
     BufReader::new(reader).read_line(&mut line).unwrap();
@@ -73,7 +73,7 @@ fn a_gateway_whose_stderr_cannot_be_written_goes_on_serving() {
             stdout.into(),
             stderr,
         );
-        // The pipe's reader goes with this call, so that stdout is gone as well from here on.
+        // This call drops the pipe's reader, so from here on stdout cannot be written either.
         serves_and_drains(child, address(reader));
     }
 }
@@ -96,7 +96,7 @@ fn a_gateway_behind_head_goes_on_serving() {
 fn a_gateway_whose_stdout_is_full_goes_on_serving() {
     let upstream = Upstream::start(None, |peer| peer.serve(ANSWER));
     let to = format!("http://{}", upstream.address);
-    // An address that is this process's alone, since nobody is told of a port.
+    // An address unique to this process, since the port is not printed.
     let [.., high, low] = std::process::id().to_be_bytes();
     let address = SocketAddr::from(([127, 88, high, low], 8080));
     let listen = format!("http://{address}");
@@ -132,7 +132,7 @@ fn an_experiment_whose_reader_has_gone_ends_as_it_was_measured() {
 }
 
 #[test]
-fn exit_codes_are_the_same_when_nobody_reads_the_words() {
+fn exit_codes_do_not_depend_on_a_reader() {
     for (args, expected) in [
         (&["man", "load"][..], 0),
         (&["completions", "bash"], 0),

@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 )
 
-// pattern gives byte i the value i mod 251: a shift by any power of two shows.
+// pattern sets byte i to i mod 251: a shift by any power of two shows.
 type pattern struct{ at, end int64 }
 
 func (p *pattern) Read(buf []byte) (int, error) {
@@ -63,7 +63,7 @@ func main() {
 		}
 	})
 	mux.HandleFunc("POST /echo", func(w http.ResponseWriter, r *http.Request) {
-		// net/http otherwise refuses to read on once the answer has begun.
+		// Otherwise net/http stops reading the request once the response has begun.
 		http.NewResponseController(w).EnableFullDuplex()
 		if r.ContentLength >= 0 {
 			w.Header().Set("Content-Length", strconv.FormatInt(r.ContentLength, 10))

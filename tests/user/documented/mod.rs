@@ -1,7 +1,7 @@
-//! Every command that README, docs and `--help` show is pasted into a shell. What they name (a server, a certificate,
-//! stored results) is there; what would take minutes is cut short, and is judged by how far it came.
+//! Pastes every command in README, docs and `--help` into a shell. The servers, certificates and stored results that
+//! they name exist; a command that would take minutes is cut short and judged by its progress.
 //!
-//! A command that no rule knows fails the test: whoever shows a new one says below how it is run.
+//! A command without a rule fails the test: to document a new one, add its rule below.
 
 mod shown;
 mod stand;
@@ -12,23 +12,23 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::thread;
 
-/// How a command is run, and what shows that it was understood.
+/// How a command is run, and how it proves that it was understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum How {
     /// To its end: exit code 0.
     Done,
-    /// To its end, with a judgement of what it measured: 0, 3 or 4, or that it has too little to judge.
+    /// To its end, with a verdict on its measurement: 0, 3 or 4, or too little evidence for one.
     Judged,
-    /// Until it listens; SIGTERM ends it with 0.
+    /// Until it listens; after SIGTERM it exits with 0.
     Listens,
-    /// To the point where its results would be written or its engines built, which is after everything that can be wrong
-    /// with the command: exit code 1, and these words.
+    /// Up to writing its results or building its engines, after all checks of the command: exit code 1, and these
+    /// words.
     Stops(&'static str),
-    /// Not at all, for this reason.
+    /// Not run, for this reason.
     Not(&'static str),
 }
 
-/// By how a command begins; the longest counts.
+/// By the start of a command; the longest match counts.
 const RULES: [(&str, How); 31] = [
     ("weir calibrate", How::Done),
     ("weir compare", How::Judged),
@@ -59,7 +59,7 @@ const RULES: [(&str, How); 31] = [
     ("mkdir -p ~/.local/", How::Done),
     ("sed ", How::Done),
     ("cargo ", How::Not("builds for minutes; what it builds is what the other commands run")),
-    ("curl ", How::Not("is somebody else's program")),
+    ("curl ", How::Not("is not part of Weir")),
     ("printf ", How::Not("an engine's protocol: tests/stacks.rs speaks it")),
 ];
 
@@ -95,7 +95,7 @@ fn every_command_that_is_shown_works_when_it_is_pasted() {
     assert!(run > 60, "the commands are not found any more: {counted:?}");
 }
 
-/// What stands in a sentence has names in the place of values; but its subcommand and its flags are real.
+/// A command in a sentence has placeholders for values; but its subcommand and its flags are real.
 #[test]
 fn every_command_that_is_mentioned_has_such_flags() {
     let helps = shown::helps();
@@ -127,14 +127,14 @@ fn every_command_that_is_mentioned_has_such_flags() {
 }
 
 fn judge(stand: &Stand<'_>, command: &Shown) -> Result<How, String> {
-    // What is set for a command alone stands before it.
+    // A command may have its own environment variables in front.
     let is_setting = |word: &&str| word.split_once('=').is_some_and(|(name, _)| name.chars().all(is_upper));
     let words: Vec<&str> = command.0.split_whitespace().skip_while(is_setting).collect();
     let words = words.join(" ") + " ";
     let rule =
         RULES.iter().filter(|(begin, _)| words.starts_with(begin)).max_by_key(|(begin, _)| begin.len());
     let Some((_, how)) = rule else {
-        return Err("no rule of tests/user/documented says how to run it".into());
+        return Err("no rule in tests/user/documented; add one".into());
     };
     let ended = match how {
         How::Not(_) => return Ok(*how),

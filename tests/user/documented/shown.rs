@@ -1,4 +1,4 @@
-//! The commands that are shown: in the blocks of README and docs, and below `Examples:` of each `--help`.
+//! The documented commands: in the code blocks of README and docs, and below `Examples:` of each `--help`.
 
 use crate::common::Weir;
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A command as it would be pasted, with its comment, its further lines and what it reads from them.
+/// A command as pasted, with its comment, its continuation lines and its here-document.
 pub(super) struct Shown(pub(super) String);
 
 impl fmt::Display for Shown {
@@ -15,14 +15,14 @@ impl fmt::Display for Shown {
     }
 }
 
-/// All of them, by where they are shown.
+/// All commands, by source.
 pub(super) fn all() -> Vec<(String, Vec<Shown>)> {
     let of_pages = pages().into_iter().map(|(name, text)| (name, of_page(&text)));
     let of_helps = helps().into_iter().map(|(name, text)| (format!("{name} --help"), of_help(&text)));
     of_pages.chain(of_helps).filter(|(_, commands)| !commands.is_empty()).collect()
 }
 
-/// The text of each `--help`, by the words of its command.
+/// The text of each `--help`, by command.
 pub(super) fn helps() -> BTreeMap<String, String> {
     let mut helps = BTreeMap::new();
     let mut waiting = vec![vec!["weir".to_owned()]];
@@ -42,7 +42,7 @@ pub(super) fn helps() -> BTreeMap<String, String> {
     helps
 }
 
-/// What README and docs have between single backquotes that begins as a command of ours, by file.
+/// The inline code of README and docs that starts like a Weir command, by file.
 pub(super) fn mentions() -> Vec<(String, String)> {
     let mut mentions = Vec::new();
     for (name, text) in pages() {
@@ -67,7 +67,7 @@ fn pages() -> Vec<(String, String)> {
     pages.iter().map(|path| (name(path), fs::read_to_string(path).unwrap())).collect()
 }
 
-/// Each line, and whether it stands in a block of code.
+/// Each line, and whether it is in a code block.
 fn split_blocks(text: &str) -> Vec<(bool, &str)> {
     let mut is_block = false;
     let mut lines = Vec::new();
@@ -80,7 +80,7 @@ fn split_blocks(text: &str) -> Vec<(bool, &str)> {
     lines
 }
 
-/// Blocks of `sh`, and in others what stands behind a prompt.
+/// Blocks of `sh`, and in other blocks the lines after a prompt.
 fn of_page(text: &str) -> Vec<Shown> {
     let mut kind = None;
     let mut lines = Vec::new();
@@ -102,7 +102,7 @@ fn of_help(text: &str) -> Vec<Shown> {
     commands(&lines)
 }
 
-/// Lines with those that belong to them: behind a backslash, or up to the end of what is read from here.
+/// Lines with their continuations: after a backslash, or up to the end of a here-document.
 fn commands(lines: &[&str]) -> Vec<Shown> {
     let mut commands: Vec<String> = Vec::new();
     let mut lines = lines.iter();
