@@ -28,14 +28,14 @@ fn ends(args: &[&str], code: i32, parts: &[&str]) {
 
 const FREE: &str = "http://127.0.0.1:0";
 /// Never contacted: the process fails first.
-const NOBODY: &str = "http://127.0.0.1:1";
+const UNUSED: &str = "http://127.0.0.1:1";
 
 #[test]
 fn unknown_flags_and_values() {
     let with = |command: &'static str| match command {
         "origin" => vec![command, "--listen", FREE],
-        "serve" | "relay" => vec![command, "--listen", FREE, "--to", NOBODY],
-        "load" => vec![command, NOBODY],
+        "serve" | "relay" => vec![command, "--listen", FREE, "--to", UNUSED],
+        "load" => vec![command, UNUSED],
         "doctor" => vec![command],
         other => vec![other, "no-such-file"],
     };
@@ -46,7 +46,7 @@ fn unknown_flags_and_values() {
     ends(&[], USAGE, &["Usage: weir"]);
     for command in ["serve", "relay", "origin"] {
         for url in ["127.0.0.1", "ftp://127.0.0.1", "http://127.0.0.1:99999", "http://"] {
-            let to = if command == "origin" { &[][..] } else { &["--to", NOBODY] };
+            let to = if command == "origin" { &[][..] } else { &["--to", UNUSED] };
             ends(&[&[command, "--listen", url], to].concat(), USAGE, &["--listen", url, "http://HOST:PORT"]);
         }
     }
@@ -65,12 +65,12 @@ fn unknown_flags_and_values() {
         let workers = if command == "load" { "-t" } else { "--workers" };
         ends(&[&with(command)[..], &[workers, "0"]].concat(), USAGE, &["0"]);
     }
-    let suite = ["serve", "--listen", FREE, "--to", NOBODY, "--suite", "rot13"];
+    let suite = ["serve", "--listen", FREE, "--to", UNUSED, "--suite", "rot13"];
     ends(&suite, USAGE, &["rot13", "aes128-gcm-sha256"]);
-    ends(&["load", NOBODY, "--tls", "1.1"], USAGE, &["1.1", "1.2, 1.3"]);
-    ends(&["load", NOBODY, "-d", "soon"], USAGE, &["soon", "500ms"]);
-    ends(&["load", NOBODY, "--data", "/no/such/file"], USAGE, &["--data", "/no/such/file"]);
-    ends(&["load", NOBODY, "-d", "50ms", "--json", "/no/such/folder/x"], FAILED, &["/no/such/folder/x"]);
+    ends(&["load", UNUSED, "--tls", "1.1"], USAGE, &["1.1", "1.2, 1.3"]);
+    ends(&["load", UNUSED, "-d", "soon"], USAGE, &["soon", "500ms"]);
+    ends(&["load", UNUSED, "--data", "/no/such/file"], USAGE, &["--data", "/no/such/file"]);
+    ends(&["load", UNUSED, "-d", "50ms", "--json", "/no/such/folder/x"], FAILED, &["/no/such/folder/x"]);
 }
 
 #[test]
@@ -91,17 +91,17 @@ fn certificates_and_keys() {
         (cert, other_key, &[cert, other_key, "does not match"]),
     ] {
         let https = "https://127.0.0.1:0";
-        ends(&["serve", "--listen", https, "--cert", cert, "--key", key, "--to", NOBODY], USAGE, parts);
-        ends(&["relay", "--listen", https, "--cert", cert, "--key", key, "--to", NOBODY], USAGE, parts);
+        ends(&["serve", "--listen", https, "--cert", cert, "--key", key, "--to", UNUSED], USAGE, parts);
+        ends(&["relay", "--listen", https, "--cert", cert, "--key", key, "--to", UNUSED], USAGE, parts);
         ends(&["origin", "--listen", https, "--cert", cert, "--key", key], USAGE, parts);
         ends(&["load", "https://127.0.0.1:1", "-k", "--cert", cert, "--key", key], USAGE, parts);
     }
     ends(
-        &["serve", "--listen", "https://127.0.0.1:0", "--to", NOBODY],
+        &["serve", "--listen", "https://127.0.0.1:0", "--to", UNUSED],
         USAGE,
         &["--cert FILE", "--key FILE"],
     );
-    ends(&["serve", "--listen", "https://127.0.0.1:0", "--cert", cert, "--to", NOBODY], USAGE, &["--key"]);
+    ends(&["serve", "--listen", "https://127.0.0.1:0", "--cert", cert, "--to", UNUSED], USAGE, &["--key"]);
     for (file, why) in [(absent, "No such file"), (text, "no certificate")] {
         let to = ["serve", "--listen", FREE, "--to", "https://127.0.0.1:1", "--upstream-ca", file];
         ends(&to, USAGE, &[file, why]);
@@ -117,8 +117,8 @@ fn a_port_in_use_is_reported_with_its_process() {
     let owner = format!("is in use by process {}", holder.pid());
     let parts = [holder.urls[0].strip_prefix("http://").unwrap(), &owner];
     ends(&["origin", "--listen", url], FAILED, &parts);
-    ends(&["serve", "--listen", url, "--to", NOBODY], FAILED, &parts);
-    ends(&["relay", "--listen", url, "--to", NOBODY], FAILED, &parts);
+    ends(&["serve", "--listen", url, "--to", UNUSED], FAILED, &parts);
+    ends(&["relay", "--listen", url, "--to", UNUSED], FAILED, &parts);
 }
 
 /// Any server that accepts connections gets measured: the result exists, is invalid with a reason, and the exit code

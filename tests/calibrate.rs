@@ -16,13 +16,13 @@ fn a_quick_calibration_has_every_cell() {
         Weir::run(&["calibrate", "--quick", "-d", "100ms", "--json", "-", "--out", out.to_str().unwrap()]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{}", ended.stdout);
     assert_eq!(fs::read_to_string(&out).unwrap(), ended.stdout, "the file and standard output are equal");
-    let told: Value = serde_json::from_str(&ended.stdout).unwrap();
-    assert_eq!((told["schema"].as_u64(), told["repeats"].as_u64()), (Some(1), Some(3)));
-    assert_eq!(told["window_s"].as_f64(), Some(0.1));
-    assert!(told["machine"]["cores"].as_u64() >= Some(1) && told["weir"].is_string());
-    assert!(told["measured"].as_str().unwrap().ends_with("GMT"));
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!((report["schema"].as_u64(), report["repeats"].as_u64()), (Some(1), Some(3)));
+    assert_eq!(report["window_s"].as_f64(), Some(0.1));
+    assert!(report["machine"]["cores"].as_u64() >= Some(1) && report["weir"].is_string());
+    assert!(report["measured"].as_str().unwrap().ends_with("GMT"));
 
-    let (cells, failed) = (told["cells"].as_array().unwrap(), told["failed"].as_array().unwrap());
+    let (cells, failed) = (report["cells"].as_array().unwrap(), report["failed"].as_array().unwrap());
     assert_eq!(failed, &[] as &[Value]);
     let names: Vec<&str> = cells.iter().map(|cell| cell["cell"].as_str().unwrap()).collect();
     assert_eq!(

@@ -37,7 +37,7 @@ fn a_table_of_100_columns_and_the_same_findings_as_json() {
 }
 
 #[test]
-fn strict_ends_by_what_was_found() {
+fn the_exit_code_of_strict_follows_the_findings() {
     let ended = Weir::run(&["doctor", "--strict", "--json"]);
     let findings = findings(&ended.stdout);
     let bad: Vec<&str> =
@@ -51,7 +51,7 @@ fn strict_ends_by_what_was_found() {
 }
 
 #[test]
-fn flags_that_cannot_be_followed() {
+fn invalid_flags() {
     let ended = Weir::run(&["doctor", "--apply"]);
     assert_eq!(ended.code, Some(2));
     assert!(ended.stderr.contains("--apply"), "{}", ended.stderr);

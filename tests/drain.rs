@@ -95,7 +95,7 @@ fn a_drain_under_load_loses_nothing() {
 }
 
 #[test]
-fn what_has_begun_is_finished_and_says_close() {
+fn requests_in_flight_complete_with_close() {
     for mode in MODES {
         let (head, body) = (Switch::default(), Switch::default());
         let (head_gate, body_gate) = (head.clone(), body.clone());
@@ -148,7 +148,7 @@ fn what_has_begun_is_finished_and_says_close() {
 }
 
 #[test]
-fn connections_that_wait_in_the_queue_are_still_served() {
+fn connections_in_the_accept_queue_are_still_served() {
     // Established before the signal and not yet accepted, with requests in cleartext modes: the process is stopped
     // meanwhile. Closing the listener would reset them all.
     for mode in MODES {
@@ -183,7 +183,7 @@ fn connections_that_wait_in_the_queue_are_still_served() {
 }
 
 #[test]
-fn pipelined_requests_are_told_which_was_the_last() {
+fn the_last_pipelined_response_announces_the_close() {
     for mode in MODES {
         let go_on = Switch::default();
         let gate = go_on.clone();
@@ -212,7 +212,7 @@ fn pipelined_requests_are_told_which_was_the_last() {
 }
 
 #[test]
-fn a_second_signal_ends_it_at_once() {
+fn a_second_signal_stops_at_once() {
     for mode in MODES {
         for old in [false, true] {
             let case = Case::new(mode, &[], |peer| {
@@ -238,7 +238,7 @@ fn a_second_signal_ends_it_at_once() {
 }
 
 #[test]
-fn a_drain_that_takes_too_long_ends() {
+fn a_drain_times_out() {
     for mode in MODES {
         let case = Case::new(mode, &["--drain-timeout", "0.8"], |peer| {
             peer.request();
@@ -258,7 +258,7 @@ fn a_drain_that_takes_too_long_ends() {
 }
 
 #[test]
-fn an_idle_gateway_ends_at_once_and_tells_what_it_did() {
+fn an_idle_gateway_exits_at_once_with_a_summary() {
     for mode in MODES {
         let case = Case::answering(mode, OK);
         assert_eq!(case.client().ask(GET).text(), "ok", "{mode:?}");
@@ -281,7 +281,7 @@ fn an_idle_gateway_ends_at_once_and_tells_what_it_did() {
 }
 
 #[test]
-fn a_gateway_that_says_it_listens_can_be_stopped() {
+fn a_gateway_that_reports_listening_can_be_stopped() {
     // Regression test: the line was printed before the signal handlers were installed, so an immediate SIGTERM killed
     // the process. Many workers start slowly enough to show it.
     for mode in MODES {

@@ -15,7 +15,7 @@ fn two_gateways_share_a_core_and_a_window() {
         "alone_blocks=1",
         "window_ms=400",
     ];
-    let runs = Experiment::of_the_house(&set).run();
+    let runs = Experiment::of_repository(&set).run();
     let of = |name: &str, is_beside: bool| {
         let is = |run: &&Value| run["cell"]["name"] == name && run["beside"].is_string() == is_beside;
         runs.iter().find(is).unwrap_or_else(|| panic!("no run of {name}"))
@@ -47,7 +47,7 @@ fn two_gateways_share_a_core_and_a_window() {
 }
 
 #[test]
-fn a_start_that_cannot_be_read_ends_the_engine() {
+fn an_invalid_start_stops_the_engine() {
     let origin = Weir::start(&["origin", "--listen", "http://127.0.0.1:0", "--workers", "1"]);
     for said in ["soon\n", ""] {
         let mut load = Command::new(env!("CARGO_BIN_EXE_weir"));
@@ -98,19 +98,19 @@ fn subjects(experiment: &Experiment) -> Vec<String> {
 }
 
 #[test]
-fn an_absent_target_is_installed_where_the_experiment_says_so() {
+fn an_absent_target_is_installed_if_the_experiment_asks() {
     let script = format!("cp '{}' \"$WEIR_INSTALL/made\"", env!("CARGO_BIN_EXE_weir"));
-    let here = made(&script);
-    let ended = run(&here, &[]);
+    let target = made(&script);
+    let ended = run(&target, &[]);
     let said = String::from_utf8(ended.stderr).unwrap();
     assert!(said.contains("made: installing into ") && said.contains("once (takes no time)"), "{said}");
-    let mut subjects = subjects(&here);
+    let mut subjects = subjects(&target);
     subjects.sort();
     assert_eq!(subjects, ["made", "relay"], "{said}");
 }
 
 #[test]
-fn what_cannot_be_installed_is_left_out_and_said() {
+fn a_target_that_fails_to_install_is_left_out_and_reported() {
     let broken = made("echo no compiler; exit 3");
     let ended = run(&broken, &[]);
     let said = String::from_utf8(ended.stderr).unwrap();

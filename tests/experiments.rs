@@ -70,14 +70,14 @@ fn settings_that_differ_are_each_kept_and_shown() {
 
 /// The experiment's settings apply to both sides of every target, whatever its own defaults.
 #[test]
-fn tls_is_the_experiments_upstream_too() {
+fn the_experiments_tls_settings_also_apply_upstream() {
     for (version, suite, group) in
         [("1.3", "chacha20-poly1305-sha256", "p256"), ("1.2", "ecdhe-ecdsa-aes256-gcm-sha384", "x25519")]
     {
         let tls = [("version", version), ("suite", suite), ("group", group)];
         let set = tls.map(|(key, value)| format!("tls.{key}={value}"));
         let set = ["mode=h1-h1", "target=[\"weir\",\"floor\"]", &set[0], &set[1], &set[2]];
-        let runs = Experiment::of_the_house(&set).run();
+        let runs = Experiment::of_repository(&set).run();
         assert_eq!(runs.len(), 2);
         let words = format!("--tls {version} --suite {suite} --group {group}");
         for run in runs {
@@ -111,8 +111,8 @@ fn the_test_server_accepts_only_its_configured_settings() {
 
 /// Regression test: connections before the run, and those of the ready checks, were counted as the run's.
 #[test]
-fn connections_to_the_origin_are_those_of_the_run_alone() {
-    let runs = Experiment::of_the_house(&["served_ms=50"]).run();
+fn only_the_runs_own_connections_to_the_origin_count() {
+    let runs = Experiment::of_repository(&["served_ms=50"]).run();
     assert_eq!(runs[0]["validity"], "valid");
     // One for each of the 4 clients, and one for the load engine's trial connection.
     assert_eq!(runs[0]["observation"]["upstream_connections"], 5);

@@ -58,9 +58,9 @@ fn completed(bash: &Path, script: &Path, words: &str) -> Vec<String> {
         COMP_WORDS=($2) COMP_LINE=$2 COMP_POINT=${#2} COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
         _weir weir "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
         printf '%s\n' "${COMPREPLY[@]}""#;
-    let told = Command::new(bash).args(["-c", code, "bash"]).arg(script).arg(words).output().unwrap();
-    assert!(told.status.success(), "{told:?}");
-    String::from_utf8(told.stdout).unwrap().lines().map(str::to_owned).collect()
+    let shell = Command::new(bash).args(["-c", code, "bash"]).arg(script).arg(words).output().unwrap();
+    assert!(shell.status.success(), "{shell:?}");
+    String::from_utf8(shell.stdout).unwrap().lines().map(str::to_owned).collect()
 }
 
 #[test]

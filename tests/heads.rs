@@ -6,7 +6,7 @@ use weir_http1::Method;
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 /// Sends `request` and returns the head that the upstream received, with UPSTREAM for its own address.
-fn passed_on(mode: Mode, request: &str) -> String {
+fn forwarded(mode: Mode, request: &str) -> String {
     let case = Case::answering(mode, OK);
     assert_eq!(case.client().ask(request).status, 200, "{mode:?} {request:?}");
     let head = case.upstream.requests()[0].head.replace(&case.upstream.address.to_string(), "UPSTREAM");
@@ -26,7 +26,7 @@ fn answered(request: &str, answer: &'static str) -> Answer {
 fn unchanged_lines_are_copied_in_order_and_case() {
     for mode in MODES {
         let proto = if mode.client_tls { "https" } else { "http" };
-        let head = passed_on(
+        let head = forwarded(
             mode,
             "GET /a/b?c=d&e HTTP/1.1\r\nhOsT: example.org:8080\r\nUser-Agent:  two  spaces \r\nX-b: 2\r\n\
              accept: */*\r\nX-B: 1\r\nCookie: a=b\r\nX-Empty:\r\n\r\n",
@@ -45,7 +45,7 @@ fn unchanged_lines_are_copied_in_order_and_case() {
 
 #[test]
 fn hop_by_hop_fields_of_a_request_are_removed() {
-    let head = passed_on(
+    let head = forwarded(
         MODES[0],
         "GET / HTTP/1.1\r\nConnection: X-Mine, keep-alive\r\nHost: h\r\nX-MINE: 1\r\nKeep-Alive: 5\r\nTE: trailers\r\n\
          Upgrade: websocket\r\nProxy-Connection: keep-alive\r\nTrailer: X\r\nX-Kept: 1\r\nconnection: x-other\r\n\
@@ -59,8 +59,8 @@ fn hop_by_hop_fields_of_a_request_are_removed() {
 }
 
 #[test]
-fn what_a_client_says_of_its_own_origin_is_replaced() {
-    let head = passed_on(
+fn forwarding_headers_of_a_client_are_replaced() {
+    let head = forwarded(
         MODES[0],
         "GET / HTTP/1.1\r\nX-Forwarded-For: 1.2.3.4\r\nX-Forwarded-Proto: https\r\nHost: h\r\nForwarded: for=1.2.3.4\r\n\
          x-forwarded-host: evil\r\nX_Forwarded_For: 1.2.3.4\r\nX-Real_IP: 1.2.3.4\r\nX-Forwarded-For: 5.6.7.8\r\n\r\n",
@@ -73,8 +73,8 @@ fn what_a_client_says_of_its_own_origin_is_replaced() {
 }
 
 #[test]
-fn via_is_added_behind_those_that_are_there() {
-    let head = passed_on(MODES[0], "GET / HTTP/1.1\r\nVia: 1.0 first\r\nHost: h\r\nVia: 1.1 second\r\n\r\n");
+fn via_is_added_after_existing_ones() {
+    let head = forwarded(MODES[0], "GET / HTTP/1.1\r\nVia: 1.0 first\r\nHost: h\r\nVia: 1.1 second\r\n\r\n");
     assert_eq!(
         head,
         "GET / HTTP/1.1\r\nVia: 1.0 first\r\nHost: h\r\nVia: 1.1 second\r\nX-Forwarded-For: 127.0.0.1\r\n\
@@ -88,7 +88,7 @@ fn via_is_added_behind_those_that_are_there() {
 }
 
 #[test]
-fn targets_go_out_in_origin_form_with_the_host_that_was_asked_for() {
+fn targets_are_sent_in_origin_form_with_the_requested_host() {
     for (line, host, first, forwarded_host) in [
         (
             "GET http://other:81/x?y HTTP/1.1",
@@ -103,7 +103,7 @@ fn targets_go_out_in_origin_form_with_the_host_that_was_asked_for() {
         ("PURGE /x HTTP/1.1", "Host: h\r\n", "PURGE /x HTTP/1.1\r\nHost: h\r\n", "h"),
     ] {
         assert_eq!(
-            passed_on(MODES[0], &format!("{line}\r\n{host}\r\n")),
+            forwarded(MODES[0], &format!("{line}\r\n{host}\r\n")),
             format!(
                 "{first}X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\n\
                  X-Forwarded-Host: {forwarded_host}\r\nVia: 1.1 weir\r\n\r\n"
@@ -114,14 +114,14 @@ fn targets_go_out_in_origin_form_with_the_host_that_was_asked_for() {
 }
 
 #[test]
-fn a_client_of_http_1_0_needs_no_host_and_is_passed_on_as_1_1() {
+fn an_http_1_0_request_needs_no_host_and_is_forwarded_as_1_1() {
     assert_eq!(
-        passed_on(MODES[0], "GET /x HTTP/1.0\r\nA: b\r\n\r\n"),
+        forwarded(MODES[0], "GET /x HTTP/1.0\r\nA: b\r\n\r\n"),
         "GET /x HTTP/1.1\r\nHost: UPSTREAM\r\nA: b\r\nX-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\n\
          Via: 1.0 weir\r\n\r\n"
     );
     assert_eq!(
-        passed_on(
+        forwarded(
             MODES[0],
             "POST /x HTTP/1.0\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nz"
         ),
@@ -133,7 +133,7 @@ fn a_client_of_http_1_0_needs_no_host_and_is_passed_on_as_1_1() {
 
 #[test]
 fn the_framing_of_a_request_is_written_once() {
-    let head = passed_on(
+    let head = forwarded(
         MODES[0],
         "POST / HTTP/1.1\r\nContent-Length: 3, 3\r\nHost: h\r\ncontent-length: 3\r\nX: 1\r\n\r\nabc",
     );
@@ -142,7 +142,7 @@ fn the_framing_of_a_request_is_written_once() {
         "POST / HTTP/1.1\r\nHost: h\r\nX: 1\r\nContent-Length: 3\r\nX-Forwarded-For: 127.0.0.1\r\n\
          X-Forwarded-Proto: http\r\nX-Forwarded-Host: h\r\nVia: 1.1 weir\r\n\r\n"
     );
-    let head = passed_on(
+    let head = forwarded(
         MODES[0],
         "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: CHUNKED\r\nTE: trailers\r\n\r\n0\r\n\r\n",
     );
@@ -153,14 +153,14 @@ fn the_framing_of_a_request_is_written_once() {
     );
     // A length of 0 is forwarded, a missing one is not added: only that distinguishes an empty body from none.
     assert!(
-        passed_on(MODES[0], "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n")
+        forwarded(MODES[0], "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n")
             .contains("Content-Length: 0\r\n")
     );
-    assert!(!passed_on(MODES[0], "POST / HTTP/1.1\r\nHost: h\r\n\r\n").contains("Content-Length"));
+    assert!(!forwarded(MODES[0], "POST / HTTP/1.1\r\nHost: h\r\n\r\n").contains("Content-Length"));
 }
 
 #[test]
-fn answers_lose_what_was_for_one_connection_and_keep_the_rest() {
+fn responses_lose_hop_by_hop_fields_and_keep_the_rest() {
     for mode in MODES {
         let case = Case::answering(
             mode,
@@ -181,7 +181,7 @@ fn answers_lose_what_was_for_one_connection_and_keep_the_rest() {
 }
 
 #[test]
-fn an_answer_of_http_1_0_is_passed_on_as_1_1() {
+fn an_http_1_0_response_is_forwarded_as_1_1() {
     let answer =
         answered("GET / HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok");
     assert_eq!(answer.head, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nVia: 1.0 weir\r\n\r\n");
@@ -189,13 +189,13 @@ fn an_answer_of_http_1_0_is_passed_on_as_1_1() {
 }
 
 #[test]
-fn a_status_without_reason_is_passed_on() {
+fn a_status_without_reason_is_forwarded() {
     let answer = answered("GET / HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 299\r\nContent-Length: 0\r\n\r\n");
     assert_eq!(answer.head, "HTTP/1.1 299 \r\nContent-Length: 0\r\nVia: 1.1 weir\r\n\r\n");
 }
 
 #[test]
-fn answers_that_have_no_body_keep_the_connection_and_say_what_they_may() {
+fn responses_without_a_body_keep_the_connection_and_valid_framing() {
     for mode in MODES {
         let case = Case::new(mode, &[], |peer| {
             while let Some(request) = peer.request() {
@@ -248,7 +248,7 @@ fn continues(peer: &mut Peer) {
 }
 
 #[test]
-fn a_client_that_waits_for_100_gets_the_one_of_the_upstream() {
+fn a_client_that_waits_for_100_gets_the_upstreams() {
     for mode in MODES {
         let case = Case::new(mode, &[], continues);
         let mut client = case.client();
@@ -270,7 +270,7 @@ fn a_client_that_waits_for_100_gets_the_one_of_the_upstream() {
 }
 
 #[test]
-fn interim_answers_are_passed_on_but_not_to_http_1_0() {
+fn interim_responses_are_forwarded_except_to_http_1_0() {
     const ANSWERS: &str = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n\
                            HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     for mode in MODES {
@@ -288,7 +288,7 @@ fn interim_answers_are_passed_on_but_not_to_http_1_0() {
 }
 
 #[test]
-fn a_switch_of_protocols_that_nobody_asked_for_is_refused() {
+fn an_unrequested_switch_of_protocols_is_rejected() {
     for mode in MODES {
         let case = Case::answering(
             mode,
@@ -309,7 +309,7 @@ fn a_switch_of_protocols_that_nobody_asked_for_is_refused() {
 }
 
 #[test]
-fn an_interim_answer_before_a_broken_one_goes_to_nobody_else() {
+fn an_interim_response_before_a_broken_one_reaches_no_other_client() {
     // Regression test: an interim response and a broken final one arrived in one read. The interim response was
     // assembled but not sent, so the next message on this core, to any peer, started with it.
     for broken in ["HTTP/1.1 101 Switching Protocols\r\n\r\n", "garbage\r\n\r\n"] {
@@ -344,7 +344,7 @@ fn an_interim_answer_before_a_broken_one_goes_to_nobody_else() {
 }
 
 #[test]
-fn a_head_that_comes_byte_by_byte_is_the_same_head() {
+fn a_head_sent_byte_by_byte_is_the_same_head() {
     for mode in MODES {
         let case = Case::new(mode, &[], |peer| {
             while peer.request().is_some() {
@@ -366,7 +366,7 @@ fn a_head_that_comes_byte_by_byte_is_the_same_head() {
 }
 
 #[test]
-fn the_scheme_is_told_by_connection() {
+fn the_scheme_is_the_connections() {
     // One process with a cleartext and a TLS listener: the scheme is the connection's, not the process's.
     let certificates = common::Certificates::new();
     let upstream = common::Upstream::start(None, |peer| peer.serve(OK));

@@ -68,12 +68,12 @@ fn idle_clients(mode: Mode, wanted: usize, kib_each: u64) {
 }
 
 #[test]
-fn slow_readers_of_large_answers_cost_little_memory() {
+fn slow_readers_of_large_responses_need_little_memory() {
     slow_readers(MODES[0]);
 }
 
 #[test]
-fn slow_readers_over_tls_cost_little_memory() {
+fn slow_readers_over_tls_need_little_memory() {
     slow_readers(MODES[3]);
 }
 

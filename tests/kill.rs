@@ -10,7 +10,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 fn experiment(window_ms: u32) -> Experiment {
-    Experiment::of_the_house(&["blocks=3", &format!("window_ms={window_ms}")])
+    Experiment::of_repository(&["blocks=3", &format!("window_ms={window_ms}")])
 }
 
 /// The processes started by this lab with this subcommand.
@@ -22,8 +22,8 @@ fn children_of(lab: u32, word: &str) -> Vec<Pid> {
         };
         let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
         let parent = stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(1)?.parse::<u32>().ok());
-        let told = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        if parent == Some(lab) && String::from_utf8_lossy(&told).split('\0').nth(1) == Some(word) {
+        let cmdline = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        if parent == Some(lab) && String::from_utf8_lossy(&cmdline).split('\0').nth(1) == Some(word) {
             found.extend(Pid::from_raw(pid));
         }
     }
@@ -41,7 +41,7 @@ fn until_running(lab: &Weir) -> [Pid; 3] {
 }
 
 #[test]
-fn a_killed_lab_leaves_nothing_running_and_can_go_on() {
+fn a_killed_lab_leaves_no_process_running_and_can_continue() {
     let small = experiment(2000);
     let lab = small.start("--out");
     // Not in the first run, so that there are stored results to continue from.
@@ -65,7 +65,7 @@ fn a_killed_lab_leaves_nothing_running_and_can_go_on() {
 
 /// An interrupt from the terminal is similar but orderly: the lab prints how to continue.
 #[test]
-fn an_interrupted_lab_says_how_to_go_on() {
+fn an_interrupted_lab_prints_how_to_continue() {
     let small = experiment(2000);
     let lab = small.start("--out");
     let processes = until_running(&lab);
@@ -99,7 +99,7 @@ fn a_killed_target_or_load_engine_invalidates_only_its_run() {
 
 /// A check may take a minute. An interrupted lab does not wait for it.
 #[test]
-fn an_interrupt_ends_a_targets_own_check() {
+fn an_interrupt_stops_a_targets_own_check() {
     let checking = "title = 'Checking'
 about = 'Its check has no end.'
 modes = ['h1c-h1c']

@@ -92,7 +92,7 @@ fn invalid_values_name_the_flag_and_the_expected_values() {
 }
 
 #[test]
-fn a_file_of_requests_is_blamed_by_its_line() {
+fn errors_in_a_file_of_requests_name_the_line() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("requests.jsonl");
     let name = file.to_str().unwrap();
@@ -150,7 +150,7 @@ fn unreachable_servers_are_reported_before_the_run() {
 
 /// Every request got a response, but none was correct.
 #[test]
-fn a_run_without_any_success_is_no_evidence_and_counts_its_classes() {
+fn a_run_without_success_is_no_evidence_and_counts_its_error_classes() {
     let certificates = Certificates::new();
     let origin = origin(false, &certificates);
     let url = format!("{}/no-such-path", origin.urls[0]);
@@ -167,7 +167,7 @@ fn a_run_without_any_success_is_no_evidence_and_counts_its_classes() {
 }
 
 #[test]
-fn assertions_hold_or_are_broken_or_cannot_be_understood() {
+fn assertions_hold_or_fail_or_are_invalid() {
     let certificates = Certificates::new();
     let origin = origin(false, &certificates);
     let url = format!("{}/bytes/10", origin.urls[0]);
@@ -211,7 +211,7 @@ fn assertions_hold_or_are_broken_or_cannot_be_understood() {
 }
 
 #[test]
-fn results_that_cannot_be_written_say_where() {
+fn unwritable_results_name_the_path() {
     let certificates = Certificates::new();
     let origin = origin(false, &certificates);
     let url = format!("{}/bytes/10", origin.urls[0]);
@@ -228,7 +228,7 @@ fn results_that_cannot_be_written_say_where() {
 
 /// Ctrl-C in the window: the run ends at once and reports its result so far, marked as partial.
 #[test]
-fn ctrl_c_reports_what_was_measured_until_then() {
+fn ctrl_c_reports_the_result_so_far() {
     let certificates = Certificates::new();
     for flags in [&[][..], &["--rate", "1000"], &["--new-connection"]] {
         let origin = origin(false, &certificates);

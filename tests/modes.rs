@@ -10,7 +10,7 @@ const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
 #[test]
-fn a_request_is_answered_and_the_connections_are_kept_on_both_sides() {
+fn a_request_gets_a_response_and_both_connections_are_kept() {
     for mode in MODES {
         let case = Case::answering(mode, OK);
         let mut client = case.client();

@@ -76,7 +76,7 @@ fn veth_pairs_join_the_three_and_let_the_load_engine_reach_the_origin() {
 }
 
 #[test]
-fn a_program_behind_the_prefix_keeps_pid_group_and_cgroups_and_has_the_other_network() {
+fn a_prefixed_program_keeps_pid_group_and_cgroups_and_has_the_other_network() {
     if !possible() {
         return;
     }
@@ -135,7 +135,7 @@ fn a_connect_through_a_delayed_side_takes_its_round_trip() {
 }
 
 #[test]
-fn a_transfer_is_whole_though_packets_are_lost_and_none_is_larger_than_the_mtu() {
+fn a_transfer_completes_despite_lost_packets_and_respects_the_mtu() {
     if !possible() {
         return;
     }
@@ -170,7 +170,7 @@ fn a_transfer_is_whole_though_packets_are_lost_and_none_is_larger_than_the_mtu()
 }
 
 #[test]
-fn a_relay_that_cannot_start_or_ends_early_is_an_error_with_its_words() {
+fn a_relay_that_cannot_start_or_exits_early_is_an_error_with_its_message() {
     let mut relay = Command::new(env!("CARGO_BIN_EXE_weir"))
         .arg("delay-relay")
         .stdin(Stdio::piped())
@@ -267,7 +267,7 @@ fn holder() {
 }
 
 #[test]
-fn nothing_is_left_of_a_killed_lab() {
+fn a_killed_lab_leaves_no_namespaces() {
     if !possible() {
         return;
     }
@@ -300,7 +300,7 @@ fn nothing_is_left_of_a_killed_lab() {
 }
 
 #[test]
-fn a_network_that_is_dropped_is_gone() {
+fn dropping_a_network_removes_it() {
     if !possible() {
         return;
     }

@@ -14,17 +14,17 @@ const VETH: &str = "net.kind=veth";
 /// Regression test: nginx binds its listener when it checks its configuration, and the gateway's address exists only in
 /// the gateway's namespace, so no run of it could be valid.
 #[test]
-fn a_targets_own_check_may_bind_where_the_target_will() {
+fn a_targets_own_check_may_bind_the_targets_listener() {
     if !possible() || peer("nginx").is_none() {
         return;
     }
-    let runs = Experiment::of_the_house(&[VETH, "target=[\"nginx\"]"]).run();
+    let runs = Experiment::of_repository(&[VETH, "target=[\"nginx\"]"]).run();
     assert_eq!(runs[0]["validity"], "valid");
 }
 
 /// A connection closed by the gateway leaves no trace in the origin's namespace, only in the origin's own count.
 #[test]
-fn a_gateway_that_dials_for_each_request_is_found_out_in_its_own_namespace() {
+fn a_gateway_that_dials_for_each_request_is_detected_in_its_own_namespace() {
     if !possible() {
         return;
     }
@@ -52,7 +52,7 @@ fn the_guard_removes_a_killed_labs_namespaces() {
     if !possible() {
         return;
     }
-    let small = Experiment::of_the_house(&[VETH, "window_ms=60000"]);
+    let small = Experiment::of_repository(&[VETH, "window_ms=60000"]);
     let lab = small.start("--out");
     poll_until(PATIENCE, "namespaces", || namespaces_of(lab.pid()).len() == 3);
     lab.signal(Signal::KILL);

@@ -95,14 +95,14 @@ fn a_runner_with_a_relative_path_runs_from_any_directory() {
         let named = engine().replace("'sh', '{target}/run.sh'", runner);
         fs::write(good.join("engine.toml"), named).unwrap();
         let ran = weir(&elsewhere, &["run", "../../fakes.toml", "--only", "engine=good", "--strict"]);
-        let (text, told) = (said(&ran), String::from_utf8_lossy(&ran.stderr));
-        assert!(ran.status.success() && text.contains("server 1.0 us"), "{text}{told}");
+        let (text, errors) = (said(&ran), String::from_utf8_lossy(&ran.stderr));
+        assert!(ran.status.success() && text.contains("server 1.0 us"), "{text}{errors}");
     }
 }
 
 /// After an interrupt, stored runs are not repeated.
 #[test]
-fn an_experiment_goes_on_where_it_stopped() {
+fn an_interrupted_experiment_continues() {
     let folder = bench();
     let run = |args: &[&str]| weir(folder.path(), &[&["stacks", "run", "fakes.toml"], args].concat());
     assert!(run(&["--out", "results"]).status.success());
@@ -110,19 +110,19 @@ fn an_experiment_goes_on_where_it_stopped() {
     let gone = fs::read_dir(&runs).unwrap().next().unwrap().unwrap().path();
     fs::remove_file(&gone).unwrap();
     let again = run(&["--continue", "results"]);
-    let told = String::from_utf8_lossy(&again.stderr).into_owned();
-    assert!(again.status.success() && gone.exists(), "{told}");
+    let errors = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(again.status.success() && gone.exists(), "{errors}");
     assert_eq!(
-        told.lines().filter(|line| line.starts_with('b') && line.contains("handshake")).count(),
+        errors.lines().filter(|line| line.starts_with('b') && line.contains("handshake")).count(),
         1,
-        "{told}"
+        "{errors}"
     );
     fs::write(folder.path().join("engines/good/run.sh"), RUNNER.replace("1000", "2000")).unwrap();
     let refused = run(&["--continue", "results"]);
-    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let errors = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(
-        refused.status.code() == Some(2) && told.contains("another build, description or content of `good`"),
-        "{told}"
+        refused.status.code() == Some(2) && errors.contains("another build, description or content of `good`"),
+        "{errors}"
     );
 }
 
@@ -149,10 +149,10 @@ fn results_are_exported_and_a_slower_engine_is_a_regression() {
     assert!(weir(&["stacks", "run", "fakes.toml", "--out", "results"]).status.success());
     let files = ["--csv", "values.csv", "--markdown", "summary.md", "--junit", "junit.xml"];
     let failed = weir(&[&["report", "results", "--fail-on", "regression"][..], &files].concat());
-    let told = String::from_utf8_lossy(&failed.stderr).into_owned();
-    assert_eq!(failed.status.code(), Some(4), "{told}");
+    let errors = String::from_utf8_lossy(&failed.stderr).into_owned();
+    assert_eq!(failed.status.code(), Some(4), "{errors}");
     let line = "regression: server's time per handshake, handshake.1.3.full.ecdsa-p256.tickets=2: slow vs good: 2.00";
-    assert!(told.contains(line), "{told}");
+    assert!(errors.contains(line), "{errors}");
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     assert!(read("junit.xml").contains("failures=\"2\""), "{}", read("junit.xml"));
     assert!(read("summary.md").contains("| slow / good | 2.00"), "{}", read("summary.md"));
@@ -181,9 +181,9 @@ fn an_upgrade_that_takes_longer_is_a_regression_between_two_results() {
     {
         assert!(text.contains(part), "{part}: {text}");
     }
-    let told = String::from_utf8_lossy(&compared.stderr).into_owned();
+    let errors = String::from_utf8_lossy(&compared.stderr).into_owned();
     let line = "regression: handshake.1.3.full.ecdsa-p256.tickets=2.good: server's time per handshake 3.00";
-    assert!(compared.status.code() == Some(4) && told.contains(line), "{told}");
+    assert!(compared.status.code() == Some(4) && errors.contains(line), "{errors}");
     assert_eq!(fs::read_to_string(folder.path().join("values.csv")).unwrap().lines().count(), 1 + 2 * 2);
     let back = weir(&["compare", "after", "before", "--fail-on", "regression"]);
     assert_eq!(back.status.code(), Some(0), "{}", said(&back));
@@ -193,8 +193,8 @@ fn an_upgrade_that_takes_longer_is_a_regression_between_two_results() {
     assert!(text.contains("fake 1.1") && text.contains("last change +200.0 %"), "{text}");
     assert_eq!(past.status.code(), Some(4), "{text}");
     let unknown = weir(&["compare", "before", "after", "--changed", "go"]);
-    let told = String::from_utf8_lossy(&unknown.stderr).into_owned();
-    assert!(unknown.status.code() == Some(2) && told.contains("expected one of good, slow"), "{told}");
+    let errors = String::from_utf8_lossy(&unknown.stderr).into_owned();
+    assert!(unknown.status.code() == Some(2) && errors.contains("expected one of good, slow"), "{errors}");
 }
 
 /// Regression test: `--continue` used the default experiment, and built its engines before it rejected it.

@@ -100,12 +100,12 @@ fn the_list_has_versions_of_present_targets_and_how_to_get_absent_ones() {
         "{before}"
     );
     assert_eq!(targets.good(&["list"]), before);
-    let told = targets.weir(&["install", "fast", "--jobs", "3"]);
-    assert_eq!((told.code, told.stdout.as_str()), (Some(0), "fast: present, version 1.2.3, TLS 4.5\n"));
+    let ended = targets.weir(&["install", "fast", "--jobs", "3"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "fast: present, version 1.2.3, TLS 4.5\n"));
     assert!(
-        told.stderr.contains("takes no time") && told.stderr.contains("building with 3"),
+        ended.stderr.contains("takes no time") && ended.stderr.contains("building with 3"),
         "{}",
-        told.stderr
+        ended.stderr
     );
     let after = targets.good(&[]);
     assert!(after.contains("fast  present  1.2.3, TLS 4.5\n"), "{after}");
@@ -146,7 +146,7 @@ fn a_check_names_the_mode_that_the_target_rejects() {
 }
 
 #[test]
-fn an_install_that_fails_says_why() {
+fn a_failed_install_reports_the_reason() {
     let targets = Targets::new();
     targets.bad(&["install", "fats"], 2, &["target: `fats` is not in ", ": expected one of fast, gone"]);
     targets.bad(&["install", "gone"], 2, &["gone: no script installs it", "ask its makers"]);
@@ -162,7 +162,7 @@ fn an_install_that_fails_says_why() {
 }
 
 #[test]
-fn a_wrong_description_is_a_row_and_an_exit_code() {
+fn an_invalid_description_is_a_row_and_an_exit_code() {
     let targets = Targets::new();
     targets.write("fast/target.toml", &FAST.replace("default = 100", "default = 1.5"));
     let ended = targets.weir(&[]);

@@ -29,12 +29,12 @@ const BODY_10000: &str = "67ca52e5850000b074eb067135815405684334f3f2f7ab96ca4341
 
 #[test]
 fn nginx() {
-    as_a_target("nginx", "nginx", WARMUP_MS);
+    check_target("nginx", "nginx", WARMUP_MS);
 }
 
 #[test]
 fn haproxy() {
-    as_a_target("haproxy", "haproxy", WARMUP_MS);
+    check_target("haproxy", "haproxy", WARMUP_MS);
 }
 
 /// A target that ignores the number has invalid runs: otherwise three cells would be equal.
@@ -46,7 +46,7 @@ fn nginx_sends_the_configured_number_of_tickets() {
     let _core = CORE.lock().unwrap_or_else(PoisonError::into_inner);
     let levels = ["tls.tickets=[0, 1, 4]", "load.new-connection=true"];
     let set = ["target=[\"nginx\", \"weir\"]", "mode=h1-h1c", levels[0], levels[1]];
-    let runs = Experiment::of_the_house(&set).run();
+    let runs = Experiment::of_repository(&set).run();
     assert_eq!(runs.len(), 2 * 3);
     for run in runs {
         assert_eq!(run["validity"], "valid", "{}", run["id"]);
@@ -59,23 +59,23 @@ fn nginx_sends_the_configured_number_of_tickets() {
 /// Its install script builds it in seconds.
 #[test]
 fn go() {
-    as_a_target("go", "go", WARMUP_MS);
+    check_target("go", "go", WARMUP_MS);
 }
 
 #[test]
 fn node() {
-    as_a_target("node", "node", WARMUP_MS);
+    check_target("node", "node", WARMUP_MS);
 }
 
 /// The JVM target. Its install script builds it with Maven, in a minute or two the first time.
 #[test]
 fn wso2_transport() {
-    as_a_target("wso2-transport", "mvn", JVM_WARMUP_MS);
+    check_target("wso2-transport", "mvn", JVM_WARMUP_MS);
 }
 
 /// All checks of a target; `program` must be on this machine. A target with an install script is installed first.
 #[track_caller]
-fn as_a_target(name: &str, program: &str, warmup_ms: u32) {
+fn check_target(name: &str, program: &str, warmup_ms: u32) {
     if peer(program).is_none() {
         return;
     }

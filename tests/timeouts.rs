@@ -31,7 +31,7 @@ fn dribble_until(client: &mut common::Client, bytes: &mut impl Iterator<Item = u
 }
 
 #[test]
-fn a_head_that_is_not_completed_is_408() {
+fn an_incomplete_head_is_408() {
     for mode in MODES {
         let case = Case::new(mode, &["--head-timeout", SOON], |peer| peer.serve(OK));
         let mut client = case.client();
@@ -47,7 +47,7 @@ fn a_head_that_is_not_completed_is_408() {
 }
 
 #[test]
-fn a_byte_now_and_then_does_not_put_off_the_end_of_a_head() {
+fn slow_bytes_do_not_extend_the_deadline_of_a_head() {
     for mode in MODES {
         let case = Case::new(mode, &["--head-timeout", SOON], |peer| peer.serve(OK));
         let mut client = case.client();
@@ -71,7 +71,7 @@ fn the_second_head_of_a_connection_has_its_own_deadline() {
 }
 
 #[test]
-fn an_idle_connection_is_closed_without_a_word() {
+fn an_idle_connection_is_closed_without_a_response() {
     for mode in MODES {
         let case = Case::new(mode, &["--idle-timeout", SOON], |peer| peer.serve(OK));
         let mut fresh = case.client();
@@ -86,7 +86,7 @@ fn an_idle_connection_is_closed_without_a_word() {
 }
 
 #[test]
-fn a_pooled_connection_that_has_waited_long_enough_is_closed_in_order() {
+fn an_idle_pooled_connection_is_closed_cleanly() {
     for mode in MODES {
         let case = Case::new(mode, &["--pool-timeout", SOON], |peer| peer.serve(OK));
         let mut client = case.client();
@@ -99,7 +99,7 @@ fn a_pooled_connection_that_has_waited_long_enough_is_closed_in_order() {
 }
 
 #[test]
-fn a_handshake_that_is_not_completed_is_cut() {
+fn an_incomplete_handshake_is_aborted() {
     for mode in MODES.into_iter().filter(|mode| mode.client_tls) {
         let case = Case::new(mode, &["--head-timeout", SOON], |peer| peer.serve(OK));
         // No bytes, and the first bytes of a record.
@@ -132,7 +132,7 @@ fn a_silent_upstream_is_504() {
 }
 
 #[test]
-fn interim_answers_do_not_put_off_the_answer() {
+fn interim_responses_do_not_extend_the_deadline_of_the_response() {
     for mode in MODES {
         let case = Case::new(mode, &["--response-timeout", SOON], |peer| {
             peer.request();
@@ -160,7 +160,7 @@ fn interim_answers_do_not_put_off_the_answer() {
 }
 
 #[test]
-fn what_a_client_pipelines_does_not_put_off_the_answer() {
+fn pipelined_requests_do_not_extend_the_deadline_of_the_response() {
     // Regression test: each read from the client restarted the upstream's deadline, although none of its bytes were for
     // the upstream.
     for mode in MODES {
@@ -175,7 +175,7 @@ fn what_a_client_pipelines_does_not_put_off_the_answer() {
 }
 
 #[test]
-fn a_body_that_stops_coming_is_408_however_short_the_upstreams_time_is() {
+fn a_stalled_body_is_408_however_short_the_upstreams_timeout() {
     // Regression test: the deadline of the response starts with the last byte of the request. It started with the
     // first, so a client that paused within its body got an upstream timeout.
     for mode in MODES {
@@ -193,7 +193,7 @@ fn a_body_that_stops_coming_is_408_however_short_the_upstreams_time_is() {
 }
 
 #[test]
-fn a_body_that_is_not_taken_is_the_upstreams_fault() {
+fn a_body_that_the_upstream_does_not_read_is_its_fault() {
     for mode in MODES.into_iter().filter(|mode| !mode.client_tls) {
         let case = Case::new(mode, &["--stall-timeout", SOON], |peer| {
             peer.head();
@@ -258,7 +258,7 @@ fn an_upload_leaves_no_deadline_behind() {
 }
 
 #[test]
-fn an_upstream_that_stops_within_its_answer_is_cut_off() {
+fn an_upstream_that_stalls_within_its_response_is_aborted() {
     for mode in MODES {
         for old in [false, true] {
             let case = Case::new(mode, &["--stall-timeout", SOON], |peer| {
@@ -293,7 +293,7 @@ fn pour(length: usize) -> impl Fn(&mut Peer) + Send + Sync + 'static {
 }
 
 #[test]
-fn a_client_that_stops_reading_is_cut_off() {
+fn a_client_that_stops_reading_is_aborted() {
     for mode in MODES {
         let case = Case::new(mode, &["--stall-timeout", SOON], pour(1 << 30));
         let mut client = case.client();
@@ -308,7 +308,7 @@ fn a_client_that_stops_reading_is_cut_off() {
 }
 
 #[test]
-fn an_upstream_that_takes_no_connections_is_504() {
+fn an_upstream_that_accepts_no_connections_is_504() {
     // A listener with a full queue drops connection attempts, so the connection is never established.
     let listener = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
     listener.bind(&"127.0.0.1:0".parse::<SocketAddr>().unwrap().into()).unwrap();
@@ -351,7 +351,7 @@ fn an_upstream_that_does_not_complete_the_handshake_is_504() {
 }
 
 #[test]
-fn an_upload_behind_a_slow_connect_is_not_blamed_on_the_client() {
+fn an_upload_after_a_slow_connect_is_not_blamed_on_the_client() {
     // Once the upstream connection is established, the gateway waits for the client: the body's deadline runs, not the
     // connection's.
     for mode in MODES {

@@ -29,7 +29,7 @@ pub struct Experiment {
 
 impl Experiment {
     /// With this repository's targets; each of `set` is a `KEY=VALUE`.
-    pub fn of_the_house(set: &[&str]) -> Self {
+    pub fn of_repository(set: &[&str]) -> Self {
         let targets = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../targets");
         Self::new(&targets.canonicalize().unwrap(), tempfile::tempdir().unwrap(), set)
     }

@@ -6,7 +6,7 @@ use std::io::Read;
 use weir_http1::Method;
 
 #[test]
-fn a_client_that_says_close_gets_its_answer_and_the_end() {
+fn a_client_that_sends_close_gets_its_response_and_a_close() {
     for mode in MODES {
         let case = Case::answering(mode, OK);
         for request in [
@@ -26,7 +26,7 @@ fn a_client_that_says_close_gets_its_answer_and_the_end() {
 }
 
 #[test]
-fn an_upstream_that_says_close_ends_only_its_own_connection() {
+fn an_upstream_that_sends_close_closes_only_its_own_connection() {
     for mode in MODES {
         for answer in [
             "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
@@ -51,7 +51,7 @@ fn an_upstream_that_says_close_ends_only_its_own_connection() {
 }
 
 #[test]
-fn a_client_of_http_1_0_keeps_its_connection_if_it_asks_to() {
+fn an_http_1_0_client_keeps_its_connection_on_request() {
     for mode in MODES {
         let case = Case::answering(mode, OK);
         let mut client = case.client();
@@ -65,7 +65,7 @@ fn a_client_of_http_1_0_keeps_its_connection_if_it_asks_to() {
 }
 
 #[test]
-fn a_half_closed_client_still_gets_its_answer() {
+fn a_half_closed_client_still_gets_its_response() {
     for mode in MODES {
         let go_on = Switch::default();
         let gate = go_on.clone();
@@ -88,7 +88,7 @@ fn a_half_closed_client_still_gets_its_answer() {
 }
 
 #[test]
-fn a_close_notify_behind_a_request_does_not_cost_its_answer() {
+fn a_close_notify_after_a_request_does_not_lose_its_response() {
     for mode in MODES.into_iter().filter(|mode| mode.client_tls) {
         let body = "x".repeat(100_000);
         let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
@@ -112,7 +112,7 @@ fn a_close_notify_behind_a_request_does_not_cost_its_answer() {
 }
 
 #[test]
-fn all_requests_that_came_before_a_half_close_are_answered() {
+fn all_requests_before_a_half_close_get_responses() {
     // Regression test: the end of the client's stream dropped the requests after the first one.
     for mode in MODES {
         let case = Case::new(mode, &[], echo_target);
@@ -128,7 +128,7 @@ fn all_requests_that_came_before_a_half_close_are_answered() {
 }
 
 #[test]
-fn a_connection_that_says_nothing_costs_nobody_an_error() {
+fn a_connection_without_bytes_causes_no_error() {
     for mode in MODES {
         let case = Case::answering(mode, OK);
         for _ in 0..20 {

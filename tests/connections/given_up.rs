@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use weir_http1::Method;
 
 #[test]
-fn a_client_that_goes_within_its_body_takes_the_upstream_connection_along() {
+fn a_client_that_disconnects_within_its_body_closes_the_upstream_connection() {
     for mode in MODES {
         for how in ["fin", "reset"] {
             let case = Case::new(mode, &[], |peer| {
@@ -34,7 +34,7 @@ fn a_client_that_goes_within_its_body_takes_the_upstream_connection_along() {
 }
 
 #[test]
-fn a_client_that_goes_while_it_waits_takes_the_upstream_connection_along() {
+fn a_client_that_disconnects_while_waiting_closes_the_upstream_connection() {
     for mode in MODES {
         let case = Case::new(mode, &[], |peer| {
             peer.request();
@@ -51,7 +51,7 @@ fn a_client_that_goes_while_it_waits_takes_the_upstream_connection_along() {
 }
 
 #[test]
-fn an_early_refusal_reaches_a_client_that_is_still_sending() {
+fn an_early_rejection_reaches_a_client_that_is_still_sending() {
     const REFUSAL: &str = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig";
     for mode in MODES {
         let case = Case::new(mode, &[], |peer| {
@@ -73,7 +73,7 @@ fn an_early_refusal_reaches_a_client_that_is_still_sending() {
 }
 
 #[test]
-fn the_answer_of_an_upstream_that_closes_on_an_upload_is_not_lost() {
+fn the_response_of_an_upstream_that_closes_during_an_upload_is_not_lost() {
     // Regression test: the upstream responds and closes with the rest of the body unread, which resets the connection.
     // The gateway's next write failed, and it reported a lost upstream to the client without reading the response.
     const REFUSAL: &str = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig";
@@ -108,7 +108,7 @@ fn the_answer_of_an_upstream_that_closes_on_an_upload_is_not_lost() {
 }
 
 #[test]
-fn an_early_success_ends_with_the_answer() {
+fn an_early_success_closes_after_the_response() {
     for mode in MODES {
         let case = Case::new(mode, &[], |peer| {
             peer.head();

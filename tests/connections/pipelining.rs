@@ -24,7 +24,7 @@ fn pipelined_requests_are_answered_in_order() {
 }
 
 #[test]
-fn pipelined_requests_with_bodies_are_taken_apart_wherever_they_are_split() {
+fn pipelined_requests_with_bodies_are_parsed_wherever_they_are_split() {
     for mode in MODES {
         let case = Case::new(mode, &[], |peer| {
             while let Some(request) = peer.request() {
@@ -72,7 +72,7 @@ fn pipelined_requests_with_bodies_are_taken_apart_wherever_they_are_split() {
 }
 
 #[test]
-fn a_client_that_pipelines_without_end_and_reads_nothing_is_stopped() {
+fn a_client_that_pipelines_endlessly_without_reading_is_blocked() {
     let case = Case::new(MODES[0], &[], |peer| {
         let body = pattern(50_000);
         while peer.request().is_some() {
@@ -106,7 +106,7 @@ fn a_client_that_pipelines_without_end_and_reads_nothing_is_stopped() {
 }
 
 #[test]
-fn an_empty_line_between_requests_is_let_pass() {
+fn an_empty_line_between_requests_is_ignored() {
     let case = Case::answering(MODES[0], OK);
     let mut client = case.client();
     client.send(format!("{GET}\r\n{GET}"));

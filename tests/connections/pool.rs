@@ -5,7 +5,7 @@ use crate::common::{Case, MODES, Switch};
 use weir_http1::Method;
 
 #[test]
-fn clients_one_after_the_other_share_an_upstream_connection() {
+fn successive_clients_share_an_upstream_connection() {
     for mode in MODES {
         let case = Case::answering(mode, OK);
         for _ in 0..5 {
@@ -17,7 +17,7 @@ fn clients_one_after_the_other_share_an_upstream_connection() {
 }
 
 #[test]
-fn the_upstream_connection_that_was_used_last_is_used_first() {
+fn the_upstream_connection_used_last_is_reused_first() {
     // Three concurrent requests open three connections; then sequential requests use only the one returned last.
     for mode in MODES {
         let gates = [Switch::default(), Switch::default(), Switch::default()];
@@ -48,7 +48,7 @@ fn the_upstream_connection_that_was_used_last_is_used_first() {
 }
 
 #[test]
-fn a_pooled_connection_that_the_upstream_ends_is_not_used_again() {
+fn a_pooled_connection_closed_by_the_upstream_is_not_reused() {
     for mode in MODES {
         for cleanly in [true, false] {
             let case = Case::new(mode, &[], move |peer| {
@@ -100,7 +100,7 @@ fn stray_bytes_on_a_pooled_connection_close_it() {
 }
 
 #[test]
-fn bytes_behind_an_answer_keep_its_connection_out_of_the_pool() {
+fn bytes_after_a_response_keep_its_connection_out_of_the_pool() {
     for mode in MODES {
         let case = Case::new(mode, &[], |peer| {
             peer.request();
@@ -118,7 +118,7 @@ fn bytes_behind_an_answer_keep_its_connection_out_of_the_pool() {
 }
 
 #[test]
-fn a_body_to_a_request_that_has_none_reaches_no_other_request() {
+fn an_unexpected_response_body_reaches_no_other_request() {
     // An upstream that sends a body with a response to HEAD or a 304: it must not become the next response.
     for (request, answer) in [
         ("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n", OK),

@@ -120,7 +120,7 @@ fn a_server_without_tls_is_reported_in_one_line() {
 }
 
 #[test]
-fn wrong_flags_name_themselves() {
+fn errors_name_their_flags() {
     let empty = tempfile::NamedTempFile::new().unwrap();
     let empty = empty.path().to_str().unwrap();
     for (args, expected) in [
@@ -143,7 +143,7 @@ fn wrong_flags_name_themselves() {
 
 /// A server that stops responding: the findings until then are shown, with a note that they are incomplete.
 #[test]
-fn a_server_that_falls_silent_leaves_a_part() {
+fn a_server_that_stops_responding_leaves_a_partial_report() {
     let Some(server) = OpenSsl::start(KeyKind::EcdsaP256, &["-tls1_3"]) else { return };
     let upstream = server.address.clone();
     let mut connections = 0;

@@ -53,7 +53,7 @@ fn garbage(seed: u32, length: usize) -> Vec<u8> {
 }
 
 #[test]
-fn garbage_on_any_port_ends_its_connection_and_nothing_else() {
+fn garbage_on_any_port_closes_only_its_connection() {
     for mode in MODES {
         let case = Case::answering(mode, OK);
         // After a valid handshake, a record that does not decrypt.

@@ -128,7 +128,7 @@ const REQUESTS: [(&str, u16, &str); 49] = [
 ];
 
 #[test]
-fn a_request_that_breaks_a_rule_is_refused_and_nothing_of_it_is_passed_on() {
+fn an_invalid_request_is_rejected_and_not_forwarded() {
     for mode in MODES {
         let case = Case::answering(mode, OK);
         for (request, status, reason) in REQUESTS {
@@ -164,7 +164,7 @@ fn a_request_that_breaks_a_rule_is_refused_and_nothing_of_it_is_passed_on() {
 }
 
 #[test]
-fn what_is_too_large_is_refused() {
+fn requests_beyond_a_limit_are_rejected() {
     for mode in MODES {
         let flags = ["--max-body", "10"];
         let case = Case::new(mode, &flags, |peer| peer.serve(OK));
@@ -223,7 +223,7 @@ fn what_is_too_large_is_refused() {
 }
 
 #[test]
-fn a_chunked_body_that_grows_too_large_later_ends_both_connections() {
+fn a_chunked_body_that_becomes_too_large_closes_both_connections() {
     for mode in MODES {
         let case = Case::new(mode, &["--max-body", "10"], |peer| peer.serve(OK));
         let mut client = case.client();
@@ -239,7 +239,7 @@ fn a_chunked_body_that_grows_too_large_later_ends_both_connections() {
 }
 
 #[test]
-fn a_refused_client_that_goes_on_sending_still_reads_why() {
+fn a_rejected_client_that_keeps_sending_still_reads_the_reason() {
     for mode in MODES {
         let case = Case::new(mode, &["--max-body", "10"], |peer| peer.serve(OK));
         let mut client = case.client();
@@ -253,7 +253,7 @@ fn a_refused_client_that_goes_on_sending_still_reads_why() {
 }
 
 #[test]
-fn the_refusal_of_head_has_no_body() {
+fn the_error_response_to_head_has_no_body() {
     let case = Case::new(MODES[0], &[], |peer| {
         peer.request();
     });
@@ -265,7 +265,7 @@ fn the_refusal_of_head_has_no_body() {
 }
 
 #[test]
-fn a_storm_of_bad_requests_is_no_storm_of_lines() {
+fn log_lines_about_bad_requests_are_rate_limited() {
     let case = Case::answering(MODES[0], OK);
     let began = Instant::now();
     for _ in 0..300 {

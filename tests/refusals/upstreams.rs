@@ -48,7 +48,7 @@ fn faults_of_an_upstream_are_502() {
 }
 
 #[test]
-fn an_upstream_that_is_not_there_is_502() {
+fn an_absent_upstream_is_502() {
     for mode in MODES {
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let certificates = Certificates::new();
@@ -64,7 +64,7 @@ fn an_upstream_that_is_not_there_is_502() {
 }
 
 #[test]
-fn an_upstream_that_is_not_trusted_is_502_and_gets_no_request() {
+fn an_untrusted_upstream_is_502_and_gets_no_request() {
     for mode in MODES.into_iter().filter(|mode| mode.upstream_tls) {
         let stranger = Certificates::new();
         let elsewhere = Certificates::for_names(&["elsewhere.example"]);

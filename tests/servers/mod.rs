@@ -27,7 +27,7 @@ impl Server {
         let program = BUILT.get_or_init(|| {
             let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go-server");
             let mut build = Command::new(go);
-            build.args(["build", "-o"]).arg(&program).arg(here("go/main.go"));
+            build.args(["build", "-o"]).arg(&program).arg(adjacent("go/main.go"));
             // It needs only the standard library.
             let built =
                 build.env("GOTOOLCHAIN", "local").env("GOPROXY", "off").env("GOFLAGS", "").output().unwrap();
@@ -39,12 +39,12 @@ impl Server {
 
     /// The server in Node.
     pub(crate) fn node(tls: Option<&Certificates>) -> Option<Self> {
-        Some(Self::script(Command::new(peer("node")?).arg(here("node.js")), tls))
+        Some(Self::script(Command::new(peer("node")?).arg(adjacent("node.js")), tls))
     }
 
     /// The server in Python.
     pub(crate) fn python(tls: Option<&Certificates>) -> Option<Self> {
-        Some(Self::script(Command::new(peer("python3")?).arg(here("python.py")), tls))
+        Some(Self::script(Command::new(peer("python3")?).arg(adjacent("python.py")), tls))
     }
 
     /// nginx with files of these sizes, on two ports.
@@ -57,7 +57,7 @@ impl Server {
         for size in sizes {
             fs::write(folder.path().join("files").join(size.to_string()), content(*size)).unwrap();
         }
-        let template = fs::read_to_string(here("nginx.conf")).unwrap();
+        let template = fs::read_to_string(adjacent("nginx.conf")).unwrap();
         Some(Self::nginx_with(&program, folder, &template, tls))
     }
 
@@ -65,7 +65,7 @@ impl Server {
     /// resumed; its port without TLS reports its number of connections.
     pub(crate) fn nginx_of_sessions(tls: &Certificates, settings: &str) -> Option<Self> {
         let program = peer("nginx")?;
-        let template = fs::read_to_string(here("nginx-sessions.conf")).unwrap();
+        let template = fs::read_to_string(adjacent("nginx-sessions.conf")).unwrap();
         let template = template.replace("@SETTINGS@", settings);
         Some(Self::nginx_with(&program, tempfile::tempdir().unwrap(), &template, tls))
     }
@@ -73,7 +73,7 @@ impl Server {
     /// nginx in cleartext, in front of a cleartext upstream.
     pub(crate) fn nginx_before(upstream: SocketAddr, tls: &Certificates) -> Option<Self> {
         let program = peer("nginx")?;
-        let template = fs::read_to_string(here("nginx-proxy.conf")).unwrap();
+        let template = fs::read_to_string(adjacent("nginx-proxy.conf")).unwrap();
         let template = template.replace("@TO@", &upstream.to_string());
         Some(Self::nginx_with(&program, tempfile::tempdir().unwrap(), &template, tls))
     }
@@ -83,7 +83,7 @@ impl Server {
         let program = peer("haproxy")?;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().to_owned();
-        let template = fs::read_to_string(here("haproxy-proxy.cfg")).unwrap();
+        let template = fs::read_to_string(adjacent("haproxy-proxy.cfg")).unwrap();
         let template = template.replace("@TO@", &upstream.to_string());
         let start = |port: u16, _| {
             let file = path.join("haproxy.cfg");
@@ -183,7 +183,7 @@ impl Drop for Server {
 }
 
 /// A file next to this one.
-fn here(name: &str) -> PathBuf {
+fn adjacent(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/servers").join(name)
 }
 

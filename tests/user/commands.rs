@@ -71,11 +71,11 @@ fn a_failing_or_absent_command_is_reported() {
     let out = folder.path().join("r").display().to_string();
     let ended = Weir::run(&["run", &file, "--out", &out]);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    let told = "weir: broken in rounds 2000: exit status: 3\n  | no such luck\n";
-    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    let expected = "weir: broken in rounds 2000: exit status: 3\n  | no such luck\n";
+    assert!(ended.stderr.contains(expected), "{}", ended.stderr);
     let asked = Weir::run(&["run", &file, "--out", &format!("{out}1"), "--only", "command=gone"]);
-    let told = "--only leaves no cell of a present command; gone: no program `no-such-program-here`";
-    assert!(asked.code == Some(1) && asked.stderr.contains(told), "{}", asked.stderr);
+    let expected = "--only leaves no cell of a present command; gone: no program `no-such-program-here`";
+    assert!(asked.code == Some(1) && asked.stderr.contains(expected), "{}", asked.stderr);
     let rest = Weir::run(&["run", &file, "--out", &format!("{out}2"), "--only", "command=short"]);
     assert_eq!(rest.code, Some(0), "{}", rest.stderr);
     assert!(rest.stdout.contains("gone: absent: no program `no-such-program-here`."), "{}", rest.stdout);

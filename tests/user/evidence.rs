@@ -97,7 +97,7 @@ fn without_calibration_two_blocks_show_that_a_target_does_not_work() {
 }
 
 #[test]
-fn a_signal_that_ends_a_target_is_named() {
+fn a_signal_that_kills_a_target_is_named() {
     let broken = experiment("kill -KILL $$", &["load_model=equal-rate", "calibration_ms=50"]);
     let ended = run(&broken, &[]);
     assert!(said(&ended, 1).contains("it ended before it was ready (signal: 9)"), "{}", ended.stderr);

@@ -44,7 +44,7 @@ fn half_broken() -> Upstream {
 }
 
 #[test]
-fn half_of_the_answers_being_500_is_no_evidence() {
+fn a_run_with_half_of_its_responses_500_is_no_evidence() {
     let server = half_broken();
     let url = url(false, &server);
     let run = [&["load", &url], &SHORT[..]].concat();
@@ -137,7 +137,7 @@ fn an_unsupported_protocol_is_rejected_before_sending() {
 }
 
 #[test]
-fn the_95th_percentile_can_be_asked_for() {
+fn the_95th_percentile_is_available() {
     let certificates = Certificates::new();
     let server = origin(false, &certificates);
     let url = format!("{}/bytes/10", server.urls[0]);

@@ -16,7 +16,7 @@ const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 const FREE: &str = "http://127.0.0.1:0";
 /// Never contacted: the process fails first.
-const NOBODY: &str = "http://127.0.0.1:1";
+const UNUSED: &str = "http://127.0.0.1:1";
 
 /// The ignored signals, each with the text of its line.
 const IGNORED: [(Signal, &str); 3] = [
@@ -57,7 +57,7 @@ fn ignored_signals_are_reported_and_do_not_disturb_requests() {
 }
 
 #[test]
-fn a_relay_and_the_origin_take_the_same_signals() {
+fn relay_and_origin_handle_the_same_signals() {
     let origin = origin(false, &Certificates::new());
     let relay = Weir::start(&["relay", "--listen", FREE, "--to", &origin.urls[0], "--workers", "1"]);
     let mut client = Client::connect(relay.address(), None);
@@ -124,18 +124,18 @@ fn an_upstream_whose_certificate_is_not_verified() {
 }
 
 #[test]
-fn skipping_verification_where_there_is_nothing_to_verify_is_refused() {
+fn skipping_verification_without_tls_is_rejected() {
     let insecure = |more: &[&str]| {
         let args = [&["serve", "--listen", FREE, "--upstream-insecure"], more].concat();
         let Ended { code, stderr, .. } = Weir::run(&args);
         assert_eq!(code, Some(2), "{stderr}");
         stderr
     };
-    let stderr = insecure(&["--to", NOBODY]);
+    let stderr = insecure(&["--to", UNUSED]);
     assert_eq!(
         stderr,
         format!(
-            "weir: --upstream-insecure: --to {NOBODY} is not https, so there is no certificate to verify\n"
+            "weir: --upstream-insecure: --to {UNUSED} is not https, so there is no certificate to verify\n"
         )
     );
     let stderr = insecure(&["--to", "https://127.0.0.1:1", "--upstream-ca", "ca.pem"]);
@@ -186,7 +186,7 @@ fn forwarding_headers_are_as_documented() {
 }
 
 #[test]
-fn the_host_of_an_absolute_target_and_of_a_client_that_names_none() {
+fn the_host_of_an_absolute_target_and_of_a_client_without_one() {
     let case = Case::answering(MODES[0], ANSWER);
     let authority = case.upstream.address.to_string();
     case.client().ask("GET http://shop.example/a HTTP/1.1\r\nHost: other.example\r\n\r\n");
@@ -218,8 +218,8 @@ fn ipv4_and_ipv6_have_separate_listeners() {
         assert_eq!(Client::connect(at, None).ask(GET).text(), "hi");
     }
     let requests = upstream.requests();
-    let told: Vec<_> = requests.iter().flat_map(|request| request.fields("X-Forwarded-For")).collect();
-    assert_eq!(told, ["::1", "127.0.0.1"]);
+    let forwarded: Vec<_> = requests.iter().flat_map(|request| request.fields("X-Forwarded-For")).collect();
+    assert_eq!(forwarded, ["::1", "127.0.0.1"]);
 }
 
 /// The error of an invalid value, with clap's text around it.
@@ -246,7 +246,7 @@ fn the_error_of_an_invalid_url_names_the_expected_form() {
         for (flag, args) in [
             ("--to", &["serve", "--listen", FREE, "--to", url][..]),
             ("--to", &["relay", "--listen", FREE, "--to", url]),
-            ("--listen", &["serve", "--to", NOBODY, "--listen", url]),
+            ("--listen", &["serve", "--to", UNUSED, "--listen", url]),
             ("--listen", &["origin", "--listen", url]),
         ] {
             let said = refused(args);
@@ -299,7 +299,7 @@ fn the_error_of_an_invalid_pem_file_names_its_flag_and_the_expected_content() {
     );
     let decrypt =
         format!("it is encrypted; `openssl pkey -in {encrypted} -out {encrypted}.plain` decrypts it");
-    let https = ["serve", "--listen", "https://127.0.0.1:0", "--to", NOBODY];
+    let https = ["serve", "--listen", "https://127.0.0.1:0", "--to", UNUSED];
     let to_https = ["serve", "--listen", FREE, "--to", "https://127.0.0.1:1"];
     let load = ["load", "https://127.0.0.1:1", "-d", "50ms"];
     for (base, flags, wrong, message) in [

@@ -22,7 +22,7 @@ fn examples(help: &[&str]) -> Vec<Vec<String>> {
 
 /// Plans each example in this checkout as written; planning builds nothing.
 #[test]
-fn the_examples_of_the_help_are_accepted_as_they_stand() {
+fn the_examples_of_the_help_are_accepted_unchanged() {
     let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let listed =
         Weir::run(&["stacks", "list", "--directory", &checkout.join("engines").display().to_string()]);
@@ -107,7 +107,7 @@ fn bench() -> (tempfile::TempDir, String) {
 
 /// One word for one thing, in both subcommands that plan and in their errors.
 #[test]
-fn only_is_the_word_and_filter_is_understood() {
+fn only_is_documented_and_filter_is_accepted() {
     let (_folder, file) = bench();
     let cells = |args: &[&str]| {
         let planned = Weir::run(args);

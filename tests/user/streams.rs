@@ -63,7 +63,7 @@ fn serves_and_drains(child: Child, address: SocketAddr) {
 }
 
 #[test]
-fn a_gateway_whose_stderr_cannot_be_written_goes_on_serving() {
+fn a_gateway_with_unwritable_stderr_keeps_serving() {
     for (_, stderr) in unwritable() {
         let upstream = Upstream::start(None, |peer| peer.serve(ANSWER));
         let to = format!("http://{}", upstream.address);
@@ -79,7 +79,7 @@ fn a_gateway_whose_stderr_cannot_be_written_goes_on_serving() {
 }
 
 #[test]
-fn a_gateway_behind_head_goes_on_serving() {
+fn a_gateway_piped_to_head_keeps_serving() {
     let upstream = Upstream::start(None, |peer| peer.serve(ANSWER));
     let to = format!("http://{}", upstream.address);
     let (reader, stdout) = pipe().unwrap();
@@ -93,7 +93,7 @@ fn a_gateway_behind_head_goes_on_serving() {
 }
 
 #[test]
-fn a_gateway_whose_stdout_is_full_goes_on_serving() {
+fn a_gateway_with_full_stdout_keeps_serving() {
     let upstream = Upstream::start(None, |peer| peer.serve(ANSWER));
     let to = format!("http://{}", upstream.address);
     // An address unique to this process, since the port is not printed.
@@ -106,9 +106,9 @@ fn a_gateway_whose_stdout_is_full_goes_on_serving() {
 }
 
 #[test]
-fn an_experiment_whose_stderr_cannot_be_written_is_measured() {
+fn an_experiment_with_unwritable_stderr_is_measured() {
     for (how, stderr) in unwritable() {
-        let experiment = Experiment::of_the_house(&[]);
+        let experiment = Experiment::of_repository(&[]);
         let words = experiment.words("--out");
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let child = weir(&words, Stdio::null(), stderr);
@@ -118,8 +118,8 @@ fn an_experiment_whose_stderr_cannot_be_written_is_measured() {
 }
 
 #[test]
-fn an_experiment_whose_reader_has_gone_ends_as_it_was_measured() {
-    let experiment = Experiment::of_the_house(&[]);
+fn an_experiment_without_a_reader_exits_by_its_result() {
+    let experiment = Experiment::of_repository(&[]);
     let words = experiment.words("--out");
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     assert_eq!(code(weir(&words, gone(), gone())), Some(0));

@@ -64,7 +64,7 @@ const RULES: [(&str, How); 31] = [
 ];
 
 #[test]
-fn every_command_that_is_shown_works_when_it_is_pasted() {
+fn every_documented_command_works_when_pasted() {
     let shown = Mutex::new(shown::all());
     let servers = Servers::start();
     let counted = Mutex::new(BTreeMap::<How, u32>::new());
@@ -97,7 +97,7 @@ fn every_command_that_is_shown_works_when_it_is_pasted() {
 
 /// A command in a sentence has placeholders for values; but its subcommand and its flags are real.
 #[test]
-fn every_command_that_is_mentioned_has_such_flags() {
+fn every_mentioned_command_has_valid_flags() {
     let helps = shown::helps();
     let mut count = 0;
     for (file, mention) in mentions() {
