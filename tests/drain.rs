@@ -78,7 +78,7 @@ fn a_drain_under_load_loses_nothing() {
                 format!("{mode:?}, {workers} workers, {requests_per_connection} requests per connection");
             assert!(lost.is_empty(), "{what}: {} lost, {:?}", lost.len(), &lost[..lost.len().min(3)]);
             let (sent, answered) = (seen.sent.load(Ordering::SeqCst), seen.answered.load(Ordering::SeqCst));
-            assert_eq!(seen.refused.load(Ordering::SeqCst), 8, "{what}: new connections are refused");
+            assert_eq!(seen.refused.load(Ordering::SeqCst), 8, "{what}: refused new connections");
             assert_eq!((sent, case.upstream.requests().len()), (answered, answered), "{what}");
             let upstream = case.upstream;
             let ended = case.weir.wait();

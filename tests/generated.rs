@@ -73,8 +73,7 @@ fn the_page_of_load_has_every_long_flag_and_the_examples() {
         let typed = flag.replace('-', r"\-");
         assert!(page.contains(&format!(r"\fB{typed}\fR")), "{flag}");
     }
-    let examples =
-        page.split_once(".SH EXAMPLES\n.nf\n").expect("examples are unfilled").1;
+    let examples = page.split_once(".SH EXAMPLES\n.nf\n").expect("examples are unfilled").1;
     assert!(examples.starts_with("weir load http://127.0.0.1:8080/bytes/1000\n"), "{examples}");
     let codes = page.split_once(".SH \"EXIT STATUS\"\n.nf\n").expect("exit codes are unfilled").1;
     assert!(codes.starts_with("0  measured\n"), "{codes}");

@@ -162,7 +162,7 @@ fn a_transfer_completes_despite_lost_packets_and_respects_the_mtu() {
     let report = net.finish().unwrap();
     let there = way(&report, "load to gateway");
     assert_eq!(there.largest, 1500);
-    assert!(there.bytes_in > sent.len() as u64, "what is lost is sent again: {there:?}");
+    assert!(there.bytes_in > sent.len() as u64, "lost packets are retransmitted: {there:?}");
     // The seed decides the loss of the first ten thousand packets; the probability of losing none is 10^-47.
     assert!(there.packets_in > 10_000 && there.lost > 0, "{there:?}");
     let sum = there.packets_out + there.lost + there.overflow + there.refused + there.left;
@@ -246,7 +246,7 @@ fn requests_go_from_the_load_engine_through_the_gateway_to_the_origin_and_back()
         "{} us through a round trip of 20 ms",
         result.response.mean_us
     );
-    assert!(result.servers[0].cost.cpu_us > 0.0, "the gateway is accounted by its pid");
+    assert!(result.servers[0].cost.cpu_us > 0.0, "the gateway's CPU is accounted by its pid");
 }
 
 fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
@@ -281,7 +281,7 @@ fn a_killed_lab_leaves_no_namespaces() {
     let relay = said
         .map(Result::unwrap)
         .find_map(|line| line.strip_prefix("relay ").map(|pid| pid.parse::<u32>().unwrap()))
-        .expect("it is set up");
+        .expect("the network is set up");
     assert_eq!(namespaces_of(holder.id()).len(), 3);
     clean_dead().unwrap();
     assert_eq!(namespaces_of(holder.id()).len(), 3, "it lives");

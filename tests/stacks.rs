@@ -121,7 +121,8 @@ fn an_interrupted_experiment_continues() {
     let refused = run(&["--continue", "results"]);
     let errors = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(
-        refused.status.code() == Some(2) && errors.contains("another build, description or content of `good`"),
+        refused.status.code() == Some(2)
+            && errors.contains("another build, description or content of `good`"),
         "{errors}"
     );
 }

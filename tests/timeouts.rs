@@ -21,7 +21,7 @@ fn silent(peer: &mut Peer) {
 
 /// Sends one byte of `bytes` at a time until a response or a close arrives.
 fn dribble_until(client: &mut common::Client, bytes: &mut impl Iterator<Item = u8>) {
-    poll_until(DEADLINE, "something to come while bytes dribble in", || {
+    poll_until(DEADLINE, "a response or a close while bytes dribble in", || {
         if client.stream.has_news_within(Duration::from_millis(20)) {
             return true;
         }
@@ -92,7 +92,7 @@ fn an_idle_pooled_connection_is_closed_cleanly() {
         let mut client = case.client();
         assert_eq!(client.ask(GET).status, 200, "{mode:?}");
         assert_eq!(case.upstream.wait_for_ending(0), Ending::Clean, "{mode:?}");
-        assert_eq!(client.ask(GET).status, 200, "{mode:?}: another is made");
+        assert_eq!(client.ask(GET).status, 200, "{mode:?}: over a new connection");
         drop(client);
         case.stop();
     }

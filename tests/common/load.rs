@@ -199,7 +199,7 @@ pub fn valid_or_late(result: &LoadResult) {
 pub fn histogram(latency: &Latency) -> Histogram<u64> {
     let bytes = BASE64_STANDARD.decode(&latency.hdr_v2).unwrap();
     let histogram: Histogram<u64> = Deserializer::new().deserialize(&mut bytes.as_slice()).unwrap();
-    assert_eq!(histogram.len(), latency.count, "the histogram holds what is counted");
+    assert_eq!(histogram.len(), latency.count, "the histogram holds every counted sample");
     histogram
 }
 

@@ -32,7 +32,7 @@ impl Weir {
         let listeners = args.iter().filter(|arg| **arg == "--listen").count();
         poll_until(DEADLINE, "weir listens", || {
             if let Some(status) = weir.child.try_wait().unwrap() {
-                panic!("weir {args:?} ended with {status}: {}", weir.stderr());
+                panic!("weir {args:?} exited with {status}: {}", weir.stderr());
             }
             weir.urls = weir
                 .stdout()

@@ -95,7 +95,7 @@ fn a_client_that_pipelines_endlessly_without_reading_is_blocked() {
         // Dropping it closes only its own handle to the socket.
     });
     let last = until_still(&sent);
-    assert!(last < total, "all {last} requests were taken from a client that reads nothing");
+    assert!(last < total, "all {last} requests were accepted from a client that reads nothing");
     assert!(case.weir.memory_kib("VmHWM") < 64 << 10);
     for n in 0..total {
         assert_eq!(client.answer(Method::Get).body.len(), 50_000, "{n}");

@@ -95,7 +95,7 @@ impl Files {
                 .spawn()
                 .unwrap();
             let mut ended = false;
-            poll_until(DEADLINE, "the server listens or ends", || {
+            poll_until(DEADLINE, "the server listens or exits", || {
                 ended = child.try_wait().unwrap().is_some();
                 ended || TcpStream::connect(("127.0.0.1", port)).is_ok()
             });

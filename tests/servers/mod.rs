@@ -129,7 +129,7 @@ impl Server {
             command.stdin(Stdio::null()).stderr(fs::File::create(&stderr).unwrap());
             let mut child = command.spawn().unwrap();
             let mut ended = false;
-            poll_until(DEADLINE, "the server listens or ends", || {
+            poll_until(DEADLINE, "the server listens or exits", || {
                 ended = child.try_wait().unwrap().is_some();
                 ended || listens(port)
             });
@@ -148,7 +148,7 @@ impl Server {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let port = line.trim().parse().unwrap_or_else(|_| panic!("a port instead of {line:?}"));
+        let port = line.trim().parse().unwrap_or_else(|_| panic!("expected a port, got {line:?}"));
         Self { child, port, tls_port: port, folder: None }
     }
 

@@ -3,7 +3,7 @@
 const fs = require('fs');
 const { pipeline, Readable } = require('stream');
 
-// Byte i has the value i mod 251: a shift by any power of two shows.
+// Byte i is i mod 251: a shift by any power of two shows.
 function* pattern(length) {
   const period = Buffer.from(Array.from({ length: 251 }, (_, i) => i));
   const block = Buffer.concat(Array(256).fill(period));

@@ -5,7 +5,7 @@ import ssl
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-# Byte i has the value i mod 251: a shift by any power of two shows.
+# Byte i is i mod 251: a shift by any power of two shows.
 BLOCK = bytes(range(251)) * 256
 
 
@@ -44,7 +44,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
 
     def request_body(self):
-        """The blocks of a body; http.server leaves both framings to its user."""
+        """The blocks of a body; http.server leaves framing to the application."""
         left = int(self.headers.get("Content-Length", 0))
         while left:
             block = self.rfile.read(min(left, len(BLOCK)))
@@ -101,7 +101,7 @@ server.daemon_threads = True
 if len(sys.argv) == 3:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(sys.argv[1], sys.argv[2])
-    # The handshake is the connection's thread's, not the accepting one's.
+    # The handshake runs on the connection's thread, not on the accepting one.
     server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
 print(server.server_address[1], flush=True)
 server.serve_forever()

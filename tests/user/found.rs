@@ -99,7 +99,7 @@ fn unknown_names_are_reported_with_the_known_ones() {
         let parts = [": `nginz` is not in what is built in: expected one of ", "e"];
         assert!(parts.iter().all(|part| ended.stderr.contains(part)), "{}", ended.stderr);
     }
-    assert!(weir.unpacked().is_empty(), "nothing of it was needed");
+    assert!(weir.unpacked().is_empty(), "nothing was unpacked");
     let help = weir.well(&["run", "--help"]);
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(help.contains("built-in one: avx512, ") && help.contains(" quickstart, "), "{help}");

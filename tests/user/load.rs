@@ -178,7 +178,7 @@ fn the_busiest_thread_of_a_server_is_named() {
     let pid = busy.0.id().to_string();
     let run = [&[server.urls[0].as_str(), "--think", "10ms", "--pid", &pid], &SHORT[..]].concat();
     let result = load_well(&run);
-    let thread = result.servers[0].busiest_thread.as_ref().expect("it was there all the time");
+    let thread = result.servers[0].busiest_thread.as_ref().expect("it ran throughout the window");
     assert_eq!(thread.name, "sh");
     assert!(thread.utilisation > 0.0, "{thread:?}");
     if thread.utilisation >= weir_load::limit::FULL {

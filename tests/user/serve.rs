@@ -87,7 +87,7 @@ fn an_upgrade_starts_the_new_process_while_the_old_one_drains() {
     case.upstream.wait_for_requests(1);
     case.weir.terminate();
     let address = case.weir.address();
-    poll_until(DEADLINE, "the port is given up", || TcpListener::bind(address).is_ok());
+    poll_until(DEADLINE, "the port is released", || TcpListener::bind(address).is_ok());
     let to = format!("http://{}", case.upstream.address);
     let new = Weir::start(&["serve", "--listen", &case.weir.urls[0], "--to", &to, "--workers", "1"]);
     assert_eq!(Client::connect(new.address(), None).ask(GET).text(), "hi");

@@ -8,7 +8,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 
-/** What to run. Keys that do not apply to `do` are null or zero. */
+/** The run's parameters. Keys that do not apply to `do` are null or zero. */
 record Scenario(
         String task, String version, String resumption, String suite, String group, String certificate,
         String chain, String key, String ca, int tickets, boolean cold,
@@ -99,7 +99,7 @@ record Scenario(
         return given;
     }
 
-    /** TLS 1.2 has a ticket where it is asked for one. */
+    /** TLS 1.2 has one ticket if it resumes by ticket. */
     private static String impliedTickets(String version, String resumption) throws Fault {
         if (version.equals("1.3")) {
             throw Fault.scenario("tickets is missing: expected %s", RULES.get("tickets").expected());

@@ -19,8 +19,7 @@ impl Settings {
             let name = flag.strip_prefix("--").filter(|name| names.contains(name));
             let name =
                 name.ok_or_else(|| format!("{flag}: unknown flag; expected --{}", names.join(", --")))?;
-            values
-                .insert(name.to_owned(), flags.next().ok_or_else(|| format!("{flag}: missing value"))?);
+            values.insert(name.to_owned(), flags.next().ok_or_else(|| format!("{flag}: missing value"))?);
         }
         match names.iter().find(|name| !values.contains_key(**name)) {
             Some(missing) => Err(format!("--{missing}: missing")),
@@ -35,7 +34,9 @@ impl Settings {
 
     /// The numeric value of a flag; an error names the flag and the invalid value.
     pub fn number<T: std::str::FromStr>(&self, name: &str) -> Result<T, String> {
-        self.text(name).parse().map_err(|_| format!("--{name}: invalid value `{}`: expected a number", self.text(name)))
+        self.text(name)
+            .parse()
+            .map_err(|_| format!("--{name}: invalid value `{}`: expected a number", self.text(name)))
     }
 
     /// Whether this side speaks TLS; an error names a flag that is neither `h1` nor `h1c`.

@@ -89,10 +89,10 @@ fn every_documented_command_works_when_pasted() {
     for (how, count) in &counted {
         println!("{count:3}  {how:?}");
     }
-    assert!(wrong.is_empty(), "{} of the commands shown:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(wrong.is_empty(), "{} documented commands failed:\n{}", wrong.len(), wrong.join("\n"));
     let run: u32 =
         counted.iter().filter(|(how, _)| !matches!(how, How::Not(_))).map(|(_, count)| count).sum();
-    assert!(run > 60, "the commands are not found any more: {counted:?}");
+    assert!(run > 60, "the commands are no longer found: {counted:?}");
 }
 
 /// A command in a sentence has placeholders for values; but its subcommand and its flags are real.
@@ -111,7 +111,7 @@ fn every_mentioned_command_has_valid_flags() {
             path = longer;
         }
         let is_known = words.len() == 1 || words[1].starts_with('-') || path != "weir";
-        assert!(is_known, "{file}: `{mention}`: there is no such subcommand");
+        assert!(is_known, "{file}: `{mention}`: unknown subcommand");
         for flag in words.iter().filter(|word| word.starts_with("--")) {
             let name = flag.split('=').next().unwrap();
             let is_flag = |word: &str| word.trim_end_matches([',', ']']) == name;
@@ -123,7 +123,7 @@ fn every_mentioned_command_has_valid_flags() {
         count += 1;
     }
     println!("{count} mentioned");
-    assert!(count > 20, "they are not found any more");
+    assert!(count > 20, "they are no longer found");
 }
 
 fn judge(stand: &Stand<'_>, command: &Shown) -> Result<How, String> {

@@ -29,7 +29,7 @@ pub trait End {
     /// This side's state of a connection.
     type Session: Session;
 
-    /// A new one.
+    /// Creates a new connection state.
     fn session(&self) -> Result<Self::Session, Error>;
 }
 
