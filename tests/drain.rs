@@ -25,7 +25,7 @@ struct Seen {
     refused: AtomicUsize,
 }
 
-/// One client in a closed loop, until it is refused a connection. It retries nothing.
+/// One client in a closed loop, until its connection is refused. It does not retry.
 fn load(case: &Case, seen: &Seen, requests_per_connection: usize) {
     loop {
         let mut client = match case.connect() {

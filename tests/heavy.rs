@@ -156,7 +156,7 @@ fn drain_under_load(mode: Mode) {
             weir.stop()
         });
         let (sent, answered) = (sent.into_inner(), answered.into_inner());
-        println!("{} round {round}: {sent} requests, {answered} answers", mode.name);
+        println!("{} round {round}: {sent} requests, {answered} responses", mode.name);
         assert_eq!((ended.code, sent - answered), (Some(0), 0), "lost requests: {}", ended.stderr);
         let counted = origin.stop().stdout;
         let expected = format!("served {answered} requests ({answered} answers complete, 0 refused)");

@@ -57,7 +57,7 @@ fn agrees(name: &str, other: fn(&Path, &str) -> Run, tls: bool) {
         let ratio = each / of_theirs;
         assert!((0.98..=1.02).contains(&ratio), "bytes for each request: {each}, {of_theirs} of {name}");
         let rates = (ours.requests / ours.seconds, theirs.requests / theirs.seconds);
-        println!("requests per second: {:.0} ours, {:.0} of {name}", rates.0, rates.1);
+        println!("requests per second: {:.0} of weir load, {:.0} of {name}", rates.0, rates.1);
         let ratio = rates.0 / rates.1;
         ensure((0.5..=2.5).contains(&ratio), || format!("{ratio} times the rate of {name}"))
     });

@@ -1,5 +1,5 @@
-//! Whole-program tests: real processes, real sockets, real peers. They are one program, which is linked once, with a module
-//! for each subject. All of them share its process, so none changes it (its environment, its folder, its signals).
+//! Whole-program tests: real processes, real sockets, real peers. They are one program, linked once, with a module per
+//! subject. All share its process, so none changes its environment, working directory or signal handlers.
 
 #![allow(clippy::print_stdout)]
 

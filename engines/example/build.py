@@ -10,4 +10,4 @@ with open("engine.toml", "rb") as file:
 found = {"version": platform.python_version(), "crypto": " ".join(ssl.OPENSSL_VERSION.lower().split()[:2])}
 for key, value in found.items():
     if not f"{value}.".startswith(f"{engine[key]}."):
-        sys.exit(f"example: this machine has {value}, engine.toml says {engine[key]}")
+        sys.exit(f"example: this machine has {value}, engine.toml needs {engine[key]}")

@@ -7,7 +7,7 @@ wanted=$(sed -n 's/^version = "\([^"]*\)".*/\1/p' engine.toml)
 found=$(go env GOVERSION)
 case $found in
 "go$wanted" | "go$wanted".*) ;;
-*) echo "go: the Go on the PATH is $found, engine.toml says $wanted" >&2 && exit 1 ;;
+*) echo "go: the Go on the PATH is $found, engine.toml needs $wanted" >&2 && exit 1 ;;
 esac
 
 # Fetches neither modules nor a toolchain.

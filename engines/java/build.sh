@@ -8,7 +8,7 @@ wanted=$(sed -n 's/^version = "\([^"]*\)".*/\1/p' engine.toml)
 for found in "$(javac -version 2>&1 | sed 's/^javac //')" "$(java --version | sed -n '1s/^[^ ]* \([^ ]*\).*/\1/p')"; do
     case $found in
     "$wanted" | "$wanted".*) ;;
-    *) echo "java: the JDK on the PATH is $found, engine.toml says $wanted" >&2 && exit 1 ;;
+    *) echo "java: the JDK on the PATH is $found, engine.toml needs $wanted" >&2 && exit 1 ;;
     esac
 done
 

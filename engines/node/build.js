@@ -8,7 +8,7 @@ const found = { version: process.versions.node, crypto: `openssl ${process.versi
 for (const [key, value] of Object.entries(found)) {
   // OpenSSL's version may have a suffix: 3.0.19+quic.
   if (!`${value}.`.startsWith(`${wanted(key)}.`)) {
-    console.error(`node: this machine has ${value}, engine.toml says ${wanted(key)}`);
+    console.error(`node: this machine has ${value}, engine.toml needs ${wanted(key)}`);
     process.exitCode = 1;
   }
 }

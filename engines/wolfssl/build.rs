@@ -18,7 +18,7 @@ fn check() -> Result<(), String> {
     let wanted = value(&toml, "version")?;
     let found = output(Command::new("pkg-config").args(["--modversion", "wolfssl"]))?;
     if found != wanted {
-        return Err(format!("engine.toml says wolfssl {wanted}, this machine has {found}"));
+        return Err(format!("engine.toml needs wolfssl {wanted}, this machine has {found}"));
     }
     println!("cargo:rustc-env=ENGINE_COMPILER={}; wolfSSL as distributed", rustc()?);
     println!("cargo:rustc-link-lib=wolfssl");

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_c_compiler_has_its_cpp_compiler_beside_it() {
+    fn a_c_compiler_has_a_matching_cpp_compiler() {
         for (c, cpp) in [
             ("clang", "clang++"),
             ("/opt/bin/clang-19", "/opt/bin/clang++-19"),

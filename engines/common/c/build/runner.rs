@@ -17,7 +17,7 @@ pub fn engine(library: &Library) {
         fs::read_to_string(&manifest).unwrap_or_else(|error| panic!("{}: {error}", manifest.display()));
     let (stack, version) = (value(&text, "stack"), value(&text, "version"));
     let built = library.version.clone().unwrap_or_else(|| header_version(library, &folder));
-    assert!(is_of(&built, version), "the library is {built}, and {} says {version}", manifest.display());
+    assert!(is_of(&built, version), "the library is {built}, but {} needs {version}", manifest.display());
 
     let mut build = compilation(library);
     build.define("WEIR_STACK", quoted(stack).as_str()).define("WEIR_VERSION", quoted(version).as_str());
@@ -99,14 +99,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_read_from_a_manifest() {
+    fn strings_are_parsed_from_a_manifest() {
         let manifest = "# version = \"0\"\nstack = \"openssl\"  # the family\nversion = \"3.5.5\"\n";
         assert_eq!(value(manifest, "stack"), "openssl");
         assert_eq!(value(manifest, "version"), "3.5.5");
     }
 
     #[test]
-    fn a_version_is_that_of_the_manifest_or_of_its_line() {
+    fn a_version_matches_the_manifests_or_its_line() {
         assert!(is_of("3.5.5", "3.5.5"));
         assert!(is_of("3.0.19", "3.0"));
         assert!(!is_of("3.0.19", "3.0.1"));

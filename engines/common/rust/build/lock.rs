@@ -27,7 +27,7 @@ fn check() -> Result<(), String> {
     let said = value(&toml, "version")?;
     let locked = version(&lock, stack)?;
     if locked != said {
-        return Err(format!("engine.toml says {stack} {said}, Cargo.lock has {locked}"));
+        return Err(format!("engine.toml needs {stack} {said}, Cargo.lock has {locked}"));
     }
 
     // A name and a version; the library itself reports the rest, after a comma.
@@ -37,7 +37,7 @@ fn check() -> Result<(), String> {
     };
     let locked_crypto = version(&lock, name)?;
     if locked_crypto != said {
-        return Err(format!("engine.toml says {name} {said}, Cargo.lock has {locked_crypto}"));
+        return Err(format!("engine.toml needs {name} {said}, Cargo.lock has {locked_crypto}"));
     }
 
     println!("cargo:rustc-env=ENGINE_STACK={stack}");

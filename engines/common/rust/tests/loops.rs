@@ -14,7 +14,7 @@ const CONNECTION: &str =
     "version 1.3\nsuite aes128-gcm\ngroup x25519\ncertificate ecdsa-p256\nchain c\nkey k\nca a\n";
 
 #[test]
-fn facts_are_a_line_and_the_end_another() {
+fn facts_are_one_line_and_done_another() {
     let lines = report(&Fake::default(), "do facts\n");
     assert_eq!(lines.len(), 2);
     assert_eq!(lines[0]["tls"], "fake 1.0");
@@ -49,7 +49,7 @@ fn every_handshake_has_a_sample_and_an_outcome_on_both_sides() {
 }
 
 #[test]
-fn a_resumed_handshake_uses_the_session_of_the_one_before() {
+fn a_resumed_handshake_uses_the_previous_session() {
     let text = format!("do handshake\n{CONNECTION}resumption psk\ntickets 1\ncount 5\nlocks time\n");
     let lines = report(&Fake::default(), &text);
     let negotiated = of(&lines, "negotiated", "client");
@@ -72,7 +72,7 @@ fn another_number_of_tickets_is_an_error() {
 }
 
 #[test]
-fn a_cold_configuration_is_made_for_each_handshake() {
+fn a_cold_configuration_is_created_for_each_handshake() {
     let fake = Fake::default();
     let text =
         format!("do handshake\n{CONNECTION}resumption none\ntickets 0\nconfig cold\nwarmup 2\ncount 5\n");
@@ -111,7 +111,7 @@ fn primitives_are_timed_in_batches() {
 }
 
 #[test]
-fn what_is_no_scenario_is_refused() {
+fn invalid_scenarios_are_rejected() {
     for text in [&b"do nothing\n"[..], b"\xff", b""] {
         let mut output = Vec::new();
         assert!(!run(&Fake::default(), text, &mut output).expect("is written"));

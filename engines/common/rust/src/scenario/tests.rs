@@ -5,7 +5,7 @@ const HANDSHAKE: &str = "do handshake\nversion 1.3\nresumption psk\nsuite aes128
     certificate ecdsa-p256\nchain /a b/chain.pem\nkey k.pem\nca ca.pem\ntickets 2\nthreads 2\nwarmup 10\ncount 100\n";
 
 #[test]
-fn a_whole_scenario_is_understood() {
+fn a_complete_scenario_is_parsed() {
     let Ok(Scenario::Handshake(handshake)) = Scenario::parse(HANDSHAKE) else { panic!("not a handshake") };
     assert_eq!(handshake.connection.chain, PathBuf::from("/a b/chain.pem"));
     assert_eq!(handshake.connection.suite_code(), 0x1301);
@@ -14,13 +14,13 @@ fn a_whole_scenario_is_understood() {
 }
 
 #[test]
-fn facts_need_nothing_and_take_nothing() {
+fn facts_accept_no_other_keys() {
     assert_eq!(Scenario::parse("do facts"), Ok(Scenario::Facts));
     refused("do facts\ncount 1\n", &["`count`", "`do`"]);
 }
 
 #[test]
-fn what_is_unknown_is_refused_by_name() {
+fn unknown_keys_and_values_are_rejected_by_name() {
     refused("", &["`do`", "`handshake`"]);
     refused("do nothing\n", &["`nothing`", "`facts`", "`primitive`"]);
     refused(&format!("{HANDSHAKE}colour red\n"), &["`colour`", "`tickets`"]);
@@ -38,7 +38,7 @@ fn what_is_unknown_is_refused_by_name() {
 }
 
 #[test]
-fn what_contradicts_itself_is_refused() {
+fn contradictions_are_rejected() {
     refused(&changed("version 1.3", "version 1.2"), &["resumption `psk`", "1.2", "`ticket`"]);
     refused(&changed("resumption psk", "resumption id"), &["resumption `id`", "1.3", "`psk`"]);
     refused(&changed("tickets 2", "tickets 0"), &["tickets `0`", "1 to 4"]);
@@ -52,7 +52,7 @@ fn what_contradicts_itself_is_refused() {
 }
 
 #[test]
-fn tickets_follow_from_tls_12s_resumption() {
+fn resumption_implies_the_tickets_of_tls_12() {
     for (resumption, tickets) in [("none", 0), ("id", 0), ("ticket", 1)] {
         let text = changed("version 1.3\nresumption psk", &format!("version 1.2\nresumption {resumption}"));
         let Ok(Scenario::Handshake(handshake)) = Scenario::parse(&text.replace("tickets 2\n", "")) else {
@@ -63,7 +63,7 @@ fn tickets_follow_from_tls_12s_resumption() {
 }
 
 #[test]
-fn primitives_take_what_their_operation_needs() {
+fn primitives_accept_the_keys_of_their_operation() {
     let text = "do primitive\noperation aes256-gcm-seal\nrecord 1000\nwindow_ms 50\n";
     let Ok(Scenario::Primitive(primitive)) = Scenario::parse(text) else { panic!("not a primitive") };
     assert_eq!((primitive.operation, primitive.record), (Operation::Seal(Suite::Aes256Gcm), 1000));
@@ -75,7 +75,7 @@ fn primitives_take_what_their_operation_needs() {
 }
 
 #[test]
-fn transfers_and_memory_say_how_much() {
+fn transfers_and_memory_need_their_sizes() {
     let connection =
         "version 1.2\nsuite aes256-gcm\ngroup p256\ncertificate rsa-2048\nchain c\nkey k\nca a\n";
     let transfer = format!("do transfer\n{connection}record 512\nwrite 70000\nbytes 1000000\nwindow_ms 9\n");
