@@ -51,7 +51,8 @@ fn without_cleartext_and_process_it_says_what_is_missing() {
     let told = Told::of(&[&url, "--cacert", certificates.ca.to_str().unwrap(), "-d", "1s"]);
     told.agrees(&url);
     assert!(
-        told.text.contains("Not compared with cleartext: its cleartext port is not known; --plain http://")
+        told.text
+            .contains("Not compared with cleartext: the cleartext port is unknown; pass --plain http://")
     );
     assert!(told.text.contains("CPU is missing: run this on the server's machine with --pid PID"));
     assert!(told.lines[1..4].iter().all(|line| !line.contains("CPU") && !line.contains("cleartext")));
@@ -103,10 +104,10 @@ fn a_server_that_resumes_nothing_is_told_how_to() {
         "0",
     ]);
     let told = Told::of(&[&origin.urls[0], "-k", "-d", "1s"]);
-    assert!(told.lines[0].ends_with("; resumes nothing."), "{}", told.lines[0]);
+    assert!(told.lines[0].ends_with("; never resumes."), "{}", told.lines[0]);
     assert_eq!(
         told.lines[2],
-        "3. Returning clients pay it again: no ticket is given. Turn session tickets on to resume."
+        "3. Never resumed: the server issues no tickets. Enable session tickets."
     );
 }
 
@@ -139,12 +140,12 @@ fn what_cannot_be_asked_says_what_to_do() {
     let (nobody_tls, nobody_plain) = (format!("https://{nobody}/"), format!("http://{nobody}/"));
     let cleartext_as_tls = plain.replace("http:", "https:");
     for (args, code, said) in [
-        (&[&*nobody_tls][..], 1, "check that the server runs, that host and port are right"),
+        (&[&*nobody_tls][..], 1, "check that the server runs, that host and port are correct"),
         (&[tls, "-k", "--plain", &nobody_plain], 1, "connection refused; start the server"),
         (&[&cleartext_as_tls], 1, "it responds with plain HTTP; check the port"),
         (&[tls], 1, "trust its CA with --cacert FILE, or skip verification with -k"),
         (&[plain], 2, "weir cost https://HOST:PORT/PATH --plain http://127.0.0.1"),
-        (&[tls, "--plain", tls], 2, "--plain: https://127.0.0.1"),
+        (&[tls, "--plain", tls], 2, "--plain: invalid value `https://127.0.0.1"),
         (&[tls, "--cacert", "/none"], 2, "--cacert: /none"),
         (&[tls, "-k", "--pid", "2147483647"], 2, "--pid: invalid value `2147483647`"),
         (&[tls, "-k", "-d", "1ms"], 2, "expected 250ms to 1h"),
