@@ -1,4 +1,4 @@
-//! Two results of one plan: what has changed from the first to the second, and how much of it is the session's.
+//! The comparison of two results of one plan: the changes from the first to the second, and the drift between them.
 
 pub(crate) mod change;
 mod findings;
