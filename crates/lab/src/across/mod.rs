@@ -34,8 +34,8 @@ fn of<I: Shown>(a: &Results<I>, b: &Results<I>, changed: &[String]) -> Result<Ac
     if let Some(unknown) = changed.iter().find(|name| !names.contains(name.as_str())) {
         let names = names.into_iter().collect::<Vec<_>>().join(", ");
         return Err(ConfigError::new(
-            format!("--changed {unknown}"),
-            format!("no such {} in both results: expected one of {names}", I::SUBJECT),
+            "--changed",
+            format!("unknown {} `{unknown}`: expected one of those in both results: {names}", I::SUBJECT),
         ));
     }
     let experiment = &b.plan.experiment;

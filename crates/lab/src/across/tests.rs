@@ -84,7 +84,7 @@ fn without_a_new_version_all_count_as_changed_unless_one_is_named() {
     assert!(change(&named, "slow", Metric::CpuUsPerRequest).unchanged);
     assert_eq!(change(&named, "fast", Metric::CpuUsPerRequest).ratio.verdict, Verdict::Different);
     let error = of(&a, &b, &["fats".to_owned()]).expect_err("is refused").to_string();
-    assert_eq!(error, "--changed fats: no such target in both results: expected one of fast, slow");
+    assert_eq!(error, "--changed: unknown target `fats`: expected one of those in both results: fast, slow");
 }
 
 /// Two results of one version each, where `fast` is this program; their hashes are `[this program, slow's template]`.

@@ -105,7 +105,7 @@ fn without_a_difference_all_count_as_changed_unless_one_is_named() {
     let named = of(&a, &b, &["slow".to_owned()]).expect("are of one plan");
     assert!(of_fast(&named).unchanged && !change(&named, "slow", Metric::ServerUsPerHandshake).unchanged);
     let error = of(&a, &b, &["go".to_owned()]).expect_err("is refused").to_string();
-    assert_eq!(error, "--changed go: no such engine in both results: expected one of fast, slow");
+    assert_eq!(error, "--changed: unknown engine `go`: expected one of those in both results: fast, slow");
     b.machine.sources.insert("fast".into(), "another hash".into());
     let across = of(&a, &b, &[]).expect("are of one plan");
     assert!(!of_fast(&across).unchanged && change(&across, "slow", Metric::ServerUsPerHandshake).unchanged);

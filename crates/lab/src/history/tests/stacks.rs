@@ -1,4 +1,4 @@
-//! The same of TLS stacks.
+//! The same for TLS stacks.
 
 use super::*;
 use crate::instrument::stacks::Stacks;
@@ -35,7 +35,7 @@ fn a_library_is_followed_through_its_versions() {
     assert!(
         error
             .to_string()
-            .starts_with("--cell colour=red: unknown key `colour`: expected one of engine, name, "),
+            .starts_with("--cell: unknown key `colour`: expected one of engine, name, "),
         "{error}"
     );
 }
