@@ -225,7 +225,7 @@ fn what_is_wrong_is_refused_with_what_is_allowed() {
     for (args, why) in [
         (
             &["stacks", "build", "none", "--directory", "engines"][..],
-            "`none` is not in engines: expected one of broken, good",
+            "unknown name `none`, not in engines: expected one of broken, good",
         ),
         (&["stacks", "run", "fakes.toml", "--only", "engine=none"], "`none`: expected one of broken, good"),
         (

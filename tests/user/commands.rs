@@ -74,9 +74,9 @@ fn a_command_that_fails_or_is_not_here_says_so() {
     let told = "weir: broken in rounds 2000: exit status: 3\n  | no such luck\n";
     assert!(ended.stderr.contains(told), "{}", ended.stderr);
     let asked = Weir::run(&["run", &file, "--out", &format!("{out}1"), "--only", "command=gone"]);
-    let told = "--only leaves no cell of a present command; gone: no program `no-such-program-here`";
+    let told = "--only leaves no cell of a present command; gone: program `no-such-program-here` not found";
     assert!(asked.code == Some(1) && asked.stderr.contains(told), "{}", asked.stderr);
     let rest = Weir::run(&["run", &file, "--out", &format!("{out}2"), "--only", "command=short"]);
     assert_eq!(rest.code, Some(0), "{}", rest.stderr);
-    assert!(rest.stdout.contains("gone: absent: no program `no-such-program-here`."), "{}", rest.stdout);
+    assert!(rest.stdout.contains("gone: absent: program `no-such-program-here` not found."), "{}", rest.stdout);
 }

@@ -279,20 +279,20 @@ fn wrong_files_are_refused_with_place_and_what_is_allowed() {
         (
             "aa = \"slow\"",
             "aa = \"quick\"",
-            "`quick` is not among the engines: expected one of fast, slow, gone",
+            "unknown engine `quick`: expected one of fast, slow, gone",
         ),
         (
             "\"server_us_per_handshake\"",
             "\"p99_us\"",
-            "`p99_us` is not measured of engines: expected one of server_us_per_handshake, ",
+            "invalid value `p99_us`: expected a metric of engines: server_us_per_handshake, ",
         ),
         (
             "against = { engine = \"slow\" }",
             "against = { engine = \"quick\" }",
-            "engine: `quick`: expected one of fast, slow, gone",
+            "engine: invalid value `quick`: expected one of fast, slow, gone",
         ),
         ("window_ms = 10", "window_ms = 0", "window_ms: `0`: expected 1 to 600000"),
-        ("blocks = 6", "blocks = 0", "0: expected 1 to "),
+        ("blocks = 6", "blocks = 0", "invalid value `0`: expected 1 to "),
     ] {
         let bench = Bench::new(&EXPERIMENT.replace(from, to));
         let error = bench.experiment().expect_err("is refused");
