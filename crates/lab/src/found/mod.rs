@@ -12,8 +12,8 @@ use std::path::{Component, Path, PathBuf};
 
 const EXPERIMENTS: &str = "experiments";
 
-/// The file of an experiment, given as a path, or as a name with or without `experiments/` and `.toml`: the path itself,
-/// or `experiments/NAME.toml` in the current directory, beside the program, or built in.
+/// The file of an experiment, given as a path, or as a name with or without `experiments/` and `.toml`: the path
+/// itself, or `experiments/NAME.toml` in the current directory, beside the program, or built in.
 /// Errors: an unknown experiment, with the paths tried and the built-in ones; a cache that cannot be written.
 pub(crate) fn experiment(given: &Path) -> Result<ExperimentFile, LabError> {
     let name = name(given);
