@@ -105,6 +105,7 @@ impl Instrument for Commands {
 
     fn machine(_: &Experiment, found: &Found) -> Result<Machine, LabError> {
         let mut machine = Machine::read(&allowed_cores()?);
+        // Compared with stored results, so the words must not change.
         machine.network = "whatever the commands use".into();
         for (name, line) in &found.lines {
             let file = line.file(&found.folder).map(|file| hash::contents(&file)).transpose()?;
