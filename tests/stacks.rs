@@ -59,10 +59,7 @@ fn engines_are_listed_built_and_run() {
     let built = weir(folder.path(), &["stacks", "build", "--directory", "engines"]);
     assert_eq!(built.status.code(), Some(1));
     let text = said(&built);
-    assert!(
-        text.contains("good: built") && text.contains("broken: build failed: exit status: 1"),
-        "{text}"
-    );
+    assert!(text.contains("good: built") && text.contains("broken: build failed: exit status: 1"), "{text}");
     assert!(list().lines().any(|line| line.starts_with("good ") && line.ends_with(" built")), "{}", list());
 
     let ran = weir(folder.path(), &["run", "fakes.toml", "--out", "results", "--strict"]);

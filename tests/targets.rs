@@ -148,7 +148,11 @@ fn a_check_says_which_mode_the_target_refuses() {
 #[test]
 fn an_install_that_fails_says_why() {
     let targets = Targets::new();
-    targets.bad(&["install", "fats"], 2, &["target: unknown name `fats`, not in ", ": expected one of fast, gone"]);
+    targets.bad(
+        &["install", "fats"],
+        2,
+        &["target: unknown name `fats`, not in ", ": expected one of fast, gone"],
+    );
     targets.bad(&["install", "gone"], 2, &["gone: no script installs it", "ask its makers"]);
     targets.bad(&["install"], 2, &["<NAME>"]);
     targets.bad(&["install", "fast", "--jobs", "0"], 2, &["--jobs"]);

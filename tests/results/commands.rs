@@ -286,7 +286,11 @@ fn a_history_learns_from_ten_results_what_is_usual() {
     ends(&with(&["--cell", "target=apache"]), 2, &["--cell"]);
     ends(&with(&["--cell", "colour=red"]), 2, &["--cell: unknown key `colour`", "expected one of target, "]);
     ends(&with(&["--metric", "speed"]), 2, &["speed", "cpu_us_per_request"]);
-    ends(&with(&["--metric", "error_ratio"]), 2, &["--metric: invalid value `error_ratio`", "cpu_us_per_request"]);
+    ends(
+        &with(&["--metric", "error_ratio"]),
+        2,
+        &["--metric: invalid value `error_ratio`", "cpu_us_per_request"],
+    );
     ends(&with(&["--threshold=-3"]), 2, &["--threshold"]);
     ends(&["history"], 2, &["Usage: weir history"]);
     ends(&["history", "/no/such/folder"], 1, &["/no/such/folder: no such file or folder"]);

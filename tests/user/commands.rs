@@ -78,5 +78,9 @@ fn a_command_that_fails_or_is_not_here_says_so() {
     assert!(asked.code == Some(1) && asked.stderr.contains(told), "{}", asked.stderr);
     let rest = Weir::run(&["run", &file, "--out", &format!("{out}2"), "--only", "command=short"]);
     assert_eq!(rest.code, Some(0), "{}", rest.stderr);
-    assert!(rest.stdout.contains("gone: absent: program `no-such-program-here` not found."), "{}", rest.stdout);
+    assert!(
+        rest.stdout.contains("gone: absent: program `no-such-program-here` not found."),
+        "{}",
+        rest.stdout
+    );
 }

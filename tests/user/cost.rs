@@ -105,10 +105,7 @@ fn a_server_that_resumes_nothing_is_told_how_to() {
     ]);
     let told = Told::of(&[&origin.urls[0], "-k", "-d", "1s"]);
     assert!(told.lines[0].ends_with("; never resumes."), "{}", told.lines[0]);
-    assert_eq!(
-        told.lines[2],
-        "3. Never resumed: the server issues no tickets. Enable session tickets."
-    );
+    assert_eq!(told.lines[2], "3. Never resumed: the server issues no tickets. Enable session tickets.");
 }
 
 #[test]

@@ -150,7 +150,8 @@ fn of<I: Shown>(all: &[Results<I>], options: &HistoryOptions) -> Result<History,
     let series: Vec<Series> =
         followed.into_iter().filter_map(|cell| Series::of(cell, all, options, minimum)).collect();
     if series.is_empty() {
-        let message = "no cell matches, or none has a value of this metric; rates are followed at saturation only";
+        let message =
+            "no cell matches, or none has a value of this metric; rates are followed at saturation only";
         return Err(ConfigError::new("--cell", message));
     }
     let entry = |results: &Results<I>| Entry {

@@ -332,13 +332,8 @@ mod tests {
         assert_eq!(figure(&loads, "response p99, us").ratio, None);
         assert_eq!(figure(&loads, "errors").ratio, None, "nothing over nothing");
         let text = loads.text();
-        for part in [
-            "No verdict",
-            "10 %",
-            "weir run quickstart ",
-            "Both ran with the same options.",
-            "0.950",
-        ] {
+        for part in ["No verdict", "10 %", "weir run quickstart ", "Both ran with the same options.", "0.950"]
+        {
             assert!(text.contains(part), "no `{part}` in\n{text}");
         }
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");

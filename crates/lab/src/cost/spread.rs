@@ -41,7 +41,7 @@ mod tests {
         let spread = |median, min, max| Some(Spread { median, min, max });
         assert_eq!(Spread::of(&[3.0, 1.0, 2.0]), spread(2.0, 1.0, 3.0));
         assert_eq!(Spread::of(&[]), None);
-        // The machine was half as fast in the second round, which the ratio hides.
+        // The machine was half as fast in the second round, which does not affect the ratio.
         assert_eq!(Spread::paired(&[2.0, 4.0], &[1.0, 2.0], |a, b| a / b), spread(2.0, 2.0, 2.0));
         assert_eq!(Spread::paired(&[2.0, 4.0], &[0.0, 2.0], |a, b| a / b), spread(2.0, 2.0, 2.0));
     }

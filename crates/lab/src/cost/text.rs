@@ -74,7 +74,8 @@ fn resumed(found: &Findings) -> String {
             "Never resumed: the server issues no tickets. Enable session tickets.".into()
         }
         Resumption::Never { given: true } => {
-            "Never resumed: the server rejects its tickets. Use one ticket key on all workers and hosts.".into()
+            "Never resumed: the server rejects its tickets. Use one ticket key on all workers and hosts."
+                .into()
         }
         Resumption::Sometimes { tries, resumed } => format!(
             "Only {} of {} returning clients resumed. Use one ticket key on all workers and hosts.",
@@ -144,7 +145,10 @@ pub(super) fn notes(found: &Findings) -> Vec<String> {
         }
     };
     if let Some(url) = &found.found_cleartext {
-        note(true, &format!("Compared with {url}, which responds in cleartext; --plain URL selects another."));
+        note(
+            true,
+            &format!("Compared with {url}, which responds in cleartext; --plain URL selects another."),
+        );
     }
     if let Some(why) = &found.no_cleartext {
         note(true, &format!("Not compared with cleartext: {why}; pass --plain http://HOST:PORT."));

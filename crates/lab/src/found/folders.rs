@@ -114,7 +114,8 @@ impl Folders {
             names.extend(built_in::below(kind.folder()).filter_map(of_file));
         }
         if names.is_empty() {
-            let message = format!("no {} found: expected subdirectories with {} files", kind.one(), kind.file());
+            let message =
+                format!("no {} found: expected subdirectories with {} files", kind.one(), kind.file());
             return Err(ConfigError::new(self.words(), message));
         }
         Ok(names.into_iter().collect())
@@ -186,7 +187,10 @@ mod tests {
         assert!(names.is_sorted(), "{names:?}");
         assert_eq!(["caddy", "mine", "nginx", "other", "common"].map(times), [1, 1, 1, 1, 0], "{names:?}");
         let error = found.folder("none").expect_err("is nowhere").to_string();
-        assert!(error.starts_with("target: unknown name `none`, not in /") && error.contains(", mine, "), "{error}");
+        assert!(
+            error.starts_with("target: unknown name `none`, not in /") && error.contains(", mine, "),
+            "{error}"
+        );
     }
 
     #[test]

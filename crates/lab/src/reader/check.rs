@@ -82,11 +82,13 @@ fn check_numbers<I: Instrument>(experiment: &Experiment, wrong: &Blame<'_>) -> R
             return Err(wrong("alone_blocks", message));
         }
         Layout::Duet if !I::HAS_DUETS => {
-            let message = format!("invalid value `duet`: expected `blocks`, as {}s have no duets", I::SUBJECT);
+            let message =
+                format!("invalid value `duet`: expected `blocks`, as {}s have no duets", I::SUBJECT);
             return Err(wrong("layout", message));
         }
         Layout::Duet if experiment.baseline.is_empty() && experiment.compare.is_empty() => {
-            let message = "invalid value `duet`: nothing to compare; set `baseline` or `[[compare]]`, or use `blocks`";
+            let message =
+                "invalid value `duet`: nothing to compare; set `baseline` or `[[compare]]`, or use `blocks`";
             return Err(wrong("layout", message.into()));
         }
         _ => in_range("alone_blocks", alone_blocks, 0..=MOST_BLOCKS, wrong)?,
@@ -103,7 +105,8 @@ fn check_numbers<I: Instrument>(experiment: &Experiment, wrong: &Blame<'_>) -> R
         }
         Stop::Precision(rule) => {
             if !I::METRICS.contains(&rule.metric) {
-                let message = format!("invalid value `{}`: expected a metric of {}s", rule.metric, I::SUBJECT);
+                let message =
+                    format!("invalid value `{}`: expected a metric of {}s", rule.metric, I::SUBJECT);
                 return Err(wrong("precision.metric", message));
             }
             if experiment.baseline.is_empty() && experiment.compare.is_empty() {

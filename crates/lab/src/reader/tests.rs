@@ -289,7 +289,10 @@ fn quick_is_defined_by_the_file_or_a_smoke_run() {
     assert_eq!((cut.modes(), cut.loads()), (vec![Mode::H1H1c], vec![Load::Saturated]));
     assert_eq!(parse(&text, &RunOptions::default()).expect("parses").modes().len(), 3);
     let wrong = parse(&text.replacen("h1-h1c'],", "h1-h1'],", 1), &quick).expect_err("is refused");
-    assert_eq!(wrong, "e.toml:31: quick.only.mode: invalid value `h1-h1`: expected one of h1c, h1c-h1c, h1-h1c");
+    assert_eq!(
+        wrong,
+        "e.toml:31: quick.only.mode: invalid value `h1-h1`: expected one of h1c, h1c-h1c, h1-h1c"
+    );
 }
 
 const CLAIM: &str = "[[claims]]\nid = 'a'\nsource = 'S3'\nsays = 'It is so.'\nmetric = 'requests_per_second'\n\
@@ -348,5 +351,8 @@ fn comparisons_are_of_known_factors() {
     assert_eq!(error, "e.toml:28: compare.0: mode: invalid value `h1`: expected one of h1c, h1c-h1c, h1-h1c");
     let error =
         parse("factor = 'mode'\nbaseline = 'h1c'\ncell = { target = 'x' }\n").expect_err("is refused");
-    assert_eq!(error, "e.toml:31: compare.0.cell: target: invalid value `x`: expected one of direct, fast, slow");
+    assert_eq!(
+        error,
+        "e.toml:31: compare.0.cell: target: invalid value `x`: expected one of direct, fast, slow"
+    );
 }

@@ -62,7 +62,10 @@ fn an_unknown_level_is_rejected_with_the_known_ones() {
     for (only, message) in [
         ("users=77", "--only users: invalid value `77`: expected one of 8, 64"),
         ("target=fst", "--only target: invalid value `fst`: expected one of direct, fast, fast-again, slow"),
-        ("name=direct,name=fst", "--only name: invalid value `fst`: expected one of direct, fast, fast-again, slow"),
+        (
+            "name=direct,name=fst",
+            "--only name: invalid value `fst`: expected one of direct, fast, fast-again, slow",
+        ),
         ("case=handshake", "--only case: invalid value `handshake`: expected one of request"),
         ("load=full", "--only load: invalid value `full`: expected one of equal-rate, saturated"),
         ("mode=h1c,warmup_ms=11", "--only warmup_ms: invalid value `11`: expected one of 10"),

@@ -156,12 +156,7 @@ fn an_invalid_load_is_named_and_the_others_are_reported() {
         }
     };
     for (spoil, at, line, invalid) in [
-        (
-            wrong,
-            3,
-            "Keep-alive request: ",
-            "kept-cleartext, round 1 of 5: errors (3 status): status 301",
-        ),
+        (wrong, 3, "Keep-alive request: ", "kept-cleartext, round 1 of 5: errors (3 status): status 301"),
         (
             few,
             1,

@@ -43,8 +43,16 @@ fn invalid_files_are_rejected_with_what_is_allowed() {
             "other = 'true'\nlong = ['sh'",
             "c.toml:14: commands.other: unknown key: expected one of commands.short, commands.long, timeout_ms",
         ),
-        ("timeout_ms = 5000", "timeout_ms = 0", "c.toml:11: timeout_ms: invalid value `0`: expected 1 to 86400000"),
-        ("ms = [", "users = [", "c.toml:9: connections: no command contains {connections}, so no level has an effect"),
+        (
+            "timeout_ms = 5000",
+            "timeout_ms = 0",
+            "c.toml:11: timeout_ms: invalid value `0`: expected 1 to 86400000",
+        ),
+        (
+            "ms = [",
+            "users = [",
+            "c.toml:9: connections: no command contains {connections}, so no level has an effect",
+        ),
         ("blocks = 5", "minutes = 5", "c.toml:4: minutes: the duration of a command is unknown"),
         ("blocks = 5", "rate_share = 0.5", "c.toml:4: rate_share: "),
     ] {

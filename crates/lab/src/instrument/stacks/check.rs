@@ -37,7 +37,9 @@ fn check_versions(engine: &Described, facts: &Facts) -> Result<(), String> {
     let begins = format!("{}.", engine.version);
     let is_it = |word: &str| word == engine.version || word.starts_with(&begins);
     let is_version = facts.tls.split_whitespace().any(is_it);
-    must(is_version, || format!("facts: tls `{}`: expected {}, as in engine.toml", facts.tls, engine.version))?;
+    must(is_version, || {
+        format!("facts: tls `{}`: expected {}, as in engine.toml", facts.tls, engine.version)
+    })?;
     let is_crypto = is_crypto(&facts.crypto, &engine.crypto);
     must(is_crypto, || {
         format!("facts: crypto `{}`: expected {}, as in engine.toml", facts.crypto, engine.crypto)

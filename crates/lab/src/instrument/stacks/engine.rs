@@ -239,7 +239,9 @@ mod tests {
         let wrong = TEXT.replace("shared_locks = ['psk']", "shared_locks = ['all']");
         let error = Description::read(Path::new("engine.toml"), &wrong).expect_err("is refused").to_string();
         assert!(
-            error.contains("engine.toml: shared_locks: invalid value `all`: expected one of none, id, ticket, psk"),
+            error.contains(
+                "engine.toml: shared_locks: invalid value `all`: expected one of none, id, ticket, psk"
+            ),
             "{error}"
         );
     }

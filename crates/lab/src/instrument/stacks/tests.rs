@@ -276,11 +276,7 @@ fn invalid_files_are_rejected_with_place_and_what_is_allowed() {
         ("version = [\"1.3\"]", "version = \"1.2\"\ntickets = 2", "tickets=2: TLS 1.2 sends at most 1"),
         ("version = [\"1.3\"]", "version = \"1.2\"\nresumption = \"id\"\ntickets = 1", "resumes by ticket"),
         ("do = \"handshake\"", "do = \"handshake\"\nsessions = 5", "sessions: unknown key of `handshake`"),
-        (
-            "aa = \"slow\"",
-            "aa = \"quick\"",
-            "unknown engine `quick`: expected one of fast, slow, gone",
-        ),
+        ("aa = \"slow\"", "aa = \"quick\"", "unknown engine `quick`: expected one of fast, slow, gone"),
         (
             "\"server_us_per_handshake\"",
             "\"p99_us\"",
