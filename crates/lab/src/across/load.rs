@@ -143,7 +143,7 @@ pub(crate) fn shown(measured: Option<Measured>) -> String {
 
 fn read(file: &Path) -> Result<LoadResult, LabError> {
     let stored = |message: String| LabError::Stored { path: file.to_owned(), message };
-    let bytes = fs::read(file).map_err(LabError::file(file, "cannot be read"))?;
+    let bytes = fs::read(file).map_err(LabError::file(file, "cannot read"))?;
     let value: Value = serde_json::from_slice(&bytes).map_err(|_| stored("invalid JSON".into()))?;
     if value.get("cells").is_some() {
         return Err(stored("a file of an experiment's result; pass its directory".into()));
@@ -155,11 +155,9 @@ fn read(file: &Path) -> Result<LoadResult, LabError> {
                 "schema: invalid value `{other}`: expected {SCHEMA}, the version this program reads"
             )));
         }
-        None => return Err(stored("missing key `schema`; pass a file of `weir load --json`".into())),
+        None => return Err(stored("missing key `schema`; pass a file written by `weir load --json`".into())),
     }
-    serde_json::from_value(value).map_err(|error| {
-        stored(format!("not a result of `weir load --json`: {}", in_words(&error.to_string())))
-    })
+    serde_json::from_value(value).map_err(|error| stored(in_words(&error.to_string())))
 }
 
 fn labels(runs: [&Run; 2], differences: &[Difference]) -> Vec<String> {

@@ -49,7 +49,7 @@ fn a_release_that_costs_more_is_a_regression() {
     let worse: Vec<Metric> = worse.map(|one| one.metric).collect();
     assert_eq!(worse, [Metric::CpuUsPerRequest, Metric::RequestsPerSecond]);
     let text = across.text();
-    assert!(text.contains("Changed: fast 1.0 -> 1.1. Unchanged, to show the drift: slow 7."), "{text}");
+    assert!(text.contains("Changed: fast 1.0 -> 1.1. Unchanged, showing the drift: slow 7."), "{text}");
     assert!(text.contains("-> ") && text.contains(" % higher\n"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= weir_report::text::WIDTH), "{text}");
     let failing = Compared(&across).junit(true);
@@ -161,7 +161,7 @@ fn cells_without_a_gateway_are_always_a_control() {
         !rate.unchanged && note.starts_with("the unchanged targets moved as well (direct h1c 0."),
         "{note}"
     );
-    assert!(across.labels[1].ends_with("Unchanged, to show the drift: direct."), "{:?}", across.labels);
+    assert!(across.labels[1].ends_with("Unchanged, showing the drift: direct."), "{:?}", across.labels);
 }
 
 /// Regression test: a release with only wrong responses had no valid run to compare, and passed every gate.

@@ -36,7 +36,7 @@ pub(super) fn labels<I: Shown>(between: Between<'_, I>, changes: &[Change], is_k
         none if none.is_empty() => {
             format!("No unchanged {subject} was measured in both, so the drift is unknown.")
         }
-        unchanged => format!("Unchanged, to show the drift: {unchanged}."),
+        unchanged => format!("Unchanged, showing the drift: {unchanged}."),
     };
     labels.push(format!("{changed} {drift}"));
     let without = program::without_sources(between);

@@ -19,7 +19,7 @@ const OWN_KEYS: [&str; 6] =
 pub(crate) fn load<I: Instrument>(options: &RunOptions) -> Result<(Experiment, String), ConfigError> {
     let file = &options.file;
     let text = std::fs::read_to_string(file)
-        .map_err(|error| ConfigError::new(file.display(), format!("cannot be read: {error}")))?;
+        .map_err(|error| ConfigError::new(file.display(), format!("cannot read: {error}")))?;
     Ok((parse::<I>(file, &text, options)?, text))
 }
 

@@ -37,7 +37,7 @@ fn an_upgrade_that_takes_longer_is_a_regression() {
     let expected = ["ecdsa-p256", "rsa-2048"].map(|key| format!("handshake.1.3.full.{key}.tickets=2.fast"));
     assert_eq!(worse, expected.each_ref().map(|cell| (cell.as_str(), Metric::ServerUsPerHandshake)));
     let text = across.text();
-    let label = "Changed: fast fake 1.0 -> fake 1.1. Unchanged, to show the drift: slow fake 7.";
+    let label = "Changed: fast fake 1.0 -> fake 1.1. Unchanged, showing the drift: slow fake 7.";
     for part in
         [label, "\nserver's time per handshake, B/A:\n  handshake.1.3.full.", "\nmemory per session, B/A:"]
     {

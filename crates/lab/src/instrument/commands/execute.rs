@@ -49,7 +49,7 @@ impl CommandRunner {
     /// Runs a turn, and removes its output files.
     pub(super) fn turn(&mut self, turn: &[Request<'_>]) -> Result<Vec<Ran>, LabError> {
         let work = self.directory.join("work");
-        fs::create_dir_all(&work).map_err(LabError::file(&work, "cannot be made"))?;
+        fs::create_dir_all(&work).map_err(LabError::file(&work, "cannot create"))?;
         let runs = turn.iter().map(|request| self.run(request, &work)).collect();
         let _ = fs::remove_dir_all(&work);
         match self.interrupt.is_set() {

@@ -121,7 +121,7 @@ impl Engine {
             return Err(failed(format!("build failed: {status}; see its output above")));
         }
         let stamp = target.join(STAMP);
-        fs::write(&stamp, sources + "\n").map_err(LabError::file(stamp, "cannot be written"))
+        fs::write(&stamp, sources + "\n").map_err(LabError::file(stamp, "cannot write"))
     }
 
     fn command(&self, variant: &Variant, target: &Path) -> Command {

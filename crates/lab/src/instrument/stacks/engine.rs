@@ -80,7 +80,7 @@ impl Engine {
     pub(crate) fn read(folders: &Folders, name: &str) -> Result<Self, LabError> {
         let directory = folders.folder(name)?.join(name);
         let file = directory.join(FILE);
-        let text = fs::read_to_string(&file).map_err(LabError::file(&file, "cannot be read"))?;
+        let text = fs::read_to_string(&file).map_err(LabError::file(&file, "cannot read"))?;
         let description = Description::read(&file, &text)?;
         let absolute = std::path::absolute(&directory).unwrap_or(directory);
         Ok(Self { name: name.to_owned(), directory: absolute, description })

@@ -47,7 +47,7 @@ impl ProcessRunner {
         let mut staged = Vec::new();
         for (index, (cell, lines)) in runs.iter().enumerate() {
             let words = work.join(index.to_string());
-            fs::create_dir_all(&words).map_err(LabError::file(&words, "cannot be made"))?;
+            fs::create_dir_all(&words).map_err(LabError::file(&words, "cannot create"))?;
             let ran = self.staged(cell, lines, tool)?;
             // In front of the program, so that the stored command is complete.
             let env: &[String] = if ran.environment.is_empty() { &[] } else { &["env".to_owned()] };
@@ -164,7 +164,7 @@ fn issue(kind: &str, directory: &Path) -> Result<(), LabError> {
     if directory.join("ca.pem").is_file() {
         return Ok(());
     }
-    fs::create_dir_all(directory).map_err(LabError::file(directory, "cannot be made"))?;
+    fs::create_dir_all(directory).map_err(LabError::file(directory, "cannot create"))?;
     let kind = match kind {
         "rsa-2048" => KeyKind::Rsa2048,
         "ecdsa-p384" => KeyKind::EcdsaP384,

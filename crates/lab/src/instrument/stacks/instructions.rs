@@ -49,7 +49,7 @@ pub(super) fn counted(store: &Store, cell: &Cell) -> Result<Option<Counted>, Lab
 /// Errors: a file that cannot be written, an interrupt. A failed count is a result.
 pub(super) fn count(plan: &Plan, store: &Store, runner: &mut ProcessRunner) -> Result<(), LabError> {
     let directory = store.directory().join(INSTRUCTIONS);
-    fs::create_dir_all(&directory).map_err(LabError::file(&directory, "cannot be made"))?;
+    fs::create_dir_all(&directory).map_err(LabError::file(&directory, "cannot create"))?;
     let is_installed = on_path(PROGRAM, std::env::var_os("PATH").as_deref()).is_some();
     // If the first cell of an engine cannot be counted, neither can the others: do not spend time on them.
     let mut uncountable: BTreeMap<&str, String> = BTreeMap::new();

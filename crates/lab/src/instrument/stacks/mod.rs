@@ -231,7 +231,7 @@ impl Instrument for Stacks {
         directory: &Path,
         interrupt: Interrupt,
     ) -> Result<ProcessRunner, LabError> {
-        let directory = fs::canonicalize(directory).map_err(LabError::file(directory, "cannot be found"))?;
+        let directory = fs::canonicalize(directory).map_err(LabError::file(directory, "cannot find"))?;
         let (allowed, guard) = (allowed_cores()?, Guard::start(&this_program()?)?);
         Ok(ProcessRunner { engines: engines.present, directory, allowed, interrupt, guard })
     }
