@@ -88,7 +88,7 @@ fn a_library_has_changed_if_its_runs_report_other_facts() {
 
     let mut other_crypto = results(&Made { seed: 2, ..Made::NOTHING });
     for record in other_crypto.runs.iter_mut().filter(|record| record.run.cell.subject == "fast") {
-        record.seen.seen.facts.as_mut().expect("are told").crypto = "ring".into();
+        record.seen.seen.facts.as_mut().expect("are reported").crypto = "ring".into();
     }
     let across = of(&a, &other_crypto, &[]).expect("are of one plan");
     assert!(!of_fast(&across).unchanged);
