@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""How often `weir run` is right on this machine: the quick start's comparison, again and again, of what is the same.
+"""How often `weir run` is right on this machine: repeats the quick start's comparison on targets with a known ratio.
 
-`twin` is Weir under another name: each time it is called different is a false alarm. `planted` is Weir with a process
-beside it that burns a share of what Weir uses, and is accounted with it: each time it is not called different is a miss.
-With --half-busy a process of this script's keeps one core busy half of the time.
+`twin` is Weir under another name: calling it different is a false alarm. `planted` is Weir with a process beside it that
+burns a share of Weir's CPU time, and is accounted with it: not calling it different is a miss. With --half-busy this
+script keeps one core busy half of the time.
 
 usage: verdicts.py [--weir FILE] [--what twin|planted] [--repetitions N] [--blocks N] [--share S] [--half-busy]
                    [--layout duet|blocks] [--first N] [--json FILE]
@@ -21,7 +21,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[3]
 
 BURN = """\
-# Runs a program, and burns beside it a share of the CPU that it uses.
+# Runs a program, and burns a share of its CPU time beside it.
 import os, signal, sys, time
 share, child = float(sys.argv[1]), os.fork()
 if child == 0:
@@ -82,7 +82,7 @@ def repetitions(options):
 
 
 def prepare(folder, options):
-    """The quick start with weir and one other target, and both targets' folders."""
+    """Writes the quick start with weir and one other target, and both targets' directories."""
     weir = (REPOSITORY / "targets/weir/target.toml").read_text()
     other = weir
     if options.what == "planted":
