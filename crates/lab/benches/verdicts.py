@@ -43,10 +43,10 @@ while os.waitpid(child, os.WNOHANG)[0] == 0:
 HALF_BUSY = """\
 import time
 while True:
-    until = time.monotonic() + 0.01
-    while time.monotonic() < until:
+    begun, until = time.monotonic(), time.process_time() + 0.01
+    while time.process_time() < until:
         pass
-    time.sleep(0.01)
+    time.sleep(max(0.0, begun + 0.02 - time.monotonic()))
 """
 
 
