@@ -8,7 +8,7 @@ use crate::instrument::{RunOf, Shown};
 use crate::machine::Machine;
 use crate::results::Results;
 use crate::summary::by_cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Two results and their names.
@@ -52,12 +52,27 @@ impl<'a, I: Shown> Matched<'a, I> {
         let (mut both, mut only_a) = (Vec::new(), Vec::new());
         for (cell, runs) in cells(a) {
             match of_b.remove(&cell.id) {
-                Some((cell, others)) => both.push(Pair { cell, runs: [runs, others] }),
+                Some((cell, others)) => both.push(Pair { cell, runs: beside_the_same::<I>([runs, others]) }),
                 None => only_a.push(cell.to_string()),
             }
         }
         Self { both, only_a, only_b: of_b.into_keys().collect() }
     }
+}
+
+/// Drops the duets with a cell that the other result lacks: a neighbour on the same cores moves the cost. Without a common
+/// neighbour, all stay.
+fn beside_the_same<'a, I: Shown>(runs: [Vec<&'a RunOf<I>>; 2]) -> [Vec<&'a RunOf<I>>; 2] {
+    let neighbours = |runs: &[&'a RunOf<I>]| -> BTreeSet<&'a str> {
+        runs.iter().filter_map(|run| run.run.beside.as_deref()).collect()
+    };
+    let [a, b] = runs.each_ref().map(|runs| neighbours(runs));
+    let common: BTreeSet<&str> = a.intersection(&b).copied().collect();
+    if common.is_empty() {
+        return runs;
+    }
+    let is_common = |run: &&RunOf<I>| run.run.beside.as_deref().is_none_or(|beside| common.contains(beside));
+    runs.map(|runs| runs.into_iter().filter(is_common).collect())
 }
 
 /// Rejects duplicate paths.
