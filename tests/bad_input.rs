@@ -185,7 +185,7 @@ fn errors_in_an_experiment_file() {
         ends(&[command, "/no/such/file.toml"], USAGE, &["/no/such/file.toml", "no such experiment"]);
         ends(&[command, name, "--set", "windwo_ms=3"], USAGE, &["--set windwo_ms=3", "`window_ms`"]);
         ends(&[command, name, "--only", "colour=red"], USAGE, &["colour", "expected one of target, "]);
-        let apache = ["--only target=apache: `apache`: expected one of ", "weir"];
+        let apache = ["--only target: invalid value `apache`: expected one of ", "weir"];
         ends(&[command, name, "--only", "target=apache"], USAGE, &apache);
         ends(&[command, name, "--blocks", "0"], USAGE, &["--blocks"]);
     }

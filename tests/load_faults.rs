@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use weir_load::result::LoadResult;
 
-/// One hundred requests, each 10 ms after the other, on sixteen connections: time enough between two on one
+/// One hundred requests, each 5 ms after the other, on sixteen connections: time enough between two on one
 /// connection for the server to do what it does there.
 const PLANNED: u64 = 100;
 const CONNECTIONS: u64 = 16;
-const PACED: [&str; 8] = ["-c", "16", "--rate", "100", "-d", "1s", "--warmup", "0s"];
+const PACED: [&str; 8] = ["-c", "16", "--rate", "200", "-d", "500ms", "--warmup", "0s"];
 
 /// A server that does something wrong instead of every fifth answer, and counts it.
 struct Faulty {

@@ -14,7 +14,7 @@ use weir_tls::{Group, Identity, Server, ServerSettings};
 
 /// Two hundred requests on four connections, each of which has one more before them.
 const PLANNED: usize = 200;
-const PACED: [&str; 8] = ["-c", "4", "--rate", "200", "-d", "1s", "--warmup", "0s"];
+const PACED: [&str; 8] = ["-c", "4", "--rate", "400", "-d", "500ms", "--warmup", "0s"];
 
 fn answering() -> Upstream {
     Upstream::start(None, |peer| peer.serve(OK))

@@ -93,7 +93,7 @@ fn tickets_are_counted_by_the_kind_of_the_handshake() {
     for number in [1, 3] {
         let flags = ["-tls1_3", "-num_tickets", &number.to_string()];
         let Some(server) = OpenSsl::start(&certificates, &flags) else { return };
-        let flags = ["--new-connection", "--rate", "50", "-c", "2"];
+        let flags = ["--new-connection", "--rate", "100", "-c", "2"];
         let result = run(&PSK, 30, server.address, &certificates, &flags);
         let given = |number| Tickets { least: number, most: number };
         let expected = [("full".to_owned(), given(number)), (PSK.name.to_owned(), given(1))];
@@ -134,7 +134,7 @@ fn openssl_counts_the_same(kind: &Kind) {
     let certificates = Certificates::new();
     for share in SHARES {
         // It takes one connection after the other, and keeps 128 sessions.
-        for flags in [&["--new-connection", "--rate", "50"][..], &["--handshake-only", "--rate", "50"]] {
+        for flags in [&["--new-connection", "--rate", "100"][..], &["--handshake-only", "--rate", "100"]] {
             let Some(server) = OpenSsl::start(&certificates, kind.openssl) else { return };
             let flags = [&["-c", "2"], flags].concat();
             let result = run(kind, share, server.address, &certificates, &flags);
@@ -156,7 +156,7 @@ fn run(
     let (url, percent) = (format!("https://{server}/"), share.to_string());
     let ca = certificates.ca.to_str().unwrap();
     let args =
-        [url.as_str(), "-t", "2", "-d", "1s", "--warmup", "200ms", "--resume", &percent, "--cacert", ca];
+        [url.as_str(), "-t", "2", "-d", "500ms", "--warmup", "100ms", "--resume", &percent, "--cacert", ca];
     let result = load_well(&[&args[..], kind.flags, flags].concat());
     let what = format!("{} at {share} %, {flags:?}", kind.name);
     let handshakes = &result.handshakes;

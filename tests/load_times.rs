@@ -35,7 +35,7 @@ fn known_delays_come_back_in_a_closed_loop_over_tls() {
 
 #[test]
 fn known_delays_come_back_in_an_open_loop() {
-    delays_come_back(None, &["-c", "64", "--rate", "500"]);
+    delays_come_back(None, &["-c", "64", "--rate", "750"]);
 }
 
 /// With no warm-up, the run's requests are the server's requests, so the two distributions are of the same
@@ -45,7 +45,7 @@ fn delays_come_back(tls: Option<&Certificates>, flags: &[&str]) {
         let acceptor = tls.map(|certificates| certificates.server().core());
         let server = Timed::start(acceptor, |number, read| read + delay(number));
         let url = server.url(tls.is_some());
-        let mut args = [&[url.as_str(), "-d", "3s", "--warmup", "0s"], flags].concat();
+        let mut args = [&[url.as_str(), "-d", "2s", "--warmup", "0s"], flags].concat();
         if let Some(certificates) = tls {
             args.extend(["--cacert", certificates.ca.to_str().unwrap()]);
         }
@@ -157,11 +157,11 @@ fn arrivals_that_are_never_sent_are_counted_with_their_age() {
 fn constant_arrivals_lie_on_a_line() {
     for workers in ["1", "2"] {
         undisturbed("constant arrivals", || {
-            let (result, arrivals) = arrivals(&["--rate", "200", "-d", "4s", "-t", workers]);
+            let (result, arrivals) = arrivals(&["--rate", "400", "-d", "2s", "-t", workers]);
             assert_eq!((result.pacer.unwrap().planned, arrivals.len()), (800, 800));
-            let plan = (0..800).map(|number| f64::from(number) / 200.0);
+            let plan = (0..800).map(|number| f64::from(number) / 400.0);
             on_the_plan(&arrivals, &plan.collect::<Vec<_>>())?;
-            gaps_are_alike(&gaps(&arrivals), 0.005)
+            gaps_are_alike(&gaps(&arrivals), 0.0025)
         });
     }
 }
@@ -170,10 +170,10 @@ fn constant_arrivals_lie_on_a_line() {
 /// they are drawn from the seed: the same one gives the same instants.
 #[test]
 fn poisson_arrivals_are_exponential_and_the_seed_decides() {
-    const RATE: f64 = 300.0;
+    const RATE: f64 = 600.0;
     for workers in ["1", "2"] {
         let run = |seed: &str| {
-            let flags = ["--rate", "300", "--arrivals", "poisson", "--seed", seed, "-d", "4s", "-t", workers];
+            let flags = ["--rate", "600", "--arrivals", "poisson", "--seed", seed, "-d", "2s", "-t", workers];
             arrivals(&flags)
         };
         undisturbed("Poisson arrivals", || {

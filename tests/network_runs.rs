@@ -59,3 +59,19 @@ fn the_guard_removes_a_killed_labs_namespaces() {
     poll_until(DEADLINE, "the namespaces are gone", || namespaces_of(lab.pid()).is_empty());
     assert_eq!(lab.wait().code, None);
 }
+
+/// Two concurrent gateways use one address, each in its own namespaces.
+#[test]
+fn each_side_of_a_duet_has_its_own_network() {
+    if !possible() {
+        return;
+    }
+    let set = [VETH, "target=[\"weir\",\"floor\"]", "baseline=[\"floor\"]", "layout=duet", "window_ms=400"];
+    let runs = Experiment::of_repository(&set).run();
+    assert_eq!(runs.len(), 2);
+    for run in runs {
+        let seen = &run["observation"];
+        assert!(seen["failure"].is_null() && !seen["net"].is_null(), "{seen}");
+        assert!(seen["common_share"].as_f64().unwrap() > 0.5, "{}", seen["common_share"]);
+    }
+}

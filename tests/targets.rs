@@ -148,7 +148,11 @@ fn a_check_names_the_mode_that_the_target_rejects() {
 #[test]
 fn a_failed_install_reports_the_reason() {
     let targets = Targets::new();
-    targets.bad(&["install", "fats"], 2, &["target: `fats` is not in ", ": expected one of fast, gone"]);
+    targets.bad(
+        &["install", "fats"],
+        2,
+        &["target: unknown name `fats`, not in ", ": expected one of fast, gone"],
+    );
     targets.bad(&["install", "gone"], 2, &["gone: no script installs it", "ask its makers"]);
     targets.bad(&["install"], 2, &["<NAME>"]);
     targets.bad(&["install", "fast", "--jobs", "0"], 2, &["--jobs"]);
@@ -178,7 +182,7 @@ fn an_invalid_description_is_a_row_and_an_exit_code() {
     assert!(flowing.contains(message), "{}", ended.stdout);
     let nowhere = Weir::run(&["targets", "--directory", "/no/such"]);
     assert_eq!(nowhere.code, Some(2));
-    assert!(nowhere.stderr.contains("/no/such: no target is there: expected "), "{}", nowhere.stderr);
+    assert!(nowhere.stderr.contains("/no/such: no target found: expected "), "{}", nowhere.stderr);
 }
 
 /// The targets of this repository: all descriptions are valid, and present targets accept their configurations.

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""The load engine beside Apache JMeter, the study's load tool: the same plan, in turns, through the same gateway.
+"""The load engine beside Apache JMeter, the study's load tool: the same plan, alternately, through the same gateway.
 
-POST of a JSON body of 1000 bytes to the test server's /echo, N users over kept connections. Three ways:
+POST of a JSON body of 1000 bytes to the test server's /echo, N users over keep-alive connections. Three ways:
 
-  rate     both offer R requests per second over N connections, far below what either can do: what is compared is the
-           mean service time, and the tools' counts with the test server's own
-  think    N users that pause between an answer and the next request: the same, in a closed loop
+  rate     both offer R requests per second over N connections, far below their maximum. Compares the mean service
+           time, and the tools' counts with the test server's own
+  think    N users that pause between a response and the next request: the same, in a closed loop
   closed   N users without a pause. On shared cores this measures the load tool as well: JMeter costs far more CPU per
            request, takes it from gateway and origin, and the throughput is its own. No agreement is expected.
 
   crosscheck.py [--weir PROGRAM] [--gateway weir|nginx] [--users 20] [--rate 200] [--runs 5] [--seconds 6]
 
-JMeter comes with Maven into $XDG_CACHE_HOME/weir/jmeter-VERSION (pom.xml beside this file names the version). Needs a
+Maven downloads JMeter into $XDG_CACHE_HOME/weir/jmeter-VERSION (pom.xml beside this file names the version). Needs a
 JDK, Maven, the release build of weir, and nginx if it is the gateway.
 """
 
@@ -49,7 +49,7 @@ http {{
 }}
 """
 
-# %(timer)s goes into the thread group beside the sampler. All elements are JMeter's own; the values are this plan's.
+# %(timer)s goes into the thread group beside the sampler. The elements are JMeter's; the values are this plan's.
 PLAN = """<?xml version="1.0" encoding="UTF-8"?>
 <jmeterTestPlan version="1.2" properties="5.0" jmeter="5.6.3">
  <hashTree>
@@ -143,7 +143,7 @@ def started(command, port, **more):
 
 
 def answers():
-    """How many requests of others the test server has answered."""
+    """The number of requests that the test server has answered."""
     with urllib.request.urlopen(f"http://127.0.0.1:{ORIGIN}/stats") as stats:
         return json.load(stats)["answers"]
 
@@ -191,10 +191,10 @@ def run_weir(way, arguments, folder):
 
 
 def measured(tool, *arguments):
-    """One run, with the tool's CPU per request and what the test server counted beside its own count."""
+    """One run, with the tool's CPU per request, and the test server's count beside its own."""
     before, cpu = answers(), cpu_of_children()
     result = tool(*arguments)
-    result["origin"] = answers() - before - 1  # less the question itself
+    result["origin"] = answers() - before - 1  # minus this query
     result["cpu"] = 1e6 * (cpu_of_children() - cpu) / result["sent"]
     return result
 
@@ -253,7 +253,7 @@ def main():
             for way in arguments.ways.split(","):
                 weir, other = [], []
                 for block in range(arguments.runs):
-                    # In turns, and each goes first in every other block.
+                    # Alternately; each goes first in every second block.
                     for tool in ("weir", "jmeter") if block % 2 == 0 else ("jmeter", "weir"):
                         if tool == "weir":
                             weir.append(measured(run_weir, way, arguments, folder))

@@ -23,6 +23,7 @@ pub use upstream::{Message, Peer, Upstream};
 pub use weir::{Ended, Weir};
 
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long anything may take before a test gives up: no measure of speed, so far more than it ever needs.
@@ -57,5 +58,10 @@ pub fn peer(name: &str) -> Option<PathBuf> {
 
 /// A body whose every byte depends on its place, so that a lost, doubled or moved piece shows.
 pub fn pattern(length: usize) -> Vec<u8> {
-    (0..length as u32).map(|at| (at ^ (at >> 8) ^ (at >> 16).wrapping_mul(31)) as u8).collect()
+    // Kept, since many tests want megabytes of it.
+    static MADE: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let more = made.len() as u32..length as u32;
+    made.extend(more.map(|at| (at ^ (at >> 8) ^ (at >> 16).wrapping_mul(31)) as u8));
+    made[..length].to_vec()
 }

@@ -238,7 +238,7 @@ fn incomparable_results_are_rejected_with_the_reason() {
     ends(
         &["compare", text(&a), text(&kernel), "--changed", "apache"],
         2,
-        &["--changed apache", "floor, weir"],
+        &["--changed: unknown target `apache`", "floor, weir"],
     );
     let spoilt = store(&directory, "spoilt", &BEFORE);
     fs::write(spoilt.join("machine.json"), "{").unwrap();
@@ -267,7 +267,7 @@ fn a_history_learns_the_usual_values_from_ten_results() {
     ends(
         &with(&["--cell", "target=floor", "--fail-on", "regression"]),
         0,
-        &["usual", "the least that is reported"],
+        &["usual", "the minimum change reported"],
     );
     let rate = ["--cell", "target=weir", "--metric", "requests_per_second", "--fail-on", "regression"];
     ends(&with(&rate), 4, &["requests per second"]);
@@ -280,13 +280,17 @@ fn a_history_learns_the_usual_values_from_ten_results() {
     assert!((of_weir[10]["change"].parse::<f64>().unwrap() - 1.1).abs() < 0.01);
 
     let few = ["history", newest_first[0], newest_first[1], newest_first[2]];
-    ends(&few, 0, &["the default: 1 past changes, fewer than 9", "usual"]);
+    ends(&few, 0, &["the default: fewer than 9 past changes (1)", "usual"]);
     let strict = [&few[..], &["--threshold", "5", "--fail-on", "regression"]].concat();
     ends(&strict, 4, &["--threshold"]);
     ends(&with(&["--cell", "target=apache"]), 2, &["--cell"]);
-    ends(&with(&["--cell", "colour=red"]), 2, &["--cell colour=red", "expected one of target, "]);
+    ends(&with(&["--cell", "colour=red"]), 2, &["--cell: unknown key `colour`", "expected one of target, "]);
     ends(&with(&["--metric", "speed"]), 2, &["speed", "cpu_us_per_request"]);
-    ends(&with(&["--metric", "error_ratio"]), 2, &["--metric error_ratio", "cpu_us_per_request"]);
+    ends(
+        &with(&["--metric", "error_ratio"]),
+        2,
+        &["--metric: invalid value `error_ratio`", "cpu_us_per_request"],
+    );
     ends(&with(&["--threshold=-3"]), 2, &["--threshold"]);
     ends(&["history"], 2, &["Usage: weir history"]);
     ends(&["history", "/no/such/folder"], 1, &["/no/such/folder: no such file or folder"]);

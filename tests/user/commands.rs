@@ -74,9 +74,14 @@ fn a_failing_or_absent_command_is_reported() {
     let expected = "weir: broken in rounds 2000: exit status: 3\n  | no such luck\n";
     assert!(ended.stderr.contains(expected), "{}", ended.stderr);
     let asked = Weir::run(&["run", &file, "--out", &format!("{out}1"), "--only", "command=gone"]);
-    let expected = "--only leaves no cell of a present command; gone: no program `no-such-program-here`";
+    let expected =
+        "--only leaves no cell of a present command; gone: program `no-such-program-here` not found";
     assert!(asked.code == Some(1) && asked.stderr.contains(expected), "{}", asked.stderr);
     let rest = Weir::run(&["run", &file, "--out", &format!("{out}2"), "--only", "command=short"]);
     assert_eq!(rest.code, Some(0), "{}", rest.stderr);
-    assert!(rest.stdout.contains("gone: absent: no program `no-such-program-here`."), "{}", rest.stdout);
+    assert!(
+        rest.stdout.contains("gone: absent: program `no-such-program-here` not found."),
+        "{}",
+        rest.stdout
+    );
 }

@@ -1,4 +1,4 @@
-//! `weir cost`: its five lines are what its loads found, and what `weir probe` and `weir load` say of the same server.
+//! `weir cost`: its five lines agree with its loads, and with `weir probe` and `weir load` on the same server.
 
 use crate::common::load::{adds_up, load_well};
 use crate::common::{Certificates, Ended, Weir};
@@ -10,7 +10,7 @@ use weir_load::result::LoadResult;
 
 const CONNECTIONS: &str = "2";
 
-/// A test server over TLS, and the same in cleartext.
+/// A test server, over TLS and in cleartext.
 fn origin_of_both() -> Weir {
     let listen = ["--listen", "https://127.0.0.1:0", "--listen", "http://127.0.0.1:0"];
     Weir::start(&[&["origin", "--workers", "1"][..], &listen].concat())
@@ -20,23 +20,23 @@ fn origin_of_both() -> Weir {
 fn an_origin_beside_its_cleartext() {
     let origin = origin_of_both();
     let (url, pid) = (format!("{}/bytes/1000", origin.urls[0]), origin.pid().to_string());
-    let told = Told::of(&[&url, "-k", "--plain", &origin.urls[1], "--pid", &pid, "-d", "1s"]);
-    told.agrees(&url);
+    let report = Report::of(&[&url, "-k", "--plain", &origin.urls[1], "--pid", &pid, "-d", "1s"]);
+    report.agrees(&url);
     assert_eq!(
-        told.json["cleartext"]["given"],
+        report.json["cleartext"]["given"],
         format!("{}/bytes/1000", origin.urls[1]),
         "the path is the URL's"
     );
-    assert!(told.lines[0].starts_with("1. TLS 1.3, x25519, aes128-gcm-sha256, ecdsa p256 key; resumes ("));
+    assert!(report.lines[0].starts_with("1. TLS 1.3, x25519, aes128-gcm-sha256, ecdsa p256 key; resumes ("));
     assert!(
-        told.lines[3].contains("; cleartext ") && told.lines[3].contains(": CPU x "),
+        report.lines[3].contains("; cleartext ") && report.lines[3].contains(": CPU x "),
         "{}",
-        told.lines[3]
+        report.lines[3]
     );
-    assert!(!told.text.contains("missing") && !told.text.contains("Not compared"), "{}", told.text);
-    assert!(told.stderr.contains("round 5 of 5"), "{}", told.stderr);
+    assert!(!report.text.contains("missing") && !report.text.contains("Not compared"), "{}", report.text);
+    assert!(report.stderr.contains("round 5 of 5"), "{}", report.stderr);
     let resumed: u64 =
-        told.rounds("new-resumed").iter().map(|r| r.handshakes.resumed["resume-1.3-psk"]).sum();
+        report.rounds("new-resumed").iter().map(|r| r.handshakes.resumed["resume-1.3-psk"]).sum();
     let counted = origin.stop().stdout;
     let (_, counted) = counted.rsplit_once(" full ").unwrap();
     let counted: u64 = counted.split_once(" resumed").unwrap().0.parse().unwrap();
@@ -44,19 +44,21 @@ fn an_origin_beside_its_cleartext() {
 }
 
 #[test]
-fn without_cleartext_and_process_it_says_what_is_missing() {
+fn missing_cleartext_and_process_are_noted() {
     let certificates = Certificates::new();
     let origin = crate::common::origin(true, &certificates);
     let url = format!("{}/bytes/10", origin.urls[0]);
-    let told = Told::of(&[&url, "--cacert", certificates.ca.to_str().unwrap(), "-d", "1s"]);
-    told.agrees(&url);
+    let report = Report::of(&[&url, "--cacert", certificates.ca.to_str().unwrap(), "-d", "1s"]);
+    report.agrees(&url);
     assert!(
-        told.text.contains("Not compared with cleartext: its cleartext port is not known; --plain http://")
+        report
+            .text
+            .contains("Not compared with cleartext: the cleartext port is unknown; pass --plain http://")
     );
-    assert!(told.text.contains("CPU is missing: run this on the server's machine with --pid PID"));
-    assert!(told.lines[1..4].iter().all(|line| !line.contains("CPU") && !line.contains("cleartext")));
-    assert!(told.lines[4].ends_with("of the time."), "{}", told.lines[4]);
-    assert_eq!(told.json["phases"].as_array().unwrap().len(), 3);
+    assert!(report.text.contains("CPU is missing: run this on the server's machine with --pid PID"));
+    assert!(report.lines[1..4].iter().all(|line| !line.contains("CPU") && !line.contains("cleartext")));
+    assert!(report.lines[4].ends_with("of the time."), "{}", report.lines[4]);
+    assert_eq!(report.json["phases"].as_array().unwrap().len(), 3);
 }
 
 #[test]
@@ -83,14 +85,14 @@ fn peer(start: fn(Option<&Certificates>) -> Option<Server>) {
     let [ca, tls_pid, cleartext_pid] =
         [certificates.ca.display().to_string(), tls.pid().to_string(), cleartext.pid().to_string()];
     let pids = ["--pid", &tls_pid, "--pid", &cleartext_pid];
-    let told = Told::of(&[&[&*url, "--cacert", &ca, "--plain", &plain, "-d", "2s"], &pids[..]].concat());
-    told.agrees(&url);
-    assert!(told.lines[2].starts_with("3. A resumed one takes "), "{}", told.lines[2]);
-    assert!(told.lines[3].contains(": CPU x "), "{}", told.lines[3]);
+    let report = Report::of(&[&[&*url, "--cacert", &ca, "--plain", &plain, "-d", "2s"], &pids[..]].concat());
+    report.agrees(&url);
+    assert!(report.lines[2].starts_with("3. A resumed one takes "), "{}", report.lines[2]);
+    assert!(report.lines[3].contains(": CPU x "), "{}", report.lines[3]);
 }
 
 #[test]
-fn a_server_that_resumes_nothing_is_told_how_to() {
+fn a_server_without_resumption_gets_advice() {
     let origin = Weir::start(&[
         "origin",
         "--listen",
@@ -102,16 +104,13 @@ fn a_server_that_resumes_nothing_is_told_how_to() {
         "--tickets",
         "0",
     ]);
-    let told = Told::of(&[&origin.urls[0], "-k", "-d", "1s"]);
-    assert!(told.lines[0].ends_with("; resumes nothing."), "{}", told.lines[0]);
-    assert_eq!(
-        told.lines[2],
-        "3. Returning clients pay it again: no ticket is given. Turn session tickets on to resume."
-    );
+    let report = Report::of(&[&origin.urls[0], "-k", "-d", "1s"]);
+    assert!(report.lines[0].ends_with("; never resumes."), "{}", report.lines[0]);
+    assert_eq!(report.lines[2], "3. Never resumed: the server issues no tickets. Enable session tickets.");
 }
 
 #[test]
-fn wrong_answers_are_no_evidence_and_the_rest_is_told() {
+fn wrong_responses_are_no_evidence_and_the_rest_is_reported() {
     let origin = Weir::start(&["origin", "--listen", "https://127.0.0.1:0", "--workers", "1"]);
     let url = format!("{}/none", origin.urls[0]);
     let ended = Weir::run(&["cost", &url, "-k", "-d", "250ms"]);
@@ -129,7 +128,7 @@ fn wrong_answers_are_no_evidence_and_the_rest_is_told() {
 }
 
 #[test]
-fn what_cannot_be_asked_says_what_to_do() {
+fn invalid_requests_are_rejected_with_the_next_step() {
     let origin = origin_of_both();
     let (tls, plain) = (&*origin.urls[0], &*origin.urls[1]);
     let nobody = {
@@ -139,12 +138,12 @@ fn what_cannot_be_asked_says_what_to_do() {
     let (nobody_tls, nobody_plain) = (format!("https://{nobody}/"), format!("http://{nobody}/"));
     let cleartext_as_tls = plain.replace("http:", "https:");
     for (args, code, said) in [
-        (&[&*nobody_tls][..], 1, "check that the server runs, that host and port are right"),
+        (&[&*nobody_tls][..], 1, "check that the server runs, that host and port are correct"),
         (&[tls, "-k", "--plain", &nobody_plain], 1, "connection refused; start the server"),
         (&[&cleartext_as_tls], 1, "it responds with plain HTTP; check the port"),
         (&[tls], 1, "trust its CA with --cacert FILE, or skip verification with -k"),
         (&[plain], 2, "weir cost https://HOST:PORT/PATH --plain http://127.0.0.1"),
-        (&[tls, "--plain", tls], 2, "--plain: https://127.0.0.1"),
+        (&[tls, "--plain", tls], 2, "--plain: invalid value `https://127.0.0.1"),
         (&[tls, "--cacert", "/none"], 2, "--cacert: /none"),
         (&[tls, "-k", "--pid", "2147483647"], 2, "--pid: invalid value `2147483647`"),
         (&[tls, "-k", "-d", "1ms"], 2, "expected 250ms to 1h"),
@@ -155,16 +154,16 @@ fn what_cannot_be_asked_says_what_to_do() {
     }
 }
 
-/// What one run told.
-struct Told {
+/// The report of one run.
+struct Report {
     text: String,
     lines: Vec<String>,
     stderr: String,
     json: Value,
 }
 
-impl Told {
-    /// Of a run that found everything it looked for.
+impl Report {
+    /// The report of a successful run.
     fn of(args: &[&str]) -> Self {
         let file = NamedTempFile::new().unwrap();
         let path = file.path().to_str().unwrap();
@@ -181,7 +180,7 @@ impl Told {
         Self { text: ended.stdout, lines, stderr: ended.stderr, json }
     }
 
-    /// The stored results of a case, each of which holds what a result of `weir load` holds.
+    /// The stored results of a case, in the form of `weir load`.
     fn rounds(&self, case: &str) -> Vec<LoadResult> {
         let phase = self.json["phases"].as_array().unwrap().iter().find(|phase| phase["case"] == case);
         let Some(phase) = phase else { return Vec::new() };
@@ -194,14 +193,14 @@ impl Told {
         rounds
     }
 
-    /// The middle of five rounds.
+    /// The median of five rounds.
     fn median(&self, case: &str, figure: impl Fn(&LoadResult) -> f64) -> Option<f64> {
         let mut values: Vec<f64> = self.rounds(case).iter().map(figure).collect();
         values.sort_by(f64::total_cmp);
         values.get(2).copied()
     }
 
-    /// The figures that are printed are those of the stored results, and the facts are those of the other commands.
+    /// Checks the printed figures against the stored results, and the facts against the other commands.
     fn agrees(&self, url: &str) {
         let p50 = |result: &LoadResult| result.response.p50_us.unwrap();
         let cpu = |result: &LoadResult| -> f64 {

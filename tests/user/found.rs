@@ -88,7 +88,7 @@ fn unknown_names_are_reported_with_the_known_ones() {
     for command in [&["run", "quickstrat"][..], &["plan", "quickstrat"], &["stacks", "run", "quickstrat"]] {
         let ended = weir.run(command);
         assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-        let wanted = "weir: quickstrat: no such experiment: looked for quickstrat, experiments/quickstrat.toml; built in are avx512,";
+        let wanted = "weir: quickstrat: no such experiment: looked for quickstrat, experiments/quickstrat.toml; built-in: avx512,";
         assert!(ended.stderr.starts_with(wanted), "{}", ended.stderr);
     }
     for command in
@@ -96,7 +96,7 @@ fn unknown_names_are_reported_with_the_known_ones() {
     {
         let ended = weir.run(command);
         assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-        let parts = [": `nginz` is not in what is built in: expected one of ", "e"];
+        let parts = [": unknown name `nginz`, not in built-in ", ": expected one of ", "e"];
         assert!(parts.iter().all(|part| ended.stderr.contains(part)), "{}", ended.stderr);
     }
     assert!(weir.unpacked().is_empty(), "nothing was unpacked");
@@ -134,7 +134,7 @@ fn the_users_own_files_take_precedence_over_the_installed_ones() {
     let ended = weir.run(&["plan", "quickstart", "--set", "targets_directory=no-such"]);
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
     assert!(
-        ended.stderr.starts_with("weir: --set targets_directory=no-such: no-such is no folder"),
+        ended.stderr.starts_with("weir: --set targets_directory=no-such: no-such: no such directory"),
         "{}",
         ended.stderr
     );

@@ -131,7 +131,7 @@ fn only_is_documented_and_filter_is_accepted() {
         for word in ["--only", "--filter"] {
             let refused = Weir::run(&[command, &[&file, word, "group=p257"]].concat());
             assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-            let why = "weir: --only group=p257: `p257`: expected one of p256, x25519";
+            let why = "weir: --only group: invalid value `p257`: expected one of p256, x25519";
             assert_eq!(refused.stderr.lines().next(), Some(why), "{command:?} {word}");
         }
         let help = Weir::run(&[command, &["--help"]].concat()).stdout;

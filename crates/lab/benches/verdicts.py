@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How often `weir run` is right on this machine: the quick start's comparison, again and again, of what is the same.
+"""How often `weir run` is right on this machine: repeats the quick start's comparison on targets with a known ratio.
 
-`twin` is Weir under another name: each time it is called different is a false alarm. `planted` is Weir with a process
-beside it that burns a share of what Weir uses, and is accounted with it: each time it is not called different is a miss.
-With --half-busy a process of this script's keeps one core busy half of the time.
+`twin` is Weir under another name: calling it different is a false alarm. `planted` is Weir with a process beside it that
+burns a share of Weir's CPU time, and is accounted with it: not calling it different is a miss. With --half-busy this
+script keeps one core busy half of the time.
 
 usage: verdicts.py [--weir FILE] [--what twin|planted] [--repetitions N] [--blocks N] [--share S] [--half-busy]
-                   [--layout duet|blocks] [--json FILE]
+                   [--layout duet|blocks] [--first N] [--json FILE]
 """
 
 import argparse
@@ -21,7 +21,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[3]
 
 BURN = """\
-# Runs a program, and burns beside it a share of the CPU that it uses.
+# Runs a program, and burns a share of its CPU time beside it.
 import os, signal, sys, time
 share, child = float(sys.argv[1]), os.fork()
 if child == 0:
@@ -43,10 +43,10 @@ while os.waitpid(child, os.WNOHANG)[0] == 0:
 HALF_BUSY = """\
 import time
 while True:
-    until = time.monotonic() + 0.01
-    while time.monotonic() < until:
+    begun, until = time.monotonic(), time.process_time() + 0.01
+    while time.process_time() < until:
         pass
-    time.sleep(0.01)
+    time.sleep(max(0.0, begun + 0.02 - time.monotonic()))
 """
 
 
@@ -56,7 +56,7 @@ def main():
         experiment = prepare(Path(folder), options)
         neighbour = subprocess.Popen([sys.executable, "-c", HALF_BUSY]) if options.half_busy else None
         try:
-            results = [repetition(Path(folder), experiment, options, index) for index in range(options.repetitions)]
+            results = [repetition(Path(folder), experiment, options, index) for index in repetitions(options)]
         finally:
             if neighbour:
                 neighbour.kill()
@@ -68,6 +68,7 @@ def arguments():
     parser.add_argument("--weir", default=REPOSITORY / "target/release/weir", type=Path)
     parser.add_argument("--what", choices=["twin", "planted"], default="twin")
     parser.add_argument("--repetitions", type=int, default=40)
+    parser.add_argument("--first", type=int, default=1, help="number of the first repetition, which is its seed")
     parser.add_argument("--blocks", type=int, default=12)
     parser.add_argument("--share", type=float, default=0.05)
     parser.add_argument("--layout", choices=["duet", "blocks"], default="duet")
@@ -76,8 +77,12 @@ def arguments():
     return parser.parse_args()
 
 
+def repetitions(options):
+    return range(options.first, options.first + options.repetitions)
+
+
 def prepare(folder, options):
-    """The quick start with weir and one other target, and both targets' folders."""
+    """Writes the quick start with weir and one other target, and both targets' directories."""
     weir = (REPOSITORY / "targets/weir/target.toml").read_text()
     other = weir
     if options.what == "planted":
@@ -100,7 +105,7 @@ def prepare(folder, options):
 def repetition(folder, experiment, options, index):
     out = folder / f"out{index}"
     command = [options.weir.resolve(), "run", experiment, "--blocks", options.blocks, "--out", out]
-    command += ["--set", f"seed={index + 1}", "--allow-invalid"]
+    command += ["--set", f"seed={index}", "--allow-invalid"]
     subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     summary = json.loads((out / "summary.json").read_text())
     found = [one for one in summary["comparisons"] if one["metric"] == "cpu_us_per_request"]
@@ -112,7 +117,7 @@ def repetition(folder, experiment, options, index):
     }
     for one in seen["compared"]:
         words = f"{one['ratio']:.3f} [{one['low']:.3f}, {one['high']:.3f}] {one['verdict']} {one.get('note') or ''}"
-        print(f"{index + 1:3} {one['mode']:8} {words}  others took {100 * (seen['taken'] or 0):.0f} %", flush=True)
+        print(f"{index:3} {one['mode']:8} {words}  others took {100 * (seen['taken'] or 0):.0f} %", flush=True)
     return seen
 
 

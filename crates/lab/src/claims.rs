@@ -7,9 +7,11 @@ use crate::instrument::{Instrument, RunOf};
 use crate::metric::Metric;
 use crate::pairing::{self, Paired, Side};
 use crate::plan::Plan;
+use crate::run::Stage;
 use crate::stats::verdict::{Noise, Note};
 use crate::stats::{BLOCKS_FOR_INTERVAL, ErrorRate, Estimate, Interval, Weight};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fmt;
 use weir_load::plural;
 
@@ -312,18 +314,19 @@ fn with_interval(paired: &Paired) -> Result<(f64, Interval), String> {
 
 /// The worst of all runs, and from the best to the worst: of valid runs alone there would be no errors to find.
 fn of_errors<I: Instrument>(name: &str, runs: &[&RunOf<I>]) -> Paired {
-    let values = pairing::values::<I>(Metric::ErrorRatio, runs);
-    let (blocks, all) = (values.len(), runs.len());
-    let least = values.values().copied().fold(f64::INFINITY, f64::min);
-    let worst = values.values().copied().fold(0.0, f64::max);
+    let found = runs.iter().filter_map(|run| Some((run.run.stage, I::value(Metric::ErrorRatio, run)?)));
+    let (stages, values): (BTreeSet<Stage>, Vec<f64>) = found.unzip();
+    let (blocks, missing, all) = (stages.len(), runs.len() - values.len(), runs.len());
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let worst = values.iter().copied().fold(0.0, f64::max);
     let interval = Interval { low: least, high: worst, coverage: 1.0 };
     let interval = Some(interval).filter(|_| blocks >= BLOCKS_FOR_INTERVAL);
     let estimate = Estimate { value: worst, interval, p_value: 1.0, blocks };
     Paired {
         estimate: Some(estimate).filter(|_| blocks > 0),
         blocks,
-        note: (blocks < all)
-            .then(|| Note::NoEvidence(format!("{name} has no result in {} of {all} runs", all - blocks))),
+        note: (missing > 0)
+            .then(|| Note::NoEvidence(format!("{name} has no result in {missing} of {all} runs"))),
         remark: None,
     }
 }

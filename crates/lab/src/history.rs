@@ -18,16 +18,16 @@ use crate::stats;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// What is asked of a history.
+/// The options of a history.
 #[derive(Clone, Debug, Default)]
 pub struct HistoryOptions {
-    /// The results' directories, in any order.
+    /// Directories of results, in any order.
     pub directories: Vec<PathBuf>,
     /// Only the cells with these factors; values of one key are alternatives.
     pub cells: Vec<(String, String)>,
-    /// What is looked at; by default CPU per request or per handshake, and of TLS stacks the server's time.
+    /// The metric followed; by default CPU per request or per handshake, and for TLS stacks the server's time.
     pub metric: Option<Metric>,
-    /// A change for the worse beyond this share is a regression, whatever the past and the experiment's margin say.
+    /// A change for the worse beyond this share is a regression, regardless of past changes and of the margin.
     pub threshold: Option<f64>,
 }
 
@@ -38,7 +38,7 @@ pub struct History {
     pub results: Vec<Entry>,
     /// One for each cell.
     pub series: Vec<Series>,
-    /// Changes of so much or less are never reported: the threshold that was given, or else the experiment's margin.
+    /// The largest change that is never reported: the given threshold, else the experiment's margin.
     pub minimum: f64,
     labels: Vec<String>,
 }
@@ -46,61 +46,61 @@ pub struct History {
 /// One of the results.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Where it is stored.
+    /// The result's directory.
     pub directory: PathBuf,
-    /// The seconds since 1970 at which it began.
+    /// The start, in seconds since 1970.
     pub started_unix: u64,
 }
 
-/// A cell over the results that have it.
+/// A cell over the results that include it.
 #[derive(Clone, Debug)]
 pub struct Series {
     /// Its stable name.
     pub cell: String,
     /// Its target or engine.
     pub target: String,
-    /// What is looked at.
+    /// The metric followed.
     pub metric: Metric,
-    /// Oldest first.
+    /// The points, oldest first.
     pub points: Vec<Point>,
-    /// What the newest of all results says of it.
+    /// The state in the newest result.
     pub latest: Latest,
 }
 
 /// A cell in one result.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// Which of [`History::results`].
+    /// Index into [`History::results`].
     pub result: usize,
-    /// Its version.
+    /// The version of the target or engine.
     pub version: String,
-    /// Requests per second that were offered; `None` in a closed loop.
+    /// Offered requests per second; `None` in a closed loop.
     pub rate: Option<f64>,
     /// Median over the blocks.
     pub value: Option<f64>,
-    /// Lower end of its interval (Hodges and Lehmann); `None` below five blocks.
+    /// Lower bound of its interval (Hodges and Lehmann); `None` below five blocks.
     pub low: Option<f64>,
-    /// Upper end.
+    /// Upper bound.
     pub high: Option<f64>,
     /// Blocks with a valid run.
     pub blocks: u32,
-    /// How far it is from an earlier value.
+    /// The change from an earlier value.
     pub change: Option<Step>,
-    /// Why the value says nothing of the target, or why there is no change.
+    /// Why the value is no evidence, or why there is no change.
     pub note: Option<String>,
     is_usable: bool,
 }
 
-/// From an earlier value to this one.
+/// The change from an earlier value to this one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// This one over the earlier.
+    /// This value divided by the earlier one.
     pub ratio: f64,
-    /// Which of [`History::results`] the earlier is in: the newest that has a usable value at this rate.
+    /// Index into [`History::results`] of the earlier value: the newest usable one at this rate.
     pub since: usize,
 }
 
-/// What may be followed. Only valid runs are, so there are hardly any errors to count.
+/// The metrics to follow. Only valid runs count, and those have few errors.
 const FOLLOWED: &str = "cpu_us_per_request, cpu_us_per_handshake, requests_per_second, handshakes_per_second, mean_us, \
     p50_us, p95_us, p99_us, rss_kib, utilisation, little_ratio, gc_throughput_percent, after_full_gc_kib";
 
@@ -114,12 +114,13 @@ pub(crate) fn history<I: Shown>(options: &HistoryOptions) -> Result<History, Lab
 
 fn of<I: Shown>(all: &[Results<I>], options: &HistoryOptions) -> Result<History, ConfigError> {
     let Some((oldest, newest)) = all.first().zip(all.last()) else {
-        return Err(ConfigError::new("history", "no result is given: at least one is needed"));
+        return Err(ConfigError::new("history", "missing directory: expected at least one result"));
     };
     if options.metric == Some(Metric::ErrorRatio) {
-        let message =
-            format!("only valid runs are followed, which hardly have errors: expected one of {FOLLOWED}");
-        return Err(ConfigError::new("--metric error_ratio", message));
+        let message = format!(
+            "invalid value `error_ratio`: a history has valid runs only, with few errors; expected one of {FOLLOWED}"
+        );
+        return Err(ConfigError::new("--metric", message));
     }
     let mut labels = BTreeSet::new();
     for results in &all[1..] {
@@ -143,14 +144,14 @@ fn of<I: Shown>(all: &[Results<I>], options: &HistoryOptions) -> Result<History,
     let is_offered = |cell: &Cell| cell.levels.word("load_model") == "equal-rate";
     if options.metric.is_some_and(Metric::is_rate) && followed.iter().any(|cell| is_offered(cell)) {
         followed.retain(|cell| !is_offered(cell));
-        labels.insert("Cells at equal-rate are left out: their rate is the one that was offered.".into());
+        labels.insert("Cells at equal-rate are omitted: their rate is the offered one.".into());
     }
     let minimum = options.threshold.unwrap_or(newest.plan.experiment.margin);
     let series: Vec<Series> =
         followed.into_iter().filter_map(|cell| Series::of(cell, all, options, minimum)).collect();
     if series.is_empty() {
-        let message = "no cell of the results is meant, or none has a value of this metric; a rate is followed at \
-             saturation alone";
+        let message =
+            "no cell matches, or none has a value of this metric; rates are followed at saturation only";
         return Err(ConfigError::new("--cell", message));
     }
     let entry = |results: &Results<I>| Entry {
@@ -162,7 +163,7 @@ fn of<I: Shown>(all: &[Results<I>], options: &HistoryOptions) -> Result<History,
 }
 
 impl Series {
-    /// `None` where no result has a value of the cell.
+    /// `None` if no result has a value of the cell.
     fn of<I: Shown>(cell: &Cell, all: &[Results<I>], options: &HistoryOptions, minimum: f64) -> Option<Self> {
         let metric = options.metric.or_else(|| I::compared(cell).first().copied())?;
         let mut points: Vec<Point> = Vec::new();
@@ -196,12 +197,12 @@ impl Series {
 }
 
 impl Point {
-    /// Its change from the newest earlier one that it can be compared with: a night that says nothing hides nothing.
+    /// Sets the change from the newest comparable earlier point, skipping nights without evidence.
     fn follow(&mut self, earlier: &[Self]) {
         let usable = earlier.iter().rev().filter(|before| before.is_usable && self.is_usable);
         let mut apart = None;
         for before in usable {
-            let names = ["the one before", "this one"];
+            let names = ["the earlier result", "this one"];
             match rates_differ(names, [before.rate, self.rate]) {
                 Some(why) => apart = apart.or(Some(why)),
                 None => {
@@ -216,16 +217,15 @@ impl Point {
 }
 
 impl History {
-    /// The cells whose last change is for the worse, beyond the threshold, and those that work no more.
+    /// The cells with a last change for the worse, beyond the threshold, and the broken cells.
     pub fn regressions(&self) -> impl Iterator<Item = &Series> {
         self.series.iter().filter(|series| series.latest.is_regression())
     }
 
-    /// The cells that the newest result does not have; where it has no value at all that could be held against an earlier
-    /// one, all cells.
+    /// The cells missing from the newest result; all cells, if it has no value comparable with an earlier one.
     pub fn undecided(&self) -> impl Iterator<Item = &Series> {
-        let says_nothing = |series: &Series| matches!(series.latest, Latest::Absent | Latest::Alone);
-        let is_open = self.series.iter().all(says_nothing);
+        let is_incomparable = |series: &Series| matches!(series.latest, Latest::Absent | Latest::Alone);
+        let is_open = self.series.iter().all(is_incomparable);
         self.series.iter().filter(move |series| is_open || matches!(series.latest, Latest::Absent))
     }
 
@@ -234,16 +234,16 @@ impl History {
         text::render(self)
     }
 
-    /// What the newest result says of one of its cells, in words.
+    /// The state of a cell in the newest result, in words.
     pub fn latest_text(&self, series: &Series) -> String {
         text::latest(self, series)
     }
 }
 
-/// Reads `k=v,k=v` of `--cell`.
+/// Parses `k=v,k=v` of `--cell`.
 ///
 /// # Errors
-/// What has no key or no value.
+/// A missing key or value.
 pub fn parse_cells(text: &str) -> Result<Vec<(String, String)>, ConfigError> {
     RunOptions::parse_pairs("--cell", text)
 }

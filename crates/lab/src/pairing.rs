@@ -154,9 +154,16 @@ pub(crate) fn telling<'a, I: Instrument>(
     (valid, spoilt)
 }
 
-/// Each run's value, by its block.
+/// The mean value of each block, in which a cell may run beside several others.
 pub(crate) fn values<I: Instrument>(metric: Metric, runs: &[&RunOf<I>]) -> BTreeMap<Stage, f64> {
-    runs.iter().filter_map(|run| Some((run.run.stage, I::value(metric, run)?))).collect()
+    let mut of_blocks: BTreeMap<Stage, Vec<f64>> = BTreeMap::new();
+    for run in runs {
+        if let Some(value) = I::value(metric, run) {
+            of_blocks.entry(run.run.stage).or_default().push(value);
+        }
+    }
+    let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
+    of_blocks.into_iter().map(|(stage, values)| (stage, mean(values))).collect()
 }
 
 pub(crate) fn joined(words: Vec<String>) -> Option<String> {

@@ -1,4 +1,4 @@
-//! Which cells the command line means.
+//! The selection of cells on the command line.
 
 use crate::cell::Cell;
 use crate::error::ConfigError;
@@ -6,11 +6,11 @@ use crate::experiment::{Experiment, Level, SUBJECTS, canonical, is_setting};
 use crate::instrument::Instrument;
 use std::collections::BTreeSet;
 
-/// Levels by their keys, as an option gave them; those of one key are alternatives.
+/// Levels by key, as given in an option; those of one key are alternatives.
 pub(crate) type Wanted = [(String, String)];
 
-/// Whether each level that `--only` names is one of the experiment's, whose cells these are.
-/// Errors: a key or a level that no cell has, with those that there are.
+/// Checks that each level of `--only` exists in the experiment with these cells.
+/// Errors: a key or a level that no cell has, with the known ones.
 pub(crate) fn check_only<I: Instrument>(
     only: &Wanted,
     cells: &[Cell],
@@ -19,18 +19,18 @@ pub(crate) fn check_only<I: Instrument>(
     for (key, value) in only {
         let known = known_levels(key, cells, experiment);
         if known.is_empty() {
-            return Err(unknown_key::<I>("--only", cells, experiment, key, value));
+            return Err(unknown_key::<I>("--only", cells, experiment, key));
         }
         if !known.contains(&Level::new(value)) {
             let known = known.iter().map(Level::as_str).collect::<Vec<_>>().join(", ");
-            let message = format!("`{value}`: expected one of {known}");
-            return Err(ConfigError::new(format!("--only {key}={value}"), message));
+            let message = format!("invalid value `{value}`: expected one of {known}");
+            return Err(ConfigError::new(format!("--only {key}"), message));
         }
     }
     Ok(())
 }
 
-/// Whether a cell has such levels. `option` is the one that gave them.
+/// Whether a cell has the wanted levels. `option` names the option in errors.
 /// Errors: a key that no cell has.
 pub(crate) fn select<I: Instrument>(
     option: &str,
@@ -42,7 +42,7 @@ pub(crate) fn select<I: Instrument>(
         let mut any = false;
         for (_, value) in wanted.iter().filter(|(other, _)| other == key) {
             if !is_known::<I>(key, cell, experiment) {
-                return Err(unknown_key::<I>(option, std::slice::from_ref(cell), experiment, key, value));
+                return Err(unknown_key::<I>(option, std::slice::from_ref(cell), experiment, key));
             }
             any |= is_level(cell, experiment, key, value);
         }
@@ -53,7 +53,7 @@ pub(crate) fn select<I: Instrument>(
     Ok(true)
 }
 
-/// By which one row of the results is chosen: a subject, or the second in the A/A pair.
+/// The key that selects one row of the results: a subject, or the second in the A/A pair.
 pub(crate) const NAME: &str = "name";
 
 fn is_known<I: Instrument>(key: &str, cell: &Cell, experiment: &Experiment) -> bool {
@@ -71,18 +71,18 @@ fn is_level(cell: &Cell, experiment: &Experiment, key: &str, value: &str) -> boo
         key if SUBJECTS.contains(&key) => cell.name == value || cell.level(key) == Some(wanted),
         key => match cell.level(key) {
             Some(level) => level == wanted,
-            // A subject without such a setting is what it is.
+            // A subject without this setting is selected for each of its levels.
             None => is_setting(key) || experiment.levels(key).contains(&wanted),
         },
     }
 }
 
-/// The key that cells have for one of the command line.
+/// The cells' key for a key on the command line.
 fn of_cells(key: &str) -> &str {
     if key == "load" { "load_model" } else { canonical(key) }
 }
 
-/// The levels that a key can have in such cells.
+/// The levels of a key in these cells.
 fn known_levels(key: &str, cells: &[Cell], experiment: &Experiment) -> Vec<Level> {
     let key = of_cells(key);
     let names = || cells.iter().map(|cell| Level::new(&cell.name));
@@ -102,7 +102,6 @@ fn unknown_key<I: Instrument>(
     cells: &[Cell],
     experiment: &Experiment,
     key: &str,
-    value: &str,
 ) -> ConfigError {
     let of_cells = cells.iter().flat_map(|cell| cell.levels.iter()).map(|(key, _)| key.to_owned());
     let others: BTreeSet<String> = of_cells.chain(I::keys(experiment)).collect();
@@ -114,7 +113,7 @@ fn unknown_key<I: Instrument>(
         }
     }
     let message = format!("unknown key `{key}`: expected one of {}", allowed.join(", "));
-    ConfigError::new(format!("{option} {key}={value}"), message)
+    ConfigError::new(option, message)
 }
 
 #[cfg(test)]

@@ -216,6 +216,9 @@ impl<'a> Stand<'a> {
         if text.starts_with("weir calibrate") && !text.contains("--quick") {
             text = text.replacen("weir calibrate", "weir calibrate --quick", 1);
         }
+        if text.starts_with("weir calibrate") && !text.contains(" -d ") {
+            text = text.replacen("weir calibrate", "weir calibrate -d 50ms", 1);
+        }
         for (flag, begin) in [("--out ", "out/"), ("--continue ", "out/")] {
             text = text.replace(&format!("{flag}{begin}"), &format!("{flag}{NO_PLACE}/"));
         }

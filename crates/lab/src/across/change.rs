@@ -1,4 +1,4 @@
-//! One metric of one cell in two results, and what may be said of it.
+//! One metric of one cell in two results, and its verdict.
 
 use super::matching::{Between, Matched, Pair, rates_differ};
 use super::sample::Sample;
@@ -19,46 +19,46 @@ pub struct Change {
     pub cell: String,
     /// The target or engine.
     pub target: String,
-    /// Its levels, by their factors.
+    /// The cell's levels, by factor.
     #[serde(flatten, serialize_with = "levels")]
     pub(crate) of: Cell,
-    /// Those that it is judged together with, of the same metric.
+    /// The group of changes that are judged together, by metric.
     #[serde(skip)]
     pub(crate) family: String,
-    /// Its place, as it is titled.
+    /// The title of its place.
     #[serde(skip)]
     pub(crate) place: String,
-    /// The same, as short as it is known by.
+    /// The short form of the title.
     #[serde(skip)]
     short: String,
-    /// What is compared.
+    /// The metric compared.
     pub metric: Metric,
-    /// Its version in A.
+    /// The version in A.
     pub version_a: String,
-    /// And in B.
+    /// The version in B.
     pub version_b: String,
-    /// Whether it is the same program in both: what moved there is drift.
+    /// Whether both ran the same program, so that any change is drift.
     pub unchanged: bool,
-    /// Whether it has changed and has valid runs in A and none in B.
+    /// Whether the program has changed, with valid runs in A but none in B.
     pub broken: bool,
-    /// Requests per second that were offered in A; null in a closed loop, and of TLS stacks.
+    /// Offered requests per second in A; null in a closed loop and for TLS stacks.
     pub rate_a: Option<f64>,
-    /// And in B.
+    /// Offered requests per second in B.
     pub rate_b: Option<f64>,
     /// Median over the blocks of A.
     pub a: Option<f64>,
-    /// And of B.
+    /// Median over the blocks of B.
     pub b: Option<f64>,
-    /// B over A: the shift of the logarithms (Hodges and Lehmann).
+    /// B divided by A: the shift of the logarithms (Hodges and Lehmann).
     #[serde(flatten)]
     pub ratio: Ratio,
     /// Blocks of A with a valid run.
     pub blocks_a: u32,
-    /// And of B.
+    /// Blocks of B with a valid run.
     pub blocks_b: u32,
 }
 
-/// The fields that tell a change's place beside the cell's name, which has the rest.
+/// The fields that locate a change, beside the cell's name.
 fn levels<S: Serializer>(cell: &Cell, serializer: S) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(None)?;
     match (cell.levels.get("mode"), cell.levels.get("load_model")) {
@@ -71,8 +71,7 @@ fn levels<S: Serializer>(cell: &Cell, serializer: S) -> Result<S::Ok, S::Error> 
     map.end()
 }
 
-/// Every metric of every cell that both have. Where no target or engine is known to have changed, none is taken for
-/// unchanged.
+/// Every metric of every common cell. Unless a target or engine is known to have changed, none counts as unchanged.
 pub(super) fn all<I: Shown>(
     between: Between<'_, I>,
     matched: &Matched<'_, I>,
@@ -85,7 +84,7 @@ pub(super) fn all<I: Shown>(
     };
     let mut changes = Vec::new();
     for pair in &matched.both {
-        // Of what nobody but the lab has made there is no CPU of a subject.
+        // A control consists of the lab's own programs: there is no subject to measure the CPU of.
         let metrics = I::compared(pair.cell).into_iter();
         let metrics = metrics.filter(|metric| !I::is_control(pair.cell) || !metric.is_cpu());
         changes.extend(metrics.map(|metric| one(metric, between, pair, is_unchanged(pair.cell))));
@@ -114,7 +113,7 @@ fn one<I: Shown>(metric: Metric, between: Between<'_, I>, pair: &Pair<'_, I>, un
     let no_run = [&a, &b].iter().any(|sample| sample.valid == 0);
     let note = broken.or(a.note).or(b.note).or_else(|| rates_differ(between.names, rates));
     let estimate = stats::compare_samples(&a.values, &b.values);
-    let without_value = || estimate.is_none().then(|| "no valid run has a value in both".to_owned());
+    let without_value = || estimate.is_none().then(|| "no valid run has a value in both results".to_owned());
     let note = note.or_else(without_value).map(if no_run { Note::NoEvidence } else { Note::Unsupported });
     let blocks = a.values.len().min(b.values.len());
     Change {
@@ -139,14 +138,14 @@ fn one<I: Shown>(metric: Metric, between: Between<'_, I>, pair: &Pair<'_, I>, un
     }
 }
 
-/// How a cell works no more in B, if it does not.
+/// The note on a cell that is broken in B.
 fn broken(a: &Sample, b: &Sample) -> Option<String> {
     let why = b.first.as_ref().map_or_else(String::new, |first| format!(" ({first})"));
     (a.valid > 0 && b.valid == 0)
         .then(|| format!("broken: {} valid runs in A, none of {} in B{why}", a.valid, b.runs))
 }
 
-/// The unchanged first, since what they show is what the others have to exceed.
+/// Judges the unchanged first: the others have to exceed their drift.
 fn judge<I: Shown>(changes: &mut [Change], margin: f64) {
     let rule = Rule { margin, error_rate: ErrorRate::default() };
     for one in changes.iter_mut().filter(|one| one.unchanged) {
@@ -166,7 +165,7 @@ fn judge<I: Shown>(changes: &mut [Change], margin: f64) {
     }
     for one in changes.iter_mut().filter(|one| !one.unchanged) {
         let reach = drift.get(&(one.metric, one.of.place()));
-        let noise = reach.map(|reach| Noise { name: "drift of what is unchanged", reach: *reach });
+        let noise = reach.map(|reach| Noise { name: "drift of unchanged cells", reach: *reach });
         match moved.get(&(one.family.clone(), one.metric)) {
             Some(which) if one.ratio.note.is_none() => {
                 one.ratio.lacks_evidence = true;
@@ -178,12 +177,12 @@ fn judge<I: Shown>(changes: &mut [Change], margin: f64) {
 }
 
 impl Change {
-    /// Where it stands among the others.
+    /// The sort key.
     fn order(&self) -> (&str, Metric, Levels, bool) {
         (&self.family, self.metric, self.of.place(), self.unchanged)
     }
 
-    /// What stands above the changes of a metric: `CPU per request, saturated`.
+    /// The heading above the changes of a metric: `CPU per request, saturated`.
     pub(crate) fn heading(&self) -> String {
         heading(self.metric, &self.family)
     }
@@ -192,12 +191,12 @@ impl Change {
         self.ratio.decide(self.blocks_a.min(self.blocks_b), rule, Ok(noise));
     }
 
-    /// Whether what has changed is shown to be worse, or works no more.
+    /// Whether a changed program is shown to be worse, or is broken.
     pub fn is_regression(&self) -> bool {
         self.broken || (!self.unchanged && self.ratio.is_worse(self.metric.better()))
     }
 
-    /// `different: 28 % lower`, or how it works no more.
+    /// `different: 28 % lower`, or `broken: ..`.
     pub fn verdict_text(&self, margin: f64) -> String {
         match &self.ratio.note {
             Some(note) if self.broken => note.clone(),
@@ -205,7 +204,7 @@ impl Change {
         }
     }
 
-    /// The cell, the metric, and what became of it.
+    /// The cell, the metric and the verdict.
     pub(crate) fn line(&self, margin: f64) -> String {
         format!("{}: {} {} {}", self.cell, self.metric, self.ratio.text(), self.verdict_text(margin))
     }

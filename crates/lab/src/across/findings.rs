@@ -1,4 +1,4 @@
-//! What became of the cells of one plan between two results, as it is written and told.
+//! The findings of a comparison of two results of one plan, as written to JSON and text.
 
 use super::change::Change;
 use crate::evidence::{Asked, Regressions};
@@ -10,28 +10,28 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What became of the cells of one plan between two results.
+/// The comparison of two results of one plan.
 #[derive(Clone, Debug, Serialize)]
 pub struct Across {
-    /// Version of this layout.
+    /// Schema version.
     pub schema: u32,
     /// The experiment's name.
     pub experiment: String,
-    /// Two values within this ratio are called equivalent: 0.03 is 3 %.
+    /// Two values within this ratio are equivalent: 0.03 is 3 %.
     pub margin: f64,
     /// The first result: the denominator.
     pub a: Side,
     /// The second: the numerator.
     pub b: Side,
-    /// What has to be known before any number is read.
+    /// Caveats, to read before any number.
     pub labels: Vec<String>,
-    /// Each metric of each cell that both have; in each group the changed, then the unchanged.
+    /// Each metric of each common cell; in each group the changed, then the unchanged.
     pub changes: Vec<Change>,
-    /// Cells that the first result alone has.
+    /// Cells in the first result only.
     pub only_a: Vec<String>,
-    /// Cells that the second alone has.
+    /// Cells in the second result only.
     pub only_b: Vec<String>,
-    /// What has changed or has not: targets, or engines.
+    /// The kind of program compared: target or engine.
     #[serde(skip)]
     pub(crate) subject: &'static str,
 }
@@ -39,11 +39,11 @@ pub struct Across {
 /// One of the two results.
 #[derive(Clone, Debug, Serialize)]
 pub struct Side {
-    /// Where it is stored.
+    /// The result's directory.
     pub directory: PathBuf,
-    /// The seconds since 1970 at which it began.
+    /// The start, in seconds since 1970.
     pub started_unix: u64,
-    /// The kernel that it ran on.
+    /// The kernel it ran on.
     pub kernel: String,
     /// Versions of the targets or engines, by name.
     pub versions: BTreeMap<String, String>,
@@ -57,8 +57,8 @@ impl Side {
 }
 
 impl Across {
-    /// What is shown to be for the worse, what works no more, and what cannot be decided. What moved though nothing changed
-    /// is no regression.
+    /// Changed programs that are shown to be worse, are broken, or cannot be decided. A change in an unchanged program
+    /// is drift, not a regression.
     pub fn regressions(&self) -> Regressions {
         let changed = self.changes.iter().filter(|change| !change.unchanged);
         let mut found = Regressions::of(changed.map(|change| Asked {
@@ -70,10 +70,10 @@ impl Across {
         found
     }
 
-    /// Which results these are: the first is A, the second B.
+    /// The directory and start of A and B.
     pub(crate) fn sides(&self) -> [String; 2] {
         [("A", &self.a), ("B", &self.b)].map(|(name, Side { directory, started_unix, .. })| {
-            format!("{name}: {}, begun {}", directory.display(), stamp(*started_unix))
+            format!("{name}: {}, started {}", directory.display(), stamp(*started_unix))
         })
     }
 }

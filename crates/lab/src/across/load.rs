@@ -1,4 +1,4 @@
-//! Two results of `weir load` side by side. They are two single runs, so nothing is decided by them.
+//! Two results of `weir load` side by side. Two single runs allow no verdict.
 
 use super::matching::check_different;
 use crate::error::{ConfigError, LabError, in_words};
@@ -16,36 +16,36 @@ use weir_report::text::{short, wrap};
 /// Two results of `weir load`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Loads {
-    /// Version of this layout.
+    /// Schema version.
     pub schema: u32,
-    /// What has to be known before any number is read.
+    /// Caveats, to read before any number.
     pub labels: Vec<String>,
-    /// The experiment that would decide it: a command for the shell, on two lines.
+    /// The experiment that would give a verdict: a shell command, on two lines.
     pub decide: String,
     /// The first: the denominator.
     pub a: Run,
     /// The second: the numerator.
     pub b: Run,
-    /// What was asked for and is not the same in both.
+    /// The options that differ.
     pub differences: Vec<Difference>,
-    /// What was measured.
+    /// The measured figures.
     pub figures: Vec<Figure>,
 }
 
-/// One of the two.
+/// One of the two results.
 #[derive(Clone, Debug, Serialize)]
 pub struct Run {
-    /// Where it is stored.
+    /// The result's file.
     pub file: PathBuf,
-    /// What was asked for.
+    /// The first URL requested.
     pub url: String,
-    /// As in the result.
+    /// The result's validity.
     pub validity: String,
-    /// As in the result.
+    /// The result's limit.
     pub limit: String,
 }
 
-/// Something that is one thing in A and another in B.
+/// An option or property with different values in A and B.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// Its name in the result's `asked`, or in the result.
@@ -59,37 +59,37 @@ pub struct Difference {
 /// A quantity of both.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
-    /// In words.
+    /// The name, in words.
     pub what: String,
-    /// In A; `None` where it is not told.
+    /// The value in A; `None` if unknown.
     pub a: Option<Measured>,
-    /// In B.
+    /// The value in B; `None` if unknown.
     pub b: Option<Measured>,
-    /// B over A; `None` where one of them is not told, is a lower bound or is nothing.
+    /// B divided by A; `None` if a value is unknown or a lower bound, or A is zero.
     pub ratio: Option<f64>,
 }
 
 /// A value of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Measured {
-    /// Microseconds where it is a time.
+    /// The value; microseconds for a time.
     pub value: f64,
-    /// It is at least that: requests timed out, or were never sent.
+    /// Whether the value is a minimum, as requests timed out or were never sent.
     pub is_lower_bound: bool,
 }
 
-/// Puts two files that `weir load --json` wrote side by side; `None` when neither path is a file, but the directory of
-/// an experiment's result.
+/// Compares two files written by `weir load --json`; `None` if neither path is a file, as for the directories of
+/// experiments.
 ///
 /// # Errors
-/// A file beside a directory; one file that is given twice; what cannot be read, or is no result of `weir load`.
+/// A file and a directory; one file twice; an unreadable file; a file that is no result of `weir load`.
 pub fn loads(a: &Path, b: &Path) -> Result<Option<Loads>, LabError> {
     let is_file = |path: &&Path| path.exists() && !path.is_dir();
     let Some(file) = [a, b].into_iter().find(is_file) else { return Ok(None) };
     if let Some(directory) = [a, b].into_iter().find(|path| path.is_dir()) {
         let message = format!(
-            "a file cannot be compared with {}, a directory: expected two files that `weir load --json` wrote, or \
-             two directories of `weir run` or `weir stacks run`",
+            "not comparable with the directory {}: expected two files of `weir load --json`, or two directories of \
+             `weir run` or `weir stacks run`",
             directory.display()
         );
         return Err(ConfigError::new(file.display(), message).into());
@@ -99,7 +99,7 @@ pub fn loads(a: &Path, b: &Path) -> Result<Option<Loads>, LabError> {
 }
 
 impl Loads {
-    /// What `--fail-on` is told.
+    /// The reason given to `--fail-on`.
     pub const UNDECIDED: &str = "two single runs of weir load have no interval";
 
     fn of(files: [&Path; 2], results: [&LoadResult; 2]) -> Self {
@@ -132,7 +132,7 @@ impl Loads {
     }
 }
 
-/// A value as it stands in tables.
+/// A value as shown in tables.
 pub(crate) fn shown(measured: Option<Measured>) -> String {
     let Some(Measured { value, is_lower_bound }) = measured else { return "-".into() };
     let bound = if is_lower_bound { ">=" } else { "" };
@@ -143,51 +143,49 @@ pub(crate) fn shown(measured: Option<Measured>) -> String {
 
 fn read(file: &Path) -> Result<LoadResult, LabError> {
     let stored = |message: String| LabError::Stored { path: file.to_owned(), message };
-    let bytes = fs::read(file).map_err(LabError::file(file, "cannot be read"))?;
-    let value: Value = serde_json::from_slice(&bytes).map_err(|_| stored("it is no JSON".into()))?;
+    let bytes = fs::read(file).map_err(LabError::file(file, "cannot read"))?;
+    let value: Value = serde_json::from_slice(&bytes).map_err(|_| stored("invalid JSON".into()))?;
     if value.get("cells").is_some() {
-        return Err(stored("it is a part of an experiment's result: give its directory".into()));
+        return Err(stored("a file of an experiment's result; pass its directory".into()));
     }
     match value.get("schema").and_then(Value::as_u64) {
         Some(schema) if schema == u64::from(SCHEMA) => {}
         Some(other) => {
             return Err(stored(format!(
-                "its layout is version {other}; this program reads version {SCHEMA}"
+                "schema: invalid value `{other}`: expected {SCHEMA}, the version this program reads"
             )));
         }
-        None => return Err(stored("it has no `schema`, which `weir load --json` writes".into())),
+        None => return Err(stored("missing key `schema`; pass a file written by `weir load --json`".into())),
     }
-    serde_json::from_value(value).map_err(|error| {
-        stored(format!("it is no result of `weir load --json`: {}", in_words(&error.to_string())))
-    })
+    serde_json::from_value(value).map_err(|error| stored(in_words(&error.to_string())))
 }
 
 fn labels(runs: [&Run; 2], differences: &[Difference]) -> Vec<String> {
     let mut labels = Vec::new();
     for (name, run) in ["A", "B"].iter().zip(runs) {
         if let Some(reasons) = run.validity.strip_prefix("invalid: ") {
-            labels.push(format!("{name} is invalid and must not stand beside a valid run: {reasons}"));
+            labels.push(format!("{name} is invalid, so do not compare it with a valid run: {reasons}"));
         }
     }
     for (name, Run { file, url, limit, .. }) in ["A", "B"].iter().zip(runs) {
         labels.push(format!("{name}: {}, {url}, limit {limit}", file.display()));
     }
     labels.push(
-        "Nothing is decided here: these are two single runs at different times, without an interval. On a shared \
-         machine two runs of one program differ by 10 % and more from noise alone, in CPU per request too."
+        "No verdict: these are two single runs at different times, without a confidence interval. On a shared machine, \
+         noise alone makes two runs of one program differ by 10 % and more, in CPU per request too."
             .into(),
     );
     labels.extend(
         differences.iter().map(|Difference { what, a, b }| format!("Differs: {what}: {a} in A, {b} in B.")),
     );
     if differences.is_empty() {
-        labels.push("The same was asked of both.".into());
+        labels.push("Both ran with the same options.".into());
     }
     labels
 }
 
-const DECIDES: &str = "One experiment with both in every block decides it. Describe each version in \
-    targets/NAME/target.toml, and:";
+const DECIDES: &str = "For a verdict, run one experiment with both in every block: describe each version in \
+    targets/NAME/target.toml, then:";
 
 fn decide(first: &LoadResult) -> String {
     let mode = if first.url.starts_with("https") { "h1-h1c" } else { "h1c-h1c" };
@@ -198,13 +196,13 @@ fn decide(first: &LoadResult) -> String {
     )
 }
 
-/// Windows of one length differ by what it takes to end them.
+/// Windows of one length differ by the time it takes to close them.
 const WINDOW_TOLERANCE: f64 = 0.1;
 
 fn differences(results: [&LoadResult; 2]) -> Vec<Difference> {
     let [mut a, mut b] = results.map(asked);
     if results[0].asked.tls_versions.is_empty() != results[1].asked.tls_versions.is_empty() {
-        // What was negotiated says it in one line.
+        // One line, on what was negotiated, is enough.
         for of in [&mut a, &mut b] {
             of.retain(|name, _| !OFFERED.contains(&name.as_str()));
         }
@@ -223,10 +221,10 @@ fn differences(results: [&LoadResult; 2]) -> Vec<Difference> {
     found
 }
 
-/// What a run in cleartext has none of.
+/// The options without a value in a cleartext run.
 const OFFERED: [&str; 6] = ["tls_versions", "suites", "groups", "signatures", "alpn", "verified"];
 
-/// What was asked for and what TLS came of it, by name.
+/// The options and the negotiated TLS parameters, by name.
 fn asked(result: &LoadResult) -> BTreeMap<String, String> {
     let mut asked = leaves(&result.asked);
     asked.insert("url".into(), result.url.clone());
@@ -241,7 +239,7 @@ fn asked(result: &LoadResult) -> BTreeMap<String, String> {
     asked
 }
 
-/// JSON's text of a value, as people write it.
+/// A JSON value as plain text.
 fn words(json: &str) -> String {
     match json.trim_matches(['[', ']']).replace('"', "").replace(',', ", ") {
         none if none.is_empty() || none == "null" => "none".into(),
@@ -253,7 +251,7 @@ fn figures(results: [&LoadResult; 2]) -> Vec<Figure> {
     let mut figures = Vec::new();
     let mut add = |what: &str, read: &dyn Fn(&LoadResult) -> Option<Measured>| {
         let [a, b] = results.map(read);
-        // What neither tells is no line.
+        // A figure that both lack gets no line.
         if a.is_some() || b.is_some() {
             figures.push(Figure { what: what.into(), a, b, ratio: ratio(a, b) });
         }
@@ -276,11 +274,11 @@ fn figures(results: [&LoadResult; 2]) -> Vec<Figure> {
     add("response p95, us", &|load| percentile(load, p95_us(&load.response)));
     add("response p99, us", &|load| percentile(load, load.response.p99_us));
     add("errors", &|load| Some(exactly(load.errors.values().sum::<u64>() as f64)));
-    add("errors, % of what ended", &|load| Some(exactly(load.error_ratio * 100.0)));
+    add("errors, % of completed", &|load| Some(exactly(load.error_ratio * 100.0)));
     figures
 }
 
-/// Each side, and where its CPU is told.
+/// Each side, and its CPU cost.
 type Side = (&'static str, fn(&LoadResult) -> Option<&Cost>);
 
 const SIDES: [Side; 3] = [
@@ -320,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn ratios_are_shown_and_nothing_is_decided() {
+    fn ratios_are_shown_without_a_verdict() {
         let loads = both(|a, b| {
             (a.requests_per_second, b.requests_per_second) = (20_000.0, 19_000.0);
             (a.response.p99_us, b.response.p99_us) = (Some(200.0), None);
@@ -332,20 +330,15 @@ mod tests {
         assert_eq!(figure(&loads, "response p99, us").ratio, None);
         assert_eq!(figure(&loads, "errors").ratio, None, "nothing over nothing");
         let text = loads.text();
-        for part in [
-            "Nothing is decided here",
-            "10 %",
-            "weir run quickstart ",
-            "The same was asked of both.",
-            "0.950",
-        ] {
+        for part in ["No verdict", "10 %", "weir run quickstart ", "Both ran with the same options.", "0.950"]
+        {
             assert!(text.contains(part), "no `{part}` in\n{text}");
         }
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     }
 
     #[test]
-    fn each_thing_that_was_asked_otherwise_is_named() {
+    fn each_differing_option_is_named() {
         let loads = both(|a, b| {
             a.url = "http://127.0.0.1:1/x".into();
             b.url = "https://127.0.0.1:1/y".into();
@@ -361,7 +354,7 @@ mod tests {
         let text = loads.text();
         assert!(text.contains("Differs: groups: none in A, x25519, p-256 in B."), "{text}");
         assert!(text.contains("http://127.0.0.1:1/x in A, https://127.0.0.1:1/y in B"), "{text}");
-        assert!(!text.contains("The same was asked"), "{text}");
+        assert!(!text.contains("the same options"), "{text}");
     }
 
     #[test]
@@ -379,12 +372,12 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_result_is_said_first() {
+    fn an_invalid_result_is_named_first() {
         let loads = both(|_, b| b.validity = "invalid: errors (20 status)".into());
         assert!(
             loads
                 .text()
-                .starts_with("B is invalid and must not stand beside a valid run: errors (20 status)\n")
+                .starts_with("B is invalid, so do not compare it with a valid run: errors (20 status)\n")
         );
     }
 
@@ -398,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pair_of_results_is_refused_in_words() {
+    fn what_is_no_pair_of_results_is_rejected_in_words() {
         let folder = tempfile::tempdir().expect("a directory");
         let write = |name: &str, text: &str| {
             let file = folder.path().join(name);
@@ -413,13 +406,13 @@ mod tests {
         old["schema"] = 1.into();
         let nothing = folder.path().join("nothing.json");
         for (other, why) in [
-            (folder.path().to_owned(), "a file cannot be compared with"),
+            (folder.path().to_owned(), "not comparable with the directory"),
             (file.clone(), "good.json"),
             (nothing.clone(), "No such file"),
-            (write("binary", "\u{0}\u{1}"), "it is no JSON"),
-            (write("summary.json", "{\"schema\": 1, \"cells\": []}"), "give its directory"),
-            (write("other.json", "{}"), "it has no `schema`"),
-            (write("old.json", &old.to_string()), "its layout is version 1; this program reads version 2"),
+            (write("binary", "\u{0}\u{1}"), "invalid JSON"),
+            (write("summary.json", "{\"schema\": 1, \"cells\": []}"), "pass its directory"),
+            (write("other.json", "{}"), "missing key `schema`"),
+            (write("old.json", &old.to_string()), "schema: invalid value `1`: expected 2"),
             (write("wrong.json", &wrong.to_string()), "expected a whole number"),
         ] {
             let error = loads(&file, &other).expect_err(why).to_string();

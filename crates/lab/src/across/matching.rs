@@ -1,4 +1,4 @@
-//! Which cells of two results may be put beside each other, and why others may not.
+//! The comparable cells of two results, and why others are not comparable.
 
 use crate::cell::Cell;
 use crate::doctor::Hardware;
@@ -8,10 +8,10 @@ use crate::instrument::{RunOf, Shown};
 use crate::machine::Machine;
 use crate::results::Results;
 use crate::summary::by_cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Two results and what they are called.
+/// Two results and their names.
 pub(crate) struct Between<'a, I: Shown> {
     pub(crate) names: [&'a str; 2],
     pub(crate) results: [&'a Results<I>; 2],
@@ -25,7 +25,7 @@ impl<I: Shown> Clone for Between<'_, I> {
     }
 }
 
-/// A cell that both have, with its runs.
+/// A common cell, with its runs.
 pub(crate) struct Pair<'a, I: Shown> {
     pub(crate) cell: &'a Cell,
     pub(crate) runs: [Vec<&'a RunOf<I>>; 2],
@@ -38,7 +38,7 @@ pub(crate) struct Matched<'a, I: Shown> {
     pub(crate) only_b: Vec<String>,
 }
 
-/// The cells with their runs, without the second of the A/A pair: it says once more what the first says.
+/// The cells with their runs, without the second of the A/A pair, which repeats the first.
 pub(crate) fn cells<I: Shown>(results: &Results<I>) -> Vec<(&Cell, Vec<&RunOf<I>>)> {
     let mut cells = by_cell(&results.plan, &results.runs);
     cells.retain(|(cell, _)| !cell.is_again());
@@ -52,7 +52,7 @@ impl<'a, I: Shown> Matched<'a, I> {
         let (mut both, mut only_a) = (Vec::new(), Vec::new());
         for (cell, runs) in cells(a) {
             match of_b.remove(&cell.id) {
-                Some((cell, others)) => both.push(Pair { cell, runs: [runs, others] }),
+                Some((cell, others)) => both.push(Pair { cell, runs: beside_the_same::<I>([runs, others]) }),
                 None => only_a.push(cell.to_string()),
             }
         }
@@ -60,13 +60,28 @@ impl<'a, I: Shown> Matched<'a, I> {
     }
 }
 
-/// Refuses one directory that is given twice.
+/// Drops the duets with a cell that the other result lacks: a neighbour on the same cores moves the cost. Without a common
+/// neighbour, all stay.
+fn beside_the_same<'a, I: Shown>(runs: [Vec<&'a RunOf<I>>; 2]) -> [Vec<&'a RunOf<I>>; 2] {
+    let neighbours = |runs: &[&'a RunOf<I>]| -> BTreeSet<&'a str> {
+        runs.iter().filter_map(|run| run.run.beside.as_deref()).collect()
+    };
+    let [a, b] = runs.each_ref().map(|runs| neighbours(runs));
+    let common: BTreeSet<&str> = a.intersection(&b).copied().collect();
+    if common.is_empty() {
+        return runs;
+    }
+    let is_common = |run: &&RunOf<I>| run.run.beside.as_deref().is_none_or(|beside| common.contains(beside));
+    runs.map(|runs| runs.into_iter().filter(is_common).collect())
+}
+
+/// Rejects duplicate paths.
 pub(crate) fn check_different(directories: &[&Path]) -> Result<(), ConfigError> {
-    // One that is not there is told of by whoever reads it.
+    // Reading a missing path fails later, with a better message.
     let real: Vec<_> = directories.iter().map(|directory| directory.canonicalize().ok()).collect();
     for (index, directory) in directories.iter().enumerate() {
         if real[index].is_some() && real[..index].contains(&real[index]) {
-            let message = "this directory is given twice: expected two results";
+            let message = "given twice; expected different results";
             return Err(ConfigError::new(directory.display(), message));
         }
     }
@@ -74,11 +89,11 @@ pub(crate) fn check_different(directories: &[&Path]) -> Result<(), ConfigError> 
 }
 
 impl<I: Shown> Between<'_, I> {
-    /// Refuses results of different experiments or machines.
+    /// Rejects results of different experiments or machines.
     pub(crate) fn check_plan(&self) -> Result<(), ConfigError> {
         let [a, b] = self.results.map(|results| &results.plan.experiment);
         self.same("experiment", &a.name, &b.name)?;
-        // Which subjects were there is no part of the plan.
+        // The subjects are not part of the plan.
         let factors = [a, b].map(|experiment| {
             let factors = experiment.factors.iter().filter(|factor| factor.key != I::SUBJECT);
             let names = |levels: Vec<Level>| levels.iter().map(Level::as_str).collect::<Vec<_>>().join(", ");
@@ -95,10 +110,10 @@ impl<I: Shown> Between<'_, I> {
         self.same("network", &first.network, &second.network)
     }
 
-    /// Refuses cells of one name that are run under different conditions.
+    /// Rejects cells of one name that ran under different conditions.
     pub(crate) fn check_cells(&self, matched: &Matched<'_, I>) -> Result<(), ConfigError> {
         if matched.both.is_empty() {
-            return Err(self.refuse("they have no cell in common"));
+            return Err(self.reject("no cell in common"));
         }
         for pair in &matched.both {
             let [a, b] = self.results.map(|results| I::conditions(&results.plan, pair.cell));
@@ -111,7 +126,7 @@ impl<I: Shown> Between<'_, I> {
         Ok(())
     }
 
-    /// What differs between the machines and their programs and does not forbid a comparison.
+    /// The differences of machine and programs that a comparison tolerates.
     pub(crate) fn differences(&self) -> Vec<String> {
         let [a, b] = self.results.map(|results| &results.machine.hardware);
         let governor = |hardware: &Hardware| hardware.governor.clone().unwrap_or_else(|| "unknown".into());
@@ -129,12 +144,12 @@ impl<I: Shown> Between<'_, I> {
             .collect()
     }
 
-    /// Whether both tell the hash of such a source, and it is another one.
+    /// Whether both store a hash of the source, and the hashes differ.
     pub(super) fn is_other_source(&self, name: &str) -> bool {
         self.hashes([name.to_owned(), name.to_owned()]).is_some_and(|[before, after]| before != after)
     }
 
-    /// What the runs were made of and is another in the second result.
+    /// The programs whose build or source differs in the second result.
     fn other_programs(&self) -> Vec<String> {
         let own = self.is_other_source(Machine::THIS_PROGRAM);
         let own = own.then(|| "another build of this program: load engine and origin differ".to_owned());
@@ -144,19 +159,19 @@ impl<I: Shown> Between<'_, I> {
             .collect()
     }
 
-    /// A file is what is in it, wherever it lies; where a result does not tell that, it is its path.
+    /// Compares files by content, wherever they are; without stored hashes, by path.
     fn same_value(&self, key: &str, [left, right]: [&str; 2]) -> Result<(), ConfigError> {
         let [first, second] = self.names;
         match self.hashes([left, right].map(|value| format!("{key}={value}"))) {
             Some([before, after]) if before == after => Ok(()),
-            Some(_) => Err(self.refuse(&format!(
+            Some(_) => Err(self.reject(&format!(
                 "{key}: the contents of `{left}` in {first} and of `{right}` in {second} differ; expected one plan"
             ))),
             None => self.same(key, left, right),
         }
     }
 
-    /// The hashes of a source of each, where both tell one.
+    /// The hashes of a source in each, if both store one.
     fn hashes(&self, names: [String; 2]) -> Option<[&String; 2]> {
         let [a, b] = self.results.map(|results| &results.machine.sources);
         Some([a.get(&names[0])?, b.get(&names[1])?])
@@ -167,11 +182,11 @@ impl<I: Shown> Between<'_, I> {
         match left == right {
             true => Ok(()),
             false => Err(self
-                .refuse(&format!("{what}: `{left}` in {first}, `{right}` in {second}; expected one plan"))),
+                .reject(&format!("{what}: `{left}` in {first}, `{right}` in {second}; expected one plan"))),
         }
     }
 
-    fn refuse(&self, why: &str) -> ConfigError {
+    fn reject(&self, why: &str) -> ConfigError {
         let [a, b] = self.results.map(|results| results.directory.display().to_string());
         ConfigError::new(format!("{a} and {b}"), why)
     }
@@ -185,18 +200,18 @@ fn placed(machine: &Machine) -> String {
     }
 }
 
-/// The CPU of a request depends on the rate: from 5 000 to 27 000 per second that of nginx fell from 37 to 20 us, which is
-/// 2 % for such a difference. Beyond it two rates are not one.
+/// CPU per request depends on the rate: from 5 000 to 27 000 per second, that of nginx fell from 37 to 20 us. A rate
+/// difference of this size moves it by 2 %; a larger one makes runs incomparable.
 const RATE_TOLERANCE: f64 = 0.05;
 
-/// Why values at such offered rates cannot be put beside each other. In a closed loop none is offered.
+/// Why values at these offered rates are not comparable. A closed loop offers no rate.
 pub(crate) fn rates_differ(names: [&str; 2], rates: [Option<f64>; 2]) -> Option<String> {
     let [Some(left), Some(right)] = rates else { return None };
     let differ = (left / right - 1.0).abs() > RATE_TOLERANCE;
     let [first, second] = names;
     differ.then(|| {
         format!(
-            "offered were {left:.0}/s in {first} and {right:.0}/s in {second}; give the experiment a `rate`"
+            "the offered rates differ: {left:.0}/s in {first}, {right:.0}/s in {second}; set `rate` in the experiment"
         )
     })
 }

@@ -1,4 +1,4 @@
-//! Two results of one plan: what has changed from the first to the second, and how much of it is the session's.
+//! The comparison of two results of one plan: the changes from the first to the second, and the drift between them.
 
 pub(crate) mod change;
 mod findings;
@@ -25,7 +25,8 @@ pub(crate) fn compare<I: Shown>(a: &Path, b: &Path, changed: &[String]) -> Resul
     Ok(of(&I::results(a)?, &I::results(b)?, changed)?)
 }
 
-fn of<I: Shown>(a: &Results<I>, b: &Results<I>, changed: &[String]) -> Result<Across, ConfigError> {
+/// Compares results that have been read.
+pub(crate) fn of<I: Shown>(a: &Results<I>, b: &Results<I>, changed: &[String]) -> Result<Across, ConfigError> {
     let between = matching::Between { names: ["A", "B"], results: [a, b] };
     between.check_plan()?;
     let matched = Matched::new(a, b);
@@ -34,8 +35,8 @@ fn of<I: Shown>(a: &Results<I>, b: &Results<I>, changed: &[String]) -> Result<Ac
     if let Some(unknown) = changed.iter().find(|name| !names.contains(name.as_str())) {
         let names = names.into_iter().collect::<Vec<_>>().join(", ");
         return Err(ConfigError::new(
-            format!("--changed {unknown}"),
-            format!("no such {} in both results: expected one of {names}", I::SUBJECT),
+            "--changed",
+            format!("unknown {} `{unknown}`: expected one of those in both results: {names}", I::SUBJECT),
         ));
     }
     let experiment = &b.plan.experiment;

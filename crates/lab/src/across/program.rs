@@ -1,12 +1,12 @@
-//! Whether the programs of two results are the same, as far as the results tell.
+//! Whether the programs of two results are the same, as far as the results show.
 
 use super::matching::{Between, Matched, Pair};
 use crate::instrument::Shown;
 use crate::machine::Machine;
 use std::collections::BTreeSet;
 
-/// The targets or engines that are known to be others in the second result: by `named`, by their version, or by what they
-/// were made from. One that tells no version is not known to be the same.
+/// The targets or engines known to have changed in the second result: by `named`, by version or by source. One without
+/// a version counts as changed.
 pub(super) fn changed<'a, I: Shown>(
     between: Between<'_, I>,
     matched: &Matched<'a, I>,
@@ -26,9 +26,9 @@ pub(super) fn changed<'a, I: Shown>(
     subjects.filter(is_other).map(|pair| pair.cell.subject.as_str()).collect()
 }
 
-/// Which of the results do not tell what they were made of.
-pub(super) fn untold<'a, I: Shown>(between: Between<'a, I>) -> Vec<&'a str> {
+/// The results that store no hashes of their sources.
+pub(super) fn without_sources<'a, I: Shown>(between: Between<'a, I>) -> Vec<&'a str> {
     let sides = between.names.into_iter().zip(between.results);
-    let untold = sides.filter(|(_, results)| results.machine.sources.is_empty());
-    untold.map(|(name, _)| name).collect()
+    let without = sides.filter(|(_, results)| results.machine.sources.is_empty());
+    without.map(|(name, _)| name).collect()
 }

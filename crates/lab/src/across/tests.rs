@@ -49,7 +49,7 @@ fn a_release_that_costs_more_is_a_regression() {
     let worse: Vec<Metric> = worse.map(|one| one.metric).collect();
     assert_eq!(worse, [Metric::CpuUsPerRequest, Metric::RequestsPerSecond]);
     let text = across.text();
-    assert!(text.contains("Changed: fast 1.0 -> 1.1. Unchanged, they show the drift: slow 7."), "{text}");
+    assert!(text.contains("Changed: fast 1.0 -> 1.1. Unchanged, showing the drift: slow 7."), "{text}");
     assert!(text.contains("-> ") && text.contains(" % higher\n"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= weir_report::text::WIDTH), "{text}");
     let failing = Compared(&across).junit(true);
@@ -64,18 +64,18 @@ fn a_release_that_costs_less_is_no_regression() {
 }
 
 #[test]
-fn nothing_is_said_of_a_release_when_the_unchanged_moved_as_well() {
+fn a_release_is_undecided_when_the_unchanged_moved_as_well() {
     let (across, _) = pair(12, &AFTER, Truth { effects: &[("fast", 1.2)], drift: 1.3, host: Host::Steady });
     assert_eq!(change(&across, "slow", Metric::CpuUsPerRequest).ratio.verdict, Verdict::Different);
     let cost = change(&across, "fast", Metric::CpuUsPerRequest);
     assert_eq!(cost.ratio.verdict, Verdict::Undecided);
     let note = cost.ratio.note.as_deref().unwrap_or_default();
     assert!(note.starts_with("the unchanged targets moved as well (slow h1c-h1c 1."), "{note}");
-    assert_eq!(across.regressions().shown.len(), 0, "what is the session's is no regression");
+    assert_eq!(across.regressions().shown.len(), 0, "drift is no regression");
 }
 
 #[test]
-fn without_a_new_version_all_are_taken_for_changed_unless_one_is_named() {
+fn without_a_new_version_all_count_as_changed_unless_one_is_named() {
     let (across, [a, b]) = pair(12, &BEFORE, Truth { effects: &[("fast", 1.2)], ..Truth::NOTHING });
     assert!(across.changes.iter().all(|one| !one.unchanged));
     assert!(across.labels[1].starts_with("No target is known to differ"), "{:?}", across.labels);
@@ -84,12 +84,12 @@ fn without_a_new_version_all_are_taken_for_changed_unless_one_is_named() {
     assert!(change(&named, "slow", Metric::CpuUsPerRequest).unchanged);
     assert_eq!(change(&named, "fast", Metric::CpuUsPerRequest).ratio.verdict, Verdict::Different);
     let error = of(&a, &b, &["fats".to_owned()]).expect_err("is refused").to_string();
-    assert_eq!(error, "--changed fats: no such target in both results: expected one of fast, slow");
+    assert_eq!(error, "--changed: unknown target `fats`: expected one of those in both results: fast, slow");
 }
 
-/// Two results of one version each, in which `fast` is this program; their hashes are `[this program, slow's template]`.
+/// Two results of one version each, where `fast` is this program; their hashes are `[this program, slow's template]`.
 fn built(hashes: [[&str; 2]; 2], truth: Truth<'_>) -> [Results<Gateway>; 2] {
-    let told = |seed: u64, truth: Truth<'_>, [program, template]: [&str; 2]| {
+    let made = |seed: u64, truth: Truth<'_>, [program, template]: [&str; 2]| {
         let mut results = Synthetic::new(shape(12, &BEFORE), seed).experiment(truth);
         let sources = [(Machine::THIS_PROGRAM, program), ("fast", "f"), ("slow", template)];
         results.machine.sources = sources.map(|(name, hash)| (name.to_owned(), hash.to_owned())).into();
@@ -106,10 +106,10 @@ fn built(hashes: [[&str; 2]; 2], truth: Truth<'_>) -> [Results<Gateway>; 2] {
         }
         results
     };
-    [told(1, Truth::NOTHING, hashes[0]), told(2, truth, hashes[1])]
+    [made(1, Truth::NOTHING, hashes[0]), made(2, truth, hashes[1])]
 }
 
-/// A release under the version of the one before was its own control: what it cost more was called drift.
+/// Regression test: a release without a new version number was its own control, so its extra cost counted as drift.
 #[test]
 fn another_build_or_template_is_no_control_though_the_version_is_the_same() {
     let slower = Truth { effects: &[("fast", 1.2)], ..Truth::NOTHING };
@@ -130,19 +130,18 @@ fn another_build_or_template_is_no_control_though_the_version_is_the_same() {
 }
 
 #[test]
-fn where_no_hashes_are_stored_versions_alone_tell_and_that_is_said() {
+fn without_hashes_a_label_says_that_only_versions_are_compared() {
     let [mut a, b] = built([["x", "s"], ["y", "t"]], Truth::NOTHING);
     a.machine.sources.clear();
     let across = of(&a, &b, &["fast".to_owned()]).expect("are of one plan");
     assert!(change(&across, "slow", Metric::CpuUsPerRequest).unchanged);
-    let label = "Versions alone tell what is unchanged: no hashes of builds and templates are stored in A.";
+    let label = "Changes are detected by version only: no hashes of builds and templates are stored in A.";
     assert!(across.labels.iter().any(|one| one == label), "{:?}", across.labels);
 }
 
-/// Without a version that differs, cells without a gateway were taken for changed, and what the session did to them was
-/// a regression.
+/// Regression test: with equal versions, cells without a gateway counted as changed, and their drift as a regression.
 #[test]
-fn cells_without_a_gateway_are_a_control_whatever_is_known_of_the_others() {
+fn cells_without_a_gateway_are_always_a_control() {
     let drift = Truth { drift: 1.3, ..Truth::NOTHING };
     let [a, b] = [(1, Truth::NOTHING), (2, drift)].map(|(seed, truth)| {
         let mut results = Synthetic::new(shape(12, &BEFORE), seed).experiment(truth);
@@ -162,10 +161,10 @@ fn cells_without_a_gateway_are_a_control_whatever_is_known_of_the_others() {
         !rate.unchanged && note.starts_with("the unchanged targets moved as well (direct h1c 0."),
         "{note}"
     );
-    assert!(across.labels[1].ends_with("Unchanged, they show the drift: direct."), "{:?}", across.labels);
+    assert!(across.labels[1].ends_with("Unchanged, showing the drift: direct."), "{:?}", across.labels);
 }
 
-/// A release that answered every request wrongly had no valid run to compare, and passed every gate.
+/// Regression test: a release with only wrong responses had no valid run to compare, and passed every gate.
 #[test]
 fn a_release_that_does_not_work_is_a_failure() {
     let (_, [a, mut b]) = pair(12, &AFTER, Truth::NOTHING);
@@ -185,17 +184,18 @@ fn a_release_that_does_not_work_is_a_failure() {
     assert!(failing.contains("failures=\"2\"") && failing.contains(words), "{failing}");
     assert!(Compared(&across).junit(false).contains("failures=\"0\""));
     let back = of(&b, &a, &[]).expect("are of one plan");
-    assert_eq!(back.regressions().shown.len(), 0, "what did not work before is none");
+    assert_eq!(back.regressions().shown.len(), 0, "what was broken before is none");
 
     let mut idle = a.clone();
     spoil(&mut idle, "slow");
     let across = of(&a, &idle, &["fast".to_owned()]).expect("are of one plan");
-    assert_eq!(across.regressions().shown.len(), 0, "nor is what did not change");
+    assert_eq!(across.regressions().shown.len(), 0, "nor is an unchanged target");
 }
 
-/// The same body in another checkout was another plan, and another body at the same path was the same plan.
+/// Regression test: the same body in another checkout counted as another plan, and another body at the same path as the
+/// same plan.
 #[test]
-fn a_file_is_what_is_in_it() {
+fn files_are_compared_by_content() {
     let with_file = |path: &str, hash: Option<&str>| {
         let mut results = Synthetic::new(shape(5, &BEFORE), 1).experiment(Truth::NOTHING);
         let load = toml::Table::from_iter([("data".to_owned(), path.into())]);
@@ -204,8 +204,8 @@ fn a_file_is_what_is_in_it() {
         results.machine.sources.extend(hash);
         results
     };
-    let here = with_file("/ci/101/body", Some("x"));
-    of(&here, &with_file("/ci/102/body", Some("x")), &[]).expect("are of one plan");
+    let first = with_file("/ci/101/body", Some("x"));
+    of(&first, &with_file("/ci/102/body", Some("x")), &[]).expect("are of one plan");
     for (other, message) in [
         (
             with_file("/ci/101/body", Some("y")),
@@ -213,21 +213,21 @@ fn a_file_is_what_is_in_it() {
         ),
         (with_file("/ci/102/body", None), "load.data: `/ci/101/body` in A, `/ci/102/body` in B"),
     ] {
-        let found = of(&here, &other, &[]).expect_err("is refused").message;
+        let found = of(&first, &other, &[]).expect_err("is refused").message;
         assert!(found.contains(message), "{found}");
     }
 }
 
 #[test]
-fn a_page_says_which_results_it_is_about() {
+fn a_page_names_its_results() {
     let (across, [a, _]) = pair(5, &AFTER, Truth::NOTHING);
     let page = Compared(&across).markdown();
-    let first = format!("begun {}", stamp(a.machine.started_unix));
+    let first = format!("started {}", stamp(a.machine.started_unix));
     assert!(page.contains("\n- A: ") && page.contains("\n- B: ") && page.contains(&first), "{page}");
 }
 
 #[test]
-fn five_blocks_are_an_indication_and_four_are_nothing() {
+fn five_blocks_are_an_indication_and_four_are_none() {
     let effects = Truth { effects: &[("fast", 1.3)], ..Truth::NOTHING };
     let five = pair(5, &AFTER, effects).0;
     let cost = change(&five, "fast", Metric::CpuUsPerRequest);
@@ -239,7 +239,7 @@ fn five_blocks_are_an_indication_and_four_are_nothing() {
 }
 
 #[test]
-fn what_is_of_another_plan_or_machine_is_refused_and_says_what_differs() {
+fn another_plan_or_machine_is_rejected_with_the_difference() {
     let [a, b] = [1, 2].map(|seed| Synthetic::new(shape(5, &BEFORE), seed).experiment(Truth::NOTHING));
     let refused = |change: fn(&mut Results<Gateway>)| {
         let mut other = b.clone();
@@ -268,7 +268,7 @@ fn what_is_of_another_plan_or_machine_is_refused_and_says_what_differs() {
         ("processor: `` in A, `Z80` in B", |b| b.machine.hardware.cpu = "Z80".into()),
         ("cores: `[]` in A, `[7]` in B", |b| b.machine.cores = vec![7]),
         ("network: `` in A, `veth` in B", |b| b.machine.network = "veth".into()),
-        ("they have no cell in common", |b| b.plan.cells.clear()),
+        ("no cell in common", |b| b.plan.cells.clear()),
     ] {
         let found = refused(change);
         assert!(found.contains(message), "{found}");
@@ -276,7 +276,7 @@ fn what_is_of_another_plan_or_machine_is_refused_and_says_what_differs() {
     let mut labelled = b.clone();
     labelled.machine.hardware.kernel = "Linux 9".into();
     labelled.plan.cells.retain(|cell| cell.name != "slow");
-    let across = of(&a, &labelled, &[]).expect("another kernel is told");
+    let across = of(&a, &labelled, &[]).expect("another kernel is a label");
     assert!(
         across.labels.iter().any(|label| label == "Differs: kernel:  in A, Linux 9 in B."),
         "{:?}",
@@ -286,7 +286,7 @@ fn what_is_of_another_plan_or_machine_is_refused_and_says_what_differs() {
     assert!(across.text().contains("Only in A: request.h1c-h1c.c8.b100.saturated.delay_ms=0.slow."));
 }
 
-/// With the same truth in both sessions: few false alarms, and intervals that hold 1 as often as they say.
+/// With the same truth in both sessions: few false alarms, and intervals that contain 1 as often as they claim.
 #[test]
 fn two_sessions_of_the_same_raise_few_alarms() {
     const EXPERIMENTS: u32 = 300;

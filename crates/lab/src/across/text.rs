@@ -1,4 +1,4 @@
-//! What a comparison of two results says on standard output.
+//! The comparison of two results as text.
 
 use super::change::Change;
 use super::findings::Across;
@@ -11,8 +11,8 @@ use std::time::Duration;
 use weir_load::plural;
 use weir_report::text::{short, wrap};
 
-/// `is_told`: the results, or the command line, tell what has changed.
-pub(super) fn labels<I: Shown>(between: Between<'_, I>, changes: &[Change], is_told: bool) -> Vec<String> {
+/// `is_known`: the results or the command line show which programs have changed.
+pub(super) fn labels<I: Shown>(between: Between<'_, I>, changes: &[Change], is_known: bool) -> Vec<String> {
     let subject = I::SUBJECT;
     let mut labels = vec![apart::<I>(between)];
     let of = |unchanged: bool| {
@@ -25,25 +25,25 @@ pub(super) fn labels<I: Shown>(between: Between<'_, I>, changes: &[Change], is_t
         }
         names.join(", ")
     };
-    let changed = match is_told {
+    let changed = match is_known {
         true => format!("Changed: {}.", of(false)),
         false => format!(
-            "No {subject} is known to differ: each is taken for changed. --changed {} tells which did.",
+            "No {subject} is known to differ, so each counts as changed; name the changed one with --changed {}.",
             subject.to_uppercase()
         ),
     };
     let drift = match of(true) {
         none if none.is_empty() => {
-            format!("No unchanged {subject} was measured in both: nothing shows the drift.")
+            format!("No unchanged {subject} was measured in both, so the drift is unknown.")
         }
-        unchanged => format!("Unchanged, they show the drift: {unchanged}."),
+        unchanged => format!("Unchanged, showing the drift: {unchanged}."),
     };
     labels.push(format!("{changed} {drift}"));
-    let untold = program::untold(between);
-    if !untold.is_empty() {
+    let without = program::without_sources(between);
+    if !without.is_empty() {
         labels.push(format!(
-            "Versions alone tell what is unchanged: no hashes of builds and templates are stored in {}.",
-            untold.join(" and ")
+            "Changes are detected by version only: no hashes of builds and templates are stored in {}.",
+            without.join(" and ")
         ));
     }
     labels.extend(between.differences().into_iter().map(|difference| format!("Differs: {difference}.")));
@@ -62,15 +62,15 @@ pub(super) fn labels<I: Shown>(between: Between<'_, I>, changes: &[Change], is_t
     labels
 }
 
-/// What two results of different times can show, and what they cannot.
+/// The limits of comparing two results of different times.
 fn apart<I: Shown>(between: Between<'_, I>) -> String {
     let [a, b] = between.results.map(|results| results.machine.started_unix);
     let time = duration(Duration::from_secs(a.abs_diff(b)));
     let (subject, sessions) = (I::SUBJECT, I::SESSIONS);
     format!(
-        "Measured {time} apart: whatever else changed on the machine meanwhile is in each ratio B/A, and more blocks do not \
-         take it out. Unchanged {subject}s show how much that is. {sessions}{}Both versions as two {subject}s of one \
-         experiment decide it.",
+        "Measured {time} apart: any other change of the machine in between is in each ratio B/A, and more blocks do \
+         not remove it. Unchanged {subject}s show how large it is. {sessions}{}For a verdict free of drift, run both \
+         versions as two {subject}s of one experiment.",
         if sessions.is_empty() { "" } else { " " }
     )
 }

@@ -1,4 +1,4 @@
-//! Everything that was seen of a service, and what follows from it.
+//! The cost report of a service: observations, findings and text.
 
 use super::cleartext::Cleartext;
 use super::findings::Findings;
@@ -6,31 +6,31 @@ use super::rounds::Phase;
 use serde::Serialize;
 use weir_probe::Report;
 
-/// Everything that was seen, and what follows from it.
+/// The cost report: observations, findings and text.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cost {
-    /// The layout of this: 1.
+    /// Schema version: 1.
     pub schema: u32,
     /// Version of the program.
     pub weir: &'static str,
     /// The service over TLS.
     pub url: String,
-    /// What it was compared with.
+    /// The cleartext service it was compared with.
     pub cleartext: Cleartext,
-    /// What was found.
+    /// The findings.
     pub findings: Findings,
-    /// The answer for people.
+    /// The summary for people.
     pub lines: [String; 5],
-    /// What is to be known beside the lines.
+    /// Caveats to the summary.
     pub notes: Vec<String>,
-    /// What the probe saw.
+    /// The probe's report.
     pub probe: Report,
     /// Every load, by its case and round.
     pub phases: Vec<Phase>,
 }
 
 impl Cost {
-    /// The cases that were measured and are no evidence, each with its reason.
+    /// The cases with invalid loads, each with its reason.
     pub fn invalid(&self) -> Vec<String> {
         self.phases.iter().filter_map(Phase::invalid).collect()
     }

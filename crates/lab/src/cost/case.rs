@@ -1,4 +1,4 @@
-//! What is measured: the ways in which a client meets the service.
+//! The cases: the ways in which a client connects to the service.
 
 use super::question::{Question, ROUNDS};
 use serde::Serialize;
@@ -8,7 +8,7 @@ use weir_load::{Options, PerConnection, Phases, Target};
 use weir_probe::Report;
 use weir_tls::{Group, Roots};
 
-/// A way in which a client meets the service.
+/// A way in which a client connects to the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Case {
@@ -16,20 +16,20 @@ pub enum Case {
     NewCleartext,
     /// A connection for each request, with a full handshake.
     NewFull,
-    /// A connection for each request, with a session resumed.
+    /// A connection for each request, resuming a session.
     NewResumed,
-    /// Connections that are kept, in cleartext.
+    /// Keep-alive connections, in cleartext.
     KeptCleartext,
-    /// Connections that are kept, over TLS.
+    /// Keep-alive connections, over TLS.
     KeptTls,
 }
 
 impl Case {
-    /// All of them; those that are compared lie together.
+    /// All of them; those that are compared are adjacent, so that little time passes between them.
     pub const ALL: [Self; 5] =
         [Self::NewResumed, Self::NewFull, Self::NewCleartext, Self::KeptCleartext, Self::KeptTls];
 
-    /// As it is written in results.
+    /// The name in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::NewCleartext => "new-cleartext",
@@ -40,12 +40,12 @@ impl Case {
         }
     }
 
-    /// Whether connections are kept.
+    /// Whether connections are kept alive.
     pub fn keeps(self) -> bool {
         matches!(self, Self::KeptCleartext | Self::KeptTls)
     }
 
-    /// The load of one round; `None` for a case in cleartext where there is no such server. Where the server prefers
+    /// The load of one round; `None` for a cleartext case without a cleartext server. If the server prefers
     /// X25519MLKEM768, that key share is sent first, as browsers do.
     pub(super) fn options(
         self,
@@ -72,7 +72,7 @@ impl Case {
         if preferred == Some(Group::X25519Mlkem768.name()) {
             options.tls.groups = vec![Group::X25519Mlkem768, Group::X25519, Group::P256, Group::P384];
         }
-        // It is a finding about the server, which a round trip more belongs to.
+        // The extra round trip is part of what this server costs: a finding, not an error.
         options.tls.allow_hello_retry = true;
         match &question.roots {
             Roots::Native => {}
@@ -89,7 +89,7 @@ impl fmt::Display for Case {
     }
 }
 
-/// A quarter of the window: what the load before has left in caches is replaced.
+/// A quarter of the window, to evict from the caches what the previous load left.
 fn warmup(window: Duration) -> Duration {
     (window / 4).min(Duration::from_secs(1))
 }

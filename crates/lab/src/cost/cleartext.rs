@@ -1,4 +1,4 @@
-//! What the service over TLS is compared with.
+//! The cleartext service that the one over TLS is compared with.
 
 use super::question::{CostError, Question};
 use super::rounds;
@@ -11,11 +11,11 @@ use weir_load::{LoadError, Options, Target};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cleartext {
-    /// It was named.
+    /// Given with `--plain`.
     Given(#[serde(serialize_with = "shown")] Target),
-    /// It answers on port 80, as the service over TLS does on port 443.
+    /// Found on port 80, where the service over TLS is on port 443.
     Found(#[serde(serialize_with = "shown")] Target),
-    /// There is none that is known.
+    /// Unknown.
     None {
         /// Why.
         why: String,
@@ -23,8 +23,8 @@ pub enum Cleartext {
 }
 
 impl Cleartext {
-    /// What was named; else port 80 if the service is on port 443 and a short trial there gets right answers.
-    /// Errors: when the trial was told to end.
+    /// The given one; else port 80, if the service is on port 443 and a short trial there gets correct responses.
+    /// Errors: an interrupted trial.
     pub(super) fn find(
         question: &Question,
         mut measure: impl FnMut(&Options) -> Result<LoadResult, LoadError>,
@@ -38,7 +38,7 @@ impl Cleartext {
         }
         let mut target = question.url.clone();
         if target.endpoint.port != 443 {
-            return Ok(Self::None { why: "its cleartext port is not known".into() });
+            return Ok(Self::None { why: "the cleartext port is unknown".into() });
         }
         (target.endpoint.tls, target.endpoint.port) = (false, 80);
         let mut options = Options::new(target.clone());
@@ -63,10 +63,10 @@ impl Cleartext {
     }
 }
 
-/// Long enough for an answer or a redirection.
+/// Long enough for a response or a redirect.
 const TRIAL: Duration = Duration::from_millis(100);
 
-/// A firewall that drops what is sent to port 80 is not waited for.
+/// Short, as a firewall may drop everything sent to port 80.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 fn shown<S: serde::Serializer>(target: &Target, serializer: S) -> Result<S::Ok, S::Error> {

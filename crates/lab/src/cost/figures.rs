@@ -9,17 +9,17 @@ use weir_load::result::LoadResult;
 /// The figures of one case.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Figures {
-    /// Median response time: of a new connection from its making to the last byte of the answer.
+    /// Median response time; of a new connection, from connecting to the last byte of the response.
     pub time_us: Option<Spread>,
-    /// Median time of the handshake, from the connected socket.
+    /// Median handshake time, from the connected socket on.
     pub handshake_us: Option<Spread>,
-    /// The server's CPU per request; of a new connection all of it.
+    /// The server's CPU per request; of a new connection, the CPU of the whole connection.
     pub cpu_us: Option<Spread>,
     #[serde(skip)]
     pub(super) rounds: Rounds,
 }
 
-/// One value for each round, or none at all.
+/// One value per round, or no values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Rounds {
     pub(super) time_us: Vec<f64>,
@@ -28,7 +28,7 @@ pub(super) struct Rounds {
 }
 
 impl Figures {
-    /// Of a case; `None` if its rounds are no evidence.
+    /// The figures of a case; `None` if its loads were invalid.
     pub(super) fn of(phase: &Phase) -> Option<Self> {
         if phase.outcome != Outcome::Measured {
             return None;
@@ -57,7 +57,7 @@ impl Figures {
         }
     }
 
-    /// What is left of a mixture of resumed and full handshakes without the full ones, whose cost is known.
+    /// The figures of the resumed handshakes in a mixture, with the known cost of the full ones subtracted.
     pub(super) fn without_full(self, phase: &Phase, full: Option<&Self>) -> Self {
         let full = full.map_or(&[][..], |full| &full.rounds.cpu_us);
         let share = |result: &LoadResult| {
@@ -70,7 +70,7 @@ impl Figures {
     }
 }
 
-/// A value of each round; empty if one of them has none.
+/// A value for each round; empty if a round has none.
 pub(super) fn all(phase: &Phase, value: impl Fn(&LoadResult) -> Option<f64>) -> Vec<f64> {
     phase.rounds.iter().map(value).collect::<Option<_>>().unwrap_or_default()
 }
@@ -88,5 +88,5 @@ pub(super) fn is_served_by_others(phase: &Phase) -> bool {
     phase.outcome == Outcome::Measured && used.is_some_and(|used| used.median < LEAST_CPU_US)
 }
 
-/// Less than the system calls that receive a request and send an answer take.
+/// Less than the system calls to receive a request and send a response take.
 const LEAST_CPU_US: f64 = 1.0;

@@ -1,4 +1,4 @@
-//! What follows from the probe and the loads: every figure of the answer, and what it could not say.
+//! The findings from the probe and the loads: every figure of the report, and its caveats.
 
 use super::case::Case;
 use super::cleartext::Cleartext;
@@ -12,71 +12,71 @@ use std::collections::BTreeMap;
 use weir_load::result::LoadResult;
 use weir_probe::Report;
 
-/// What was found.
+/// The findings.
 #[derive(Clone, Debug, Serialize)]
 pub struct Findings {
     /// Rounds.
     pub rounds: u32,
-    /// Connections at once.
+    /// Concurrent connections.
     pub connections: u32,
-    /// What full handshakes negotiated.
+    /// The parameters that full handshakes negotiated.
     pub negotiated: Negotiated,
-    /// Whether clients that come back resume.
+    /// Whether returning clients resume.
     pub resumption: Resumption,
-    /// The figures of each case that was measured.
+    /// The figures of each measured case.
     pub cases: BTreeMap<Case, Figures>,
     /// CPU of a new connection with a full handshake, less that of one in cleartext.
     pub full_cpu_us: Option<Spread>,
     /// The same with a resumed handshake.
     pub resumed_cpu_us: Option<Spread>,
-    /// The share that resumption saves: of the handshake's CPU; without cleartext of the whole connection's; without CPU
-    /// of the handshake's time.
+    /// The share that resumption saves: of the handshake's CPU; without cleartext, of the connection's CPU; without CPU
+    /// figures, of the handshake's time.
     pub saved: Option<Spread>,
-    /// Whether resumed connections were measured among as many with full handshakes, since a session that is resumed
-    /// brings no new ticket: their CPU is what the full ones do not explain, and their time is not known.
+    /// Whether half of the connections made full handshakes, as a resumed session brings no new ticket. The CPU of the
+    /// resumed ones is then the rest after the full ones are subtracted, and their time is unknown.
     pub resumed_among_full: bool,
-    /// Response time over kept connections, TLS over cleartext.
+    /// Response time over keep-alive connections, TLS divided by cleartext.
     pub kept_time_ratio: Option<Spread>,
-    /// CPU per request over kept connections, TLS over cleartext.
+    /// CPU per request over keep-alive connections, TLS divided by cleartext.
     pub kept_cpu_ratio: Option<Spread>,
-    /// For how many requests a connection has to be kept.
+    /// The number of requests per connection that makes the handshake cheap.
     pub tenth: Option<Tenth>,
-    /// Whether a process was named whose CPU is accounted.
+    /// Whether the CPU of the server is accounted.
     pub accounted: bool,
-    /// Why there is no cleartext to compare with; `None` where there is.
+    /// Why there is no comparison with cleartext.
     pub no_cleartext: Option<String>,
-    /// The cleartext URL, where it was not named but found.
+    /// The cleartext URL, if it was found rather than given.
     pub found_cleartext: Option<String>,
-    /// Bytes received for a request over kept connections, over TLS and in cleartext, where that is not the same answer.
+    /// Bytes received per request over keep-alive connections, over TLS and in cleartext, if the responses differ.
     pub different_answers: Option<(u64, u64)>,
-    /// Cases whose requests the accounted processes did not serve, by their CPU.
+    /// Cases that the accounted processes did not serve, judging by their CPU.
     pub not_served_by_pid: Vec<Case>,
-    /// Cases in which the load engine itself was busy for most of the time, so that its connections waited for each other.
+    /// Cases in which the load engine was busy most of the time, so that its connections waited for each other.
     pub engine_busy: Vec<Case>,
-    /// Cases that are no evidence.
+    /// Cases with an invalid load.
     pub invalid: Vec<Case>,
 }
 
-/// What full handshakes negotiated.
+/// The parameters that full handshakes negotiated.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Negotiated {
-    /// `1.2` or `1.3`; empty where no handshake came to its end.
+    /// `1.2` or `1.3`; empty if no handshake completed.
     pub version: String,
     /// The cipher suite.
     pub suite: String,
     /// The group.
     pub group: Option<String>,
-    /// Kind and size of the certificate's key.
+    /// Type and size of the certificate's key.
     pub key: Option<String>,
-    /// Whether it took a HelloRetryRequest.
+    /// Whether the server sent a HelloRetryRequest.
     pub hello_retry: bool,
     /// TLS 1.3 tickets after a full handshake.
     pub tickets: Option<u64>,
-    /// Whether other full handshakes of the loads negotiated something else.
+    /// Whether some full handshakes negotiated other parameters.
     pub varies: bool,
 }
 
-/// Whether clients that come back resume.
+/// Whether returning clients resume.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resumption {
@@ -87,24 +87,24 @@ pub enum Resumption {
     },
     /// Some do.
     Sometimes {
-        /// Connections that were to resume.
+        /// Connections that tried to resume.
         tries: u64,
         /// Those that did.
         resumed: u64,
     },
     /// None does.
     Never {
-        /// Whether the server gives a ticket or a session to resume with.
+        /// Whether the server issues tickets or session IDs.
         given: bool,
     },
-    /// It could not be found out.
+    /// Unknown.
     Unknown,
 }
 
-/// From how many requests on a connection its handshake is at most a tenth of what the connection costs.
+/// The number of requests per connection from which on the handshake is at most a tenth of the connection's cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Tenth {
-    /// Whether that is said of CPU; else of time.
+    /// Whether the cost is CPU; else it is time.
     pub of_cpu: bool,
     /// After a full handshake.
     pub full: u64,
@@ -113,7 +113,7 @@ pub struct Tenth {
 }
 
 impl Findings {
-    /// Of the probe's report and the loads.
+    /// The findings from the probe's report and the loads.
     pub fn new(question: &Question, cleartext: &Cleartext, probe: &Report, phases: &[Phase]) -> Self {
         let of = |case| phases.iter().find(|phase| phase.case == case);
         let mut cases: BTreeMap<Case, Figures> =
@@ -178,10 +178,10 @@ fn has_busy_engine(phase: &Phase) -> bool {
     phase.outcome == Outcome::Measured && utilisation.is_some_and(|share| share.median > BUSY)
 }
 
-/// A request then waits for the engine's turn about as long as for the server.
+/// From here on, a request waits about as long for the engine as for the server.
 const BUSY: f64 = 0.8;
 
-/// What most of the loads' full handshakes negotiated; where there were none, what the probe's did.
+/// The parameters of most full handshakes of the loads; without any, those of the probe.
 fn negotiated(probe: &Report, loaded: Option<&Phase>) -> Negotiated {
     let handshakes = || loaded.into_iter().flat_map(|phase| &phase.rounds).map(|result| &result.handshakes);
     let mut counts = BTreeMap::new();
@@ -210,7 +210,7 @@ fn negotiated(probe: &Report, loaded: Option<&Phase>) -> Negotiated {
     }
 }
 
-/// The key of the certificate that was signed with; a server may have one of each kind.
+/// The key that signed; a server may have a certificate of each key type.
 fn key(probe: &Report, signature: Option<&str>) -> Option<String> {
     let leaves = || probe.chains.iter().filter_map(|chain| chain.certificates.first()).map(|leaf| &leaf.key);
     let kind = |text: &str| text.split(['-', ' ']).next().map(str::to_owned);
@@ -258,7 +258,7 @@ fn tenth(
     let (full, kept) = (full?, kept?);
     let by_cpu = |new: &Figures, handshake: Option<Spread>| {
         let (first, further) = (new.cpu_us?.median, kept.cpu_us?.median);
-        // Without cleartext, what making and ending the TCP connection takes counts as the handshake's.
+        // Without cleartext, the cost of opening and closing the TCP connection counts towards the handshake.
         let handshake = handshake.map_or(first - further, |handshake| handshake.median);
         Some(requests(handshake, first, further))
     };
@@ -273,15 +273,15 @@ fn tenth(
     }
 }
 
-/// The least number of requests on a connection with which its handshake is at most a tenth of its cost, where the first
-/// costs `first` with the handshake, and each further one `further`.
+/// The minimum number of requests on a connection for its handshake to be at most a tenth of its cost: the first one
+/// costs `first` including the handshake, each further one `further`.
 fn requests(handshake: f64, first: f64, further: f64) -> u64 {
     let more = (10.0 * handshake - first) / further;
-    // The cast takes what is below zero as zero.
+    // The cast saturates: negative becomes zero.
     1_u64.saturating_add(more.ceil() as u64)
 }
 
-/// Answers of one service differ by some fields at most, such as `Strict-Transport-Security`.
+/// Responses of one service differ by a few fields at most, such as `Strict-Transport-Security`.
 const FIELDS: f64 = 100.0;
 
 fn different_answers(tls: Option<&Phase>, cleartext: Option<&Phase>) -> Option<(u64, u64)> {

@@ -1,8 +1,8 @@
-//! What TLS costs a service: a probe, then short loads over new, resumed and kept connections, with TLS and in
-//! cleartext, in rounds whose order alternates.
+//! The cost of TLS for a service: a probe, then short loads over new, resumed and keep-alive connections, with TLS and
+//! in cleartext, in rounds of alternating order.
 //!
-//! It answers for one running process of the server on a machine as it is just now, so it is an estimate: verdicts need
-//! fresh processes and blocks, which experiments have. [`Cost`] holds everything that the five lines rest on.
+//! It measures one running server process on the machine in its present state, so it is an estimate: verdicts need the
+//! fresh processes and blocks of an experiment. [`Cost`] holds all data behind the five lines.
 
 mod answer;
 mod case;
@@ -30,16 +30,15 @@ use weir_load::result::LoadResult;
 use weir_load::{LoadError, Options};
 use weir_probe::{Report, Sni};
 
-/// Finds out what TLS costs. `measure` runs one load ([`weir_load::run`]); `tell` is told what comes next, never while
-/// a load runs.
+/// Measures the cost of TLS. `measure` runs one load ([`weir_load::run`]); `progress` receives the next step, never
+/// while a load runs.
 ///
 /// # Errors
-/// When there is nothing to answer with: a wrong question, or a server that is not there. A load that was invalid is a
-/// finding.
+/// Invalid options, or an unreachable server. An invalid load is a finding, not an error.
 pub fn cost(
     question: &Question,
     measure: impl FnMut(&Options) -> Result<LoadResult, LoadError>,
-    mut tell: impl FnMut(&str),
+    mut progress: impl FnMut(&str),
 ) -> Result<Cost, CostError> {
     if !question.url.endpoint.tls {
         return Err(CostError::NotTls { url: question.url.to_string() });
@@ -47,17 +46,17 @@ pub fn cost(
     if let Some(plain) = question.plain.as_ref().filter(|plain| plain.endpoint.tls) {
         return Err(CostError::NotPlain { url: plain.to_string() });
     }
-    tell(&format!("probing {}", question.url.endpoint));
+    progress(&format!("probing {}", question.url.endpoint));
     let probe = weir_probe::probe(&probe_options(question))?;
-    answer(question, probe, measure, tell)
+    answer(question, probe, measure, progress)
 }
 
-/// All but the probe.
+/// Everything after the probe.
 fn answer(
     question: &Question,
     probe: Report,
     mut measure: impl FnMut(&Options) -> Result<LoadResult, LoadError>,
-    mut tell: impl FnMut(&str),
+    mut progress: impl FnMut(&str),
 ) -> Result<Cost, CostError> {
     let cleartext = Cleartext::find(question, &mut measure)?;
     let mut cases: Vec<(Case, Options)> = Case::ALL
@@ -66,7 +65,7 @@ fn answer(
         .collect();
     rounds::pace(&mut cases, &mut measure)?;
     let begin = |round: u32, left: Duration| {
-        tell(&format!("round {} of {ROUNDS}, {:.0} s left", round + 1, left.as_secs_f64().ceil()));
+        progress(&format!("round {} of {ROUNDS}, {:.0} s left", round + 1, left.as_secs_f64().ceil()));
     };
     let phases = rounds::run(cases, &mut measure, begin)?;
     let findings = Findings::new(question, &cleartext, &probe, &phases);
@@ -83,7 +82,7 @@ fn answer(
     })
 }
 
-/// Tries for each kind of resumption: whether it resumes is measured by the loads, with requests.
+/// Attempts for each kind of resumption. Few, as the loads measure resumption with requests.
 const TRIES: u32 = 5;
 
 fn probe_options(question: &Question) -> weir_probe::Options {

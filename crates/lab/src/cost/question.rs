@@ -1,67 +1,65 @@
-//! What is asked for, and why there may be no answer at all.
+//! The settings of a cost measurement, and its errors.
 
 use std::time::Duration;
 use weir_load::{LoadError, Server, Target};
 use weir_probe::ProbeError;
 use weir_tls::Roots;
 
-/// Rounds in which every case is measured once.
+/// Rounds; each measures every case once.
 pub const ROUNDS: u32 = 5;
 
-/// What is asked for.
+/// The settings of a cost measurement.
 #[derive(Clone, Debug)]
 pub struct Question {
     /// The service over TLS.
     pub url: Target,
-    /// The same service in cleartext, if it is known.
+    /// The same service in cleartext, if known.
     pub plain: Option<Target>,
-    /// Whom to believe.
+    /// Trusted CAs.
     pub roots: Roots,
     /// Processes of the service whose CPU is accounted.
     pub servers: Vec<Server>,
-    /// Measured time of each case, all rounds together.
+    /// Measured time of each case, over all rounds.
     pub window: Duration,
-    /// Connections at once.
+    /// Concurrent connections.
     pub connections: u32,
 }
 
-/// Why there is no answer at all.
+/// Why there is no cost report.
 #[derive(Debug, thiserror::Error)]
 pub enum CostError {
     /// The URL of the service is in cleartext.
     #[error(
-        "{url} is cleartext: give the https URL of the service, and this one beside it: \
+        "URL: invalid value `{url}`: expected an https URL; for a cleartext URL to compare with, run \
          weir cost https://HOST:PORT/PATH --plain {url}"
     )]
     NotTls {
         /// The URL.
         url: String,
     },
-    /// What it should be compared with is over TLS as well.
-    #[error(
-        "--plain: {url} is over TLS; expected the http URL at which the same service answers in cleartext"
-    )]
+    /// The URL to compare with is not cleartext.
+    #[error("--plain: invalid value `{url}`: expected the http URL of the same service in cleartext")]
     NotPlain {
         /// The URL.
         url: String,
     },
-    /// The probe came to nothing.
+    /// The probe failed.
     #[error("{error}{}", check(error))]
     Probe {
         /// Why.
         #[from]
         error: ProbeError,
     },
-    /// A load could not run at all.
+    /// A load could not run.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// It was told to end before all rounds were made.
-    #[error("interrupted before the {ROUNDS} rounds were made: nothing is said about a part of them")]
+    /// Interrupted before all rounds completed.
+    #[error("interrupted before all {ROUNDS} rounds completed; fewer rounds give no result")]
     Interrupted,
 }
 
 impl CostError {
-    /// Whether what was asked for is at fault, not the system.
+    /// Whether the command line is at fault, not the system.
     pub fn is_usage(&self) -> bool {
         match self {
             Self::NotTls { .. } | Self::NotPlain { .. } => true,
@@ -72,14 +70,14 @@ impl CostError {
     }
 }
 
-/// What to check when the server is not there.
+/// The next step when the server is unreachable.
 fn check(error: &ProbeError) -> &'static str {
     match error {
         ProbeError::Resolve { .. } => "; check the name",
         ProbeError::Connect { .. } => {
-            "; check that the server runs, that host and port are right, and that it can be reached from here"
+            "; check that the server runs, that host and port are correct, and that this machine can reach it"
         }
-        ProbeError::NotTls { .. } => "; check the port: give the one that speaks TLS",
+        ProbeError::NotTls { .. } => "; check the port: expected one that speaks TLS",
         _ => "",
     }
 }

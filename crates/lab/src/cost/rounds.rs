@@ -1,4 +1,4 @@
-//! The rounds: every case once in each, the order alternating, so that drift of the machine touches all alike.
+//! The rounds: each runs every case once, in alternating order, so that machine drift affects all cases alike.
 
 use super::case::Case;
 use super::question::{CostError, ROUNDS};
@@ -10,11 +10,11 @@ use weir_load::{LoadError, Options, Schedule};
 /// One case over the rounds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Phase {
-    /// Which.
+    /// The case.
     pub case: Case,
     /// Whether its figures are evidence.
     pub outcome: Outcome,
-    /// The results in the order of the rounds; fewer than those when one of them was no evidence.
+    /// The results in the order of the rounds; fewer if a round was no evidence.
     pub rounds: Vec<LoadResult>,
 }
 
@@ -24,18 +24,18 @@ pub struct Phase {
 pub enum Outcome {
     /// All rounds were valid.
     Measured,
-    /// The server did not resume what it was to resume: a finding about the server, not a failure.
+    /// The server did not resume every session: a finding about the server, not a failure.
     NotResumed {
         /// Connections that were to resume.
         tries: u64,
-        /// Those for which the server had given nothing to resume with.
+        /// Those without a ticket or session ID from the server.
         had_nothing: u64,
         /// Those that did resume.
         resumed: u64,
     },
-    /// A round was no evidence, and the case was not measured any further.
+    /// A round was no evidence; the case was dropped from the further rounds.
     Invalid {
-        /// Which, counted from 1.
+        /// The round, counted from 1.
         round: u32,
         /// Why.
         why: String,
@@ -43,7 +43,7 @@ pub enum Outcome {
 }
 
 impl Phase {
-    /// The case and the reason, if its figures are no evidence.
+    /// The case and the reason, if it is invalid.
     pub(super) fn invalid(&self) -> Option<String> {
         match &self.outcome {
             Outcome::Invalid { round, why } => {
@@ -54,9 +54,9 @@ impl Phase {
     }
 }
 
-/// Slows both kept cases down to nearly one rate, where there are both: CPU per request falls with the rate, and the one that
-/// answers sooner would be charged less for it. One load as fast as it goes shows how long the pause has to be.
-/// Errors: when it was told to end. What else goes wrong the first round will tell.
+/// Slows both keep-alive cases down to nearly one rate, if there are both: CPU per request falls as the rate rises, so
+/// the faster one would look too cheap. One load at full speed determines the pause.
+/// Errors: an interrupt. Other faults show up in the first round.
 pub(super) fn pace(
     cases: &mut [(Case, Options)],
     measure: &mut impl FnMut(&Options) -> Result<LoadResult, LoadError>,
@@ -77,14 +77,14 @@ pub(super) fn pace(
     Ok(())
 }
 
-/// With a pause of ten answers, cleartext that answers in half of the time is asked 5 % more often.
+/// With a pause of ten response times, cleartext that responds in half the time gets 5 % more requests.
 const PAUSE: f64 = 10.0;
 
-/// A service that takes milliseconds for an answer sets the rate itself, and pauses would leave few samples.
+/// A service that responds in milliseconds sets the rate itself, and pauses would leave few samples.
 const LONGEST_PAUSE: Duration = Duration::from_millis(2);
 
-/// Measures the cases. `begin` is told each round before it begins, counted from 0, and the time that is left.
-/// Errors: when a load cannot run at all in the first round, or was told to end.
+/// Measures the cases. `begin` receives each round before it begins, counted from 0, and the time left.
+/// Errors: a load that cannot run in the first round, or an interrupt.
 pub(super) fn run(
     cases: Vec<(Case, Options)>,
     mut measure: impl FnMut(&Options) -> Result<LoadResult, LoadError>,
@@ -144,7 +144,7 @@ impl Phase {
     }
 }
 
-/// A result of the whole window.
+/// The result, if it covers the whole window.
 pub(super) fn whole(result: Result<LoadResult, LoadError>) -> Result<LoadResult, CostError> {
     match result {
         Err(LoadError::NoWindow) => Err(CostError::Interrupted),
@@ -153,11 +153,11 @@ pub(super) fn whole(result: Result<LoadResult, LoadError>) -> Result<LoadResult,
     }
 }
 
-/// The share of the connections that resume, in percent, where a session that was resumed brings no new ticket (Node's
-/// does not): full handshakes bring one at least.
+/// The share of the connections that resume, in percent, if a resumed session brings no new ticket (as in Node): each
+/// full handshake brings at least one.
 const HALF: f64 = 50.0;
 
-/// Whether every session that was offered was resumed, and there were not enough of them.
+/// Whether the server resumed every session it was offered, but there were too few sessions.
 fn ran_out(result: &LoadResult) -> bool {
     let handshakes = &result.handshakes;
     handshakes.had_nothing > 0
@@ -170,8 +170,8 @@ fn judge(case: Case, result: &LoadResult, round: u32) -> Outcome {
     let handshakes = &result.handshakes;
     let tries = handshakes.offered + handshakes.had_nothing;
     let resumed: u64 = handshakes.resumed.values().sum();
-    let answers_are_right = result.requests > 0 && result.errors.is_empty();
-    if case == Case::NewResumed && answers_are_right && resumed < tries {
+    let responses_are_correct = result.requests > 0 && result.errors.is_empty();
+    if case == Case::NewResumed && responses_are_correct && resumed < tries {
         return Outcome::NotResumed { tries, had_nothing: handshakes.had_nothing, resumed };
     }
     match why_not(case, result) {
@@ -188,7 +188,7 @@ fn why_not(case: Case, result: &LoadResult) -> Option<String> {
     let new = result.connections_opened_in_window;
     if case.keeps() && new * LEAST_KEPT_FOR > result.requests {
         return Some(format!(
-            "the server keeps no connection for long: {new} new ones for {} requests; turn keep-alive on",
+            "the server closes connections early: {new} new ones for {} requests; enable keep-alive",
             result.requests,
         ));
     }
@@ -196,7 +196,7 @@ fn why_not(case: Case, result: &LoadResult) -> Option<String> {
         let seconds =
             result.window_s * f64::from(ROUNDS) * MEDIAN_NEEDS / result.response.count.max(1) as f64;
         return Some(format!(
-            "{} answers are too few for a median; give the cases more time: -d {:.0}s",
+            "{} responses are too few for a median; measure longer with -d {:.0}s",
             result.response.count,
             (seconds * 1.5).ceil(),
         ));
@@ -204,13 +204,13 @@ fn why_not(case: Case, result: &LoadResult) -> Option<String> {
     None
 }
 
-/// Connections that end after fewer requests than this are not kept: the handshakes would be in the requests' cost.
+/// Connections closed after fewer requests are not keep-alive: handshakes would dominate the cost of a request.
 const LEAST_KEPT_FOR: u64 = 100;
 
-/// Samples that stand behind a median at least.
+/// Minimum number of samples for a median.
 const MEDIAN_NEEDS: f64 = 20.0;
 
-/// What was wrong with a result, with the first error in words.
+/// Why a result is invalid, with an example of the first error.
 pub(super) fn reason(result: &LoadResult) -> String {
     let reason = result.invalid().unwrap_or("valid");
     let example = result.errors.keys().find_map(|class| result.error_examples.get(class));

@@ -3,10 +3,10 @@
 use crate::stats::median;
 use serde::Serialize;
 
-/// The median of the rounds, and how far they lie apart.
+/// The median and the range of the rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// The middle.
+    /// The median.
     pub median: f64,
     /// The smallest.
     pub min: f64,
@@ -15,7 +15,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of one value for each round; `None` where there is none.
+    /// The spread of one value per round; `None` without values.
     pub fn of(values: &[f64]) -> Option<Self> {
         let median = median(values)?;
         let (min, max) = values
@@ -25,7 +25,7 @@ impl Spread {
         Some(Self { median, min, max })
     }
 
-    /// Of what `combine` makes of two figures of the same round.
+    /// The spread of two figures combined round by round.
     pub fn paired(one: &[f64], other: &[f64], combine: impl Fn(f64, f64) -> f64) -> Option<Self> {
         let values: Vec<f64> = one.iter().zip(other).map(|(one, other)| combine(*one, *other)).collect();
         Self::of(&values)
@@ -37,11 +37,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rounds_are_paired_before_they_are_summed_up() {
+    fn rounds_are_paired_before_the_median_is_taken() {
         let spread = |median, min, max| Some(Spread { median, min, max });
         assert_eq!(Spread::of(&[3.0, 1.0, 2.0]), spread(2.0, 1.0, 3.0));
         assert_eq!(Spread::of(&[]), None);
-        // The machine was half as fast in the second round: the ratio does not know.
+        // The machine was half as fast in the second round, which does not affect the ratio.
         assert_eq!(Spread::paired(&[2.0, 4.0], &[1.0, 2.0], |a, b| a / b), spread(2.0, 2.0, 2.0));
         assert_eq!(Spread::paired(&[2.0, 4.0], &[0.0, 2.0], |a, b| a / b), spread(2.0, 2.0, 2.0));
     }

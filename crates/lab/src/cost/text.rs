@@ -1,4 +1,4 @@
-//! The answer for people: five lines of at most 100 columns, and what is to be known beside them.
+//! The cost report as text: five lines of at most 100 columns, and notes.
 
 use super::answer::Cost;
 use super::case::Case;
@@ -10,9 +10,9 @@ use weir_load::figures::{count, percent, plural, time};
 use weir_report::text::flow;
 
 impl Cost {
-    /// The answer for people.
+    /// The report as text.
     pub fn text(&self) -> String {
-        let mut text = format!("What TLS costs {}:\n", self.url);
+        let mut text = format!("Cost of TLS for {}:\n", self.url);
         for (at, line) in self.lines.iter().enumerate() {
             let _ = writeln!(text, "{}. {line}", at + 1);
         }
@@ -31,7 +31,7 @@ pub(super) fn lines(found: &Findings) -> [String; 5] {
 fn negotiated(found: &Findings) -> String {
     let Negotiated { version, suite, group, key, tickets, .. } = &found.negotiated;
     if version.is_empty() {
-        return "What is negotiated is not known: no handshake came to its end.".into();
+        return "Negotiated parameters unknown: no handshake completed.".into();
     }
     let mut facts = format!("TLS {version}");
     for fact in [group.as_ref(), Some(suite)].into_iter().flatten() {
@@ -41,14 +41,14 @@ fn negotiated(found: &Findings) -> String {
         let _ = write!(facts, ", {key} key");
     }
     let resumes = match &found.resumption {
-        Resumption::Always { kind } if kind == "resume-1.2-id" => "resumes by session id".into(),
+        Resumption::Always { kind } if kind == "resume-1.2-id" => "resumes by session ID".into(),
         Resumption::Always { .. } => {
             tickets.map_or("resumes by ticket".into(), |n| format!("resumes ({})", plural(n, "ticket")))
         }
         Resumption::Sometimes { tries, resumed } => {
             format!("{} resumed", percent(*resumed as f64 / *tries as f64))
         }
-        Resumption::Never { .. } => "resumes nothing".into(),
+        Resumption::Never { .. } => "never resumes".into(),
         Resumption::Unknown => "resumption unknown".into(),
     };
     format!("{facts}; {resumes}.")
@@ -71,13 +71,14 @@ fn full(found: &Findings) -> String {
 fn resumed(found: &Findings) -> String {
     match found.resumption {
         Resumption::Never { given: false } => {
-            "Returning clients pay it again: no ticket is given. Turn session tickets on to resume.".into()
+            "Never resumed: the server issues no tickets. Enable session tickets.".into()
         }
         Resumption::Never { given: true } => {
-            "Returning clients pay it again: no ticket is taken. Give all workers and hosts one key.".into()
+            "Never resumed: the server rejects its tickets. Use one ticket key on all workers and hosts."
+                .into()
         }
         Resumption::Sometimes { tries, resumed } => format!(
-            "Only {} of {} returning clients resumed. Give all workers and hosts one ticket key.",
+            "Only {} of {} returning clients resumed. Use one ticket key on all workers and hosts.",
             count(resumed),
             count(tries),
         ),
@@ -102,9 +103,9 @@ fn saving(found: &Findings, new: &Figures) -> String {
 }
 
 fn kept(found: &Findings) -> String {
-    let Some(tls) = found.cases.get(&Case::KeptTls) else { return not_measured("kept connections") };
+    let Some(tls) = found.cases.get(&Case::KeptTls) else { return not_measured("keep-alive requests") };
     let Some(cleartext) = found.cases.get(&Case::KeptCleartext) else {
-        return format!("A request on a kept connection takes {} over TLS.", cost(tls));
+        return format!("Keep-alive request: {} over TLS.", cost(tls));
     };
     let ratio = match (found.kept_cpu_ratio, found.kept_time_ratio) {
         (Some(ratio), _) => format!(": CPU x {}", ratio_of(ratio)),
@@ -115,27 +116,27 @@ fn kept(found: &Findings) -> String {
         Some(cpu) => format!("{}, {}", median(cleartext.time_us), time(cpu.median)),
         None => median(cleartext.time_us),
     };
-    format!("A kept request takes {}; cleartext {beside}{ratio}.", cost(tls))
+    format!("Keep-alive request: {}; cleartext {beside}{ratio}.", cost(tls))
 }
 
 fn advice(found: &Findings) -> String {
     let Some(Tenth { of_cpu, full, resumed }) = found.tenth else {
-        return "What dominates is not known: it takes both new and kept connections.".into();
+        return "Break-even unknown: it needs valid loads of new and of keep-alive connections.".into();
     };
     let of = if of_cpu { "CPU" } else { "time" };
     if full == 1 {
         return format!(
-            "The request dominates: the handshake is under 10 % of a new connection's {of}, too."
+            "The request dominates: even on a new connection the handshake is under 10 % of the {of}."
         );
     }
     let resumed = resumed.map_or(String::new(), |resumed| format!(" (resumed {})", some(resumed)));
     format!(
-        "Keep connections: from {} requests on{resumed} the handshake is under 10 % of the {of}.",
+        "Reuse connections: from {} requests on{resumed} the handshake is under 10 % of the {of}.",
         some(full)
     )
 }
 
-/// What the lines leave out, and how to get it; last, what kind of evidence this is.
+/// The caveats, each with its remedy; last, the kind of evidence.
 pub(super) fn notes(found: &Findings) -> Vec<String> {
     let mut notes = Vec::new();
     let mut note = |holds: bool, text: &str| {
@@ -144,10 +145,13 @@ pub(super) fn notes(found: &Findings) -> Vec<String> {
         }
     };
     if let Some(url) = &found.found_cleartext {
-        note(true, &format!("Cleartext is {url}, which answers; --plain URL names another one."));
+        note(
+            true,
+            &format!("Compared with {url}, which responds in cleartext; --plain URL selects another."),
+        );
     }
     if let Some(why) = &found.no_cleartext {
-        note(true, &format!("Not compared with cleartext: {why}; --plain http://HOST:PORT names it."));
+        note(true, &format!("Not compared with cleartext: {why}; pass --plain http://HOST:PORT."));
     }
     note(
         !found.accounted,
@@ -156,7 +160,7 @@ pub(super) fn notes(found: &Findings) -> Vec<String> {
     note(
         !found.not_served_by_pid.is_empty(),
         &format!(
-            "No CPU of {}: another process than that of --pid serves it; name both, by two --pid.",
+            "No CPU for {}: a process other than that of --pid serves it; pass --pid for each.",
             names(&found.not_served_by_pid),
         ),
     );
@@ -164,7 +168,7 @@ pub(super) fn notes(found: &Findings) -> Vec<String> {
         note(
             true,
             &format!(
-                "Two answers are compared, not one: {} bytes over TLS, {} in cleartext.",
+                "The responses compared differ: {} bytes over TLS, {} in cleartext.",
                 count(tls),
                 count(cleartext),
             ),
@@ -172,35 +176,35 @@ pub(super) fn notes(found: &Findings) -> Vec<String> {
     }
     note(
         found.kept_cpu_ratio.is_some_and(|ratio| ratio.median < 1.0),
-        "CPU below that of cleartext is the load's doing, not TLS's: compare at one rate (weir load --rate).",
+        "CPU below that of cleartext is an artefact of the load; compare at one rate (weir load --rate).",
     );
     note(
         found.kept_cpu_ratio.or(found.kept_time_ratio).is_some_and(|ratio| ratio.max > FAR * ratio.min),
-        "The rounds lie far apart: a quieter machine or a longer -d tells more.",
+        "The rounds vary widely; use a quieter machine or a longer -d.",
     );
     note(
         found.resumed_among_full,
-        "A session that is resumed brings no new ticket here, so only every second connection resumed.",
+        "A resumed session brings no new ticket, so only every second connection resumed.",
     );
     note(
         !found.engine_busy.is_empty(),
         &format!(
-            "In the times of {} is the load engine's own queue; -c 1 has none.",
+            "The times of {} include the load engine's own queue; -c 1 avoids it.",
             names(&found.engine_busy)
         ),
     );
     note(
         found.negotiated.hello_retry,
-        "A full handshake takes a HelloRetryRequest first, which is a round trip more.",
+        "A full handshake needs a HelloRetryRequest, which costs an extra round trip.",
     );
     note(
         found.negotiated.varies,
-        "Full handshakes did not all negotiate the same; the first line has what most did.",
+        "Full handshakes did not all negotiate the same parameters; line 1 has the most frequent ones.",
     );
     note(
         true,
         &format!(
-            "An estimate: medians of {} rounds (least..most), {}; for a verdict: an experiment.",
+            "An estimate: medians of {} rounds (least..most), {}; for a verdict, run an experiment.",
             found.rounds,
             plural(found.connections.into(), "connection"),
         ),
@@ -208,14 +212,14 @@ pub(super) fn notes(found: &Findings) -> Vec<String> {
     notes
 }
 
-/// Rounds that differ by more than this say little of what TLS costs a request, which is seldom more.
+/// A wider range hides the cost that TLS adds to a request, which is seldom more.
 const FAR: f64 = 1.5;
 
 fn not_measured(what: &str) -> String {
-    format!("Not measured: {what}, since the load was invalid.")
+    format!("Not measured: {what} (invalid load).")
 }
 
-/// Time, and CPU where it is known.
+/// Time, and CPU if known.
 fn cost(figures: &Figures) -> String {
     format!("{}{}", median(figures.time_us), cpu(figures.cpu_us))
 }
@@ -242,7 +246,7 @@ fn shares(share: Spread) -> String {
     format!("{} % ({}..{} %)", whole(share.median), whole(share.min), whole(share.max))
 }
 
-/// Two digits, rounded up: more would claim what an estimate does not know.
+/// Two significant digits, rounded up: an estimate supports no more.
 fn some(number: u64) -> String {
     let mut scale = 1;
     while number / scale >= 100 {

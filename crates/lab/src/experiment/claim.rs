@@ -1,4 +1,4 @@
-//! What an experiment sets out to check: statements of a study as predicates on named cells, and comparisons.
+//! Claims, which are statements of a study as predicates on named cells, and comparisons.
 
 use super::{Level, Levels};
 use crate::metric::Metric;
@@ -11,35 +11,35 @@ use std::fmt;
 pub struct Claim {
     /// A short name: letters, digits, `-`.
     pub id: String,
-    /// Whose statement it is, such as `S3`.
+    /// The source of the statement, such as `S3`.
     pub source: String,
-    /// The statement, in a sentence.
+    /// The statement, as a sentence.
     pub says: String,
     /// The source's figures.
     #[serde(default)]
     pub figures: Option<String>,
-    /// The original's figures, where the source is second-hand and they differ.
+    /// The original's figures, if the source is second-hand and they differ.
     #[serde(default)]
     pub original: Option<String>,
-    /// What is looked at; left out where it cannot be tested.
+    /// The metric; omitted if the claim is not testable.
     #[serde(default)]
     pub metric: Option<Metric>,
-    /// Which cells it is about: all that have these levels.
+    /// The cells it is about: all with these levels.
     #[serde(default)]
     pub cell: Levels,
-    /// What each of them is compared with: the cell that has these levels in place of its own. The value is then the
-    /// ratio of the two. Left out, it is the cell's own.
+    /// The cell that each of them is compared with: the one with these levels instead of its own. The value is then the
+    /// ratio of the two; without `against`, it is the cell's own.
     #[serde(default)]
     pub against: Option<Levels>,
-    /// What the value must be.
+    /// The predicate on the value.
     #[serde(default)]
     pub expect: Option<Predicate>,
-    /// Why it cannot be tested here, whatever is run.
+    /// Why the claim is not testable.
     #[serde(default)]
     pub not_testable: Option<String>,
 }
 
-/// A further comparison: cells with each level of a factor, against the same cells with the baseline's.
+/// A further comparison: cells with each level of a factor, against the same cells with the baseline level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Compare {
@@ -47,12 +47,12 @@ pub struct Compare {
     pub factor: String,
     /// The level that is the denominator.
     pub baseline: Level,
-    /// Which cells are compared: all that have these levels.
+    /// The cells compared: all with these levels.
     #[serde(default)]
     pub cell: Levels,
 }
 
-/// What a value must be: `< 1`, `<= 1`, `> 1`, `>= 1`, or `0.97 .. 1.03`.
+/// A predicate on a value: `< 1`, `<= 1`, `> 1`, `>= 1`, or `0.97 .. 1.03`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Predicate {
@@ -69,7 +69,7 @@ pub enum Predicate {
 }
 
 impl Predicate {
-    /// Whether a value meets it.
+    /// Whether a value satisfies it.
     pub fn holds(self, value: f64) -> bool {
         match self {
             Self::Below(bound) => value < bound,
@@ -80,11 +80,11 @@ impl Predicate {
         }
     }
 
-    /// Whether every value of an interval meets it (`Some(true)`), none does (`Some(false)`), or some (`None`).
+    /// Whether every value of an interval satisfies it (`Some(true)`), none does (`Some(false)`), or some do (`None`).
     pub fn of_interval(self, low: f64, high: f64) -> Option<bool> {
         match (self.holds(low), self.holds(high)) {
             (true, true) => Some(true),
-            // An interval around the bounds' own has values on both sides, and in between.
+            // An interval that contains the bounds has values outside and inside.
             (false, false) => match self {
                 Self::Within(least, most) if low < least && high > most => None,
                 _ => Some(false),
@@ -133,7 +133,7 @@ impl TryFrom<String> for Predicate {
             }
         };
         read().ok_or_else(|| {
-            format!("`{text}`: expected a predicate such as `< 1`, `<= 1`, `> 1`, `>= 1`, `0.97 .. 1.03`")
+            format!("invalid value `{text}`: expected a predicate such as `< 1`, `>= 1` or `0.97 .. 1.03`")
         })
     }
 }
@@ -143,8 +143,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn predicates_are_read_and_judge_intervals() {
-        let predicate = |text: &str| Predicate::try_from(text.to_owned()).expect("is read");
+    fn predicates_are_parsed_and_judge_intervals() {
+        let predicate = |text: &str| Predicate::try_from(text.to_owned()).expect("parses");
         for (text, low, high, expected) in [
             ("< 1", 0.8, 0.9, Some(true)),
             ("< 1", 0.8, 1.0, None),

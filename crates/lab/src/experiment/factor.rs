@@ -1,16 +1,16 @@
-//! What is varied: each factor's levels, and all their combinations.
+//! Factors, their levels, and all combinations of levels.
 
 use super::Level;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-/// The factors that say who is measured: each instrument has one of them.
+/// The factors that name the subject of a measurement; each instrument has one of them.
 pub const SUBJECTS: [&str; 3] = ["target", "engine", "command"];
 
-/// The study's words for two of them.
+/// The study's names for two factors.
 const ALIASES: [(&str, &str); 2] = [("users", "connections"), ("size", "bytes")];
 
-/// Tables among the conditions, whose keys are factors of their own.
+/// Tables of conditions; each of their keys is a factor.
 const TABLES: [&str; 6] = ["tls", "cores", "load", "settings", "net", "commands"];
 
 /// A factor and its levels, in the file's order.
@@ -19,7 +19,7 @@ const TABLES: [&str; 6] = ["tls", "cores", "load", "settings", "net", "commands"
 pub struct Factor {
     /// Its key; `tls.group` reaches into a table.
     pub key: String,
-    /// Its levels as the file gives them, at least one, none twice.
+    /// Its levels as given in the file: at least one, no duplicates.
     pub levels: Vec<Value>,
 }
 
@@ -30,17 +30,17 @@ impl Factor {
     }
 }
 
-/// Whether a key says who is measured, not under what.
+/// Whether a key belongs to the subject of a measurement, not to its conditions.
 pub(crate) fn is_of_subjects(key: &str) -> bool {
     SUBJECTS.contains(&key) || is_setting(key)
 }
 
-/// Whether a key is one of a subject's own settings: what belongs to who is measured, not to how.
+/// Whether a key is one of a subject's own settings.
 pub fn is_setting(key: &str) -> bool {
     key.starts_with("settings.")
 }
 
-/// The key by which the lab knows it.
+/// The lab's name of a key.
 pub fn canonical(key: &str) -> &str {
     ALIASES.iter().find(|(alias, _)| *alias == key).map_or(key, |(_, key)| key)
 }
@@ -50,7 +50,7 @@ pub(crate) fn alias(key: &str) -> Option<&'static str> {
     ALIASES.iter().find(|(_, known)| *known == key).map(|(alias, _)| *alias)
 }
 
-/// The keys with a value, those of inner tables with the table's name before a dot.
+/// The keys with their values; those of inner tables have the table's name and a dot in front.
 pub(crate) fn leaves(table: &Table) -> Vec<(String, &Value)> {
     let mut leaves = Vec::new();
     for (key, value) in table {
@@ -64,7 +64,7 @@ pub(crate) fn leaves(table: &Table) -> Vec<(String, &Value)> {
     leaves
 }
 
-/// Puts a value at a key, in its inner table where it has one.
+/// Sets the value of a key, in its inner table if it has one.
 pub(crate) fn insert(table: &mut Table, key: &str, value: Value) {
     match inner(key) {
         Some((name, rest)) => {
@@ -79,7 +79,7 @@ pub(crate) fn insert(table: &mut Table, key: &str, value: Value) {
     }
 }
 
-/// Takes a key away.
+/// Removes a key.
 pub(crate) fn remove(table: &mut Table, key: &str) -> Option<Value> {
     match inner(key) {
         Some((name, rest)) => table.get_mut(name)?.as_table_mut()?.remove(rest),
@@ -87,7 +87,7 @@ pub(crate) fn remove(table: &mut Table, key: &str) -> Option<Value> {
     }
 }
 
-/// What stands at a key.
+/// The value of a key.
 pub(crate) fn get<'a>(table: &'a Table, key: &str) -> Option<&'a Value> {
     match inner(key) {
         Some((name, rest)) => table.get(name)?.as_table()?.get(rest),
@@ -95,7 +95,7 @@ pub(crate) fn get<'a>(table: &'a Table, key: &str) -> Option<&'a Value> {
     }
 }
 
-/// Whether a value is a list of levels of this key, and not one level that is a list itself.
+/// Whether a value is a list of levels of this key, rather than one level that is itself a list.
 pub(crate) fn is_levels(key: &str, value: &Value) -> bool {
     let Value::Array(items) = value else { return false };
     let takes_lists = key.starts_with("cores.") || key.starts_with("load.");

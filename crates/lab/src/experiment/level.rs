@@ -1,23 +1,23 @@
-//! A level: one value of a factor, by the text that names it.
+//! A level: one value of a factor, identified by its text.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cmp::Ordering;
 use std::fmt;
 use weir_tls::Group;
 
-/// One value of a factor, by the text that names it: `30`, `x25519`, `0,1`. A group has one name, however it was spelt.
+/// One value of a factor, identified by its text: `30`, `x25519`, `0,1`. All spellings of a group have one text.
 ///
-/// Numbers are ordered by their value and stand as numbers in JSON.
+/// Numbers are ordered by value, and are numbers in JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Level(String);
 
 impl Level {
-    /// The level of such a text.
+    /// The level of a text.
     pub fn new(text: impl fmt::Display) -> Self {
         Self::named(text.to_string())
     }
 
-    /// The level of a value in an experiment file; a list becomes its items with commas between.
+    /// The level of a value in an experiment file; a list becomes its items, separated by commas.
     pub fn of(value: &toml::Value) -> Self {
         match value {
             toml::Value::String(text) => Self::named(text.clone()),
@@ -41,12 +41,12 @@ impl Level {
         &self.0
     }
 
-    /// The number that it is, if it is one.
+    /// The level as a number, if it is one.
     pub fn number(&self) -> Option<f64> {
         self.0.parse().ok().filter(|number: &f64| number.is_finite())
     }
 
-    /// As a part of a file's name.
+    /// The level as part of a file name.
     pub(crate) fn file_name(&self) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.,%".contains(c) { c } else { '_' };
         self.0.chars().map(plain).collect()
@@ -80,7 +80,7 @@ impl PartialOrd for Level {
 impl Serialize for Level {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match (self.0.parse::<i64>(), self.0.parse::<bool>()) {
-            // Not `007` or `+7`, which would come back as another text.
+            // Not `007` or `+7`, which would not survive a round trip.
             (Ok(number), _) if number.to_string() == self.0 => serializer.serialize_i64(number),
             (_, Ok(flag)) => serializer.serialize_bool(flag),
             _ => serializer.serialize_str(&self.0),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_each_kind_have_a_name_and_come_back() {
+    fn values_of_each_kind_survive_a_round_trip() {
         for (text, name, json) in [
             ("30", "30", "30"),
             ("0.5", "0.5", "\"0.5\""),

@@ -1,4 +1,4 @@
-//! Levels by their factors: those of a cell, and those that a cell must have to be meant.
+//! Levels by factor: those of a cell, or those that select cells.
 
 use super::Level;
 use super::factor::{canonical, leaves};
@@ -7,27 +7,27 @@ use std::collections::BTreeMap;
 use std::fmt;
 use toml::Table;
 
-/// Levels by their factors' keys, in the order of the keys.
+/// Levels by the keys of their factors, ordered by key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Levels(BTreeMap<String, Level>);
 
 impl Levels {
-    /// The level of a key, if there is one.
+    /// The level of a key.
     pub fn get(&self, key: &str) -> Option<&Level> {
         self.0.get(key)
     }
 
-    /// The text of a key's level; empty where there is none.
+    /// The text of a key's level; empty if there is none.
     pub fn word(&self, key: &str) -> &str {
         self.get(key).map_or("", Level::as_str)
     }
 
-    /// The whole number at a key.
+    /// The level of a key as a whole number.
     pub fn number(&self, key: &str) -> Option<u64> {
         self.word(key).parse().ok()
     }
 
-    /// Whether there is none.
+    /// Whether there are no levels.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -47,7 +47,7 @@ impl Levels {
         self.0.retain(|key, level| keep(key, level));
     }
 
-    /// The same without a key: what those that differ in it alone have in common.
+    /// The same without a key: the levels common to cells that differ only in that key.
     #[must_use]
     pub fn without(&self, key: &str) -> Self {
         let mut levels = self.clone();

@@ -1,5 +1,5 @@
-//! An experiment: what is asked, what is varied, what is kept, and what is to be checked. `crate::reader` makes it from a
-//! file; what its keys mean is the instrument's affair.
+//! An experiment: its question, factors, constants and claims. `crate::reader` parses it from a file; the instrument
+//! defines the meaning of its keys.
 
 mod claim;
 mod factor;
@@ -26,116 +26,116 @@ pub const AGAIN: &str = "-again";
 pub struct Experiment {
     /// Its name, which becomes part of the results' directory: letters, digits, `-`, `_`.
     pub name: String,
-    /// What it is measured with, by the name of its instrument.
+    /// The name of its instrument.
     pub instrument: String,
-    /// What it asks, in a sentence or two.
+    /// The question, in a sentence or two.
     pub question: String,
-    /// What its author makes of the results, for the report; paragraphs are apart by an empty line.
+    /// The author's analysis of the results, for the report; an empty line separates paragraphs.
     pub analysis: Option<String>,
-    /// The folder of its subjects, relative to the experiment file's; what is not there comes from where one stands, or from
-    /// the program.
+    /// The directory of its subjects, relative to the experiment file; those missing there come from the current
+    /// directory or from the program.
     pub directory: PathBuf,
-    /// What the others are compared with: the first of these subjects that is present.
+    /// The baseline of comparisons: the first of these subjects that is present.
     pub baseline: Vec<String>,
-    /// The subject that is run twice in every block; the comparison with itself is the noise floor.
+    /// The subject that runs twice in every block; the comparison with itself is the noise floor.
     pub aa: Option<String>,
-    /// Subjects that are installed where they are absent.
+    /// Subjects to install if they are absent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub install: Vec<String>,
-    /// What is varied, the subjects among it.
+    /// The factors, including the subjects.
     pub factors: Vec<Factor>,
-    /// Families of cells beside each other: each varies keys of its own.
+    /// Families of cells; each varies its own keys.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scenarios: Vec<Table>,
     /// Combinations of levels that make no cell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leave_out: Vec<Levels>,
-    /// What is the same in all cells, as the file gives it.
+    /// The conditions common to all cells, as given in the file.
     pub constants: Table,
-    /// Calibration runs of each subject, of which the best counts: a disturbance can only lower it.
+    /// Calibration runs of each subject; the best one counts, as a disturbance can only lower the rate.
     pub calibration_runs: u32,
-    /// The equal rate is this share of the slowest subject's maximum.
+    /// The equal rate, as a share of the slowest subject's maximum.
     pub rate_share: f64,
-    /// How many blocks there are.
+    /// The number of blocks, or the rule for it.
     pub stop: Stop,
-    /// Which runs of a block are made at the same time.
+    /// Which runs of a block run at the same time.
     #[serde(default)]
     pub layout: Layout,
-    /// In a layout of duets, the number of blocks in which each cell is also run alone, for what a duet does not tell: its
-    /// rate and its times.
+    /// With duets, the number of blocks in which each cell also runs alone, to measure its rate and times, which a duet
+    /// cannot.
     #[serde(default)]
     pub alone_blocks: u32,
-    /// The share of the turns that may be made again since others took much of the cores meanwhile.
+    /// The share of turns that may be repeated because other processes took much of the cores.
     #[serde(default = "one_turn_in_five")]
     pub repeats: f64,
-    /// In which order a block runs its cells.
+    /// The order of cells within a block.
     pub order: Order,
     /// Seed of the order.
     pub seed: u64,
-    /// Two subjects within this ratio of each other are called equivalent: 0.03 is 3 %.
+    /// Two subjects within this ratio of each other are equivalent: 0.03 is 3 %.
     pub margin: f64,
-    /// Comparisons beside those of the subjects.
+    /// Comparisons in addition to those of the subjects.
     pub compare: Vec<Compare>,
     /// Statements to check.
     pub claims: Vec<Claim>,
-    /// Whether instructions are counted as well, after the blocks.
+    /// Whether instructions are counted too, after the blocks.
     #[serde(default)]
     pub instructions: bool,
     /// Whether it was cut down by `--quick`.
     pub quick: bool,
 }
 
-/// Which runs of a block are made at the same time.
+/// Which runs of a block run at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layout {
     /// None: each cell runs once, alone.
     #[default]
     Blocks,
-    /// Two cells that are compared, on the same cores, so that what disturbs one disturbs the other (Bulej et al., "Duet
+    /// The two cells of a comparison, on the same cores, so that a disturbance affects both (Bulej et al., "Duet
     /// Benchmarking", ICPE 2020).
     Duet,
 }
 
-/// In which order a block runs its cells.
+/// The order of cells within a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
-    /// Each block in an order of its own, drawn from the seed.
+    /// Each block in its own order, drawn from the seed.
     #[default]
     Random,
-    /// Every second block runs backwards what the one before ran: what drifts steadily cancels out.
+    /// Every second block reverses the order of the one before, so that steady drift cancels out.
     Abba,
 }
 
-/// How many blocks there are. Fixed before the first, or a rule on precision alone: never "until significant".
+/// The number of blocks: fixed before the first, or by a rule on precision only, never "until significant".
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
-    /// So many.
+    /// A fixed number.
     Blocks(u32),
-    /// As many whole ones as fit.
+    /// The number of whole blocks that fit into this time.
     Minutes(f64),
     /// Until the intervals are narrow.
     Precision(Precision),
 }
 
-/// A stopping rule on the intervals' width, which what the ratios are cannot touch.
+/// A stopping rule on the width of the intervals, which is independent of the ratios.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Precision {
-    /// The metric whose comparisons are looked at.
+    /// The metric whose intervals count.
     pub metric: Metric,
-    /// No interval may be wider: 0.05 is an upper end 5 % above the lower.
+    /// The maximum width of an interval: 0.05 is an upper bound 5 % above the lower.
     pub width: f64,
-    /// Blocks before which it is not looked at.
+    /// The minimum number of blocks.
     #[serde(default = "least_blocks")]
     pub least: u32,
-    /// Blocks after which it ends in any case.
+    /// The maximum number of blocks.
     pub most: u32,
 }
 
-/// What [`Experiment::repeats`] is where nothing is said.
+/// The default of [`Experiment::repeats`].
 pub(crate) fn one_turn_in_five() -> f64 {
     0.2
 }
@@ -145,7 +145,7 @@ fn least_blocks() -> u32 {
 }
 
 impl Experiment {
-    /// The names of a factor's levels; a constant has one, what is not given none.
+    /// The names of a factor's levels: one for a constant, none for an unknown key.
     pub fn levels(&self, key: &str) -> Vec<Level> {
         match self.factors.iter().find(|factor| factor.key == key) {
             Some(factor) => factor.names(),
@@ -159,12 +159,12 @@ impl Experiment {
         levels.map(|level| level.as_str().to_owned()).collect()
     }
 
-    /// Whether a name is a subject's, or that of one with such settings, as the results have it: `nginx+pool=50`.
+    /// Whether a name is a subject's, possibly with settings, as in results: `nginx+pool=50`.
     pub(crate) fn has_subject(&self, name: &str) -> bool {
         self.subjects().iter().any(|subject| name.split('+').next() == Some(subject))
     }
 
-    /// The combinations of all factors but the subjects and their settings, without those that are left out.
+    /// The combinations of all factors but the subjects and their settings, without those of `leave_out`.
     pub(crate) fn combinations(&self) -> Vec<Vec<(&str, &Value)>> {
         let varied = self.factors.iter().filter(|factor| !is_of_subjects(&factor.key));
         let mut combinations = combinations(&varied.collect::<Vec<_>>());
@@ -181,7 +181,7 @@ impl Experiment {
         self.leave_out.iter().any(has)
     }
 
-    /// The combinations of those settings that a subject has.
+    /// The combinations of a subject's settings.
     pub(crate) fn settings_of(&self, has: impl Fn(&str) -> bool) -> Vec<Vec<(&str, &Value)>> {
         let of_subject = |factor: &&Factor| factor.key.strip_prefix("settings.").is_some_and(&has);
         combinations(&self.factors.iter().filter(of_subject).collect::<Vec<_>>())

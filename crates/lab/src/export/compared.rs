@@ -1,4 +1,4 @@
-//! Two results of one plan.
+//! The export of two results of one plan.
 
 use super::junit::{Case, Outcome};
 use super::{Table, further, junit, markdown, number, values};
@@ -6,7 +6,7 @@ use crate::across::load::{Figure, Measured, shown};
 use crate::across::{Across, Loads};
 use weir_report::text::short;
 
-/// Two results as other programs read them.
+/// Two results, in formats for other programs.
 #[derive(Clone, Copy, Debug)]
 pub struct Compared<'a>(pub &'a Across);
 
@@ -80,7 +80,7 @@ impl Compared<'_> {
         values(COLUMNS, rows.collect())
     }
 
-    /// Which results they are, labels and tables: what has changed, and what has not.
+    /// The results, labels, and tables of the changed and the unchanged.
     pub fn markdown(&self) -> String {
         let subject = self.0.subject;
         let value = |value: Option<f64>| value.map_or_else(|| "-".into(), short);
@@ -108,8 +108,8 @@ impl Compared<'_> {
         markdown::render(&format!("{}: two results", self.0.experiment), &labels, &tables)
     }
 
-    /// A test case for each change; what is not decided is skipped, and a regression, or what works no more, is a failure if
-    /// it is to be one: then a change that lacks the evidence is an error.
+    /// A test case for each change. Undecided changes are skipped; with `fail_on_regression`, a regression or a broken
+    /// cell is a failure, and a change without evidence an error.
     pub fn junit(&self, fail_on_regression: bool) -> String {
         let undecided = if fail_on_regression { self.0.regressions().undecided } else { Vec::new() };
         let case = |one: &crate::across::Change| {

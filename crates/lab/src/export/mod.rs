@@ -1,4 +1,4 @@
-//! Results in the forms that other programs read: comma-separated values, Markdown, JUnit's XML.
+//! Results in formats for other programs: CSV, Markdown and JUnit XML.
 
 mod compared;
 mod past;
@@ -11,10 +11,10 @@ pub use reported::Reported;
 use crate::cell::Levels;
 use weir_report::export::{Table, csv, junit, markdown, number};
 
-/// Levels that have columns of their own.
+/// Levels with columns of their own.
 const COLUMNS: [&str; 5] = ["case", "mode", "connections", "bytes", "load_model"];
 
-/// Comma-separated values with such columns.
+/// CSV with these columns.
 fn values(columns: &'static str, rows: Vec<Vec<String>>) -> String {
     csv::render(&Table { title: String::new(), columns: columns.split(',').collect(), rows })
 }

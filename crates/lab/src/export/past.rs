@@ -1,10 +1,10 @@
-//! A cell over many results.
+//! The export of a history.
 
 use super::{number, values};
 use crate::history::{History, Latest, Series};
 use crate::store::stamp;
 
-/// Many results as other programs read them.
+/// A history, in formats for other programs.
 #[derive(Clone, Copy, Debug)]
 pub struct Past<'a>(pub &'a History);
 
@@ -12,9 +12,8 @@ const COLUMNS: &str = "cell,target,metric,unit,result,started,version,rate,value
     rule,verdict,note";
 
 impl Past<'_> {
-    /// One row for each result of each cell; threshold, rule and verdict are those of the newest result's change, and
-    /// `broken` is the verdict where it has no valid run and an earlier one had. `since` is the result from which on a
-    /// change is.
+    /// One row for each result of each cell. Threshold, rule and verdict belong to the newest result's change; the
+    /// verdict is `broken` if it has no valid run but an earlier one has. A change is relative to the result `since`.
     pub fn csv(&self) -> String {
         let mut rows = Vec::new();
         let directory = |result: usize| self.0.results[result].directory.display().to_string();

@@ -1,4 +1,4 @@
-//! One result: its cells, its comparisons and its claims.
+//! The export of one result: its cells, comparisons and claims.
 
 mod cells;
 mod claims;
@@ -14,7 +14,7 @@ use crate::instrument::Shown;
 use crate::results::Results;
 use crate::words::{QUICK, labels};
 
-/// One result as other programs read it.
+/// One result, in formats for other programs.
 #[derive(Clone, Debug)]
 pub struct Reported {
     experiment: String,
@@ -39,7 +39,7 @@ impl<I: Shown> From<&Results<I>> for Reported {
 }
 
 impl Reported {
-    /// One row for each value of a cell, for each comparison, for each claim, and for each cell of a claim.
+    /// One row for each value of a cell, each comparison, each claim, and each cell of a claim.
     pub fn csv(&self) -> String {
         let comparisons = self.comparisons.iter().map(|one| one.row.clone()).collect();
         let rows = [self.cells.rows.clone(), comparisons, claims::rows(&self.claims)].concat();
@@ -62,9 +62,9 @@ impl Reported {
         markdown::render(&self.experiment, &self.labels, &tables)
     }
 
-    /// A test case for each cell (invalid is a failure), each claim (contradicted is a failure, what is not decided is
-    /// skipped) and each comparison with the baseline, in which a regression is a failure if it is to be one: then one that
-    /// lacks the evidence is an error.
+    /// A test case for each cell (invalid is a failure), each claim (contradicted is a failure, undecided is skipped)
+    /// and each comparison with the baseline: with `fail_on_regression`, a regression is a failure, and a comparison
+    /// without evidence an error.
     pub fn junit(&self, fail_on_regression: bool) -> String {
         let undecided = if fail_on_regression { self.regressions().undecided } else { Vec::new() };
         let mut cases = self.cells.cases.clone();
@@ -86,7 +86,7 @@ impl Reported {
         junit::render(&self.experiment, &cases)
     }
 
-    /// What the comparisons with the baseline show to be for the worse, and what they cannot decide.
+    /// The comparisons with the baseline that show a regression, and the undecided ones.
     pub fn regressions(&self) -> Regressions {
         Regressions::of(self.with_baseline().map(|one| Asked {
             line: one.line(),
@@ -95,8 +95,8 @@ impl Reported {
         }))
     }
 
-    /// Cells without a valid run, a line for each; where all cells have one, comparisons without a block in which both sides
-    /// do.
+    /// Cells without a valid run, one line each; if there are none, comparisons without a block that is valid on both
+    /// sides.
     pub fn unmeasured(&self) -> Vec<String> {
         if !self.cells.unmeasured.is_empty() {
             return self.cells.unmeasured.clone();

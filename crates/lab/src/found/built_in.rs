@@ -1,4 +1,4 @@
-//! What the program carries, and real files of it: scripts and compilers read nothing else.
+//! The files built into the program, and their unpacked copies, which scripts and compilers need.
 
 use crate::error::LabError;
 use crate::{cache, hash};
@@ -7,29 +7,29 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Path, whether it is executable, and contents; sorted by the path.
+/// Path, whether it is executable, and contents; sorted by path.
 type BuiltIn = (&'static str, bool, &'static str);
 
 const FILES: &[BuiltIn] = include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
 
-/// Whether there is a file of such a path.
+/// Whether a file with this path is built in.
 pub(super) fn has(path: &str) -> bool {
     FILES.binary_search_by_key(&path, |(name, ..)| *name).is_ok()
 }
 
-/// The files below a folder, as paths from there.
+/// The files below a directory, as paths relative to it.
 pub(super) fn below(folder: &str) -> impl Iterator<Item = &'static str> {
     FILES.iter().filter_map(move |(name, ..)| name.strip_prefix(folder)?.strip_prefix('/'))
 }
 
-/// The folder of the files, which are written when they are not there, whole.
+/// The directory of the files, unpacked if they are missing or incomplete.
 /// Errors: a cache that cannot be written.
 pub(super) fn unpacked() -> Result<PathBuf, LabError> {
     unpack(FILES, &cache::shared("built-in"))
 }
 
-/// The folder below `cache` of the files, by the name of their contents. They are compared each time: a cache is cleaned,
-/// and what was changed there is not what this program carries.
+/// The directory of the files below `cache`, named by a hash of their contents. They are compared each time, as a cache
+/// may be cleaned, and files in it changed.
 fn unpack(files: &[BuiltIn], cache: &Path) -> Result<PathBuf, LabError> {
     let folder = cache.join(name(files));
     if is_whole(files, &folder) {
@@ -37,7 +37,7 @@ fn unpack(files: &[BuiltIn], cache: &Path) -> Result<PathBuf, LabError> {
     }
     let failed = |source| LabError::File {
         path: cache.to_owned(),
-        action: "what is built in cannot be unpacked there (XDG_CACHE_HOME names another place)",
+        action: "cannot unpack the built-in files (set XDG_CACHE_HOME to another directory)",
         source,
     };
     write_whole(files, cache, &folder).map_err(failed)?;
@@ -48,7 +48,7 @@ fn write_whole(files: &[BuiltIn], cache: &Path, folder: &Path) -> io::Result<()>
     fs::create_dir_all(cache)?;
     let turn = File::create(cache.join("lock"))?;
     turn.lock()?;
-    // Whoever had the turn before has written them.
+    // Another process may have written them while this one waited for the lock.
     if is_whole(files, folder) {
         return Ok(());
     }
@@ -75,7 +75,7 @@ fn is_whole(files: &[BuiltIn], folder: &Path) -> bool {
     files.iter().all(is_same)
 }
 
-/// The beginning of the hash of all: as much as tells versions of a program apart.
+/// The beginning of the hash of all files, long enough to distinguish versions of the program.
 fn name(files: &[BuiltIn]) -> String {
     let mut all = Vec::new();
     for (name, is_executable, contents) in files {
@@ -106,15 +106,15 @@ mod tests {
     }
 
     #[test]
-    fn what_the_program_carries_is_what_lies_beside_its_crates() {
-        assert!(FILES.is_sorted_by_key(|(name, ..)| *name), "it is searched");
+    fn built_in_files_are_those_of_the_repository() {
+        assert!(FILES.is_sorted_by_key(|(name, ..)| *name), "for the binary search");
         assert!(has("experiments/quickstart.toml") && !has("experiments/quick.toml"));
         assert!(below("targets").any(|name| name == "nginx/target.toml"));
         assert!(below("engines").any(|name| name == "common/c/runner/engine.c"));
         let is_output = |name: &str| name.split('/').any(|part| part == "target" || part.starts_with('.'));
         assert!(!FILES.iter().any(|(name, ..)| is_output(name)));
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        assert!(is_whole(FILES, &root), "a change of a file is a change of the program");
+        assert!(is_whole(FILES, &root), "a changed file changes the program");
         let size: usize = FILES.iter().map(|(_, _, contents)| contents.len()).sum();
         assert!((500_000..5_000_000).contains(&size), "{size} bytes");
     }
@@ -129,14 +129,14 @@ mod tests {
         assert_eq!(mode("targets/a/target.toml"), 0);
         fs::write(folder.join("targets/a/beside"), "of a build").expect("is written");
         assert_eq!(unpack(TWO, cache.path()).expect("is there"), folder);
-        assert!(folder.join("targets/a/beside").exists(), "nothing was to be done");
+        assert!(folder.join("targets/a/beside").exists(), "not unpacked again");
         let other = unpack(&TWO[..1], cache.path()).expect("is unpacked");
         assert_ne!(other, folder, "another program has other files");
-        assert_eq!(entries(cache.path()).len(), 3, "two folders, the lock and no part");
+        assert_eq!(entries(cache.path()).len(), 3, "two directories, the lock and no partial one");
     }
 
     #[test]
-    fn what_was_lost_or_changed_is_mended() {
+    fn missing_or_changed_files_are_restored() {
         let cache = tempfile::tempdir().expect("a directory");
         let folder = unpack(TWO, cache.path()).expect("is unpacked");
         let file = folder.join("targets/a/target.toml");
@@ -145,11 +145,11 @@ mod tests {
             unpack(TWO, cache.path()).expect("is unpacked again");
             assert_eq!(fs::read_to_string(&file).expect("is there"), "title = 'A'");
         }
-        assert_eq!(entries(cache.path()).len(), 2, "the folder and the lock");
+        assert_eq!(entries(cache.path()).len(), 2, "the directory and the lock");
     }
 
     #[test]
-    fn many_at_once_see_all_of_it_or_nothing() {
+    fn concurrent_processes_see_all_files_or_none() {
         let cache = tempfile::tempdir().expect("a directory");
         thread::scope(|scope| {
             for _ in 0..8 {
@@ -159,7 +159,7 @@ mod tests {
                 });
             }
         });
-        assert_eq!(entries(cache.path()).len(), 2, "the folder and the lock");
+        assert_eq!(entries(cache.path()).len(), 2, "the directory and the lock");
     }
 
     #[test]

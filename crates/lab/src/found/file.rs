@@ -1,14 +1,14 @@
-//! An experiment's file, and where what it names is looked for.
+//! The file of an experiment, and the base of its relative paths.
 
 use std::path::PathBuf;
 
 /// An experiment's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExperimentFile {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// The folder that its `targets_directory` starts from: its own, or where one stands when it came with the program.
+    /// The base of `targets_directory`: the file's own directory, or the current one if the file came with the program.
     pub base: PathBuf,
-    /// Whether it lies where one stands, and did not come with the program.
+    /// Whether it is the user's own, rather than one that came with the program.
     pub is_own: bool,
 }

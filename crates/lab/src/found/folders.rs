@@ -1,4 +1,4 @@
-//! The folders in which targets and engines are looked for by their names.
+//! The search path of targets and engines.
 
 use super::built_in;
 use super::file::ExperimentFile;
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// Folders of targets or engines, of which the first counts that has a name, and then what is built in.
+/// Directories of targets or engines: the first one with the wanted name wins; the built-in ones come last.
 #[derive(Clone, Debug)]
 pub struct Folders {
     kind: Kind,
@@ -15,7 +15,7 @@ pub struct Folders {
     with_built_in: bool,
 }
 
-/// What is looked for.
+/// The kind of subject.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Targets,
@@ -37,7 +37,7 @@ impl Kind {
         }
     }
 
-    /// What a folder has that is one.
+    /// The file that marks the directory of a target or an engine.
     fn file(self) -> &'static str {
         match self {
             Self::Targets => "target.toml",
@@ -47,12 +47,13 @@ impl Kind {
 }
 
 impl Folders {
-    /// Of targets: a folder alone, or else `targets` where one stands, beside the program, and built in.
+    /// Targets: in the given directory only; by default in `targets` of the current directory, beside the program, and
+    /// built in.
     pub fn targets(directory: Option<&Path>) -> Self {
         Self::of(Kind::Targets, directory)
     }
 
-    /// Of engines, as [`Self::targets`].
+    /// Engines, as for [`Self::targets`].
     pub fn engines(directory: Option<&Path>) -> Self {
         Self::of(Kind::Engines, directory)
     }
@@ -61,20 +62,19 @@ impl Folders {
         match directory {
             Some(folder) => Self { kind, folders: vec![folder.to_owned()], with_built_in: false },
             None => {
-                let here = PathBuf::from(kind.folder());
+                let local = PathBuf::from(kind.folder());
                 let folders =
-                    [here].into_iter().filter(|folder| folder.is_dir()).chain(beside(kind.folder()));
+                    [local].into_iter().filter(|folder| folder.is_dir()).chain(beside(kind.folder()));
                 Self { kind, folders: folders.collect(), with_built_in: true }
             }
         }
     }
 
-    /// With the folder that an experiment names before all others; by default `../targets` or `../engines`, which need not
-    /// be there.
-    /// Errors: another folder that is not there.
+    /// Puts the directory of an experiment first; by default `../targets` or `../engines`, which need not exist.
+    /// Errors: any other directory that does not exist.
     pub(crate) fn of_experiment(mut self, file: &ExperimentFile, directory: &Path) -> Result<Self, String> {
         let is_default = directory == Path::new("..").join(self.kind.folder());
-        // What came with the program has those that came with it, and one's own go before them.
+        // An experiment that came with the program uses the default search path.
         if is_default && !file.is_own {
             return Ok(self);
         }
@@ -82,13 +82,13 @@ impl Folders {
         match folder.is_dir() {
             true => self.folders.insert(0, folder),
             false if is_default => {}
-            false => return Err(format!("{} is no folder", folder.display())),
+            false => return Err(format!("{}: no such directory", folder.display())),
         }
         Ok(self)
     }
 
-    /// The folder that has the target or engine of this name.
-    /// Errors: when none has, with what there is; a cache that cannot be written.
+    /// The directory that contains the target or engine of this name.
+    /// Errors: an unknown name, with the known ones; a cache that cannot be written.
     pub(crate) fn folder(&self, name: &str) -> Result<PathBuf, LabError> {
         let Self { kind, folders, with_built_in } = self;
         let has = |folder: &&PathBuf| folder.join(name).join(kind.file()).is_file();
@@ -99,12 +99,12 @@ impl Folders {
             return Ok(built_in::unpacked()?.join(kind.folder()));
         }
         let known = self.names()?.join(", ");
-        let message = format!("`{name}` is not in {}: expected one of {known}", self.words());
+        let message = format!("unknown name `{name}`, not in {}: expected one of {known}", self.words());
         Err(ConfigError::new(kind.one(), message).into())
     }
 
-    /// The names of all that are there, sorted.
-    /// Errors: when there are none.
+    /// All names, sorted.
+    /// Errors: no target or engine at all.
     pub(crate) fn names(&self) -> Result<Vec<String>, ConfigError> {
         let Self { kind, folders, with_built_in } = self;
         let mut names: BTreeSet<String> =
@@ -114,27 +114,24 @@ impl Folders {
             names.extend(built_in::below(kind.folder()).filter_map(of_file));
         }
         if names.is_empty() {
-            let message = format!(
-                "no {} is there: expected a directory of folders with an {}",
-                kind.one(),
-                kind.file()
-            );
+            let message =
+                format!("no {} found: expected subdirectories with {} files", kind.one(), kind.file());
             return Err(ConfigError::new(self.words(), message));
         }
         Ok(names.into_iter().collect())
     }
 
-    /// Where is looked, for a message.
+    /// The search path, for a message.
     fn words(&self) -> String {
         let folders = self.folders.iter().map(|folder| folder.display().to_string());
         folders
-            .chain(self.with_built_in.then(|| "what is built in".to_owned()))
+            .chain(self.with_built_in.then(|| format!("built-in {}", self.kind.folder())))
             .collect::<Vec<_>>()
             .join(", ")
     }
 }
 
-/// The names of the folders in one that have the file of such a kind.
+/// The names of the subdirectories that contain the marker file.
 fn subfolders(folder: &Path, kind: Kind) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let is_one = |path: &Path| path.join(kind.file()).is_file();
@@ -144,8 +141,8 @@ fn subfolders(folder: &Path, kind: Kind) -> Vec<String> {
         .collect()
 }
 
-/// The folders of such a name beside the program: `PREFIX/share/weir` of `PREFIX/bin/weir`, and the checkout in whose
-/// `target/` the program was built.
+/// The directories of this name beside the program: in `PREFIX/share/weir` for `PREFIX/bin/weir`, and in the checkout
+/// that the program was built in.
 pub(super) fn beside(name: &'static str) -> impl Iterator<Item = PathBuf> {
     let program = env::current_exe().unwrap_or_default();
     beside_program(&program).into_iter().map(move |folder| folder.join(name)).filter(|folder| folder.is_dir())
@@ -163,7 +160,7 @@ fn beside_program(program: &Path) -> Vec<PathBuf> {
 mod tests {
     use super::*;
 
-    /// Folders with a target of each name.
+    /// Directories with targets of these names.
     fn folders(names: &[&[&str]]) -> (tempfile::TempDir, Vec<PathBuf>) {
         let root = tempfile::tempdir().expect("a directory");
         let make = |(index, names): (usize, &&[&str])| {
@@ -179,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_folder_that_has_it_counts() {
+    fn the_first_directory_with_the_name_wins() {
         let (_root, all) = folders(&[&["mine", "nginx"], &["mine", "other"]]);
         let found = Folders { kind: Kind::Targets, folders: all.clone(), with_built_in: true };
         for (name, folder) in [("mine", &all[0]), ("nginx", &all[0]), ("other", &all[1])] {
@@ -190,11 +187,14 @@ mod tests {
         assert!(names.is_sorted(), "{names:?}");
         assert_eq!(["caddy", "mine", "nginx", "other", "common"].map(times), [1, 1, 1, 1, 0], "{names:?}");
         let error = found.folder("none").expect_err("is nowhere").to_string();
-        assert!(error.starts_with("target: `none` is not in /") && error.contains(", mine, "), "{error}");
+        assert!(
+            error.starts_with("target: unknown name `none`, not in /") && error.contains(", mine, "),
+            "{error}"
+        );
     }
 
     #[test]
-    fn the_folder_of_an_experiment_goes_first_and_need_not_be_there() {
+    fn the_directory_of_an_experiment_goes_first_and_need_not_exist() {
         let (root, all) = folders(&[&["mine"]]);
         let file =
             |is_own| ExperimentFile { path: root.path().join("e.toml"), base: root.path().join("e"), is_own };
@@ -205,21 +205,21 @@ mod tests {
         fs::create_dir(root.path().join("e")).expect("is made");
         assert_eq!(of(true, "../0"), Ok(vec![root.path().join("e/../0")]));
         assert_eq!(of(true, "../targets"), Ok(vec![]), "the default");
-        assert!(of(true, "../1").is_err_and(|message| message.ends_with("e/../1 is no folder")));
+        assert!(of(true, "../1").is_err_and(|message| message.ends_with("e/../1: no such directory")));
         fs::rename(&all[0], root.path().join("targets")).expect("is renamed");
         assert_eq!(of(true, "../targets"), Ok(vec![root.path().join("e/../targets")]));
-        assert_eq!(of(false, "../targets"), Ok(vec![]), "it has the program's, behind one's own");
+        assert_eq!(of(false, "../targets"), Ok(vec![]), "it uses the default search path");
     }
 
     #[test]
-    fn a_folder_that_is_asked_for_is_alone() {
+    fn a_given_directory_is_the_only_one() {
         let (_root, all) = folders(&[&["mine"]]);
         let folders = Folders::targets(Some(&all[0]));
         assert_eq!(folders.names().expect("there is one"), ["mine"]);
         let error = folders.folder("nginx").expect_err("is not there").to_string();
         assert!(error.ends_with(": expected one of mine"), "{error}");
         let error = Folders::engines(Some(Path::new("/no/such"))).names().expect_err("is empty").to_string();
-        assert!(error.starts_with("/no/such: no engine is there: expected "), "{error}");
+        assert!(error.starts_with("/no/such: no engine found: expected "), "{error}");
     }
 
     #[test]

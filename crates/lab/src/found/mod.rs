@@ -1,4 +1,4 @@
-//! Experiments, targets and engines from anywhere: where one stands, then beside the program, then built into it.
+//! Finds experiments, targets and engines: in the current directory, beside the program, and built into it.
 
 mod built_in;
 mod file;
@@ -12,14 +12,14 @@ use std::path::{Component, Path, PathBuf};
 
 const EXPERIMENTS: &str = "experiments";
 
-/// The file of an experiment that is given by its path or by its name, with or without `experiments/` and `.toml`: the
-/// path, `experiments/NAME.toml` where one stands, beside the program, or built in.
-/// Errors: what is nowhere, with what was looked for and what is built in; a cache that cannot be written.
+/// The file of an experiment, given as a path, or as a name with or without `experiments/` and `.toml`: the path
+/// itself, or `experiments/NAME.toml` in the current directory, beside the program, or built in.
+/// Errors: an unknown experiment, with the paths tried and the built-in ones; a cache that cannot be written.
 pub(crate) fn experiment(given: &Path) -> Result<ExperimentFile, LabError> {
     let name = name(given);
     let file = name.as_ref().map(|name| format!("{name}.toml"));
-    let here = file.as_ref().map(|file| Path::new(EXPERIMENTS).join(file));
-    let own: Vec<PathBuf> = [given.to_owned()].into_iter().chain(here).collect();
+    let local = file.as_ref().map(|file| Path::new(EXPERIMENTS).join(file));
+    let own: Vec<PathBuf> = [given.to_owned()].into_iter().chain(local).collect();
     if let Some(path) = own.iter().find(|path| path.is_file()) {
         let base = path.parent().unwrap_or(Path::new("")).to_owned();
         return Ok(ExperimentFile { path: path.clone(), base, is_own: true });
@@ -36,14 +36,14 @@ pub(crate) fn experiment(given: &Path) -> Result<ExperimentFile, LabError> {
     Err(nowhere(given, &[own, beside].concat()).into())
 }
 
-/// The file of an experiment that a result was made from; where it lies no more, its targets are looked for as those of one
-/// that came with the program.
+/// The experiment file of a stored result. If it no longer exists, its targets are searched as for one that came with
+/// the program.
 pub(crate) fn stored(given: &Path) -> ExperimentFile {
     let gone = ExperimentFile { path: given.to_owned(), base: PathBuf::new(), is_own: false };
     experiment(given).unwrap_or(gone)
 }
 
-/// The names of the experiments that are built in.
+/// The names of the built-in experiments.
 pub fn experiments() -> Vec<&'static str> {
     let files = built_in::below(EXPERIMENTS).filter(|name| !name.contains('/'));
     let mut names: Vec<&str> = files.filter_map(|name| name.strip_suffix(".toml")).collect();
@@ -51,7 +51,7 @@ pub fn experiments() -> Vec<&'static str> {
     names
 }
 
-/// What `quickstart`, `quickstart.toml` and `experiments/quickstart.toml` are called; none of a path to elsewhere.
+/// The name in `quickstart`, `quickstart.toml` or `experiments/quickstart.toml`; `None` for any other path.
 fn name(given: &Path) -> Option<String> {
     let mut parts = given.components().filter(|part| *part != Component::CurDir);
     let (first, second, None) = (parts.next()?, parts.next(), parts.next()) else { return None };
@@ -69,7 +69,7 @@ fn nowhere(given: &Path, tried: &[PathBuf]) -> ConfigError {
     let mut tried: Vec<String> = tried.iter().map(|path| path.display().to_string()).collect();
     tried.dedup();
     let message = format!(
-        "no such experiment: looked for {}; built in are {}",
+        "no such experiment: looked for {}; built-in: {}",
         tried.join(", "),
         experiments().join(", ")
     );
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_said_in_three_ways() {
+    fn a_name_has_three_spellings() {
         for given in
             ["quickstart", "quickstart.toml", "experiments/quickstart.toml", "./experiments/quickstart"]
         {
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_as_given_wins_and_is_ones_own() {
+    fn a_given_file_wins_and_is_the_users_own() {
         let folder = tempfile::tempdir().expect("a directory");
         let path = folder.path().join("quickstart.toml");
         std::fs::write(&path, "").expect("is written");
@@ -104,12 +104,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nowhere_is_said_with_what_there_is() {
+    fn an_unknown_experiment_is_rejected_with_the_built_in_ones() {
         for given in ["quickstrat", "/no/such/quickstart.toml"] {
             let error = experiment(Path::new(given)).expect_err("is refused").to_string();
             let wanted = format!("{given}: no such experiment: looked for {given}");
             assert!(error.starts_with(&wanted), "{error}");
-            assert!(error.contains("; built in are avx512, ") && error.contains(", quickstart, "), "{error}");
+            assert!(error.contains("; built-in: avx512, ") && error.contains(", quickstart, "), "{error}");
         }
     }
 }

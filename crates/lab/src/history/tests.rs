@@ -8,7 +8,7 @@ use crate::instrument::gateway::{Gateway, Seen};
 use crate::run::Validity;
 use weir_load::result::Limit;
 
-/// One point a night; `None` where it says nothing of the target.
+/// One point a night; `None` without evidence.
 fn nights(values: &[Option<f64>]) -> Vec<Point> {
     let mut points: Vec<Point> = Vec::new();
     for (result, value) in values.iter().enumerate() {
@@ -50,7 +50,7 @@ fn quantiles_are_those_of_r() {
     assert_eq!(quantile(&[], 0.5), None);
 }
 
-/// Ten quiet results, of which each differs from the one before by 1 or 2 %.
+/// Ten quiet results, each 1 or 2 % off the one before.
 const QUIET: [f64; 10] = [100.0, 101.0, 100.0, 102.0, 101.0, 100.0, 102.0, 100.0, 101.0, 100.0];
 
 #[test]
@@ -82,22 +82,22 @@ fn less_than_nine_past_changes_have_the_default() {
     assert_eq!(latest(Metric::P99Us, &points(&[100.0]), None), Latest::Alone);
 }
 
-/// Ten results, most of which the load engine held down, were ten results: from their one change a threshold was learnt.
+/// Regression test: with ten results, most of them limited by the load engine, a threshold was learnt from one change.
 #[test]
 fn a_threshold_is_learnt_from_changes_and_not_from_results() {
-    let held_down = [None; 8];
-    let points = nights(&[&[Some(100.0)], &held_down[..], &[Some(100.5), Some(110.0)]].concat());
+    let limited = [None; 8];
+    let points = nights(&[&[Some(100.0)], &limited[..], &[Some(100.5), Some(110.0)]].concat());
     let found = *latest(Metric::CpuUsPerRequest, &points, None).change().expect("three values");
     assert_eq!(
         (found.rule, found.threshold, found.verdict),
         (Rule::Default(1), DEFAULT_THRESHOLD, Trend::Usual)
     );
-    assert_eq!(found.rule.to_string(), "the default: 1 past changes, fewer than 9");
+    assert_eq!(found.rule.to_string(), "the default: fewer than 9 past changes (1)");
 }
 
-/// Only rates were taken for better when there is more of them, and what has no better side had one.
+/// Regression test: more was better for rates only, and metrics without a better direction had one.
 #[test]
-fn each_metric_has_its_own_better_side() {
+fn each_metric_has_its_own_better_direction() {
     let half = [100.0, 50.0];
     for (metric, verdict) in [
         (Metric::GcThroughputPercent, Trend::Regression),
@@ -124,7 +124,7 @@ fn nothing_below_the_minimum_is_reported() {
 }
 
 #[test]
-fn a_threshold_that_is_given_counts() {
+fn a_given_threshold_counts() {
     let points = points(&[100.0, 111.0]);
     let found = *latest(Metric::CpuUsPerRequest, &points, Some(0.1)).change().expect("two");
     assert_eq!((found.rule, found.verdict), (Rule::Given, Trend::Regression));
@@ -148,13 +148,13 @@ fn a_change_is_from_the_newest_value_at_the_same_rate() {
 }
 
 #[test]
-fn a_sparkline_runs_from_the_least_to_the_largest() {
+fn a_sparkline_runs_from_the_smallest_to_the_largest() {
     assert_eq!(sparkline(&[Some(1.0), None, Some(8.0), Some(4.5)]), "▁ █▅");
     assert_eq!(sparkline(&[Some(2.0), Some(2.0)]), "▄▄");
     assert_eq!(sparkline(&vec![Some(1.0); 80]).chars().count(), 50);
 }
 
-/// Stored nights of targets `fast` and `slow`, in each of which `fast` costs so much more than in the first.
+/// Stored nights of targets `fast` and `slow`; `costs` are those of `fast`, relative to the first night.
 fn stored(costs: &[f64]) -> Vec<Results<Gateway>> {
     let shape = Shape { aa: false, blocks: 6, groups: 1, versions: &[("fast", "1"), ("slow", "7")] };
     let mut synthetic = Synthetic::new(shape, 1);
@@ -177,9 +177,9 @@ fn followed(all: &[Results<Gateway>], options: &HistoryOptions) -> (History, Lat
     (history, fast)
 }
 
-/// A regression was told again each night, for as long as the cell was not measured any more.
+/// Regression test: a regression was reported again each night after its cell was dropped.
 #[test]
-fn what_the_newest_result_does_not_have_is_no_change() {
+fn a_cell_missing_from_the_newest_result_has_no_change() {
     let mut all = stored(&[1.0, 1.5, 1.0]);
     all[2].plan.cells.retain(|cell| cell.name != "fast");
     let (history, fast) = followed(&all, &HistoryOptions::default());
@@ -188,9 +188,9 @@ fn what_the_newest_result_does_not_have_is_no_change() {
     assert_eq!(followed(&all[..2], &HistoryOptions::default()).0.regressions().count(), 1);
 }
 
-/// The night after one in which the load engine held the target down had nothing before it, and so no regression.
+/// Regression test: the night after one limited by the load engine had no predecessor, and so no regression.
 #[test]
-fn a_night_that_says_nothing_hides_no_regression() {
+fn a_night_without_evidence_hides_no_regression() {
     let mut all = stored(&[1.0, 1.0, 1.5]);
     spoil(&mut all[1], |record| record.seen.limit = Some(Limit::Load));
     let (history, fast) = followed(&all, &HistoryOptions::default());
@@ -205,9 +205,9 @@ fn a_night_that_says_nothing_hides_no_regression() {
     assert!(newest.is_some_and(|row| row.contains(",night0,")), "{csv}");
 }
 
-/// A release that answered every request wrongly was a night without a value.
+/// Regression test: a release with only wrong responses was a night without a value.
 #[test]
-fn what_works_no_more_is_a_regression_until_it_works() {
+fn a_broken_cell_is_a_regression_until_it_works_again() {
     let mut all = stored(&[1.0, 1.0, 1.0, 1.0]);
     for night in [1, 2] {
         spoil(&mut all[night], |record| record.validity = Validity::Invalid("wrong answers".into()));
@@ -223,18 +223,18 @@ fn what_works_no_more_is_a_regression_until_it_works() {
     assert_eq!(followed(&all, &HistoryOptions::default()).0.regressions().count(), 0);
 }
 
-/// With a threshold below the margin the page said that what it reported is not reported.
+/// Regression test: with a threshold below the margin, the page denied reporting changes that it did report.
 #[test]
-fn the_page_says_from_where_on_changes_are_reported() {
+fn the_page_names_the_largest_unreported_change() {
     let all = stored(&[1.0, 1.0]);
     let text = |threshold| followed(&all, &HistoryOptions { threshold, ..Default::default() }).0.text();
     assert!(text(None).contains("Changes of 3.0 % or less are"), "{}", text(None));
     assert!(text(Some(0.01)).contains("Changes of 1.0 % or less are"), "{}", text(Some(0.01)));
 }
 
-/// What the load engine offered was followed as if it were the target's rate.
+/// Regression test: the rate offered by the load engine was followed as if it were the target's.
 #[test]
-fn a_rate_that_was_offered_is_not_followed() {
+fn an_offered_rate_is_not_followed() {
     let mut all = stored(&[1.0, 1.0]);
     let rate = HistoryOptions { metric: Some(Metric::RequestsPerSecond), ..Default::default() };
     let at_one_rate = |all: &mut [Results<Gateway>], name: &str| {
@@ -248,24 +248,25 @@ fn a_rate_that_was_offered_is_not_followed() {
     at_one_rate(&mut all, "slow");
     let (history, _) = followed(&all, &rate);
     assert_eq!(history.series.len(), 1);
-    assert!(history.text().contains("Cells at equal-rate are left out"), "{}", history.text());
+    assert!(history.text().contains("Cells at equal-rate are omitted"), "{}", history.text());
     at_one_rate(&mut all, "fast");
     let error = of(&all, &rate).expect_err("nothing is left").to_string();
-    assert!(error.contains("a rate is followed at saturation alone"), "{error}");
+    assert!(error.contains("rates are followed at saturation only"), "{error}");
 }
 
 #[test]
-fn errors_are_refused_with_what_can_be_followed() {
+fn errors_are_rejected_with_the_metrics_that_can_be_followed() {
     let options = HistoryOptions { metric: Some(Metric::ErrorRatio), ..Default::default() };
     let error = of(&stored(&[1.0]), &options).expect_err("is refused").to_string();
-    assert!(error.starts_with("--metric error_ratio: ") && error.contains("cpu_us_per_request, "), "{error}");
+    let start = "--metric: invalid value `error_ratio`: ";
+    assert!(error.starts_with(start) && error.contains("cpu_us_per_request, "), "{error}");
     let metrics: Result<BTreeSet<Metric>, String> = FOLLOWED.split(", ").map(str::parse).collect();
     let metrics = metrics.expect("are metrics");
     assert!(metrics.len() == 13 && !metrics.contains(&Metric::ErrorRatio), "{metrics:?}");
 }
 
 #[test]
-fn another_build_is_told_once_for_all_nights() {
+fn another_build_is_reported_once_for_all_nights() {
     let mut all = stored(&[1.0, 1.0, 1.0]);
     for (results, build) in all.iter_mut().zip(["x", "y", "z"]) {
         results.machine.sources.insert("this program".into(), build.into());

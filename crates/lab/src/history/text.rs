@@ -1,4 +1,4 @@
-//! What a history says on standard output.
+//! A history as text.
 
 use super::{History, Last, Latest, Point, Series};
 use crate::store::stamp;
@@ -12,7 +12,7 @@ pub(super) fn render(history: &History) -> String {
     wrap(
         &mut text,
         &format!(
-            "{}, oldest first. Figures of different days share no block: a change has the sessions' drift in it. \
+            "{}, oldest first. Results of different days share no blocks, so each change includes drift. \
              Changes of {:.1} % or less are not reported.",
             plural(history.results.len() as u64, "result"),
             history.minimum * 100.0
@@ -52,13 +52,13 @@ fn render_point(text: &mut String, history: &History, point: &Point, before: Opt
     };
     let change = point.change.map_or_else(String::new, |step| percent(step.ratio));
     let rate = point.rate.map_or_else(String::new, |rate| format!(" at {rate:.0}/s"));
-    // A change is from the line above, unless it says otherwise.
+    // By default, a change is from the line above.
     let skips = point.change.filter(|step| before.is_some_and(|before| before.result != step.since));
     let since = skips.map_or_else(String::new, |step| format!(" (since {})", history.began(step.since)));
     let note = point.note.as_ref().map_or_else(String::new, |note| format!(" ({note})"));
     let head = format!("  {began}  {value:<28} {change:>8}  {}{rate}", plural(point.blocks.into(), "block"));
     let tail = format!("{}{since}{note}", point.version);
-    // Columns stay where they are; what is too long is told on the next line.
+    // The columns stay aligned: text that is too long goes on the next line.
     match format!("{head} {tail}").trim_end() {
         line if line.chars().count() <= WIDTH => {
             let _ = writeln!(text, "{line}");
@@ -70,13 +70,12 @@ fn render_point(text: &mut String, history: &History, point: &Point, before: Opt
     }
 }
 
-/// What the newest result says of a cell.
+/// The state of a cell in the newest result.
 pub(super) fn latest(history: &History, series: &Series) -> String {
     match series.latest {
-        Latest::Absent => "last change: none, as the cell is not in the newest result".into(),
+        Latest::Absent => "last change: none; the cell is not in the newest result".into(),
         Latest::Alone => {
-            "last change: none, as the newest result has no value that can be compared with an earlier one"
-                .into()
+            "last change: none; the newest result has no value comparable with an earlier one".into()
         }
         Latest::Broken(before) => {
             format!("broken: valid runs in {}, none in the newest result", history.began(before))
@@ -91,7 +90,7 @@ pub(super) fn latest(history: &History, series: &Series) -> String {
 }
 
 impl History {
-    /// When a result began, as it is printed.
+    /// The start of a result, as printed.
     fn began(&self, result: usize) -> String {
         stamp(self.results[result].started_unix)
     }
@@ -102,7 +101,7 @@ fn percent(ratio: f64) -> String {
     format!("{:+.1} %", (ratio - 1.0) * 100.0)
 }
 
-/// The newest values that fit, each as a bar between the least and the largest; a gap where there is none.
+/// The newest values that fit, each as a bar between the smallest and the largest; a missing value is a gap.
 pub(super) fn sparkline(values: &[Option<f64>]) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     const MOST: usize = 50;

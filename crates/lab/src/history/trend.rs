@@ -1,63 +1,63 @@
-//! What the newest result says of a cell, by the changes before it.
+//! The state of a cell in the newest result, judged by past changes.
 
 use super::{Point, Step};
 use crate::metric::Metric;
 use crate::stats::Better;
 use std::fmt;
 
-/// Past changes from which a threshold is learnt, which ten results have: fewer have no quartiles to speak of.
+/// Past changes needed to learn a threshold, as ten results have: the quartiles of fewer mean little.
 pub const LEAST_CHANGES: usize = 9;
 
-/// Where there are fewer: nightly runs of one program on changing hosts differ by less in nine of ten.
+/// The default for fewer: nightly runs of one program on changing hosts differ by less in nine of ten.
 pub const DEFAULT_THRESHOLD: f64 = 0.3;
 
-/// What the newest result says of a cell.
+/// The state of a cell in the newest result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Latest {
-    /// Nothing: it does not have the cell.
+    /// The cell is missing.
     Absent,
-    /// It has no value that can be compared with an earlier one.
+    /// It has no value comparable with an earlier one.
     Alone,
-    /// It has no valid run, and an earlier result had some: the newest of these, as an index.
+    /// It has no valid run, but earlier results have: the index of the newest of them.
     Broken(usize),
-    /// So much has it changed.
+    /// It changed, or stayed the same.
     Changed(Last),
 }
 
-/// The last change, and the rule that it is measured by.
+/// The last change and its judgement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Last {
     /// The change.
     pub step: Step,
     /// A change beyond this share is reported.
     pub threshold: f64,
-    /// Where the threshold is from.
+    /// The origin of the threshold.
     pub rule: Rule,
-    /// What it comes to.
+    /// The verdict.
     pub verdict: Trend,
 }
 
-/// Where a threshold is from.
+/// The origin of a threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// From so many past changes: the third quartile and three interquartile ranges.
+    /// Learnt from this many past changes: the third quartile plus three interquartile ranges.
     Learnt(usize),
-    /// The default, since so many past changes are too few.
+    /// The default, as this many past changes are too few.
     Default(usize),
-    /// It was given.
+    /// Given with `--threshold`.
     Given,
-    /// The minimum, which the others fell below.
+    /// The minimum, as the learnt or default one is smaller.
     Minimum,
 }
 
-/// What a change comes to.
+/// The verdict on a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trend {
     /// For the worse, beyond the threshold.
     Regression,
     /// For the better, beyond the threshold.
     Improvement,
-    /// Beyond the threshold, of a metric that is neither better nor worse for it.
+    /// Beyond the threshold, for a metric without a better direction.
     Moved,
     /// Within the threshold.
     Usual,
@@ -68,10 +68,10 @@ impl fmt::Display for Rule {
         match self {
             Self::Learnt(changes) => write!(formatter, "Q3 + 3 IQR of {changes} past changes"),
             Self::Default(changes) => {
-                write!(formatter, "the default: {changes} past changes, fewer than {LEAST_CHANGES}")
+                write!(formatter, "the default: fewer than {LEAST_CHANGES} past changes ({changes})")
             }
             Self::Given => formatter.write_str("--threshold"),
-            Self::Minimum => formatter.write_str("the least that is reported"),
+            Self::Minimum => formatter.write_str("the minimum change reported"),
         }
     }
 }
@@ -88,7 +88,7 @@ impl fmt::Display for Trend {
 }
 
 impl Latest {
-    /// `newest` is the index of the newest result, whether it has the cell or not.
+    /// `newest` is the index of the newest result, even if it lacks the cell.
     pub(super) fn of(
         metric: Metric,
         points: &[Point],
@@ -115,7 +115,7 @@ impl Latest {
         }
     }
 
-    /// Whether it is for the worse, beyond the threshold, or works no more.
+    /// Whether it is for the worse, beyond the threshold, or broken.
     pub fn is_regression(&self) -> bool {
         match self {
             Self::Changed(last) => last.verdict == Trend::Regression,
@@ -133,7 +133,7 @@ impl Last {
             Some(threshold) => (threshold, Rule::Given),
             None => threshold(&past_changes, minimum),
         };
-        // As far up as down: half as much is as large a change as twice as much.
+        // Symmetric: halving is as large a change as doubling.
         let verdict = match (step.ratio.ln().abs() > threshold.ln_1p(), metric.better()) {
             (false, _) => Trend::Usual,
             (true, Better::Neither) => Trend::Moved,
@@ -144,8 +144,8 @@ impl Last {
     }
 }
 
-/// The third quartile of the sizes of past changes and three interquartile ranges, from [`LEAST_CHANGES`] on; the default
-/// below; never less than `minimum`.
+/// With [`LEAST_CHANGES`] or more past changes, the third quartile of their sizes plus three interquartile ranges; else
+/// the default; never less than `minimum`.
 fn threshold(past_changes: &[f64], minimum: f64) -> (f64, Rule) {
     let mut sizes: Vec<f64> = past_changes.iter().map(|ratio| ratio.ln().abs()).collect();
     sizes.sort_by(f64::total_cmp);
@@ -158,7 +158,7 @@ fn threshold(past_changes: &[f64], minimum: f64) -> (f64, Rule) {
     if threshold < minimum { (minimum, Rule::Minimum) } else { (threshold, rule) }
 }
 
-/// A quantile of sorted values, between two of them in proportion (as R's default does).
+/// A quantile of sorted values, interpolated linearly (R's default).
 pub(super) fn quantile(sorted: &[f64], quantile: f64) -> Option<f64> {
     let at = (sorted.len().checked_sub(1)?) as f64 * quantile;
     let below = sorted[at.floor() as usize];

@@ -1,4 +1,4 @@
-//! What every experiment must keep to, beyond the form of its keys.
+//! Checks of experiments beyond the syntax of their keys.
 
 use crate::error::ConfigError;
 use crate::experiment::{AGAIN, Claim, Experiment, Layout, Level, Levels, SUBJECTS, Stop, is_of_subjects};
@@ -8,7 +8,7 @@ use crate::stats::MOST_BLOCKS;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-/// What claims and comparisons name, and what is left out.
+/// Checks the cells of claims, comparisons and `leave_out`.
 pub(super) fn claims<I: Instrument>(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
     for (index, claim) in experiment.claims.iter().enumerate() {
         check_claim::<I>(experiment, claim, &format!("claims.{index}"), wrong)?;
@@ -16,7 +16,7 @@ pub(super) fn claims<I: Instrument>(experiment: &Experiment, wrong: &Blame<'_>) 
     for (index, levels) in experiment.leave_out.iter().enumerate() {
         let place = format!("leave_out.{index}");
         if let Some((key, _)) = levels.iter().find(|(key, _)| is_of_subjects(key)) {
-            let message = format!("`{key}` is of {}s: expected another factor", I::SUBJECT);
+            let message = format!("invalid key `{key}`: expected a factor other than the {}s'", I::SUBJECT);
             return Err(wrong(&place, message));
         }
         check_selector::<I>(experiment, levels, &place, wrong)?;
@@ -34,7 +34,7 @@ pub(super) fn claims<I: Instrument>(experiment: &Experiment, wrong: &Blame<'_>) 
     Ok(())
 }
 
-/// What `--quick` can change.
+/// Checks everything that `--quick` can change.
 pub(super) fn all_but_claims<I: Instrument>(
     experiment: &Experiment,
     wrong: &Blame<'_>,
@@ -48,21 +48,21 @@ fn check_names<I: Instrument>(experiment: &Experiment, wrong: &Blame<'_>) -> Res
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let name = &experiment.name;
     if name.is_empty() || !name.chars().all(plain) {
-        return Err(wrong("name", format!("`{name}`: expected letters, digits, `-`, `_` and `.`")));
+        let message = format!("invalid value `{name}`: expected letters, digits, `-`, `_` and `.`");
+        return Err(wrong("name", message));
     }
     let subjects = experiment.subjects();
     if subjects.is_empty() {
-        return Err(wrong(I::SUBJECT, format!("missing: give `{}` among the factors", I::SUBJECT)));
+        return Err(wrong(I::SUBJECT, format!("missing; add `{}` to the factors", I::SUBJECT)));
     }
     for name in &subjects {
         if name.is_empty() || !name.chars().all(plain) || name.ends_with(AGAIN) {
             let allowed = format!("letters, digits, `-`, `_` and `.`, not ending in `{AGAIN}`");
-            return Err(wrong(I::SUBJECT, format!("`{name}`: expected {allowed}")));
+            return Err(wrong(I::SUBJECT, format!("invalid value `{name}`: expected {allowed}")));
         }
     }
-    let unknown = |name: &str| {
-        format!("`{name}` is not among the {}s: expected one of {}", I::SUBJECT, subjects.join(", "))
-    };
+    let unknown =
+        |name: &str| format!("unknown {} `{name}`: expected one of {}", I::SUBJECT, subjects.join(", "));
     if let Some(name) = experiment.baseline.iter().find(|name| !experiment.has_subject(name)) {
         return Err(wrong("baseline", unknown(name)));
     }
@@ -76,16 +76,19 @@ fn check_numbers<I: Instrument>(experiment: &Experiment, wrong: &Blame<'_>) -> R
     let Experiment { calibration_runs, rate_share, margin, stop, layout, alone_blocks, .. } = *experiment;
     match layout {
         Layout::Blocks if alone_blocks > 0 => {
-            let message =
-                format!("{alone_blocks}: expected `layout = \"duet\"`; in blocks each cell runs alone");
+            let message = format!(
+                "invalid value `{alone_blocks}`: expected 0 without `layout = \"duet\"`, as each cell runs alone"
+            );
             return Err(wrong("alone_blocks", message));
         }
         Layout::Duet if !I::HAS_DUETS => {
-            let message = format!("`duet`: {}s have no duets: expected `blocks`", I::SUBJECT);
+            let message =
+                format!("invalid value `duet`: expected `blocks`, as {}s have no duets", I::SUBJECT);
             return Err(wrong("layout", message));
         }
         Layout::Duet if experiment.baseline.is_empty() && experiment.compare.is_empty() => {
-            let message = "`duet`, and nothing is compared: give `baseline` or `[[compare]]`, or `blocks`";
+            let message =
+                "invalid value `duet`: nothing to compare; set `baseline` or `[[compare]]`, or use `blocks`";
             return Err(wrong("layout", message.into()));
         }
         _ => in_range("alone_blocks", alone_blocks, 0..=MOST_BLOCKS, wrong)?,
@@ -98,14 +101,16 @@ fn check_numbers<I: Instrument>(experiment: &Experiment, wrong: &Blame<'_>) -> R
         Stop::Blocks(blocks) => in_range("blocks", blocks, 1..=MOST_BLOCKS, wrong),
         Stop::Minutes(minutes) if minutes > 0.0 && minutes <= 10_000.0 => Ok(()),
         Stop::Minutes(minutes) => {
-            Err(wrong("minutes", format!("{minutes}: expected more than 0, up to 10000")))
+            Err(wrong("minutes", format!("invalid value `{minutes}`: expected more than 0, up to 10000")))
         }
         Stop::Precision(rule) => {
             if !I::METRICS.contains(&rule.metric) {
-                return Err(wrong("precision.metric", format!("`{}` is not compared here", rule.metric)));
+                let message =
+                    format!("invalid value `{}`: expected a metric of {}s", rule.metric, I::SUBJECT);
+                return Err(wrong("precision.metric", message));
             }
             if experiment.baseline.is_empty() && experiment.compare.is_empty() {
-                let message = "nothing is compared: give `baseline` or `[[compare]]`";
+                let message = "nothing to compare; set `baseline` or `[[compare]]`";
                 return Err(wrong("precision", message.into()));
             }
             in_range("precision.width", rule.width, 0.001..=1.0, wrong)?;
@@ -124,7 +129,7 @@ fn in_range<T: PartialOrd + Display>(
     if range.contains(&value) {
         return Ok(());
     }
-    Err(wrong(key, format!("{value}: expected {} to {}", range.start(), range.end())))
+    Err(wrong(key, format!("invalid value `{value}`: expected {} to {}", range.start(), range.end())))
 }
 
 fn check_claim<I: Instrument>(
@@ -136,10 +141,10 @@ fn check_claim<I: Instrument>(
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
     let id = &claim.id;
     if id.is_empty() || !id.chars().all(plain) {
-        return Err(wrong(place, format!("id: `{id}`: expected letters, digits, `-` and `.`")));
+        return Err(wrong(place, format!("id: invalid value `{id}`: expected letters, digits, `-` and `.`")));
     }
     if experiment.claims.iter().filter(|other| other.id == *id).count() > 1 {
-        return Err(wrong(place, format!("id: `{id}` is given twice")));
+        return Err(wrong(place, format!("id: duplicate value `{id}`")));
     }
     let is_tested = claim.metric.is_some() && claim.expect.is_some();
     if is_tested == claim.not_testable.is_some() {
@@ -149,7 +154,7 @@ fn check_claim<I: Instrument>(
     if let Some(metric) = claim.metric.filter(|metric| !I::METRICS.contains(metric)) {
         let known: Vec<String> = I::METRICS.iter().map(|metric| metric.key()).collect();
         let message = format!(
-            "metric: `{}` is not measured of {}s: expected one of {}",
+            "metric: invalid value `{}`: expected a metric of {}s: {}",
             metric.key(),
             I::SUBJECT,
             known.join(", ")
@@ -160,19 +165,18 @@ fn check_claim<I: Instrument>(
     let place = format!("{place}.against");
     match &claim.against {
         Some(_) if claim.metric == Some(Metric::ErrorRatio) => {
-            let message =
-                "`error_ratio` is 0 in a good cell, and has no ratio: expected a claim without `against`";
+            let message = "`error_ratio` is 0 in a good cell, so its ratio is undefined; remove `against`";
             Err(wrong(&place, message.into()))
         }
         Some(against) if against.is_empty() => {
-            Err(wrong(&place, "empty: at least one level is needed".into()))
+            Err(wrong(&place, "empty: expected at least one level".into()))
         }
         Some(against) => check_selector::<I>(experiment, against, &place, wrong),
         None => Ok(()),
     }
 }
 
-/// Each key is a factor or a constant of the experiment, and each level one of its.
+/// Checks that each key is a factor or constant of the experiment, with a known level.
 fn check_selector<I: Instrument>(
     experiment: &Experiment,
     selector: &Levels,
@@ -189,17 +193,18 @@ fn check_selector<I: Instrument>(
         }
         if !levels.contains(level) {
             let levels: Vec<&str> = levels.iter().map(Level::as_str).collect();
-            return Err(wrong(place, format!("{key}: `{level}`: expected one of {}", levels.join(", "))));
+            let levels = levels.join(", ");
+            return Err(wrong(place, format!("{key}: invalid value `{level}`: expected one of {levels}")));
         }
     }
     Ok(())
 }
 
-/// What cells can be told apart by.
+/// The keys that distinguish cells.
 fn keys<I: Instrument>(experiment: &Experiment) -> Vec<String> {
     [I::SUBJECT.to_owned()].into_iter().chain(I::keys(experiment)).collect()
 }
 
 fn no_factor(key: &str, known: &[String]) -> String {
-    format!("`{key}` is no factor: expected one of {}", known.join(", "))
+    format!("unknown factor `{key}`: expected one of {}", known.join(", "))
 }

@@ -1,4 +1,4 @@
-//! The experiment file as it is written, and the experiment that it makes.
+//! The experiment file as written, and its conversion to an experiment.
 
 use super::quick::Quick;
 use crate::error::{ConfigError, said};
@@ -17,7 +17,7 @@ use toml::{Table, Value};
 #[serde(deny_unknown_fields)]
 pub(super) struct Document {
     name: String,
-    /// Which was looked at before all else.
+    /// Evaluated before the rest of the file.
     #[serde(rename = "instrument")]
     _instrument: Option<String>,
     question: String,
@@ -29,7 +29,7 @@ pub(super) struct Document {
     aa: Option<String>,
     #[serde(default)]
     factors: Table,
-    /// `factors.engine` in a shorter form.
+    /// Short for `factors.engine`.
     engines: Option<Vec<Value>>,
     #[serde(default)]
     scenarios: Vec<Table>,
@@ -84,7 +84,7 @@ impl Document {
         for (key, value) in leaves(&self.constants) {
             let known = canonical(&key);
             if factors.iter().any(|factor| factor.key == known) {
-                return Err(wrong(known, "is a factor and a constant: expected one of the two".into()));
+                return Err(wrong(known, "duplicate key, as a factor and a constant; remove one".into()));
             }
             experiment::insert(&mut constants, known, I::placed(known, value, folder));
         }
@@ -132,18 +132,18 @@ impl Document {
             (None, None, Some(precision)) => Ok(Stop::Precision(precision)),
             (None, None, None) if options.blocks.is_some() => Ok(Stop::Blocks(1)),
             (None, None, None) => {
-                Err(wrong("blocks", "missing: give `blocks`, `minutes` or `precision`".into()))
+                Err(wrong("blocks", "missing; set `blocks`, `minutes` or `precision`".into()))
             }
             (blocks, ..) => {
                 let key = if blocks.is_some() && self.minutes.is_some() { "minutes" } else { "precision" };
-                let message = "given beside another: expected one of `blocks`, `minutes`, `precision`";
+                let message = "conflicting keys: expected only one of `blocks`, `minutes`, `precision`";
                 Err(wrong(key, message.into()))
             }
         }
     }
 }
 
-/// A subject with more to say than its name.
+/// A subject with options.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Subject {
@@ -152,16 +152,17 @@ struct Subject {
     install: bool,
 }
 
-/// Reads the `[factors]` table; `install` gets the subjects that are to be installed.
+/// Parses the `[factors]` table; `install` receives the subjects to install.
 fn factors(table: &Table, install: &mut Vec<String>, wrong: &Blame<'_>) -> Result<Vec<Factor>, ConfigError> {
     let mut factors: Vec<Factor> = Vec::new();
     for (key, value) in leaves(table) {
         let key = canonical(&key).to_owned();
         let Value::Array(levels) = value else {
-            return Err(wrong(&key, format!("`{value}`: expected a list of levels, such as [{value}]")));
+            let message = format!("invalid value `{value}`: expected a list of levels, such as [{value}]");
+            return Err(wrong(&key, message));
         };
         if levels.is_empty() {
-            return Err(wrong(&key, "empty: at least one level is needed".into()));
+            return Err(wrong(&key, "empty: expected at least one level".into()));
         }
         let mut levels = levels.clone();
         for level in levels.iter_mut().filter(|level| is_of_subjects(&key) && level.is_table()) {
@@ -171,10 +172,10 @@ fn factors(table: &Table, install: &mut Vec<String>, wrong: &Blame<'_>) -> Resul
         }
         let names: Vec<Level> = levels.iter().map(Level::of).collect();
         if let Some(twice) = names.iter().enumerate().find(|(index, name)| names[..*index].contains(name)) {
-            return Err(wrong(&key, format!("`{}` is given twice", twice.1)));
+            return Err(wrong(&key, format!("duplicate level `{}`", twice.1)));
         }
         if factors.iter().any(|factor| factor.key == key) {
-            return Err(wrong(&key, "is given by both of its names: expected one of them".into()));
+            return Err(wrong(&key, "duplicate key, under both of its names; remove one".into()));
         }
         factors.push(Factor { key, levels });
     }

@@ -1,5 +1,5 @@
-//! The experiment file: one grammar for all instruments. Strict: an unknown key or value is an error that names the file, the
-//! line and what is allowed.
+//! The experiment file: one grammar for all instruments. Strict: an unknown key or value is an error that names the
+//! file, the line and the allowed ones.
 
 mod check;
 mod document;

@@ -1,8 +1,8 @@
-//! From the file's text and the options of the command line to the experiment.
+//! Parses an experiment from the file's text and the command line's options.
 
 use super::check;
 use super::document::Document;
-use super::settings::{forget_unknown_subjects, with_settings};
+use super::settings::{remove_unknown_subjects, with_settings};
 use crate::error::ConfigError;
 use crate::experiment::{self, Experiment, Level, Stop, canonical};
 use crate::instrument::{Blame, Instrument};
@@ -10,20 +10,20 @@ use crate::options::RunOptions;
 use std::path::Path;
 use toml::Table;
 
-/// Keys that belong to some instruments alone.
+/// Keys of some instruments only.
 const OWN_KEYS: [&str; 6] =
     ["calibration_runs", "rate_share", "engines", "engines_directory", "scenarios", "instructions"];
 
-/// Reads the file that the options name and applies them. Returns the text as given, too.
-/// Errors: what is unknown, missing, contradictory or without effect, with its place and what is allowed.
+/// Reads the experiment file and applies the options. Also returns the text.
+/// Errors: unknown, missing, contradictory or ineffective keys and values, with their place and the allowed ones.
 pub(crate) fn load<I: Instrument>(options: &RunOptions) -> Result<(Experiment, String), ConfigError> {
     let file = &options.file;
     let text = std::fs::read_to_string(file)
-        .map_err(|error| ConfigError::new(file.display(), format!("cannot be read: {error}")))?;
+        .map_err(|error| ConfigError::new(file.display(), format!("cannot read: {error}")))?;
     Ok((parse::<I>(file, &text, options)?, text))
 }
 
-/// Reads the file's text and applies the options.
+/// Parses the file's text and applies the options.
 pub(crate) fn parse<I: Instrument>(
     file: &Path,
     text: &str,
@@ -36,16 +36,16 @@ pub(crate) fn parse<I: Instrument>(
     let changed = (!options.set.is_empty()).then(|| with_settings::<I>(text, options)).transpose()?;
     let document = changed.as_ref().unwrap_or(&of_file);
     let absolute = std::path::absolute(file)
-        .map_err(|error| ConfigError::new(&source, format!("its folder cannot be found: {error}")))?;
+        .map_err(|error| ConfigError::new(&source, format!("cannot determine its directory: {error}")))?;
     let folder = absolute.parent().unwrap_or(Path::new("/"));
     let mut experiment = document.experiment::<I>(options, folder, &wrong)?;
     if options.set.is_empty() {
         check::all_but_claims::<I>(&experiment, &wrong)?;
         check::claims::<I>(&experiment, &wrong)?;
     } else {
-        // What claims are about is the file's own affair: `--set` may leave no cell of it.
+        // Claims are checked against the file's own cells, as `--set` may leave none of them.
         check::claims::<I>(&of_file.experiment::<I>(options, folder, &wrong)?, &wrong)?;
-        forget_unknown_subjects(&mut experiment, options);
+        remove_unknown_subjects(&mut experiment, options);
         check::all_but_claims::<I>(&experiment, &wrong)?;
     }
     if options.quick {
@@ -64,12 +64,12 @@ fn check_own_keys<I: Instrument>(text: &str, wrong: &Blame<'_>) -> Result<(), Co
     let table: Table = toml::from_str(text).unwrap_or_default();
     let is_others = |key: &&&str| table.contains_key(**key) && !I::OWN_KEYS.contains(*key);
     match OWN_KEYS.iter().find(is_others) {
-        Some(key) => Err(wrong(key, format!("is not for `instrument = \"{}\"`", I::NAME))),
+        Some(key) => Err(wrong(key, format!("unknown key for `instrument = \"{}\"`", I::NAME))),
         None => Ok(()),
     }
 }
 
-/// Blames a key on the option of `--set` that gave it, or else on its line in the file.
+/// Attributes an error about a key to the `--set` option that set it, else to its line in the file.
 pub(crate) fn blame<'a>(
     file: &'a Path,
     text: &'a str,
@@ -89,7 +89,7 @@ pub(crate) fn blame<'a>(
     }
 }
 
-/// The key that names the folder of the subjects' folders, as it is spelled here: files of one instrument have their own word.
+/// The key of the subjects' directory, as spelled in this file: some instruments have their own name for it.
 pub(crate) fn directory_key(text: &str, options: &RunOptions) -> &'static str {
     const SPELLINGS: [&str; 2] = ["targets_directory", "engines_directory"];
     let table: Table = toml::from_str(text).unwrap_or_default();
@@ -97,7 +97,7 @@ pub(crate) fn directory_key(text: &str, options: &RunOptions) -> &'static str {
     SPELLINGS.into_iter().find(|key| is_set(key)).unwrap_or("directory")
 }
 
-/// Leaves out of claims and comparisons what is the same in all cells: it names no cell in particular.
+/// Removes levels common to all cells from claims and comparisons, as they select nothing.
 fn settle_selectors(experiment: &mut Experiment) {
     let Experiment { factors, constants, claims, compare, scenarios, .. } = experiment;
     let is_varied = |key: &str| {
@@ -113,5 +113,5 @@ fn settle_selectors(experiment: &mut Experiment) {
     }
 }
 
-/// Constants that cells have among their levels all the same.
+/// Constants that are nevertheless among the levels of cells.
 const OF_CELLS: [&str; 5] = ["target", "mode", "load_model", "connections", "bytes"];

@@ -1,4 +1,4 @@
-//! What `--quick` makes of an experiment: few levels, short windows, two blocks.
+//! `--quick`: cuts an experiment down to few levels, short windows and two blocks.
 
 use crate::error::ConfigError;
 use crate::experiment::{self, Experiment, Level, Stop, canonical, leaves};
@@ -8,25 +8,25 @@ use serde::Deserialize;
 use std::path::Path;
 use toml::{Table, Value};
 
-/// What `--quick` cuts an experiment down to.
+/// The `[quick]` table of an experiment.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Quick {
     blocks: Option<u32>,
-    /// `only.engine` in a shorter form.
+    /// Short for `only.engine`.
     engines: Option<Vec<Value>>,
-    /// Constants with other values.
+    /// Constants to override.
     #[serde(default)]
     set: Table,
-    /// The levels that are left of some factors.
+    /// The levels to keep of some factors.
     #[serde(default)]
     only: Table,
 }
 
-/// Keys that each say how many blocks there are.
+/// Keys that determine the number of blocks.
 pub(super) const STOPS: [&str; 3] = ["blocks", "minutes", "precision"];
 
-/// Where `--quick` is not said to be anything else: does it work here?
+/// The defaults of `--quick`: enough to see whether an experiment works on this machine.
 const QUICK_BLOCKS: u32 = 2;
 const QUICK_MS: i64 = 100;
 
@@ -38,7 +38,7 @@ impl Quick {
         folder: &Path,
         wrong: &Blame<'_>,
     ) -> Result<(), ConfigError> {
-        // What the command line says goes before what the file makes of `--quick`.
+        // The command line overrides the file's `[quick]` table.
         let is_said = |key: &str| options.set.iter().any(|(set, _)| canonical(set) == key);
         let is_default = self.blocks.is_none() && self.set.is_empty() && self.only.is_empty();
         if !STOPS.into_iter().any(is_said) {
@@ -70,7 +70,7 @@ impl Quick {
                 keep(experiment, key, &levels(&value)).map_err(|message| wrong(&place, message))?;
             }
         }
-        // Subjects that are gone are compared with no more.
+        // Removed subjects cannot be a baseline.
         let left = experiment.clone();
         experiment.baseline.retain(|name| left.has_subject(name));
         experiment.aa = experiment.aa.take().filter(|name| left.has_subject(name));
@@ -78,14 +78,14 @@ impl Quick {
     }
 }
 
-/// Keeps some levels of a key; families that have it and none of them go.
+/// Keeps the wanted levels of a key, and removes families that have none of them.
 fn keep(experiment: &mut Experiment, key: &str, wanted: &[Level]) -> Result<(), String> {
     let mut is_known = false;
     if let Some(factor) = experiment.factors.iter_mut().find(|factor| factor.key == key) {
         is_known = true;
         if let Some(unknown) = wanted.iter().find(|level| !factor.names().contains(level)) {
             let levels: Vec<String> = factor.names().iter().map(Level::to_string).collect();
-            return Err(format!("`{unknown}`: expected one of {}", levels.join(", ")));
+            return Err(format!("invalid value `{unknown}`: expected one of {}", levels.join(", ")));
         }
         factor.levels.retain(|level| wanted.contains(&Level::of(level)));
     }
@@ -101,10 +101,10 @@ fn keep(experiment: &mut Experiment, key: &str, wanted: &[Level]) -> Result<(), 
     }
     let has_none = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
     experiment.scenarios.retain(|family| !family.get(key).is_some_and(has_none));
-    if is_known { Ok(()) } else { Err("is no factor".into()) }
+    if is_known { Ok(()) } else { Err("unknown factor".into()) }
 }
 
-/// The levels of a value: a list has several.
+/// The levels of a value; a list has several.
 fn levels(value: &Value) -> Vec<Level> {
     match value {
         Value::Array(levels) => levels.iter().map(Level::of).collect(),

@@ -1,4 +1,4 @@
-//! The values of `--set`, which take the place of the file's own.
+//! The values of `--set`, which override those of the file.
 
 use super::document::Document;
 use super::quick::STOPS;
@@ -8,7 +8,7 @@ use crate::instrument::Instrument;
 use crate::options::{RunOptions, parse_value};
 use toml::{Table, Value};
 
-/// The document's keys that `--set` can change.
+/// The keys of the document that `--set` can override.
 const SETTABLE: [&str; 18] = [
     "name",
     "question",
@@ -30,7 +30,7 @@ const SETTABLE: [&str; 18] = [
     "margin",
 ];
 
-/// The file read again with the values of `--set` in place of its own.
+/// The file, parsed again with the values of `--set`.
 pub(super) fn with_settings<I: Instrument>(
     text: &str,
     options: &RunOptions,
@@ -41,7 +41,7 @@ pub(super) fn with_settings<I: Instrument>(
         let source = format!("--set {key}={words}");
         let value = parse_value(words);
         if SETTABLE.contains(&key.as_str()) {
-            // The keys that exclude each other: setting one takes the others' place.
+            // These keys exclude each other: setting one replaces the others.
             if STOPS.contains(&key.as_str()) {
                 STOPS.iter().for_each(|other| drop(table.remove(*other)));
             }
@@ -49,7 +49,7 @@ pub(super) fn with_settings<I: Instrument>(
         } else {
             set_condition(&mut table, key, meant::<I>(canonical(key), value, words));
         }
-        // One at a time, so that a wrong value is blamed on the option that brought it.
+        // One at a time, so that the error names the option with the invalid value.
         if let Err(error) = table.clone().try_into::<Document>() {
             return Err(ConfigError::new(source, said(&error)));
         }
@@ -57,7 +57,7 @@ pub(super) fn with_settings<I: Instrument>(
     table.try_into().map_err(|error| ConfigError::toml(options.file.display(), "", &error))
 }
 
-/// A list of levels makes a factor, a value a constant, whatever the file made of the key.
+/// Makes a key a factor if the value is a list of levels, else a constant, regardless of its place in the file.
 fn set_condition(table: &mut Table, key: &str, value: Value) {
     let key = canonical(key);
     if key == "engine" {
@@ -74,14 +74,14 @@ fn set_condition(table: &mut Table, key: &str, value: Value) {
         for name in [Some(key), experiment::alias(key)].into_iter().flatten() {
             experiment::remove(inner, name);
         }
-        let is_here = experiment::is_levels(key, &value) == (place == "factors");
-        if is_here {
+        let is_its_place = experiment::is_levels(key, &value) == (place == "factors");
+        if is_its_place {
             experiment::insert(inner, key, value.clone());
         }
     }
 }
 
-/// `tls.version=1.2` is a number in TOML, but no number is meant.
+/// `tls.version=1.2` is a number in TOML, but a word for the instrument.
 fn meant<I: Instrument>(key: &str, value: Value, text: &str) -> Value {
     let word = Value::from(text);
     match !value.is_array() && !I::takes(key, &value) && I::takes(key, &word) {
@@ -90,8 +90,8 @@ fn meant<I: Instrument>(key: &str, value: Value, text: &str) -> Value {
     }
 }
 
-/// With other subjects the file's baseline and A/A subject may be gone, unless the command line names them.
-pub(super) fn forget_unknown_subjects(experiment: &mut Experiment, options: &RunOptions) {
+/// Removes the file's baseline and A/A subject if `--set` removed the subjects, unless the command line sets them.
+pub(super) fn remove_unknown_subjects(experiment: &mut Experiment, options: &RunOptions) {
     let is_said = |key: &str| options.set.iter().any(|(set, _)| set == key);
     if !is_said("baseline") {
         let known = experiment.baseline.iter().filter(|name| experiment.has_subject(name)).cloned();

@@ -1,4 +1,4 @@
-//! The grammar, by what it reads and what it refuses.
+//! The grammar: what it accepts and what it rejects.
 
 use crate::experiment::{Experiment, Level, Order, Stop};
 use crate::instrument::gateway::testing::{TEXT, parse};
@@ -44,7 +44,7 @@ fn a_key_may_be_varied_or_kept_and_has_the_studys_name_too() {
     assert!(
         experiment
             .expect_err("twice")
-            .ends_with("connections: is a factor and a constant: expected one of the two")
+            .ends_with("connections: duplicate key, as a factor and a constant; remove one")
     );
     let text = TEXT.replacen("connections = 8\n", "", 1);
     let text = text.replacen("cores = { gateway = [0], origin = [1], load = [1] }\n", "", 1);
@@ -97,33 +97,33 @@ fn an_unknown_value_names_what_is_allowed() {
 fn values_out_of_range_name_their_line() {
     for (from, to, message) in [
         ("window_ms = 50", "window_ms = 5", "e.toml:18: window_ms: 5: expected 20 to 3600000"),
-        ("blocks = 6", "blocks = 0", "e.toml:6: blocks: 0: expected 1 to 2000"),
+        ("blocks = 6", "blocks = 0", "e.toml:6: blocks: invalid value `0`: expected 1 to 2000"),
         (
             "baseline = [\"slow\"]",
             "baseline = [\"slaw\"]",
-            "e.toml:3: baseline: `slaw` is not among the targets: expected one of direct, fast, slow",
+            "e.toml:3: baseline: unknown target `slaw`: expected one of direct, fast, slow",
         ),
         (
             "\"aes128-gcm-sha256\"",
             "\"ecdhe-ecdsa-aes128-gcm-sha256\"",
             "e.toml:24: tls.suite: `ecdhe-ecdsa-aes128-gcm-sha256` is of TLS 1.2; expected a suite of TLS 1.3",
         ),
-        ("blocks = 6\n", "", "e.toml: blocks: missing: give `blocks`, `minutes` or `precision`"),
+        ("blocks = 6\n", "", "e.toml: blocks: missing; set `blocks`, `minutes` or `precision`"),
         (
             "blocks = 6\n",
             "blocks = 6\nminutes = 3\n",
-            "e.toml:7: minutes: given beside another: expected one of `blocks`, `minutes`, `precision`",
+            "e.toml:7: minutes: conflicting keys: expected only one of `blocks`, `minutes`, `precision`",
         ),
         (
             "mode = [\"h1c\", \"h1c-h1c\", \"h1-h1c\"]",
             "mode = []",
-            "e.toml:11: mode: empty: at least one level is needed",
+            "e.toml:11: mode: empty: expected at least one level",
         ),
-        ("\"h1c\", \"h1c-h1c\"", "\"h1c\", \"h1c\"", "e.toml:11: mode: `h1c` is given twice"),
+        ("\"h1c\", \"h1c-h1c\"", "\"h1c\", \"h1c\"", "e.toml:11: mode: duplicate level `h1c`"),
         (
             "mode = [\"h1c\", \"h1c-h1c\", \"h1-h1c\"]",
             "mode = \"h1c\"",
-            "e.toml:11: mode: `\"h1c\"`: expected a list of levels, such as [\"h1c\"]",
+            "e.toml:11: mode: invalid value `\"h1c\"`: expected a list of levels, such as [\"h1c\"]",
         ),
         ("gateway = [0]", "gateway = [0, 0]", "e.toml:20: cores.gateway: a core is given twice"),
         (
@@ -153,7 +153,7 @@ fn an_impossible_combination_names_its_levels() {
     assert_eq!(message, expected);
 }
 
-/// The experiment of these tests with two versions, each with a suite of its own, and what is left out of that.
+/// The experiment of these tests with two versions, each with its own suite, and with this `leave_out`.
 fn two_versions(leave_out: &str) -> Result<Experiment, String> {
     let text = TEXT.replacen("version = \"1.3\"\nsuite = \"aes128-gcm-sha256\"\n", "", 1);
     let text = text.replacen("\"h1c\", \"h1c-h1c\"", "\"h1\", \"h1-h1\"", 1);
@@ -180,8 +180,11 @@ fn combinations_that_are_left_out_make_no_cells() {
     let saturated = format!("{IMPOSSIBLE}, {{ load_model = 'saturated', mode = 'h1', users = 8 }}");
     assert_eq!(two_versions(&saturated).expect("is read").combinations().len(), 3 * 2 * 2 - 2);
     for (leave_out, message) in [
-        ("{ users = 9 }", "e.toml:8: leave_out.2: connections: `9`: expected one of 8"),
-        ("{ target = 'fast' }", "e.toml:8: leave_out.2: `target` is of targets: expected another factor"),
+        ("{ users = 9 }", "e.toml:8: leave_out.2: connections: invalid value `9`: expected one of 8"),
+        (
+            "{ target = 'fast' }",
+            "e.toml:8: leave_out.2: invalid key `target`: expected a factor other than the targets'",
+        ),
         ("{ users = 8 }", "e.toml:8: leave_out: leaves no combination of levels: expected fewer entries"),
     ] {
         assert_eq!(two_versions(&format!("{IMPOSSIBLE}, {leave_out}")).expect_err("is refused"), message);
@@ -189,7 +192,7 @@ fn combinations_that_are_left_out_make_no_cells() {
 }
 
 #[test]
-fn a_factor_that_would_change_nothing_is_refused() {
+fn a_factor_without_effect_is_rejected() {
     let tickets = TEXT.replacen("tickets = 2\n", "", 1);
     let tickets = tickets.replacen("[constants]", "tls.tickets = [0, 2]\n[constants]", 1);
     let rate = TEXT.replacen("[constants]", "rate = [100, 200]\n[constants]", 1);
@@ -213,11 +216,11 @@ fn the_command_line_may_leave_no_cell_of_a_claim_and_no_baseline() {
         parse(&text, &set(&[("mode", "h1c-h1c"), ("target", "['direct', 'own']")])).expect("is read");
     assert_eq!((experiment.baseline.len(), experiment.aa.as_ref(), experiment.claims.len()), (0, None, 1));
     let error = parse(&text, &set(&[("baseline", "['own']")])).expect_err("is refused");
-    assert!(error.starts_with("--set baseline=['own']: `own` is not among the targets"), "{error}");
+    assert!(error.starts_with("--set baseline=['own']: unknown target `own`"), "{error}");
 }
 
 #[test]
-fn a_constant_in_a_selector_is_left_out() {
+fn a_constant_in_a_selector_is_removed() {
     let text = format!("{TEXT}{}", CLAIM.replacen("mode = 'h1-h1c'", "mode = 'h1-h1c', delay_ms = 0", 1));
     let text = text.replacen("bytes = 100", "bytes = 100\ndelay_ms = 0", 1);
     let experiment = parse(&text, &RunOptions::default()).expect("is read");
@@ -231,7 +234,7 @@ fn broken_toml_names_its_line() {
 }
 
 #[test]
-fn settings_of_the_command_line_replace_those_of_the_file() {
+fn settings_of_the_command_line_override_those_of_the_file() {
     let options = set(&[("window_ms", "300"), ("tls.group", "p-256"), ("bytes", "[1, 2]"), ("minutes", "2")]);
     let experiment = parse(TEXT, &options).expect("parses");
     let found = conditions(&experiment);
@@ -250,7 +253,7 @@ fn settings_of_the_command_line_replace_those_of_the_file() {
         |key, value| parse(TEXT, &set(&[("window_ms", "300"), (key, value)])).expect_err("is refused");
     assert!(wrong("windows_ms", "3").starts_with("--set windows_ms=3: unknown field `windows_ms`"));
     assert!(wrong("mode", "[\"h9\"]").starts_with("--set mode=[\"h9\"]: unknown variant"));
-    assert_eq!(wrong("rate_share", "7"), "--set rate_share=7: 7: expected 0.01 to 0.95");
+    assert_eq!(wrong("rate_share", "7"), "--set rate_share=7: invalid value `7`: expected 0.01 to 0.95");
     assert!(wrong("tsl.group", "x").starts_with("--set tsl.group=x: unknown field `tsl.group`"));
     assert!(
         wrong("blocks", "many")
@@ -259,7 +262,7 @@ fn settings_of_the_command_line_replace_those_of_the_file() {
 }
 
 #[test]
-fn quick_gives_way_to_the_command_line() {
+fn the_command_line_overrides_quick() {
     let set = [("window_ms", "70"), ("mode", "h1c-h1c"), ("blocks", "4")];
     let set = set.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
     let quick = RunOptions { quick: true, set, ..RunOptions::default() };
@@ -271,7 +274,7 @@ fn quick_gives_way_to_the_command_line() {
 }
 
 #[test]
-fn quick_is_what_the_file_says_or_a_smoke_run() {
+fn quick_is_defined_by_the_file_or_a_smoke_run() {
     let quick = RunOptions { quick: true, ..RunOptions::default() };
     let smoke = parse(TEXT, &quick).expect("parses");
     assert_eq!((smoke.stop, smoke.quick), (Stop::Blocks(2), true));
@@ -286,33 +289,36 @@ fn quick_is_what_the_file_says_or_a_smoke_run() {
     assert_eq!((cut.modes(), cut.loads()), (vec![Mode::H1H1c], vec![Load::Saturated]));
     assert_eq!(parse(&text, &RunOptions::default()).expect("parses").modes().len(), 3);
     let wrong = parse(&text.replacen("h1-h1c'],", "h1-h1'],", 1), &quick).expect_err("is refused");
-    assert_eq!(wrong, "e.toml:31: quick.only.mode: `h1-h1`: expected one of h1c, h1c-h1c, h1-h1c");
+    assert_eq!(
+        wrong,
+        "e.toml:31: quick.only.mode: invalid value `h1-h1`: expected one of h1c, h1c-h1c, h1-h1c"
+    );
 }
 
 const CLAIM: &str = "[[claims]]\nid = 'a'\nsource = 'S3'\nsays = 'It is so.'\nmetric = 'requests_per_second'\n\
     cell = { mode = 'h1-h1c' }\nagainst = { mode = 'h1c-h1c' }\nexpect = '< 1'\n";
 
 #[test]
-fn claims_are_about_cells_that_there_are() {
+fn claims_are_about_known_cells() {
     let parse = |text: &str| parse(&format!("{TEXT}{text}"), &RunOptions::default());
     assert_eq!(parse(CLAIM).expect("is read").claims.len(), 1);
     for (from, to, message) in [
         (
             "'h1-h1c'",
             "'h1-h1'",
-            "e.toml:33: claims.0.cell: mode: `h1-h1`: expected one of h1c, h1c-h1c, h1-h1c",
+            "e.toml:33: claims.0.cell: mode: invalid value `h1-h1`: expected one of h1c, h1c-h1c, h1-h1c",
         ),
         (
             "against = { mode",
             "against = { users",
-            "e.toml:34: claims.0.against: connections: `h1c-h1c`: expected one of 8",
+            "e.toml:34: claims.0.against: connections: invalid value `h1c-h1c`: expected one of 8",
         ),
         (
             "against = { mode",
             "against = { moed",
-            "e.toml:34: claims.0.against: `moed` is no factor: expected one of target, load_model, mode",
+            "e.toml:34: claims.0.against: unknown factor `moed`: expected one of target, load_model, mode",
         ),
-        ("'< 1'", "'= 1'", "e.toml:35: `= 1`: expected a predicate such as"),
+        ("'< 1'", "'= 1'", "e.toml:35: invalid value `= 1`: expected a predicate such as"),
         (
             "'requests_per_second'",
             "'speed'",
@@ -321,25 +327,32 @@ fn claims_are_about_cells_that_there_are() {
         (
             "'requests_per_second'",
             "'error_ratio'",
-            "e.toml:34: claims.0.against: `error_ratio` is 0 in a good cell, and has no ratio",
+            "e.toml:34: claims.0.against: `error_ratio` is 0 in a good cell, so its ratio is undefined",
         ),
         ("expect = '< 1'\n", "", "e.toml:28: claims.0: expected `metric` with `expect`, or `not_testable`"),
-        ("id = 'a'", "id = 'a b'", "e.toml:28: claims.0: id: `a b`: expected letters, digits, `-` and `.`"),
+        (
+            "id = 'a'",
+            "id = 'a b'",
+            "e.toml:28: claims.0: id: invalid value `a b`: expected letters, digits, `-` and `.`",
+        ),
     ] {
         let error = parse(&CLAIM.replacen(from, to, 1)).expect_err("is refused");
         assert!(error.starts_with(message), "{error}");
     }
     let twice = parse(&format!("{CLAIM}{CLAIM}")).expect_err("is refused");
-    assert!(twice.contains("id: `a` is given twice"), "{twice}");
+    assert!(twice.contains("id: duplicate value `a`"), "{twice}");
 }
 
 #[test]
-fn comparisons_are_of_factors_that_there_are() {
+fn comparisons_are_of_known_factors() {
     let parse = |text: &str| parse(&format!("{TEXT}[[compare]]\n{text}"), &RunOptions::default());
     assert_eq!(parse("factor = 'mode'\nbaseline = 'h1c-h1c'\n").expect("is read").compare.len(), 1);
     let error = parse("factor = 'mode'\nbaseline = 'h1'\n").expect_err("is refused");
-    assert_eq!(error, "e.toml:28: compare.0: mode: `h1`: expected one of h1c, h1c-h1c, h1-h1c");
+    assert_eq!(error, "e.toml:28: compare.0: mode: invalid value `h1`: expected one of h1c, h1c-h1c, h1-h1c");
     let error =
         parse("factor = 'mode'\nbaseline = 'h1c'\ncell = { target = 'x' }\n").expect_err("is refused");
-    assert_eq!(error, "e.toml:31: compare.0.cell: target: `x`: expected one of direct, fast, slow");
+    assert_eq!(
+        error,
+        "e.toml:31: compare.0.cell: target: invalid value `x`: expected one of direct, fast, slow"
+    );
 }

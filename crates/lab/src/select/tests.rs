@@ -45,9 +45,9 @@ fn only_selects_by_factor() {
     assert!(error.contains("unknown key `targets`: expected one of target, load_model, mode, "), "{error}");
 }
 
-/// A slip in a level ended as if there were nothing to run, without the level or what there is.
+/// Regression test: a mistyped level ended with "nothing to run", without the level or the known ones.
 #[test]
-fn a_level_that_there_is_not_names_those_that_there_are() {
+fn an_unknown_level_is_rejected_with_the_known_ones() {
     let directory = tempfile::tempdir().expect("a directory");
     let mut targets = targets(directory.path());
     let slow = targets.present.remove("slow").expect("is here");
@@ -60,12 +60,15 @@ fn a_level_that_there_is_not_names_those_that_there_are() {
         planned.map(|plan| plan.cells.len()).map_err(|error| (error.exit_code(), error.to_string()))
     };
     for (only, message) in [
-        ("users=77", "--only users=77: `77`: expected one of 8, 64"),
-        ("target=fst", "--only target=fst: `fst`: expected one of direct, fast, fast-again, slow"),
-        ("name=direct,name=fst", "--only name=fst: `fst`: expected one of direct, fast, fast-again, slow"),
-        ("case=handshake", "--only case=handshake: `handshake`: expected one of request"),
-        ("load=full", "--only load=full: `full`: expected one of equal-rate, saturated"),
-        ("mode=h1c,warmup_ms=11", "--only warmup_ms=11: `11`: expected one of 10"),
+        ("users=77", "--only users: invalid value `77`: expected one of 8, 64"),
+        ("target=fst", "--only target: invalid value `fst`: expected one of direct, fast, fast-again, slow"),
+        (
+            "name=direct,name=fst",
+            "--only name: invalid value `fst`: expected one of direct, fast, fast-again, slow",
+        ),
+        ("case=handshake", "--only case: invalid value `handshake`: expected one of request"),
+        ("load=full", "--only load: invalid value `full`: expected one of equal-rate, saturated"),
+        ("mode=h1c,warmup_ms=11", "--only warmup_ms: invalid value `11`: expected one of 10"),
     ] {
         assert_eq!(said(only), Err((2, message.to_owned())), "{only}");
     }

@@ -1,10 +1,14 @@
 //! Experiments in duets: what runs beside what, what is compared, and what runs alone.
 
 use super::world::*;
+use crate::across::{self, Change};
 use crate::claims::ClaimVerdict;
 use crate::experiment::{Experiment, Layout, Stop};
-use crate::instrument::gateway::{Gateway, Load, Mode, Place as _};
+use crate::instrument::Instrument as _;
+use crate::instrument::gateway::{Gateway, Load, Mode, Place as _, Seen};
 use crate::metric::Metric;
+use crate::results::Results;
+use crate::run::Run;
 use crate::stats::verdict::Verdict;
 use crate::store::Store;
 use crate::testing::MockExecutor;
@@ -123,4 +127,45 @@ fn what_a_duet_does_not_tell_is_undecided_in_a_claim() {
     let (found, why) = verdict("p99_us");
     assert_eq!(found, ClaimVerdict::Undecided);
     assert!(why.contains("it shared its cores with another"), "{why}");
+}
+
+/// Regression test: a cell that runs beside several others has several runs in a block, and all but one counted as missing
+/// from a claim about errors.
+#[test]
+fn a_claim_about_errors_counts_every_duet() {
+    let claim = "id = 'C'\nsource = 'here'\nsays = 'no errors'\nmetric = 'error_ratio'\nexpect = '<= 0.0001'\n\
+                 cell = { target = 'fast', load_model = 'saturated' }\n";
+    let world = noisy(|experiment| {
+        experiment.layout = Layout::Duet;
+        experiment.claims = vec![toml::from_str(claim).expect("a claim")];
+    });
+    let [claim] = world.summary.claims.as_slice() else { panic!("one claim") };
+    let note = claim.cells.iter().find_map(|one| one.note.clone());
+    assert_eq!((claim.verdict, note), (ClaimVerdict::Confirmed, None));
+}
+
+/// Two results are compared by the duets that both have: another neighbour on the same core is another condition.
+#[test]
+fn a_neighbour_in_one_result_only_enters_no_comparison_of_two() {
+    let world = in_duets(0);
+    let results = || Gateway::results(&world.directory.path().join("results")).expect("are read");
+    let (mut a, mut b) = (results(), results());
+    let is_fast_beside = |run: &Run<Seen>, other: &str| {
+        run.run.cell.name == "fast" && run.run.beside.as_deref().is_some_and(|beside| beside.ends_with(other))
+    };
+    for run in a.runs.iter_mut().filter(|run| is_fast_beside(run, ".slow")) {
+        for server in &mut run.seen.observation.load.as_mut().expect("has a result").servers {
+            server.cost.cpu_us_per_request = server.cost.cpu_us_per_request.map(|cost| 2.0 * cost);
+        }
+    }
+    let change = |a: &Results<Gateway>, b: &Results<Gateway>| {
+        let across = across::of(a, b, &[]).expect("are of one plan");
+        let is_it = |one: &&Change| one.target == "fast" && one.metric == Metric::CpuUsPerRequest;
+        across.changes.iter().find(is_it).expect("is compared").ratio.value.expect("has a value")
+    };
+    let ratio = change(&a, &b);
+    assert!(ratio < 0.8, "both neighbours count: {ratio}");
+    b.runs.retain(|run| !is_fast_beside(run, ".slow"));
+    let ratio = change(&a, &b);
+    assert!((ratio - 1.0).abs() < 0.01, "the common neighbour alone counts: {ratio}");
 }

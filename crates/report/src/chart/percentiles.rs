@@ -56,7 +56,7 @@ mod tests {
         let mut bytes = Vec::new();
         V2Serializer::new().serialize(&histogram, &mut bytes).expect("serialises");
         let text = STANDARD.encode(bytes);
-        let latencies = Latencies::merge([text.as_str()]).expect("merges");
+        let latencies = Latencies::merge(&[text.as_str()]).expect("merges");
         curve(|quantile| latencies.quantile_us(quantile))
     }
 

@@ -1,4 +1,4 @@
-//! The same of TLS stacks.
+//! The same for TLS stacks.
 
 use super::*;
 use crate::any;
@@ -37,7 +37,7 @@ fn an_upgrade_that_takes_longer_is_a_regression() {
     let expected = ["ecdsa-p256", "rsa-2048"].map(|key| format!("handshake.1.3.full.{key}.tickets=2.fast"));
     assert_eq!(worse, expected.each_ref().map(|cell| (cell.as_str(), Metric::ServerUsPerHandshake)));
     let text = across.text();
-    let label = "Changed: fast fake 1.0 -> fake 1.1. Unchanged, they show the drift: slow fake 7.";
+    let label = "Changed: fast fake 1.0 -> fake 1.1. Unchanged, showing the drift: slow fake 7.";
     for part in
         [label, "\nserver's time per handshake, B/A:\n  handshake.1.3.full.", "\nmemory per session, B/A:"]
     {
@@ -58,7 +58,7 @@ fn an_upgrade_that_takes_longer_is_a_regression() {
 }
 
 #[test]
-fn nothing_is_said_of_an_upgrade_when_the_unchanged_engines_moved_as_well() {
+fn an_upgrade_is_undecided_when_the_unchanged_engines_moved_as_well() {
     let (across, _) = pair(&Made { effect: 1.2, drift: 1.3, ..UPGRADED });
     let server = of_fast(&across);
     let note = server.ratio.note.as_deref().unwrap_or_default();
@@ -72,9 +72,9 @@ fn nothing_is_said_of_an_upgrade_when_the_unchanged_engines_moved_as_well() {
     assert_eq!(across.regressions().shown.len(), 0);
 }
 
-/// Of a library of the system the description says nothing: what it says itself tells that it is another one.
+/// A description does not cover a system library: the version that it reports at run time shows the change.
 #[test]
-fn what_the_runs_say_of_a_library_tells_that_it_has_changed() {
+fn a_library_has_changed_if_its_runs_report_other_facts() {
     let (_, [a, mut b]) = pair(&UPGRADED);
     b.machine = a.machine.clone();
     let across = of(&a, &b, &[]).expect("are of one plan");
@@ -88,7 +88,7 @@ fn what_the_runs_say_of_a_library_tells_that_it_has_changed() {
 
     let mut other_crypto = results(&Made { seed: 2, ..Made::NOTHING });
     for record in other_crypto.runs.iter_mut().filter(|record| record.run.cell.subject == "fast") {
-        record.seen.seen.facts.as_mut().expect("are told").crypto = "ring".into();
+        record.seen.seen.facts.as_mut().expect("are reported").crypto = "ring".into();
     }
     let across = of(&a, &other_crypto, &[]).expect("are of one plan");
     assert!(!of_fast(&across).unchanged);
@@ -97,15 +97,15 @@ fn what_the_runs_say_of_a_library_tells_that_it_has_changed() {
 }
 
 #[test]
-fn without_a_difference_all_are_taken_for_changed_unless_one_is_named() {
+fn without_a_difference_all_count_as_changed_unless_one_is_named() {
     let (across, [a, mut b]) = pair(&Made { seed: 2, ..Made::NOTHING });
     assert!(across.changes.iter().all(|one| !one.unchanged));
-    let label = "No engine is known to differ: each is taken for changed. --changed ENGINE tells which did.";
+    let label = "No engine is known to differ, so each counts as changed; name the changed one with --changed ENGINE.";
     assert!(across.labels[1].starts_with(label), "{:?}", across.labels);
     let named = of(&a, &b, &["slow".to_owned()]).expect("are of one plan");
     assert!(of_fast(&named).unchanged && !change(&named, "slow", Metric::ServerUsPerHandshake).unchanged);
     let error = of(&a, &b, &["go".to_owned()]).expect_err("is refused").to_string();
-    assert_eq!(error, "--changed go: no such engine in both results: expected one of fast, slow");
+    assert_eq!(error, "--changed: unknown engine `go`: expected one of those in both results: fast, slow");
     b.machine.sources.insert("fast".into(), "another hash".into());
     let across = of(&a, &b, &[]).expect("are of one plan");
     assert!(!of_fast(&across).unchanged && change(&across, "slow", Metric::ServerUsPerHandshake).unchanged);
@@ -114,7 +114,7 @@ fn without_a_difference_all_are_taken_for_changed_unless_one_is_named() {
 }
 
 #[test]
-fn an_engine_that_works_no_more_is_a_failure() {
+fn an_engine_that_broke_is_a_failure() {
     let (_, [a, mut b]) = pair(&UPGRADED);
     for record in b.runs.iter_mut().filter(|record| record.run.cell.name == "fast") {
         record.validity = Validity::Invalid("runner: no `facts`".into());
@@ -122,11 +122,11 @@ fn an_engine_that_works_no_more_is_a_failure() {
     let across = of(&a, &b, &[]).expect("are of one plan");
     let words = "broken: 12 valid runs in A, none of 12 in B (invalid: runner: no `facts`)";
     assert_eq!(of_fast(&across).verdict_text(across.margin), words);
-    assert_eq!(across.regressions().shown.len(), 5, "both ends of two handshakes, and memory");
+    assert_eq!(across.regressions().shown.len(), 5, "both sides of two handshakes, and memory");
 }
 
 #[test]
-fn another_experiment_scenario_or_kind_is_refused_and_says_what_differs() {
+fn another_experiment_scenario_or_kind_is_rejected_with_the_difference() {
     let a = results(&Made::NOTHING);
     let refused = |b: &Results<Stacks>| of(&a, b, &[]).expect_err("is refused").message;
     let longer = results(&Made { window_ms: 20, ..Made::NOTHING });

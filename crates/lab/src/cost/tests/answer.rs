@@ -1,18 +1,18 @@
-//! The answer to made-up loads: what is told, what is left out, and that it fits.
+//! The cost report of made-up loads: its text, its caveats and its width.
 
 use super::*;
 
 #[test]
 fn a_service_with_everything() {
-    let cost = World::new().told();
+    let cost = World::new().measured();
     assert_eq!(
         cost.lines,
         [
             "TLS 1.3, x25519, aes128-gcm-sha256, ecdsa p-256 key; resumes (2 tickets).",
             "A full handshake takes 816 us, 408 us CPU; a new connection 1.02 ms, in cleartext 204 us.",
             "A resumed one takes 490 us, 204 us CPU: 50 % (50..50 %) less CPU.",
-            "A kept request takes 61.2 us, 12.2 us CPU; cleartext 51.0 us, 10.2 us: CPU x 1.20 (1.18..1.22).",
-            "Keep connections: from 300 requests on (resumed 150) the handshake is under 10 % of the CPU.",
+            "Keep-alive request: 61.2 us, 12.2 us CPU; cleartext 51.0 us, 10.2 us: CPU x 1.20 (1.18..1.22).",
+            "Reuse connections: from 300 requests on (resumed 150) the handshake is under 10 % of the CPU.",
         ]
     );
     assert_eq!(cost.notes.len(), 1, "{:?}", cost.notes);
@@ -24,11 +24,11 @@ fn a_service_with_everything() {
     assert_eq!(value["cleartext"]["given"], "http://127.0.0.1:8080/bytes/1000");
 }
 
-/// Changes what is asked for, what the probe saw, or what a load finds.
+/// A change to the settings, the probe's report or the result of a load.
 type Change = fn(&mut World);
 
 #[test]
-fn what_is_missing_is_said_with_the_flag_that_adds_it() {
+fn missing_figures_are_noted_with_the_flag_that_adds_them() {
     let no_plain: Change = |world| world.question.plain = None;
     let no_pid: Change = |world| world.question.servers.clear();
     let table: [(&str, &[Change], usize, &str, &str); 8] = [
@@ -43,7 +43,7 @@ fn what_is_missing_is_said_with_the_flag_that_adds_it() {
             "no cleartext",
             &[no_plain],
             3,
-            "kept connection takes 61.2 us, 12.2 us CPU over TLS.",
+            "Keep-alive request: 61.2 us, 12.2 us CPU over TLS.",
             "--plain http",
         ),
         (
@@ -62,7 +62,7 @@ fn what_is_missing_is_said_with_the_flag_that_adds_it() {
     for (what, changes, at, line, note) in table {
         let mut world = World::new();
         changes.iter().for_each(|change| change(&mut world));
-        let cost = world.told();
+        let cost = world.measured();
         assert!(cost.lines[at].contains(line), "{what}: {}", cost.lines[at]);
         assert!(cost.notes.iter().any(|text| text.contains(note)), "{what}: {:?}", cost.notes);
         assert!(cost.invalid().is_empty(), "{what}");
@@ -94,21 +94,21 @@ fn a_server_that_does_not_resume_is_a_finding() {
         }
     };
     for (spoil, first, third) in [
-        (had_nothing, "resumes nothing.", "no ticket is given. Turn session tickets on"),
-        (declines, "resumes nothing.", "no ticket is taken. Give all workers and hosts one key."),
+        (had_nothing, "never resumes.", "the server issues no tickets. Enable session tickets."),
+        (declines, "never resumes.", "the server rejects its tickets. Use one ticket key on all workers"),
         (some, "40 % resumed.", "Only 400 of 1000 returning clients resumed."),
     ] {
-        let cost = World { spoil, ..World::new() }.told();
+        let cost = World { spoil, ..World::new() }.measured();
         assert!(cost.lines[0].ends_with(first), "{}", cost.lines[0]);
         assert!(cost.lines[2].contains(third), "{}", cost.lines[2]);
         assert!(!cost.lines[4].contains("resumed"), "{}", cost.lines[4]);
-        assert!(cost.invalid().is_empty(), "it is no failure");
+        assert!(cost.invalid().is_empty(), "not a failure");
         let phase = cost.phases.iter().find(|phase| phase.case == Case::NewResumed).unwrap();
-        assert_eq!(phase.rounds.len(), 1, "it is not asked again");
+        assert_eq!(phase.rounds.len(), 1, "not measured again");
     }
 }
 
-/// As Node's does: two tickets after a full handshake, none after a resumption.
+/// As in Node: two tickets after a full handshake, none after a resumption.
 #[test]
 fn a_server_whose_resumed_sessions_bring_no_ticket_is_measured_half_and_half() {
     let spoil: fn(Case, &Options, &mut LoadResult) = |case, options, result| match case {
@@ -127,7 +127,7 @@ fn a_server_whose_resumed_sessions_bring_no_ticket_is_measured_half_and_half() {
         }
         _ => {}
     };
-    let cost = World { spoil, ..World::new() }.told();
+    let cost = World { spoil, ..World::new() }.measured();
     let resumed = &cost.findings.cases[&Case::NewResumed];
     assert!(cost.findings.resumed_among_full && resumed.time_us.is_none());
     assert!((resumed.cpu_us.unwrap().median / 250.0 - 1.0).abs() < 0.05, "{resumed:?}");
@@ -137,7 +137,7 @@ fn a_server_whose_resumed_sessions_bring_no_ticket_is_measured_half_and_half() {
 }
 
 #[test]
-fn a_load_that_is_no_evidence_is_named_and_the_rest_is_told() {
+fn an_invalid_load_is_named_and_the_others_are_reported() {
     let wrong: fn(Case, &Options, &mut LoadResult) = |case, _, result| {
         if case == Case::KeptCleartext {
             result.errors.insert("status".into(), 3);
@@ -156,34 +156,29 @@ fn a_load_that_is_no_evidence_is_named_and_the_rest_is_told() {
         }
     };
     for (spoil, at, line, invalid) in [
-        (
-            wrong,
-            3,
-            "on a kept connection takes",
-            "kept-cleartext, round 1 of 5: errors (3 status): status 301",
-        ),
+        (wrong, 3, "Keep-alive request: ", "kept-cleartext, round 1 of 5: errors (3 status): status 301"),
         (
             few,
             1,
             "Not measured: full handshakes",
-            "10 answers are too few for a median; give the cases more time: -d 12s",
+            "10 responses are too few for a median; measure longer with -d 12s",
         ),
-        (closing, 3, "Not measured: kept connections", "11 new ones for 1000 requests; turn keep-alive on"),
+        (closing, 3, "Not measured: keep-alive requests", "11 new ones for 1000 requests; enable keep-alive"),
     ] {
-        let cost = World { spoil, ..World::new() }.told();
+        let cost = World { spoil, ..World::new() }.measured();
         assert!(cost.lines[at].contains(line), "{}", cost.lines[at]);
         let [reason] = &cost.invalid()[..] else { panic!("{:?}", cost.invalid()) };
         assert!(reason.contains(invalid), "{reason}");
         assert!(cost.lines[0].contains("TLS 1.3, x25519"), "{}", cost.lines[0]);
     }
     let nothing: fn(Case, &Options, &mut LoadResult) = |_, _, result| result.validity = "invalid: x".into();
-    let cost = World { spoil: nothing, ..World::new() }.told();
+    let cost = World { spoil: nothing, ..World::new() }.measured();
     assert_eq!((cost.invalid().len(), cost.phases[0].rounds.len()), (5, 1));
     assert!(cost.lines[0].ends_with("resumes (2 tickets)."), "as the probe saw: {}", cost.lines[0]);
 }
 
 #[test]
-fn what_makes_figures_doubtful_is_noted() {
+fn doubtful_figures_are_noted() {
     type Spoil = fn(Case, &Options, &mut LoadResult);
     let table: [(Spoil, &str); 6] = [
         (
@@ -192,11 +187,11 @@ fn what_makes_figures_doubtful_is_noted() {
                     result.servers[0].cost.cpu_us_per_request = Some(0.1);
                 }
             },
-            "No CPU of new-cleartext, kept-cleartext: another process than that of --pid serves it",
+            "No CPU for new-cleartext, kept-cleartext: a process other than that of --pid serves it",
         ),
         (
             |case, _, result| result.bytes_received += if case == Case::KeptTls { 900_000 } else { 0 },
-            "Two answers are compared, not one: 2039 bytes over TLS, 1139 in cleartext.",
+            "The responses compared differ: 2039 bytes over TLS, 1139 in cleartext.",
         ),
         (
             |case, _, result| {
@@ -204,7 +199,7 @@ fn what_makes_figures_doubtful_is_noted() {
                     result.servers[0].cost.cpu_us_per_request = Some(8.0);
                 }
             },
-            "CPU below that of cleartext is the load's doing",
+            "CPU below that of cleartext is an artefact of the load",
         ),
         (
             |case, _, result| {
@@ -212,7 +207,7 @@ fn what_makes_figures_doubtful_is_noted() {
                     result.servers[0].cost.cpu_us_per_request = Some(40.0);
                 }
             },
-            "The rounds lie far apart: a quieter machine or a longer -d tells more.",
+            "The rounds vary widely; use a quieter machine or a longer -d.",
         ),
         (
             |case, _, result| {
@@ -220,7 +215,7 @@ fn what_makes_figures_doubtful_is_noted() {
                     result.engine.workers[0].utilisation = 0.9;
                 }
             },
-            "In the times of new-full is the load engine's own queue; -c 1",
+            "The times of new-full include the load engine's own queue; -c 1",
         ),
         (
             |_, _, result| result.handshakes.negotiated.iter_mut().for_each(|seen| seen.hello_retry = true),
@@ -228,13 +223,13 @@ fn what_makes_figures_doubtful_is_noted() {
         ),
     ];
     for (spoil, note) in table {
-        let cost = World { spoil, ..World::new() }.told();
+        let cost = World { spoil, ..World::new() }.measured();
         assert!(cost.notes.iter().any(|text| text.contains(note)), "{note}: {:?}", cost.notes);
         assert!(cost.text().lines().all(|line| line.chars().count() <= 100), "{}", cost.text());
     }
 }
 
-/// The longest names and figures that there are.
+/// The longest names and figures.
 #[test]
 fn lines_fit_whatever_was_measured() {
     let spoil: fn(Case, &Options, &mut LoadResult) = |case, _, result| {
@@ -254,25 +249,25 @@ fn lines_fit_whatever_was_measured() {
             Case::KeptTls => 99.9,
         });
     };
-    let cost = World { spoil, ..World::new() }.told();
+    let cost = World { spoil, ..World::new() }.measured();
     assert!(cost.lines[2].ends_with("less CPU, if any."), "{}", cost.lines[2]);
     assert!(cost.lines[0].contains("rsa 2048"), "the key that signed: {}", cost.lines[0]);
     let mut world = World { spoil, ..World::new() };
     world.question.plain = None;
-    world.told();
+    world.measured();
     world.probe.negotiated = None;
     world.spoil = |_, _, result| {
         result.handshakes = Handshakes::default();
         result.validity = "invalid: x".into();
     };
-    assert!(world.told().lines[0].starts_with("What is negotiated is not known"));
+    assert!(world.measured().lines[0].starts_with("Negotiated parameters unknown"));
 }
 
 #[test]
-fn a_handshake_that_is_little_beside_its_request_is_said_to_be() {
+fn a_request_may_dominate_its_handshake() {
     let spoil: fn(Case, &Options, &mut LoadResult) =
         |_, _, result| result.servers[0].cost.cpu_us_per_request.iter_mut().for_each(|us| *us += 1e5);
-    let cost = World { spoil, ..World::new() }.told();
+    let cost = World { spoil, ..World::new() }.measured();
     assert_eq!(cost.findings.tenth.map(|tenth| tenth.full), Some(1));
     assert!(cost.lines[4].starts_with("The request dominates"), "{}", cost.lines[4]);
 }

@@ -1,4 +1,4 @@
-//! A made-up service and its loads; what is told of them, and in which order they are made.
+//! A made-up service and its loads: the report, and the order of the loads.
 
 mod answer;
 mod rounds;
@@ -14,11 +14,11 @@ use weir_load::{Meter, PerConnection, Schedule, meter};
 use weir_probe::{Certificate, Chain, Resumed, Tickets13, Verification};
 use weir_tls::Roots;
 
-/// A service over TLS, and what a load of it finds.
+/// A service over TLS, and the results of its loads.
 struct World {
     question: Question,
     probe: Report,
-    /// What becomes of a result, by its case.
+    /// Changes a result, by its case.
     spoil: fn(Case, &Options, &mut LoadResult),
 }
 
@@ -35,7 +35,7 @@ impl World {
         Self { question, probe: report(), spoil: |_, _, _| () }
     }
 
-    /// All but the probe. The machine is now faster, now slower, for all alike.
+    /// Everything after the probe. The machine's speed varies, alike for all cases.
     fn answer(&self) -> Result<Cost, CostError> {
         let mut rounds = BTreeMap::new();
         let mut measure = |options: &Options| {
@@ -52,7 +52,7 @@ impl World {
         answer(&self.question, self.probe.clone(), &mut measure, |_| ())
     }
 
-    fn told(&self) -> Cost {
+    fn measured(&self) -> Cost {
         let cost = self.answer().unwrap();
         for (at, line) in cost.lines.iter().enumerate() {
             let line = format!("{}. {line}", at + 1);

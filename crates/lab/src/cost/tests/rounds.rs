@@ -1,8 +1,9 @@
-//! Which loads are made, in which order, and when none is.
+//! The loads, their order, and the errors that prevent them.
 
 use super::*;
 
-/// Cleartext answered sooner, so it was asked more often, and each request cost less: TLS was charged for its absence.
+/// Regression test: cleartext responded sooner and got a higher rate, which made each request cheaper; TLS looked worse
+/// than it is.
 #[test]
 fn kept_connections_are_compared_at_nearly_one_rate() {
     let asked = |world: &World| {
@@ -23,13 +24,14 @@ fn kept_connections_are_compared_at_nearly_one_rate() {
 }
 
 #[test]
-fn a_wrong_question_says_what_to_give_instead() {
+fn an_invalid_url_is_rejected_with_the_expected_one() {
     let measure = |_: &Options| unreachable!("nothing is to be measured");
     let mut question = World::new().question;
     question.plain = Some("https://127.0.0.1:8443".parse().unwrap());
     let error = cost(&question, measure, |_| ()).unwrap_err();
     assert!(
-        error.is_usage() && error.to_string().starts_with("--plain: https://127.0.0.1:8443/ is over TLS")
+        error.is_usage()
+            && error.to_string().starts_with("--plain: invalid value `https://127.0.0.1:8443/`: expected")
     );
     question.url = "http://127.0.0.1:8080/x".parse().unwrap();
     let error = cost(&question, measure, |_| ()).unwrap_err();
@@ -42,9 +44,9 @@ fn cleartext_is_guessed_on_port_80_alone_and_never_silently() {
     let mut world = World::new();
     world.question.plain = None;
     world.question.url = "https://a.test/x".parse().unwrap();
-    let cost = world.told();
+    let cost = world.measured();
     assert_eq!(cost.cleartext.target().unwrap().to_string(), "http://a.test/x");
-    assert!(cost.notes[0].starts_with("Cleartext is http://a.test/x, which answers"), "{:?}", cost.notes);
+    assert!(cost.notes[0].starts_with("Compared with http://a.test/x, which responds"), "{:?}", cost.notes);
     world.spoil = |_, options, result| {
         if !options.endpoint.tls {
             result.errors.insert("status".into(), 9);
@@ -52,7 +54,7 @@ fn cleartext_is_guessed_on_port_80_alone_and_never_silently() {
             result.validity = "invalid: errors (9 status)".into();
         }
     };
-    let cost = world.told();
+    let cost = world.measured();
     assert!(cost.cleartext.target().is_none() && cost.invalid().is_empty());
     assert!(
         cost.notes[0]
@@ -63,7 +65,7 @@ fn cleartext_is_guessed_on_port_80_alone_and_never_silently() {
 }
 
 #[test]
-fn rounds_alternate_and_an_end_that_was_asked_for_is_an_end() {
+fn rounds_alternate_and_an_interrupt_ends_them() {
     let world = World::new();
     let cases = || -> Vec<(Case, Options)> {
         let plain = world.question.plain.as_ref();
@@ -72,28 +74,28 @@ fn rounds_alternate_and_an_end_that_was_asked_for_is_an_end() {
             .map(|case| (case, case.options(&world.question, plain, &world.probe).unwrap()))
             .collect()
     };
-    let (mut seen, mut told) = (Vec::new(), Vec::new());
+    let (mut seen, mut begun) = (Vec::new(), Vec::new());
     let phases = run(
         cases(),
         |options| {
             seen.push(case_of(options));
             Ok(result(case_of(options), options, 1.0))
         },
-        |round, left| told.push((round, left)),
+        |round, left| begun.push((round, left)),
     );
     assert!(phases.unwrap().iter().all(|phase| phase.rounds.len() == 5));
     let backwards: Vec<Case> = Case::ALL.into_iter().rev().collect();
     let rounds: Vec<&[Case]> = seen.chunks(5).collect();
     assert_eq!(rounds, [&Case::ALL[..], &backwards, &Case::ALL, &backwards, &Case::ALL]);
     let second = |seconds| Duration::from_secs(seconds);
-    assert_eq!(told, [(0, second(25)), (1, second(20)), (2, second(15)), (3, second(10)), (4, second(5))]);
+    assert_eq!(begun, [(0, second(25)), (1, second(20)), (2, second(15)), (3, second(10)), (4, second(5))]);
 
     let ended = run(cases(), |_| Err(LoadError::NoWindow), |_, _| ());
     assert!(matches!(ended, Err(CostError::Interrupted)));
     let partial = |options: &Options| Ok(LoadResult { partial: true, ..result(Case::KeptTls, options, 1.0) });
     assert!(matches!(run(cases(), partial, |_, _| ()), Err(CostError::Interrupted)));
 
-    // Gone in the third round: what it had been asked before is not enough.
+    // The server exits in the third round: two rounds are not enough.
     let mut left = 12;
     let gone = |options: &Options| {
         left -= 1;
@@ -107,7 +109,7 @@ fn rounds_alternate_and_an_end_that_was_asked_for_is_an_end() {
 }
 
 #[test]
-fn every_case_is_the_load_that_its_name_says() {
+fn every_case_has_the_load_of_its_name() {
     let mut world = World::new();
     let options = |world: &World, case: Case| {
         let plain: Target = "http://127.0.0.1:8080/x".parse().unwrap();

@@ -1,4 +1,4 @@
-//! The cells of a result, and its comparisons, in each form.
+//! The cells and comparisons of a result, in each format.
 
 use super::row::{Cells, Compared, judged, name, row};
 use crate::cell::Cell;
@@ -23,7 +23,7 @@ pub(super) fn of<I: Shown>(results: &Results<I>) -> Cells {
     }
 }
 
-/// A cell without a valid run, why the first of its runs was none, and where the logs are.
+/// A cell without a valid run, with the reason and the directory of the logs.
 fn unmeasured<I: Shown>(found: &CellSummary, results: &Results<I>) -> Option<String> {
     let runs = results.runs.iter().filter(|run| run.run.cell == found.cell);
     let logs = runs.filter_map(|run| I::facts(&run.seen).logs).next();
@@ -32,7 +32,7 @@ fn unmeasured<I: Shown>(found: &CellSummary, results: &Results<I>) -> Option<Str
         .then(|| format!("{}: {}{}", found.cell, found.validity, logs.unwrap_or_default()))
 }
 
-/// A cell that has no valid run is a failure.
+/// A cell without a valid run is a failure.
 fn case(found: &CellSummary) -> Case {
     let outcome = match found.validity {
         Validity::Valid => Outcome::Passed,
@@ -42,7 +42,7 @@ fn case(found: &CellSummary) -> Case {
     Case { class: "cell", name: found.cell.to_string(), outcome, says }
 }
 
-/// What every row of a cell says of its levels: those that have columns of their own, and the rest.
+/// The levels of a cell in its rows: those with columns of their own, and the rest.
 fn about(kind: &str, cell: &Cell, version: &str) -> Vec<(&'static str, String)> {
     let columns = ["case", "mode", "connections", "bytes"].into_iter();
     let mut fields: Vec<(&str, String)> =
@@ -56,7 +56,7 @@ fn about(kind: &str, cell: &Cell, version: &str) -> Vec<(&'static str, String)> 
     fields
 }
 
-/// A row for each value; a cell without any is a row with its reason all the same.
+/// A row for each value; a cell without values has one row with the reason.
 fn rows(found: &CellSummary) -> Vec<Vec<String>> {
     let fields = || {
         let mut fields = about("cell", &found.cell, &found.version);
@@ -127,7 +127,7 @@ fn value(metric: Metric, value: Option<&Value>) -> String {
     format!("{text} {}", metric.unit()).trim_end().to_owned()
 }
 
-/// A comparison in each form.
+/// A comparison in each format.
 pub(super) fn compared<I: Shown>(one: &Comparison, results: &Results<I>) -> Compared {
     let found = results.summary.cell(&one.cell);
     let version = found.map_or("", |found| found.version.as_str());

@@ -1,4 +1,4 @@
-//! Claims, which are the same of both kinds of results.
+//! The export of claims, which are alike in both kinds of results.
 
 use super::row::{name, row};
 use crate::claims::{ClaimVerdict, Finding};

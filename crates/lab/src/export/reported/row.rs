@@ -1,21 +1,21 @@
-//! What is exported of cells and comparisons, and the rows of the table of values.
+//! The exported parts of cells and comparisons, and the rows of the CSV.
 
 use crate::export::junit::Case;
 use crate::export::{Table, number};
 use crate::stats::verdict::Ratio;
 use serde::Serialize;
 
-/// The cells in each form.
+/// The cells in each format.
 #[derive(Clone, Debug)]
 pub(super) struct Cells {
     pub(super) rows: Vec<Vec<String>>,
     pub(super) tables: Vec<Table>,
     pub(super) cases: Vec<Case>,
-    /// Those without a valid run, and why.
+    /// Cells without a valid run, with the reason.
     pub(super) unmeasured: Vec<String>,
 }
 
-/// A comparison in each form.
+/// A comparison in each format.
 #[derive(Clone, Debug)]
 pub(super) struct Compared {
     pub(super) row: Vec<String>,
@@ -26,29 +26,29 @@ pub(super) struct Compared {
     pub(super) ratio: Ratio,
     pub(super) words: String,
     pub(super) is_worse: bool,
-    /// Whether it is one of two targets, and not of two levels of a factor or of the A/A pair.
+    /// Whether it compares a target with the baseline, rather than two levels of a factor or the A/A pair.
     pub(super) is_with_baseline: bool,
 }
 
-/// In the form of one value on each row: a cell has a row for each metric, a claim one for the whole (`claim`) and one
-/// for each cell that it is about (`claim-cell`). What a kind of result does not have is empty.
+/// One value per row: a cell has a row for each metric, a claim one for the whole (`claim`) and one for each of its
+/// cells (`claim-cell`). A column that does not apply is empty.
 pub(super) const COLUMNS: &str = "kind,name,case,target,version,mode,connections,bytes,load,factors,metric,unit,against,value,low,\
     high,coverage,blocks,p_value,p_adjusted,weight,verdict,note";
 
 impl Compared {
-    /// What is compared, and where.
+    /// The metric, the place and the two sides.
     pub(super) fn title(&self) -> String {
         let Self { metric, place, target, baseline, .. } = self;
         format!("{metric}, {place}: {target} vs {baseline}")
     }
 
-    /// The same with what it came to.
+    /// The title, the ratio and the verdict.
     pub(super) fn line(&self) -> String {
         format!("{}: {} {}", self.title(), self.ratio.text(), self.words)
     }
 }
 
-/// A row with such fields; the others are empty.
+/// A row with these fields; the others are empty.
 pub(super) fn row(fields: &[(&str, String)]) -> Vec<String> {
     let field = |column: &str| fields.iter().find(|(known, _)| *known == column);
     COLUMNS
@@ -57,7 +57,7 @@ pub(super) fn row(fields: &[(&str, String)]) -> Vec<String> {
         .collect()
 }
 
-/// What a row of a comparison says of its ratio.
+/// The fields of a comparison's ratio.
 pub(super) fn judged(ratio: &Ratio, blocks: u32, remark: Option<&String>) -> [(&'static str, String); 10] {
     [
         ("value", number(ratio.value)),
@@ -73,7 +73,7 @@ pub(super) fn judged(ratio: &Ratio, blocks: u32, remark: Option<&String>) -> [(&
     ]
 }
 
-/// The name that a metric or a weight has in JSON.
+/// The JSON name of a metric or a weight.
 pub(super) fn name(of: impl Serialize) -> String {
     let value = serde_json::to_value(of).unwrap_or_default();
     value.as_str().unwrap_or_default().to_owned()

@@ -23,7 +23,7 @@ fn field<'a>(row: &'a [String], column: &str) -> &'a str {
     &row[at]
 }
 
-/// Versions were looked up by the name in the row: that of an A/A pair or of two levels is no target's.
+/// Regression test: versions were looked up by the row's name, which for an A/A pair or two levels is no target's.
 #[test]
 fn every_comparison_has_the_version_of_its_target() {
     let mut results = results();
@@ -42,7 +42,7 @@ fn every_comparison_has_the_version_of_its_target() {
     );
 }
 
-/// A claim that was confirmed in one of two cells, and so is undecided, read as confirmed.
+/// Regression test: a claim confirmed in one of two cells, which is undecided, read as confirmed.
 #[test]
 fn a_claim_has_a_row_for_the_whole() {
     let mut results = results();
@@ -85,7 +85,8 @@ fn a_claim_has_a_row_for_the_whole() {
     );
 }
 
-/// Collections of a JVM, memory at the end, switches, the spread and the cost of origin and load were in the summary alone.
+/// Regression test: JVM collections, final memory, context switches, the spread, and the cost of origin and load were
+/// in the summary only.
 #[test]
 fn every_figure_of_a_cell_is_a_row() {
     let mut results = results();
@@ -105,7 +106,7 @@ fn every_figure_of_a_cell_is_a_row() {
     );
 }
 
-/// The rows of a CSV that have such a text in a column.
+/// The rows of a CSV with this text in a column.
 fn rows_of<'a>(rows: &'a [Vec<String>], column: &str, text: &str) -> Vec<&'a Vec<String>> {
     rows.iter().filter(|row| field(row, column) == text).collect()
 }
@@ -114,7 +115,7 @@ fn rows_of<'a>(rows: &'a [Vec<String>], column: &str, text: &str) -> Vec<&'a Vec
 fn stacks_have_a_row_for_each_value_with_engine_version_and_scenario() {
     let results = synthetic::results(&Made { effect: 0.5, ..Made::NOTHING });
     let reported = Reported::from(&results);
-    // Three scenarios with two engines and the A/A pair; of the handshakes both ends, of memory one value.
+    // Three scenarios with two engines and the A/A pair: both sides of the handshakes, one value of memory.
     let cells = &reported.cells.rows;
     assert_eq!(cells.len(), 2 * 3 * 2 + 3);
     let of_server = rows_of(cells, "metric", "server_us_per_handshake");
@@ -161,7 +162,7 @@ fn stacks_have_a_table_for_each_task_and_a_case_for_each_finding() {
     assert_eq!(regressions.len(), 2, "{regressions:?}");
     let line = "server's time per handshake, handshake.1.3.full.ecdsa-p256.tickets=2: fast vs slow: 1.";
     assert!(regressions[0].starts_with(line), "{regressions:?}");
-    // The claim is contradicted whatever is asked for; regressions fail if they are to.
+    // The contradicted claim fails in any case, regressions only on request.
     assert!(reported.junit(false).contains(" failures=\"1\""), "{}", reported.junit(false));
     assert!(reported.junit(true).contains(" failures=\"3\""), "{}", reported.junit(true));
     let better = synthetic::results(&Made { effect: 0.5, ..Made::NOTHING });

@@ -12,25 +12,24 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-/// What a run of a command was, and what was seen.
+/// A run of a command.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ran {
-    /// The words that were started.
+    /// The program and its arguments.
     pub command: Vec<String>,
-    /// Where.
+    /// The working directory.
     pub folder: PathBuf,
-    /// Milliseconds from its start to its end; `None` if it did not start.
+    /// Milliseconds from start to exit; `None` if it did not start.
     pub wall_ms: Option<f64>,
-    /// Milliseconds of CPU, user's and system's, of it and of those children that it waited for.
+    /// Milliseconds of user and system CPU, of the process and its reaped children.
     pub cpu_ms: Option<f64>,
-    /// Why it does not count.
+    /// Why the run is invalid.
     pub failure: Option<String>,
-    /// The last of its standard error, or else of its standard output.
+    /// The end of its standard error, or else of its standard output.
     pub stderr: String,
-    /// The share of its cores that other processes used meanwhile; `None` where the system does not tell, and of
-    /// runs shorter than 200 ms.
+    /// The share of its cores that other processes used meanwhile; `None` if unavailable, and for runs under 200 ms.
     pub foreign_cpu: Option<f64>,
-    /// The share that the hypervisor gave to other guests; `None` as above.
+    /// The share that the hypervisor gave to other guests (steal time); `None` as above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stolen_cpu: Option<f64>,
 }
@@ -39,7 +38,7 @@ pub struct Ran {
 #[derive(Debug)]
 pub struct CommandRunner {
     pub(super) found: Found,
-    /// Where the results go.
+    /// The directory of the results.
     pub(super) directory: PathBuf,
     pub(super) cores: Vec<usize>,
     pub(super) interrupt: Interrupt,
@@ -47,10 +46,10 @@ pub struct CommandRunner {
 }
 
 impl CommandRunner {
-    /// Makes the runs of a turn, and leaves nothing of the files of their words.
+    /// Runs a turn, and removes its output files.
     pub(super) fn turn(&mut self, turn: &[Request<'_>]) -> Result<Vec<Ran>, LabError> {
         let work = self.directory.join("work");
-        fs::create_dir_all(&work).map_err(LabError::file(&work, "cannot be made"))?;
+        fs::create_dir_all(&work).map_err(LabError::file(&work, "cannot create"))?;
         let runs = turn.iter().map(|request| self.run(request, &work)).collect();
         let _ = fs::remove_dir_all(&work);
         match self.interrupt.is_set() {
@@ -73,7 +72,7 @@ impl CommandRunner {
         match ended {
             Err(why) => Ran { failure: Some(why), ..ran },
             Ok(ended) => {
-                // Which is counted in ticks of 10 ms: they say nothing of a shorter run.
+                // Counted in ticks of 10 ms, too coarse for a shorter run.
                 let taken = ended.taken.filter(|_| ended.wall_ms >= 200.0);
                 Ran {
                     wall_ms: Some(ended.wall_ms),

@@ -1,4 +1,4 @@
-//! What is run: the words of `constants.commands`, in which `{key}` stands for the level of a factor.
+//! The command lines of `constants.commands`, in which `{key}` is a placeholder for the level of a factor.
 
 use crate::cell::Levels;
 use crate::error::ConfigError;
@@ -14,10 +14,10 @@ use weir_report::markup::command_line;
 /// Milliseconds after which a command is killed.
 const TIMEOUT: &str = "timeout_ms";
 
-/// What a command may be given as.
+/// The accepted forms of a command.
 const WORDS: &str = "words separated by spaces, such as \"gzip -k -9 big.txt\", or a list of words";
 
-/// The commands of an experiment, and where they are run.
+/// The commands of an experiment, and their working directory.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     pub(super) lines: BTreeMap<String, Line>,
@@ -30,7 +30,7 @@ pub struct Found {
 pub(crate) struct Line(Vec<String>);
 
 impl Line {
-    /// A text is parted at its spaces; in a list of words each is one.
+    /// Splits a string at its spaces; a list is used as is.
     fn read(value: &Value) -> Option<Self> {
         let words: Option<Vec<String>> = match value {
             Value::String(text) => Some(text.split_whitespace().map(str::to_owned).collect()),
@@ -40,12 +40,12 @@ impl Line {
         words.filter(|words| !words.is_empty()).map(Self)
     }
 
-    /// What is started.
+    /// The program.
     pub(super) fn program(&self) -> &str {
         &self.0[0]
     }
 
-    /// The file that is started, as its folder and the PATH have it.
+    /// The program's file, from the directory or the PATH.
     pub(super) fn file(&self, folder: &Path) -> Option<PathBuf> {
         match self.program().contains('/') {
             true => Some(folder.join(self.program())).filter(|file| file.is_file()),
@@ -53,7 +53,7 @@ impl Line {
         }
     }
 
-    /// The words to start, with a cell's levels in their places.
+    /// The program and its arguments, with a cell's levels for the placeholders.
     pub(super) fn words(&self, levels: &Levels) -> Vec<String> {
         let put = |word: String, (key, level): (&str, &Level)| word.replace(&slot(key), level.as_str());
         self.0.iter().map(|word| levels.iter().fold(word.clone(), put)).collect()
@@ -76,13 +76,13 @@ pub(super) fn all(experiment: &Experiment) -> Vec<(String, Line)> {
     experiment.subjects().into_iter().filter_map(|name| line(&name).map(|line| (name, line))).collect()
 }
 
-/// Milliseconds after which a command is killed: ten minutes where nothing is said.
+/// Milliseconds after which a command is killed; ten minutes by default.
 pub(super) fn timeout_ms(experiment: &Experiment) -> u64 {
     let given = experiment.constants.get(TIMEOUT).and_then(Value::as_integer);
     given.and_then(|ms| u64::try_from(ms).ok()).unwrap_or(600_000)
 }
 
-/// Every command has its words, and every constant and every factor among `keys` has an effect.
+/// Checks that every command has its words, and that every constant and every factor in `keys` has an effect.
 pub(super) fn check(
     experiment: &Experiment,
     keys: Vec<String>,
@@ -92,14 +92,14 @@ pub(super) fn check(
     for key in &commands {
         let value = get(&experiment.constants, key);
         if value.and_then(Line::read).is_none() {
-            let found = value.map_or_else(|| "missing".into(), Value::to_string);
+            let found = value.map_or_else(|| "missing".into(), |value| format!("invalid value `{value}`"));
             return Err(wrong(key, format!("{found}: expected {WORDS}")));
         }
     }
     for (key, value) in leaves(&experiment.constants) {
         let is_time = value.as_integer().is_some_and(|ms| (1..=86_400_000).contains(&ms));
         if key == TIMEOUT && !is_time {
-            return Err(wrong(&key, format!("{value}: expected 1 to 86400000")));
+            return Err(wrong(&key, format!("invalid value `{value}`: expected 1 to 86400000")));
         }
         if key != TIMEOUT && !commands.contains(&key) {
             let allowed = commands.join(", ");
@@ -108,7 +108,7 @@ pub(super) fn check(
     }
     let words: Vec<String> = all(experiment).into_iter().flat_map(|(_, line)| line.0).collect();
     match keys.iter().find(|key| !words.iter().any(|word| word.contains(&slot(key)))) {
-        Some(key) => Err(wrong(key, format!("no command has {} in it: no level matters", slot(key)))),
+        Some(key) => Err(wrong(key, format!("no command contains {}, so no level has an effect", slot(key)))),
         None => Ok(()),
     }
 }

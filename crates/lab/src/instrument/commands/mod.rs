@@ -1,4 +1,4 @@
-//! Command lines: the wall-clock and CPU time of whole processes, from their start to their end.
+//! Command lines: the wall-clock and CPU time of whole processes, from start to exit.
 
 mod execute;
 mod line;
@@ -44,7 +44,7 @@ impl Executor<Commands> for CommandRunner {
 impl Instrument for Commands {
     const NAME: &'static str = "commands";
     const SUBJECT: &'static str = "command";
-    /// Commands are run in the folder of the experiment's file.
+    /// Commands run in the directory of the experiment file.
     const DIRECTORY: &'static str = ".";
     const METRICS: &'static [Metric] = &[Metric::WallMs, Metric::ProcessCpuMs];
 
@@ -54,7 +54,7 @@ impl Instrument for Commands {
 
     fn check(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
         if let Stop::Minutes(_) = experiment.stop {
-            let why = "how long a command takes is not known before: expected `blocks` or `precision`";
+            let why = "the duration of a command is unknown: expected `blocks` or `precision`";
             return Err(wrong("minutes", why.into()));
         }
         line::check(experiment, Self::keys(experiment), wrong)
@@ -75,7 +75,7 @@ impl Instrument for Commands {
         for (name, line) in line::all(experiment) {
             match line.file(&found.folder) {
                 Some(_) => drop(found.lines.insert(name, line)),
-                None => drop(found.absent.insert(name, format!("no program `{}`", line.program()))),
+                None => drop(found.absent.insert(name, format!("program `{}` not found", line.program()))),
             }
         }
         Ok(found)
@@ -89,8 +89,8 @@ impl Instrument for Commands {
             let place: String =
                 levels.iter().map(|(key, level)| format!("{key}={}.", level.file_name())).collect();
             for subject in experiment.subjects() {
-                let is_here = found.lines.contains_key(&subject);
-                let standing = if is_here { Standing::Present } else { Standing::Absent };
+                let is_present = found.lines.contains_key(&subject);
+                let standing = if is_present { Standing::Present } else { Standing::Absent };
                 for cell in with_pair(experiment, &subject, &levels, &place) {
                     candidates.push(Candidate { cell, standing: standing.clone(), remark: None });
                 }
@@ -105,6 +105,7 @@ impl Instrument for Commands {
 
     fn machine(_: &Experiment, found: &Found) -> Result<Machine, LabError> {
         let mut machine = Machine::read(&allowed_cores()?);
+        // Compared with stored results, so the words must not change.
         machine.network = "whatever the commands use".into();
         for (name, line) in &found.lines {
             let file = line.file(&found.folder).map(|file| hash::contents(&file)).transpose()?;
@@ -152,7 +153,7 @@ impl Instrument for Commands {
 
 impl Shown for Commands {
     fn setting(_: &Summary) -> String {
-        "Whole processes, one at a time: nothing on their standard input, a file for their output.".into()
+        "Whole processes, one at a time, with empty standard input and their output in a file.".into()
     }
 
     fn describe(text: &mut String, _: &Plan, found: &Found) {

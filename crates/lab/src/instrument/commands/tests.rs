@@ -1,4 +1,4 @@
-//! Commands, from a file to what runs say.
+//! Commands, from the experiment file to the words that run.
 
 use super::Commands;
 use super::line::all;
@@ -18,7 +18,7 @@ fn parse(text: &str) -> Result<crate::experiment::Experiment, String> {
 }
 
 #[test]
-fn a_level_stands_in_its_place_in_every_word() {
+fn placeholders_are_replaced_in_every_word() {
     let experiment = parse(TEXT).expect("is right");
     let lines = all(&experiment);
     let levels = [("ms".to_owned(), crate::experiment::Level::new(20))].into_iter().collect();
@@ -29,23 +29,31 @@ fn a_level_stands_in_its_place_in_every_word() {
 }
 
 #[test]
-fn what_is_wrong_is_refused_with_what_is_allowed() {
+fn invalid_files_are_rejected_with_what_is_allowed() {
     for (from, to, message) in [
         (
             "short = 'sleep 0.0{ms}'\n",
             "",
             "c.toml: commands.short: missing: expected words separated by spaces",
         ),
-        ("'sleep 0.0{ms}'", "''", "c.toml:13: commands.short: \"\": expected words"),
-        ("'sleep 0.0{ms}'", "3", "c.toml:13: commands.short: 3: expected words"),
+        ("'sleep 0.0{ms}'", "''", "c.toml:13: commands.short: invalid value `\"\"`: expected words"),
+        ("'sleep 0.0{ms}'", "3", "c.toml:13: commands.short: invalid value `3`: expected words"),
         (
             "long = ['sh'",
             "other = 'true'\nlong = ['sh'",
             "c.toml:14: commands.other: unknown key: expected one of commands.short, commands.long, timeout_ms",
         ),
-        ("timeout_ms = 5000", "timeout_ms = 0", "c.toml:11: timeout_ms: 0: expected 1 to 86400000"),
-        ("ms = [", "users = [", "c.toml:9: connections: no command has {connections} in it"),
-        ("blocks = 5", "minutes = 5", "c.toml:4: minutes: how long a command takes is not known before"),
+        (
+            "timeout_ms = 5000",
+            "timeout_ms = 0",
+            "c.toml:11: timeout_ms: invalid value `0`: expected 1 to 86400000",
+        ),
+        (
+            "ms = [",
+            "users = [",
+            "c.toml:9: connections: no command contains {connections}, so no level has an effect",
+        ),
+        ("blocks = 5", "minutes = 5", "c.toml:4: minutes: the duration of a command is unknown"),
         ("blocks = 5", "rate_share = 0.5", "c.toml:4: rate_share: "),
     ] {
         assert!(TEXT.contains(from), "{from}");

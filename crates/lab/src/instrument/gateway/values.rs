@@ -132,7 +132,8 @@ pub(super) fn results<'a>(runs: &'a [&'a Run<Seen>]) -> impl Iterator<Item = &'a
 
 /// The merged latencies of valid runs.
 pub(crate) fn latencies(valid: &[&Run<Seen>]) -> Option<Latencies> {
-    Latencies::merge(results(valid).map(|load| load.response.hdr_v2.as_str()))
+    let texts: Vec<&str> = results(valid).map(|load| load.response.hdr_v2.as_str()).collect();
+    Latencies::merge(&texts)
 }
 
 fn error_ratio<'a>(results: impl Iterator<Item = &'a LoadResult>) -> Option<f64> {
@@ -247,7 +248,7 @@ pub(super) fn without_value(metric: Metric, target: &str, runs: &[&Run<Seen>]) -
 
 /// Older results have it in their histogram alone.
 pub(crate) fn p95_us(latency: &Latency) -> Option<f64> {
-    latency.p95_us.or_else(|| Latencies::merge([latency.hdr_v2.as_str()])?.quantile_us(0.95))
+    latency.p95_us.or_else(|| Latencies::merge(&[latency.hdr_v2.as_str()])?.quantile_us(0.95))
 }
 
 /// Whether connections carry requests; else what stands as the rate and cost of these are those of handshakes.

@@ -1,4 +1,4 @@
-//! Lists engines, and builds them, each apart from the others: one that fails is absent, and the rest goes on.
+//! Lists and builds engines, independently of each other: one that fails to build is absent, the others run.
 
 use super::engine::{Engine, Variant};
 use crate::error::LabError;
@@ -15,13 +15,13 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// What was built and of which sources, in an engine's target folder.
+/// The file in an engine's target directory with the hash of the sources it was built from.
 const STAMP: &str = "weir-built";
 
-/// The engines of these folders with their versions, and whether they are built.
+/// The engines in these directories with their versions, and whether they are built.
 ///
 /// # Errors
-/// Folders without any engine. A description that is wrong is a row that says so.
+/// Directories without any engine. An invalid description is reported in its row.
 pub fn list(folders: &Folders) -> Result<String, LabError> {
     let row = |name: String| match Engine::read(folders, &name) {
         Ok(engine) => {
@@ -39,15 +39,15 @@ pub fn list(folders: &Folders) -> Result<String, LabError> {
         let _ = writeln!(text, "{first:<name$}  {second:<version$}  {third:<crypto$}  {state}");
     }
     if rows.iter().any(|row| row[3] == "not built") {
-        text += "\n`weir stacks build NAME` builds one; `weir stacks run` builds those that it needs.\n";
+        text += "\nBuild one with `weir stacks build NAME`; `weir stacks run` builds those it needs.\n";
     }
     Ok(text)
 }
 
-/// Builds engines: those named, or all. Returns what became of each, and how many failed.
+/// Builds the named engines, or all. Returns the outcome of each, and the number of failures.
 ///
 /// # Errors
-/// An unknown name, a wrong description among those named, an interrupt.
+/// An unknown name, an invalid description, an interrupt.
 pub fn build(folders: &Folders, names: &[String], jobs: usize) -> Result<(String, usize), LabError> {
     let names = if names.is_empty() { folders.names()? } else { names.to_vec() };
     let engines = names.iter().map(|name| Engine::read(folders, name)).collect::<Result<Vec<_>, _>>()?;
@@ -70,13 +70,13 @@ pub fn build(folders: &Folders, names: &[String], jobs: usize) -> Result<(String
 }
 
 impl Engine {
-    /// Whether a variant is built of the sources that are here.
+    /// Whether a variant is built from the present sources.
     pub(crate) fn is_built(&self, variant: &Variant) -> bool {
         let stamp = fs::read_to_string(self.target(variant).join(STAMP));
         stamp.is_ok_and(|stamp| self.sources().is_ok_and(|sources| stamp.trim() == sources))
     }
 
-    /// The hash of its own folder and of what engines share.
+    /// The hash of its own directory and of the files that engines share.
     pub(crate) fn sources(&self) -> Result<String, LabError> {
         let mut files = Vec::new();
         add_files(&self.directory, &mut files);
@@ -88,7 +88,7 @@ impl Engine {
     }
 
     /// Builds a variant that is not built yet.
-    /// Errors: a program that the build needs is not here, the build fails, or it was interrupted.
+    /// Errors: a missing program, a failed build, an interrupt.
     pub(crate) fn build(
         &self,
         variant: &Variant,
@@ -102,7 +102,7 @@ impl Engine {
         let needs = self.description.needs.iter().map(String::as_str);
         let missing: Vec<&str> = needs.filter(is_missing).collect();
         if !missing.is_empty() {
-            return Err(failed(format!("it needs {}: not on the PATH", missing.join(", "))));
+            return Err(failed(format!("needs {}, not on the PATH", missing.join(", "))));
         }
         let target = self.target(variant);
         let _turn = tool::lock(&self.name, &target)?;
@@ -115,13 +115,13 @@ impl Engine {
         let status = tool::run(build, interrupt, guard)
             .map_err(|error| failed(format!("{}: {error}", self.description.build[0])))?;
         if interrupt.is_set() {
-            return Err(failed("interrupted; a second call goes on".into()));
+            return Err(failed("interrupted; run the command again to continue".into()));
         }
         if !status.success() {
-            return Err(failed(format!("its build failed: {status}; its last words are above")));
+            return Err(failed(format!("build failed: {status}; see its output above")));
         }
         let stamp = target.join(STAMP);
-        fs::write(&stamp, sources + "\n").map_err(LabError::file(stamp, "cannot be written"))
+        fs::write(&stamp, sources + "\n").map_err(LabError::file(stamp, "cannot write"))
     }
 
     fn command(&self, variant: &Variant, target: &Path) -> Command {

@@ -1,11 +1,11 @@
-//! Whether a run may be used: what was seen against what was asked for.
+//! The validity of a run: its observed outcome against its scenario.
 
 use super::key::{self, HANDSHAKE, MEMORY, TRANSFER};
 use super::output::{Facts, Memory, Negotiated, Seen, Side};
 use super::values::{Described, Ran};
 use crate::cell::Levels;
 
-/// The first thing that is wrong with what a runner said, if anything is.
+/// The first fault of a run.
 pub(super) fn first_wrong(scenario: &Levels, ran: &Ran) -> Option<String> {
     ran.failure.clone().or_else(|| check(scenario, ran).err())
 }
@@ -14,7 +14,7 @@ fn check(scenario: &Levels, Ran { described, seen, .. }: &Ran) -> Result<(), Str
     if let Some(error) = seen.errors.first() {
         return Err(format!("runner: {error}"));
     }
-    must(seen.is_done, || "runner: it ended without `done`".into())?;
+    must(seen.is_done, || "runner: it exited without `done`".into())?;
     let facts = seen.facts.as_ref().ok_or("runner: no `facts`")?;
     if let Some(described) = described {
         check_versions(described, facts)?;
@@ -33,16 +33,20 @@ fn must(is_right: bool, why_not: impl FnOnce() -> String) -> Result<(), String> 
 }
 
 fn check_versions(engine: &Described, facts: &Facts) -> Result<(), String> {
-    // Debian moves the last number: a description may leave it out.
+    // A description may omit the last number, which Debian's updates change.
     let begins = format!("{}.", engine.version);
     let is_it = |word: &str| word == engine.version || word.starts_with(&begins);
     let is_version = facts.tls.split_whitespace().any(is_it);
-    must(is_version, || format!("facts: tls `{}`: engine.toml says {}", facts.tls, engine.version))?;
+    must(is_version, || {
+        format!("facts: tls `{}`: expected {}, as in engine.toml", facts.tls, engine.version)
+    })?;
     let is_crypto = is_crypto(&facts.crypto, &engine.crypto);
-    must(is_crypto, || format!("facts: crypto `{}`: engine.toml says {}", facts.crypto, engine.crypto))
+    must(is_crypto, || {
+        format!("facts: crypto `{}`: expected {}, as in engine.toml", facts.crypto, engine.crypto)
+    })
 }
 
-/// Whether each part of what is described, such as `ring 0.17.14`, is found; of a version the last numbers may be left out.
+/// Whether each described part, such as `ring 0.17.14`, is found; a version may omit its last numbers.
 fn is_crypto(found: &str, described: &str) -> bool {
     let is_found = |part: &str| {
         let rest = |found: &str| found.strip_prefix(part).map(|rest| rest.chars().next());
@@ -53,20 +57,20 @@ fn is_crypto(found: &str, described: &str) -> bool {
 
 fn check_facts(scenario: &Levels, facts: &Facts) -> Result<(), String> {
     must(facts.build == "release", || format!("facts: a {} build", facts.build))?;
-    for (what, told) in [("allocator", &facts.allocator), ("compiler", &facts.compiler)] {
+    for (what, reported) in [("allocator", &facts.allocator), ("compiler", &facts.compiler)] {
         let asked = scenario.word(what);
-        let is_it = matches!(asked, "" | "default") || told.split([' ', ',']).any(|word| word == asked);
-        must(is_it, || format!("facts: {what} `{told}`: asked for was {asked}"))?;
+        let is_it = matches!(asked, "" | "default") || reported.split([' ', ',']).any(|word| word == asked);
+        must(is_it, || format!("facts: {what} `{reported}`: expected {asked}"))?;
     }
     let masked = key::mask(scenario.word("mask")).map_or(&[][..], |mask| mask.features);
     let is_used = |feature: &&&str| facts.features.iter().any(|found| found == **feature);
     match masked.iter().find(is_used) {
-        Some(feature) => Err(format!("facts: {feature} is used although it was masked")),
+        Some(feature) => Err(format!("facts: {feature} is in use despite the mask")),
         None => Ok(()),
     }
 }
 
-/// The kind of handshake, and all that was negotiated, on both ends.
+/// Checks the kind of handshake and the negotiated parameters on both sides.
 fn check_handshakes(scenario: &Levels, seen: &Seen) -> Result<(), String> {
     for side in [Side::Client, Side::Server] {
         check_units(seen, side)?;
@@ -79,7 +83,7 @@ fn check_handshakes(scenario: &Levels, seen: &Seen) -> Result<(), String> {
         })?;
     }
     let [client, server] = [Side::Client, Side::Server].map(|side| seen.units(side));
-    must(client == server, || format!("the client made {client} handshakes, the server {server}"))
+    must(client == server, || format!("the client completed {client} handshakes, the server {server}"))
 }
 
 fn check_outcome(scenario: &Levels, found: &Negotiated) -> Result<(), String> {
@@ -90,19 +94,19 @@ fn check_outcome(scenario: &Levels, found: &Negotiated) -> Result<(), String> {
         "ecdsa-p384" => "ecdsa_secp384r1_sha384",
         _ => "ecdsa_secp256r1_sha256",
     };
-    // What a library does not tell cannot be wrong; a resumption has neither signature nor, by ticket or id, a group.
+    // A parameter that the library does not expose is not checked. A resumption has no signature, in TLS 1.2 no group.
     let group = found.group.as_deref().filter(|_| !matches!(resumption, "id" | "ticket"));
     let signed = found.signature.as_deref().filter(|_| kind == "full");
-    for (what, told, asked) in [
+    for (what, reported, asked) in [
         ("kind", Some(found.kind.as_str()), kind),
         ("version", Some(&found.version), scenario.word("version")),
         ("suite", Some(&found.suite), scenario.word("suite")),
         ("group", group, scenario.word("group")),
         ("signature", signed, signature),
     ] {
-        if let Some(other) = told.filter(|word| *word != asked) {
-            let (end, count) = (name(found.side), found.count);
-            return Err(format!("{end}: {count} handshakes with {what} `{other}`: asked for was {asked}"));
+        if let Some(other) = reported.filter(|word| *word != asked) {
+            let (side, count) = (name(found.side), found.count);
+            return Err(format!("{side}: {count} handshakes with {what} `{other}`: expected {asked}"));
         }
     }
     Ok(())
@@ -121,7 +125,7 @@ fn check_transfer(scenario: &Levels, seen: &Seen) -> Result<(), String> {
 fn check_memory(scenario: &Levels, seen: &Seen) -> Result<(), String> {
     let Memory { sessions, before_kib, after_kib } = seen.memory.ok_or("runner: no `memory`")?;
     let asked = scenario.number("sessions").unwrap_or(0);
-    must(sessions == asked, || format!("{sessions} sessions were held: asked for were {asked}"))?;
+    must(sessions == asked, || format!("{sessions} sessions held: expected {asked}"))?;
     must(after_kib > before_kib, || "memory did not grow".into())
 }
 
@@ -146,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn crypto_is_what_is_described_up_to_the_last_number_given() {
+    fn crypto_matches_its_description_up_to_the_last_number_given() {
         for (found, described, is_it) in [
             ("ring 0.17.14", "ring 0.17.14", true),
             ("ring 0.17.14", "ring 0.17.1", false),

@@ -1,4 +1,4 @@
-//! `engine.toml`: what an engine is, how it is built and run, and what it can do. `docs/ENGINES.md` has the words.
+//! `engine.toml`: the description of an engine, its build, its runner and its abilities; see `docs/ENGINES.md`.
 
 use super::key::{self, KEYS, Key};
 use crate::cache;
@@ -10,12 +10,12 @@ use serde::Deserialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A TLS stack in one version, as its folder describes it.
+/// A TLS stack in one version, as described in its directory.
 #[derive(Clone, Debug)]
 pub(crate) struct Engine {
-    /// The folder's name.
+    /// The name of its directory.
     pub(crate) name: String,
-    /// Where its sources are.
+    /// The directory of its sources.
     pub(crate) directory: PathBuf,
     pub(crate) description: Description,
 }
@@ -26,16 +26,16 @@ pub(crate) struct Engine {
 pub(crate) struct Description {
     /// The family, by which charts group.
     pub(crate) stack: String,
-    /// Of the TLS library, as the runner must report it.
+    /// The version of the TLS library, as the runner must report it.
     pub(crate) version: String,
-    /// What does the arithmetic, with its version.
+    /// The crypto backend with its version.
     pub(crate) crypto: String,
-    /// What the runner is written in.
+    /// The language of the runner.
     pub(crate) language: String,
-    /// What is to be known of it.
+    /// Notes on the engine.
     #[serde(default)]
     pub(crate) about: String,
-    /// Programs that the build calls.
+    /// Programs that the build needs.
     #[serde(default)]
     pub(crate) needs: Vec<String>,
     pub(crate) build: Vec<String>,
@@ -49,7 +49,7 @@ pub(crate) struct Description {
     pub(crate) abilities: Abilities,
 }
 
-/// What an engine can do, by the keys of scenarios.
+/// The abilities of an engine, by the keys of scenarios.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Abilities {
@@ -62,32 +62,31 @@ pub(crate) struct Abilities {
     pub(crate) suites: Vec<Level>,
     pub(crate) tickets: Vec<Level>,
     pub(crate) operations: Vec<Level>,
-    /// The resumptions whose shared state can be timed.
+    /// The resumptions whose locks can be timed.
     pub(crate) locks: Vec<Level>,
-    /// Those of them whose lock many threads may hold at once, as readers.
+    /// Those with a lock that many threads can hold at once, as readers.
     pub(crate) shared_locks: Vec<Level>,
-    /// How many tickets it can send after a resumed TLS 1.3 handshake; left out: as after a full one.
+    /// The numbers of tickets it can send after a resumed TLS 1.3 handshake; by default as after a full one.
     pub(crate) resumed_tickets: Vec<Level>,
     pub(crate) masks: Vec<Level>,
 }
 
-/// The name of the description in an engine's folder.
+/// The name of the description in an engine's directory.
 const FILE: &str = "engine.toml";
 
 impl Engine {
-    /// Reads the engine of such a name.
-    /// Errors: an unknown name, with the names that there are; a description that cannot be read, or with unknown keys
-    /// or values.
+    /// Reads the engine of this name.
+    /// Errors: an unknown name, with the known ones; an unreadable description; unknown keys or values.
     pub(crate) fn read(folders: &Folders, name: &str) -> Result<Self, LabError> {
         let directory = folders.folder(name)?.join(name);
         let file = directory.join(FILE);
-        let text = fs::read_to_string(&file).map_err(LabError::file(&file, "cannot be read"))?;
+        let text = fs::read_to_string(&file).map_err(LabError::file(&file, "cannot read"))?;
         let description = Description::read(&file, &text)?;
         let absolute = std::path::absolute(&directory).unwrap_or(directory);
         Ok(Self { name: name.to_owned(), directory: absolute, description })
     }
 
-    /// How it is built for a scenario. What its description has first is how it is built without a word.
+    /// The variant to build for a scenario; the first compiler and allocator of its description are the defaults.
     pub(crate) fn variant(&self, scenario: &Levels) -> Variant {
         let Description { compilers, allocators, .. } = &self.description;
         let chosen = |key: &str, levels: &[Level]| {
@@ -97,13 +96,13 @@ impl Engine {
         Variant { compiler: chosen("compiler", compilers), allocator: chosen("allocator", allocators) }
     }
 
-    /// Where a variant of it is built: below `$WEIR_ENGINES`, else the user's cache, so that checkouts share it.
+    /// The build directory of a variant: below `$WEIR_ENGINES`, else in the user's cache, so that checkouts share it.
     pub(crate) fn target(&self, variant: &Variant) -> PathBuf {
         cache::directory("engines", "WEIR_ENGINES", &self.name)
             .join(format!("{}-{}", variant.compiler, variant.allocator))
     }
 
-    /// Words of its description with its own folders in place of `{engine}` and `{target}`.
+    /// Words of its description with `{engine}` and `{target}` replaced by its directories.
     pub(crate) fn words(&self, words: &[String], target: &Path) -> Vec<String> {
         let place = |word: &String| {
             let engine = self.directory.display().to_string();
@@ -140,7 +139,7 @@ impl Description {
         Ok(read)
     }
 
-    /// What it lists of a key, where not every engine can do all.
+    /// The levels of a key that it lists; `None` for keys that every engine supports.
     fn levels(&self, key: &str) -> Option<&[Level]> {
         let abilities = &self.abilities;
         Some(match key {
@@ -159,13 +158,13 @@ impl Description {
         })
     }
 
-    /// Whether it can do such a level; what is arranged by default is always there.
+    /// Whether it supports a level; the lab's own defaults are always supported.
     fn is_able(&self, key: &Key, level: &Level) -> bool {
-        !key.is_told && key.is_default(level)
+        !key.is_for_runner && key.is_default(level)
             || self.levels(key.name).is_none_or(|levels| levels.contains(level))
     }
 
-    /// What it lacks for a scenario.
+    /// The first ability that it lacks for a scenario.
     pub(crate) fn lacks(&self, scenario: &Levels) -> Option<String> {
         let unable = |(key, level): (&Key, &Level)| {
             (!self.is_able(key, level)).then(|| format!("{}={level} is not among its abilities", key.name))
@@ -184,14 +183,14 @@ impl Description {
         scenario.in_order().find_map(unable).or_else(together)
     }
 
-    /// Whether many threads may hold the lock at once that is timed: then no bound follows from the time inside.
+    /// Whether many threads can hold the timed lock at once, so that its time sets no bound.
     pub(crate) fn is_shared(&self, scenario: &Levels) -> bool {
         let is_timed = scenario.get("locks").is_some();
         is_timed && scenario.get("resumption").is_some_and(|how| self.abilities.shared_locks.contains(how))
     }
 }
 
-/// In which way an engine is built.
+/// The way in which an engine is built.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Variant {
     pub(crate) compiler: Level,
@@ -199,10 +198,10 @@ pub(crate) struct Variant {
 }
 
 impl Variant {
-    /// What the engine's description says first.
+    /// The engine's default.
     pub(crate) const PLAIN: &'static str = "default";
 
-    /// Of which all is what the description says first.
+    /// The variant with all defaults.
     pub(crate) fn plain() -> Self {
         Self { compiler: Level::new(Self::PLAIN), allocator: Level::new(Self::PLAIN) }
     }
@@ -221,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_keys_say_together_is_an_ability_too() {
+    fn abilities_may_depend_on_two_keys() {
         let engine = Description::read(Path::new("engine.toml"), TEXT).expect("is read");
         for (resumption, tickets, locks, lacks) in [
             ("none", "2", false, None),
@@ -240,7 +239,9 @@ mod tests {
         let wrong = TEXT.replace("shared_locks = ['psk']", "shared_locks = ['all']");
         let error = Description::read(Path::new("engine.toml"), &wrong).expect_err("is refused").to_string();
         assert!(
-            error.contains("engine.toml: shared_locks: `all`: expected none, id, ticket, psk"),
+            error.contains(
+                "engine.toml: shared_locks: invalid value `all`: expected one of none, id, ticket, psk"
+            ),
             "{error}"
         );
     }

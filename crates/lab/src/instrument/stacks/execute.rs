@@ -1,4 +1,4 @@
-//! Runs of runners: a fresh process for each, on stated cores, with its scenario in a file that is its standard input.
+//! Executes runners: a fresh process each, on given cores, with its scenario on its standard input.
 
 use super::engine::{Description, Engine};
 use super::key;
@@ -16,14 +16,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use weir_tls::issue::{Authority, KeyKind};
 
-/// How long a runner may take beyond its window: its start, its warm-up with the slowest of keys, its output.
+/// The timeout beyond the window, for the start, a warm-up with the slowest keys, and the output.
 const GRACE: Duration = Duration::from_secs(60);
 
 /// Starts runners.
 #[derive(Debug)]
 pub struct ProcessRunner {
     pub(super) engines: BTreeMap<String, Engine>,
-    /// Where results go.
+    /// The directory of the results.
     pub(super) directory: PathBuf,
     pub(super) allowed: Vec<usize>,
     pub(super) interrupt: Interrupt,
@@ -31,7 +31,7 @@ pub struct ProcessRunner {
 }
 
 impl ProcessRunner {
-    /// Runs a runner that is told such lines, behind the words of a tool that it runs under, if there is one.
+    /// Runs a runner with these scenario lines, under a tool if `tool` is not empty.
     pub(super) fn made(&mut self, cell: &Cell, lines: &str, tool: &[String]) -> Result<Ran, LabError> {
         let ran = self.made_together(&[(cell, lines.to_owned())], tool)?.pop();
         ran.ok_or_else(|| LabError::Nothing("no runner was started".into()))
@@ -47,9 +47,9 @@ impl ProcessRunner {
         let mut staged = Vec::new();
         for (index, (cell, lines)) in runs.iter().enumerate() {
             let words = work.join(index.to_string());
-            fs::create_dir_all(&words).map_err(LabError::file(&words, "cannot be made"))?;
+            fs::create_dir_all(&words).map_err(LabError::file(&words, "cannot create"))?;
             let ran = self.staged(cell, lines, tool)?;
-            // In front of the program, so that the stored command is the whole of it.
+            // In front of the program, so that the stored command is complete.
             let env: &[String] = if ran.environment.is_empty() { &[] } else { &["env".to_owned()] };
             let command = [env, &ran.environment, &ran.command].concat();
             let threads = cell.levels.number("threads").unwrap_or(1) as usize;
@@ -81,12 +81,12 @@ impl ProcessRunner {
         Ok(all)
     }
 
-    /// What is known of a run before it starts.
+    /// The parts of a run that are known before it starts.
     fn staged(&self, cell: &Cell, lines: &str, tool: &[String]) -> Result<Ran, LabError> {
         let engine = self
             .engines
             .get(&cell.subject)
-            .ok_or_else(|| LabError::Nothing(format!("engine {} is not present any more", cell.subject)))?;
+            .ok_or_else(|| LabError::Nothing(format!("engine {} is no longer present", cell.subject)))?;
         let scenario = lines.to_owned() + &self.files(&cell.levels)?;
         let mask = key::mask(cell.levels.word("mask"));
         let environment = mask.into_iter().map(|mask| mask.variable.to_owned()).collect();
@@ -104,7 +104,7 @@ impl ProcessRunner {
         })
     }
 
-    /// The lines of what the runner reads that name files: sessions have a chain, an operation with a key has that alone.
+    /// The scenario lines that name files: sessions have a certificate chain, signature operations only a key.
     fn files(&self, scenario: &Levels) -> Result<String, LabError> {
         let operation = scenario.word("operation");
         let signed = operation.strip_suffix("-sign").or_else(|| operation.strip_suffix("-verify"));
@@ -114,8 +114,8 @@ impl ProcessRunner {
         issue(kind, &files)?;
         let line = |(key, name): (&str, &str)| format!("{key} {}\n", files.join(name).display());
         let lines = [("chain", "cert.pem"), ("ca", "ca.pem"), ("key", "key.pem")];
-        let told = if certificate.is_some() { &lines[..] } else { &lines[2..] };
-        Ok(told.iter().copied().map(line).collect())
+        let needed = if certificate.is_some() { &lines[..] } else { &lines[2..] };
+        Ok(needed.iter().copied().map(line).collect())
     }
 }
 
@@ -133,24 +133,24 @@ impl Staged<'_> {
         let Self { ran, words, command, cores, deadline } = self;
         let file = words.join("scenario");
         let input = fs::write(&file, &ran.scenario).and_then(|()| File::open(&file));
-        let input = input.map_err(|error| format!("its scenario: {error}"))?.into();
+        let input = input.map_err(|error| format!("cannot write the scenario: {error}"))?.into();
         Ok(Start { name: "runner", command, folder: &ran.folder, words, cores, input, deadline: *deadline })
     }
 }
 
-/// What a runner said. The text of an error is the reason why the run is invalid.
+/// Parses the output of a runner. An error is the reason why the run is invalid.
 fn said(ran: &mut Ran, ended: Ended) -> Result<(), String> {
     let Ended { process, exit, taken, cut_short, .. } = ended;
     ran.foreign_cpu = taken.map(|taken| taken.foreign);
     ran.stolen_cpu = taken.map(|taken| taken.stolen);
     ran.exit = exit.status.clone();
     ran.stderr = process.last_words();
-    let output = process.output().map_err(|error| format!("its output: {error}"))?;
+    let output = process.output().map_err(|error| format!("cannot read its output: {error}"))?;
     if let Some(why) = cut_short {
         return Err(why);
     }
-    ran.seen = Seen::read(&output).map_err(|why| format!("its output: {why}"))?;
-    // What it says itself tells more.
+    ran.seen = Seen::read(&output).map_err(|why| format!("invalid output: {why}"))?;
+    // Its own error messages are more precise than its exit status.
     if exit.code == Some(0) || !ran.seen.errors.is_empty() {
         return Ok(());
     }
@@ -158,13 +158,13 @@ fn said(ran: &mut Ran, ended: Ended) -> Result<(), String> {
     Err(format!("runner: {}: {last}", ran.exit))
 }
 
-/// Makes the certificate of a kind in a directory that has none yet: a chain with an intermediate authority, as servers have
-/// it.
+/// Issues a certificate with this type of key, unless the directory has one: a chain with an intermediate CA, as is
+/// usual for servers.
 fn issue(kind: &str, directory: &Path) -> Result<(), LabError> {
     if directory.join("ca.pem").is_file() {
         return Ok(());
     }
-    fs::create_dir_all(directory).map_err(LabError::file(directory, "cannot be made"))?;
+    fs::create_dir_all(directory).map_err(LabError::file(directory, "cannot create"))?;
     let kind = match kind {
         "rsa-2048" => KeyKind::Rsa2048,
         "ecdsa-p384" => KeyKind::EcdsaP384,

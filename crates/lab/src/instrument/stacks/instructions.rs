@@ -1,5 +1,5 @@
-//! Instructions of a handshake, counted under valgrind's callgrind: free of noise, and of the path that a library takes
-//! without AVX-512, which valgrind hides.
+//! Instructions per handshake, counted by valgrind's callgrind: free of noise, but for the code path without AVX-512,
+//! which valgrind hides.
 
 use super::check;
 use super::execute::ProcessRunner;
@@ -15,29 +15,28 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-/// Instructions of one cell, or why there are none.
+/// Instructions of one cell, or why they were not counted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Counted {
-    /// Version of this layout.
+    /// Schema version.
     pub(super) schema: u32,
-    /// The name of the cell that was counted; older results have the cell itself here.
+    /// The name of the cell; older results have the cell itself.
     pub(super) cell: serde_json::Value,
-    /// Instructions of a handshake at each end.
+    /// Instructions per handshake on each side.
     pub(super) counts: BTreeMap<Side, f64>,
-    /// Why there are none.
+    /// Why they were not counted.
     pub(super) why: Option<String>,
 }
 
-/// Handshakes of the two runs of which the difference is taken: what comes before the first, and whatever only the first
-/// one does, is in both.
+/// Handshakes of the two runs that are subtracted, which cancels the setup and the extra work of the first handshake.
 const HANDSHAKES: [u32; 2] = [4, 20];
 
 const PROGRAM: &str = "valgrind";
 
-/// The version of the layout of counts.
+/// The schema version of counts.
 const SCHEMA: u32 = 1;
 
-/// The folder of counts.
+/// The directory of counts.
 const INSTRUCTIONS: &str = "instructions";
 
 /// The instructions of a cell, if they were counted.
@@ -46,13 +45,13 @@ pub(super) fn counted(store: &Store, cell: &Cell) -> Result<Option<Counted>, Lab
     store.read_json(&format!("{INSTRUCTIONS}/{cell}.json"), SCHEMA)
 }
 
-/// Counts each cell that is a handshake and has not been counted yet.
-/// Errors: a file that cannot be written, an interrupt. What cannot be counted is a result.
+/// Counts each handshake cell that has no counts yet.
+/// Errors: a file that cannot be written, an interrupt. A failed count is a result.
 pub(super) fn count(plan: &Plan, store: &Store, runner: &mut ProcessRunner) -> Result<(), LabError> {
     let directory = store.directory().join(INSTRUCTIONS);
-    fs::create_dir_all(&directory).map_err(LabError::file(&directory, "cannot be made"))?;
-    let is_here = on_path(PROGRAM, std::env::var_os("PATH").as_deref()).is_some();
-    // What an engine's first cell shows is so in the others, and takes its time there.
+    fs::create_dir_all(&directory).map_err(LabError::file(&directory, "cannot create"))?;
+    let is_installed = on_path(PROGRAM, std::env::var_os("PATH").as_deref()).is_some();
+    // If the first cell of an engine cannot be counted, neither can the others: do not spend time on them.
     let mut uncountable: BTreeMap<&str, String> = BTreeMap::new();
     for cell in plan.cells.iter().filter(|cell| is_counted(cell)) {
         if counted(store, cell)?.is_some() {
@@ -60,7 +59,7 @@ pub(super) fn count(plan: &Plan, store: &Store, runner: &mut ProcessRunner) -> R
         }
         let counts = match uncountable.get(cell.subject.as_str()) {
             Some(why) => Err(why.clone()),
-            None if !is_here => Err(format!("{PROGRAM} is not on the PATH")),
+            None if !is_installed => Err(format!("{PROGRAM} is not on the PATH")),
             None => runner.count(cell)?,
         };
         let why = counts.as_ref().err().cloned();
@@ -73,7 +72,7 @@ pub(super) fn count(plan: &Plan, store: &Store, runner: &mut ProcessRunner) -> R
     Ok(())
 }
 
-/// Masks hide what valgrind hides anyway, and counts are the same on any number of threads.
+/// Masks hide features that valgrind hides anyway, and counts do not depend on the number of threads.
 fn is_counted(cell: &Cell) -> bool {
     let plain = [("do", HANDSHAKE), ("threads", "1"), ("mask", "none")];
     !cell.is_again()
@@ -82,7 +81,7 @@ fn is_counted(cell: &Cell) -> bool {
 }
 
 impl ProcessRunner {
-    /// Instructions of a handshake at each end; or why they cannot be counted.
+    /// Instructions per handshake on each side, or why they cannot be counted.
     fn count(&mut self, cell: &Cell) -> Result<Result<BTreeMap<Side, f64>, String>, LabError> {
         let mut totals = Vec::new();
         for handshakes in HANDSHAKES {
@@ -110,20 +109,20 @@ impl ProcessRunner {
         let counts: BTreeMap<Side, f64> = [Side::Client, Side::Server].iter().filter_map(each).collect();
         match counts.len() {
             2 => Ok(Ok(counts)),
-            _ => Ok(Err("its runner has no functions by whose names its ends can be told apart".into())),
+            _ => Ok(Err("its runner lacks the functions weir_engine_client and weir_engine_server".into())),
         }
     }
 }
 
-/// The same for so many handshakes, the first of which count.
+/// The scenario with this number of handshakes, without warm-up.
 fn counted_scenario(scenario: &Levels, handshakes: u32) -> String {
     let lines = scenario.without("window_ms").without("warmup").lines();
     format!("{lines}warmup 0\ncount {handshakes}\n")
 }
 
-/// Instructions inside the functions that docs/ENGINES.md names, calls of others included, from callgrind's profile:
-/// below `cfn=` and `calls=` a line has the position and the cost of that call. A name stands where its number, in
-/// parentheses, comes first.
+/// Inclusive instructions of the functions named in docs/ENGINES.md, from callgrind's profile: the line after `cfn=`
+/// and `calls=` has the position and the cost of the call. A function's name is only at the first occurrence of its
+/// number, in parentheses.
 fn inclusive(profile: &str) -> BTreeMap<Side, u64> {
     let (mut clients, mut servers) = (BTreeSet::new(), BTreeSet::new());
     let mut totals = BTreeMap::new();
@@ -161,7 +160,7 @@ mod tests {
     use crate::experiment::Level;
 
     #[test]
-    fn costs_of_calls_are_summed_by_the_end_that_they_are_of() {
+    fn costs_of_calls_are_summed_by_side() {
         let profile = "positions: line\nevents: Ir\n\nfl=(1) main.c\nfn=(1) main\n16 20\ncfn=(2) weir_engine_client\n\
             calls=2 0\n16 400\ncfn=(3) weir_engine_server\ncalls=1 0\n+1 70\ncfn=(4) other\ncalls=1 0\n+2 9\n\n\
             fn=(2)\n5 3\ncfn=(5) tls\ncalls=1 +3\n* 397\n\nfn=(9) again\n1 1\ncfi=(1)\ncfn=(3)\ncalls=1 0\n* 30\n";
@@ -170,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_takes_the_place_of_the_window() {
+    fn a_count_replaces_the_window() {
         let levels = [("do", "handshake"), ("version", "1.3"), ("warmup", "100"), ("window_ms", "200")];
         let levels = levels.map(|(key, level)| (key.to_owned(), Level::new(level)));
         let scenario = Levels::from_iter(levels);

@@ -1,8 +1,8 @@
-//! The keys of a scenario: what may be varied of a TLS stack's work and of the machine below it.
+//! The keys of a scenario: the parameters of a TLS stack's work and of the machine below it.
 
 use crate::experiment::Level;
 
-// What a runner is asked to do.
+// The tasks of a runner.
 pub(super) const HANDSHAKE: &str = "handshake";
 pub(super) const TRANSFER: &str = "transfer";
 pub(super) const MEMORY: &str = "memory";
@@ -14,12 +14,12 @@ pub(super) const TASKS: [&str; 4] = [HANDSHAKE, TRANSFER, MEMORY, PRIMITIVE];
 pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) allowed: Allowed,
-    /// The tasks that it is for.
+    /// The tasks it applies to.
     pub(crate) tasks: &'static [&'static str],
-    /// What it is where an experiment does not say; `None`: it must, or the task does without.
+    /// The default; `None`: required, or optional for the task.
     pub(crate) default: Option<&'static str>,
-    /// Whether the runner is told; else it is the lab that arranges it.
-    pub(crate) is_told: bool,
+    /// Whether it is passed to the runner; else the lab applies it.
+    pub(crate) is_for_runner: bool,
 }
 
 /// The values of a key.
@@ -31,7 +31,7 @@ pub(crate) enum Allowed {
 
 const SESSIONS: &[&str] = &[HANDSHAKE, TRANSFER, MEMORY];
 
-/// Every key, in the order in which a cell's name has them.
+/// Every key, in the order of a cell's name.
 pub(crate) const KEYS: &[Key] = &[
     key("do", &TASKS, &TASKS),
     key("operation", &OPERATIONS, &[PRIMITIVE]),
@@ -46,10 +46,10 @@ pub(crate) const KEYS: &[Key] = &[
         default: Some("aes128-gcm"),
         ..key("suite", &["aes128-gcm", "aes256-gcm", "chacha20-poly1305"], SESSIONS)
     },
-    // Without a word it is what the kind of handshake needs: see `usual_tickets`.
+    // The default depends on the kind of handshake: see `usual_tickets`.
     number("tickets", 0, 4, &[HANDSHAKE]),
     Key { default: Some("warm"), ..key("config", &["warm", "cold"], &[HANDSHAKE]) },
-    // Which resumptions an engine can time it with: `Engine::lacks`.
+    // Limited to some resumptions by the engine: see `Description::lacks`.
     key("locks", &["time"], &[HANDSHAKE]),
     Key { default: Some("16384"), ..number("record", 512, 16_384, &[TRANSFER, PRIMITIVE]) },
     Key { default: Some("65536"), ..number("write", 1, 16 << 20, &[TRANSFER]) },
@@ -83,62 +83,64 @@ const OPERATIONS: [&str; 16] = [
 ];
 
 const fn key(name: &'static str, words: &'static [&'static str], tasks: &'static [&'static str]) -> Key {
-    Key { name, allowed: Allowed::Words(words), tasks, default: None, is_told: true }
+    Key { name, allowed: Allowed::Words(words), tasks, default: None, is_for_runner: true }
 }
 
 const fn number(name: &'static str, least: u64, most: u64, tasks: &'static [&'static str]) -> Key {
-    Key { name, allowed: Allowed::Number { least, most }, tasks, default: None, is_told: true }
+    Key { name, allowed: Allowed::Number { least, most }, tasks, default: None, is_for_runner: true }
 }
 
-/// What the lab arranges; the first word is what is done without it.
+/// A key that the lab applies; the first word is the default.
 const fn machine(name: &'static str, words: &'static [&'static str]) -> Key {
-    Key { default: Some(words[0]), is_told: false, ..key(name, words, &TASKS) }
+    Key { default: Some(words[0]), is_for_runner: false, ..key(name, words, &TASKS) }
 }
 
-/// The key of such a name.
+/// The key of this name.
 pub(crate) fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)
 }
 
-/// Their names.
+/// The names of keys.
 pub(super) fn names<'a>(keys: impl IntoIterator<Item = &'a Key>) -> String {
     keys.into_iter().map(|key| key.name).collect::<Vec<_>>().join(", ")
 }
 
 impl Key {
-    /// Whether a level is what it is where an experiment does not say.
+    /// Whether a level is the default.
     pub(super) fn is_default(&self, level: &Level) -> bool {
         self.default == Some(level.as_str())
     }
 
-    /// Whether a level is one of its values, or what is allowed.
+    /// Checks that a level is one of its values. Errors: the allowed values.
     pub(crate) fn check(&self, level: &Level) -> Result<(), String> {
         let (is_right, allowed) = match self.allowed {
-            Allowed::Words(words) => (words.contains(&level.as_str()), words.join(", ")),
+            Allowed::Words(words) => {
+                (words.contains(&level.as_str()), format!("one of {}", words.join(", ")))
+            }
             Allowed::Number { least, most } => {
                 let number = level.as_str().parse::<u64>();
                 (number.is_ok_and(|number| (least..=most).contains(&number)), format!("{least} to {most}"))
             }
         };
-        if is_right { Ok(()) } else { Err(format!("`{level}`: expected {allowed}")) }
+        if is_right { Ok(()) } else { Err(format!("invalid value `{level}`: expected {allowed}")) }
     }
 }
 
-/// Features of the processor that a library is not to use.
+/// Processor features hidden from a library.
 pub(super) struct Mask {
-    /// What the environment has by which OpenSSL and its relatives are told: bits of CPUID leaf 7, EBX below and ECX above.
+    /// The environment variable for OpenSSL and its relatives: bits of CPUID leaf 7, EBX below and ECX above.
     pub(super) variable: &'static str,
-    /// What must be gone, by the names that runners use.
+    /// The features that must be unused, by the names that runners report.
     pub(super) features: &'static [&'static str],
 }
 
-/// The mask of such a name, unless nothing is masked.
+/// The mask of this name; `None` if it masks nothing.
 pub(super) fn mask(name: &str) -> Option<Mask> {
     let (variable, features): (_, &[&str]) = match name {
         "no-ifma" => ("OPENSSL_ia32cap=:~0x200000", &["avx512ifma"]),
-        // VAES and VPCLMULQDQ, which are used together.
+        // VAES and VPCLMULQDQ, which libraries use together.
         "no-vaes" => ("OPENSSL_ia32cap=:~0x60000000000", &["vaes", "vpclmulqdq"]),
-        // F, DQ, IFMA, CD, BW, VL, and the two above, which need them in their wide form.
+        // F, DQ, IFMA, CD, BW, VL, and the two above, whose wide form needs them.
         "no-avx512" => ("OPENSSL_ia32cap=:~0x600d0230000", &["avx512f", "avx512ifma", "vaes", "vpclmulqdq"]),
         _ => return None,
     };
@@ -160,12 +162,12 @@ mod tests {
     }
 
     #[test]
-    fn wrong_values_are_told_what_is_allowed() {
+    fn invalid_values_are_rejected_with_the_allowed_ones() {
         let check = |key, value: &str| find(key).expect("a key").check(&Level::new(value));
         assert_eq!(check("version", "1.3"), Ok(()));
-        assert_eq!(check("version", "1.1"), Err("`1.1`: expected 1.2, 1.3".into()));
-        assert_eq!(check("tickets", "5"), Err("`5`: expected 0 to 4".into()));
-        assert_eq!(check("threads", "-1"), Err("`-1`: expected 1 to 1024".into()));
+        assert_eq!(check("version", "1.1"), Err("invalid value `1.1`: expected one of 1.2, 1.3".into()));
+        assert_eq!(check("tickets", "5"), Err("invalid value `5`: expected 0 to 4".into()));
+        assert_eq!(check("threads", "-1"), Err("invalid value `-1`: expected 1 to 1024".into()));
         assert!(find("colour").is_none());
     }
 }

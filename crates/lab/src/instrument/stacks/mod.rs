@@ -1,5 +1,5 @@
-//! TLS stacks: what a handshake, a resumption and a megabyte cost in each library and version, client and server apart, in
-//! memory. Engines are programs of their own; `docs/ENGINES.md` has their protocol.
+//! TLS stacks: the cost of a handshake, a resumption and a megabyte in each library and version, separately for client
+//! and server, in memory. Engines are separate programs; `docs/ENGINES.md` has their protocol.
 
 mod build;
 mod check;
@@ -51,7 +51,7 @@ use std::fs;
 use std::path::Path;
 use values::{compared, compared_in_duets, measured};
 
-/// TLS libraries in memory.
+/// The instrument for TLS libraries in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Stacks;
 
@@ -63,7 +63,7 @@ pub struct Engines {
 }
 
 impl Engines {
-    /// Those of an experiment; one whose folder or description is missing or wrong is absent.
+    /// The engines of an experiment; one with a missing directory or an invalid description is absent.
     pub(crate) fn find(experiment: &Experiment, folders: &Folders) -> Self {
         let mut engines = Self::default();
         for name in experiment.subjects() {
@@ -82,7 +82,7 @@ impl Executor<Stacks> for ProcessRunner {
         self.made_together(&runs.collect::<Vec<_>>(), &[])
     }
 
-    /// Counts instructions where the experiment asks for them.
+    /// Counts instructions if the experiment asks for them.
     fn finish(&mut self, plan: &Plan, is_done: bool) -> Result<(), LabError> {
         let is_wanted = is_done && plan.experiment.instructions;
         if is_wanted { instructions::count(plan, &Store::open(&self.directory), self) } else { Ok(()) }
@@ -185,7 +185,7 @@ impl Instrument for Stacks {
         cell.levels.number("window_ms").unwrap_or(0)
     }
 
-    /// Builds what is not built yet.
+    /// Builds the engines that are not built yet.
     fn make_ready(engines: &mut Engines, plan: &Plan, interrupt: &Interrupt) -> Result<(), LabError> {
         let guard = Guard::start(&this_program()?)?;
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
@@ -212,6 +212,7 @@ impl Instrument for Stacks {
 
     fn machine(_: &Experiment, engines: &Engines) -> Result<Machine, LabError> {
         let mut machine = Machine::read(&allowed_cores()?);
+        // Compared with stored results, so the words must not change.
         machine.network = "none: both ends in one process".into();
         for (name, engine) in &engines.present {
             let about = &engine.description;
@@ -230,7 +231,7 @@ impl Instrument for Stacks {
         directory: &Path,
         interrupt: Interrupt,
     ) -> Result<ProcessRunner, LabError> {
-        let directory = fs::canonicalize(directory).map_err(LabError::file(directory, "cannot be found"))?;
+        let directory = fs::canonicalize(directory).map_err(LabError::file(directory, "cannot find"))?;
         let (allowed, guard) = (allowed_cores()?, Guard::start(&this_program()?)?);
         Ok(ProcessRunner { engines: engines.present, directory, allowed, interrupt, guard })
     }
@@ -258,7 +259,7 @@ impl Instrument for Stacks {
         }
     }
 
-    /// Whose memory they use.
+    /// A remark if the cells use different allocators, unless the allocator is what is compared.
     fn unlike(cells: [&Cell; 2], runs: [&[&RunOf<Self>]; 2]) -> Option<String> {
         let [first, second] = cells.map(|cell| cell.levels.word("allocator"));
         if first != second {
@@ -270,13 +271,13 @@ impl Instrument for Stacks {
         (first != second).then(|| format!("the allocators differ: {first} and {second}"))
     }
 
-    /// Every level, those too that a name leaves out.
+    /// Every level, including those that a name omits.
     fn conditions(plan: &Plan, cell: &Cell) -> Result<BTreeMap<String, String>, ConfigError> {
         let own = plan.cells.iter().find(|own| own.id == cell.id).unwrap_or(cell);
         Ok(own.levels.iter().map(|(key, level)| (key.to_owned(), level.to_string())).collect())
     }
 
-    /// A library of the system is another one without a word in any description, and says so itself.
+    /// A system library can change without any change of the description; it reports its own version.
     fn is_other(runs: [&[&RunOf<Self>]; 2], _: bool) -> bool {
         let [before, after] = runs.map(|runs| runs.iter().find_map(|run| run.seen.seen.facts.as_ref()));
         before.is_some() && after.is_some() && before != after

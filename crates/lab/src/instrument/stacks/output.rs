@@ -1,4 +1,4 @@
-//! What a runner says: its lines, read and summed up. `docs/ENGINES.md` has the protocol.
+//! The output of a runner: parses and sums up its lines. `docs/ENGINES.md` has the protocol.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -32,36 +32,36 @@ enum Line {
     Done {},
 }
 
-/// Which end, or neither.
+/// The side of a connection, or neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
     Client,
     Server,
-    /// A primitive has no ends.
+    /// A primitive has no sides.
     Operation,
 }
 
-/// What the libraries say of themselves at run time.
+/// The facts that the libraries report at run time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Facts {
     pub stack: String,
     /// The TLS library with its version.
     pub tls: String,
-    /// What does the arithmetic, with its version.
+    /// The crypto backend with its version.
     pub crypto: String,
     pub compiler: String,
-    /// Whose memory it uses.
+    /// The memory allocator.
     pub allocator: String,
     /// `release` or `debug`.
     pub build: String,
-    /// Features of the processor that the library uses; empty where it cannot tell.
+    /// Processor features that the library uses; empty if unknown.
     #[serde(default)]
     pub features: Vec<String>,
 }
 
-/// An outcome that so many handshakes had at one end.
+/// An outcome of handshakes on one side, with their number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Negotiated {
@@ -70,14 +70,14 @@ pub struct Negotiated {
     /// `full`, `full-with-hello-retry`, `resumed`.
     pub kind: String,
     pub suite: String,
-    /// The group; null where the library does not tell.
+    /// The group; null if the library does not expose it.
     pub group: Option<String>,
-    /// The scheme of the server's signature; null where the library does not tell, and when resumed.
+    /// The scheme of the server's signature; null if the library does not expose it, and when resumed.
     pub signature: Option<String>,
     pub count: u64,
 }
 
-/// A part of the samples' time and how often it was spent, summed over all threads.
+/// A part of the samples' time, with the number of its occurrences, summed over all threads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Span {
@@ -87,21 +87,21 @@ pub struct Span {
     pub count: u64,
 }
 
-/// What a thread was in the measurement, with the units that it measured.
+/// A thread of the measurement, with the number of units it measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Thread {
     pub thread: u32,
     pub units: u64,
-    /// Nanoseconds from its first unit's begin to its last one's end.
+    /// Nanoseconds from the start of its first unit to the end of its last.
     pub wall_ns: u64,
     pub cpu_ns: u64,
-    /// How often it waited for something.
+    /// Voluntary context switches: the number of waits.
     #[serde(default)]
     pub voluntary_switches: Option<u64>,
 }
 
-/// What ran inside a lock, and how often it was held, summed over all threads.
+/// The operations inside a lock and its hold time, summed over all threads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lock {
@@ -111,17 +111,17 @@ pub struct Lock {
     pub held_ns: u64,
 }
 
-/// Resident memory before the first session was made, and with all open.
+/// Resident memory before the first session, and with all sessions open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Memory {
-    /// Ends that were held at once.
+    /// Sides open at the same time.
     pub sessions: u64,
     pub before_kib: u64,
     pub after_kib: u64,
 }
 
-/// The times of one side's units: how many, their sum and their percentiles.
+/// The times of one side's units: their number, sum and percentiles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Times {
     pub units: u64,
@@ -132,7 +132,7 @@ pub struct Times {
     pub p99_ns: Option<u64>,
 }
 
-/// Everything that a runner said, without the single samples.
+/// The whole output of a runner, without the single samples.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Seen {
     pub facts: Option<Facts>,
@@ -143,17 +143,17 @@ pub struct Seen {
     pub threads: Vec<Thread>,
     pub locks: Vec<Lock>,
     pub memory: Option<Memory>,
-    /// What went wrong, with whose fault it was.
+    /// Errors, each with the party at fault.
     pub errors: Vec<String>,
     pub is_done: bool,
 }
 
-/// Fewer samples than this have no 99th percentile.
+/// Minimum number of samples for a 99th percentile.
 const SAMPLES_FOR_P99: usize = 1000;
 
 impl Seen {
-    /// Reads what a runner wrote.
-    /// Errors: the first line that is not of the protocol, with its number.
+    /// Parses the output of a runner.
+    /// Errors: the first line that violates the protocol, with its number.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let mut seen = Self::default();
         let mut samples: BTreeMap<Side, Vec<u64>> = BTreeMap::new();
@@ -179,7 +179,7 @@ impl Seen {
         Ok(seen)
     }
 
-    /// How many units one side timed.
+    /// The number of units that one side timed.
     pub(super) fn units(&self, side: Side) -> u64 {
         self.times.get(&side).map_or(0, |times| times.units)
     }
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_of_the_protocol_is_named_by_its_line() {
+    fn a_violation_of_the_protocol_is_reported_with_its_line() {
         for (text, why) in [
             ("{\"type\":\"done\"}\nhello\n", "line 2: after `done`"),
             ("hello\n", "line 1: "),

@@ -1,4 +1,4 @@
-//! What more threads make of the rate of each.
+//! Scaling: the rate per thread as the number of threads grows.
 
 use super::title;
 use crate::cell::Levels;
@@ -9,27 +9,27 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weir_load::plural;
 
-/// The rate of each thread beside that of the fewest, where it is more than [`MUCH`] below what the cores allow.
+/// A drop of the rate per thread by more than [`MUCH`] below ideal scaling on these cores.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Drop {
-    /// The scenario without its threads.
+    /// The scenario without `threads`.
     scenario: Levels,
-    /// The engine, as the results name it.
+    /// The engine's name in the results.
     engine: String,
-    /// How many threads.
+    /// The number of threads.
     threads: u64,
-    /// The threads with which it is compared.
+    /// The number of threads it is compared with.
     fewest: u64,
-    /// The cores that they had.
+    /// The number of cores.
     cores: usize,
-    /// Rate of each thread over what it would be if cores were all that they share.
+    /// The rate per thread, divided by the rate if the threads shared nothing but the cores.
     kept: f64,
 }
 
-/// Two identical runs of an even machine differ by less.
+/// Two identical runs on a steady machine differ by less.
 const MUCH: f64 = 0.15;
 
-/// The drops of all engines and scenarios in which threads vary.
+/// The drops of all engines and scenarios with varying threads.
 pub(super) fn drops(cells: &[CellSummary], cores: usize) -> Vec<Drop> {
     let mut families: BTreeMap<(Levels, &str), Vec<(u64, f64)>> = BTreeMap::new();
     for found in cells {
@@ -51,24 +51,24 @@ pub(super) fn drops(cells: &[CellSummary], cores: usize) -> Vec<Drop> {
     drops
 }
 
-/// How much of a core each of so many threads has.
+/// The share of a core per thread.
 fn share(threads: u64, cores: usize) -> f64 {
     (cores as f64 / threads as f64).min(1.0)
 }
 
 impl Drop {
-    /// `handshake.1.2.resumed-ticket: rustls-0.23.16: 4 threads make 38 % less than ...`.
+    /// `resumption by ticket, TLS 1.2: rustls-0.23.16: 4 threads are 38 % below ideal scaling from 1 on 2 cores`.
     pub(super) fn text(&self) -> String {
         let Self { engine, threads, fewest, cores, kept, .. } = self;
         let (scenario, lost) = (title::of(&self.scenario), (1.0 - kept) * 100.0);
         let cores = plural(*cores as u64, "core");
         format!(
-            "{scenario}: {engine}: {threads} threads make {lost:.0} % less than {fewest} on {cores} would"
+            "{scenario}: {engine}: {threads} threads are {lost:.0} % below ideal scaling from {fewest} on {cores}"
         )
     }
 }
 
-/// The time inside a lock and the bound that it sets: no number of cores makes more of what is done one at a time.
+/// The time inside a lock, and its bound on the rate: more cores do not speed up serialized work.
 pub(super) fn in_locks(plan: &Plan, found: &CellSummary, ns: f64) -> String {
     let bound = || format!("at most {:.0} k/s", 1e6 / ns);
     format!("in locks {ns:.0} ns ({})", plan.remarks.get(&found.cell.id).cloned().unwrap_or_else(bound))
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drop_is_what_cores_do_not_explain() {
+    fn a_drop_is_not_explained_by_the_cores() {
         let cells = [
             found("even", 1, 100.0),
             found("even", 2, 190.0),
@@ -114,8 +114,8 @@ mod tests {
         assert_eq!(
             texts,
             [
-                "handshake: locked: 2 threads make 40 % less than 1 on 2 cores would",
-                "handshake: locked: 4 threads make 70 % less than 1 on 2 cores would"
+                "handshake: locked: 2 threads are 40 % below ideal scaling from 1 on 2 cores",
+                "handshake: locked: 4 threads are 70 % below ideal scaling from 1 on 2 cores"
             ]
         );
     }

@@ -1,4 +1,4 @@
-//! Scenarios: what a runner is asked to do and under which conditions, as levels for each key that its task has.
+//! Scenarios: a runner's task and its conditions, as levels of the task's keys.
 
 use super::key::{self, HANDSHAKE, KEYS, Key, TASKS};
 use crate::cell::Levels;
@@ -8,12 +8,12 @@ use crate::instrument::Blame;
 use std::collections::BTreeSet;
 use toml::{Table, Value};
 
-/// More cells than this are a slip of the pen.
+/// More cells than this are surely a mistake.
 const MOST_CELLS: usize = 5000;
 
-/// A cell's levels as those of a scenario.
+/// A cell's levels, read as a scenario.
 impl Levels {
-    /// Whether it makes full handshakes in one thread, with configurations made before.
+    /// Whether it makes full handshakes in one thread, with a warm configuration.
     pub(super) fn is_full_handshake(&self) -> bool {
         let plain = [("do", HANDSHAKE), ("resumption", "none"), ("config", "warm"), ("threads", "1")];
         plain.iter().all(|(key, level)| self.word(key) == *level)
@@ -24,19 +24,18 @@ impl Levels {
         KEYS.iter().filter_map(|key| Some((key, self.get(key.name)?)))
     }
 
-    /// What a runner reads, but for the files that the lab makes.
+    /// The runner's input, except the lines with the lab's files.
     pub(super) fn lines(&self) -> String {
-        let told = self.in_order().filter(|(key, _)| key.is_told);
-        told.map(|(key, level)| format!("{} {level}\n", key.name)).collect()
+        let passed = self.in_order().filter(|(key, _)| key.is_for_runner);
+        passed.map(|(key, level)| format!("{} {level}\n", key.name)).collect()
     }
 
-    /// What tells it from others: levels that are not the default's, by their words, with the key where a word does not say
-    /// what it is.
+    /// The ID of the scenario: its levels other than defaults, with their keys unless the level is self-explanatory.
     pub(super) fn id(&self) -> String {
         let mut parts = Vec::new();
         for (key, level) in self.in_order().filter(|(key, _)| !matches!(key.name, "warmup" | "window_ms")) {
-            let is_said = matches!(key.name, "do" | "operation" | "version" | "certificate" | "resumption");
-            if key.is_default(level) && !is_said {
+            let is_always = matches!(key.name, "do" | "operation" | "version" | "certificate" | "resumption");
+            if key.is_default(level) && !is_always {
                 continue;
             }
             parts.push(match (key.name, level.as_str()) {
@@ -50,23 +49,23 @@ impl Levels {
     }
 }
 
-/// Everything that is looked at before anything is built.
+/// The checks before any build.
 pub(super) fn check(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
     for (key, value) in &experiment.constants {
         let place = format!("constants.{key}");
-        let unknown = || wrong(&place, format!("no such key: expected one of {}", key::names(KEYS)));
+        let unknown = || wrong(&place, format!("unknown key: expected one of {}", key::names(KEYS)));
         let known = key::find(key).ok_or_else(unknown)?;
         known.check(&Level::of(value)).map_err(|why| wrong(&place, why))?;
     }
     if experiment.scenarios.is_empty() {
-        return Err(wrong("scenarios", "missing: give at least one `[[scenarios]]`".into()));
+        return Err(wrong("scenarios", "missing; add at least one `[[scenarios]]`".into()));
     }
     scenarios_of(experiment, wrong).map(drop)
 }
 
-/// Every scenario, each once, in the file's order.
+/// All distinct scenarios, in the file's order.
 pub(super) fn scenarios(experiment: &Experiment) -> Vec<Levels> {
-    // They were checked when the file was read.
+    // Errors were reported when the file was parsed.
     scenarios_of(experiment, &|key: &str, message| ConfigError::new(key, message)).unwrap_or_default()
 }
 
@@ -84,19 +83,19 @@ fn scenarios_of(experiment: &Experiment, wrong: &Blame<'_>) -> Result<Vec<Levels
     }
     match all.len() * experiment.subjects().len() {
         0..=MOST_CELLS => Ok(all),
-        many => Err(wrong("scenarios", format!("{many} cells: expected {MOST_CELLS} at most"))),
+        many => Err(wrong("scenarios", format!("{many} cells: expected at most {MOST_CELLS}"))),
     }
 }
 
-/// The levels of each key that a family's task has.
+/// The levels of each key of a family's task.
 fn levels(experiment: &Experiment, family: &Table) -> Result<Vec<(&'static str, Vec<Level>)>, String> {
     let word = family.get("do").and_then(Value::as_str).unwrap_or_default();
     if !TASKS.contains(&word) {
-        return Err(format!("do: `{word}`: expected one of {}", TASKS.join(", ")));
+        return Err(format!("do: invalid value `{word}`: expected one of {}", TASKS.join(", ")));
     }
     let known = || KEYS.iter().filter(|key| key.tasks.contains(&word));
     if let Some(name) = family.keys().find(|name| !known().any(|key| key.name == *name)) {
-        return Err(format!("{name}: not a key of `{word}`: expected one of {}", key::names(known())));
+        return Err(format!("{name}: unknown key of `{word}`: expected one of {}", key::names(known())));
     }
     let mut levels = Vec::new();
     for key in known() {
@@ -107,13 +106,13 @@ fn levels(experiment: &Experiment, family: &Table) -> Result<Vec<(&'static str, 
         let given = given.or_else(|| key.default.map(|default| vec![Level::new(default)]));
         let Some(given) = given else {
             match key.name {
-                // Time inside locks is only taken where it is asked for; tickets follow from the handshake.
+                // Locks are only timed on request; tickets follow from the handshake.
                 "locks" | "tickets" => continue,
-                name => return Err(format!("{name}: missing: `{word}` needs it")),
+                name => return Err(format!("{name}: missing, but required by `{word}`")),
             }
         };
         if given.is_empty() {
-            return Err(format!("{}: empty: at least one level is needed", key.name));
+            return Err(format!("{}: empty: expected at least one level", key.name));
         }
         for level in &given {
             key.check(level).map_err(|why| format!("{}: {why}", key.name))?;
@@ -123,7 +122,7 @@ fn levels(experiment: &Experiment, family: &Table) -> Result<Vec<(&'static str, 
     Ok(levels)
 }
 
-/// The levels that scenarios have of a key, in their order.
+/// The sorted levels of a key in all scenarios.
 pub(super) fn levels_of(experiment: &Experiment, key: &str) -> Vec<Level> {
     if SUBJECTS.contains(&key) {
         return experiment.levels(key);
@@ -133,7 +132,7 @@ pub(super) fn levels_of(experiment: &Experiment, key: &str) -> Vec<Level> {
     known.into_iter().collect()
 }
 
-/// The levels of a value: a list has several.
+/// The levels of a value; a list has several.
 fn listed(value: &Value) -> Vec<Level> {
     match value {
         Value::Array(levels) => levels.iter().map(Level::of).collect(),
@@ -141,7 +140,7 @@ fn listed(value: &Value) -> Vec<Level> {
     }
 }
 
-/// All combinations: the first key varies slowest. What a combination has no use for is left out of it.
+/// All combinations, without unused keys; the first key varies slowest.
 fn combinations(levels: &[(&'static str, Vec<Level>)]) -> Vec<Levels> {
     let mut all = vec![Levels::default()];
     for (key, levels) in levels {
@@ -151,7 +150,7 @@ fn combinations(levels: &[(&'static str, Vec<Level>)]) -> Vec<Levels> {
     all.into_iter().map(completed).collect()
 }
 
-/// A scenario without a length where nothing is sealed or opened, and with the tickets that its handshake needs.
+/// The scenario, without `record` if nothing is sealed or opened, and with the usual number of tickets.
 fn completed(scenario: Levels) -> Levels {
     let operation = scenario.word("operation");
     let is_aead = operation.ends_with("-seal") || operation.ends_with("-open");
@@ -167,8 +166,7 @@ fn completed(scenario: Levels) -> Levels {
     }
 }
 
-/// How many tickets a server sends where an experiment does not say: as few as the handshake needs in TLS 1.2, and what
-/// OpenSSL and rustls send in TLS 1.3.
+/// The default number of tickets: in TLS 1.2 the minimum for the handshake, in TLS 1.3 that of OpenSSL and rustls.
 pub(super) fn usual_tickets(version: &str, resumption: &str) -> u32 {
     match (version, resumption) {
         ("1.2", "ticket") => 1,
@@ -183,21 +181,21 @@ fn impossible(scenario: &Levels) -> Option<String> {
         ["version", "resumption", "group", "tickets"].map(|key| scenario.word(key));
     let contradiction = match (version, resumption) {
         (_, "none") if scenario.get("locks").is_some() => {
-            "locks with resumption=none: nothing that is shared is used".into()
+            "locks with resumption=none: a full handshake uses no shared state".into()
         }
         ("1.3", "id" | "ticket") => format!("resumption={resumption}: TLS 1.3 resumes by `psk`"),
         ("1.2", "psk") => "resumption=psk: TLS 1.2 resumes by `id` or `ticket`".into(),
         ("1.2", "id") if tickets != "0" => {
-            format!("resumption=id with tickets={tickets}: a client that has a ticket resumes by that")
+            format!("resumption=id with tickets={tickets}: a client with a ticket resumes by ticket")
         }
         ("1.2", "ticket") if tickets != "1" => {
             format!("resumption=ticket with tickets={tickets}: expected 1")
         }
         ("1.2", "none") if !matches!(tickets, "0" | "1") => {
-            format!("tickets={tickets}: TLS 1.2 sends 1 at most")
+            format!("tickets={tickets}: TLS 1.2 sends at most 1")
         }
         ("1.3", "psk") if tickets == "0" => "resumption=psk with tickets=0: nothing to resume from".into(),
-        ("1.2", _) if group == "x25519mlkem768" => "group=x25519mlkem768: it is for TLS 1.3".into(),
+        ("1.2", _) if group == "x25519mlkem768" => "group=x25519mlkem768: requires TLS 1.3".into(),
         _ => return None,
     };
     Some(contradiction)
@@ -212,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_has_what_tells_it_from_others() {
+    fn an_id_has_the_distinguishing_levels() {
         let full = scenario(&[
             ("do", "handshake"),
             ("version", "1.3"),
@@ -227,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_runner_is_told_what_is_its_own() {
+    fn the_runner_receives_only_its_own_keys() {
         let masked = scenario(&[("do", "primitive"), ("operation", "rsa-2048-sign"), ("mask", "no-ifma")]);
         assert_eq!(masked.lines(), "do primitive\noperation rsa-2048-sign\n");
     }

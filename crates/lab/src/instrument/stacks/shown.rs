@@ -1,4 +1,4 @@
-//! How results of TLS stacks are shown.
+//! The presentation of results of TLS stacks.
 
 use super::output::Side;
 use super::scaling::{self, in_locks};
@@ -41,7 +41,7 @@ impl Shown for Stacks {
         differences
     }
 
-    /// Instructions, what threads make of so many cores, and the versions that engines say themselves.
+    /// Adds instruction counts, scaling drops, and the versions that engines report.
     fn complete(results: &mut Results<Self>) -> Result<(), LabError> {
         let Results { directory, runs, summary, .. } = results;
         let store = Store::open(directory);
@@ -67,7 +67,7 @@ impl Shown for Stacks {
     }
 
     fn setting(_: &Summary) -> String {
-        "Both ends in one process, in memory: no sockets, no network, no HTTP.".into()
+        "Both sides in one process, in memory: no sockets, no network, no HTTP.".into()
     }
 
     fn row(_: &Plan, cell: &Cell, compared: Option<&str>) -> String {
@@ -119,7 +119,7 @@ impl Shown for Stacks {
         Some(format!("{enter}{line} <<'SCENARIO'\n{scenario}SCENARIO"))
     }
 
-    /// Cells stand with their scenario, and comparisons are contrasts.
+    /// Cells include their scenario, and comparisons are called contrasts.
     fn json(results: &Results<Self>) -> serde_json::Value {
         let summary = &results.summary;
         let cell =
@@ -163,24 +163,24 @@ impl Shown for Stacks {
     }
 }
 
-/// What is to be known of instruction counts, where there are any or were to be.
+/// Notes on instruction counts, if the experiment asked for them.
 pub(super) fn counting(summary: &Summary) -> Vec<String> {
     let is_counted = |found: &CellSummary| COUNTED.iter().any(|metric| found.values.contains_key(metric));
     let mut labels = Vec::new();
     if summary.cells.iter().any(is_counted) {
-        labels.push("Instructions are of the AVX2 path: valgrind, which counts them, hides AVX-512.".into());
+        labels.push("Instruction counts are for the AVX2 path, as valgrind hides AVX-512.".into());
     }
     let uncounted = summary.cells.iter().filter_map(|found| {
         let why = found.why_uncounted.as_ref()?;
-        Some(format!("{}: instructions are not counted: {}.", found.cell.subject, why.trim_end_matches('.')))
+        Some(format!("{}: instructions not counted: {}.", found.cell.subject, why.trim_end_matches('.')))
     });
     labels.extend(uncounted.collect::<BTreeSet<_>>());
     labels
 }
 
-/// A cell's values beside its name, on as many lines as they need.
+/// A cell's name and values, wrapped over lines.
 fn row(text: &mut String, plan: &Plan, found: &CellSummary, width: usize) {
-    // That nobody waited is the rule.
+    // Zero waits are the rule and need no mention.
     let is_news =
         |(metric, located): &(&Metric, &Value)| **metric != Metric::WaitsPerHandshake || located.value > 0.0;
     let word = |(metric, located): (&Metric, &Value)| match metric {
@@ -205,12 +205,12 @@ fn row(text: &mut String, plan: &Plan, found: &CellSummary, width: usize) {
     let _ = writeln!(text, "{line}");
 }
 
-/// The widest name that leaves the values in columns.
+/// The widest name that keeps the values aligned.
 const NAME: usize = 32;
 /// Between values.
 const GAP: &str = "  ";
 
-/// A value with its name and unit, and with what follows from it.
+/// A value with its name and unit, and the rate derived from it.
 fn value(metric: Metric, value: f64) -> String {
     let plain = |name: &str| format!("{name} {value:.1} {}", metric.unit()).trim().to_owned();
     match metric {
@@ -218,7 +218,7 @@ fn value(metric: Metric, value: f64) -> String {
         Metric::ClientUsPerHandshake => format!("{} ({:.0}/s)", plain("client"), 1e6 / value),
         Metric::SendMbPerSecond => plain("send"),
         Metric::ReceiveMbPerSecond => plain("receive"),
-        Metric::HandshakesPerSecond => plain("both ends"),
+        Metric::HandshakesPerSecond => plain("both sides"),
         Metric::WaitsPerHandshake => format!("waits {value:.4}"),
         Metric::ServerInstructions => format!("server {:.1} k instructions", value / 1e3),
         Metric::ClientInstructions => format!("client {:.1} k instructions", value / 1e3),

@@ -17,16 +17,16 @@ use crate::stats::rng::Rng;
 use crate::summary::Summary;
 use std::path::{Path, PathBuf};
 
-/// What is planned, and what is true.
+/// The plan and its true effects.
 #[derive(Clone, Debug)]
 pub(crate) struct Made<'a> {
     pub(crate) blocks: u32,
     pub(crate) window_ms: u32,
     /// The version of the engine `fast`; that of `slow`, the baseline, is 7.
     pub(crate) version: &'a str,
-    /// By what factor the server of `fast` takes longer than that of `slow`.
+    /// The server time of `fast`, relative to `slow`.
     pub(crate) effect: f64,
-    /// By what factor everything takes longer in this session.
+    /// The factor on all times in this session.
     pub(crate) drift: f64,
     /// The share of the cores that other processes used.
     pub(crate) foreign: f64,
@@ -101,10 +101,10 @@ pub(crate) fn results(made: &Made<'_>) -> Results<Stacks> {
     let engines = Engines { present, absent: [].into() };
     let plan = planning::plan::<Stacks>(experiment, &engines, &RunOptions::default()).expect("plans");
     let versions = [("fast", made.version), ("slow", "7")];
-    let told = |prefix: &str| {
+    let prefixed = |prefix: &str| {
         versions.map(|(name, version)| (name.to_owned(), format!("{prefix} {version}"))).into()
     };
-    let machine = Machine { versions: told("fake"), sources: told("hash of"), ..Machine::default() };
+    let machine = Machine { versions: prefixed("fake"), sources: prefixed("hash of"), ..Machine::default() };
     let mut rng = Rng::new(made.seed);
     let runs: Vec<Run<Ran>> = plan.runs().map(|planned| run(planned, made, &mut rng)).collect();
     let directory = PathBuf::from(format!("made-up-{}", made.seed));
@@ -113,7 +113,7 @@ pub(crate) fn results(made: &Made<'_>) -> Results<Stacks> {
     results
 }
 
-/// Sums up once more what was changed.
+/// Sums up changed results again.
 pub(crate) fn sum_up(results: &mut Results<Stacks>) {
     results.summary = Summary::of::<Stacks>(&results.plan, &results.machine, &results.runs);
     Stacks::complete(results).expect("is known");
@@ -135,7 +135,7 @@ fn run(planned: &PlannedRun, made: &Made<'_>, rng: &mut Rng) -> Run<Ran> {
     Run::new(planned, ran)
 }
 
-/// A right run in which the server takes so many microseconds for a handshake, and the client.
+/// A valid run with these times per handshake.
 pub(crate) fn ran(cell: &Cell, server_us: f64, client_us: f64) -> Ran {
     let times = |us: f64| Times { units: 100, total_ns: (100_000.0 * us) as u64, ..Times::default() };
     let mut seen = Seen {
@@ -168,7 +168,7 @@ pub(crate) fn ran(cell: &Cell, server_us: f64, client_us: f64) -> Ran {
     }
 }
 
-/// As a scenario asks for it.
+/// The outcome that the scenario expects.
 fn outcome(cell: &Cell, side: Side) -> super::output::Negotiated {
     let word = |key: &str| cell.levels.word(key).to_owned();
     super::output::Negotiated {

@@ -1,4 +1,4 @@
-//! The room as a whole: an experiment's file, its plan, runs of a runner that is a script, findings and page.
+//! The instrument as a whole: an experiment's file, its plan, runs of a script as runner, findings and page.
 
 use super::scenario::scenarios;
 use super::synthetic::{Made, sum_up};
@@ -18,7 +18,7 @@ use crate::words;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// A folder with engines that are scripts, and an experiment with them.
+/// A directory with scripts as engines, and an experiment with them.
 struct Bench(tempfile::TempDir);
 
 const EXPERIMENT: &str = r#"
@@ -47,7 +47,7 @@ against = { engine = "slow" }
 expect = "0.4 .. 0.6"
 "#;
 
-/// Says what it was asked for, with a time of its own for the server.
+/// Reports the scenario's parameters, with its own time for the server.
 const RUNNER: &str = r#"
 while read -r key value; do
     case $key in certificate) certificate=$value ;; group) group=$value ;; suite) suite=$value ;; version) version=$value ;; esac
@@ -104,7 +104,7 @@ impl Bench {
         (plan, engines)
     }
 
-    /// Runs what is planned, without any build.
+    /// Runs the plan, without a build.
     fn run(&self) -> (Plan, Summary) {
         let (mut plan, engines) = self.plan();
         let directory = self.0.path().join("results");
@@ -126,7 +126,7 @@ impl Bench {
     }
 }
 
-/// The experiments with stacks of this repository, as they are or as `--quick` leaves them.
+/// The experiments with stacks of this repository, in full or cut down by `--quick`.
 pub(super) fn experiments(quick: bool) -> Vec<Experiment> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
     let files = fs::read_dir(folder).expect("is there").flatten().map(|entry| entry.path());
@@ -166,9 +166,9 @@ fn an_experiment_with_scripts_comes_to_a_verdict_and_a_page() {
     assert_eq!(fs::read_to_string(directory.join("report.html")).expect("is written"), page);
 }
 
-/// Findings that rest on few blocks, about cells that were not run, or from a busy machine, in all that shows them.
+/// Findings from few blocks, about cells that did not run, or from a busy machine, in every form of the report.
 #[test]
-fn what_a_reader_has_to_know_stands_in_text_and_page() {
+fn caveats_are_in_text_and_page() {
     let few = Made { blocks: 6, effect: 0.5, foreign: 0.4, ..Made::NOTHING };
     let mut results = synthetic::results(&few);
     let mut elsewhere = results.plan.experiment.claims[0].clone();
@@ -207,7 +207,7 @@ fn what_a_reader_has_to_know_stands_in_text_and_page() {
 }
 
 #[test]
-fn one_of_a_thing_is_one_thing() {
+fn one_block_is_singular() {
     let one = synthetic::results(&Made { blocks: 1, ..Made::NOTHING });
     let text = words::render(&one);
     assert!(
@@ -217,9 +217,9 @@ fn one_of_a_thing_is_one_thing() {
     assert!(text.contains("undecided: 1 block: no interval below 5"), "{text}");
 }
 
-/// The share of others is measured beside each run; results from before it was have none, and are read.
+/// The CPU share of other processes is measured during each run. Older results lack it, and can still be read.
 #[test]
-fn what_others_used_of_the_cores_is_stored_with_each_run() {
+fn the_cpu_share_of_other_processes_is_stored_with_each_run() {
     let bench = Bench::new(EXPERIMENT);
     bench.engine("fast", "full", "5000");
     bench.engine("slow", "full", "10000");
@@ -246,7 +246,7 @@ fn what_others_used_of_the_cores_is_stored_with_each_run() {
 }
 
 #[test]
-fn another_kind_of_handshake_than_asked_for_enters_nothing() {
+fn runs_with_another_kind_of_handshake_are_excluded() {
     let bench = Bench::new(EXPERIMENT);
     bench.engine("fast", "resumed", "5000");
     bench.engine("slow", "full", "10000");
@@ -254,18 +254,18 @@ fn another_kind_of_handshake_than_asked_for_enters_nothing() {
     let fast = summary.cells.iter().find(|one| one.cell.name == "fast").expect("a cell");
     assert_eq!((fast.blocks, fast.invalid_runs), (0, 6));
     let why = fast.why_invalid.as_deref().unwrap_or_default();
-    assert_eq!(why, "invalid: client: 2 handshakes with kind `resumed`: asked for was full");
+    assert_eq!(why, "invalid: client: 2 handshakes with kind `resumed`: expected full");
     assert_eq!(summary.claims[0].verdict.to_string(), "undecided");
 }
 
 #[test]
-fn wrong_files_are_refused_with_place_and_what_is_allowed() {
+fn invalid_files_are_rejected_with_place_and_what_is_allowed() {
     for (from, to, why) in [
         ("seed = 1", "sede = 1", "bench.toml:"),
         (
             "version = [\"1.3\"]",
             "version = [\"1.1\"]",
-            "bench.toml:13: scenarios.0: version: `1.1`: expected 1.2, 1.3",
+            "bench.toml:13: scenarios.0: version: invalid value `1.1`: expected one of 1.2, 1.3",
         ),
         (
             "do = \"handshake\"",
@@ -273,26 +273,22 @@ fn wrong_files_are_refused_with_place_and_what_is_allowed() {
             "`nothing`: expected one of handshake, transfer, memory, primitive",
         ),
         ("do = \"handshake\"", "do = \"handshake\"\nresumption = \"id\"", "TLS 1.3 resumes by `psk`"),
-        ("version = [\"1.3\"]", "version = \"1.2\"\ntickets = 2", "tickets=2: TLS 1.2 sends 1 at most"),
-        ("version = [\"1.3\"]", "version = \"1.2\"\nresumption = \"id\"\ntickets = 1", "resumes by that"),
-        ("do = \"handshake\"", "do = \"handshake\"\nsessions = 5", "sessions: not a key of `handshake`"),
-        (
-            "aa = \"slow\"",
-            "aa = \"quick\"",
-            "`quick` is not among the engines: expected one of fast, slow, gone",
-        ),
+        ("version = [\"1.3\"]", "version = \"1.2\"\ntickets = 2", "tickets=2: TLS 1.2 sends at most 1"),
+        ("version = [\"1.3\"]", "version = \"1.2\"\nresumption = \"id\"\ntickets = 1", "resumes by ticket"),
+        ("do = \"handshake\"", "do = \"handshake\"\nsessions = 5", "sessions: unknown key of `handshake`"),
+        ("aa = \"slow\"", "aa = \"quick\"", "unknown engine `quick`: expected one of fast, slow, gone"),
         (
             "\"server_us_per_handshake\"",
             "\"p99_us\"",
-            "`p99_us` is not measured of engines: expected one of server_us_per_handshake, ",
+            "invalid value `p99_us`: expected a metric of engines: server_us_per_handshake, ",
         ),
         (
             "against = { engine = \"slow\" }",
             "against = { engine = \"quick\" }",
-            "engine: `quick`: expected one of fast, slow, gone",
+            "engine: invalid value `quick`: expected one of fast, slow, gone",
         ),
-        ("window_ms = 10", "window_ms = 0", "window_ms: `0`: expected 1 to 600000"),
-        ("blocks = 6", "blocks = 0", "0: expected 1 to "),
+        ("window_ms = 10", "window_ms = 0", "window_ms: invalid value `0`: expected 1 to 600000"),
+        ("blocks = 6", "blocks = 0", "invalid value `0`: expected 1 to "),
     ] {
         let bench = Bench::new(&EXPERIMENT.replace(from, to));
         let error = bench.experiment().expect_err("is refused");
@@ -300,9 +296,10 @@ fn wrong_files_are_refused_with_place_and_what_is_allowed() {
     }
 }
 
-/// Two levels of a factor lay as far apart in a block as any two scenarios: a machine that drifts hid small differences.
+/// Regression test: two levels of a factor ran as far apart in a block as any two scenarios, so drift hid small
+/// differences.
 #[test]
-fn levels_that_are_compared_lie_side_by_side() {
+fn compared_levels_run_one_after_the_other() {
     let compare = "[[compare]]\nfactor = 'certificate'\nbaseline = 'ecdsa-p256'\n";
     let bench = Bench::new(&format!("{EXPERIMENT}{compare}"));
     bench.engine("fast", "full", "500");
@@ -334,7 +331,7 @@ fn two_plans_of_one_seed_have_one_order() {
 }
 
 #[test]
-fn a_level_that_no_cell_has_is_refused() {
+fn a_level_of_no_cell_is_rejected() {
     let bench = Bench::new(EXPERIMENT);
     bench.engine("slow", "full", "1");
     let plan = |only: &[(&str, &str)]| {
@@ -343,14 +340,14 @@ fn a_level_that_no_cell_has_is_refused() {
     };
     assert!(plan(&[("engine", "slow"), ("certificate", "rsa-2048")]).is_ok());
     let error = plan(&[("certificate", "dsa")]).expect_err("is refused").to_string();
-    assert_eq!(error, "--only certificate=dsa: `dsa`: expected one of ecdsa-p256, rsa-2048");
+    assert_eq!(error, "--only certificate: invalid value `dsa`: expected one of ecdsa-p256, rsa-2048");
     let error = plan(&[("name", "slaw")]).expect_err("is refused").to_string();
-    assert_eq!(error, "--only name=slaw: `slaw`: expected one of fast, gone, slow, slow-again");
+    assert_eq!(error, "--only name: invalid value `slaw`: expected one of fast, gone, slow, slow-again");
 }
 
-/// Without the A/A pair whatever was left was called different from nothing but the baseline's luck.
+/// Regression test: without the A/A pair, the baseline's luck alone made engines different.
 #[test]
-fn the_pair_that_shows_the_noise_floor_stays_beside_the_engines_that_are_named() {
+fn the_aa_pair_runs_beside_the_engines_of_only() {
     let bench = Bench::new(EXPERIMENT);
     bench.engine("fast", "full", "1");
     bench.engine("slow", "full", "1");
@@ -376,11 +373,11 @@ fn the_pair_that_shows_the_noise_floor_stays_beside_the_engines_that_are_named()
     assert!(!text.contains(kept), "{text}");
     let (cells, text) = plan("name=fast,name=slow,certificate=ecdsa-p256");
     assert_eq!(cells, ["fast", "slow"].map(|name| format!("ecdsa-p256.tickets=2.{name}")));
-    let told = "No noise floor: the A/A pair of slow is not among the cells that are run.";
-    assert!(text.contains(told), "{text}");
+    let label = "No noise floor: the A/A pair of slow is not among the cells that are run.";
+    assert!(text.contains(label), "{text}");
     let (_, text) = plan("name=fast");
-    let told = "gone is absent; no cell of slow is among those that are run";
-    assert!(text.replace("\n    ", " ").contains(told), "{text}");
+    let label = "gone is absent; no cell of slow is among those that are run";
+    assert!(text.replace("\n    ", " ").contains(label), "{text}");
 }
 
 #[test]
@@ -409,9 +406,9 @@ fn both_spellings_of_a_group_are_one() {
     assert_eq!(plan("", "group=p-256"), plan("", "group=p256"));
 }
 
-/// Read as they are, and as `--quick` leaves them; and each engine that is described here is described rightly.
+/// Experiments are read in full and cut down by `--quick`; engine descriptions are read too.
 #[test]
-fn the_experiments_and_engines_of_this_repository_are_right() {
+fn the_experiments_and_engines_of_this_repository_are_valid() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     for quick in [false, true] {
         let all = experiments(quick);

@@ -1,5 +1,4 @@
-//! What a scenario is called where a person reads it: `full handshake, TLS 1.3, ECDSA P-256`. Files, options and claims
-//! know it by the words of its name.
+//! The title of a scenario for people: `full handshake, TLS 1.3, ECDSA P-256`. Files, options and claims use its ID.
 
 use super::key::{HANDSHAKE, Key, PRIMITIVE};
 use super::scenario::usual_tickets;
@@ -7,13 +6,13 @@ use crate::cell::Levels;
 use crate::experiment::Level;
 use weir_load::plural;
 
-/// What tells a scenario from others, in words: what is as usual is not said.
+/// The distinguishing properties of a scenario in words, without defaults.
 pub(super) fn of(scenario: &Levels) -> String {
     let parts = scenario.in_order().filter_map(|(key, level)| part(scenario, key, level));
     parts.collect::<Vec<_>>().join(", ")
 }
 
-/// `None` for what goes without saying.
+/// `None` for defaults.
 fn part(scenario: &Levels, key: &Key, level: &Level) -> Option<String> {
     let word = level.as_str();
     let is_usual = match key.name {
@@ -27,7 +26,7 @@ fn part(scenario: &Levels, key: &Key, level: &Level) -> Option<String> {
     }
     Some(match key.name {
         "do" => match (word, scenario.word("resumption")) {
-            // It is called by its operation.
+            // The operation is its title.
             (PRIMITIVE, _) => return None,
             (HANDSHAKE, "none") => "full handshake".into(),
             (HANDSHAKE, "id") => "resumption by session ID".into(),
@@ -35,7 +34,7 @@ fn part(scenario: &Levels, key: &Key, level: &Level) -> Option<String> {
             (HANDSHAKE, "psk") => "resumption by PSK".into(),
             _ => word.to_owned(),
         },
-        // It is said by what is done.
+        // Part of `do`.
         "resumption" => return None,
         "operation" => operation(word),
         "version" => format!("TLS {word}"),
@@ -58,12 +57,12 @@ fn part(scenario: &Levels, key: &Key, level: &Level) -> Option<String> {
 fn operation(word: &str) -> String {
     match word.rsplit_once('-') {
         Some((what, how @ ("sign" | "verify" | "seal" | "open"))) => format!("{} {how}", algorithm(what)),
-        Some((what, end @ ("client" | "server"))) => format!("{} key exchange, {end}", algorithm(what)),
+        Some((what, side @ ("client" | "server"))) => format!("{} key exchange, {side}", algorithm(what)),
         _ => format!("{} key exchange", algorithm(word)),
     }
 }
 
-/// An algorithm as its specification writes it.
+/// The name of an algorithm in its specification.
 fn algorithm(word: &str) -> String {
     match word {
         "rsa-2048" => "RSA-2048",
@@ -93,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn titles_are_what_a_person_would_say() {
+    fn titles_are_plain_words() {
         for (levels, expected) in [
             (
                 "do=handshake version=1.3 resumption=none certificate=ecdsa-p256 group=x25519 suite=aes128-gcm \
@@ -128,7 +127,7 @@ mod tests {
         }
     }
 
-    /// Two rows of one title could not be told apart.
+    /// Two rows with the same title would be indistinguishable.
     #[test]
     fn each_scenario_of_the_experiments_has_a_title_of_its_own() {
         for experiment in experiments(false) {

@@ -1,4 +1,4 @@
-//! What one run of a runner saw, and what it says of each metric.
+//! One run of a runner, and its value of each metric.
 
 use super::key::{HANDSHAKE, MEMORY, PRIMITIVE, TRANSFER};
 use super::output::{Seen, Side};
@@ -8,46 +8,45 @@ use crate::run::Run;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What a run of a runner was, and what was seen.
+/// A run of a runner.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ran {
     /// The runner's program and arguments.
     pub command: Vec<String>,
-    /// The engine's folder, where it ran; empty in older results.
+    /// The engine's directory, in which it ran; empty in older results.
     #[serde(default)]
     pub folder: PathBuf,
-    /// What it was given in its environment, as `NAME=VALUE`.
+    /// Additions to its environment, as `NAME=VALUE`.
     pub environment: Vec<String>,
     pub scenario: String,
-    /// What its description says that it is; `None` in older results.
+    /// The versions in its description; `None` in older results.
     #[serde(default)]
     pub described: Option<Described>,
-    /// Why it came to no end of its own, or said what cannot be read.
+    /// Why it was killed, or its output is unreadable.
     #[serde(default)]
     pub failure: Option<String>,
     pub seen: Seen,
     pub exit: String,
-    /// The last of its standard error.
+    /// The end of its standard error.
     pub stderr: String,
-    /// Milliseconds from its start to its end.
+    /// Milliseconds from start to exit.
     pub elapsed_ms: u64,
-    /// The share of its cores that other processes used meanwhile; `None` where the system does not tell, and in older
-    /// results.
+    /// The share of its cores that other processes used meanwhile; `None` if unavailable, and in older results.
     #[serde(default)]
     pub foreign_cpu: Option<f64>,
-    /// The share that the hypervisor gave to other guests; `None` as above.
+    /// The share that the hypervisor gave to other guests (steal time); `None` as above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stolen_cpu: Option<f64>,
 }
 
-/// The versions that a runner must report: of the TLS library, and of what does the arithmetic.
+/// The versions that a runner must report: of the TLS library and of the crypto backend.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Described {
     pub version: String,
     pub crypto: String,
 }
 
-/// What is counted once, and has neither blocks nor intervals.
+/// Metrics that are counted once, without blocks or intervals.
 pub(super) const COUNTED: [Metric; 2] = [Metric::ServerInstructions, Metric::ClientInstructions];
 
 /// A run's value of a metric, if it has one.
@@ -86,7 +85,7 @@ pub(super) fn of_run(metric: Metric, run: &Run<Ran>) -> Option<f64> {
     }
 }
 
-/// All units of all threads over the time of each.
+/// The sum of the threads' rates.
 fn units_per_second(seen: &Seen) -> Option<f64> {
     let rates = seen
         .threads
@@ -95,7 +94,7 @@ fn units_per_second(seen: &Seen) -> Option<f64> {
     rates.sum::<Option<f64>>().filter(|rate| *rate > 0.0)
 }
 
-/// Of all threads, by their own clocks: both ends, as one thread is both.
+/// CPU of all threads, by their own clocks: of both sides, as each thread runs both.
 fn cpu_us(seen: &Seen) -> Option<f64> {
     let ns: u64 = seen.threads.iter().map(|thread| thread.cpu_ns).sum();
     (ns > 0).then_some(ns as f64 / 1000.0)
@@ -106,14 +105,14 @@ fn units(seen: &Seen) -> Option<u64> {
     (units > 0).then_some(units)
 }
 
-/// Megabytes (10^6) per second of one end's own time.
+/// Megabytes (10^6) per second of one side's own time.
 fn mb_per_second(seen: &Seen, side: Side) -> Option<f64> {
     let bytes = *seen.moved.get(&side)?;
     let ns = seen.times.get(&side).filter(|times| times.total_ns > 0)?.total_ns;
     Some(bytes as f64 * 1000.0 / ns as f64)
 }
 
-/// What is compared of a cell.
+/// The metrics compared for a cell.
 pub(super) fn compared(cell: &Cell) -> &'static [Metric] {
     match cell.levels.word("do") {
         HANDSHAKE => &[Metric::ServerUsPerHandshake, Metric::ClientUsPerHandshake],
@@ -124,18 +123,18 @@ pub(super) fn compared(cell: &Cell) -> &'static [Metric] {
     }
 }
 
-/// What is compared of a cell that shares its core: no time of the wall's.
+/// The metrics compared for a cell that shares its core: no wall-clock times.
 pub(super) fn compared_in_duets(cell: &Cell) -> &'static [Metric] {
     match cell.levels.word("do") {
         HANDSHAKE => &[Metric::CpuUsPerHandshake],
         TRANSFER => &[Metric::CpuUsPerMb],
         PRIMITIVE => &[Metric::CpuUsPerOperation],
-        // Memory is what it is beside whatever runs.
+        // Other processes do not affect memory.
         _ => compared(cell),
     }
 }
 
-/// All that a run of a cell can have.
+/// All metrics that a run of a cell can have.
 pub(super) fn measured(cell: &Cell) -> &'static [Metric] {
     match cell.levels.word("do") {
         HANDSHAKE => &[

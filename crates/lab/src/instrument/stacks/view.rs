@@ -1,4 +1,4 @@
-//! What the page of TLS stacks has: charts by task, and what engines say of themselves.
+//! The page of TLS stacks: charts by task, and the facts that engines report.
 
 use super::key::{HANDSHAKE, MEMORY, PRIMITIVE, TRANSFER};
 use super::output::Facts;
@@ -20,11 +20,11 @@ use weir_report::chart::palette::Look;
 use weir_report::chart::plot::{self, Curve, Point};
 use weir_report::model::{About, Figures, Picture};
 
-/// What the page has beside what all pages have.
+/// The parts of the page that are specific to TLS stacks.
 pub(super) fn page(results: &Results<Stacks>, looks: &Looks<'_>) -> Page {
     let view = View { results, looks };
     let order = format!("drawn from seed {}", results.plan.experiment.seed);
-    let run = "a fresh process for each; both ends in it, in memory, without sockets";
+    let run = "a fresh process each; both sides in it, in memory, without sockets";
     Page {
         figures: view.figures(),
         targets: view.engines(),
@@ -33,10 +33,10 @@ pub(super) fn page(results: &Results<Stacks>, looks: &Looks<'_>) -> Page {
     }
 }
 
-/// What each engine said of itself, by its name.
+/// The facts that each engine reported, by engine.
 pub(super) fn facts(runs: &[Run<Ran>]) -> BTreeMap<&str, &Facts> {
-    let told = runs.iter().filter_map(|run| Some((&run.run.cell.subject, run.seen.seen.facts.as_ref()?)));
-    told.map(|(name, facts)| (name.as_str(), facts)).collect()
+    let reported = runs.iter().filter_map(|run| Some((&run.run.cell.subject, run.seen.seen.facts.as_ref()?)));
+    reported.map(|(name, facts)| (name.as_str(), facts)).collect()
 }
 
 struct View<'a> {
@@ -50,10 +50,10 @@ impl View<'_> {
     }
 
     fn figures(&self) -> Vec<Figures> {
-        let per_core = "Handshakes that a core could make if it did nothing else: 1 s over that end's own time for one. \
-                        Longer is better; the whisker is the interval.";
-        let counted = "Counted once under valgrind, without noise. It hides AVX-512, so this is another path than the one that was \
-                       timed. Shorter is better.";
+        let per_core = "Handshakes that a core could complete if it did nothing else: 1 s divided by that side's own \
+                        time for one. Longer is better; the whisker is the interval.";
+        let counted = "Counted once under valgrind, without noise. Valgrind hides AVX-512, so this code path differs \
+                       from the timed one. Shorter is better.";
         vec![
             self.bars(HANDSHAKE, Metric::ServerUsPerHandshake, "Server: handshakes per second of a core", per_core),
             self.bars(HANDSHAKE, Metric::ClientUsPerHandshake, "Client: handshakes per second of a core", per_core),
@@ -61,24 +61,29 @@ impl View<'_> {
             self.bars(HANDSHAKE, Metric::ServerInstructions, "Server: instructions of a handshake (AVX2 path)", counted),
             self.bars(HANDSHAKE, Metric::ClientInstructions, "Client: instructions of a handshake (AVX2 path)", counted),
             self.bars(HANDSHAKE, Metric::LockNsPerHandshake, "Time inside locks",
-                "Nanoseconds for which a handshake holds the lock of ticket keys or session store. Where one thread at a time can, \
-                 1 s over it is the most that any number of cores make; a lock that readers share sets no bound."),
+                "Nanoseconds for which a handshake holds the lock of the ticket keys or the session store. If only one \
+                 thread at a time can hold it, 1 s divided by it is the maximum rate on any number of cores; a lock \
+                 shared by readers sets no bound."),
             self.lines("threads", Metric::HandshakesPerSecond, "Handshakes per second of each thread, by threads",
-                "Both ends in each thread. A level line scales; one that falls before the cores are used up shares something: a lock, a counter, the processor's own units."),
-            self.lines("record", Metric::SendMbPerSecond, "Sending, by record size", "Plaintext bytes of a record against megabytes per second of the sender's time."),
-            self.lines("record", Metric::ReceiveMbPerSecond, "Receiving, by record size", "The same of the receiver's time."),
+                "Each thread runs both sides. A flat line scales perfectly; a line that falls before all cores are busy \
+                 shows contention: for a lock, a counter or execution units."),
+            self.lines("record", Metric::SendMbPerSecond, "Sending, by record size",
+                "Megabytes per second of the sender's time, by plaintext bytes per record."),
+            self.lines("record", Metric::ReceiveMbPerSecond, "Receiving, by record size",
+                "The same for the receiver's time."),
             self.bars(TRANSFER, Metric::SendMbPerSecond, "Sending", "Megabytes per second of the sender's time."),
             self.bars(TRANSFER, Metric::ReceiveMbPerSecond, "Receiving", "Megabytes per second of the receiver's time."),
-            self.bars(MEMORY, Metric::KibPerSession, "Memory per session", "Resident KiB for each end that is open. Shorter is better."),
-            self.bars(PRIMITIVE, Metric::OperationUs, "Primitives", "Microseconds for an operation. Shorter is better."),
+            self.bars(MEMORY, Metric::KibPerSession, "Memory per session",
+                "Resident KiB for each open side. Shorter is better."),
+            self.bars(PRIMITIVE, Metric::OperationUs, "Primitives", "Microseconds per operation. Shorter is better."),
         ]
     }
 
-    /// A panel for each scenario of a task, a bar for each engine. What a line shows is not shown again.
+    /// A panel for each scenario of a task, a bar for each engine. Scenarios shown as lines are omitted.
     fn bars(&self, task: &str, metric: Metric, title: &str, note: &str) -> Figures {
         let is_on_a_line =
             |cell: &Cell| ["threads", "record"].iter().any(|key| self.varies(&cell.levels, key));
-        // Nobody counts what is counted without noise a second time.
+        // Counts have no noise, so the second of the A/A pair is not counted.
         let is_counted_again = |cell: &Cell| COUNTED.contains(&metric) && cell.is_again();
         let is_shown =
             |cell: &Cell| cell.levels.word("do") == task && !is_counted_again(cell) && !is_on_a_line(cell);
@@ -117,7 +122,7 @@ impl View<'_> {
         }
     }
 
-    /// Of full handshakes: how much of the server's time its signature and its key exchange are.
+    /// The shares of signature and key exchange in the server's time of full handshakes.
     fn split(&self) -> Figures {
         let panels = self.panels(|cell| cell.levels.is_full_handshake(), Levels::clone);
         let pictures = pictures(panels, "Split", |title, cells| {
@@ -125,15 +130,16 @@ impl View<'_> {
             bars::draw(title, "us of the server", &bars, bars::reach(&bars))
         });
         Figures {
-            title: "What a server's full handshake is made of".into(),
-            note: "Microseconds: the signature (darkest), the key exchange (lighter), and all the rest: parsing, hashing, key \
-                   schedule, records, memory (lightest). The first two are the engine's own primitives, measured apart."
+            title: "Composition of the server's full handshake".into(),
+            note: "Microseconds: the signature (darkest), the key exchange (lighter), and the rest: parsing, hashing, \
+                   key schedule, records, memory (lightest). The first two are the engine's own primitives, measured \
+                   separately."
                 .into(),
             pictures,
         }
     }
 
-    /// `None` where a primitive of the engine is not known.
+    /// `None` if a primitive of the engine was not measured.
     fn split_bar<'a>(&self, found: &'a CellSummary) -> Option<Bar<'a>> {
         let cell = &found.cell;
         let all = found.values.get(&Metric::ServerUsPerHandshake)?.value;
@@ -154,7 +160,7 @@ impl View<'_> {
         Some(Bar { name, look, value: Some(all), interval: None, parts: vec![sign, exchange, rest], words })
     }
 
-    /// The cells that are shown, by what those of one panel have in common.
+    /// The cells to show, by the levels common to a panel.
     fn panels(
         &self,
         is_shown: impl Fn(&Cell) -> bool,
@@ -167,7 +173,7 @@ impl View<'_> {
         panels
     }
 
-    /// Whether scenarios differ from this one in that key alone.
+    /// Whether other scenarios differ from this one in that key only.
     fn varies(&self, scenario: &Levels, key: &str) -> bool {
         let is_other = |(other, _): &(&str, &Level)| *other != key;
         let is_but_for_it = |cell: &Cell| {
@@ -177,7 +183,7 @@ impl View<'_> {
         scenario.get(key).is_some() && self.results.plan.cells.iter().any(is_but_for_it)
     }
 
-    /// A panel for each set of scenarios that differ in a number alone, a line for each engine.
+    /// A panel for each set of scenarios that differ only in a number, a line for each engine.
     fn lines(&self, key: &str, metric: Metric, title: &str, note: &str) -> Figures {
         let panels = self.panels(|cell| self.varies(&cell.levels, key), |levels| levels.without(key));
         let pictures = pictures(panels, title, |title, cells| self.plot(title, key, metric, cells));
@@ -189,7 +195,7 @@ impl View<'_> {
         for found in cells {
             let x = found.cell.levels.number(key)? as f64;
             let Some(located) = found.values.get(&metric) else { continue };
-            // Of threads, the rate of each.
+            // With threads, the rate per thread.
             let of_each = if key == "threads" { 1.0 / x } else { 1.0 };
             let interval = located.interval().map(|(low, high)| (low * of_each, high * of_each));
             let point = Point { x, y: located.value * of_each, interval, is_marked: true };
@@ -211,7 +217,7 @@ impl View<'_> {
         plot::draw(title, &Axis::of_values(&values, key, plain), &Axis::from_zero(most, unit, count), &lines)
     }
 
-    /// What each engine says of itself.
+    /// The facts of each engine.
     fn engines(&self) -> Vec<About> {
         let about = |(name, facts): (&str, &Facts)| {
             let Facts { crypto, compiler, allocator, features, .. } = facts;
@@ -230,7 +236,7 @@ impl View<'_> {
     }
 }
 
-/// What is drawn of each panel, with what its cells have in common below it.
+/// A picture of each panel, with a caption of its common levels.
 fn pictures(
     panels: BTreeMap<Levels, Vec<&CellSummary>>,
     title: &str,
@@ -243,7 +249,7 @@ fn pictures(
     panels.into_iter().filter_map(picture).collect()
 }
 
-/// A time per handshake is shown as how many a core could make.
+/// Converts a time per handshake to the rate of a core.
 fn shown(metric: Metric, located: Value) -> Value {
     let inverse = |us: f64| 1e6 / us;
     match is_rate_of_core(metric) {

@@ -260,7 +260,8 @@ fn an_unknown_target_names_those_that_there_are() {
         .expect_err("is refused")
         .to_string();
     assert!(
-        error.starts_with("target: `direct` is not in ") && error.contains(": expected one of slow"),
+        error.starts_with("target: unknown name `direct`, not in ")
+            && error.contains(": expected one of slow"),
         "{error}"
     );
 }
