@@ -1,4 +1,4 @@
-//! `weir calibrate` as a user runs it: what it writes, not how fast it is.
+//! `weir calibrate` as a user runs it: its output, not its speed.
 
 use crate::common::{DEADLINE, Weir, poll_until};
 use serde_json::Value;

@@ -21,7 +21,7 @@ struct Seen {
     answered: AtomicUsize,
     /// Requests sent without a response, with the error.
     lost: Mutex<Vec<String>>,
-    /// Clients whose connection was refused: they have seen the drain through.
+    /// Clients whose connection was refused: the listener has closed.
     refused: AtomicUsize,
 }
 

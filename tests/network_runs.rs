@@ -1,5 +1,5 @@
-//! Experiments whose processes have their own network namespaces. They have the needs of `network.rs`, and are skipped
-//! without them.
+//! Experiments whose processes have their own network namespaces. They have the same requirements as `network.rs`, and
+//! are skipped without them.
 
 use crate::common::namespaces::{namespaces_of, possible};
 use crate::common::{DEADLINE, Experiment, peer, poll_until};

@@ -44,7 +44,7 @@ type tally map[outcome]int
 
 func (t tally) add(c *connection, signer *signer) {
 	signature, _ := signer.scheme.Load().(string)
-	// The library does not expose what the client verified.
+	// The library does not expose the signature verified by the client.
 	t[newOutcome("client", c.client.ConnectionState(), "")]++
 	t[newOutcome("server", c.server.ConnectionState(), signature)]++
 }

@@ -1,4 +1,4 @@
-//! `weir probe` against servers whose settings are known: our own origin, OpenSSL, nginx and HAProxy.
+//! `weir probe` against servers with known settings: Weir's own origin, OpenSSL, nginx and HAProxy.
 
 mod openssl;
 mod own;

@@ -58,9 +58,9 @@ const RULES: [(&str, How); 31] = [
     ("mkdir -p targets/", How::Done),
     ("mkdir -p ~/.local/", How::Done),
     ("sed ", How::Done),
-    ("cargo ", How::Not("builds for minutes; what it builds is what the other commands run")),
+    ("cargo ", How::Not("builds for minutes; the other commands run its output")),
     ("curl ", How::Not("is not part of Weir")),
-    ("printf ", How::Not("an engine's protocol: tests/stacks.rs speaks it")),
+    ("printf ", How::Not("the runner protocol of engines; tests/stacks.rs covers it")),
 ];
 
 #[test]
