@@ -56,7 +56,7 @@ fn a_target_that_is_not_there_is_found_before_the_first_block() {
     let both = Experiment::of(&files, &["target=[\"mine\",\"good\"]"]);
     let ended = run(&both, &[]);
     let why =
-        "mine cannot be run: no-such-gateway is not on the PATH; --set asks for it, so nothing was run\n";
+        "mine cannot run: no-such-gateway is not on the PATH; --set names it, so nothing was run\n";
     assert_eq!(said(&ended, 1), why);
     assert!(both.runs().is_empty());
     // Where the file lists it, and not the command line, the others are measured, and it is said to be absent.

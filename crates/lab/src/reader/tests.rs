@@ -88,7 +88,7 @@ fn an_unknown_value_names_what_is_allowed() {
     assert!(refused("\"x25519\"", "\"x448\"").contains("e.toml:25: tls.group: unknown variant `x448`"));
     let message = refused("window_ms = 50", "window_ms = \"long\"");
     assert!(
-        message.starts_with("e.toml:18: window_ms: expected a whole number from 0 on, found "),
+        message.starts_with("e.toml:18: window_ms: expected a whole number from 0, found "),
         "{message}"
     );
 }
@@ -254,7 +254,7 @@ fn settings_of_the_command_line_replace_those_of_the_file() {
     assert!(wrong("tsl.group", "x").starts_with("--set tsl.group=x: unknown field `tsl.group`"));
     assert!(
         wrong("blocks", "many")
-            .starts_with("--set blocks=many: expected a whole number from 0 on, found the text \"many\"")
+            .starts_with("--set blocks=many: expected a whole number from 0, found the string \"many\"")
     );
 }
 

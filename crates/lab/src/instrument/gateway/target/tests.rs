@@ -194,7 +194,7 @@ fn a_target_may_say_what_its_runs_take_beyond_their_phases() {
     let wrong = found(&format!("{GATEWAY}overhead_ms = -1\n"), "port {{listen_port}}");
     let wrong = wrong.expect_err("is refused");
     assert!(
-        wrong.starts_with("/fast/target.toml:14: expected a whole number from 0 on, found -1"),
+        wrong.starts_with("/fast/target.toml:14: expected a whole number from 0, found -1"),
         "{wrong}"
     );
 }
@@ -229,7 +229,7 @@ fn a_wrong_description_names_file_line_and_what_is_allowed() {
         refused("about", "abuot").starts_with("/fast/target.toml:2: unknown field `abuot`, expected one of")
     );
     for (value, message) in
-        [("5", "a text or a list of texts, found 5"), ("[5]", "a text in quotes, found 5")]
+        [("5", "a string or a list of strings, found 5"), ("[5]", "a quoted string, found 5")]
     {
         let error = refused("files", &format!("requires = {value}\nfiles"));
         assert_eq!(error, format!("/fast/target.toml:5: expected {message}"));
