@@ -74,10 +74,10 @@ fn a_duet_compares_what_cpu_clocks_tell_and_nothing_else() {
 fn the_first_line_is_a_sentence_with_a_ratio() {
     let world = in_duets(0);
     let first = world.brief.lines().next().expect("a line");
-    assert!(first.contains("fast spends 0.8") && first.contains("of the CPU that slow"), "{first}");
+    assert!(first.contains("fast uses 0.8") && first.contains("times the CPU per request of slow"), "{first}");
 }
 
-/// What others took is looked at, and never what came of it.
+/// Only the foreign load decides which runs are repeated, never their results.
 #[test]
 fn a_disturbed_duet_is_made_again_and_the_quieter_attempt_counts() {
     let disturbed = |part, repeats| {
@@ -94,8 +94,8 @@ fn a_disturbed_duet_is_made_again_and_the_quieter_attempt_counts() {
     };
     let (again, kept, world) = disturbed("b003-002", 0.2);
     assert_eq!((again, kept), (2, 0), "both of the duet");
-    assert!(world.text.contains("2 runs made again"), "{}", world.text);
-    // 96 duets, all disturbed at first: no more than the budget's are made again.
+    assert!(world.text.contains("2 runs repeated"), "{}", world.text);
+    // 96 duets, all disturbed at first: the budget limits the repeats.
     let (again, kept, _) = disturbed("b0", 0.25);
     assert_eq!((again, kept), (2 * 24, 2 * 72));
     assert_eq!(disturbed("b003-002", 0.0).0, 0);

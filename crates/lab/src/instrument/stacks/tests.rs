@@ -183,7 +183,7 @@ fn what_a_reader_has_to_know_stands_in_text_and_page() {
     };
     let (text, page) = show(&results);
     let summary = &results.summary;
-    let busy = "BUSY: others took more than 10 % of the cores in 54 of 54 runs (median 40 %).";
+    let busy = "BUSY: foreign load took more than 10 % of the cores in 54 of 54 runs (median 40 %).";
     let unrun = "1 claim is about cells that were not run.";
     for part in ["Indication: 6 valid of 6 planned blocks", busy, unrun, "untestable"] {
         assert!(text.replace("\n    ", " ").contains(part) && page.contains(part), "{part}: {text}");
