@@ -169,8 +169,8 @@ fn blocks_are_added_to_a_finished_result() {
     assert_eq!(said(&ended, 0), "");
     assert_eq!(small.runs().len(), 6);
     assert!(before.iter().all(|run| small.runs().contains(run)), "the first block stays as it was");
-    let label = "Extended once, from 1 to 3 blocks, after a look at the result was possible. Whoever looks more often finds \
-                 more by chance: intervals and verdicts are held to an error rate of 0.025 instead of 0.05.";
+    let label = "Extended once, from 1 to 3 blocks, after the result could be read. Repeated looks find \
+                 more by chance: intervals and verdicts use an error rate of 0.025 instead of 0.05.";
     assert!(words(&ended.stdout).contains(label), "{}", ended.stdout);
     let plan: Value = serde_json::from_str(&small.text("out/plan.json")).unwrap();
     assert_eq!(plan["extended"], serde_json::json!([1]));
@@ -250,7 +250,7 @@ fn a_plan_says_what_it_drops_and_why() {
     let ended = Weir::run(&[&arguments[..], &["--only", "connections=4"]].concat());
     assert_eq!(said(&ended, 0), "");
     for line in [
-        "target ghost: absent, so none of its cells is run: no-such-gateway is not on the PATH\n",
+        "target ghost: absent, so its cells are skipped: no-such-gateway is not on the PATH\n",
         "not run: good in h1-h1c: its modes are h1c-h1c\n",
         "not run: 3 cells, which --only leaves out\n",
     ] {

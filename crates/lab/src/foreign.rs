@@ -41,7 +41,8 @@ impl Foreign {
                     many => format!("; {many} were repeated"),
                 };
                 Some(format!(
-                    "BUSY: foreign load took more than {limit:.0} % of the cores in {much} of {} (median {:.0} %){again}.",
+                    "BUSY: foreign load took more than {limit:.0} % of the cores in {much} of {} \
+                     (median {:.0} %){again}.",
                     plural(runs.into(), "run"),
                     median * 100.0,
                 ))

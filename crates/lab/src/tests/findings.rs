@@ -303,7 +303,7 @@ fn claims_end_in_each_of_their_ways() {
         assert!(world.text.contains(part) && world.html.contains(part), "{part}");
     }
     let hidden = world.summary.claims.iter().find(|one| one.id == "none").expect("is kept");
-    assert_eq!(hidden.why, "no cell of it was run");
+    assert_eq!(hidden.why, "none of its cells was run");
     assert!(!world.text.contains(&hidden.why) && !world.html.contains(&hidden.why));
     assert!(
         world

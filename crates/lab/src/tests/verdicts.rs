@@ -192,8 +192,8 @@ fn nothing_is_different_beside_an_aa_pair_without_a_value() {
         let one = compared(&summary, "fast", Load::Saturated, metric);
         assert_eq!((one.ratio.verdict, one.ratio.note.as_deref()), (Verdict::Undecided, Some(why)));
         assert!(one.ratio.value.is_some() && one.ratio.p_adjusted.is_some(), "the figures stand");
-        let wanted = format!("{metric}, saturated): not known; h1c-h1c ");
-        let missing = "Nothing is called different where it has no value: 1 of 1.";
+        let wanted = format!("{metric}, saturated): unknown; h1c-h1c ");
+        let missing = "Unknown for 1 of 1: no difference is reported there.";
         let is_said = |label: &String| label.contains(&wanted) && label.ends_with(missing);
         assert!(
             labels::<Gateway>(&plan, &summary).iter().any(is_said),
@@ -243,13 +243,13 @@ fn what_only_leaves_out_is_told() {
     assert!(!is_told(&plan, &summary, "No "));
     plan.cells.retain(|cell| cell.subject != "fast");
     summary.comparisons.retain(|one| !one.aa);
-    let pair = "No noise floor: the A/A pair of fast is not among the cells that are run.";
+    let pair = "No noise floor: the A/A pair of fast is not run.";
     assert!(is_told(&plan, &summary, pair), "{:?}", labels::<Gateway>(&plan, &summary));
     plan.absent.insert("fast".into(), "not installed".into());
     assert!(is_told(&plan, &summary, "No noise floor: fast, which would be run twice, is absent."));
     plan.baseline = None;
     plan.experiment.baseline.push("fast".into());
-    let baseline = "No baseline, so there are no ratios to one: no cell of slow is among those that are run; fast is absent.";
+    let baseline = "No baseline and no ratios to one: no cell of slow is run; fast is absent.";
     assert!(is_told(&plan, &summary, baseline), "{:?}", labels::<Gateway>(&plan, &summary));
 }
 

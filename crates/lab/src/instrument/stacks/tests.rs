@@ -366,7 +366,7 @@ fn the_pair_that_shows_the_noise_floor_stays_beside_the_engines_that_are_named()
             .collect();
         (cells, text)
     };
-    let kept = "The A/A pair of slow is run beside what --only names";
+    let kept = "The A/A pair of slow runs beside the cells of --only";
     // `fast` cannot do RSA, so nothing is run there.
     let (cells, text) = plan("engine=fast");
     assert_eq!(cells, ["fast", "slow", "slow-again"].map(|name| format!("ecdsa-p256.tickets=2.{name}")));
@@ -376,10 +376,10 @@ fn the_pair_that_shows_the_noise_floor_stays_beside_the_engines_that_are_named()
     assert!(!text.contains(kept), "{text}");
     let (cells, text) = plan("name=fast,name=slow,certificate=ecdsa-p256");
     assert_eq!(cells, ["fast", "slow"].map(|name| format!("ecdsa-p256.tickets=2.{name}")));
-    let told = "No noise floor: the A/A pair of slow is not among the cells that are run.";
+    let told = "No noise floor: the A/A pair of slow is not run.";
     assert!(text.contains(told), "{text}");
     let (_, text) = plan("name=fast");
-    let told = "gone is absent; no cell of slow is among those that are run";
+    let told = "gone is absent; no cell of slow is run";
     assert!(text.replace("\n    ", " ").contains(told), "{text}");
 }
 
