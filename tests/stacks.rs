@@ -216,7 +216,7 @@ fn a_finished_result_takes_more_blocks() {
     let other = weir(folder.path(), &["stacks", "run", "--continue", "engines"]);
     let error = String::from_utf8_lossy(&other.stderr).into_owned();
     assert_eq!(other.status.code(), Some(1));
-    assert_eq!(error, "weir: engines: no result of `weir run`: there is no plan.json in it\n");
+    assert_eq!(error, "weir: engines: not a result of `weir run`: it has no plan.json\n");
 }
 
 #[test]

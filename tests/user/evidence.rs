@@ -175,7 +175,7 @@ fn blocks_are_added_to_a_finished_result() {
     let plan: Value = serde_json::from_str(&small.text("out/plan.json")).unwrap();
     assert_eq!(plan["extended"], serde_json::json!([1]));
     let ended = go_on("2");
-    assert_eq!(said(&ended, 2), "--blocks: 2: it has 3 blocks already; expected 3 or more\n");
+    assert_eq!(said(&ended, 2), "--blocks: invalid value `2`: expected 3 or more: the result has 3 measured blocks\n");
     // What is finished is told once more.
     assert_eq!(said(&go_on("3"), 0), "");
     assert_eq!(small.runs().len(), 6);
@@ -213,10 +213,10 @@ fn a_folder_that_is_no_result_is_told_in_words() {
     let path = folder.path().to_str().unwrap();
     for command in ["report", "history"] {
         let ended = Weir::run(&[command, path]);
-        let why = format!("{path}: no result of `weir run`: there is no plan.json in it\n");
+        let why = format!("{path}: not a result of `weir run`: it has no plan.json\n");
         assert_eq!(said(&ended, 1), why, "{command}");
         let ended = Weir::run(&[command, "/no/such/folder"]);
-        assert_eq!(said(&ended, 1), "/no/such/folder: no such file or folder\n", "{command}");
+        assert_eq!(said(&ended, 1), "/no/such/folder: no such file or directory\n", "{command}");
     }
 }
 
@@ -252,7 +252,7 @@ fn a_plan_says_what_it_drops_and_why() {
     for line in [
         "target ghost: absent, so its cells are skipped: no-such-gateway is not on the PATH\n",
         "not run: good in h1-h1c: its modes are h1c-h1c\n",
-        "not run: 3 cells, which --only leaves out\n",
+        "not run: 3 cells left out by --only\n",
     ] {
         assert!(ended.stdout.contains(line), "{line}{}", ended.stdout);
     }
