@@ -76,7 +76,7 @@ fn a_target_that_ends_at_once_ends_the_experiment_with_its_own_words() {
     let broken = experiment(script, &["load_model=equal-rate", "calibration_ms=50"]);
     let ended = run(&broken, &[]);
     let said = said(&ended, 1);
-    let first = "calibration: mine in h1c-h1c: target: it ended before it was ready (exit status: 3): \
+    let first = "calibration: mine in h1c-h1c: target: it exited before it was ready (exit status: 3): \
                  no such flag: --fast\n";
     assert!(said.starts_with(first), "{said}");
     assert!(said.contains("\n  | reading the configuration\n  | no such flag: --fast\n"), "{said}");
@@ -91,7 +91,7 @@ fn without_calibration_two_blocks_show_that_a_target_does_not_work() {
     let broken = experiment("echo no such flag: --fast >&2; exit 3", &["blocks=9"]);
     let ended = run(&broken, &[]);
     let first =
-        "mine in h1c-h1c: target: it ended before it was ready (exit status: 3): no such flag: --fast\n";
+        "mine in h1c-h1c: target: it exited before it was ready (exit status: 3): no such flag: --fast\n";
     assert!(said(&ended, 1).starts_with(first), "{}", ended.stderr);
     assert_eq!(broken.runs().len(), 4, "two blocks of two targets");
 }
@@ -100,7 +100,7 @@ fn without_calibration_two_blocks_show_that_a_target_does_not_work() {
 fn a_signal_that_ends_a_target_is_named() {
     let broken = experiment("kill -KILL $$", &["load_model=equal-rate", "calibration_ms=50"]);
     let ended = run(&broken, &[]);
-    assert!(said(&ended, 1).contains("it ended before it was ready (signal: 9)"), "{}", ended.stderr);
+    assert!(said(&ended, 1).contains("it exited before it was ready (signal: 9)"), "{}", ended.stderr);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_cell_without_a_valid_run_is_no_success() {
     let ended = run(&broken, &[]);
     let text = said(&ended, 3);
     assert!(text.starts_with("no evidence: no valid run for\n"), "{text}");
-    let why = "invalid: target: it ended before it was ready (exit status: 3): broken; logs: ";
+    let why = "invalid: target: it exited before it was ready (exit status: 3): broken; logs: ";
     assert!(text.contains(why) && text.contains(".mine: ") && text.contains("--allow-invalid"), "{text}");
     assert!(ended.stdout.contains("Report: "), "what was measured is told all the same: {}", ended.stdout);
     let out = broken.file("allowed");

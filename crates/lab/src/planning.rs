@@ -125,8 +125,8 @@ struct Chosen {
 }
 
 impl Chosen {
-    /// `--only` keeps the cells with its levels, and the A/A pair where the instrument needs it: without its noise floor
-    /// they could not be judged. Selected by name, cells come without the pair.
+    /// `--only` keeps the cells with its levels, and the A/A pair where the instrument needs it: without its noise
+    /// floor they could not be judged. Selected by name, cells come without the pair.
     fn of<I: Instrument>(
         candidates: Vec<Candidate>,
         experiment: &Experiment,
