@@ -94,7 +94,7 @@ fn what_is_here_is_listed_with_its_version_and_the_rest_with_how_to_get_it() {
     assert!(before.contains("fast  absent\n    A gateway of this test.\n"), "{before}");
     // A temporary directory's path may fill a line.
     let flowing = before.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flowing.contains("bin/fast is not there; get it with `weir targets install fast`"), "{before}");
+    assert!(flowing.contains("bin/fast is not there; install it with `weir targets install fast`"), "{before}");
     assert!(
         flowing.contains("gone absent G. no-such-program is not on the PATH; ask its makers"),
         "{before}"
@@ -124,7 +124,7 @@ fn a_target_that_was_built_of_other_sources_is_absent() {
     assert!(targets.good(&[]).contains("fast  present"), "no part of what was built");
     targets.write("fast/fast.c", "int main(void);");
     let flowing = targets.good(&[]).split_whitespace().collect::<Vec<_>>().join(" ");
-    let why = "was built of other sources; get it with `weir targets install fast`";
+    let why = "was built of other sources; install it with `weir targets install fast`";
     assert!(flowing.contains("fast absent") && flowing.contains(why), "{flowing}");
     assert_eq!(targets.good(&["install", "fast"]), installed);
 }

@@ -103,8 +103,8 @@ impl Process {
     /// Starts `command` on `cores` in `directory`, which gets its output as `NAME.out` and `NAME.err` and any file that
     /// the command leaves in its working directory.
     ///
-    /// A thread of ours sets its affinity and the child inherits it: so every program is pinned alike, whether or not it
-    /// can pin itself.
+    /// A thread of ours sets its affinity and the child inherits it, so every program is pinned alike, whether it can
+    /// pin itself or not.
     pub fn start(name: &str, command: &[String], cores: &[usize], directory: &Path) -> io::Result<Self> {
         Self::start_in(directory, name, command, cores, directory, Stdio::null())
     }

@@ -351,7 +351,7 @@ fn levels_of_a_factor_are_compared_where_the_experiment_asks() {
     assert_eq!(saturated.baseline, "slow mode=h1c-h1c");
     let equal = cpu(Load::EqualRate).expect("is compared");
     assert_eq!(equal.ratio.verdict, Verdict::Undecided);
-    assert!(equal.ratio.note.as_ref().is_some_and(|note| note.contains("not one rate")), "{equal:?}");
+    assert!(equal.ratio.note.as_ref().is_some_and(|note| note.contains("the offered rates differ")), "{equal:?}");
 }
 
 /// A rule on the intervals' width alone: the same number of blocks whatever the difference is.

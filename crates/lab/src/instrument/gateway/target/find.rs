@@ -87,7 +87,7 @@ pub(super) fn look(
         Err(why) => {
             // What a person can do about it.
             let install = target.description.install.as_ref();
-            let script = install.map(|_| format!("get it with `weir targets install {name}`"));
+            let script = install.map(|_| format!("install it with `weir targets install {name}`"));
             let package = target.description.package.as_deref().map(distribution::how_to_get);
             let how = target.description.absent.clone().or(script).or(package);
             let why = [Some(why), how].into_iter().flatten().collect::<Vec<_>>().join("; ");

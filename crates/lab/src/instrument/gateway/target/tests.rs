@@ -101,7 +101,7 @@ fn what_cannot_run_here_is_absent_and_says_why() {
     let scripted = "requires = '{{installed}}/no'\ninstall = { script = 'i.sh', takes = '1 s' }\nfiles";
     let scripted = why("files", scripted);
     assert!(
-        scripted.ends_with("/fast/no is not there; get it with `weir targets install fast`"),
+        scripted.ends_with("/fast/no is not there; install it with `weir targets install fast`"),
         "{scripted}"
     );
     // What it is started by is looked for, whether or not it is required: unless it is a file of the run.
