@@ -94,7 +94,7 @@ fn what_is_here_is_listed_with_its_version_and_the_rest_with_how_to_get_it() {
     assert!(before.contains("fast  absent\n    A gateway of this test.\n"), "{before}");
     // A temporary directory's path may fill a line.
     let flowing = before.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flowing.contains("bin/fast is not there; install it with `weir targets install fast`"), "{before}");
+    assert!(flowing.contains("bin/fast does not exist; install it with `weir targets install fast`"), "{before}");
     assert!(
         flowing.contains("gone absent G. no-such-program is not on the PATH; ask its makers"),
         "{before}"
@@ -124,7 +124,7 @@ fn a_target_that_was_built_of_other_sources_is_absent() {
     assert!(targets.good(&[]).contains("fast  present"), "no part of what was built");
     targets.write("fast/fast.c", "int main(void);");
     let flowing = targets.good(&[]).split_whitespace().collect::<Vec<_>>().join(" ");
-    let why = "was built of other sources; install it with `weir targets install fast`";
+    let why = "was built from other sources; install it with `weir targets install fast`";
     assert!(flowing.contains("fast absent") && flowing.contains(why), "{flowing}");
     assert_eq!(targets.good(&["install", "fast"]), installed);
 }
@@ -141,7 +141,7 @@ fn a_check_says_which_mode_the_target_refuses() {
     targets.write("fast/target.toml", &refusing);
     let ended = targets.weir(&["check"]);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    assert!(ended.stdout.contains("fast  h1-h1    refused: h1 is bad\n"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("fast  h1-h1    rejected: h1 is bad\n"), "{}", ended.stdout);
     assert!(ended.stderr.contains("2 checks failed"), "{}", ended.stderr);
 }
 
@@ -149,16 +149,16 @@ fn a_check_says_which_mode_the_target_refuses() {
 fn an_install_that_fails_says_why() {
     let targets = Targets::new();
     targets.bad(&["install", "fats"], 2, &["target: `fats` is not in ", ": expected one of fast, gone"]);
-    targets.bad(&["install", "gone"], 2, &["gone: no script installs it", "ask its makers"]);
+    targets.bad(&["install", "gone"], 2, &["gone: it has no install script", "ask its makers"]);
     targets.bad(&["install"], 2, &["<NAME>"]);
     targets.bad(&["install", "fast", "--jobs", "0"], 2, &["--jobs"]);
     targets.write("fast/install.sh", "echo no compiler is here >&2; exit 7");
     targets.bad(&["install", "fast"], 1, &["no compiler is here", "install.sh failed: exit status: 7"]);
     targets.write("fast/install.sh", "true");
-    targets.bad(&["install", "fast"], 1, &["ended well, but ", "bin/fast is not there"]);
+    targets.bad(&["install", "fast"], 1, &["succeeded, but ", "bin/fast does not exist"]);
     assert!(!targets.installed("fast/bin"));
     targets.write("fast/target.toml", &FAST.replace("install.sh", "no.sh"));
-    targets.bad(&["install", "fast"], 2, &["fast/target.toml: install.script: ", "no.sh is not there"]);
+    targets.bad(&["install", "fast"], 2, &["fast/target.toml: install.script: ", "no.sh does not exist"]);
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn a_wrong_description_is_a_row_and_an_exit_code() {
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
     assert!(ended.stderr.contains("invalid description: fast"), "{}", ended.stderr);
     assert!(
-        ended.stdout.contains("fast  wrong\n") && ended.stdout.contains("gone  absent\n"),
+        ended.stdout.contains("fast  invalid\n") && ended.stdout.contains("gone  absent\n"),
         "{}",
         ended.stdout
     );
