@@ -231,7 +231,7 @@ fn an_invalid_run_enters_no_verdict() {
         }
     };
     for (spoil, load, reason) in [
-        (wrong, Load::Saturated, "invalid: wrong answers: 1 digest"),
+        (wrong, Load::Saturated, "invalid: wrong responses: 1 digest"),
         (errors, Load::Saturated, "invalid: errors: 5 reset"),
         (late, Load::EqualRate, "invalid: pacer: late by 50000 us"),
     ] {
