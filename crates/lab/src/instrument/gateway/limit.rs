@@ -1,12 +1,12 @@
-//! Who was the limit of a run: information beside its numbers, not a judgement on them.
+//! The limit of a run: information beside its numbers, not a judgement on them.
 
 use super::run::Parts;
 use weir_load::limit::{self, Part};
 use weir_load::result::Limit;
 use weir_load::result::{Cost, ServerCost};
 
-/// Names the limit of a run from what gateway, origin and load engine used of their cores, and from how near to its own
-/// ceiling the engine was.
+/// Finds the limit of a run from the utilisation of the cores of gateway, origin and load engine, and from the engine's
+/// distance to its own ceiling.
 pub(super) fn of(parts: &Parts<'_>, cores: [&[usize]; 3]) -> Limit {
     let part = |who, cost: Option<&Cost>, cores| {
         let most = cost.map_or(0.0, |cost| f64::from(cost.cores));

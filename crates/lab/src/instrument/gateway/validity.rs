@@ -148,7 +148,7 @@ fn negotiation(load: &LoadResult, client: Side, tls: &Tls) -> Option<String> {
     let signature = tls.certificate.signature();
     let is = |facts: &Negotiated| {
         let is_full = facts.kind == FULL;
-        // A resumption authenticates the server by the session, not by a signature (RFC 8446, section 2.2). With TLS 1.2
+        // A resumption authenticates the server by the session, not by a signature (RFC 8446, section 2.2). In TLS 1.2
         // it has no key exchange either (RFC 5246, section 7.3).
         let has_group = is_full || tls.version == TlsVersion::V1_3;
         (facts.version == version && facts.suite == suite)
