@@ -46,7 +46,7 @@ fn a_check_that_came_to_no_end_spoils_its_run_alone_and_a_refusal_all() {
     assert!(killed[0].starts_with("invalid: target: its own check: sh: signal: 9"), "{killed:?}");
     assert_eq!((&killed[1..], asked), (&["valid".to_owned(), "valid".to_owned()][..], 2));
     let (refused, asked) = check("echo no such key; exit 1");
-    let why = "invalid: target: its own check refuses its configuration: no such key";
+    let why = "invalid: target: its own check rejects its configuration: no such key";
     assert_eq!((refused, asked), (vec![why.to_owned(); 3], 1));
 }
 

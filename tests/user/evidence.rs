@@ -142,7 +142,7 @@ echo out of luck >&2
 exit 7";
     let ended = run(&experiment(script, &["window_ms=3000", "target=[\"mine\"]"]), &[]);
     let text = said(&ended, 3);
-    assert!(text.contains("target: it ended by itself (exit status: 7): out of luck; logs: "), "{text}");
+    assert!(text.contains("target: it exited early (exit status: 7): out of luck; logs: "), "{text}");
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_target_that_ignores_the_signal_is_named() {
     let script = "trap '' TERM; RELAY & wait; wait";
     let ended = run(&experiment(script, &["target=[\"mine\"]"]), &["--allow-invalid"]);
     assert_eq!(said(&ended, 0), "");
-    let label = "mine was killed, since it did not end within 100 ms of SIGTERM: in 1 of 1 run.";
+    let label = "mine was killed because it did not exit within 100 ms of SIGTERM: in 1 of 1 run.";
     assert!(words(&ended.stdout).contains(label), "{}", ended.stdout);
 }
 
@@ -227,8 +227,8 @@ fn targets_without_a_baseline_are_told_how_to_name_one() {
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, text.replace("blocks = 1\n", "blocks = 1\nbaseline = ['floor']\n")).unwrap();
     let ended = run(&small, &[]);
-    let why = "--set target=[\"mine\",\"good\"]: leaves none of the baselines of the file (floor); say which target the \
-               others are compared with, such as --set 'baseline=[\"good\"]'\n";
+    let why = "--set target=[\"mine\",\"good\"]: excludes every baseline of the file (floor); choose the target to \
+               compare the others with, such as --set 'baseline=[\"good\"]'\n";
     assert_eq!(said(&ended, 2), why);
     let named = ["--set", "baseline=[\"good\"]", "--allow-invalid"];
     assert_eq!(said(&run(&small, &named), 0), "");
