@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_full_core_names_who_dominates_or_nobody() {
+    fn a_shared_full_core_names_the_dominant_part_if_any() {
         assert_eq!(limit(0.99, 0.4, 0.4, SHARED), Limit::Gateway);
         assert_eq!(limit(0.7, 0.45, 0.53, SHARED), Limit::SharedCores);
         assert_eq!(limit(0.7, 0.2, 0.78, SHARED), Limit::Load);
