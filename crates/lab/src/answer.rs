@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_decide_follows_from_the_width() {
+    fn the_needed_blocks_follow_from_the_width() {
         let blocks = |found: &Ratio, floor| blocks_needed(found, 12, 0.03, floor);
         // At this width it needs about four times the blocks to be within 3 %.
         assert_eq!(blocks(&ratio(1.0, 0.9417, 1.0619), 0.0), Some(50));

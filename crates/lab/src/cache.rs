@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_built_lies_where_checkouts_share_it() {
+    fn builds_are_shared_by_checkouts() {
         let directory = |set: &[(&str, &str)]| {
             let find = |name: &str| set.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into());
             directory_by("targets", "WEIR_TARGETS", "fast", find).display().to_string()

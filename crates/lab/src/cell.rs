@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn another_cell_differs_in_what_is_named_alone() {
+    fn another_cell_differs_only_in_the_named_levels() {
         let a = cell("a", "a", &[("tickets", "2"), ("version", "1.3")]);
         let b = cell("b", "b", &[("tickets", "2"), ("version", "1.3")]);
         let b_without = cell("b", "b", &[("tickets", "0"), ("version", "1.3")]);

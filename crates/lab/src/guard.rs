@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_started_and_has_not_ended_is_listed() {
+    fn running_groups_are_listed() {
         let mut leaders = BTreeSet::new();
         follow(&b"+20\n+21\n-20\n+x\n+1\n+0\n-99\n\n+22\n"[..], &mut leaders).expect("is read");
         assert_eq!(leaders, BTreeSet::from([21, 22]));

@@ -100,7 +100,7 @@ struct OfSide {
 impl OfSide {
     fn new<I: Instrument>(metric: Metric, side: &Side<'_, I>) -> Self {
         let Side { name, cell, runs } = side;
-        let (valid, spoilt) = telling::<I>(metric, runs);
+        let (valid, spoilt) = usable::<I>(metric, runs);
         let without_value = I::without_value(metric, name, &valid);
         let values = match without_value {
             Some(_) => BTreeMap::new(),
@@ -137,7 +137,7 @@ pub(crate) fn valid<'a, I: Instrument>(runs: &[&'a RunOf<I>]) -> Vec<&'a RunOf<I
 
 /// The valid runs that measure a metric, and why the first of the others does not. With duets in the plan, CPU clocks
 /// are read in duets only, and all else in runs alone.
-pub(crate) fn telling<'a, I: Instrument>(
+pub(crate) fn usable<'a, I: Instrument>(
     metric: Metric,
     runs: &[&'a RunOf<I>],
 ) -> (Vec<&'a RunOf<I>>, Option<String>) {

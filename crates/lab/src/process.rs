@@ -170,7 +170,7 @@ impl Process {
     }
 
     /// Waits for this line on its standard error; an error gives the reason why it does not come.
-    pub fn wait_said(&self, line: &str, timeout: Duration, interrupt: &Interrupt) -> Result<(), String> {
+    pub fn wait_for_line(&self, line: &str, timeout: Duration, interrupt: &Interrupt) -> Result<(), String> {
         let deadline = Instant::now() + timeout;
         loop {
             let said = std::fs::read_to_string(&self.errors).unwrap_or_default();
@@ -191,7 +191,7 @@ impl Process {
     }
 
     /// Writes a line to its standard input, which must be a pipe, and closes it.
-    pub fn tell(&mut self, line: &str) -> io::Result<()> {
+    pub fn write_line(&mut self, line: &str) -> io::Result<()> {
         let input = self.child.stdin.take();
         let mut input = input.ok_or_else(|| io::Error::other("its standard input is not a pipe"))?;
         writeln!(input, "{line}")
@@ -273,7 +273,7 @@ impl Process {
     }
 
     /// Copies the tail of its output into a directory, under the same file names.
-    pub fn keep_words(&self, directory: &Path) -> io::Result<()> {
+    pub fn keep_output(&self, directory: &Path) -> io::Result<()> {
         for file in [&self.output, &self.errors] {
             let bytes = tail(file, KEPT_BYTES)?;
             if let Some(name) = file.file_name().filter(|_| !bytes.is_empty()) {

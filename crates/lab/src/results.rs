@@ -56,8 +56,8 @@ impl<I: Instrument> Results<I> {
     /// A subject's version: reported by itself, or else by its description; empty if unknown.
     pub(crate) fn version(&self, subject: &str) -> &str {
         let found = self.summary.cells.iter().find(|found| found.cell.subject == subject);
-        let told = found.map(|found| found.version.as_str()).filter(|version| !version.is_empty());
-        told.or_else(|| self.machine.versions.get(subject).map(String::as_str)).unwrap_or("")
+        let reported = found.map(|found| found.version.as_str()).filter(|version| !version.is_empty());
+        reported.or_else(|| self.machine.versions.get(subject).map(String::as_str)).unwrap_or("")
     }
 }
 

@@ -122,10 +122,10 @@ fn summaries<I: Instrument>(cells: &Runs<'_, I>, machine: &Machine) -> Vec<CellS
     let one = |(cell, runs): &(&Cell, Vec<&RunOf<I>>)| {
         let valid = pairing::valid::<I>(runs);
         let value = |metric: &Metric| {
-            let (telling, _) = pairing::telling::<I>(*metric, runs);
-            Some((*metric, I::summarise(*metric, cell, &telling, runs)?))
+            let (usable, _) = pairing::usable::<I>(*metric, runs);
+            Some((*metric, I::summarise(*metric, cell, &usable, runs)?))
         };
-        let (alone, _) = pairing::telling::<I>(Metric::Utilisation, runs);
+        let (alone, _) = pairing::usable::<I>(Metric::Utilisation, runs);
         let invalid = runs.iter().find(|run| !run.validity.is_valid());
         CellSummary {
             cell: (*cell).clone(),

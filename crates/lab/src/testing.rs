@@ -148,7 +148,7 @@ pub(crate) fn no_guard() -> Guard {
 }
 
 /// The input of a guard during `work`.
-pub(crate) fn told_to_guard(work: impl FnOnce(&Guard)) -> String {
+pub(crate) fn guard_input(work: impl FnOnce(&Guard)) -> String {
     let directory = tempfile::tempdir().expect("a directory");
     let guard = Guard::start(&program(directory.path(), "exec cat >\"$0.told\"")).expect("starts");
     work(&guard);

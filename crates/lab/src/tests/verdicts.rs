@@ -79,7 +79,7 @@ fn compared<'a>(summary: &'a Summary, target: &str, load: Load, metric: Metric) 
 /// Regression test: a target that is 25 % faster was capped by the load engine in four of twelve blocks, and the capped
 /// blocks pulled the ratio without a remark.
 #[test]
-fn a_quarter_of_limited_runs_supports_no_verdict_and_fewer_are_told() {
+fn a_quarter_of_limited_runs_supports_no_verdict_and_fewer_are_noted() {
     let rate = |limited: u32| {
         let (_, summary) = judged(
             |_| {},
@@ -213,7 +213,7 @@ fn nothing_is_different_beside_an_aa_pair_without_a_value() {
 /// Regression test: the page said "12 blocks" of an experiment interrupted after 6, and a cell without a counterpart
 /// gave the others its weight.
 #[test]
-fn the_first_label_counts_the_valid_blocks_of_what_is_compared() {
+fn the_first_label_counts_the_valid_blocks_of_comparisons() {
     let first = |valid: u32| {
         let (plan, summary) = judged(
             |_| {},

@@ -265,7 +265,7 @@ mod tests {
 
     /// Regression test: a target that sends one ticket ran among those that send two; only its description showed it.
     #[test]
-    fn another_number_than_asked_for_stands_in_the_title() {
+    fn a_deviating_number_is_in_the_title() {
         assert_eq!(title(&[1], "h1-h1c", &[2]), Ok("T (tickets: 1, not 2)".into()));
         assert_eq!(title(&[0, 1], "h1-h1c", &[4]), Ok("T (tickets: 1, not 4)".into()));
         assert_eq!(title(&[2], "h1-h1c", &[2]), Ok("T".into()));

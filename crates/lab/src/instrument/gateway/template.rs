@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_told_in_the_targets_words() {
+    fn a_run_has_values_for_each_templates_syntax() {
         let template = "{{connections}} {{max_clients}} {{max_sockets}} {{body_buffer}} {{workers}} {{cores}} {{core_words}} {{core_mask}}";
         let rendered = |connections, bytes, cores: &[usize]| {
             Values::default().with_size(connections, bytes, cores).render("t", template).expect("renders")

@@ -192,8 +192,8 @@ fn pacer(record: &Run<Seen>, load: &LoadResult) -> Option<String> {
 /// requests saves context switches. The cost per request holds: its ratio between targets moved by less than the
 /// noise floor (docs/decisions/0015-duets-and-noise.md).
 pub(super) fn spoilt(metric: Metric, record: &Run<Seen>) -> Option<String> {
-    let stands = metric.is_of_duets() || metric == Metric::Utilisation;
-    let load = record.seen.observation.load.as_ref().filter(|_| record.seen.rate.is_some() && !stands)?;
+    let is_kept = metric.is_of_duets() || metric == Metric::Utilisation;
+    let load = record.seen.observation.load.as_ref().filter(|_| record.seen.rate.is_some() && !is_kept)?;
     off_schedule(load.pacer.as_ref()?, Pacer::LEAST_ACHIEVED, Pacer::lag_bound_us(load.response.p50_us))
 }
 

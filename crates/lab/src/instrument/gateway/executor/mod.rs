@@ -178,7 +178,7 @@ impl ProcessExecutor {
             if observation.failure.is_some() {
                 let logs = Path::new("logs").join(&stage.asked.run.id);
                 let path = self.store.directory().join(&logs);
-                run.keep_words(&path).map_err(LabError::file(&path, "cannot be written"))?;
+                run.keep_output(&path).map_err(LabError::file(&path, "cannot be written"))?;
                 observation.logs = Some(logs).filter(|_| path.exists());
             }
         }
@@ -291,7 +291,7 @@ mod tests {
 
     /// Regression test: settings for 8 connections were shown for 1000, but a target's pool depends on the number.
     #[test]
-    fn cells_whose_target_is_told_something_else_have_settings_of_their_own() {
+    fn cells_with_another_target_configuration_have_their_own_settings() {
         let cell = record(Mode::H1H1c, Load::Saturated).run.cell;
         let with = |key: &str, level: &str| configuration(&with(&cell, key, level));
         assert_eq!(configuration(&cell), "fast.h1-h1c.c8");

@@ -132,7 +132,7 @@ impl<'a> Running<'a> {
     pub(super) fn open(&self) -> Result<(), Failure> {
         let patience = self.task.request.conditions.load_options().map_err(|wrong| wrong.message)?.timeout;
         let load = self.part("load")?;
-        let opened = load.process.wait_said(OPEN, 2 * patience + LOAD_GRACE, self.interrupt);
+        let opened = load.process.wait_for_line(OPEN, 2 * patience + LOAD_GRACE, self.interrupt);
         Ok(opened.map_err(|error| format!("load: {error}: {}", last_line(&load.process.last_words())))?)
     }
 
@@ -140,7 +140,7 @@ impl<'a> Running<'a> {
     pub(super) fn go(&mut self, start: Duration) -> Result<(), Failure> {
         let load = self.parts.iter_mut().find(|part| part.report.role == "load");
         let load = load.ok_or("load: not started")?;
-        Ok(load.process.tell(&start.as_secs_f64().to_string())?)
+        Ok(load.process.write_line(&start.as_secs_f64().to_string())?)
     }
 
     /// Waits for the load engine's result.
@@ -286,8 +286,8 @@ impl<'a> Running<'a> {
         observation.elapsed_ms = self.began.elapsed().as_millis() as u64;
     }
 
-    pub(super) fn keep_words(&self, directory: &Path) -> io::Result<()> {
-        self.parts.iter().try_for_each(|part| part.process.keep_words(directory))
+    pub(super) fn keep_output(&self, directory: &Path) -> io::Result<()> {
+        self.parts.iter().try_for_each(|part| part.process.keep_output(directory))
     }
 }
 

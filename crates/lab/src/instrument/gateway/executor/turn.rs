@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_have_in_common_what_lies_in_both() {
+    fn the_common_share_of_windows() {
         let shares = [[(10.0, 2.0), (10.0, 2.0)], [(10.0, 2.0), (10.5, 2.0)], [(10.0, 2.0), (13.0, 2.0)]];
         assert_eq!(shares.map(windows), [Some(1.0), Some(0.75), Some(0.0)]);
         assert_eq!(common_share(&[Observation::default()]), None);

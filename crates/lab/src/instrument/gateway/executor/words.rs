@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_load_engine_is_told_the_experiments_flags_after_the_labs_own() {
+    fn the_load_engine_gets_the_experiments_flags_after_the_labs_own() {
         let flags = |experiment: &mut Experiment| {
             flag(experiment, "header", "X-Run: 1");
             flag(experiment, "arrivals", "poisson");
@@ -164,7 +164,7 @@ mod tests {
 
     /// The test server enforces the upstream's parameters on a target that cannot be configured for them.
     #[test]
-    fn the_test_server_accepts_what_is_asked_for_and_no_more() {
+    fn the_test_server_accepts_only_the_expected_parameters() {
         let origin = |mode: Mode| {
             let mut experiment = experiment();
             experiment.set_factor("mode", vec![mode.to_string().into()]);
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_labs_authority_is_believed_unless_anyone_is() {
+    fn the_labs_ca_is_trusted_unless_verification_is_off() {
         let verified = load_command(Mode::H1H1c, Load::Saturated, |_| {});
         let words = "--cacert /tls/ca.pem --tls 1.3 --suite aes128-gcm-sha256 --group x25519";
         assert!(verified.contains(words), "{verified}");
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn the_error_budget_is_told_in_percent() {
+    fn the_error_budget_is_passed_in_percent() {
         for (share, words) in [
             (0.0, ""),
             (0.007, " --error-budget 0.7 "),
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_served_before_is_served_as_fast_as_it_can_be() {
+    fn the_load_before_the_warm_up_is_saturating() {
         let mut experiment = experiment();
         experiment.set_constant("served_ms", 700.into());
         flag(&mut experiment, "arrivals", "poisson");

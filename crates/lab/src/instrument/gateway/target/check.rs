@@ -136,7 +136,7 @@ pub(crate) fn run_check(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{no_guard, told_to_guard};
+    use crate::testing::{no_guard, guard_input};
 
     fn words(command: &[&str]) -> Vec<String> {
         command.iter().map(|word| (*word).to_owned()).collect()
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_to_no_end_is_no_judgement() {
+    fn a_check_that_does_not_finish_gives_no_verdict() {
         let missing = run(&["/no/such/program"], &Interrupt::default());
         assert!(missing.expect_err("cannot start").starts_with("/no/such/program: "));
         let killed = run(&["sh", "-c", "kill -KILL $$"], &Interrupt::default());
@@ -185,7 +185,7 @@ mod tests {
     fn the_guard_knows_of_a_check() {
         let directory = tempfile::tempdir().expect("a directory");
         let command = words(&["sh", "-c", "printf $$ >pid"]);
-        let told = told_to_guard(|guard| {
+        let told = guard_input(|guard| {
             let accepted = run_check("check", &command, directory.path(), &Interrupt::default(), guard);
             assert_eq!(accepted, Ok(Ok(())));
         });

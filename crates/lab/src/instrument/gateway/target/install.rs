@@ -137,7 +137,7 @@ fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{no_guard, told_to_guard};
+    use crate::testing::{no_guard, guard_input};
     use std::fs::{self, File, TryLockError};
     use std::time::Duration;
 
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_is_told_where_and_with_how_many_cores() {
+    fn a_script_gets_its_directory_and_cores() {
         let script = "echo \"$PWD $WEIR_JOBS\" >\"$WEIR_INSTALL/told\"";
         let (directory, target) = installable(script, "");
         let status = run(&target, Path::new("install.sh"), 3, &Interrupt::default(), &no_guard());
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_ends_the_script_and_what_it_started() {
+    fn an_interrupt_kills_the_script_and_its_children() {
         let (_directory, target) = installable("sleep 1000 & echo $! >\"$WEIR_INSTALL/pid\"; wait", "");
         let interrupt = Interrupt::default();
         let status = std::thread::scope(|scope| {
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn the_guard_knows_of_a_script() {
         let (_directory, target) = installable("printf $$ >\"$WEIR_INSTALL/pid\"", "");
-        let told = told_to_guard(|guard| {
+        let told = guard_input(|guard| {
             run(&target, Path::new("install.sh"), 1, &Interrupt::default(), guard).expect("runs");
         });
         let pid = fs::read_to_string(target.installed.join("pid")).expect("is written");

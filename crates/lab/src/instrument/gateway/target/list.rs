@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_says_whether_it_is_here_and_what_it_is() {
+    fn a_row_has_state_version_and_description() {
         let long = "word ".repeat(30);
         let directory = targets(&[
             ("fast", "about = 'Fast.'\nversion = { command = ['echo', 'fast 1.2'], after = 'fast ' }"),

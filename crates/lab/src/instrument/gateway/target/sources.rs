@@ -98,7 +98,7 @@ mod tests {
 
     /// Regression test: after an update of the sources, the program of the old ones was measured silently.
     #[test]
-    fn what_was_built_of_other_sources_is_stale() {
+    fn a_build_from_other_sources_is_stale() {
         let built = Built::new();
         assert!(!built.target().is_stale());
         built.write("fast/src/main.rs", "fn main() { }");

@@ -346,7 +346,7 @@ fn a_collectors_log_is_whole_and_counts_from_the_start_of_the_process() {
 /// Regression test: nginx on several cores had one socket, whose backlog the first worker took whole, and no cores of
 /// their own for the workers; more than 4096 users per worker got no connection, and bodies went through files.
 #[test]
-fn nginx_and_haproxy_are_given_what_the_run_needs() {
+fn nginx_and_haproxy_are_configured_for_the_run() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../targets");
     let values = crate::instrument::gateway::sample_values(Path::new("no-such-program"), &Tls::default());
     let values = values.with_size(9000, 100_000, &[1, 3]);
