@@ -122,6 +122,9 @@ fn what_cannot_be_installed_is_left_out_and_said() {
     let unasked = made("echo it ran");
     let ended = run(&unasked, &["--no-install"]);
     let said = String::from_utf8(ended.stderr).unwrap();
-    assert!(!said.contains("it ran") && said.contains("install it with `weir targets install made`"), "{said}");
+    assert!(
+        !said.contains("it ran") && said.contains("install it with `weir targets install made`"),
+        "{said}"
+    );
     assert_eq!(subjects(&unasked), ["relay"], "{said}");
 }

@@ -94,7 +94,10 @@ fn what_is_here_is_listed_with_its_version_and_the_rest_with_how_to_get_it() {
     assert!(before.contains("fast  absent\n    A gateway of this test.\n"), "{before}");
     // A temporary directory's path may fill a line.
     let flowing = before.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flowing.contains("bin/fast does not exist; install it with `weir targets install fast`"), "{before}");
+    assert!(
+        flowing.contains("bin/fast does not exist; install it with `weir targets install fast`"),
+        "{before}"
+    );
     assert!(
         flowing.contains("gone absent G. no-such-program is not on the PATH; ask its makers"),
         "{before}"

@@ -55,8 +55,7 @@ fn a_target_that_is_not_there_is_found_before_the_first_block() {
     let files = [("mine/target.toml", ghost.as_str()), ("good/target.toml", good.as_str())];
     let both = Experiment::of(&files, &["target=[\"mine\",\"good\"]"]);
     let ended = run(&both, &[]);
-    let why =
-        "mine cannot run: no-such-gateway is not on the PATH; --set names it, so nothing was run\n";
+    let why = "mine cannot run: no-such-gateway is not on the PATH; --set names it, so nothing was run\n";
     assert_eq!(said(&ended, 1), why);
     assert!(both.runs().is_empty());
     // Where the file lists it, and not the command line, the others are measured, and it is said to be absent.
@@ -175,7 +174,10 @@ fn blocks_are_added_to_a_finished_result() {
     let plan: Value = serde_json::from_str(&small.text("out/plan.json")).unwrap();
     assert_eq!(plan["extended"], serde_json::json!([1]));
     let ended = go_on("2");
-    assert_eq!(said(&ended, 2), "--blocks: invalid value `2`: expected 3 or more: the result has 3 measured blocks\n");
+    assert_eq!(
+        said(&ended, 2),
+        "--blocks: invalid value `2`: expected 3 or more: the result has 3 measured blocks\n"
+    );
     // What is finished is told once more.
     assert_eq!(said(&go_on("3"), 0), "");
     assert_eq!(small.runs().len(), 6);

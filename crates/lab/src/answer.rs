@@ -79,8 +79,7 @@ impl Speaker<'_> {
                 Verdict::Undecided => {
                     let [first, second] = [&one.target, &one.baseline].map(|name| self.name(one, name));
                     let why = remedy(one, results);
-                    clauses
-                        .push(format!("{first} vs {second} is undecided: {}; {why}", one.ratio.text()));
+                    clauses.push(format!("{first} vs {second} is undecided: {}; {why}", one.ratio.text()));
                     last = None;
                 }
             }
@@ -174,7 +173,9 @@ fn remedy<I: Shown>(one: &Comparison, results: &Results<I>) -> String {
         _ if one.ratio.lacks_evidence && planned >= BLOCKS_FOR_VERDICT => {
             note.unwrap_or("too few valid runs").to_owned()
         }
-        _ if planned < BLOCKS_FOR_VERDICT => format!("--blocks {} would add evidence", BLOCKS_FOR_VERDICT + 2),
+        _ if planned < BLOCKS_FOR_VERDICT => {
+            format!("--blocks {} would add evidence", BLOCKS_FOR_VERDICT + 2)
+        }
         Some(blocks) => format!("--blocks {blocks} should decide it"),
         None => note.unwrap_or("no feasible number of blocks would decide it on this machine").to_owned(),
     }

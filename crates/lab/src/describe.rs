@@ -102,7 +102,9 @@ fn time(text: &mut String, plan: &Plan) {
             let (least, metric, width) = (rule.least, rule.metric, rule.width * 100.0);
             (
                 rule.most,
-                format!(" at most; after {least}, stops when no interval of {metric} is wider than {width} %"),
+                format!(
+                    " at most; after {least}, stops when no interval of {metric} is wider than {width} %"
+                ),
             )
         }
     };

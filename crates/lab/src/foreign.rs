@@ -69,7 +69,10 @@ mod tests {
         assert_eq!(label(&runs), None);
         runs[1] = Some(0.5);
         let said = label(&runs).expect("two of ten");
-        assert!(said.starts_with("BUSY: foreign load took more than 10 % of the cores in 2 of 10 runs"), "{said}");
+        assert!(
+            said.starts_with("BUSY: foreign load took more than 10 % of the cores in 2 of 10 runs"),
+            "{said}"
+        );
         let one = label(&[Some(0.4)]).expect("all of one");
         assert!(one.contains("in 1 of 1 run (") && one.contains("(median 40 %)"), "{one}");
     }

@@ -161,7 +161,8 @@ fn resume<I: Shown>(
     }
     let refuse = |what: &str| {
         let source = format!("--continue {}", directory.display());
-        Err(ConfigError::new(source, format!("{what}; start a new result, since the runs would not compare")).into())
+        Err(ConfigError::new(source, format!("{what}; start a new result, since the runs would not compare"))
+            .into())
     };
     if stored.experiment != fresh.experiment {
         return refuse("it was started with another experiment or other options");

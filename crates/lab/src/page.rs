@@ -173,8 +173,7 @@ fn claim(finding: &Finding, called: &dyn Fn(&str) -> String) -> Claim {
 
 /// `request.h1-h1c.c100.b1000.saturated.weir vs ..nginx: 0.93 [0.90, 0.97], 12 blocks: confirmed`.
 fn evidence(one: &Evidence, called: &dyn Fn(&str) -> String) -> String {
-    let against =
-        one.against.as_ref().map_or_else(String::new, |other| format!(" vs {}", called(other)));
+    let against = one.against.as_ref().map_or_else(String::new, |other| format!(" vs {}", called(other)));
     let notes: Vec<&str> = one.note.iter().chain(&one.remark).map(String::as_str).collect();
     let note = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
     let (cell, blocks) = (called(&one.cell), plural(one.blocks.into(), "block"));

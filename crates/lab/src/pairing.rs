@@ -39,7 +39,8 @@ pub(crate) fn pair<I: Instrument>(metric: Metric, sides: [Side<'_, I>; 2], error
         [true, true] => {
             let of_pair = beside_each_other::<I>(&sides);
             if of_pair[0].is_empty() {
-                let why = format!("{} and {} never ran in a duet with each other", sides[0].name, sides[1].name);
+                let why =
+                    format!("{} and {} never ran in a duet with each other", sides[0].name, sides[1].name);
                 return Paired { note: Some(Note::NoEvidence(why)), ..Paired::default() };
             }
             let with = |side: &Side<'_, I>, runs| OfSide::new(metric, &Side { runs, ..*side });

@@ -124,7 +124,9 @@ impl Plan {
         let planned = self.blocks.len() as u32;
         if blocks < measured {
             let has = plural(measured.into(), "measured block");
-            return Err(format!("invalid value `{blocks}`: expected {measured} or more: the result has {has}"));
+            return Err(format!(
+                "invalid value `{blocks}`: expected {measured} or more: the result has {has}"
+            ));
         }
         // A finished result may have been read.
         if measured > 0 && measured == planned && blocks > planned {

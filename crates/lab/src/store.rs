@@ -125,7 +125,9 @@ impl Store {
             (Some(name), _) => Ok(name.to_owned()),
             // The first results, of gateways, do not name it.
             (None, true) => Ok("gateway".into()),
-            (None, false) => Err(stored(&path, format!("experiment.instrument: `{name}`: expected a string"))),
+            (None, false) => {
+                Err(stored(&path, format!("experiment.instrument: `{name}`: expected a string")))
+            }
         }
     }
 

@@ -17,11 +17,11 @@ use weir_load::result::LoadResult;
 /// Changes a result.
 pub(crate) type Spoil = fn(&mut LoadResult);
 
-/// Answers every request from a synthetic world in which each subject has its own cost, with noise.
+/// Executes every run in a synthetic world where each subject has its own cost, with noise.
 pub(crate) struct MockExecutor {
     /// Microseconds of a subject: CPU per request in cleartext, or of a server per handshake.
     pub(crate) cost_us: BTreeMap<String, f64>,
-    /// The runs asked for, in order.
+    /// The requested runs, in order.
     pub(crate) asked: Vec<(String, Option<f64>, u64)>,
     /// Runs that fail, by a part of their id.
     pub(crate) broken: Option<String>,

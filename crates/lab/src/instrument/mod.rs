@@ -343,7 +343,7 @@ pub struct Facts<'a> {
     pub taken: Option<f64>,
     /// Requests per second offered.
     pub rate: Option<f64>,
-    /// What limited it.
+    /// The limit.
     pub limit: Option<Limit>,
     /// Why its subject is broken, if that is why the run failed, and its last output.
     pub broken: Option<(&'a str, &'a str)>,

@@ -87,10 +87,7 @@ fn an_unknown_value_names_what_is_allowed() {
     assert!(message.starts_with(start), "{message}");
     assert!(refused("\"x25519\"", "\"x448\"").contains("e.toml:25: tls.group: unknown variant `x448`"));
     let message = refused("window_ms = 50", "window_ms = \"long\"");
-    assert!(
-        message.starts_with("e.toml:18: window_ms: expected a whole number from 0, found "),
-        "{message}"
-    );
+    assert!(message.starts_with("e.toml:18: window_ms: expected a whole number from 0, found "), "{message}");
 }
 
 #[test]
@@ -170,7 +167,9 @@ const IMPOSSIBLE: &str = "{ tls.version = '1.2', tls.suite = 'aes128-gcm-sha256'
 #[test]
 fn combinations_that_are_left_out_make_no_cells() {
     assert!(
-        two_versions("").expect_err("is refused").contains("tls.suite: `aes128-gcm-sha256` is a TLS 1.3 suite")
+        two_versions("")
+            .expect_err("is refused")
+            .contains("tls.suite: `aes128-gcm-sha256` is a TLS 1.3 suite")
     );
     // 3 modes, 2 loads, 2 versions.
     let experiment = two_versions(IMPOSSIBLE).expect("is read");
@@ -195,10 +194,7 @@ fn a_factor_that_would_change_nothing_is_refused() {
     let rate = TEXT.replacen("[constants]", "rate = [100, 200]\n[constants]", 1);
     for (text, message) in [
         (tickets, "e.toml:14: tls.tickets: has no effect in mode `h1c-h1c`: expected a mode with TLS"),
-        (
-            rate,
-            "e.toml:14: rate: as a factor it requires `equal-rate`; remove `saturated` from `load_model`",
-        ),
+        (rate, "e.toml:14: rate: as a factor it requires `equal-rate`; remove `saturated` from `load_model`"),
     ] {
         let text = text.replacen("[\"h1c\", ", "[", 1);
         assert_eq!(parse(&text, &RunOptions::default()).expect_err("is refused"), message);

@@ -351,7 +351,10 @@ fn levels_of_a_factor_are_compared_on_request() {
     assert_eq!(saturated.baseline, "slow mode=h1c-h1c");
     let equal = cpu(Load::EqualRate).expect("is compared");
     assert_eq!(equal.ratio.verdict, Verdict::Undecided);
-    assert!(equal.ratio.note.as_ref().is_some_and(|note| note.contains("the offered rates differ")), "{equal:?}");
+    assert!(
+        equal.ratio.note.as_ref().is_some_and(|note| note.contains("the offered rates differ")),
+        "{equal:?}"
+    );
 }
 
 /// The rule looks at the intervals' width only: the number of blocks does not depend on the difference.

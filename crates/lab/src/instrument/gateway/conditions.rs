@@ -18,7 +18,7 @@ use weir_netem::{Network, Unfit};
 pub(crate) struct Conditions {
     /// Client side, then upstream side. A target runs the ones that it supports.
     pub(crate) mode: Mode,
-    /// How requests arrive.
+    /// The arrival of requests.
     pub(crate) load_model: Load,
     /// Connections held open, which are the users of a closed loop; with new connections, the maximum at once.
     pub(crate) connections: u32,
@@ -189,7 +189,7 @@ impl Experiment {
         self.typed("mode")
     }
 
-    /// How requests arrive, in the file's order.
+    /// The loads, in the file's order.
     pub(crate) fn loads(&self) -> Vec<Load> {
         self.typed("load_model")
     }

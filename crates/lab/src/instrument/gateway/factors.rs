@@ -79,7 +79,7 @@ impl Mode {
     }
 }
 
-/// How requests arrive.
+/// The arrival of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Load {

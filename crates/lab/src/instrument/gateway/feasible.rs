@@ -99,10 +99,7 @@ impl Experiment {
                 let known: BTreeSet<&String> =
                     targets.all().flat_map(|one| one.description.settings.keys()).collect();
                 let known = if known.is_empty() { "none".to_owned() } else { listed(known) };
-                return Err(wrong(
-                    &key,
-                    format!("unknown setting: the targets have {known}"),
-                ));
+                return Err(wrong(&key, format!("unknown setting: the targets have {known}")));
             }
             for target in having {
                 let refused = |why| wrong(&key, format!("{}: {why}", target.name));

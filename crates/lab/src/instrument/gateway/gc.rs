@@ -37,7 +37,8 @@ pub struct Report {
 pub(crate) fn process_start(pid: u32) -> Result<Duration, String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))
         .map_err(|error| format!("the start of process {pid} is unknown: {error}"))?;
-    let ticks = start_ticks(&stat).ok_or_else(|| format!("unexpected content of /proc/{pid}/stat: {stat}"))?;
+    let ticks =
+        start_ticks(&stat).ok_or_else(|| format!("unexpected content of /proc/{pid}/stat: {stat}"))?;
     Ok(Duration::from_secs_f64(ticks as f64 / clock_ticks_per_second().max(1) as f64))
 }
 

@@ -111,8 +111,9 @@ fn connections(record: &Run<Seen>, load: &LoadResult, conditions: &Conditions) -
     let opened = load.connections_opened;
     if let Some(most) = most_on_a_connection(load) {
         let answered = load.answered_in_all;
-        return (opened.saturating_mul(most) < answered)
-            .then(|| format!("connections: {opened} for {answered} responses, expected at most {most} on each"));
+        return (opened.saturating_mul(most) < answered).then(|| {
+            format!("connections: {opened} for {answered} responses, expected at most {most} on each")
+        });
     }
     let wanted = u64::from(record.run.cell.connections());
     if opened < wanted {

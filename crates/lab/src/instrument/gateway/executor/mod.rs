@@ -201,10 +201,12 @@ impl ProcessExecutor {
     /// The preparations of a run before its processes start.
     fn staged<'a>(&mut self, mut asked: Asked<'a>, ports: [u16; 3]) -> Result<Staged<'a>, LabError> {
         let cell = &asked.run.cell;
-        let target =
-            self.targets.present.get(&cell.subject).cloned().ok_or_else(|| {
-                LabError::Nothing(format!("target {} has disappeared", cell.subject))
-            })?;
+        let target = self
+            .targets
+            .present
+            .get(&cell.subject)
+            .cloned()
+            .ok_or_else(|| LabError::Nothing(format!("target {} has disappeared", cell.subject)))?;
         asked.conditions.cores = Placement::choose(&asked.conditions.cores, &self.allowed).cores;
         let work = self.work.join(&asked.run.id);
         let _ = fs::remove_dir_all(&work);
@@ -277,7 +279,8 @@ const PASSED: [&str; 3] = ["tls.", "cores.", "net."];
 /// Names a target's configuration: two cells with the same name configure it alike.
 fn configuration(cell: &Cell) -> String {
     let mut name = format!("{}.{}.c{}", cell.first_name(), cell.mode(), cell.connections());
-    for (key, level) in cell.conditions().filter(|(key, _)| PASSED.iter().any(|table| key.starts_with(table))) {
+    for (key, level) in cell.conditions().filter(|(key, _)| PASSED.iter().any(|table| key.starts_with(table)))
+    {
         name.push_str(&format!(".{key}={}", level.file_name()));
     }
     name

@@ -299,8 +299,9 @@ fn accepted(address: &str) -> io::Result<u64> {
     stream.write_all(b"GET /stats HTTP/1.1\r\nHost: origin\r\nConnection: close\r\n\r\n")?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
-    connections(&answer)
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "its response has no number of connections"))
+    connections(&answer).ok_or_else(|| {
+        io::Error::new(io::ErrorKind::InvalidData, "its response has no number of connections")
+    })
 }
 
 fn connections(answer: &str) -> Option<u64> {

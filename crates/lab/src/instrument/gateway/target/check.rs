@@ -27,7 +27,7 @@ pub(crate) type Accepted = Result<(), String>;
 pub struct Checks {
     /// A line for each mode of each target, or why a target was not checked.
     pub text: String,
-    /// Rejected configurations, and targets asked for by name that are absent.
+    /// Rejected configurations, and absent targets that were named.
     pub failed: u32,
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn run_check(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{no_guard, guard_input};
+    use crate::testing::{guard_input, no_guard};
 
     fn words(command: &[&str]) -> Vec<String> {
         command.iter().map(|word| (*word).to_owned()).collect()

@@ -208,7 +208,7 @@ impl Setting {
         }
     }
 
-    /// What is wrong with the description itself, and in which of its keys.
+    /// The fault in the setting itself, and its key.
     fn fault(&self) -> Option<(&'static str, String)> {
         if !matches!(self.default, Value::Integer(_) | Value::String(_)) {
             let found = self.default.type_str();

@@ -132,7 +132,8 @@ impl Target {
             return Ok(Err(format!("`{words}` failed: {}", said.trim())));
         }
         let found = version.after.iter().enumerate().map(|(index, after)| {
-            let word = word_after(&said, after).ok_or_else(|| format!("`{words}` does not print `{after}`"))?;
+            let word =
+                word_after(&said, after).ok_or_else(|| format!("`{words}` does not print `{after}`"))?;
             // The first is the target's own version; the others name their component.
             Ok(if index == 0 { word.to_owned() } else { format!("{} {word}", after.trim()) })
         });

@@ -137,7 +137,7 @@ fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{no_guard, guard_input};
+    use crate::testing::{guard_input, no_guard};
     use std::fs::{self, File, TryLockError};
     use std::time::Duration;
 

@@ -193,10 +193,7 @@ fn a_target_may_declare_the_overhead_of_its_runs() {
     assert_eq!(plan.overheads_ms, [("fast".to_owned(), 6000)].into());
     let wrong = found(&format!("{GATEWAY}overhead_ms = -1\n"), "port {{listen_port}}");
     let wrong = wrong.expect_err("is refused");
-    assert!(
-        wrong.starts_with("/fast/target.toml:14: expected a whole number from 0, found -1"),
-        "{wrong}"
-    );
+    assert!(wrong.starts_with("/fast/target.toml:14: expected a whole number from 0, found -1"), "{wrong}");
 }
 
 #[test]

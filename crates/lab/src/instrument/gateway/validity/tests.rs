@@ -222,10 +222,7 @@ fn a_late_pacer_spoils_times_and_not_the_cost() {
 
 #[test]
 fn connections_on_both_sides() {
-    assert_eq!(
-        saturated(|load| load.connections_opened = 7),
-        "invalid: connections: 7 opened, expected 8"
-    );
+    assert_eq!(saturated(|load| load.connections_opened = 7), "invalid: connections: 7 opened, expected 8");
     let upstream = |count| {
         reason(Mode::H1H1c, Load::Saturated, |record| {
             record.seen.observation.upstream_connections = Some(count);
@@ -237,10 +234,7 @@ fn connections_on_both_sides() {
 
 #[test]
 fn a_window_of_another_length() {
-    assert_eq!(
-        saturated(|load| load.window_s = 0.08),
-        "invalid: window: measured 80 ms, expected 50 ms"
-    );
+    assert_eq!(saturated(|load| load.window_s = 0.08), "invalid: window: measured 80 ms, expected 50 ms");
 }
 
 #[test]
