@@ -281,7 +281,7 @@ mod tests {
         store.write_run::<Gateway>(&record).expect("is written");
         assert_eq!(store.run::<Gateway>(&record.run.id).expect("reads"), Some(record.clone()));
         assert_eq!(store.runs::<Gateway>().expect("reads"), [record]);
-        let again = Store::create(store.directory()).expect_err("is refused").to_string();
+        let again = Store::create(store.directory()).expect_err("is rejected").to_string();
         assert!(again.contains("not empty"), "{again}");
     }
 
@@ -290,7 +290,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let store = Store::create(directory.path()).expect("is made");
         store.write("plan.json", "{\"schema\": 1").expect("is written");
-        let error = store.plan::<Gateway>().expect_err("is refused").to_string();
+        let error = store.plan::<Gateway>().expect_err("is rejected").to_string();
         assert!(error.contains("plan.json: not a result of this program"), "{error}");
     }
 
@@ -300,7 +300,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let store = Store::create(directory.path()).expect("is made");
         store.write("plan.json", "{\"schema\": 3, \"cells\": 7}").expect("is written");
-        let error = store.plan::<Gateway>().expect_err("is refused").to_string();
+        let error = store.plan::<Gateway>().expect_err("is rejected").to_string();
         assert!(error.ends_with(
             "plan.json: not a result of this program: schema: unsupported version 3; expected 1 to 2"
         ));
@@ -309,7 +309,7 @@ mod tests {
         let name = format!("runs/{}.json", good.run.id);
         let mut other = crate::run::Run { schema: 3, ..good.clone() };
         store.write_run::<Gateway>(&other).expect("is written");
-        let error = store.runs::<Gateway>().expect_err("is refused").to_string();
+        let error = store.runs::<Gateway>().expect_err("is rejected").to_string();
         assert!(
             error.contains(&name) && error.ends_with("schema: unsupported version 3; expected 1 to 2"),
             "{error}"
@@ -319,7 +319,7 @@ mod tests {
         other.seen.observation.load.as_mut().expect("a result").schema = 3;
         store.write_run::<Gateway>(&other).expect("is written");
         for error in [store.runs::<Gateway>().map(drop), store.run::<Gateway>(&other.run.id).map(drop)] {
-            let error = error.expect_err("is refused").to_string();
+            let error = error.expect_err("is rejected").to_string();
             let why = "observation.load.schema: unsupported version 3; expected 2";
             assert!(error.contains(&name) && error.ends_with(why), "{error}");
         }
@@ -327,12 +327,12 @@ mod tests {
 
     /// Regression test: a copied run counted as one more block.
     #[test]
-    fn a_run_under_another_name_is_refused() {
+    fn a_run_under_another_name_is_rejected() {
         let directory = tempfile::tempdir().expect("a directory");
         let store = Store::create(directory.path()).expect("is made");
         let record = record(Mode::H1H1, Load::EqualRate);
         store.write_json("runs/copy.json", &record).expect("is written");
-        let error = store.runs::<Gateway>().expect_err("is refused").to_string();
+        let error = store.runs::<Gateway>().expect_err("is rejected").to_string();
         assert!(error.contains("runs/copy.json") && error.contains(&record.run.id), "{error}");
     }
 }

@@ -87,7 +87,7 @@ fn is_refused<I: Instrument>(results: &Results<I>) {
             run.run.id = run.run.id.replace("b001", "b099");
         }
     });
-    let error = other.expect_err("is refused").to_string();
+    let error = other.expect_err("is rejected").to_string();
     assert!(error.contains("runs/b099-") && error.ends_with("expected a run of plan.json"), "{error}");
 }
 

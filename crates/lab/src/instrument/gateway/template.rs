@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn unknown_and_open_placeholders_name_their_line() {
-        let message = |text| values().render("nginx.conf", text).expect_err("is refused").to_string();
+        let message = |text| values().render("nginx.conf", text).expect_err("is rejected").to_string();
         assert_eq!(
             message("a\n{{port}}"),
             "nginx.conf:2: unknown placeholder `port`: expected one of dir, listen_port"

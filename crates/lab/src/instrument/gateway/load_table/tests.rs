@@ -120,7 +120,7 @@ fn a_reserved_flag_names_the_key_that_sets_it() {
 
 #[test]
 fn flags_that_the_modes_or_loads_exclude() {
-    let parse = |text: &str| parse(text, &RunOptions::default()).expect_err("is refused");
+    let parse = |text: &str| parse(text, &RunOptions::default()).expect_err("is rejected");
     let error = parse(&format!("{TEXT}[constants.load]\nhandshake-only = true\n"));
     assert!(
         error.starts_with("e.toml:29: load.handshake-only: ") && error.contains("an https URL"),
@@ -144,7 +144,7 @@ fn the_command_line_sets_flags_too_with_or_without_a_table() {
     let conditions = experiment.any_conditions().expect("are read");
     let policy = conditions.load_options().expect("is followed").policy;
     assert_eq!(Case::of(&policy, conditions.mode.client()), Case::HandshakeFull);
-    let error = parse(TEXT, &set("load.close", "rest")).expect_err("is refused");
+    let error = parse(TEXT, &set("load.close", "rest")).expect_err("is rejected");
     assert!(error.starts_with("--set load.close=rest: ") && error.contains("graceful, fin, rst"), "{error}");
 }
 

@@ -74,7 +74,7 @@ fn found_in(directory: &tempfile::TempDir, description: &str, template: &str) ->
 
 fn refused(from: &str, to: &str) -> String {
     assert!(GATEWAY.contains(from));
-    found(&GATEWAY.replacen(from, to, 1), "port {{listen_port}}").expect_err("is refused")
+    found(&GATEWAY.replacen(from, to, 1), "port {{listen_port}}").expect_err("is rejected")
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn an_invalid_setting_names_what_was_expected() {
 
 #[test]
 fn a_wrong_setting_names_file_line_key_and_what_was_expected() {
-    let refused = |from: &str, to: &str| settable(from, to).expect_err("is refused");
+    let refused = |from: &str, to: &str| settable(from, to).expect_err("is rejected");
     assert_eq!(
         refused("default = 100", "default = 99"),
         "/fast/target.toml:15: settings.pool.default: `99`: expected one of 50, 100"
@@ -192,7 +192,7 @@ fn a_target_may_declare_the_overhead_of_its_runs() {
         .expect("plans");
     assert_eq!(plan.overheads_ms, [("fast".to_owned(), 6000)].into());
     let wrong = found(&format!("{GATEWAY}overhead_ms = -1\n"), "port {{listen_port}}");
-    let wrong = wrong.expect_err("is refused");
+    let wrong = wrong.expect_err("is rejected");
     assert!(wrong.starts_with("/fast/target.toml:14: expected a whole number from 0, found -1"), "{wrong}");
 }
 
@@ -244,7 +244,7 @@ fn a_wrong_description_names_file_line_and_what_was_expected() {
         refused("a-{{client_side}}.conf']\nstart", "b.conf']\nstart")
             .contains("files: /fast/b.conf: No such file")
     );
-    let template = found(GATEWAY, "x\n{{prot}}").expect_err("is refused");
+    let template = found(GATEWAY, "x\n{{prot}}").expect_err("is rejected");
     assert!(template.starts_with("/fast/a-h1c.conf:2: unknown placeholder `prot`"), "{template}");
 }
 
@@ -254,7 +254,7 @@ fn an_unknown_target_names_the_known_ones() {
     std::fs::create_dir(directory.path().join("slow")).expect("is made");
     std::fs::write(directory.path().join("slow/target.toml"), "").expect("is written");
     let error = find(&experiment().subjects(), &Folders::targets(Some(directory.path())), &values())
-        .expect_err("is refused")
+        .expect_err("is rejected")
         .to_string();
     assert!(
         error.starts_with("target: `direct` is not in ") && error.contains(": expected one of slow"),
