@@ -30,8 +30,8 @@ impl Meter {
         Some(Self { began, ticks: Ticks::read(&system, cores)?, own: of_groups(&system, groups) })
     }
 
-    /// The foreign load since then. Ticks of 10 ms make it coarse: good enough to tell a busy machine from a quiet one. Call
-    /// it before reaping exited processes.
+    /// The foreign load since then. Ticks of 10 ms make it coarse: good enough to tell a busy machine from a quiet one.
+    /// Call it before reaping exited processes.
     pub fn taken(&self, cores: &[usize], groups: &[u32]) -> Option<Taken> {
         let system = System::local();
         let now = Ticks::read(&system, cores)?;
