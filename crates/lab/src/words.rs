@@ -314,7 +314,7 @@ fn claims(text: &mut String, findings: &[Finding], called: &dyn Fn(&str) -> Stri
                 flow(text, &format!("measured {}: {}", one.value_text(), called(&one.cell)), 6, 10);
             }
         }
-        let texts = [("asked", claim.asked_text()), ("reported", claim.figures_text())];
+        let texts = [("expected", claim.asked_text()), ("reported", claim.figures_text())];
         for (what, words) in texts.iter().filter(|(_, words)| !words.is_empty()) {
             flow(text, &format!("{what}: {words}"), 6, 10);
         }
