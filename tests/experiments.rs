@@ -48,7 +48,7 @@ fn a_killed_check_invalidates_its_run_and_a_rejection_all_runs() {
     assert!(killed[0].starts_with("invalid: target: its own check: sh: signal: 9"), "{killed:?}");
     assert_eq!((&killed[1..], asked), (&["valid".to_owned(), "valid".to_owned()][..], 2));
     let (refused, asked) = check("echo no such key; exit 1");
-    let why = "invalid: target: its own check refuses its configuration: no such key";
+    let why = "invalid: target: its own check rejects its configuration: no such key";
     assert_eq!((refused, asked), (vec![why.to_owned(); 3], 1));
 }
 

@@ -72,8 +72,8 @@ fn an_interrupted_lab_prints_how_to_continue() {
     lab.signal(Signal::INT);
     let ended = lab.wait();
     assert_eq!(ended.code, Some(1));
-    assert!(ended.stderr.contains("continue with --continue"), "{}", ended.stderr);
-    assert!(processes.into_iter().all(is_gone), "the lab has stopped them itself");
+    assert!(ended.stderr.contains("resume with --continue"), "{}", ended.stderr);
+    assert!(processes.into_iter().all(is_gone), "the lab has ended them itself");
     assert_eq!(small.start("--continue").wait().code, Some(0));
     assert_eq!(small.runs().len(), 3);
 }

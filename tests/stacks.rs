@@ -210,11 +210,11 @@ fn a_finished_result_takes_more_blocks() {
     let text = run(&["--continue", "out", "--blocks", "4"]);
     assert_eq!(stored(), 2 * before, "two blocks and two more");
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("Extended once, from 2 to 4 blocks, after a look at the result"), "{text}");
+    assert!(words.contains("Extended once, from 2 to 4 blocks, after the result could be read"), "{text}");
     let other = weir(folder.path(), &["stacks", "run", "--continue", "engines"]);
     let error = String::from_utf8_lossy(&other.stderr).into_owned();
     assert_eq!(other.status.code(), Some(1));
-    assert_eq!(error, "weir: engines: no result of `weir run`: there is no plan.json in it\n");
+    assert_eq!(error, "weir: engines: not a result of `weir run`: it has no plan.json\n");
 }
 
 #[test]

@@ -94,7 +94,10 @@ fn the_list_has_versions_of_present_targets_and_how_to_get_absent_ones() {
     assert!(before.contains("fast  absent\n    A gateway of this test.\n"), "{before}");
     // A temporary directory's path may fill a line.
     let flowing = before.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flowing.contains("bin/fast is not there; get it with `weir targets install fast`"), "{before}");
+    assert!(
+        flowing.contains("bin/fast does not exist; install it with `weir targets install fast`"),
+        "{before}"
+    );
     assert!(
         flowing.contains("gone absent G. no-such-program is not on the PATH; ask its makers"),
         "{before}"
@@ -124,7 +127,7 @@ fn a_target_built_from_other_sources_is_absent() {
     assert!(targets.good(&[]).contains("fast  present"), "no part of what was built");
     targets.write("fast/fast.c", "int main(void);");
     let flowing = targets.good(&[]).split_whitespace().collect::<Vec<_>>().join(" ");
-    let why = "was built of other sources; get it with `weir targets install fast`";
+    let why = "was built from other sources; install it with `weir targets install fast`";
     assert!(flowing.contains("fast absent") && flowing.contains(why), "{flowing}");
     assert_eq!(targets.good(&["install", "fast"]), installed);
 }
@@ -141,7 +144,7 @@ fn a_check_names_the_mode_that_the_target_rejects() {
     targets.write("fast/target.toml", &refusing);
     let ended = targets.weir(&["check"]);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    assert!(ended.stdout.contains("fast  h1-h1    refused: h1 is bad\n"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("fast  h1-h1    rejected: h1 is bad\n"), "{}", ended.stdout);
     assert!(ended.stderr.contains("2 checks failed"), "{}", ended.stderr);
 }
 
@@ -153,16 +156,16 @@ fn a_failed_install_reports_the_reason() {
         2,
         &["target: unknown name `fats`, not in ", ": expected one of fast, gone"],
     );
-    targets.bad(&["install", "gone"], 2, &["gone: no script installs it", "ask its makers"]);
+    targets.bad(&["install", "gone"], 2, &["gone: it has no install script", "ask its makers"]);
     targets.bad(&["install"], 2, &["<NAME>"]);
     targets.bad(&["install", "fast", "--jobs", "0"], 2, &["--jobs"]);
     targets.write("fast/install.sh", "echo no compiler is here >&2; exit 7");
     targets.bad(&["install", "fast"], 1, &["no compiler is here", "install.sh failed: exit status: 7"]);
     targets.write("fast/install.sh", "true");
-    targets.bad(&["install", "fast"], 1, &["ended well, but ", "bin/fast is not there"]);
+    targets.bad(&["install", "fast"], 1, &["succeeded, but ", "bin/fast does not exist"]);
     assert!(!targets.installed("fast/bin"));
     targets.write("fast/target.toml", &FAST.replace("install.sh", "no.sh"));
-    targets.bad(&["install", "fast"], 2, &["fast/target.toml: install.script: ", "no.sh is not there"]);
+    targets.bad(&["install", "fast"], 2, &["fast/target.toml: install.script: ", "no.sh does not exist"]);
 }
 
 #[test]
@@ -173,7 +176,7 @@ fn an_invalid_description_is_a_row_and_an_exit_code() {
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
     assert!(ended.stderr.contains("invalid description: fast"), "{}", ended.stderr);
     assert!(
-        ended.stdout.contains("fast  wrong\n") && ended.stdout.contains("gone  absent\n"),
+        ended.stdout.contains("fast  invalid\n") && ended.stdout.contains("gone  absent\n"),
         "{}",
         ended.stdout
     );

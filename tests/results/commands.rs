@@ -232,7 +232,7 @@ fn incomparable_results_are_rejected_with_the_reason() {
     ends(&["compare", text(&a), text(&build)], 0, &parts);
     ends(&["compare", text(&a), text(&a)], 2, &["given twice"]);
     ends(&["history", text(&a), text(&a)], 2, &["given twice"]);
-    ends(&["compare", text(&a), "/no/such/folder"], 1, &["/no/such/folder: no such file or folder"]);
+    ends(&["compare", text(&a), "/no/such/folder"], 1, &["/no/such/folder: no such file or directory"]);
     ends(&["compare", text(&a), text(directory.path())], 1, &["plan.json"]);
     ends(&["compare", text(&a)], 2, &["Usage: weir compare"]);
     ends(
@@ -293,5 +293,5 @@ fn a_history_learns_the_usual_values_from_ten_results() {
     );
     ends(&with(&["--threshold=-3"]), 2, &["--threshold"]);
     ends(&["history"], 2, &["Usage: weir history"]);
-    ends(&["history", "/no/such/folder"], 1, &["/no/such/folder: no such file or folder"]);
+    ends(&["history", "/no/such/folder"], 1, &["/no/such/folder: no such file or directory"]);
 }

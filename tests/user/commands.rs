@@ -38,7 +38,7 @@ fn a_costlier_command_is_a_regression_and_its_results_can_be_reported_compared_a
         planned.contains("command long: sh -c") && planned.contains("rounds=2000.short-again"),
         "{planned}"
     );
-    assert!(planned.ends_with("blocks: 5 of 3 runs; how long they take is not known before\n"), "{planned}");
+    assert!(planned.ends_with("blocks: 5 of 3 runs; their duration is unknown in advance\n"), "{planned}");
     let ran = Weir::run(&["run", &file, "--out", &at("r"), "--fail-on", "regression"]);
     assert_eq!(ran.code, Some(4), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.starts_with("With rounds 2000, short takes 0."), "{}", ran.stdout);

@@ -55,8 +55,7 @@ fn an_absent_target_is_detected_before_the_first_block() {
     let files = [("mine/target.toml", ghost.as_str()), ("good/target.toml", good.as_str())];
     let both = Experiment::of(&files, &["target=[\"mine\",\"good\"]"]);
     let ended = run(&both, &[]);
-    let why =
-        "mine cannot be run: no-such-gateway is not on the PATH; --set asks for it, so nothing was run\n";
+    let why = "mine cannot run: no-such-gateway is not on the PATH; --set names it, so nothing was run\n";
     assert_eq!(said(&ended, 1), why);
     assert!(both.runs().is_empty());
     // If the file lists it, not the command line, the others are measured, and it is reported as absent.
@@ -76,7 +75,7 @@ fn a_target_that_exits_at_once_stops_the_experiment_with_its_own_message() {
     let broken = experiment(script, &["load_model=equal-rate", "calibration_ms=50"]);
     let ended = run(&broken, &[]);
     let said = said(&ended, 1);
-    let first = "calibration: mine in h1c-h1c: target: it ended before it was ready (exit status: 3): \
+    let first = "calibration: mine in h1c-h1c: target: it exited before it was ready (exit status: 3): \
                  no such flag: --fast\n";
     assert!(said.starts_with(first), "{said}");
     assert!(said.contains("\n  | reading the configuration\n  | no such flag: --fast\n"), "{said}");
@@ -91,7 +90,7 @@ fn without_calibration_two_blocks_show_that_a_target_does_not_work() {
     let broken = experiment("echo no such flag: --fast >&2; exit 3", &["blocks=9"]);
     let ended = run(&broken, &[]);
     let first =
-        "mine in h1c-h1c: target: it ended before it was ready (exit status: 3): no such flag: --fast\n";
+        "mine in h1c-h1c: target: it exited before it was ready (exit status: 3): no such flag: --fast\n";
     assert!(said(&ended, 1).starts_with(first), "{}", ended.stderr);
     assert_eq!(broken.runs().len(), 4, "two blocks of two targets");
 }
@@ -100,7 +99,7 @@ fn without_calibration_two_blocks_show_that_a_target_does_not_work() {
 fn a_signal_that_kills_a_target_is_named() {
     let broken = experiment("kill -KILL $$", &["load_model=equal-rate", "calibration_ms=50"]);
     let ended = run(&broken, &[]);
-    assert!(said(&ended, 1).contains("it ended before it was ready (signal: 9)"), "{}", ended.stderr);
+    assert!(said(&ended, 1).contains("it exited before it was ready (signal: 9)"), "{}", ended.stderr);
 }
 
 #[test]
@@ -109,7 +108,7 @@ fn a_cell_without_a_valid_run_is_no_success() {
     let ended = run(&broken, &[]);
     let text = said(&ended, 3);
     assert!(text.starts_with("no evidence: no valid run for\n"), "{text}");
-    let why = "invalid: target: it ended before it was ready (exit status: 3): broken; logs: ";
+    let why = "invalid: target: it exited before it was ready (exit status: 3): broken; logs: ";
     assert!(text.contains(why) && text.contains(".mine: ") && text.contains("--allow-invalid"), "{text}");
     assert!(ended.stdout.contains("Report: "), "the measurements are still reported: {}", ended.stdout);
     let out = broken.file("allowed");
@@ -142,7 +141,7 @@ echo out of luck >&2
 exit 7";
     let ended = run(&experiment(script, &["window_ms=3000", "target=[\"mine\"]"]), &[]);
     let text = said(&ended, 3);
-    assert!(text.contains("target: it ended by itself (exit status: 7): out of luck; logs: "), "{text}");
+    assert!(text.contains("target: it exited early (exit status: 7): out of luck; logs: "), "{text}");
 }
 
 #[test]
@@ -150,7 +149,7 @@ fn a_target_that_ignores_the_signal_is_named() {
     let script = "trap '' TERM; RELAY & wait; wait";
     let ended = run(&experiment(script, &["target=[\"mine\"]"]), &["--allow-invalid"]);
     assert_eq!(said(&ended, 0), "");
-    let label = "mine was killed, since it did not end within 100 ms of SIGTERM: in 1 of 1 run.";
+    let label = "mine was killed because it did not exit within 100 ms of SIGTERM: in 1 of 1 run.";
     assert!(words(&ended.stdout).contains(label), "{}", ended.stdout);
 }
 
@@ -169,13 +168,16 @@ fn blocks_are_added_to_a_finished_result() {
     assert_eq!(said(&ended, 0), "");
     assert_eq!(small.runs().len(), 6);
     assert!(before.iter().all(|run| small.runs().contains(run)), "the first block stays as it was");
-    let label = "Extended once, from 1 to 3 blocks, after a look at the result was possible. Whoever looks more often finds \
-                 more by chance: intervals and verdicts are held to an error rate of 0.025 instead of 0.05.";
+    let label = "Extended once, from 1 to 3 blocks, after the result could be read. Repeated looks find \
+                 more by chance: intervals and verdicts use an error rate of 0.025 instead of 0.05.";
     assert!(words(&ended.stdout).contains(label), "{}", ended.stdout);
     let plan: Value = serde_json::from_str(&small.text("out/plan.json")).unwrap();
     assert_eq!(plan["extended"], serde_json::json!([1]));
     let ended = go_on("2");
-    assert_eq!(said(&ended, 2), "--blocks: 2: it has 3 blocks already; expected 3 or more\n");
+    assert_eq!(
+        said(&ended, 2),
+        "--blocks: invalid value `2`: expected 3 or more: the result has 3 measured blocks\n"
+    );
     // A finished result is reported again.
     assert_eq!(said(&go_on("3"), 0), "");
     assert_eq!(small.runs().len(), 6);
@@ -213,10 +215,10 @@ fn a_directory_without_results_is_reported_in_words() {
     let path = folder.path().to_str().unwrap();
     for command in ["report", "history"] {
         let ended = Weir::run(&[command, path]);
-        let why = format!("{path}: no result of `weir run`: there is no plan.json in it\n");
+        let why = format!("{path}: not a result of `weir run`: it has no plan.json\n");
         assert_eq!(said(&ended, 1), why, "{command}");
         let ended = Weir::run(&[command, "/no/such/folder"]);
-        assert_eq!(said(&ended, 1), "/no/such/folder: no such file or folder\n", "{command}");
+        assert_eq!(said(&ended, 1), "/no/such/folder: no such file or directory\n", "{command}");
     }
 }
 
@@ -227,8 +229,8 @@ fn targets_without_a_baseline_get_advice_to_name_one() {
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, text.replace("blocks = 1\n", "blocks = 1\nbaseline = ['floor']\n")).unwrap();
     let ended = run(&small, &[]);
-    let why = "--set target=[\"mine\",\"good\"]: leaves none of the baselines of the file (floor); say which target the \
-               others are compared with, such as --set 'baseline=[\"good\"]'\n";
+    let why = "--set target=[\"mine\",\"good\"]: excludes every baseline of the file (floor); choose the target to \
+               compare the others with, such as --set 'baseline=[\"good\"]'\n";
     assert_eq!(said(&ended, 2), why);
     let named = ["--set", "baseline=[\"good\"]", "--allow-invalid"];
     assert_eq!(said(&run(&small, &named), 0), "");
@@ -250,9 +252,9 @@ fn a_plan_says_what_it_drops_and_why() {
     let ended = Weir::run(&[&arguments[..], &["--only", "connections=4"]].concat());
     assert_eq!(said(&ended, 0), "");
     for line in [
-        "target ghost: absent, so none of its cells is run: no-such-gateway is not on the PATH\n",
+        "target ghost: absent, so its cells are skipped: no-such-gateway is not on the PATH\n",
         "not run: good in h1-h1c: its modes are h1c-h1c\n",
-        "not run: 3 cells, which --only leaves out\n",
+        "not run: 3 cells left out by --only\n",
     ] {
         assert!(ended.stdout.contains(line), "{line}{}", ended.stdout);
     }

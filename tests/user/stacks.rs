@@ -149,7 +149,7 @@ fn a_shortened_run_keeps_its_noise_floor_and_hides_values_without_evidence() {
     let flat = Weir::run(&["report", &out, "--full"]).stdout.replace("\n    ", " ");
     for part in [
         "1 valid of 1 planned block: no interval and no verdict below 5",
-        "The A/A pair of good is run beside what --only names",
+        "The A/A pair of good runs beside the cells of --only",
         "\nfull handshake, TLS 1.3, ECDSA P-256, P-256 key exchange\n",
         "\nClaims:\n  2 claims are about cells that were not run.\n",
     ] {

@@ -5,12 +5,12 @@ use crate::system::System;
 use rustix::param::clock_ticks_per_second;
 use std::time::Instant;
 
-/// What others took of the cores' time, as shares from 0 to 1.
+/// The foreign load on the cores, as shares from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Taken {
     /// Processes that have nothing to do with the run.
     pub foreign: f64,
-    /// Other guests, to which the hypervisor gave it.
+    /// Other guests on the hypervisor.
     pub stolen: f64,
 }
 
@@ -30,8 +30,8 @@ impl Meter {
         Some(Self { began, ticks: Ticks::read(&system, cores)?, own: of_groups(&system, groups) })
     }
 
-    /// What others took since. Ticks of 10 ms make it coarse: good enough to tell a busy machine from a quiet one. Call it
-    /// before reaping exited processes.
+    /// The foreign load since then. Ticks of 10 ms make it coarse: good enough to tell a busy machine from a quiet one.
+    /// Call it before reaping exited processes.
     pub fn taken(&self, cores: &[usize], groups: &[u32]) -> Option<Taken> {
         let system = System::local();
         let now = Ticks::read(&system, cores)?;

@@ -1,4 +1,4 @@
-//! The findings as sentences: what a person repeats to a colleague.
+//! The findings as sentences.
 
 use crate::comparison::Comparison;
 use crate::foreign::FOREIGN_MUCH;
@@ -11,10 +11,10 @@ use crate::stats::{BLOCKS_FOR_VERDICT, MOST_BLOCKS};
 use std::collections::BTreeSet;
 use weir_load::plural;
 
-/// More sentences are a list, which the report has.
+/// The report lists the rest.
 const MOST: usize = 4;
 
-/// A sentence for each place, on what the experiment is about.
+/// A sentence for each place, on the experiment's main metrics.
 pub(crate) fn sentences<I: Shown>(results: &Results<I>) -> Vec<String> {
     let all: Vec<&Comparison> =
         results.summary.comparisons.iter().filter(|one| one.is_main && !one.aa).collect();
@@ -37,19 +37,19 @@ pub(crate) fn sentences<I: Shown>(results: &Results<I>) -> Vec<String> {
     };
     let mut sentences: Vec<String> = places.iter().take(MOST).map(of_place).collect();
     if more > 0 {
-        sentences.push(format!("{} more: in the report.", plural(more as u64, "place")));
+        sentences.push(format!("{} more in the report.", plural(more as u64, "place")));
     }
     sentences
 }
 
-/// Remembers whose version was given.
+/// Gives each version once.
 struct Speaker<'a> {
     machine: &'a Machine,
     introduced: BTreeSet<String>,
 }
 
 impl Speaker<'_> {
-    /// `Weir spends 0.59 [0.56, 0.62] of the CPU that nginx 1.28 does for a request, 0.66 [0.63, 0.70] of HAProxy's`.
+    /// `Weir uses 0.59 [0.56, 0.62] times the CPU per request of nginx 1.28, 0.66 [0.63, 0.70] times HAProxy's`.
     fn of_place<I: Shown>(&mut self, comparisons: &[&Comparison], results: &Results<I>) -> String {
         let mut clauses: Vec<String> = Vec::new();
         let mut last: Option<(String, Metric)> = None;
@@ -58,7 +58,7 @@ impl Speaker<'_> {
             let figures = oriented(&one.ratio);
             match one.ratio.verdict {
                 Verdict::Different if last.as_ref() == Some(&(lower.clone(), one.metric)) => {
-                    let clause = format!("{figures} of {}", genitive(&self.name(one, &higher)));
+                    let clause = format!("{figures} times {}", genitive(&self.name(one, &higher)));
                     if let Some(sentence) = clauses.last_mut() {
                         sentence.push_str(", ");
                         sentence.push_str(&clause);
@@ -79,8 +79,7 @@ impl Speaker<'_> {
                 Verdict::Undecided => {
                     let [first, second] = [&one.target, &one.baseline].map(|name| self.name(one, name));
                     let why = remedy(one, results);
-                    clauses
-                        .push(format!("{first} against {second} is undecided: {}; {why}", one.ratio.text()));
+                    clauses.push(format!("{first} vs {second} is undecided: {}; {why}", one.ratio.text()));
                     last = None;
                 }
             }
@@ -88,17 +87,17 @@ impl Speaker<'_> {
         clauses.join("; ")
     }
 
-    /// What a person calls one side of a comparison, with its version the first time.
+    /// One side of a comparison for the reader, with its version the first time.
     fn name(&mut self, one: &Comparison, name: &str) -> String {
         if one.factor.is_some() {
             return name.to_owned();
         }
         let subject = name.split('+').next().unwrap_or(name);
         let title = self.machine.titles.get(subject).filter(|_| subject == name);
-        // A title that does not begin with the name could be that of several.
+        // A title that does not begin with the name could apply to several subjects.
         let title = title.filter(|title| title.to_lowercase().starts_with(&name.to_lowercase()));
         let shown = title.map_or(name, String::as_str);
-        // What a distribution adds stands behind a hyphen, what it is linked with behind a comma.
+        // A distribution's suffix follows a hyphen, a linked library a comma.
         let version = self.machine.versions.get(subject).and_then(|version| version.split([',', '-']).next());
         match version.filter(|version| !version.is_empty() && self.introduced.insert(name.to_owned())) {
             Some(version) => format!("{shown} {version}"),
@@ -107,7 +106,7 @@ impl Speaker<'_> {
     }
 }
 
-/// The two names, that of the lower value first.
+/// The two names, the one with the lower value first.
 fn ordered(one: &Comparison) -> [String; 2] {
     let [target, baseline] = [one.target.clone(), one.baseline.clone()];
     match one.ratio.value {
@@ -131,22 +130,22 @@ fn oriented(ratio: &Ratio) -> String {
 fn compared(metric: Metric, subject: &str, figures: &str, object: &str) -> String {
     match metric {
         Metric::CpuUsPerRequest => {
-            format!("{subject} spends {figures} of the CPU that {object} does for a request")
+            format!("{subject} uses {figures} times the CPU per request of {object}")
         }
         Metric::CpuUsPerHandshake => {
-            format!("{subject} spends {figures} of the CPU that {object} does for a handshake")
+            format!("{subject} uses {figures} times the CPU per handshake of {object}")
         }
         Metric::CpuUsPerMb => {
-            format!("{subject} spends {figures} of the CPU that {object} does for a megabyte")
+            format!("{subject} uses {figures} times the CPU per megabyte of {object}")
         }
         Metric::CpuUsPerOperation => {
-            format!("{subject} spends {figures} of the CPU that {object} does for an operation")
+            format!("{subject} uses {figures} times the CPU per operation of {object}")
         }
         Metric::ServerUsPerHandshake => {
-            format!("{subject} takes {figures} of the server's time that {object} does for a handshake")
+            format!("{subject} takes {figures} times the server's time per handshake of {object}")
         }
-        Metric::WallMs => format!("{subject} takes {figures} of the time that {object} does"),
-        other => format!("{subject} has {figures} of {} {}", genitive(object), other.title()),
+        Metric::WallMs => format!("{subject} takes {figures} times as long as {object}"),
+        other => format!("{subject} has {figures} times {} {}", genitive(object), other.title()),
     }
 }
 
@@ -159,12 +158,12 @@ fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// What would decide a comparison that is undecided.
+/// How to decide an undecided comparison.
 fn remedy<I: Shown>(one: &Comparison, results: &Results<I>) -> String {
     let foreign = results.summary.foreign;
     if let Some(median) = foreign.median.filter(|median| *median > FOREIGN_MUCH) {
         return format!(
-            "others took {:.0} % of the cores: try again when `weir doctor` is quiet",
+            "foreign load took {:.0} % of the cores; rerun when `weir doctor` finds the machine quiet",
             median * 100.0
         );
     }
@@ -172,33 +171,35 @@ fn remedy<I: Shown>(one: &Comparison, results: &Results<I>) -> String {
     let planned = results.plan.blocks.len();
     match blocks_needed(&one.ratio, one.blocks, results.plan.experiment.margin, floor(one, results)) {
         _ if one.ratio.lacks_evidence && planned >= BLOCKS_FOR_VERDICT => {
-            note.unwrap_or("runs are missing").to_owned()
+            note.unwrap_or("too few valid runs").to_owned()
         }
-        _ if planned < BLOCKS_FOR_VERDICT => format!("--blocks {} would say more", BLOCKS_FOR_VERDICT + 2),
+        _ if planned < BLOCKS_FOR_VERDICT => {
+            format!("--blocks {} would add evidence", BLOCKS_FOR_VERDICT + 2)
+        }
         Some(blocks) => format!("--blocks {blocks} should decide it"),
-        None => note.unwrap_or("no number of blocks would decide it on this machine").to_owned(),
+        None => note.unwrap_or("no feasible number of blocks would decide it on this machine").to_owned(),
     }
 }
 
-/// How far the A/A pair of the same place seems to be from itself, as a logarithm.
+/// The noise of the A/A pair of the same place, as a logarithm.
 fn floor<I: Shown>(one: &Comparison, results: &Results<I>) -> f64 {
     let pairs = results.summary.comparisons.iter().filter(|pair| pair.aa && pair.metric == one.metric);
     let of_place = pairs.filter(|pair| pair.cell.place() == one.cell.place());
     of_place.filter_map(|pair| pair.ratio.reach()).fold(0.0, f64::max)
 }
 
-/// The blocks after which a ratio that stays where it is would be decided: an interval is as wide as the inverse root of
-/// their number. `None` where none would do it.
+/// The blocks that decide a ratio which keeps its value: an interval narrows with the root of their number. `None` if
+/// no feasible number does.
 fn blocks_needed(ratio: &Ratio, blocks: u32, margin: f64, floor: f64) -> Option<u32> {
     let (low, high) = ratio.interval()?;
     let half = (high / low).ln() / 2.0;
     let off = ratio.value?.ln().abs();
-    // To exclude 1 with some room, or to lie within the margin.
+    // To exclude 1 with some room, or to fit within the margin.
     let different = if off > floor { 0.8 * off } else { 0.0 };
     let equivalent = margin.ln_1p() - off;
     let wanted = different.max(equivalent);
     let needed = (f64::from(blocks) * (half / wanted).powi(2)).ceil();
-    // A machine drifts in the time that more would take.
+    // The machine drifts over a longer time.
     (wanted > 0.0 && needed <= f64::from(MOST_BLOCKS) / 2.0).then_some((needed as u32).max(blocks + 2))
 }
 
@@ -219,13 +220,13 @@ mod tests {
     }
 
     #[test]
-    fn what_would_decide_follows_from_the_width() {
+    fn the_needed_blocks_follow_from_the_width() {
         let blocks = |found: &Ratio, floor| blocks_needed(found, 12, 0.03, floor);
-        // As wide as it is, it needs some four times the blocks to be within 3 %.
+        // At this width it needs about four times the blocks to be within 3 %.
         assert_eq!(blocks(&ratio(1.0, 0.9417, 1.0619), 0.0), Some(50));
         // 4 % off and 5 % wide: to exclude 1.
         assert_eq!(blocks(&ratio(1.04, 0.99, 1.0925), 0.0), Some(30));
-        // Farther off than the margin, and within the noise.
+        // Outside the margin, but within the noise.
         assert_eq!(blocks(&ratio(1.04, 0.99, 1.0925), 0.05), None);
         assert_eq!(blocks(&ratio(1.0299, 0.9, 1.18), 0.05), None, "more than a machine stays the same for");
     }

@@ -1,4 +1,4 @@
-//! The commands, for whichever instrument an experiment or a result is of.
+//! The commands, dispatched to the instrument of an experiment or result.
 
 use crate::across::{self, Across};
 use crate::error::{ConfigError, LabError};
@@ -14,10 +14,10 @@ use crate::store::Store;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The names of the instruments, as experiments give them.
+/// The names of the instruments, as in experiments.
 const NAMES: [&str; 3] = [Gateway::NAME, Stacks::NAME, Commands::NAME];
 
-/// Calls `$call::<I>(..)` for the instrument of such a name.
+/// Calls `$call::<I>(..)` for the instrument of this name.
 macro_rules! of_instrument {
     ($name:expr, $module:ident::$call:ident($($argument:expr),*)) => {
         match $name {
@@ -28,16 +28,16 @@ macro_rules! of_instrument {
     };
 }
 
-/// Runs an experiment to its end, or goes on with one that was interrupted or that is to have more blocks.
+/// Runs an experiment to its end, or resumes one that was interrupted or gets more blocks.
 ///
 /// # Errors
-/// A wrong experiment, subject or option; files that cannot be written; an interrupt. A subject that fails, an invalid run
-/// and a slow gateway are results.
+/// An invalid experiment, subject or option; files that cannot be written; an interrupt. A failing subject, an invalid
+/// run and a slow gateway are results.
 pub fn run(options: &RunOptions) -> Result<Outcome, LabError> {
     of_instrument!(of_options(options)?, lab::run(options))
 }
 
-/// Says what [`run`] would do and how long it would take; nothing is built or run.
+/// Describes what [`run`] would do and for how long; builds and runs nothing.
 ///
 /// # Errors
 /// As [`run`].
@@ -48,34 +48,34 @@ pub fn plan(options: &RunOptions) -> Result<String, LabError> {
 /// Rebuilds `summary.json` and `report.html` from the stored runs.
 ///
 /// # Errors
-/// What is no result, and files that cannot be written.
+/// A path that is no result, and files that cannot be written.
 pub fn report(directory: &Path) -> Result<Outcome, LabError> {
     of_instrument!(of_result(directory)?, lab::report(directory))
 }
 
-/// Compares the results in two directories of one instrument. `changed` names subjects that are other programs though
-/// their version is the same in both.
+/// Compares the results in two directories of one instrument. `changed` names subjects that changed although their
+/// version is the same in both.
 ///
 /// # Errors
-/// What is no result of this program; results that are not of one plan on one machine, with what differs; an unknown name
-/// in `changed`.
+/// A path that is no result of this program; results of different plans or machines, with the difference; an unknown
+/// name in `changed`.
 pub fn compare(a: &Path, b: &Path, changed: &[String]) -> Result<Across, LabError> {
     across::check_different(&[a, b])?;
     of_instrument!(of_results(&[a, b])?, across::compare(a, b, changed))
 }
 
-/// Reads results of one plan and follows its cells through them.
+/// Loads results of one plan and follows its cells through them.
 ///
 /// # Errors
-/// What is no result of this program; results that are not of one plan on one machine, with what differs; a directory that
-/// is given twice; no cell that was asked for; a metric that cannot be followed.
+/// A path that is no result of this program; results of different plans or machines, with the difference; a directory
+/// given twice; no cell that matches; a metric that cannot be followed.
 pub fn history(options: &HistoryOptions) -> Result<History, LabError> {
     let directories: Vec<&Path> = options.directories.iter().map(PathBuf::as_path).collect();
     across::check_different(&directories)?;
     of_instrument!(of_results(&directories)?, history::history(options))
 }
 
-/// Of an experiment that is run, or gone on with.
+/// The instrument of an experiment that is run or resumed.
 fn of_options(options: &RunOptions) -> Result<&'static str, LabError> {
     match options.stored() {
         Some(directory) => of_result(directory),
@@ -83,11 +83,11 @@ fn of_options(options: &RunOptions) -> Result<&'static str, LabError> {
     }
 }
 
-/// What an experiment's file says; without a word it is of gateways.
+/// The instrument that an experiment's file names; by default gateways.
 fn of_experiment(file: &Path) -> Result<&'static str, LabError> {
     let path = found::experiment(file)?.path;
     let text = fs::read_to_string(&path).map_err(LabError::file(&path, "cannot be read"))?;
-    // What is no TOML at all is said by whoever reads it in full.
+    // The full parser reports invalid TOML.
     let table: toml::Table = toml::from_str(&text).unwrap_or_default();
     let Some(name) = table.get("instrument") else { return Ok(Gateway::NAME) };
     let wrong = || {
@@ -105,7 +105,7 @@ fn of_result(directory: &Path) -> Result<&'static str, LabError> {
     })
 }
 
-/// The one instrument of all of these results.
+/// The common instrument of all these results.
 fn of_results(directories: &[&Path]) -> Result<&'static str, LabError> {
     let Some((first, others)) = directories.split_first() else { return Ok(Gateway::NAME) };
     let name = of_result(first)?;
@@ -114,7 +114,7 @@ fn of_results(directories: &[&Path]) -> Result<&'static str, LabError> {
         if found != name {
             let (first, other) = (first.display(), other.display());
             let message = format!(
-                "results of {found} cannot be put beside {first}, results of {name}; expected one plan"
+                "results of {found} do not compare with {first}, results of {name}; expected one plan"
             );
             return Err(ConfigError::new(other, message).into());
         }

@@ -1,14 +1,14 @@
-//! Where checkouts share what is built for them: below a variable's folder, else in the user's cache.
+//! The shared build cache of all checkouts: a variable's directory, or else the user's cache.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The folder `KIND` in `$XDG_CACHE_HOME/weir` or `~/.cache/weir`.
+/// The directory `KIND` in `$XDG_CACHE_HOME/weir` or `~/.cache/weir`.
 pub(crate) fn shared(kind: &str) -> PathBuf {
     absolute(shared_by(kind, |name| std::env::var_os(name)))
 }
 
-/// The folder `NAME` below `$VARIABLE`, or else below `$XDG_CACHE_HOME/weir/KIND` or `~/.cache/weir/KIND`.
+/// The directory `NAME` in `$VARIABLE`, or else in `$XDG_CACHE_HOME/weir/KIND` or `~/.cache/weir/KIND`.
 pub(crate) fn directory(kind: &str, variable: &str, name: &str) -> PathBuf {
     directory_by(kind, variable, name, |name| std::env::var_os(name))
 }
@@ -24,7 +24,7 @@ fn shared_by(kind: &str, variable: impl Fn(&str) -> Option<OsString>) -> PathBuf
     given("XDG_CACHE_HOME").unwrap_or_else(home).join("weir").join(kind)
 }
 
-/// A run's working directory is another than ours.
+/// Made absolute: a run has another working directory than this process.
 fn absolute(directory: PathBuf) -> PathBuf {
     std::path::absolute(&directory).unwrap_or(directory)
 }
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_built_lies_where_checkouts_share_it() {
+    fn builds_are_shared_by_checkouts() {
         let directory = |set: &[(&str, &str)]| {
             let find = |name: &str| set.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into());
             directory_by("targets", "WEIR_TARGETS", "fast", find).display().to_string()

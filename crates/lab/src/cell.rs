@@ -6,17 +6,17 @@ use crate::experiment::{AGAIN, Level, SUBJECTS, canonical, is_setting};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What is run once in every block.
+/// The unit of a block: run once in every block.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Cell {
-    /// Its stable name, in which its subject and its levels are.
+    /// Its stable name, which contains its subject and its levels.
     pub id: String,
-    /// The subject as the results name it: its own name, with its settings, or that with `-again` for the second of the
-    /// A/A pair.
+    /// The subject as results name it: its name with its settings, or that with `-again` for the second of the A/A
+    /// pair.
     pub name: String,
-    /// What is measured: a target, an engine, a command.
+    /// The subject: a target, an engine, a command.
     pub subject: String,
-    /// Under what it is measured.
+    /// The levels of the factors.
     pub levels: Levels,
 }
 
@@ -27,19 +27,19 @@ impl fmt::Display for Cell {
 }
 
 impl Cell {
-    /// All that it shares with the cells that it is compared with: its levels without its subject's own settings.
+    /// The place that it shares with its counterparts: its levels without its subject's own settings.
     pub fn place(&self) -> Levels {
         let mut place = self.levels.clone();
         place.retain(|key, _| !is_setting(key));
         place
     }
 
-    /// Whether it is of the second in the A/A pair.
+    /// Whether it is the second of the A/A pair.
     pub fn is_again(&self) -> bool {
         self.name.ends_with(AGAIN)
     }
 
-    /// Its name, or for the second in the A/A pair that of the first.
+    /// Its name; for the second of the A/A pair, the first one's.
     pub fn first_name(&self) -> &str {
         self.name.strip_suffix(AGAIN).unwrap_or(&self.name)
     }
@@ -52,15 +52,15 @@ impl Cell {
         }
     }
 
-    /// Whether it has such levels.
+    /// Whether it has these levels.
     pub(crate) fn has(&self, levels: &Levels) -> bool {
         levels.iter().all(|(key, level)| self.level(key).as_ref() == Some(level))
     }
 
-    /// Whether another cell is this one but for such levels, which it has in place of this one's.
+    /// Whether another cell is the same but for these levels, which replace this one's.
     pub(crate) fn is_but_for(&self, other: &Self, levels: &Levels) -> bool {
         let other_subject = levels.iter().any(|(key, _)| SUBJECTS.contains(&key));
-        // Another subject has settings of its own.
+        // Another subject has its own settings.
         let is_own = |key: &str| {
             other_subject && is_setting(key) && (self.level(key).is_none() || other.level(key).is_none())
         };
@@ -89,14 +89,14 @@ mod tests {
     }
 
     #[test]
-    fn another_cell_differs_in_what_is_named_alone() {
+    fn another_cell_differs_only_in_the_named_levels() {
         let a = cell("a", "a", &[("tickets", "2"), ("version", "1.3")]);
         let b = cell("b", "b", &[("tickets", "2"), ("version", "1.3")]);
         let b_without = cell("b", "b", &[("tickets", "0"), ("version", "1.3")]);
         assert!(a.is_but_for(&b, &but_for(&[("engine", "b")])));
         assert!(!a.is_but_for(&b_without, &but_for(&[("engine", "b")])));
         assert!(a.is_but_for(&b_without, &but_for(&[("engine", "b"), ("tickets", "0")])));
-        assert!(!a.is_but_for(&b, &but_for(&[("version", "1.3")])), "it is of another subject");
+        assert!(!a.is_but_for(&b, &but_for(&[("version", "1.3")])), "another subject");
         let again = cell("b-again", "b", &[("tickets", "2"), ("version", "1.3")]);
         assert!(again.is_again() && !a.is_but_for(&again, &but_for(&[("engine", "b")])));
     }

@@ -1,4 +1,4 @@
-//! Claims: what was found of each statement that an experiment sets out to check.
+//! Claims: the verdict on each statement that an experiment checks.
 
 use crate::cell::Cell;
 use crate::comparison::{Floors, Runs};
@@ -15,12 +15,12 @@ use std::collections::BTreeSet;
 use std::fmt;
 use weir_load::plural;
 
-/// A claim and what was found.
+/// A claim and its verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// The claim's short name.
     pub id: String,
-    /// Whose statement it is.
+    /// The statement's source.
     pub source: String,
     /// The statement.
     pub says: String,
@@ -28,59 +28,59 @@ pub struct Finding {
     pub figures: Option<String>,
     /// The original's, where they differ.
     pub original: Option<String>,
-    /// What was looked at; null where it cannot be tested.
+    /// The metric; null if the claim is not testable.
     pub metric: Option<Metric>,
-    /// What its value (or its ratio) had to be.
+    /// The expected value (or ratio).
     pub expect: Option<Predicate>,
     /// Whether it is a ratio of two cells.
     pub is_ratio: bool,
-    /// What became of it.
+    /// The verdict.
     pub verdict: ClaimVerdict,
-    /// Why, in a sentence.
+    /// The reason, in a sentence.
     pub why: String,
-    /// How sure it is, by the blocks of the cell that has the fewest.
+    /// Its weight, by the blocks of the cell with the fewest.
     pub weight: Weight,
-    /// Each cell that it is about.
+    /// Each cell that it covers.
     pub cells: Vec<Evidence>,
 }
 
-/// What one cell says of a claim.
+/// One cell's evidence on a claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
     /// The cell.
     pub cell: String,
-    /// What it is compared with; null where its own value counts.
+    /// The cell that it is compared with; null if its own value counts.
     pub against: Option<String>,
-    /// The value, or the ratio; of errors, that of the worst run.
+    /// The value, or the ratio; for errors, the worst run's.
     pub value: Option<f64>,
-    /// Lower end of its interval, of errors the best run's; null below five blocks.
+    /// Lower bound of its interval, for errors the best run's; null below five blocks.
     pub low: Option<f64>,
-    /// Upper end.
+    /// Upper bound.
     pub high: Option<f64>,
-    /// Blocks that it rests on.
+    /// Blocks behind the value.
     pub blocks: u32,
-    /// What this cell alone would make of the claim.
+    /// The verdict by this cell alone.
     pub verdict: ClaimVerdict,
-    /// Why it says nothing.
+    /// Why it is no evidence.
     pub note: Option<String>,
-    /// What is to be known of its runs beside what it says.
+    /// A remark on its runs.
     #[serde(default)]
     pub remark: Option<String>,
 }
 
-/// What became of a claim.
+/// The verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ClaimVerdict {
     /// The whole interval of every cell meets it.
     #[serde(rename = "confirmed")]
     Confirmed,
-    /// No part of the interval of one cell or more does.
+    /// The interval of at least one cell lies outside it.
     #[serde(rename = "contradicted")]
     Contradicted,
-    /// Neither could be shown, or no valid cell bears on it.
+    /// Neither could be shown, or no valid cell is evidence.
     #[serde(rename = "undecided")]
     Undecided,
-    /// Whatever is run here cannot bear on it.
+    /// No run of this experiment can test it.
     #[serde(rename = "not testable here")]
     NotTestable,
 }
@@ -96,8 +96,8 @@ impl fmt::Display for ClaimVerdict {
     }
 }
 
-/// Why a cell says nothing of a ratio whose other side is missing.
-const OTHER_NOT_RUN: &str = "what it is compared with was not run";
+/// Why a ratio is missing when its other side was not run.
+const OTHER_NOT_RUN: &str = "its counterpart was not run";
 
 /// Checks every claim of a plan.
 pub(crate) fn all<I: Instrument>(plan: &Plan, cells: &Runs<'_, I>, floors: &Floors) -> Vec<Finding> {
@@ -105,8 +105,8 @@ pub(crate) fn all<I: Instrument>(plan: &Plan, cells: &Runs<'_, I>, floors: &Floo
     plan.experiment.claims.iter().map(|claim| find::<I>(claim, cells, floors, error_rate)).collect()
 }
 
-/// The claims that are worth a reader's time, and a line about the rest: where an experiment was cut down, those about cells
-/// that were not run would hide the others. `summary.json` has them all.
+/// The claims worth showing, and a line about the rest: in a reduced experiment the claims about cells that were not
+/// run would hide the others. `summary.json` has them all.
 pub(crate) fn shown(findings: &[Finding]) -> (Vec<&Finding>, Option<String>) {
     let (unrun, shown): (Vec<&Finding>, Vec<&Finding>) = findings.iter().partition(|claim| claim.is_unrun());
     let verb = if unrun.len() == 1 { "is" } else { "are" };
@@ -115,13 +115,13 @@ pub(crate) fn shown(findings: &[Finding]) -> (Vec<&Finding>, Option<String>) {
 }
 
 impl Finding {
-    /// Whether no cell that it is about was run, or none with what it is compared with.
+    /// Whether none of its cells was run, or none together with its counterpart.
     fn is_unrun(&self) -> bool {
         let is_without_other = |one: &Evidence| one.note.as_deref() == Some(OTHER_NOT_RUN);
         self.verdict == ClaimVerdict::Undecided && self.cells.iter().all(is_without_other)
     }
 
-    /// The words of its verdict: `contradicted (indication)`.
+    /// Its verdict in words: `contradicted (indication)`.
     pub fn verdict_text(&self) -> String {
         let is_decided = matches!(self.verdict, ClaimVerdict::Confirmed | ClaimVerdict::Contradicted);
         match self.weight {
@@ -130,7 +130,7 @@ impl Finding {
         }
     }
 
-    /// What its value had to be: `CPU per request: ratio < 1`; empty where it cannot be tested.
+    /// The expected value: `CPU per request: ratio < 1`; empty if not testable.
     pub fn asked_text(&self) -> String {
         let Some((metric, expect)) = self.metric.zip(self.expect) else { return String::new() };
         match self.is_ratio {
@@ -139,7 +139,7 @@ impl Finding {
         }
     }
 
-    /// The source's figures and the original's.
+    /// The figures of the source and of the original.
     pub fn figures_text(&self) -> String {
         let figures = [("", &self.figures), ("the original: ", &self.original)];
         let figures = figures.iter().filter_map(|(whose, text)| Some(format!("{whose}{}", text.as_ref()?)));
@@ -180,7 +180,7 @@ fn find<I: Instrument>(
     finding(claim, evidence)
 }
 
-/// What the cells that a claim is about make of it together.
+/// The joint verdict of a claim's cells.
 fn finding(claim: &Claim, evidence: Vec<Evidence>) -> Finding {
     let (verdict, why) = match &claim.not_testable {
         Some(why) => (ClaimVerdict::NotTestable, why.clone()),
@@ -205,13 +205,13 @@ fn finding(claim: &Claim, evidence: Vec<Evidence>) -> Finding {
     }
 }
 
-/// Whether a claim is about a cell. One that nothing is compared with must be named.
+/// Whether a claim covers a cell. A control, which nothing is compared with, must be named.
 fn is_meant<I: Instrument>(claim: &Claim, metric: Metric, cell: &Cell) -> bool {
     let is_named = || SUBJECTS.iter().any(|key| claim.cell.get(key).is_some());
     I::has(metric, cell) && (!I::is_control(cell) || is_named()) && !cell.is_again() && cell.has(&claim.cell)
 }
 
-/// `None` for the cell that the others are compared with.
+/// `None` for the counterpart of the others.
 fn one<I: Instrument>(
     claim: &Claim,
     (metric, expect): (Metric, Predicate),
@@ -273,8 +273,8 @@ fn with_verdict(
     }
 }
 
-/// What an interval makes of a claim, or why nothing. As the A/A pair is from itself, so far may the ratio be from the
-/// truth: the answer must be the same on both sides of it.
+/// The verdict by an interval, or why there is none. The ratio may be off by as much as the A/A pair is: the verdict
+/// must hold on both sides of that noise.
 fn judge(
     expect: Predicate,
     paired: &Paired,
@@ -294,7 +294,7 @@ fn judge(
     }
 }
 
-/// Errors are counted, not estimated: one run that does not meet the claim is against it, and for it all must be.
+/// Errors are counted, not estimated: one run that does not meet the claim contradicts it, and all must confirm it.
 fn judge_errors(expect: Predicate, paired: &Paired) -> Result<ClaimVerdict, String> {
     let note = || paired.note.as_ref().map(|note| note.text().to_owned());
     let without_result = || note().map_or(Ok(ClaimVerdict::Confirmed), Err);
@@ -312,7 +312,7 @@ fn with_interval(paired: &Paired) -> Result<(f64, Interval), String> {
     })
 }
 
-/// The worst of all runs, and from the best to the worst: of valid runs alone there would be no errors to find.
+/// The worst of all runs, with the range from best to worst: valid runs alone have no errors.
 fn of_errors<I: Instrument>(name: &str, runs: &[&RunOf<I>]) -> Paired {
     let found = runs.iter().filter_map(|run| Some((run.run.stage, I::value(Metric::ErrorRatio, run)?)));
     let (stages, values): (BTreeSet<Stage>, Vec<f64>) = found.unzip();
@@ -331,15 +331,15 @@ fn of_errors<I: Instrument>(name: &str, runs: &[&RunOf<I>]) -> Paired {
     }
 }
 
-/// One cell against it is enough; for it all must be.
+/// One cell contradicts a claim; to confirm it, all must.
 fn together(evidence: &[Evidence]) -> (ClaimVerdict, String) {
     let number = |verdict| evidence.iter().filter(|one| one.verdict == verdict).count();
     let (confirmed, contradicted) = (number(ClaimVerdict::Confirmed), number(ClaimVerdict::Contradicted));
     let all = evidence.len();
     let first_note = || evidence.iter().find_map(|one| one.note.clone());
-    let rest = || first_note().unwrap_or_else(|| "the interval holds values of both kinds".into());
+    let rest = || first_note().unwrap_or_else(|| "the interval straddles the bound".into());
     match (confirmed, contradicted) {
-        _ if all == 0 => (ClaimVerdict::Undecided, "no cell of it was run".into()),
+        _ if all == 0 => (ClaimVerdict::Undecided, "none of its cells was run".into()),
         (_, 1) if all == 1 => (ClaimVerdict::Contradicted, "in its only cell".into()),
         (1, _) if all == 1 => (ClaimVerdict::Confirmed, "in its only cell".into()),
         _ if all == 1 => (ClaimVerdict::Undecided, rest()),

@@ -1,4 +1,4 @@
-//! Comparisons of cells, and the words that may be said about them.
+//! Comparisons of cells, and their verdicts in words.
 
 use crate::cell::Cell;
 use crate::counterpart::{Counterpart, counterparts};
@@ -13,7 +13,7 @@ use crate::stats::{self, fdr};
 /// A cell against another: a subject against the baseline, a level against another, or a subject against itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// What is compared.
+    /// The metric.
     pub metric: Metric,
     /// The first over the second.
     pub ratio: Ratio,
@@ -23,27 +23,27 @@ pub struct Comparison {
     pub target: String,
     /// The numerator's cell.
     pub cell: Cell,
-    /// Those that it is judged together with, of the same metric.
+    /// The family that it is judged with, of the same metric.
     pub family: String,
-    /// The factor of which two levels are compared; `None` where two subjects are.
+    /// The factor whose two levels are compared; `None` for two subjects.
     pub factor: Option<String>,
-    /// Requests per second that were offered; `None` in a closed loop.
+    /// Requests per second offered; `None` in a closed loop.
     pub rate: Option<f64>,
     /// Blocks in which both were valid and had a value.
     pub blocks: u32,
-    /// What is to be known of its runs beside the verdict.
+    /// A remark on its runs beside the verdict.
     pub remark: Option<String>,
     /// Whether it compares a subject with itself.
     pub aa: bool,
-    /// Whether it is in the metric that its cell is about.
+    /// Whether it is of its cell's main metric.
     pub is_main: bool,
 }
 
 /// The cells of a plan with their runs.
 pub(crate) type Runs<'a, I> = [(&'a Cell, Vec<&'a RunOf<I>>)];
 
-/// All comparisons of a plan: each subject with the baseline, the A/A pair, and the levels of the factors that it asks
-/// for, for each place and metric.
+/// All comparisons of a plan, for each place and metric: each subject with the baseline, the A/A pair, and the
+/// requested levels of the factors.
 pub(crate) fn all<I: Instrument>(plan: &Plan, cells: &Runs<'_, I>) -> Vec<Comparison> {
     let rule = plan.rule();
     let mut found = Vec::new();
@@ -73,7 +73,7 @@ pub(crate) fn all<I: Instrument>(plan: &Plan, cells: &Runs<'_, I>) -> Vec<Compar
             }
         }
     }
-    // Within each family: the A/A pair asks nothing and is in none; neither is what its runs cannot support.
+    // Within each family. The A/A pair tests nothing and belongs to none; neither do comparisons without evidence.
     fdr::adjust(
         found.iter_mut().filter(|one| one.ratio.is_asked() && !one.aa),
         |one: &Comparison| (one.family.clone(), one.metric),
@@ -90,7 +90,7 @@ pub(crate) fn all<I: Instrument>(plan: &Plan, cells: &Runs<'_, I>) -> Vec<Compar
     found
 }
 
-/// What is compared of a cell: in a duet, which the two share their cores in, what CPU clocks tell.
+/// The metrics compared in a cell. The two of a duet share their cores: there only the metrics by CPU clocks count.
 pub(crate) fn compared<I: Instrument>(plan: &Plan, cell: &Cell) -> Vec<Metric> {
     match plan.experiment.layout {
         Layout::Blocks => I::compared(cell),
@@ -107,12 +107,12 @@ pub(crate) fn floors(comparisons: &[Comparison]) -> Floors {
 }
 
 impl Comparison {
-    /// Whether it is shown to be for the worse.
+    /// Whether it is shown to be worse.
     pub(crate) fn is_worse(&self) -> bool {
         self.ratio.is_worse(self.metric.better())
     }
 
-    /// Whether it is of two subjects, and not of two levels of a factor or of the A/A pair.
+    /// Whether it compares two subjects, not two levels of a factor or the A/A pair.
     pub(crate) fn is_with_baseline(&self) -> bool {
         !self.aa && self.factor.is_none()
     }
@@ -122,7 +122,7 @@ impl Comparison {
         stats::verdict::with_remark(self.ratio.words(margin), self.remark.as_deref())
     }
 
-    /// What stands above it and its like: the metric, and what else they have in common.
+    /// The heading of comparisons of its kind: the metric, and what else they share.
     pub(crate) fn heading(&self) -> String {
         heading(self.metric, &self.family)
     }

@@ -14,19 +14,19 @@ use crate::store::Store;
 use crate::summary::by_cell;
 use std::collections::BTreeMap;
 
-/// What becomes of an experiment when a subject does not work.
+/// The consequence of a broken subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Broken {
-    /// It ends as soon as calibration or the first two blocks show it: whoever asked for the subject waits for no more.
+    /// The experiment ends as soon as calibration or the first two blocks show it: the user asked for that subject.
     Ends,
-    /// It goes on with the others.
+    /// The experiment continues with the others.
     GoesOn,
 }
 
 /// Makes every run of the plan that is not stored yet.
 ///
-/// The number of blocks and the equal rates are fixed before the first block and written into the stored plan: what a
-/// block shows cannot change how many there will be.
+/// The number of blocks and the equal rates are fixed before the first block and stored with the plan: no result of
+/// a block can change how many there are.
 pub(crate) fn conduct<I: Instrument>(
     plan: &mut Plan,
     store: &Store,
@@ -69,7 +69,7 @@ pub(crate) fn conduct<I: Instrument>(
     Ok(())
 }
 
-/// Makes the calibration runs. A subject that failed in each of its runs is tried once more: its port may have been taken.
+/// Makes the calibration runs. A subject that failed in each of its runs is tried again: its port may have been taken.
 fn calibrate<I: Instrument>(
     plan: &Plan,
     store: &Store,
@@ -96,14 +96,14 @@ fn calibrate<I: Instrument>(
     Ok(runs)
 }
 
-/// The runs of cells of which each run failed, and through its subject's fault.
+/// The runs of cells in which every run failed through its subject's fault.
 fn failing<I: Instrument>(runs: &[RunOf<I>]) -> impl Iterator<Item = &RunOf<I>> {
     let is_its_fault = |run: &RunOf<I>| I::facts(&run.seen).broken.is_some();
     runs.iter()
         .filter(move |run| runs.iter().filter(|other| other.run.cell == run.run.cell).all(is_its_fault))
 }
 
-/// So many blocks show that a subject does not work: one could be an accident.
+/// This many blocks show that a subject is broken: one could be an accident.
 const BLOCKS_TO_SHOW: usize = 2;
 
 /// Why a run failed, the last lines of its subject, and where the rest is.
@@ -120,13 +120,13 @@ fn epitaph<I: Instrument>(run: &RunOf<I>, store: &Store) -> String {
     if let Some(logs) = logs {
         text.push_str(&format!("\n  logs: {}", store.directory().join(logs).display()));
     }
-    text + "\n  next: mend it, leave it out, or go on without it (--allow-invalid)"
+    text + "\n  next: fix it, leave it out, or continue without it (--allow-invalid)"
 }
 
-/// What a subject said last is most often why it ended.
+/// A subject's last lines usually say why it exited.
 const LAST_LINES: usize = 10;
 
-/// Whether no interval of the rule's metric is wider than it asks for. Where the ratios lie is not looked at.
+/// Whether no interval of the rule's metric is wider than required. The ratios themselves do not matter.
 fn is_precise<I: Instrument>(plan: &Plan, runs: &[RunOf<I>], rule: Precision) -> bool {
     let comparisons = comparison::all::<I>(plan, &by_cell(plan, runs));
     let mut widths = comparisons
@@ -137,7 +137,7 @@ fn is_precise<I: Instrument>(plan: &Plan, runs: &[RunOf<I>], rule: Precision) ->
     widths.peek().is_some() && widths.all(|width| width.is_some_and(|width| width <= rule.width))
 }
 
-/// Makes the runs of turns that are not stored yet. A group that others disturbed is made again, within what is left of
+/// Makes the runs of turns that are not stored yet. A disturbed group is repeated, within what is left of
 /// `repeats`.
 fn make<I: Instrument>(
     plan: &Plan,
@@ -166,7 +166,7 @@ fn make<I: Instrument>(
     Ok(runs)
 }
 
-/// The runs of a group, those that are stored as they are, and whether all were made now.
+/// The runs of a group, those already stored included, and whether all are new.
 fn attempt<I: Instrument>(
     plan: &Plan,
     group: &[Turn],
@@ -177,7 +177,7 @@ fn attempt<I: Instrument>(
     let (mut runs, mut is_new) = (Vec::new(), true);
     for turn in group {
         let stored = turn.0.iter().map(|run| store.run::<I>(&run.id)).collect::<Result<Vec<_>, _>>()?;
-        // Only a valid calibration tells a rate: another one is made again when the experiment goes on.
+        // Only a valid calibration yields a rate: an invalid one is repeated on resumption.
         let is_of_use = |run: &RunOf<I>| run.run.stage != Stage::Calibration || run.validity.is_valid();
         let stored: Vec<RunOf<I>> = stored.into_iter().flatten().filter(is_of_use).collect();
         if stored.len() == turn.0.len() {
@@ -194,7 +194,7 @@ fn attempt<I: Instrument>(
     Ok((runs, is_new))
 }
 
-/// Makes the runs of turns and judges them; none is stored.
+/// Makes the runs of turns and judges them; stores none.
 fn fresh<I: Instrument>(
     plan: &Plan,
     turns: &[Turn],
@@ -218,7 +218,7 @@ fn fresh<I: Instrument>(
     Ok(runs)
 }
 
-/// What a run of each subject costs beyond its phases: the slow half of what calibration saw.
+/// The overhead of each subject's runs beyond their phases: the slower half of those in calibration.
 fn overheads_ms<I: Instrument>(runs: &[RunOf<I>]) -> BTreeMap<String, u64> {
     let mut by_subject: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for run in runs {
@@ -231,7 +231,7 @@ fn overheads_ms<I: Instrument>(runs: &[RunOf<I>]) -> BTreeMap<String, u64> {
     let slow_half = |(subject, all): (&str, Vec<f64>)| {
         let median = stats::median(&all)?;
         let slow: Vec<f64> = all.into_iter().filter(|value| *value >= median).collect();
-        // Some milliseconds more for writing the result and the lab's own turn.
+        // A few milliseconds for storing the result and for the lab itself.
         Some((subject.to_owned(), stats::median(&slow).unwrap_or(median) as u64 + 5))
     };
     by_subject.into_iter().filter_map(slow_half).collect()

@@ -1,4 +1,4 @@
-//! What each cell is compared with.
+//! The counterparts of each cell.
 
 use crate::cell::{Cell, Levels};
 use crate::experiment::{Compare, is_of_subjects};
@@ -7,11 +7,11 @@ use crate::plan::Plan;
 /// The other side of a comparison.
 #[derive(Clone, Debug)]
 pub(crate) struct Counterpart {
-    /// Its place among the cells.
+    /// Its index among the cells.
     pub(crate) index: usize,
-    /// The factor of which two levels are compared; `None` where two subjects are.
+    /// The factor whose two levels are compared; `None` for two subjects.
     pub(crate) factor: Option<String>,
-    /// What the cell and its counterpart are called then.
+    /// The names of the cell and its counterpart in the comparison.
     pub(crate) names: [String; 2],
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn counterparts(plan: &Plan, cells: &[&Cell], cell: &Cell) -> Vec<Cou
         let Some(level) = level.filter(|_| !cell.is_again() && cell.has(meant)) else { continue };
         let wanted = Levels::from_iter([(factor.clone(), baseline.clone())]);
         let Some(index) = cells.iter().position(|other| cell.is_but_for(other, &wanted)) else { continue };
-        // A subject's name has its settings in it.
+        // A subject's name contains its settings.
         let names = match is_of_subjects(factor) {
             true => [cell.name.clone(), cells[index].name.clone()],
             false => [&level, baseline].map(|level| format!("{} {factor}={level}", cell.name)),

@@ -1,4 +1,4 @@
-//! What `weir plan` says: cells, order, time.
+//! The output of `weir plan`: cells, order, time.
 
 use crate::cell::Cell;
 use crate::experiment::{AGAIN, Layout, Order, Stop};
@@ -14,7 +14,7 @@ use std::time::Duration;
 use weir_load::plural;
 use weir_report::text::{WIDTH, wrap};
 
-/// Blocks whose order is written out.
+/// Blocks whose order is listed.
 const BLOCKS_SHOWN: usize = 4;
 
 /// A plan in words.
@@ -31,7 +31,7 @@ pub(crate) fn plan<I: Shown>(plan: &Plan, found: &I::Found) -> String {
             true => {
                 format!("{} {name}: absent; `weir run` installs it first, and more cells follow", I::SUBJECT)
             }
-            false => format!("{} {name}: absent, so none of its cells is run: {why}", I::SUBJECT),
+            false => format!("{} {name}: absent, so its cells are skipped: {why}", I::SUBJECT),
         };
         wrap(&mut text, &line);
     }
@@ -81,7 +81,7 @@ fn order(text: &mut String, plan: &Plan) {
         let _ = writeln!(text, "{line}");
     }
     if plan.blocks.len() > BLOCKS_SHOWN {
-        let _ = writeln!(text, "  and so on");
+        let _ = writeln!(text, "  ...");
     }
 }
 
@@ -102,18 +102,20 @@ fn time(text: &mut String, plan: &Plan) {
             let (least, metric, width) = (rule.least, rule.metric, rule.width * 100.0);
             (
                 rule.most,
-                format!(" at most; from {least} on until no interval of {metric} is wider than {width} %"),
+                format!(
+                    " at most; after {least}, stops when no interval of {metric} is wider than {width} %"
+                ),
             )
         }
     };
     let runs = in_a_block(plan);
     let all = plan.blocks_ms(blocks);
     if all == 0 {
-        let _ = writeln!(text, "blocks: {blocks} of {runs}{note}; how long they take is not known before");
+        let _ = writeln!(text, "blocks: {blocks} of {runs}{note}; their duration is unknown in advance");
         return;
     }
     let _ = writeln!(text, "blocks: {blocks} of {runs}, about {} each{note}", about(plan.blocks_ms(1)));
-    let _ = writeln!(text, "in all: about {}", about(calibration + all));
+    let _ = writeln!(text, "total: about {}", about(calibration + all));
 }
 
 /// `4 runs`, `3 duets, in 2 blocks each of 4 cells alone too`.

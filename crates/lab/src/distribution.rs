@@ -1,8 +1,8 @@
-//! How a package is installed on this distribution.
+//! The install command for a package on this distribution.
 
 use std::fs;
 
-/// Words of /etc/os-release, and the command of those distributions.
+/// Words of /etc/os-release, and those distributions' command.
 const MANAGERS: [(&[&str], &str); 5] = [
     (&["debian", "ubuntu"], "apt-get install"),
     (&["fedora", "rhel", "centos"], "dnf install"),
@@ -11,15 +11,15 @@ const MANAGERS: [(&[&str], &str); 5] = [
     (&["suse", "opensuse"], "zypper install"),
 ];
 
-/// `get it with `apt-get install nginx``, or where the distribution is not known, which package it is.
+/// `install it with `apt-get install nginx``, or on an unknown distribution the package's name.
 pub(crate) fn how_to_get(package: &str) -> String {
     match manager(&fs::read_to_string("/etc/os-release").unwrap_or_default()) {
-        Some(command) => format!("get it with `{command} {package}` as root"),
-        None => format!("it is in the distribution's package {package}"),
+        Some(command) => format!("install it with `{command} {package}` as root"),
+        None => format!("install the distribution's package {package}"),
     }
 }
 
-/// ID names the distribution, ID_LIKE those that it descends from.
+/// ID names the distribution, ID_LIKE its ancestors.
 fn manager(release: &str) -> Option<&'static str> {
     let value = |key| release.lines().find_map(|line: &str| line.strip_prefix(key)).unwrap_or_default();
     let names = [value("ID="), value("ID_LIKE=")].join(" ").replace(['"', '-'], " ");

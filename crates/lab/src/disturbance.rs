@@ -1,11 +1,11 @@
-//! Runs that others disturbed: which are made again, by what was taken from them and never by what they came to.
+//! Disturbed runs: which to repeat, by the foreign load and never by their results.
 
 use crate::foreign::FOREIGN_MUCH;
 use crate::instrument::{Instrument, RunOf};
 use crate::plan::Turn;
 use weir_load::plural;
 
-/// The most that others took of the cores in any of the runs, where it is much.
+/// The highest foreign load of the runs, if above the limit.
 pub(crate) fn of<I: Instrument>(runs: &[RunOf<I>]) -> Option<f64> {
     worst::<I>(runs).filter(|share| *share > FOREIGN_MUCH)
 }
@@ -14,7 +14,7 @@ fn worst<I: Instrument>(runs: &[RunOf<I>]) -> Option<f64> {
     runs.iter().filter_map(|run| I::facts(&run.seen).taken).reduce(f64::max)
 }
 
-/// Of two attempts the one from which less was taken, and the other.
+/// The attempt with less foreign load, then the other.
 pub(crate) fn quieter<I: Instrument>(
     first: Vec<RunOf<I>>,
     second: Vec<RunOf<I>>,
@@ -25,8 +25,8 @@ pub(crate) fn quieter<I: Instrument>(
     }
 }
 
-/// `others took 34 % of the cores: 2 turns once more`.
+/// `foreign load took 34 % of the cores: repeating 2 turns`.
 pub(crate) fn again(share: f64, group: &[Turn]) -> String {
     let turns = plural(group.len() as u64, "turn");
-    format!("others took {:.0} % of the cores: {turns} once more", share * 100.0)
+    format!("foreign load took {:.0} % of the cores: repeating {turns}", share * 100.0)
 }

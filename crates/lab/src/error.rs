@@ -1,4 +1,4 @@
-//! What can go wrong, and whose fault it was.
+//! The lab's errors.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,52 +7,52 @@ use toml::de::{DeTable, DeValue};
 /// Why the lab stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// The experiment, a target's description or an option is wrong: the user's to mend.
+    /// An invalid experiment, target description or option: for the user to correct.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// A file or directory could not be read or written.
     #[error("{}: {action}: {source}", path.display())]
     File {
-        /// Which one.
+        /// The path.
         path: PathBuf,
-        /// What was being done.
+        /// The operation that failed.
         action: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A path that was given as a result is none.
+    /// A path given as a result is not one.
     #[error("{}: {why}", path.display())]
     NoResult {
-        /// Which one.
+        /// The path.
         path: PathBuf,
-        /// What it is, or is not.
+        /// The reason.
         why: &'static str,
     },
-    /// A stored result does not have the form that it was written in.
+    /// A stored result does not have the expected schema.
     #[error("{}: not a result of this program: {message}", path.display())]
     Stored {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         message: String,
     },
-    /// The machine refuses what every run needs.
+    /// The machine denies a resource that every run needs.
     #[error("{action}: {source}")]
     System {
-        /// What was being done.
+        /// The operation that failed.
         action: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The network that was asked for cannot be made, or broke.
+    /// The requested network cannot be created, or failed.
     #[error(transparent)]
     Network(#[from] weir_netem::NetError),
-    /// A target or an engine that the command line names cannot run here.
-    #[error("{target} cannot be run: {why}; {option} asks for it, so nothing was run")]
+    /// A target or an engine named on the command line cannot run on this machine.
+    #[error("{target} cannot run: {why}; {option} names it, so nothing was run")]
     Absent {
         /// Its name.
         target: String,
-        /// Why it cannot run.
+        /// The reason.
         why: String,
         /// The option that names it.
         option: &'static str,
@@ -60,27 +60,27 @@ pub enum LabError {
     /// No cell is left to run.
     #[error("nothing to run: {0}")]
     Nothing(String),
-    /// No run of a mode gave a rate from which the equal rate could be taken.
+    /// No run of a mode measured a rate that the equal rate could be derived from.
     #[error("calibration: {0}")]
     Calibration(String),
-    /// A target failed in each run of the first blocks.
+    /// A target failed in every run of the first blocks.
     #[error("{0}")]
     Broken(String),
     /// No certificate could be issued.
     #[error("certificate: {0}")]
     Certificate(String),
-    /// An install script did not do its work.
+    /// An install script failed.
     #[error("{target}: {message}")]
     Install {
         /// The target.
         target: String,
-        /// What happened.
+        /// The failure.
         message: String,
     },
-    /// SIGINT or SIGTERM. What was stored stays.
-    #[error("interrupted; the runs so far are kept: continue with --continue {}", directory.display())]
+    /// SIGINT or SIGTERM. Stored runs are kept.
+    #[error("interrupted; finished runs are kept; resume with --continue {}", directory.display())]
     Interrupted {
-        /// Where the results are.
+        /// The results directory.
         directory: PathBuf,
     },
 }
@@ -103,14 +103,14 @@ impl LabError {
     }
 }
 
-/// A wrong value, where it stands and what is allowed.
+/// An invalid value, where it is and what was expected.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ConfigError {
     /// The file, or the option of the command line.
     pub source: String,
-    /// The line, counted from 1, where it is known.
+    /// The line, counted from 1, if known.
     pub line: Option<usize>,
-    /// What is wrong and what is allowed.
+    /// The fault and what was expected.
     pub message: String,
 }
 
@@ -130,18 +130,18 @@ impl ConfigError {
         Self { source: source.to_string(), line: None, message: message.into() }
     }
 
-    /// An error of the TOML reader: its span becomes a line.
+    /// An error of the TOML parser: its span becomes a line.
     pub(crate) fn toml(source: impl fmt::Display, text: &str, error: &toml::de::Error) -> Self {
         let line = error.span().map(|span| line_at(text, span.start));
         Self { source: source.to_string(), line, message: said(error) }
     }
 
-    /// An error about the value of `key`: the line on which the key is given in `text`.
+    /// An error about the value of `key`, on the line of `text` that sets the key.
     pub(crate) fn key(source: impl fmt::Display, text: &str, key: &str, message: impl fmt::Display) -> Self {
         Self::one_of_keys(source, text, &[key.to_owned()], key, message)
     }
 
-    /// An error about the value of `key`, which stands at the first of `places` that `text` has.
+    /// An error about the value of `key`, located by the first of `places` that `text` contains.
     pub(crate) fn one_of_keys(
         source: impl fmt::Display,
         text: &str,
@@ -156,12 +156,12 @@ impl ConfigError {
     }
 }
 
-/// What the TOML reader says is wrong.
+/// The message of the TOML parser.
 pub(crate) fn said(error: &toml::de::Error) -> String {
     in_words(error.message())
 }
 
-/// What a reader of TOML or JSON says is wrong, in the words of the file and not of the program: `expected a list, found 5`.
+/// The message of a TOML or JSON parser without Rust's type names: `expected a list, found 5`.
 pub(crate) fn in_words(message: &str) -> String {
     let message = message.replace('\n', ": ");
     let kinds = ["invalid type: ", "invalid value: ", "invalid length "];
@@ -173,22 +173,22 @@ pub(crate) fn in_words(message: &str) -> String {
     format!("{before}expected {}, found {}", expected_in_words(expected), found_in_words(found))
 }
 
-/// A type's name as the kind of value that is written for it.
+/// A Rust type as the kind of value expected in the file.
 fn expected_in_words(expected: &str) -> String {
     match expected {
-        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0 on".into(),
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0".into(),
         "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number".into(),
         "f32" | "f64" => "a number".into(),
         "a boolean" | "bool" => "true or false".into(),
-        "a string" | "a borrowed string" => "a text in quotes".into(),
+        "a string" | "a borrowed string" => "a quoted string".into(),
         "a sequence" => "a list".into(),
         "a map" | "map" => "a table".into(),
         table if table.starts_with("struct ") => "a table".into(),
-        other => other.replace("sequence", "list").replace("string", "text"),
+        other => other.replace("sequence", "list"),
     }
 }
 
-/// A value as it was written, or what kind it is of.
+/// A value as written, or its kind.
 fn found_in_words(found: &str) -> String {
     let written = ["integer `", "floating point `", "boolean `"];
     let value = written.iter().find_map(|kind| found.strip_prefix(kind)?.strip_suffix('`'));
@@ -196,11 +196,11 @@ fn found_in_words(found: &str) -> String {
         (Some(value), _) => value.to_owned(),
         (None, "sequence") => "a list".into(),
         (None, "map") => "a table".into(),
-        (None, other) => other.replacen("string ", "the text ", 1),
+        (None, other) => other.replacen("string ", "the string ", 1),
     }
 }
 
-/// Where a key stands; `tls.group` reaches into a table, `claims.2.cell` into a list of tables.
+/// The offset of a key; `tls.group` reaches into a table, `claims.2.cell` into a list of tables.
 fn offset_of(table: &DeTable<'_>, key: &str) -> Option<usize> {
     let (first, rest) = key.split_once('.').map_or((key, None), |(first, rest)| (first, Some(rest)));
     let (found, value) = table.iter().find(|(found, _)| found.get_ref() == first)?;
@@ -227,9 +227,9 @@ mod tests {
     use super::*;
     use serde::Deserialize;
 
-    /// `invalid type: string "x", expected u64` was said to a person who has never heard of either type.
+    /// Regression test: an error said `invalid type: string "x", expected u64`, with Rust's type names.
     #[test]
-    fn values_of_another_kind_are_told_without_the_names_of_types() {
+    fn wrong_kinds_are_reported_without_rust_type_names() {
         #[derive(Debug, Deserialize)]
         #[allow(dead_code)]
         struct Some {
@@ -241,17 +241,17 @@ mod tests {
             pair: Option<(u8, u8)>,
         }
         for (text, message) in [
-            ("number = 'x'", "expected a whole number from 0 on, found the text \"x\""),
-            ("number = -1", "expected a whole number from 0 on, found -1"),
-            ("number = [1]", "expected a whole number from 0 on, found a list"),
+            ("number = 'x'", "expected a whole number from 0, found the string \"x\""),
+            ("number = -1", "expected a whole number from 0, found -1"),
+            ("number = [1]", "expected a whole number from 0, found a list"),
             ("share = true", "expected a number, found true"),
             ("list = 5", "expected a list, found 5"),
-            ("list = [5]", "expected a text in quotes, found 5"),
+            ("list = [5]", "expected a quoted string, found 5"),
             ("table = 1.5", "expected a table, found 1.5"),
             ("is_such = {}", "expected true or false, found a table"),
-            ("pair = 'x'", "expected a tuple of size 2, found the text \"x\""),
+            ("pair = 'x'", "expected a tuple of size 2, found the string \"x\""),
         ] {
-            let error = toml::from_str::<Some>(text).expect_err("is refused");
+            let error = toml::from_str::<Some>(text).expect_err("is rejected");
             assert_eq!(said(&error), message, "{text}");
         }
     }

@@ -1,17 +1,17 @@
-//! Whether there is evidence for what was asked: what was measured at all, and what a condition on the result rests on.
+//! Whether there is evidence for the question: any measurements at all, and the basis of a condition on the result.
 
 use crate::stats::verdict::{Ratio, Verdict};
 
-/// What `--fail-on regression` finds.
+/// The outcome of `--fail-on regression`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Regressions {
-    /// What is shown to be for the worse, a line each.
+    /// The comparisons shown to be worse, a line each.
     pub shown: Vec<String>,
-    /// Why nothing can be said of the rest, where nothing can: without these lines the condition holds or fails.
+    /// Why the rest is undecided; empty if the condition clearly holds or fails.
     pub undecided: Vec<String>,
 }
 
-/// One comparison that a condition is about.
+/// One comparison of a condition.
 pub(crate) struct Asked<'a> {
     pub(crate) line: String,
     pub(crate) ratio: &'a Ratio,
@@ -19,10 +19,10 @@ pub(crate) struct Asked<'a> {
 }
 
 impl Regressions {
-    /// What comparisons show together.
+    /// The joint evidence of comparisons.
     ///
-    /// A comparison without enough valid runs decides nothing, and leaves the condition open. One whose interval is too wide
-    /// for a verdict says at least that nothing worse was seen: that is an answer as long as another comparison is decided.
+    /// A comparison without enough valid runs decides nothing, and leaves the condition open. One whose interval is too
+    /// wide for a verdict still shows no regression: that counts as long as another comparison is decided.
     pub(crate) fn of<'a>(asked: impl IntoIterator<Item = Asked<'a>>) -> Self {
         let asked: Vec<Asked<'_>> = asked.into_iter().collect();
         let lines = |is_such: &dyn Fn(&Asked<'_>) -> bool| -> Vec<String> {
@@ -77,7 +77,7 @@ mod tests {
         ] {
             assert_eq!(found(asked), expected, "{asked:?}");
         }
-        // A cell that works no more is for the worse, whatever its ratio lacks.
+        // A cell that broke is worse, whatever its ratio lacks.
         assert_eq!(found(&[(Undecided, 0, true)]), (1, 0));
     }
 }

@@ -1,13 +1,13 @@
-//! Files that are looked for: sources below a folder, programs on the PATH.
+//! File searches: sources below a directory, programs on the PATH.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where cargo and Maven put what is built by hand.
+/// The build directory of cargo and Maven.
 const OUTPUT: &str = "target";
 
-/// The files below a folder. Links to folders are not followed, so this ends.
+/// The files below a directory. Symbolic links to directories are not followed, so this ends.
 pub(crate) fn add_files(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name());
@@ -21,7 +21,7 @@ pub(crate) fn add_files(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The file that a program's name stands for.
+/// The file of a program's name.
 pub(crate) fn on_path(program: &str, path: Option<&OsStr>) -> Option<PathBuf> {
     std::env::split_paths(path?).map(|directory| directory.join(program)).find(|file| file.is_file())
 }

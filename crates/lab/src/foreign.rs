@@ -1,28 +1,28 @@
-//! How much of the cores went to others: processes that have nothing to do with an experiment, and other guests.
+//! Foreign load: the share of the cores that processes outside an experiment and other guests took.
 
 use crate::stats;
 use serde::{Deserialize, Serialize};
 use weir_load::plural;
 
-/// What others took of an experiment's cores.
+/// The foreign load on an experiment's cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Foreign {
-    /// Median share over the runs of the blocks, from 0 to 1; null where the system does not tell.
+    /// Median share over the runs of the blocks, from 0 to 1; null if the system does not report it.
     pub median: Option<f64>,
     /// Runs in which it was above [`FOREIGN_MUCH`].
     pub much: u32,
     /// All runs of the blocks.
     pub runs: u32,
-    /// Runs that were made again because of it.
+    /// Runs repeated because of it.
     #[serde(default)]
     pub repeated: u32,
 }
 
-/// Such a share of foreign work is more than the few per cent that a quiet machine and the lab itself need.
+/// A quiet machine and the lab itself need a few per cent; this share is more.
 pub(crate) const FOREIGN_MUCH: f64 = 0.1;
 
 impl Foreign {
-    /// From the share in each run; `None` where it is not known.
+    /// From the share in each run; `None` if unknown.
     pub(crate) fn of(shares: impl Iterator<Item = Option<f64>>) -> Self {
         let all: Vec<Option<f64>> = shares.collect();
         let known: Vec<f64> = all.iter().copied().flatten().collect();
@@ -30,7 +30,7 @@ impl Foreign {
         Self { median: stats::median(&known), much, runs: all.len() as u32, repeated: 0 }
     }
 
-    /// What has to be known of it before any number is read: nothing on a machine that was quiet in nine of ten runs.
+    /// The warning to read before any number; none on a machine that was quiet in nine of ten runs.
     pub(crate) fn label(&self) -> Option<String> {
         let Self { median, much, runs, repeated } = *self;
         let limit = FOREIGN_MUCH * 100.0;
@@ -38,17 +38,18 @@ impl Foreign {
             Some(median) => {
                 let again = match repeated {
                     0 => String::new(),
-                    many => format!("; {many} were made again"),
+                    many => format!("; {many} were repeated"),
                 };
                 Some(format!(
-                    "BUSY: others took more than {limit:.0} % of the cores in {much} of {} (median {:.0} %){again}.",
+                    "BUSY: foreign load took more than {limit:.0} % of the cores in {much} of {} \
+                     (median {:.0} %){again}.",
                     plural(runs.into(), "run"),
                     median * 100.0,
                 ))
             }
             None => (repeated > 0).then(|| {
                 let repeated = plural(repeated.into(), "run");
-                format!("{repeated} made again: others had taken more than {limit:.0} % of the cores.")
+                format!("{repeated} repeated: foreign load had taken more than {limit:.0} % of the cores.")
             }),
         }
     }
@@ -62,13 +63,16 @@ mod tests {
     fn a_machine_is_called_busy_where_more_than_one_run_in_ten_was_disturbed() {
         let label = |shares: &[Option<f64>]| Foreign::of(shares.iter().copied()).label();
         assert_eq!(label(&[]), None);
-        assert_eq!(label(&[None, None]), None, "older results do not tell");
+        assert_eq!(label(&[None, None]), None, "older results do not report it");
         let mut runs = vec![Some(0.02); 10];
         runs[0] = Some(0.3);
         assert_eq!(label(&runs), None);
         runs[1] = Some(0.5);
         let said = label(&runs).expect("two of ten");
-        assert!(said.starts_with("BUSY: others took more than 10 % of the cores in 2 of 10 runs"), "{said}");
+        assert!(
+            said.starts_with("BUSY: foreign load took more than 10 % of the cores in 2 of 10 runs"),
+            "{said}"
+        );
         let one = label(&[Some(0.4)]).expect("all of one");
         assert!(one.contains("in 1 of 1 run (") && one.contains("(median 40 %)"), "{one}");
     }

@@ -1,8 +1,8 @@
-//! What ends the processes of a run when the lab itself is killed and can end nothing any more.
+//! The guard kills the processes of a run if the lab itself is killed.
 //!
-//! A process of ours, outside the lab's group, is told of each group that is started and of each that has ended. When
-//! its standard input ends, the lab is gone, however that came about: what is still listed is killed, and its network
-//! namespaces are removed.
+//! It is a process of ours outside the lab's group, informed of each group that starts and each that has ended. When
+//! its standard input closes, the lab is gone, for whatever reason: the guard kills the listed groups and removes their
+//! network namespaces.
 
 use crate::error::LabError;
 use crate::net::clean_of;
@@ -13,7 +13,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// The lab's end: dropped, it lets the guard go.
+/// The lab's side: dropping it releases the guard.
 #[derive(Debug)]
 pub(crate) struct Guard {
     child: Child,
@@ -24,7 +24,7 @@ impl Guard {
     /// Starts the guard: `weir` is this program.
     pub(crate) fn start(weir: &Path) -> Result<Self, LabError> {
         let mut command = Command::new(weir);
-        // A group of its own: what a terminal sends to the lab's must not reach it.
+        // A group of its own: a terminal's signals to the lab must not reach it.
         command.args(["guard", "--lab", &std::process::id().to_string()]).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command
@@ -46,7 +46,7 @@ impl Guard {
 
     fn say(&self, line: String) {
         if let Some(mut words) = self.words.as_ref() {
-            // One that is gone can guard nothing; the lab ends what it has started by itself all the same.
+            // A guard that is gone guards nothing; the lab still ends its own processes.
             let _ = words.write_all(line.as_bytes());
         }
     }
@@ -59,21 +59,21 @@ impl Drop for Guard {
     }
 }
 
-/// The guard's own part: returns when the lab with this pid is gone and nothing of it is left.
+/// The guard's main loop: returns when the lab with this pid is gone and nothing of it is left.
 ///
 /// # Errors
-/// When standard input cannot be read; what was listed until then is killed.
+/// When standard input cannot be read; the groups listed until then are killed.
 pub fn guard(lab: u32) -> io::Result<()> {
     let mut leaders = BTreeSet::new();
     let read = follow(io::stdin().lock(), &mut leaders);
     for leader in &leaders {
         if let Some(leader) = Pid::from_raw(*leader) {
-            // It may have ended by itself.
+            // It may have exited by itself.
             let _ = kill_process_group(leader, Signal::KILL);
         }
     }
-    // By its pid: the lab's pipe closes before the lab itself is gone from the system's list. Who may not make namespaces
-    // has left none.
+    // By its pid: the lab's pipe closes before its process is gone. Without the right to create namespaces there are
+    // none.
     let _ = clean_of(lab);
     read
 }
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_started_and_has_not_ended_is_listed() {
+    fn running_groups_are_listed() {
         let mut leaders = BTreeSet::new();
         follow(&b"+20\n+21\n-20\n+x\n+1\n+0\n-99\n\n+22\n"[..], &mut leaders).expect("is read");
         assert_eq!(leaders, BTreeSet::from([21, 22]));

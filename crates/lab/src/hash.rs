@@ -1,22 +1,22 @@
-//! SHA-256 of what results rest on.
+//! SHA-256 of the inputs of a result.
 
 use crate::error::LabError;
 use aws_lc_rs::digest::{Context, SHA256, digest};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Of these bytes, in hexadecimal digits.
+/// The hash of these bytes, in hexadecimal digits.
 pub(crate) fn bytes(bytes: &[u8]) -> String {
     hexadecimal(digest(&SHA256, bytes).as_ref())
 }
 
-/// Of this file's contents, whatever its name is.
+/// The hash of this file's contents, whatever its name is.
 /// Errors: when it cannot be read.
 pub(crate) fn contents(path: &Path) -> Result<String, LabError> {
     fs::read(path).map(|contents| bytes(&contents)).map_err(LabError::file(path, "cannot be read"))
 }
 
-/// Of these files' contents together with their names.
+/// The hash of these files' contents together with their names.
 /// Errors: when one cannot be read.
 pub(crate) fn files(paths: &[PathBuf]) -> Result<String, LabError> {
     let mut context = Context::new(&SHA256);

@@ -1,21 +1,21 @@
-//! What every run needs of the machine: this program, and cores to run on.
+//! The requirements of every run: this program, and cores.
 
 use crate::error::{ConfigError, LabError};
 use crate::process;
 use std::path::PathBuf;
 
-/// The program that is running now, which is origin and load engine too.
+/// The running program, which is origin and load engine too.
 pub(crate) fn this_program() -> Result<PathBuf, LabError> {
     std::env::current_exe()
-        .map_err(|source| LabError::System { action: "finding this program's own file", source })
+        .map_err(|source| LabError::System { action: "finding this program's executable", source })
 }
 
-/// Cores must be known before anything is placed.
+/// The allowed cores, needed before anything is pinned.
 pub(crate) fn allowed_cores() -> Result<Vec<usize>, LabError> {
     let cores = process::allowed_cores()
-        .map_err(|source| LabError::System { action: "reading the cores that may be used", source })?;
+        .map_err(|source| LabError::System { action: "reading the allowed cores", source })?;
     if cores.is_empty() {
-        return Err(ConfigError::new("cores", "the system allows none").into());
+        return Err(ConfigError::new("cores", "the system allows none to this process").into());
     }
     Ok(cores)
 }

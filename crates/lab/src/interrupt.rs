@@ -1,16 +1,16 @@
-//! SIGINT and SIGTERM to the lab itself: a flag that every wait looks at, so that no process is left behind.
+//! SIGINT and SIGTERM to the lab itself: a flag that every wait checks, so that no process is left behind.
 
 use crate::error::LabError;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether the lab was told to stop.
+/// Whether the lab was interrupted.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// From now on SIGINT and SIGTERM set the flag.
+    /// Makes SIGINT and SIGTERM set the flag.
     pub fn on_signals() -> Result<Self, LabError> {
         let interrupt = Self::default();
         for signal in [SIGINT, SIGTERM] {
@@ -25,7 +25,7 @@ impl Interrupt {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// As a signal does.
+    /// Sets the flag, as a signal does.
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }

@@ -15,22 +15,22 @@ use crate::store::{Store, default_directory};
 use crate::{describe, doctor, page, planning, reader, words};
 use std::path::{Path, PathBuf};
 
-/// What a command came to.
+/// The outcome of a command.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Where the results are.
+    /// The results directory.
     pub directory: PathBuf,
-    /// The findings in sentences, tables and what limits them, on 30 lines of 100 columns.
+    /// The findings in sentences, tables and caveats, on 30 lines of 100 columns.
     pub text: String,
     /// Labels, tables, verdicts and claims, at most 100 columns wide.
     pub full: String,
-    /// Runs of the blocks that were invalid.
+    /// Invalid runs of the blocks.
     pub invalid_runs: u32,
-    /// The findings, as other programs read them.
+    /// The findings in machine-readable form.
     pub reported: Reported,
 }
 
-/// What an experiment needs before it can be planned.
+/// The inputs of a plan.
 struct Setup<I: Shown> {
     options: RunOptions,
     experiment: Experiment,
@@ -50,14 +50,14 @@ impl<I: Shown> Setup<I> {
     }
 }
 
-/// The options with the file that is named, or else with that of the result which is gone on with; where it is; the
-/// experiment and its text.
+/// The options with the named experiment file, or else with that of the stored result; its location; the experiment and
+/// its text.
 fn chosen<I: Shown>(
     options: &RunOptions,
 ) -> Result<(RunOptions, ExperimentFile, Experiment, String), LabError> {
     let Some(directory) = options.stored() else {
         if let Some(directory) = &options.continue_dir {
-            // Before anything is built.
+            // Fail before anything is built.
             Store::open(directory).plan::<I>()?;
         }
         let file = found::experiment(&options.file)?;
@@ -67,7 +67,7 @@ fn chosen<I: Shown>(
     };
     let Plan { file, only, mut experiment, .. } = Store::open(directory).plan::<I>()?;
     if options.instructions && !experiment.instructions {
-        let why = "the result was started without; expected a new result";
+        let why = "the result was started without it; start a new result";
         return Err(ConfigError::new("--instructions", why).into());
     }
     if let Some(blocks) = options.blocks {
@@ -145,8 +145,7 @@ pub(crate) fn report<I: Shown>(directory: &Path) -> Result<Outcome, LabError> {
     })
 }
 
-/// The stored plan of an experiment, with more blocks where so many are asked for, if it is the same experiment on the same
-/// programs.
+/// The stored plan, extended to `blocks` if given. It must be of the same experiment on the same programs.
 fn resume<I: Shown>(
     directory: &Path,
     fresh: Plan,
@@ -162,7 +161,8 @@ fn resume<I: Shown>(
     }
     let refuse = |what: &str| {
         let source = format!("--continue {}", directory.display());
-        Err(ConfigError::new(source, format!("{what}: its runs cannot be put beside new ones")).into())
+        Err(ConfigError::new(source, format!("{what}; start a new result, since the runs would not compare"))
+            .into())
     };
     if stored.experiment != fresh.experiment {
         return refuse("it was started with another experiment or other options");

@@ -1,10 +1,10 @@
-//! A value taken apart.
+//! A JSON value as its leaves.
 
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What a value has at each of its keys; `tls.group` is one.
+/// Each leaf by its key path; `tls.group` is one.
 pub(crate) fn leaves(value: &impl Serialize) -> BTreeMap<String, String> {
     let mut leaves = BTreeMap::new();
     flatten(String::new(), &serde_json::to_value(value).unwrap_or_default(), &mut leaves);

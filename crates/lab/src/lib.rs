@@ -1,9 +1,9 @@
 //! The lab: from an experiment file to a verdict. It drives processes, and links none of what it measures.
 //!
-//! `experiment.toml` becomes a plan (cells, blocks, seeded order); each run starts fresh processes on stated cores and
-//! is stored as it ends; validity and limit are judged per run; statistics, `summary.json`, table and report are pure
-//! functions of what is stored. What differs between what can be measured is an [`instrument`]'s affair; the pipeline is
-//! one. docs/LAB.md has it on a page.
+//! `experiment.toml` becomes a plan (cells, blocks, seeded order); each run starts fresh processes pinned to given
+//! cores and is stored when it ends; validity and limit are judged per run; statistics, `summary.json`, table and
+//! report are pure functions of the stored data. An [`instrument`] defines a kind of measurement; they share one
+//! pipeline. docs/LAB.md describes it on one page.
 
 pub mod across;
 pub mod cell;

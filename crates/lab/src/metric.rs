@@ -1,4 +1,4 @@
-//! The quantities of which each run has one value.
+//! The metrics: each run has one value of each.
 
 use crate::stats::Better;
 use serde::de::IntoDeserializer as _;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// A quantity of which each run has one value.
+/// A metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
@@ -16,9 +16,9 @@ pub enum Metric {
     CpuUsPerHandshake,
     /// 99th percentile of the response time.
     P99Us,
-    /// Rate.
+    /// Requests per second.
     RequestsPerSecond,
-    /// Rate of handshakes.
+    /// Handshakes per second.
     HandshakesPerSecond,
     /// Mean response time.
     MeanUs,
@@ -48,49 +48,49 @@ pub enum Metric {
     Utilisation,
     /// Errors over all requests.
     ErrorRatio,
-    /// The share of the window in which a JVM's collector did not stop it, in percent.
+    /// The share of the window in which a JVM's collector did not pause it, in percent.
     GcThroughputPercent,
-    /// What a JVM keeps in memory after a full collection.
+    /// A JVM's memory after a full collection.
     AfterFullGcKib,
-    /// Of a TLS stack in memory: the server's own time for a handshake.
+    /// For TLS stacks in memory: the server's own time per handshake.
     ServerUsPerHandshake,
-    /// The client's.
+    /// The client's own time per handshake.
     ClientUsPerHandshake,
     /// Megabytes per second of the sender's own time.
     SendMbPerSecond,
-    /// The same of the receiver.
+    /// Megabytes per second of the receiver's own time.
     ReceiveMbPerSecond,
-    /// Resident memory for each end of a session.
+    /// Resident memory per side of a session.
     KibPerSession,
-    /// The time of a cryptographic operation.
+    /// Time per cryptographic operation.
     OperationUs,
-    /// CPU of both ends for a megabyte that is moved, by the threads' clocks.
+    /// CPU of both sides per megabyte transferred, by the threads' clocks.
     CpuUsPerMb,
-    /// CPU of a cryptographic operation, by the threads' clocks.
+    /// CPU per cryptographic operation, by the threads' clocks.
     CpuUsPerOperation,
-    /// The time inside the server's shared state for a handshake.
+    /// Time inside the server's shared state per handshake.
     LockNsPerHandshake,
-    /// How often a thread waited for another in a handshake.
+    /// How often a thread waited for another per handshake.
     WaitsPerHandshake,
-    /// Of a process: from its start to its end.
+    /// For commands: a process's time from start to exit.
     WallMs,
-    /// Its CPU, with that of its children.
+    /// Its CPU, children included.
     ProcessCpuMs,
-    /// The server's instructions for a handshake, as valgrind counts them, which hides AVX-512.
+    /// The server's instructions per handshake, counted by valgrind, which hides AVX-512.
     #[serde(rename = "server_instructions_avx2")]
     ServerInstructions,
-    /// The client's.
+    /// The client's instructions per handshake.
     #[serde(rename = "client_instructions_avx2")]
     ClientInstructions,
 }
 
 impl Metric {
-    /// Whether it is CPU of the gateway.
+    /// Whether it is the gateway's CPU.
     pub fn is_cpu(self) -> bool {
         matches!(self, Self::CpuUsPerRequest | Self::CpuUsPerHandshake)
     }
 
-    /// Whether a run beside another one tells it as well as one alone: what a clock of the process counts, and memory.
+    /// Whether a run beside another measures it as well as one alone: process CPU clocks do, and memory.
     pub(crate) fn is_of_duets(self) -> bool {
         matches!(
             self,
@@ -114,12 +114,12 @@ impl Metric {
         matches!(self, Self::RequestsPerSecond | Self::HandshakesPerSecond)
     }
 
-    /// Which way is better.
+    /// The better direction.
     pub fn better(self) -> Better {
         self.about().2
     }
 
-    /// In words.
+    /// Its title.
     pub fn title(self) -> &'static str {
         self.about().0
     }
@@ -129,7 +129,7 @@ impl Metric {
         self.about().1
     }
 
-    /// Its title, its unit, and which way is better.
+    /// Its title, its unit, and the better direction.
     fn about(self) -> (&'static str, &'static str, Better) {
         use Better::{Less, More, Neither};
         match self {
@@ -175,12 +175,12 @@ impl Metric {
         }
     }
 
-    /// The name that it has in files, such as `p99_us`.
+    /// Its name in files, such as `p99_us`.
     pub fn key(self) -> String {
         serde_json::to_value(self).ok().and_then(|name| Some(name.as_str()?.to_owned())).unwrap_or_default()
     }
 
-    /// Whether it is another one at another offered rate.
+    /// Whether its value depends on the offered rate.
     pub(crate) fn depends_on_rate(self) -> bool {
         self.is_cpu()
             || matches!(self, Self::P99Us | Self::MeanUs | Self::P50Us | Self::P95Us | Self::Utilisation)
@@ -190,7 +190,7 @@ impl Metric {
 impl FromStr for Metric {
     type Err = String;
 
-    /// Reads the name that it has in JSON, such as `p99_us`.
+    /// Parses its name in JSON, such as `p99_us`.
     fn from_str(text: &str) -> Result<Self, String> {
         let read: Result<Self, serde::de::value::Error> = Self::deserialize(text.into_deserializer());
         read.map_err(|error| error.to_string())

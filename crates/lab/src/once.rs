@@ -1,4 +1,4 @@
-//! Processes from their start to their end: placed, guarded, timed, and held to a deadline.
+//! Processes from start to exit: pinned, guarded, timed, and held to a deadline.
 
 use crate::guard::Guard;
 use crate::interrupt::Interrupt;
@@ -11,41 +11,41 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 use weir_doctor::{Meter, Taken};
 
-/// What is started, and where.
+/// A command and its setting.
 pub(crate) struct Start<'a> {
-    /// The name of the files of its words.
+    /// The name of its output files.
     pub(crate) name: &'a str,
     pub(crate) command: &'a [String],
-    /// Where it works.
+    /// Its working directory.
     pub(crate) folder: &'a Path,
-    /// Where its words go.
+    /// The directory of its output.
     pub(crate) words: &'a Path,
     pub(crate) cores: &'a [usize],
     pub(crate) input: Stdio,
     pub(crate) deadline: Duration,
 }
 
-/// A process that has ended, by itself or not.
+/// A process that has exited or was killed.
 pub(crate) struct Ended {
     pub(crate) process: Process,
     pub(crate) exit: Exit,
-    /// What others took of its cores meanwhile; `None` where the system does not tell.
+    /// The foreign load on its cores meanwhile; `None` if the system does not report it.
     pub(crate) taken: Option<Taken>,
-    /// From its start to its end.
+    /// The time from its start to its exit.
     pub(crate) wall_ms: f64,
-    /// CPU, user's and system's, of it and of those children that it waited for; `None` where another ran at the same time.
+    /// User and system CPU of it and of the children that it reaped; `None` if another process ran at the same time.
     pub(crate) cpu_ms: Option<f64>,
-    /// Why it did not come to an end of its own.
+    /// Why it was killed, if it was.
     pub(crate) cut_short: Option<String>,
 }
 
-/// Runs a process to its end. An error is the reason why it did not start.
+/// Runs a process to its exit. An error is the reason why it did not start.
 pub(crate) fn to_its_end(start: Start<'_>, interrupt: &Interrupt, guard: &Guard) -> Result<Ended, String> {
     let ended = to_their_ends(vec![start], interrupt, guard)?.pop();
     ended.ok_or_else(|| "it was not started".into())
 }
 
-/// Runs processes at the same time, each to its end. An error is the reason why one of them did not start.
+/// Runs processes at the same time, each to its exit. An error is the reason why one of them did not start.
 pub(crate) fn to_their_ends(
     starts: Vec<Start<'_>>,
     interrupt: &Interrupt,
@@ -79,12 +79,12 @@ pub(crate) fn to_their_ends(
         process.signal(StopSignal::Term);
         let exit = process.finish(Stop::default());
         guard.release(process.pid());
-        // It counts once its status is taken; of several it could be any one's.
+        // CPU counts once the process is reaped; with several processes it cannot be attributed.
         let cpu_ms =
             cpu_of_children().zip(cpu_before).filter(|_| is_one).map(|(after, before)| after - before);
         let cut_short = match waited {
             Waited::Ended => None,
-            Waited::Deadline => Some(format!("it did not end in {} s", deadline.as_secs_f64())),
+            Waited::Deadline => Some(format!("it did not exit within {} s", deadline.as_secs_f64())),
             Waited::Interrupted => Some("interrupted".into()),
         };
         let exit = exit.map_err(|error| error.to_string())?;
@@ -93,7 +93,7 @@ pub(crate) fn to_their_ends(
     Ok(ended)
 }
 
-/// Milliseconds of CPU of all children whose end was taken note of.
+/// Milliseconds of CPU of all reaped children.
 fn cpu_of_children() -> Option<f64> {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?;
     Some((usage.user_time() + usage.system_time()).num_microseconds() as f64 / 1000.0)

@@ -1,4 +1,4 @@
-//! What the command line asks of `run` and `plan`.
+//! The command line of `run` and `plan`.
 
 use crate::error::{ConfigError, LabError};
 use crate::experiment::AGAIN;
@@ -8,41 +8,40 @@ use toml::{Table, Value};
 /// The options of `weir run` and `weir plan`.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
-    /// The experiment; empty to go on with the one that is stored in [`Self::continue_dir`].
+    /// The experiment; empty to resume the one stored in [`Self::continue_dir`].
     pub file: PathBuf,
-    /// Where the results go; by default `out/NAME-YYYYMMDD-HHMMSS` (UTC).
+    /// The results directory; by default `out/NAME-YYYYMMDD-HHMMSS` (UTC).
     pub out: Option<PathBuf>,
-    /// So many blocks, whatever the experiment says.
+    /// The number of blocks, overriding the experiment.
     pub blocks: Option<u32>,
     /// A smoke run of half a minute: two blocks and tiny windows.
     pub quick: bool,
-    /// Only the cells with these factors; values of one key are alternatives.
+    /// Run only the cells with these factors; values of one key are alternatives.
     pub only: Vec<(String, String)>,
     /// Keys of the experiment with other values, as TOML; `tls.group` reaches into a table.
     pub set: Vec<(String, String)>,
-    /// Go on with the experiment in this directory: with what is left of it, and with more blocks where [`Self::blocks`]
-    /// is more than it has.
+    /// Resume the experiment in this directory: finish it, and extend it if [`Self::blocks`] is more than it has.
     pub continue_dir: Option<PathBuf>,
-    /// A target that does not work is no reason to end the experiment.
+    /// Continue despite a broken target.
     pub allow_invalid: bool,
-    /// Whether absent subjects that install themselves are installed, whatever the experiment says.
+    /// Whether to install absent subjects that have an install script, overriding the experiment.
     pub install: Option<bool>,
-    /// Of TLS stacks: count instructions as well, whatever the experiment says.
+    /// For TLS stacks: count instructions as well, overriding the experiment.
     pub instructions: bool,
 }
 
 impl RunOptions {
-    /// The result whose own experiment is gone on with, since no file names one.
+    /// The result to resume with its stored experiment, if no file is named.
     pub fn stored(&self) -> Option<&Path> {
         self.continue_dir.as_deref().filter(|_| self.file.as_os_str().is_empty())
     }
 
-    /// Reads `k=v,k=v` of `--only`.
+    /// Parses `k=v,k=v` of `--only`.
     pub fn parse_pairs(option: &str, text: &str) -> Result<Vec<(String, String)>, ConfigError> {
         let mut pairs: Vec<(String, String)> = Vec::new();
         for part in text.split(',') {
             match pairs.last_mut() {
-                // A level that is a list has commas of its own.
+                // A level that is a list contains commas.
                 Some((_, value)) if !part.contains('=') && !value.is_empty() && !part.trim().is_empty() => {
                     value.push(',');
                     value.push_str(part.trim());
@@ -53,7 +52,7 @@ impl RunOptions {
         Ok(pairs)
     }
 
-    /// Reads `k=v` of `--set`.
+    /// Parses `k=v` of `--set`.
     pub fn parse_pair(option: &str, text: &str) -> Result<(String, String), ConfigError> {
         match text.split_once('=') {
             Some((key, value)) if !key.trim().is_empty() && !value.trim().is_empty() => {
@@ -63,15 +62,15 @@ impl RunOptions {
         }
     }
 
-    /// Refuses to run without a target or an engine that the command line names: what is measured without it is not what was
-    /// asked.
+    /// Fails if a target or an engine named on the command line is absent: a measurement without it is not the
+    /// requested one.
     pub(crate) fn check_named<'a>(
         &self,
         keys: &[&str],
         why_absent: impl Fn(&str) -> Option<&'a str>,
     ) -> Result<(), LabError> {
         let absent = |(name, option): (String, &'static str)| {
-            // Settings, and what tells the second of an A/A pair, stand behind the folder's name.
+            // Settings, and the suffix of an A/A pair's second, follow the directory's name.
             let folder = name.split('+').next().unwrap_or(&name).trim_end_matches(AGAIN);
             let why = why_absent(folder)?.to_owned();
             Some(LabError::Absent { target: folder.to_owned(), why, option })
@@ -80,7 +79,7 @@ impl RunOptions {
         named.into_iter().find_map(absent).map_or(Ok(()), Err)
     }
 
-    /// What the command line asks for by name under a key, and the option that does.
+    /// The names under a key on the command line, with their option.
     fn named(&self, key: &str) -> Vec<(String, &'static str)> {
         let names = |value: &str| -> Vec<String> {
             match parse_value(value) {
@@ -97,7 +96,7 @@ impl RunOptions {
         [of(&self.set, "--set"), of(&self.only, "--only")].concat()
     }
 
-    /// The options that change what a run of a cell is, as they are written.
+    /// The options that change the runs of a cell, as given.
     pub(crate) fn arguments(&self) -> Vec<String> {
         let quick = self.quick.then(|| "--quick".to_owned());
         let instructions = self.instructions.then(|| "--instructions".to_owned());
@@ -106,7 +105,7 @@ impl RunOptions {
     }
 }
 
-/// A value as TOML writes it, or a bare word as a string.
+/// A value in TOML, or a bare word as a string.
 pub(crate) fn parse_value(text: &str) -> Value {
     toml::from_str::<Table>(&format!("value = {text}"))
         .ok()

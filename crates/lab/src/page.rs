@@ -1,4 +1,4 @@
-//! The page of an experiment's results: the plain values that it shows, the same for all instruments.
+//! The HTML report of an experiment's results, in plain values: the same for all instruments.
 
 use crate::answer::sentences;
 use crate::claims::{self, ClaimVerdict, Evidence, Finding};
@@ -25,7 +25,7 @@ pub(crate) fn render<I: Shown>(results: &Results<I>, store: &Store) -> String {
     page::render(&report(results, store))
 }
 
-/// Everything that the page shows.
+/// The contents of the report.
 pub(crate) fn report<I: Shown>(results: &Results<I>, store: &Store) -> Report {
     let Results { plan, machine, runs, summary, .. } = results;
     let subjects = subjects(plan, machine);
@@ -58,19 +58,19 @@ pub(crate) fn report<I: Shown>(results: &Results<I>, store: &Store) -> Report {
     }
 }
 
-/// An author's text, by paragraph.
+/// The author's text, by paragraph.
 fn paragraphs(text: Option<&str>) -> Vec<String> {
     let paragraphs = text.into_iter().flat_map(|text| text.split("\n\n"));
     paragraphs.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect()
 }
 
-/// What the doctor did not find good.
+/// The doctor's complaints.
 fn findings(machine: &Machine) -> Vec<String> {
     let found = machine.doctor.iter().filter(|finding| finding.level != doctor::Level::Good);
     found.map(|finding| format!("{}: {}. {}", finding.id, finding.value, finding.advice)).collect()
 }
 
-/// The subjects in the order of their first cell; the second of the A/A pair looks like the first.
+/// The subjects in the order of their first cell; the second of the A/A pair is drawn like the first.
 fn subjects(plan: &Plan, machine: &Machine) -> Vec<Subject> {
     let mut subjects: Vec<Subject> = Vec::new();
     let mut next = 0;
@@ -96,7 +96,7 @@ fn subjects(plan: &Plan, machine: &Machine) -> Vec<Subject> {
     subjects
 }
 
-/// By family, metric and what is compared, as they are sorted.
+/// By family, metric and kind of comparison, in sorted order.
 fn families<I: Shown>(results: &Results<I>, look: &dyn Fn(&str) -> Look) -> Vec<Family> {
     type Key<'a> = (&'a str, Metric, Option<&'a str>);
     let all = &results.summary.comparisons;
@@ -137,7 +137,7 @@ fn shown<I: Shown>(one: &Comparison, plan: &Plan, look: &dyn Fn(&str) -> Look) -
     }
 }
 
-/// What a verdict on such a ratio says.
+/// The standing of a verdict on this ratio.
 fn outcome(verdict: Verdict, ratio: Option<f64>, metric: Metric) -> Outcome {
     match (verdict, ratio) {
         (Verdict::Different, Some(ratio)) if !metric.better().is_worse(ratio) => Outcome::Better,
@@ -147,7 +147,7 @@ fn outcome(verdict: Verdict, ratio: Option<f64>, metric: Metric) -> Outcome {
     }
 }
 
-/// The claims that are shown, and a line about the others. `called` says what a person calls a cell of such a name.
+/// The claims worth showing, and a line about the others. `called` returns a cell's title by its name.
 fn claims(findings: &[Finding], called: &dyn Fn(&str) -> String) -> (Vec<Claim>, String) {
     let (shown, unrun) = claims::shown(findings);
     (shown.into_iter().map(|finding| claim(finding, called)).collect(), unrun.unwrap_or_default())
@@ -171,10 +171,9 @@ fn claim(finding: &Finding, called: &dyn Fn(&str) -> String) -> Claim {
     }
 }
 
-/// `request.h1-h1c.c100.b1000.saturated.weir against ..nginx: 0.93 [0.90, 0.97], 12 blocks: confirmed`.
+/// `request.h1-h1c.c100.b1000.saturated.weir vs ..nginx: 0.93 [0.90, 0.97], 12 blocks: confirmed`.
 fn evidence(one: &Evidence, called: &dyn Fn(&str) -> String) -> String {
-    let against =
-        one.against.as_ref().map_or_else(String::new, |other| format!(" against {}", called(other)));
+    let against = one.against.as_ref().map_or_else(String::new, |other| format!(" vs {}", called(other)));
     let notes: Vec<&str> = one.note.iter().chain(&one.remark).map(String::as_str).collect();
     let note = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
     let (cell, blocks) = (called(&one.cell), plural(one.blocks.into(), "block"));
@@ -185,7 +184,7 @@ fn invalid<I: Instrument>(run: &RunOf<I>) -> InvalidRun {
     InvalidRun { id: run.run.id.clone(), why: run.validity.to_string() }
 }
 
-/// How the last run of each cell can be made by hand.
+/// How to reproduce the last run of each cell by hand.
 fn reproductions<I: Shown>(results: &Results<I>) -> Vec<Reproduction> {
     let cells = by_cell(&results.plan, &results.runs);
     let one = |(cell, runs): &(&crate::cell::Cell, Vec<&RunOf<I>>)| {
@@ -195,7 +194,7 @@ fn reproductions<I: Shown>(results: &Results<I>) -> Vec<Reproduction> {
     cells.iter().filter_map(one).collect()
 }
 
-/// What it ran on.
+/// The machine.
 fn hardware(machine: &Machine) -> Vec<(&'static str, String)> {
     let hardware = &machine.hardware;
     let virtual_words = if hardware.is_virtual { ", virtual" } else { "" };

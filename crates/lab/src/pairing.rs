@@ -1,4 +1,4 @@
-//! Two cells block by block: the pairs of valid runs, what they come to, and why they may say nothing.
+//! Two cells block by block: the pairs of valid runs, their estimate, and why it may not count.
 
 use crate::cell::Cell;
 use crate::instrument::{Instrument, RunOf};
@@ -8,20 +8,20 @@ use crate::stats::verdict::Note;
 use crate::stats::{self, ErrorRate, Estimate, hodges_lehmann};
 use std::collections::BTreeMap;
 
-/// What the pairs of two cells come to.
+/// The estimate from the pairs of two cells.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Paired {
     /// The first over the second.
     pub(crate) estimate: Option<Estimate>,
-    /// Blocks that it rests on.
+    /// Blocks behind it.
     pub(crate) blocks: usize,
-    /// Why nothing may be said of it, whatever the numbers are.
+    /// Why it may not count, whatever the numbers are.
     pub(crate) note: Option<Note>,
-    /// What is to be known of the runs beside whatever is said.
+    /// A remark on the runs beside the verdict.
     pub(crate) remark: Option<String>,
 }
 
-/// One side of a comparison: what it is called, the cell, its runs.
+/// One side of a comparison: its name, the cell, its runs.
 #[derive(Debug)]
 pub(crate) struct Side<'a, I: Instrument> {
     pub(crate) name: &'a str,
@@ -35,11 +35,12 @@ pub(crate) fn pair<I: Instrument>(metric: Metric, sides: [Side<'_, I>; 2], error
     let unlike = I::unlike(sides.each_ref().map(|side| side.cell), sides.each_ref().map(|side| side.runs));
     let duets = sides.each_ref().map(|side| side.runs.iter().any(|run| run.run.beside.is_some()));
     let found = match duets {
-        // One runs beside the other, whatever else each runs beside.
+        // One runs beside the other, whatever else each ran beside.
         [true, true] => {
             let of_pair = beside_each_other::<I>(&sides);
             if of_pair[0].is_empty() {
-                let why = format!("{} and {} were in no duet with each other", sides[0].name, sides[1].name);
+                let why =
+                    format!("{} and {} never ran in a duet with each other", sides[0].name, sides[1].name);
                 return Paired { note: Some(Note::NoEvidence(why)), ..Paired::default() };
             }
             let with = |side: &Side<'_, I>, runs| OfSide::new(metric, &Side { runs, ..*side });
@@ -54,7 +55,7 @@ pub(crate) fn pair<I: Instrument>(metric: Metric, sides: [Side<'_, I>; 2], error
         second.iter().filter_map(|(block, value)| Some((*value, *first.get(block)?))).collect();
     let estimate = stats::compare_pairs(&pairs, error_rate);
     let blocks = estimate.map_or(0, |estimate| estimate.blocks);
-    // To leave out just the blocks without a ratio would be to leave out one kind.
+    // Leaving out only the blocks without a ratio would leave out one kind of block.
     let dropped = || {
         let all = pairs.len();
         (blocks < all).then(|| format!("{blocks} of {all} blocks have a value above 0"))
@@ -68,7 +69,7 @@ pub(crate) fn pair<I: Instrument>(metric: Metric, sides: [Side<'_, I>; 2], error
     }
 }
 
-/// The runs of each side that were made at the same time as one of the other.
+/// The runs of each side in a duet with the other side.
 fn beside_each_other<'a, I: Instrument>(sides: &[Side<'a, I>; 2]) -> [Vec<&'a RunOf<I>>; 2] {
     let [first, second] = sides.each_ref().map(|side| side.cell.id.as_str());
     let beside = |side: &Side<'a, I>, other| {
@@ -89,7 +90,7 @@ pub(crate) fn alone<I: Instrument>(metric: Metric, side: &Side<'_, I>, error_rat
     }
 }
 
-/// What one side has.
+/// The data of one side.
 struct OfSide {
     no_run: Option<String>,
     unsupported: Option<String>,
@@ -100,7 +101,7 @@ struct OfSide {
 impl OfSide {
     fn new<I: Instrument>(metric: Metric, side: &Side<'_, I>) -> Self {
         let Side { name, cell, runs } = side;
-        let (valid, spoilt) = telling::<I>(metric, runs);
+        let (valid, spoilt) = usable::<I>(metric, runs);
         let without_value = I::without_value(metric, name, &valid);
         let values = match without_value {
             Some(_) => BTreeMap::new(),
@@ -108,7 +109,7 @@ impl OfSide {
         };
         Self {
             no_run: valid.is_empty().then(|| match &spoilt {
-                Some(why) => format!("{name} has no run that tells it: {why}"),
+                Some(why) => format!("{name} has no run that measures it: {why}"),
                 None => format!("{name} has no valid run"),
             }),
             unsupported: I::unsupported(metric, cell, name, &valid).or(without_value),
@@ -118,30 +119,30 @@ impl OfSide {
     }
 }
 
-/// What depends on the load is compared at one offered rate alone, or between loads on purpose.
+/// A metric that depends on the load is compared at one offered rate only, or between loads on purpose.
 fn other_rates(metric: Metric, offered: [Option<f64>; 2]) -> Option<String> {
     let [Some(first), Some(second)] = offered else { return None };
     (metric.depends_on_rate() && first != second)
-        .then(|| format!("offered were {first:.0}/s and {second:.0}/s, not one rate"))
+        .then(|| format!("the offered rates differ: {first:.0}/s and {second:.0}/s"))
 }
 
-/// Requests per second that such runs were offered.
+/// Requests per second offered to these runs.
 pub(crate) fn rate<I: Instrument>(runs: &[&RunOf<I>]) -> Option<f64> {
     runs.iter().find_map(|run| I::facts(&run.seen).rate)
 }
 
-/// Those that may be used.
+/// The valid runs.
 pub(crate) fn valid<'a, I: Instrument>(runs: &[&'a RunOf<I>]) -> Vec<&'a RunOf<I>> {
     runs.iter().copied().filter(|run| run.validity.is_valid()).collect()
 }
 
-/// Those that may be used for a metric, and why the first of the others that are valid may not. What a CPU clock counts is
-/// read in duets where there are any, all else in runs alone.
-pub(crate) fn telling<'a, I: Instrument>(
+/// The valid runs that measure a metric, and why the first of the others does not. With duets in the plan, CPU clocks
+/// are read in duets only, and all else in runs alone.
+pub(crate) fn usable<'a, I: Instrument>(
     metric: Metric,
     runs: &[&'a RunOf<I>],
 ) -> (Vec<&'a RunOf<I>>, Option<String>) {
-    // What two cells come to beside each other and alone are two things.
+    // Two cells side by side and alone are two different things.
     let is_in_duets = runs.iter().any(|run| run.run.beside.is_some());
     let why = |run: &&RunOf<I>| match run.run.beside {
         Some(_) if !metric.is_of_duets() => Some("it shared its cores with another".to_owned()),

@@ -1,19 +1,19 @@
-//! Which process runs where, given the cores that this machine lets us use.
+//! The cores of each process, chosen from the allowed ones.
 
 use serde::{Deserialize, Serialize};
 
 pub use weir_doctor::cores::list;
 
-/// Core sets as they will be used.
+/// The core sets in use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placement {
-    /// Where each part runs.
+    /// The cores of each part.
     pub cores: CoreSets,
-    /// What differs from what the experiment asked for.
+    /// The deviation from the experiment's core sets.
     pub note: Option<String>,
 }
 
-/// Core numbers as the system counts them.
+/// Core numbers, as the system counts them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CoreSets {
@@ -26,7 +26,7 @@ pub struct CoreSets {
 }
 
 impl CoreSets {
-    /// All of them, one that has several roles as often.
+    /// All of them, with repetitions for shared cores.
     pub(crate) fn all(&self) -> impl Iterator<Item = usize> {
         let Self { gateway, origin, load } = self;
         gateway.iter().chain(origin).chain(load).copied()
@@ -40,7 +40,7 @@ impl Default for CoreSets {
 }
 
 impl Placement {
-    /// The experiment's own core sets where the machine has them; otherwise the nearest that it has, and a note.
+    /// The experiment's own core sets where the machine has them; otherwise the nearest ones, and a note.
     pub fn choose(asked: &CoreSets, allowed: &[usize]) -> Self {
         let has = |cores: &[usize]| cores.iter().all(|core| allowed.contains(core));
         if has(&asked.gateway) && has(&asked.origin) && has(&asked.load) {
@@ -51,8 +51,8 @@ impl Placement {
         let third = allowed.get(2).copied().unwrap_or(second);
         let cores = CoreSets { gateway: vec![first], origin: vec![second], load: vec![third] };
         let note = format!(
-            "the experiment asks for cores {} (gateway), {} (origin), {} (load), of which this machine allows only {}: \
-             used are {first}, {second} and {third} instead{}",
+            "the experiment asks for cores {} (gateway), {} (origin), {} (load), but only {} are allowed: \
+             using {first}, {second} and {third} instead{}",
             list(&asked.gateway),
             list(&asked.origin),
             list(&asked.load),
@@ -62,7 +62,7 @@ impl Placement {
         Self { cores, note: Some(note) }
     }
 
-    /// Which parts share cores, in words; `None` when none do.
+    /// The parts that share cores, in words; `None` if none do.
     pub fn sharing(&self) -> Option<String> {
         let CoreSets { gateway, origin, load } = &self.cores;
         let overlap = |left: &[usize], right: &[usize]| left.iter().any(|core| right.contains(core));
@@ -85,14 +85,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_used_as_asked() {
+    fn available_cores_are_used_as_requested() {
         let placement = Placement::choose(&asked(), &[0, 1, 2, 3]);
         assert_eq!((placement.cores.clone(), placement.note.clone()), (asked(), None));
         assert_eq!(placement.sharing().as_deref(), Some("origin and load share core 1"));
     }
 
     #[test]
-    fn fewer_cores_are_said() {
+    fn too_few_cores_are_noted() {
         let placement = Placement::choose(&asked(), &[3]);
         assert_eq!(placement.cores, CoreSets { gateway: vec![3], origin: vec![3], load: vec![3] });
         assert!(placement.note.as_ref().is_some_and(|note| note.ends_with("share one core")));

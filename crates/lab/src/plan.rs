@@ -15,16 +15,16 @@ use weir_load::plural;
 /// The plan of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Version of this layout: [`crate::run::SCHEMA`].
+    /// The schema's version: [`crate::run::SCHEMA`].
     pub schema: u32,
-    /// The experiment's file, as it was given.
+    /// The experiment's file, as given.
     pub file: PathBuf,
-    /// The options that changed the experiment, as they were given.
+    /// The options that changed the experiment, as given.
     pub arguments: Vec<String>,
     /// The levels that `--only` left.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub only: Vec<(String, String)>,
-    /// What it was made from.
+    /// The experiment.
     pub experiment: Experiment,
     /// The cells.
     pub cells: Vec<Cell>,
@@ -32,75 +32,75 @@ pub struct Plan {
     pub baseline: Option<String>,
     /// Subjects that are absent, and why.
     pub absent: BTreeMap<String, String>,
-    /// What the experiment names and is not run, though its subject is present, and why.
+    /// Skipped cells of present subjects, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dropped: Vec<String>,
-    /// What has to be known of some cells whatever they come to, by their names.
+    /// Remarks on cells, by their names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub remarks: BTreeMap<String, String>,
-    /// Whether `--only` named other subjects and the A/A pair is run beside them.
+    /// Whether `--only` named other subjects and the A/A pair runs beside them.
     #[serde(default)]
     pub is_pair_kept: bool,
     /// The calibration runs, in order.
     pub calibration: Vec<Turn>,
-    /// The blocks. Empty until their number is fixed: before the first of them runs.
+    /// The blocks. Empty until their number is fixed, before the first one runs.
     pub blocks: Vec<Vec<Turn>>,
     /// The equal rates, once calibration has found them.
     pub rates: Vec<EqualRate>,
-    /// Milliseconds that a run takes beyond its phases, by subject: as its description says, and after calibration as it was.
+    /// Milliseconds of a run beyond its phases, by subject: from its description, and after calibration as measured.
     #[serde(default)]
     pub overheads_ms: BTreeMap<String, u64>,
-    /// Milliseconds of a run's phases, and what it costs beyond them where nothing else is known.
+    /// Milliseconds of a run's phases, and of its overhead where nothing else is known.
     #[serde(default)]
     pub phases: Phases,
     /// Whether the blocks ended early because the intervals were narrow enough.
     #[serde(default)]
     pub is_precise: bool,
-    /// The numbers of blocks that it had each time that more were added to it.
+    /// The number of blocks before each extension.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub extended: Vec<u32>,
 }
 
-/// The runs that are made at the same time: most often one.
+/// The runs that are made at the same time: usually one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turn(pub Vec<PlannedRun>);
 
-/// The rate that all subjects of one place are offered.
+/// The rate offered to all subjects of one place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EqualRate {
-    /// What its cells have in common.
+    /// The common levels of its cells.
     pub place: Levels,
     /// Requests per second.
     pub requests_per_second: f64,
-    /// The subject whose maximum was the lowest.
+    /// The subject with the lowest maximum.
     pub slowest: String,
     /// That maximum.
     pub slowest_maximum: f64,
 }
 
-/// How long runs take, by their cells' names, in milliseconds.
+/// The duration of runs in milliseconds, by their cells' names.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Phases {
-    /// Of a run in a block.
+    /// A run of a block.
     pub block_ms: BTreeMap<String, u64>,
-    /// Of a calibration run.
+    /// A calibration run.
     pub calibration_ms: BTreeMap<String, u64>,
-    /// Beyond them, where the subject's own is not known.
+    /// The overhead of a subject without one of its own.
     pub overhead_ms: u64,
 }
 
 impl Plan {
-    /// What its ratios are held against.
+    /// The limits for its ratios.
     pub(crate) fn rule(&self) -> Rule {
         Rule { margin: self.experiment.margin, error_rate: ErrorRate::of_looks(1 + self.extended.len()) }
     }
 
-    /// Every run that is planned.
+    /// Every planned run.
     pub(crate) fn runs(&self) -> impl Iterator<Item = &PlannedRun> {
         self.calibration.iter().chain(self.blocks.iter().flatten()).flat_map(|turn| &turn.0)
     }
 
-    /// Plans so many blocks. Those that it has already stay as they are.
+    /// Plans this many blocks. Existing ones are kept.
     pub fn fix_blocks(&mut self, blocks: u32) {
         let mut rng = Rng::new(self.experiment.seed);
         let alone = self.experiment.alone_blocks;
@@ -118,15 +118,17 @@ impl Plan {
         self.blocks = planned;
     }
 
-    /// Makes it a plan of so many blocks, of which some were measured. The order of the first ones stays as it is.
-    /// Errors: more were measured already.
+    /// Sets the number of blocks of a plan with some measured. The order of the first ones is kept.
+    /// Errors: more are measured already.
     pub(crate) fn extend(&mut self, blocks: u32, measured: u32) -> Result<(), String> {
         let planned = self.blocks.len() as u32;
         if blocks < measured {
-            let has = plural(measured.into(), "block");
-            return Err(format!("{blocks}: it has {has} already; expected {measured} or more"));
+            let has = plural(measured.into(), "measured block");
+            return Err(format!(
+                "invalid value `{blocks}`: expected {measured} or more: the result has {has}"
+            ));
         }
-        // Somebody may have looked at a finished result.
+        // A finished result may have been read.
         if measured > 0 && measured == planned && blocks > planned {
             self.extended.push(planned);
         }
@@ -138,14 +140,14 @@ impl Plan {
         Ok(())
     }
 
-    /// The number of whole blocks that fit into what is left of `minutes`, from one to [`MOST_BLOCKS`].
+    /// The number of whole blocks that fit into the rest of `minutes`, from one to [`MOST_BLOCKS`].
     pub fn blocks_that_fit(&self, minutes: f64, spent_ms: u64) -> u32 {
         let left = (minutes * 60_000.0 - spent_ms as f64).max(0.0) as u64;
         let blocks_ms = self.time_of_blocks();
         (1..=MOST_BLOCKS).take_while(|blocks| blocks_ms(*blocks) <= left).last().unwrap_or(1)
     }
 
-    /// How long so many blocks take, in milliseconds.
+    /// The duration of this many blocks, in milliseconds.
     pub fn blocks_ms(&self, blocks: u32) -> u64 {
         self.time_of_blocks()(blocks)
     }
@@ -162,21 +164,21 @@ impl Plan {
         }
     }
 
-    /// How long the turn of such cells takes: their processes start one after the other, their phases run at the same time.
+    /// The duration of a turn of these cells: their processes start one after the other, their phases run in parallel.
     fn slot_ms(&self, slot: &[&Cell]) -> u64 {
         let phases = slot.iter().map(|cell| self.phases.block_ms.get(&cell.id).copied().unwrap_or_default());
         let overheads: u64 = slot.iter().map(|cell| self.overhead_ms(cell)).sum();
         overheads + phases.max().unwrap_or_default()
     }
 
-    /// How long the calibration takes, in milliseconds.
+    /// The duration of the calibration, in milliseconds.
     pub fn calibration_total_ms(&self) -> u64 {
         let runs = self.calibration.iter().flat_map(|turn| &turn.0);
         let phases_ms = |cell: &Cell| self.phases.calibration_ms.get(&cell.id).copied().unwrap_or_default();
         runs.map(|run| phases_ms(&run.cell) + self.overhead_ms(&run.cell)).sum()
     }
 
-    /// What a run costs beyond its phases.
+    /// The overhead of a run beyond its phases.
     fn overhead_ms(&self, cell: &Cell) -> u64 {
         self.overheads_ms.get(&cell.subject).copied().unwrap_or(self.phases.overhead_ms)
     }
@@ -188,7 +190,7 @@ impl Plan {
     }
 }
 
-/// One run stands for itself; several are a list.
+/// A single run is itself; several are a list.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Stored {

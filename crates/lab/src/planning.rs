@@ -1,4 +1,4 @@
-//! From an experiment to its plan: which cells are run, and why others are not.
+//! From an experiment to its plan: which cells are run, and why others are skipped.
 
 use crate::cell::{Cell, Levels};
 use crate::error::LabError;
@@ -13,8 +13,8 @@ use crate::stats::rng::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use weir_load::plural;
 
-/// Plans everything but the number of blocks that `minutes` asks for, which calibration has to find.
-/// Errors: `--only` names what no cell has, or nothing is left to run.
+/// Plans everything but the number of blocks of `minutes`, which depends on calibration.
+/// Errors: `--only` matches no cell, or nothing is left to run.
 pub(crate) fn plan<I: Instrument>(
     experiment: Experiment,
     found: &I::Found,
@@ -27,7 +27,7 @@ pub(crate) fn plan<I: Instrument>(
     let nothing = |why: String| Err(LabError::Nothing(why));
     if chosen.cells.is_empty() {
         return match chosen.left_out {
-            0 => nothing(format!("no {} that is here can do any of what the experiment asks", I::SUBJECT)),
+            0 => nothing(format!("no {} present can run any cell of the experiment", I::SUBJECT)),
             _ => nothing(format!(
                 "--only leaves no cell of a present {}{}",
                 I::SUBJECT,
@@ -38,7 +38,7 @@ pub(crate) fn plan<I: Instrument>(
     let Chosen { cells, mut dropped, remarks, is_pair_kept, left_out, .. } = chosen;
     dropped.extend(I::dropped(&experiment, found));
     if left_out > 0 && !I::KEEPS_PAIR {
-        dropped.push(format!("{}, which --only leaves out", plural(left_out, "cell")));
+        dropped.push(format!("{} left out by --only", plural(left_out, "cell")));
     }
     let baseline = experiment.baseline.iter().find_map(|name| subject(&cells, name));
     let calibration = calibration::<I>(&experiment, &cells)?;
@@ -86,7 +86,7 @@ pub(crate) fn plan<I: Instrument>(
     Ok(plan)
 }
 
-/// In a layout of duets without runs alone, a cell that is compared with nothing has no run.
+/// In a layout of duets without runs alone, a cell without a counterpart has no run.
 fn leave_out_lonely(plan: &mut Plan) -> Result<(), LabError> {
     if plan.experiment.layout != Layout::Duet {
         return Ok(());
@@ -94,18 +94,18 @@ fn leave_out_lonely(plan: &mut Plan) -> Result<(), LabError> {
     let paired: BTreeSet<Cell> = duets(plan).concat().into_iter().cloned().collect();
     if paired.is_empty() {
         let why = absent(&plan.absent, &plan.absent.keys().cloned().collect());
-        return Err(LabError::Nothing(format!("no two cells that can be run are compared{why}")));
+        return Err(LabError::Nothing(format!("no two of the cells that can run are compared{why}")));
     }
     if plan.experiment.alone_blocks == 0 {
         let (kept, lonely): (Vec<Cell>, Vec<Cell>) =
             std::mem::take(&mut plan.cells).into_iter().partition(|cell| paired.contains(cell));
         plan.cells = kept;
-        plan.dropped.extend(lonely.iter().map(|cell| format!("{cell}: it is compared with nothing")));
+        plan.dropped.extend(lonely.iter().map(|cell| format!("{cell}: nothing to compare it with")));
     }
     Ok(())
 }
 
-/// Why subjects are not here, for whoever asked for one of them.
+/// Why the requested subjects are absent.
 fn absent(absent: &BTreeMap<String, String>, asked_for: &BTreeSet<String>) -> String {
     let reasons = absent.iter().filter(|(name, _)| asked_for.contains(*name));
     reasons.map(|(name, why)| format!("; {name}: {}", why.trim_end_matches('.'))).collect()
@@ -118,15 +118,15 @@ struct Chosen {
     dropped: Vec<String>,
     remarks: BTreeMap<String, String>,
     is_pair_kept: bool,
-    /// Cells of present subjects that `--only` does not name.
+    /// Cells of present subjects that `--only` excludes.
     left_out: u64,
-    /// Subjects that it names and that are not here.
+    /// Subjects that it names and that are absent.
     absent: BTreeSet<String>,
 }
 
 impl Chosen {
-    /// `--only` leaves the cells with its levels, and beside them the A/A pair where the instrument keeps it: without its
-    /// noise floor they could not be judged. Where rows are chosen by their names, they are all.
+    /// `--only` keeps the cells with its levels, and the A/A pair where the instrument needs it: without its noise
+    /// floor they could not be judged. Selected by name, cells come without the pair.
     fn of<I: Instrument>(
         candidates: Vec<Candidate>,
         experiment: &Experiment,
@@ -161,15 +161,15 @@ impl Chosen {
     }
 }
 
-/// The subject that a candidate for the baseline names: one with its first settings, or those that it names.
+/// The subject of a baseline candidate: one with its first settings, or with the named ones.
 fn subject(cells: &[Cell], name: &str) -> Option<String> {
     let exact = || cells.iter().find(|cell| cell.name == name);
     let first = || cells.iter().find(|cell| cell.subject == name && !cell.is_again());
     exact().or_else(first).map(|cell| cell.name.clone())
 }
 
-/// The cells of the calibration runs, in an order of their own: the seed's next order after those of the blocks would depend
-/// on their number.
+/// The cells of the calibration runs, in an order of their own: the seed's next order after the blocks would depend on
+/// their number.
 fn calibration<I: Instrument>(experiment: &Experiment, cells: &[Cell]) -> Result<Vec<Cell>, LabError> {
     let wanted = I::calibration(experiment, cells)?;
     let mut wanted = vec![wanted; experiment.calibration_runs as usize].concat();

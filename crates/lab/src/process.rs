@@ -1,4 +1,4 @@
-//! Processes under test: started on stated cores, found ready, ended by their pid, never left behind.
+//! Processes under test: pinned, started, found ready, stopped by pid, never left behind.
 
 use crate::interrupt::Interrupt;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -17,31 +17,31 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// How often a wait looks whether the lab itself was told to stop.
+/// The interval at which a wait checks for an interrupt.
 const INTERRUPT_CHECK: Duration = Duration::from_millis(100);
 
-/// How often a ready check tries again. Short, since a run lasts about a second and this is lost time in each.
+/// The interval of a ready check. Short: a run lasts about a second, and this delays each of them.
 const READY_INTERVAL: Duration = Duration::from_millis(2);
 
-/// How much of a process's own words is kept with its run.
+/// The bytes of a process's output kept with its run.
 const TAIL_BYTES: u64 = 2000;
 
-/// How much of each of its logs is kept where the run failed.
+/// The bytes of each log kept if the run failed.
 const KEPT_BYTES: u64 = 1 << 20;
 
-/// The cores that this process may use.
+/// The allowed cores of this process.
 pub fn allowed_cores() -> io::Result<Vec<usize>> {
     let set = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core)).collect())
 }
 
-/// How a process is ended.
+/// How to stop a process.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stop {
     /// The signal.
     pub signal: StopSignal,
-    /// Milliseconds after which it is killed.
+    /// Milliseconds until SIGKILL.
     pub timeout_ms: u64,
 }
 
@@ -52,7 +52,7 @@ impl Default for Stop {
     }
 }
 
-/// Signals that ask a process to end.
+/// Signals that ask a process to exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum StopSignal {
@@ -77,7 +77,7 @@ impl fmt::Display for StopSignal {
     }
 }
 
-/// A child process and the group that it leads. Dropped, the whole group is killed.
+/// A child process that leads its own group. Dropping it kills the whole group.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
@@ -88,28 +88,28 @@ pub struct Process {
     status: Option<ExitStatus>,
 }
 
-/// How a wait ended.
+/// The outcome of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waited {
-    /// The process has ended.
+    /// The process has exited.
     Ended,
     /// The deadline passed first.
     Deadline,
-    /// The lab was told to stop.
+    /// The lab was interrupted.
     Interrupted,
 }
 
 impl Process {
-    /// Starts `command` on `cores` in `directory`, which has `NAME.out` and `NAME.err` for its words, and whatever else it
-    /// leaves where it works.
+    /// Starts `command` on `cores` in `directory`, which gets its output as `NAME.out` and `NAME.err` and any file that
+    /// the command leaves in its working directory.
     ///
-    /// The affinity is set on a thread of ours, from which the child inherits it: so every program is placed alike,
-    /// whether or not it can place itself.
+    /// A thread of ours sets its affinity and the child inherits it, so every program is pinned alike, whether it can
+    /// pin itself or not.
     pub fn start(name: &str, command: &[String], cores: &[usize], directory: &Path) -> io::Result<Self> {
         Self::start_in(directory, name, command, cores, directory, Stdio::null())
     }
 
-    /// The same where it works in `folder`, and `directory` has its words alone; with `input` as its standard input.
+    /// The same with `folder` as its working directory, `directory` for its output, and `input` as its standard input.
     pub fn start_in(
         folder: &Path,
         name: &str,
@@ -151,13 +151,13 @@ impl Process {
         self.child.id()
     }
 
-    /// Waits until `address` accepts a connection; an error says why it will not.
+    /// Waits until `address` accepts a connection; an error gives the reason why it does not.
     pub fn wait_ready(&self, address: &str, timeout: Duration, interrupt: &Interrupt) -> Result<(), String> {
         let deadline = Instant::now() + timeout;
         loop {
             let Err(error) = connect(address) else { return Ok(()) };
             if let Some(status) = self.ended() {
-                return Err(format!("it ended before it was ready ({status})"));
+                return Err(format!("it exited before it was ready ({status})"));
             }
             if interrupt.is_set() {
                 return Err("interrupted".into());
@@ -169,8 +169,8 @@ impl Process {
         }
     }
 
-    /// Waits until it has written such a line on its standard error; an error says why it will not.
-    pub fn wait_said(&self, line: &str, timeout: Duration, interrupt: &Interrupt) -> Result<(), String> {
+    /// Waits for this line on its standard error; an error gives the reason why it does not come.
+    pub fn wait_for_line(&self, line: &str, timeout: Duration, interrupt: &Interrupt) -> Result<(), String> {
         let deadline = Instant::now() + timeout;
         loop {
             let said = std::fs::read_to_string(&self.errors).unwrap_or_default();
@@ -178,26 +178,26 @@ impl Process {
                 return Ok(());
             }
             if let Some(status) = self.ended() {
-                return Err(format!("it ended before it said `{line}` ({status})"));
+                return Err(format!("it exited before it printed `{line}` ({status})"));
             }
             if interrupt.is_set() {
                 return Err("interrupted".into());
             }
             if Instant::now() >= deadline {
-                return Err(format!("it did not say `{line}` in {} ms", timeout.as_millis()));
+                return Err(format!("it did not print `{line}` within {} ms", timeout.as_millis()));
             }
             std::thread::sleep(READY_INTERVAL);
         }
     }
 
-    /// Writes a line on its standard input, which was started as a pipe, and ends that.
-    pub fn tell(&mut self, line: &str) -> io::Result<()> {
+    /// Writes a line to its standard input, which must be a pipe, and closes it.
+    pub fn write_line(&mut self, line: &str) -> io::Result<()> {
         let input = self.child.stdin.take();
-        let mut input = input.ok_or_else(|| io::Error::other("its standard input is no pipe"))?;
+        let mut input = input.ok_or_else(|| io::Error::other("its standard input is not a pipe"))?;
         writeln!(input, "{line}")
     }
 
-    /// Waits for its end without using the processor meanwhile.
+    /// Waits for its exit without using the processor meanwhile.
     pub fn wait(&self, timeout: Duration, interrupt: &Interrupt) -> Waited {
         let deadline = Instant::now() + timeout;
         loop {
@@ -217,20 +217,20 @@ impl Process {
     fn ends_within(&self, time: Duration) -> bool {
         let timeout = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) };
         let mut fds = [PollFd::new(&self.pidfd, PollFlags::IN)];
-        // An interrupted poll is one that found nothing: the caller asks again.
+        // An interrupted poll finds nothing: the caller polls again.
         poll(&mut fds, Some(&timeout)).is_ok_and(|ready| ready > 0)
     }
 
-    /// How it ended, if it has, in the system's words.
+    /// Its exit status, if it has exited, in the system's words.
     pub fn ended(&self) -> Option<String> {
-        // Its status stays to be taken: until then the pid is nobody else's.
+        // The status is not reaped: until then the pid cannot be reused.
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let status = waitid(WaitId::PidFd(self.pidfd.as_fd()), look).ok().flatten()?;
         let code = status.exit_status().map(|code| format!("exit status: {code}"));
         code.or_else(|| status.terminating_signal().map(|signal| format!("signal: {signal}")))
     }
 
-    /// Asks it to end; what it says is collected by [`Process::finish`].
+    /// Asks it to exit; [`Process::finish`] collects the outcome.
     pub fn signal(&self, signal: StopSignal) {
         let signal = match signal {
             StopSignal::Term => Signal::TERM,
@@ -238,11 +238,11 @@ impl Process {
             StopSignal::Int => Signal::INT,
             StopSignal::Usr1 => Signal::USR1,
         };
-        // It may have ended by itself, which its status will tell.
+        // It may have exited by itself, which its status will show.
         let _ = kill_process(self.pid, signal);
     }
 
-    /// Waits for the end after [`Process::signal`], kills what is left of the group, and says how it ended.
+    /// Waits for the exit after [`Process::signal`], kills what is left of the group, and returns the exit status.
     pub fn finish(&mut self, stop: Stop) -> io::Result<Exit> {
         let killed = !self.ends_by(Instant::now() + Duration::from_millis(stop.timeout_ms));
         let status = self.reap()?;
@@ -261,7 +261,7 @@ impl Process {
         }
     }
 
-    /// Kills the group and takes the status. The pid is still ours here, ended or not, so nobody else is hit.
+    /// Kills the group and reaps the status. The pid is still ours, exited or not, so no other process is hit.
     fn reap(&mut self) -> io::Result<ExitStatus> {
         if let Some(status) = self.status {
             return Ok(status);
@@ -272,8 +272,8 @@ impl Process {
         Ok(status)
     }
 
-    /// Copies the end of what it wrote into a directory, under its own files' names.
-    pub fn keep_words(&self, directory: &Path) -> io::Result<()> {
+    /// Copies the tail of its output into a directory, under the same file names.
+    pub fn keep_output(&self, directory: &Path) -> io::Result<()> {
         for file in [&self.output, &self.errors] {
             let bytes = tail(file, KEPT_BYTES)?;
             if let Some(name) = file.file_name().filter(|_| !bytes.is_empty()) {
@@ -284,12 +284,12 @@ impl Process {
         Ok(())
     }
 
-    /// What it wrote to its standard output.
+    /// Its standard output.
     pub fn output(&self) -> io::Result<String> {
         std::fs::read_to_string(&self.output)
     }
 
-    /// The last of what it wrote to its standard error, or else to its standard output.
+    /// The tail of its standard error, or else of its standard output.
     pub fn last_words(&self) -> String {
         let words = |file| {
             let bytes = tail(file, TAIL_BYTES).unwrap_or_default();
@@ -306,18 +306,18 @@ impl Drop for Process {
     }
 }
 
-/// How a process ended.
+/// A process's exit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exit {
     /// In the system's words.
     pub status: String,
-    /// With which code; `None` when a signal ended it.
+    /// Its exit code; `None` after a signal.
     pub code: Option<i32>,
-    /// It did not end when asked, and was killed.
+    /// It did not exit in time, and was killed.
     pub killed: bool,
 }
 
-/// A port that nobody listens on can answer all the same: when the system picks that very port for our own end, TCP
+/// A port without a listener can accept all the same: if the system picks that very port for our own side, TCP
 /// connects the socket to itself.
 fn connect(address: &str) -> io::Result<()> {
     let stream = TcpStream::connect(address)?;
@@ -327,7 +327,7 @@ fn connect(address: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// The last of a file, so many bytes at most.
+/// The last bytes of a file, at most this many.
 fn tail(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
@@ -371,7 +371,7 @@ mod tests {
             process.output().expect("output").split_whitespace().last(),
             Some(core.to_string().as_str())
         );
-        assert!(allowed_cores().expect("cores").contains(&core), "our own cores are as before");
+        assert!(allowed_cores().expect("cores").contains(&core), "our own cores are unchanged");
     }
 
     #[test]
@@ -382,7 +382,7 @@ mod tests {
             if let Ok(pid) = process.output().expect("output").trim().parse::<u32>() {
                 break pid;
             }
-            assert!(Instant::now() < deadline, "the shell said nothing");
+            assert!(Instant::now() < deadline, "the shell printed nothing");
             std::thread::yield_now();
         };
         process.signal(StopSignal::Term);
@@ -396,18 +396,18 @@ mod tests {
     }
 
     #[test]
-    fn readiness_is_a_connection_and_an_early_end_is_told() {
+    fn readiness_is_a_connection_and_an_early_exit_is_reported() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("binds");
         let address = listener.local_addr().expect("an address").to_string();
         let (_directory, process) = shell("sleep 1000");
         assert_eq!(process.wait_ready(&address, LONG, &Interrupt::default()), Ok(()));
-        // Not the port of a dropped listener: a child that another test is just starting may hold that for a moment.
-        let nobody = "127.0.0.1:1";
-        let late = process.wait_ready(nobody, Duration::from_millis(1), &Interrupt::default());
-        assert!(late.expect_err("nobody listens").starts_with("not ready after 1 ms"));
+        // Not the port of a dropped listener: a child that another test just starts may hold it for a moment.
+        let unused = "127.0.0.1:1";
+        let late = process.wait_ready(unused, Duration::from_millis(1), &Interrupt::default());
+        assert!(late.expect_err("no listener").starts_with("not ready after 1 ms"));
         let (_directory, process) = shell("exit 1");
-        let ended = process.wait_ready(nobody, LONG, &Interrupt::default());
-        assert_eq!(ended, Err("it ended before it was ready (exit status: 1)".into()));
+        let ended = process.wait_ready(unused, LONG, &Interrupt::default());
+        assert_eq!(ended, Err("it exited before it was ready (exit status: 1)".into()));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What runs and how long is left, on standard error. Nothing is drawn while a window is measured: the bar moves only
+//! The progress of an experiment on standard error. Nothing is drawn while a window is measured: the bar moves only
 //! between runs.
 
 use crate::run::{PlannedRun, Stage};
@@ -7,21 +7,21 @@ use std::fmt::Display;
 use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
 
-/// Is told what happens.
+/// Receives the progress.
 pub(crate) trait Progress {
-    /// So many turns follow, which should take so long.
+    /// This many turns follow, with an estimated duration.
     fn begin(&mut self, turns: u64, expected_ms: u64);
-    /// The runs of a turn start; the experiment has so many blocks.
+    /// The runs of a turn start; the experiment has this many blocks.
     fn starts(&mut self, runs: &[PlannedRun], blocks: usize);
-    /// A run has ended, in a line.
+    /// A run has ended, described in a line.
     fn ended(&mut self, line: &str);
-    /// The turn is over; one whose runs were stored already is skipped.
+    /// The turn is over; it is skipped if its runs were stored already.
     fn turned(&mut self, is_skipped: bool);
-    /// All runs are made.
+    /// All runs are done.
     fn end(&mut self);
 }
 
-/// Says nothing.
+/// No output.
 impl Progress for () {
     fn begin(&mut self, _: u64, _: u64) {}
     fn starts(&mut self, _: &[PlannedRun], _: usize) {}
@@ -30,7 +30,7 @@ impl Progress for () {
     fn end(&mut self) {}
 }
 
-/// A bar on a terminal; elsewhere the lines of the runs alone.
+/// A bar on a terminal; elsewhere the runs' lines only.
 #[derive(Debug)]
 pub(crate) struct Bar {
     bar: ProgressBar,
@@ -49,7 +49,7 @@ impl Default for Bar {
 impl Progress for Bar {
     fn begin(&mut self, turns: u64, expected_ms: u64) {
         self.bar.finish_and_clear();
-        // The bar draws only when it is told to; its own clock would tick within a window.
+        // The bar is drawn on request only; its own clock would tick within a window.
         self.bar = ProgressBar::new(turns);
         if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len}  {msg}") {
             self.bar.set_style(style);
@@ -94,7 +94,7 @@ impl Bar {
     }
 }
 
-/// Writes a line to standard error. One that is closed or full is no reason to stop measuring.
+/// Writes a line to standard error. A closed or full one does not stop the measurement.
 pub(crate) fn tell(line: impl Display) {
     let _ = writeln!(io::stderr(), "{line}");
 }

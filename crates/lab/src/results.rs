@@ -1,4 +1,4 @@
-//! A results directory as it is read: every run judged by the rules of this program, and summed up.
+//! A results directory once loaded: every run judged by the rules of this program, and summed up.
 
 use crate::cell::Cell;
 use crate::error::LabError;
@@ -12,27 +12,27 @@ use crate::summary::Summary;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// What an experiment has stored, and what it comes to.
+/// An experiment's stored data and its findings.
 #[derive(Clone, Debug)]
 pub struct Results<I: Instrument> {
-    /// Where it is stored.
+    /// The directory.
     pub directory: PathBuf,
-    /// What was planned.
+    /// The plan.
     pub plan: Plan,
-    /// What it was run on.
+    /// The machine.
     pub machine: Machine,
     /// The runs, judged.
     pub runs: Vec<RunOf<I>>,
-    /// What they come to.
+    /// The findings.
     pub summary: Summary,
 }
 
 impl<I: Instrument> Results<I> {
-    /// Reads the runs of a directory and sums them up. Nothing that was worked out before is read.
+    /// Loads the runs of a directory and sums them up. No derived file is read.
     ///
     /// # Errors
-    /// When it is no directory of results, a file in it has another form or layout, or a run is not the one that was
-    /// planned under its id.
+    /// When it is no directory of results, a file in it has an unknown schema, or a run is not the one planned under
+    /// its id.
     pub fn read(directory: &Path) -> Result<Self, LabError> {
         let store = Store::open(directory);
         let (plan, machine) = (store.plan::<I>()?, store.machine()?);
@@ -53,15 +53,15 @@ impl<I: Instrument> Results<I> {
 }
 
 impl<I: Instrument> Results<I> {
-    /// The version of a subject: what it says of itself, or what its description says; empty where neither tells.
+    /// A subject's version: reported by itself, or else by its description; empty if unknown.
     pub(crate) fn version(&self, subject: &str) -> &str {
         let found = self.summary.cells.iter().find(|found| found.cell.subject == subject);
-        let told = found.map(|found| found.version.as_str()).filter(|version| !version.is_empty());
-        told.or_else(|| self.machine.versions.get(subject).map(String::as_str)).unwrap_or("")
+        let reported = found.map(|found| found.version.as_str()).filter(|version| !version.is_empty());
+        reported.or_else(|| self.machine.versions.get(subject).map(String::as_str)).unwrap_or("")
     }
 }
 
-/// A run of another cell or block than planned would be missing here and count there.
+/// A run of another cell or block than planned would be missing in one and counted in another.
 fn check_planned(run: &PlannedRun, planned: Option<&PlannedRun>) -> Result<(), String> {
     let Some(planned) = planned else {
         return Err(format!("id: `{}`: expected a run of plan.json", run.id));
@@ -73,7 +73,7 @@ fn check_planned(run: &PlannedRun, planned: Option<&PlannedRun>) -> Result<(), S
         let [found, allowed] = cells.map(|cell| cell.level(key));
         if found != allowed {
             let text =
-                |level: Option<Level>| level.map_or_else(|| "not given".into(), |level| level.to_string());
+                |level: Option<Level>| level.map_or_else(|| "missing".into(), |level| level.to_string());
             return Err(format!("{key}: `{}`: expected `{}`, as planned", text(found), text(allowed)));
         }
     }

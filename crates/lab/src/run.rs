@@ -1,17 +1,17 @@
-//! One run of one cell: what is planned, what was seen, and whether it may be used.
+//! One run of one cell: its plan, its measurements, and its validity.
 
 use crate::cell::Cell;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// One process run that is to be made.
+/// A planned process run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlannedRun {
     /// Names its file: stage, position and cell.
     pub id: String,
-    /// Calibration or which block.
+    /// Calibration or a block.
     pub stage: Stage,
-    /// What is run.
+    /// The cell.
     pub cell: Cell,
     /// In a duet, the id of the cell that is measured at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,22 +38,22 @@ impl Stage {
     }
 }
 
-/// A run as it is stored: what was planned, whether it may be used, and beside these what its instrument saw.
+/// A run as stored: its plan, its validity, and beside these the measurements of its instrument.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run<S> {
-    /// Version of this layout: [`SCHEMA`].
+    /// The schema's version: [`SCHEMA`].
     pub schema: u32,
-    /// What was planned.
+    /// The planned run.
     #[serde(flatten)]
     pub run: PlannedRun,
-    /// Whether it may be used.
+    /// Its validity.
     pub validity: Validity,
-    /// What was seen.
+    /// The measurements.
     #[serde(flatten)]
     pub seen: S,
 }
 
-/// The layout's version of stored runs and plans. Those of version 1 are read as well.
+/// The schema's version of stored runs and plans. Version 1 is supported too.
 pub const SCHEMA: u32 = 2;
 
 impl<S> Run<S> {
@@ -63,24 +63,24 @@ impl<S> Run<S> {
     }
 }
 
-/// `valid`, or `invalid: reason`. An invalid run is kept and listed, and never averaged: one that only made errors can be
+/// `valid`, or `invalid: reason`. An invalid run is stored and listed, and never averaged: a run of errors only can be
 /// the fastest of all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum Validity {
-    /// It may be used.
+    /// It counts.
     Valid,
-    /// It may not, and why.
+    /// It does not count, and why.
     Invalid(String),
 }
 
 impl Validity {
-    /// Whether it may be used.
+    /// Whether it counts.
     pub fn is_valid(&self) -> bool {
         *self == Self::Valid
     }
 
-    /// From the first rule that is broken.
+    /// The first broken rule, if any.
     pub(crate) fn of(broken: Option<String>) -> Self {
         broken.map_or(Self::Valid, Self::Invalid)
     }

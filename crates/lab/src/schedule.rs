@@ -1,4 +1,4 @@
-//! Which runs a block has, and in which order.
+//! The runs of a block, and their order.
 
 use crate::cell::{Cell, Levels};
 use crate::counterpart::counterparts;
@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The cells of a turn: one, or the two of a duet.
 pub(crate) type Slot<'a> = Vec<&'a Cell>;
 
-/// The slots of a block in a new order: places in random order, the subjects within one, and the levels that are compared of
-/// one subject, so that what is compared lies close together in time and slow drift of the machine touches it alike. In a
-/// layout of duets, `with_alone` adds each cell on its own.
+/// The slots of a block in a new order: places in random order, within a place the subjects, and within a subject
+/// the compared levels, so that cells to compare run close together and the machine's slow drift affects them alike.
+/// In a layout of duets, `with_alone` adds each cell on its own.
 pub(crate) fn block<'a>(plan: &'a Plan, with_alone: bool, rng: &mut Rng) -> Vec<Slot<'a>> {
     let alone = plan.cells.iter().map(|cell| vec![cell]);
     let slots: Vec<Slot<'_>> = match plan.experiment.layout {
@@ -34,13 +34,13 @@ pub(crate) fn block<'a>(plan: &'a Plan, with_alone: bool, rng: &mut Rng) -> Vec<
     places.concat().concat()
 }
 
-/// What a cell shares with all that it is compared with.
+/// The levels that a cell shares with all its counterparts.
 fn common(plan: &Plan, cell: &Cell) -> Levels {
     let compared = plan.experiment.compare.iter().map(|compare| &compare.factor);
     compared.fold(cell.place(), |place, factor| place.without(factor))
 }
 
-/// The turns of a block whose runs are compared with each other: what is made again of one is made again of all.
+/// The turns of a block whose runs are compared with each other: they are repeated together.
 pub(crate) fn groups<'a>(plan: &Plan, turns: &'a [Turn]) -> Vec<&'a [Turn]> {
     let place = |turn: &Turn| turn.0.first().map(|run| common(plan, &run.cell));
     let is_one_group = |left: &Turn, right: &Turn| match plan.experiment.layout {
@@ -50,7 +50,7 @@ pub(crate) fn groups<'a>(plan: &Plan, turns: &'a [Turn]) -> Vec<&'a [Turn]> {
     turns.chunk_by(is_one_group).collect()
 }
 
-/// Each cell with each of its counterparts, no two of them twice.
+/// Each cell with each of its counterparts, no pair twice.
 pub(crate) fn duets(plan: &Plan) -> Vec<Slot<'_>> {
     let cells: Vec<&Cell> = plan.cells.iter().collect();
     let mut seen = BTreeSet::new();
@@ -65,13 +65,13 @@ pub(crate) fn duets(plan: &Plan) -> Vec<Slot<'_>> {
     duets
 }
 
-/// Whether cells also run alone in a block, where so many of all blocks have that: spread evenly.
+/// Whether cells also run alone in a block, if this many of all blocks have that: spread evenly.
 pub(crate) fn is_with_alone(block: u32, blocks: u32, alone: u32) -> bool {
     let (block, blocks, alone) = (u64::from(block), u64::from(blocks.max(1)), u64::from(alone.min(blocks)));
     block * alone / blocks > (block - 1) * alone / blocks
 }
 
-/// The turns of such slots.
+/// The turns of these slots.
 pub(crate) fn numbered(prefix: &str, stage: Stage, order: &[Slot<'_>]) -> Vec<Turn> {
     let turn = |(index, slot): (usize, &Slot<'_>)| {
         let run = |cell: &&Cell| PlannedRun {

@@ -1,4 +1,4 @@
-//! The directory of an experiment's results. Everything after `runs/` can be rebuilt from it.
+//! The directory of an experiment's results. `summary.json` and `report.html` can be rebuilt from the rest.
 
 use crate::error::LabError;
 use crate::instrument::{Instrument, RunOf};
@@ -21,20 +21,20 @@ pub struct Store {
     directory: PathBuf,
 }
 
-/// Where the runs are that were made again.
+/// The directory of repeated runs' first attempts.
 const DISTURBED: &str = "disturbed";
 
 impl Store {
-    /// Makes a new one. A directory that holds anything already is refused: results are never mixed.
+    /// Creates one. A directory that is not empty is rejected: results are never mixed.
     pub fn create(directory: &Path) -> Result<Self, LabError> {
         if fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some()) {
             let full = std::io::Error::new(std::io::ErrorKind::AlreadyExists, "the directory is not empty");
-            return Err(LabError::file(directory, "cannot take new results")(full));
+            return Err(LabError::file(directory, "cannot hold new results")(full));
         }
         let store = Self { directory: directory.to_owned() };
         for name in ["runs", "settings"] {
             let path = directory.join(name);
-            fs::create_dir_all(&path).map_err(LabError::file(path, "cannot be made"))?;
+            fs::create_dir_all(&path).map_err(LabError::file(path, "cannot be created"))?;
         }
         Ok(store)
     }
@@ -44,15 +44,15 @@ impl Store {
         Self { directory: directory.to_owned() }
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Writes a file of text.
+    /// Writes a text file.
     pub fn write(&self, name: &str, text: &str) -> Result<(), LabError> {
         let path = self.directory.join(name);
-        // Whole or not at all: an interrupted lab leaves no half file behind.
+        // Atomically: an interrupted lab leaves no partial file behind.
         let part = self.directory.join(format!("{name}.part"));
         fs::write(&part, text).map_err(LabError::file(&part, "cannot be written"))?;
         fs::rename(&part, &path).map_err(LabError::file(path, "cannot be written"))
@@ -72,14 +72,14 @@ impl Store {
         self.write_json(&format!("runs/{}.json", run.run.id), run)
     }
 
-    /// Puts away a run that was made again since the host disturbed it: nothing reads it but people.
+    /// Keeps a disturbed run that was repeated, for people only: no command reads it.
     pub(crate) fn write_disturbed<I: Instrument>(&self, run: &RunOf<I>) -> Result<(), LabError> {
         let directory = self.directory.join(DISTURBED);
-        fs::create_dir_all(&directory).map_err(LabError::file(&directory, "cannot be made"))?;
+        fs::create_dir_all(&directory).map_err(LabError::file(&directory, "cannot be created"))?;
         self.write_json(&format!("{DISTURBED}/{}.json", run.run.id), run)
     }
 
-    /// How many runs were made again.
+    /// The number of repeated runs.
     pub(crate) fn disturbed(&self) -> usize {
         let is_run = |path: PathBuf| path.extension().is_some_and(|extension| extension == "json");
         let entries = fs::read_dir(self.directory.join(DISTURBED)).into_iter().flatten().flatten();
@@ -93,13 +93,13 @@ impl Store {
         if path.exists() { read_run::<I>(&path).map(Some) } else { Ok(None) }
     }
 
-    /// Where a run of such an id is stored.
+    /// The path of the run with this id.
     pub(crate) fn run_path(&self, id: &str) -> PathBuf {
         self.directory.join(format!("runs/{id}.json"))
     }
 
-    /// All stored runs in the order of their names: calibration's after the blocks'.
-    /// Errors: files that cannot be read, of another form or layout, or under another name than their run's.
+    /// All stored runs in the order of their names: calibration runs follow those of the blocks.
+    /// Errors: files that cannot be read, do not fit the schema, or are not named after their run.
     pub(crate) fn runs<I: Instrument>(&self) -> Result<Vec<RunOf<I>>, LabError> {
         let directory = self.directory.join("runs");
         let entries = fs::read_dir(&directory).map_err(LabError::file(&directory, "cannot be read"))?;
@@ -114,23 +114,25 @@ impl Store {
         paths.iter().map(|path| read_run::<I>(path)).collect()
     }
 
-    /// The name of the instrument whose results these are.
+    /// The name of the results' instrument.
     ///
     /// # Errors
-    /// What is no result, and a plan that cannot be read.
+    /// A path that is no result, and a plan that cannot be read.
     pub fn instrument(&self) -> Result<String, LabError> {
         let (path, value) = self.read("plan.json")?;
         let name = &value["experiment"]["instrument"];
         match (name.as_str(), name.is_null()) {
             (Some(name), _) => Ok(name.to_owned()),
-            // Of the first results, which were of gateways.
+            // The first results, of gateways, do not name it.
             (None, true) => Ok("gateway".into()),
-            (None, false) => Err(stored(&path, format!("experiment.instrument: `{name}`: expected a text"))),
+            (None, false) => {
+                Err(stored(&path, format!("experiment.instrument: `{name}`: expected a string")))
+            }
         }
     }
 
     /// The plan.
-    /// Errors: what is no result, and a plan that cannot be read or is of another form or layout.
+    /// Errors: a path that is no result, and a plan that cannot be read or does not fit the schema.
     pub(crate) fn plan<I: Instrument>(&self) -> Result<Plan, LabError> {
         let (path, mut value) = self.read("plan.json")?;
         if layout(&path, "schema", &value["schema"], 1..=SCHEMA)? == 1 {
@@ -139,8 +141,8 @@ impl Store {
         parse(&path, value)
     }
 
-    /// A value that the instrument has stored, in a layout of its own; `None` where it has not.
-    /// Errors: a file that cannot be read, or is of another form or layout.
+    /// A value that the instrument stored, with a schema of its own; `None` if absent.
+    /// Errors: a file that cannot be read or does not fit the schema.
     pub(crate) fn read_json<T: DeserializeOwned>(
         &self,
         name: &str,
@@ -154,27 +156,27 @@ impl Store {
         parse(&path, value).map(Some)
     }
 
-    /// A stored value of any form.
+    /// A stored JSON value.
     fn read(&self, name: &str) -> Result<(PathBuf, Value), LabError> {
         let why = match (self.directory.is_dir(), self.directory.exists()) {
             (true, _) if self.directory.join("plan.json").exists() => {
                 let path = self.directory.join(name);
                 return read(&path).map(|value| (path, value));
             }
-            (true, _) => "no result of `weir run`: there is no plan.json in it",
-            (false, true) => "no folder; expected the result of `weir run`",
-            (false, false) => "no such file or folder",
+            (true, _) => "not a result of `weir run`: it has no plan.json",
+            (false, true) => "not a directory; expected a result of `weir run`",
+            (false, false) => "no such file or directory",
         };
         Err(LabError::NoResult { path: self.directory.clone(), why })
     }
 
-    /// The machine that it was run on.
+    /// The machine of the runs.
     pub fn machine(&self) -> Result<Machine, LabError> {
         let path = self.directory.join("machine.json");
         parse(&path, read(&path)?)
     }
 
-    /// Keeps the files that a target was given, the first time that it runs in a mode.
+    /// Keeps a target's settings files, the first time that it runs in a mode.
     pub fn keep_settings(&self, name: &str, text: &str) -> Result<(), LabError> {
         if self.directory.join("settings").join(name).exists() {
             return Ok(());
@@ -182,7 +184,7 @@ impl Store {
         self.write(&format!("settings/{name}"), text)
     }
 
-    /// The kept settings: name and text, by name.
+    /// The kept settings: name and text, sorted by name.
     pub fn settings(&self) -> Result<Vec<(String, String)>, LabError> {
         let mut settings = Vec::new();
         for entry in fs::read_dir(self.directory.join("settings")).into_iter().flatten().flatten() {
@@ -204,18 +206,18 @@ fn read_run<I: Instrument>(path: &Path) -> Result<RunOf<I>, LabError> {
     let run: RunOf<I> = parse(path, value)?;
     let id = &run.run.id;
     if path.file_stem().is_some_and(|name| name != id.as_str()) {
-        return Err(stored(path, format!("id: `{id}`: expected the file's own name")));
+        return Err(stored(path, format!("id: `{id}`: expected the file's name")));
     }
     Ok(run)
 }
 
-/// The version of a layout, which is looked at before all else: in another one the other fields may have any form.
+/// The version of a schema, checked before all else: the other fields may mean something else in another version.
 fn layout(path: &Path, key: &str, found: &Value, known: RangeInclusive<u32>) -> Result<u32, LabError> {
     check_layout(key, found, known).map_err(|message| stored(path, message))
 }
 
-/// The version of a layout, if it is one of those that this program reads.
-/// Errors: another one, in words.
+/// The version of a schema, if this program supports it.
+/// Errors: another version.
 pub(crate) fn check_layout(key: &str, found: &Value, known: RangeInclusive<u32>) -> Result<u32, String> {
     let version = found.as_u64().and_then(|version| u32::try_from(version).ok());
     version.filter(|version| known.contains(version)).ok_or_else(|| {
@@ -223,7 +225,7 @@ pub(crate) fn check_layout(key: &str, found: &Value, known: RangeInclusive<u32>)
             true => known.end().to_string(),
             false => format!("{} to {}", known.start(), known.end()),
         };
-        format!("{key}: layout {found}, this program reads {reads}")
+        format!("{key}: unsupported version {found}; expected {reads}")
     })
 }
 
@@ -279,7 +281,7 @@ mod tests {
         store.write_run::<Gateway>(&record).expect("is written");
         assert_eq!(store.run::<Gateway>(&record.run.id).expect("reads"), Some(record.clone()));
         assert_eq!(store.runs::<Gateway>().expect("reads"), [record]);
-        let again = Store::create(store.directory()).expect_err("is refused").to_string();
+        let again = Store::create(store.directory()).expect_err("is rejected").to_string();
         assert!(again.contains("not empty"), "{again}");
     }
 
@@ -288,28 +290,28 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let store = Store::create(directory.path()).expect("is made");
         store.write("plan.json", "{\"schema\": 1").expect("is written");
-        let error = store.plan::<Gateway>().expect_err("is refused").to_string();
+        let error = store.plan::<Gateway>().expect_err("is rejected").to_string();
         assert!(error.contains("plan.json: not a result of this program"), "{error}");
     }
 
-    /// A file of another layout was read by the names that both have, whatever they mean there.
+    /// Regression test: a file of another schema was read by the field names that both share.
     #[test]
-    fn another_layout_is_refused_with_its_file() {
+    fn another_schema_is_rejected_with_its_file() {
         let directory = tempfile::tempdir().expect("a directory");
         let store = Store::create(directory.path()).expect("is made");
         store.write("plan.json", "{\"schema\": 3, \"cells\": 7}").expect("is written");
-        let error = store.plan::<Gateway>().expect_err("is refused").to_string();
+        let error = store.plan::<Gateway>().expect_err("is rejected").to_string();
         assert!(error.ends_with(
-            "plan.json: not a result of this program: schema: layout 3, this program reads 1 to 2"
+            "plan.json: not a result of this program: schema: unsupported version 3; expected 1 to 2"
         ));
 
         let good = record(Mode::H1H1, Load::EqualRate);
         let name = format!("runs/{}.json", good.run.id);
         let mut other = crate::run::Run { schema: 3, ..good.clone() };
         store.write_run::<Gateway>(&other).expect("is written");
-        let error = store.runs::<Gateway>().expect_err("is refused").to_string();
+        let error = store.runs::<Gateway>().expect_err("is rejected").to_string();
         assert!(
-            error.contains(&name) && error.ends_with("schema: layout 3, this program reads 1 to 2"),
+            error.contains(&name) && error.ends_with("schema: unsupported version 3; expected 1 to 2"),
             "{error}"
         );
 
@@ -317,20 +319,20 @@ mod tests {
         other.seen.observation.load.as_mut().expect("a result").schema = 3;
         store.write_run::<Gateway>(&other).expect("is written");
         for error in [store.runs::<Gateway>().map(drop), store.run::<Gateway>(&other.run.id).map(drop)] {
-            let error = error.expect_err("is refused").to_string();
-            let why = "observation.load.schema: layout 3, this program reads 2";
+            let error = error.expect_err("is rejected").to_string();
+            let why = "observation.load.schema: unsupported version 3; expected 2";
             assert!(error.contains(&name) && error.ends_with(why), "{error}");
         }
     }
 
-    /// The copy of a run counted as one more block.
+    /// Regression test: a copied run counted as one more block.
     #[test]
-    fn a_run_under_another_name_is_refused() {
+    fn a_run_under_another_name_is_rejected() {
         let directory = tempfile::tempdir().expect("a directory");
         let store = Store::create(directory.path()).expect("is made");
         let record = record(Mode::H1H1, Load::EqualRate);
         store.write_json("runs/copy.json", &record).expect("is written");
-        let error = store.runs::<Gateway>().expect_err("is refused").to_string();
+        let error = store.runs::<Gateway>().expect_err("is rejected").to_string();
         assert!(error.contains("runs/copy.json") && error.contains(&record.run.id), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! What an experiment comes to: each cell over its blocks, and what the comparisons and claims say.
+//! An experiment's findings: each cell over its blocks, the comparisons and the claims.
 
 use crate::cell::Cell;
 use crate::claims::{self, Finding};
@@ -21,47 +21,47 @@ use weir_load::result::Limit;
 pub struct Summary {
     /// The experiment's name.
     pub experiment: String,
-    /// `verdict` if a comparison rests on 10 blocks, `indication` if one does on 5, otherwise `none`. Where nothing is
-    /// compared the cells count.
+    /// `verdict` if a comparison has 10 blocks, `indication` if one has 5, otherwise `none`. If nothing is compared,
+    /// the cells count.
     pub weight: Weight,
-    /// How busy other processes kept the cores.
+    /// The foreign load.
     pub foreign: Foreign,
-    /// What else has to be known before any number is read, a line each.
+    /// Further remarks to read before any number, a line each.
     pub notes: Vec<String>,
-    /// Where it was measured.
+    /// The machine.
     pub machine: Machine,
     /// One entry for each cell, in the plan's order.
     pub cells: Vec<CellSummary>,
     /// One entry for each pair of cells and metric.
     pub comparisons: Vec<Comparison>,
-    /// The statements that the experiment checks.
+    /// The experiment's claims.
     pub claims: Vec<Finding>,
 }
 
-/// What a cell came to.
+/// The findings on a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CellSummary {
-    /// Which.
+    /// The cell.
     pub cell: Cell,
-    /// Its subject's version; empty where it is not told.
+    /// Its subject's version; empty if unknown.
     pub version: String,
-    /// Requests (or connections without one) per second that were offered; `None` in a closed loop.
+    /// Requests (or connections without one) per second offered; `None` in a closed loop.
     pub rate: Option<f64>,
-    /// Blocks with a valid run: the number that its values rest on.
+    /// Blocks with a valid run.
     pub blocks: u32,
-    /// Runs that were valid: in a layout of duets a cell may have several in a block.
+    /// Valid runs: in a layout of duets a cell may have several in a block.
     pub valid_runs: u32,
-    /// Runs that were invalid.
+    /// Invalid runs.
     pub invalid_runs: u32,
-    /// The most frequent limit of its valid runs.
+    /// The most frequent limit of the valid runs.
     pub limit: Option<Limit>,
-    /// `valid`, or why no run was.
+    /// `valid`, or why no run is.
     pub validity: Validity,
-    /// Why the first invalid run was, whether or not others are valid.
+    /// Why the first invalid run is, whether or not others are valid.
     pub why_invalid: Option<String>,
-    /// Why a value that was to be counted beside the blocks is not there.
+    /// Why a value counted outside the blocks is missing.
     pub why_uncounted: Option<String>,
-    /// Each metric that it has.
+    /// Its values by metric.
     pub values: BTreeMap<Metric, Value>,
 }
 
@@ -96,18 +96,18 @@ impl Summary {
         }
     }
 
-    /// The fewest and the most blocks that a comparison rests on; where nothing is compared, a cell.
+    /// The minimum and the maximum number of blocks of a comparison; if nothing is compared, of a cell.
     pub(crate) fn blocks(&self) -> RangeInclusive<u32> {
         compared_blocks(&self.comparisons, &self.cells)
     }
 
-    /// What a cell came to.
+    /// The findings on a cell.
     pub fn cell(&self, cell: &Cell) -> Option<&CellSummary> {
         self.cells.iter().find(|found| found.cell == *cell)
     }
 }
 
-/// Each pair of cells is compared in what they are about, whatever else in, and an A/A pair is not what was asked for.
+/// Only main metrics count, and no A/A pair: it is not what the experiment asks.
 fn compared_blocks(comparisons: &[Comparison], cells: &[CellSummary]) -> RangeInclusive<u32> {
     let compared = comparisons.iter().filter(|one| !one.aa && one.is_main);
     let mut blocks: Vec<u32> = compared.map(|one| one.blocks).collect();
@@ -122,10 +122,10 @@ fn summaries<I: Instrument>(cells: &Runs<'_, I>, machine: &Machine) -> Vec<CellS
     let one = |(cell, runs): &(&Cell, Vec<&RunOf<I>>)| {
         let valid = pairing::valid::<I>(runs);
         let value = |metric: &Metric| {
-            let (telling, _) = pairing::telling::<I>(*metric, runs);
-            Some((*metric, I::summarise(*metric, cell, &telling, runs)?))
+            let (usable, _) = pairing::usable::<I>(*metric, runs);
+            Some((*metric, I::summarise(*metric, cell, &usable, runs)?))
         };
-        let (alone, _) = pairing::telling::<I>(Metric::Utilisation, runs);
+        let (alone, _) = pairing::usable::<I>(Metric::Utilisation, runs);
         let invalid = runs.iter().find(|run| !run.validity.is_valid());
         CellSummary {
             cell: (*cell).clone(),
@@ -148,7 +148,7 @@ fn summaries<I: Instrument>(cells: &Runs<'_, I>, machine: &Machine) -> Vec<CellS
     cells.iter().map(one).collect()
 }
 
-/// The limit of most of the runs.
+/// The most frequent limit.
 fn usual_limit<I: Instrument>(runs: &[&RunOf<I>]) -> Option<Limit> {
     let mut counts: BTreeMap<Limit, usize> = BTreeMap::new();
     for limit in runs.iter().filter_map(|run| I::facts(&run.seen).limit) {

@@ -1,4 +1,4 @@
-//! A made-up world, programs and guards for the tests of this crate.
+//! A synthetic world, programs and guards for the tests of this crate.
 
 use crate::LabError;
 use crate::experiment::{self, Experiment, Factor};
@@ -17,21 +17,21 @@ use weir_load::result::LoadResult;
 /// Changes a result.
 pub(crate) type Spoil = fn(&mut LoadResult);
 
-/// Answers every request from a made-up world in which each subject has its own cost, with noise.
+/// Executes every run in a synthetic world where each subject has its own cost, with noise.
 pub(crate) struct MockExecutor {
     /// Microseconds of a subject: CPU per request in cleartext, or of a server per handshake.
     pub(crate) cost_us: BTreeMap<String, f64>,
-    /// The runs asked for, in order.
+    /// The requested runs, in order.
     pub(crate) asked: Vec<(String, Option<f64>, u64)>,
     /// Runs that fail, by a part of their id.
     pub(crate) broken: Option<String>,
-    /// What becomes of the results of some runs, which a part of their id names.
+    /// Changes to the results of runs, by a part of their id.
     pub(crate) spoil: Option<(&'static str, Spoil)>,
     /// Interrupts at this run, counted from 0.
     pub(crate) interrupt_at: Option<usize>,
-    /// What the host does to all runs of a turn alike, as the standard deviation of a logarithm.
+    /// The noise that the host adds to all runs of a turn alike, as the standard deviation of a logarithm.
     pub(crate) host_noise: f64,
-    /// Runs whose first attempt loses half of the cores to others, by a part of their id.
+    /// Runs whose first attempt loses half of the cores to foreign load, by a part of their id.
     pub(crate) disturbed: Option<&'static str>,
     pub(crate) rng: Rng,
 }
@@ -55,7 +55,7 @@ impl MockExecutor {
         (sd * self.rng.normal()).exp()
     }
 
-    /// Writes down that a run was asked for. Whether it is to fail.
+    /// Records the request. Whether the run fails.
     fn ask(&mut self, request: &Request<'_>, window_ms: u64) -> Result<bool, LabError> {
         if self.interrupt_at == Some(self.asked.len()) {
             return Err(LabError::Interrupted { directory: "here".into() });
@@ -132,8 +132,8 @@ impl Executor<Stacks> for MockExecutor {
     }
 }
 
-/// A program that is a shell script. Another process writes it: a file that this one has open for writing, or a child that
-/// another test is just starting, cannot be started.
+/// A program that is a shell script. Another process writes it: the system cannot execute a file that this process,
+/// or a child that another test just starts, has open for writing.
 pub(crate) fn program(directory: &Path, script: &str) -> PathBuf {
     let path = directory.join("program");
     let write = "printf '#!/bin/sh\n%s\n' \"$1\" >\"$0\" && chmod +x \"$0\"";
@@ -142,17 +142,17 @@ pub(crate) fn program(directory: &Path, script: &str) -> PathBuf {
     path
 }
 
-/// A guard that is told and does nothing.
+/// A guard that ignores its input.
 pub(crate) fn no_guard() -> Guard {
     Guard::start(Path::new("true")).expect("starts")
 }
 
-/// What a guard is told by `work`.
-pub(crate) fn told_to_guard(work: impl FnOnce(&Guard)) -> String {
+/// The input of a guard during `work`.
+pub(crate) fn guard_input(work: impl FnOnce(&Guard)) -> String {
     let directory = tempfile::tempdir().expect("a directory");
     let guard = Guard::start(&program(directory.path(), "exec cat >\"$0.told\"")).expect("starts");
     work(&guard);
-    // It has written all when it has ended.
+    // It has written all when it has exited.
     drop(guard);
     std::fs::read_to_string(directory.path().join("program.told")).expect("is written")
 }

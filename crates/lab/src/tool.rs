@@ -1,5 +1,4 @@
-//! Tools that make what is measured: installers and compilers, which run for seconds or minutes and are ended with all that
-//! they have started.
+//! Build tools: installers and compilers, which run for seconds or minutes and are killed with all their children.
 
 use crate::guard::Guard;
 use crate::interrupt::Interrupt;
@@ -14,13 +13,13 @@ use std::time::Duration;
 use crate::error::LabError;
 use crate::progress::tell;
 
-/// How often a running tool is looked at.
+/// The polling interval of a running tool.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// Runs a tool in a process group of its own, so that an interrupt ends its compilers, too, and the guard does when this
-/// process is killed or its terminal closed. Its words go to standard error.
+/// Runs a tool in a process group of its own, so that an interrupt kills its compilers, too, and the guard does if this
+/// process is killed or its terminal closes. Its output goes to standard error.
 pub(crate) fn run(mut tool: Command, interrupt: &Interrupt, guard: &Guard) -> io::Result<ExitStatus> {
-    // Standard output is for what this program says itself.
+    // Standard output is for this program's own output.
     let mut child = tool.stdin(Stdio::null()).stdout(io::stderr()).process_group(0).spawn()?;
     guard.watch(child.id());
     let group = Pid::from_child(&child);
@@ -32,23 +31,23 @@ pub(crate) fn run(mut tool: Command, interrupt: &Interrupt, guard: &Guard) -> io
         }
         if interrupt.is_set() && !asked {
             asked = true;
-            // It may have ended just before.
+            // It may just have exited.
             let _ = kill_process_group(group, Signal::TERM);
         }
         std::thread::sleep(INTERVAL);
     }
 }
 
-/// Waits for its turn to make `what` in a directory, which checkouts share; the turn ends with the file that is returned.
-/// Errors: when the directory or its lock cannot be made.
+/// Waits for the lock to make `what` in a directory shared by checkouts; dropping the returned file releases it.
+/// Errors: the directory or its lock cannot be created.
 pub(crate) fn lock(what: &str, directory: &Path) -> Result<File, LabError> {
-    fs::create_dir_all(directory).map_err(LabError::file(directory, "cannot be made"))?;
+    fs::create_dir_all(directory).map_err(LabError::file(directory, "cannot be created"))?;
     let path = directory.with_extension("lock");
-    let file = File::create(&path).map_err(LabError::file(&path, "cannot be made"))?;
+    let file = File::create(&path).map_err(LabError::file(&path, "cannot be created"))?;
     let locked = match file.try_lock() {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => {
-            tell(format_args!("{what}: waiting for another install of it"));
+            tell(format_args!("{what}: waiting for another installation of it to finish"));
             file.lock()
         }
         Err(TryLockError::Error(error)) => Err(error),

@@ -1,10 +1,10 @@
-//! Results of the first layout, in which gateways and stacks had plans and runs of their own forms, turned into those of
-//! today. The rest of the program knows no other.
+//! Upgrades results of schema 1, in which gateways and stacks had plans and runs of their own forms, to the current
+//! schema. The rest of the program knows no other.
 
 use crate::run::SCHEMA;
 use serde_json::{Map, Value, json};
 
-/// Levels that cells of gateways had as fields of their own, and the factors' keys.
+/// Levels that were fields of gateways' cells, and the factors' keys.
 const FIELDS: [(&str, &str); 5] = [
     ("case", "case"),
     ("mode", "mode"),
@@ -13,7 +13,7 @@ const FIELDS: [(&str, &str); 5] = [
     ("load", "load_model"),
 ];
 
-/// A plan; `subject` is what the instrument calls what it measures.
+/// A plan; `subject` is the instrument's word for its subjects.
 pub(crate) fn plan(plan: &mut Value, subject: &str) {
     plan["schema"] = json!(SCHEMA);
     experiment(&mut plan["experiment"], subject);
@@ -32,7 +32,7 @@ pub(crate) fn plan(plan: &mut Value, subject: &str) {
     }
     for one in items(&mut plan["cells"]) {
         cell(one, subject);
-        // Its name stands in the ids of its runs.
+        // Its name is part of its runs' ids.
         let same = |other: &&Value| ["name", "subject", "levels"].iter().all(|key| other[*key] == one[*key]);
         if let Some(planned) = ids.iter().find(same) {
             one["id"] = planned["id"].clone();
@@ -65,10 +65,10 @@ pub(crate) fn plan(plan: &mut Value, subject: &str) {
     }
 }
 
-/// What is known of a lock that many threads may hold at once.
+/// The remark on a lock that many threads may hold at once.
 pub(crate) const SHARED: &str = "shared by readers: no bound";
 
-/// A run that was planned, or made.
+/// A run, planned or measured.
 pub(crate) fn run(run: &mut Value, subject: &str) {
     if let Some(block) = run["block"].as_u64() {
         run["stage"] = json!({ "block": block });
@@ -78,7 +78,7 @@ pub(crate) fn run(run: &mut Value, subject: &str) {
     let name = run["id"].as_str().and_then(|id| id.splitn(3, '-').nth(2)).unwrap_or_default().to_owned();
     run["cell"]["id"] = json!(name);
     if run.get("seen").is_some() {
-        // Of the first layout nothing but its validity tells that a runner failed.
+        // In schema 1 only the validity shows that a runner failed.
         let validity = run["validity"].as_str().unwrap_or_default();
         run["failure"] = json!(validity.strip_prefix("invalid: "));
     }
@@ -117,7 +117,7 @@ fn experiment(experiment: &mut Value, subject: &str) {
     of.insert("rate_share".into(), json!(0.5));
 }
 
-/// The levels but for those of a subject's own settings.
+/// The levels without those of the subject's own settings.
 fn place(levels: &Value) -> Value {
     let levels = levels.as_object().into_iter().flatten().filter(|(key, _)| !key.starts_with("settings."));
     Value::Object(levels.map(|(key, level)| (key.clone(), level.clone())).collect())

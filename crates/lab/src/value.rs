@@ -1,4 +1,4 @@
-//! What a cell comes to in one metric.
+//! A cell's value of one metric.
 
 use crate::metric::Metric;
 use crate::stats::{self, ErrorRate, hodges_lehmann};
@@ -7,18 +7,18 @@ use weir_report::text::short;
 /// A cell's value of a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Value {
-    /// The median over the blocks, or what takes its place.
+    /// The median over the blocks, or its substitute.
     pub value: f64,
-    /// Lower end of the location's interval (Hodges and Lehmann); `None` below five blocks.
+    /// Lower bound of the location's interval (Hodges and Lehmann); `None` below five blocks.
     pub low: Option<f64>,
-    /// Upper end.
+    /// Upper bound.
     pub high: Option<f64>,
 }
 
 impl Value {
-    /// The median of the values of blocks, with the interval of their location; `None` without any.
+    /// The median of the blocks' values, with the interval of their location; `None` without values.
     pub(crate) fn of(values: &[f64]) -> Option<Self> {
-        // A logarithm of nothing is nothing: where there are zeros, the values themselves are taken.
+        // Zeros have no logarithm: then the values themselves count.
         let location = match values.iter().all(|value| *value > 0.0) {
             true => stats::location(values),
             false => hodges_lehmann::estimate(values, ErrorRate::default()),
@@ -28,7 +28,7 @@ impl Value {
         Some(Self { value: stats::median(values)?, low, high })
     }
 
-    /// A value without blocks of its own.
+    /// A value that does not come from blocks.
     pub(crate) fn exactly(value: f64) -> Self {
         Self { value, low: None, high: None }
     }
@@ -38,7 +38,7 @@ impl Value {
         format!("{metric} {} {}", short(self.value), metric.unit()).trim_end().to_owned()
     }
 
-    /// Both ends; `None` below five blocks.
+    /// Both bounds; `None` below five blocks.
     pub fn interval(&self) -> Option<(f64, f64)> {
         self.low.zip(self.high)
     }

@@ -1,4 +1,4 @@
-//! Findings in words, the same for all instruments: on a terminal, within 100 columns, and on the page.
+//! Findings in words, the same for all instruments: on a terminal, within 100 columns, and in the report.
 
 use crate::answer::sentences;
 use crate::cell::Cell;
@@ -19,13 +19,13 @@ use weir_report::text::{WIDTH, flow, wrap};
 /// With more pairs than this the label would be a paragraph.
 const MOST_RATIOS: usize = 6;
 
-/// Of a claim about more cells the report has the figures.
+/// The report lists the figures of a claim about more cells.
 const MOST_CELLS: usize = 3;
 
-/// Of more cells that are not run the plan has the reasons.
+/// `weir plan` lists the reasons if more cells than this are skipped.
 const MOST_DROPPED: usize = 3;
 
-/// The first line of whatever comes from a quick run.
+/// The first line of a quick run's results.
 pub(crate) const QUICK: &str =
     "QUICK (--quick): a subset of the cells, fewer blocks and shorter windows than the experiment's own.";
 
@@ -55,7 +55,7 @@ pub(crate) fn render<I: Shown>(results: &Results<I>) -> String {
     text
 }
 
-/// What a terminal shows at the end of a run: sentences, what limits them, the tables that fit.
+/// The terminal's output at the end of a run: sentences, their caveats, the tables that fit.
 pub(crate) fn brief<I: Shown>(results: &Results<I>, report: &Path) -> String {
     let Results { plan, summary, .. } = results;
     let mut text = String::new();
@@ -75,10 +75,10 @@ pub(crate) fn brief<I: Shown>(results: &Results<I>, report: &Path) -> String {
     let whole = format!("Report, with all tables: {}\n", report.display());
     let mut tables = String::new();
     I::tables(&mut tables, results);
-    // A blank line stands before the limits.
+    // A blank line precedes the caveats.
     let taken: usize = [&text, &limits, &last].map(|part| part.lines().count()).iter().sum();
     let room = LINES.saturating_sub(taken + 1);
-    // A table that does not fit is in the report, whole.
+    // A table that does not fit is in the report.
     let (tables, last) = match tables.lines().count() <= room {
         true => (tables, last),
         false => (paragraphs_within(&tables, room), whole),
@@ -89,10 +89,10 @@ pub(crate) fn brief<I: Shown>(results: &Results<I>, report: &Path) -> String {
     text + &tables + "\n" + &limits + &last
 }
 
-/// Lines that a person reads at a glance.
+/// A terminal's worth of lines.
 const LINES: usize = 30;
 
-/// The first of many lines, and how many more there are.
+/// The first lines, and the number of the others.
 fn limited(text: &str, most: usize) -> String {
     let all = text.lines().count();
     if all <= most {
@@ -103,7 +103,7 @@ fn limited(text: &str, most: usize) -> String {
     few
 }
 
-/// The paragraphs that fit, from the first on.
+/// The leading paragraphs that fit.
 fn paragraphs_within(text: &str, lines: usize) -> String {
     let mut room = lines;
     let fits = |paragraph: &&str| {
@@ -115,7 +115,7 @@ fn paragraphs_within(text: &str, lines: usize) -> String {
     text.trim().split("\n\n").take_while(fits).map(|paragraph| format!("\n{paragraph}\n")).collect()
 }
 
-/// What is in the report alone: claims and invalid runs, counted.
+/// Claims and invalid runs, counted; the report lists them.
 fn left_out(summary: &Summary) -> Vec<String> {
     let mut lines = Vec::new();
     let (claims, unrun) = claims::shown(&summary.claims);
@@ -137,7 +137,7 @@ fn left_out(summary: &Summary) -> Vec<String> {
     lines
 }
 
-/// What has to be known before any number is read.
+/// The labels to read before any number.
 pub(crate) fn labels<I: Shown>(plan: &Plan, summary: &Summary) -> Vec<String> {
     // Sorted by family and metric.
     let pairs: Vec<&Comparison> = summary.comparisons.iter().filter(|one| one.aa).collect();
@@ -164,62 +164,62 @@ fn labels_with<I: Shown>(plan: &Plan, summary: &Summary, floors: Vec<String>) ->
     labels
 }
 
-/// What a person calls a cell of such a name.
+/// A cell's title by its name.
 pub(crate) fn called<I: Shown>(plan: &Plan) -> impl Fn(&str) -> String {
     let titles: BTreeMap<String, String> =
         plan.cells.iter().map(|cell| (cell.to_string(), I::title(cell))).collect();
     move |cell| titles.get(cell).cloned().unwrap_or_else(|| cell.to_owned())
 }
 
-/// Why nothing is compared with a baseline: what became of each candidate.
+/// Why nothing is compared with a baseline: the fate of each candidate.
 pub(crate) fn no_baseline(candidates: &[String], absent: &BTreeMap<String, String>) -> String {
     let what = |name: &String| match absent.contains_key(name.split('+').next().unwrap_or_default()) {
         true => format!("{name} is absent"),
-        false => format!("no cell of {name} is among those that are run"),
+        false => format!("no cell of {name} is run"),
     };
     let each: Vec<String> = candidates.iter().map(what).collect();
-    let why = if each.is_empty() { "the experiment has none".into() } else { each.join("; ") };
-    format!("No baseline, so there are no ratios to one: {why}.")
+    let why = if each.is_empty() { "the experiment names none".into() } else { each.join("; ") };
+    format!("No baseline and no ratios to one: {why}.")
 }
 
-/// What became of the A/A pair, where it is not run as the experiment has it.
+/// The fate of an A/A pair that is not run as the experiment defines it.
 pub(crate) fn pair(plan: &Plan) -> Option<String> {
     let aa = plan.experiment.aa.as_ref()?;
     if plan.cells.iter().any(Cell::is_again) {
         return plan.is_pair_kept.then(|| {
             format!(
-                "The A/A pair of {aa} is run beside what --only names: it shows the noise floor. --only name=.. leaves \
-                 it out."
+                "The A/A pair of {aa} runs beside the cells of --only: it measures the noise floor. --only name=.. \
+                 leaves it out."
             )
         });
     }
     let why = match plan.absent.contains_key(aa) {
         true => format!("{aa}, which would be run twice, is absent"),
-        false => format!("the A/A pair of {aa} is not among the cells that are run"),
+        false => format!("the A/A pair of {aa} is not run"),
     };
-    Some(format!("No noise floor: {why}. What is called different may be noise."))
+    Some(format!("No noise floor: {why}. A difference may be noise."))
 }
 
-/// What is not run though its subject is here.
+/// The cells that are skipped though their subject is present.
 fn dropped(lines: &[String]) -> Vec<String> {
     if lines.len() <= MOST_DROPPED {
         return lines.iter().map(|line| format!("Not run: {line}.")).collect();
     }
     let some = lines[..MOST_DROPPED].join("; ");
-    vec![format!("Not run, {} in all: {some}; and so on (weir plan).", lines.len())]
+    vec![format!("Not run, {} in all: {some}; see `weir plan` for all.", lines.len())]
 }
 
-/// How much the comparisons weigh, by the blocks that they rest on.
+/// The weight of the comparisons, by their number of blocks.
 fn weight(plan: &Plan, summary: &Summary) -> String {
     let (valid, planned) = (summary.blocks(), plan.blocks.len());
     let (least, most) = (*valid.start(), *valid.end());
     let valid = if least == most { most.to_string() } else { format!("{least} to {most}") };
     let blocks = format!("{valid} valid of {}", plural(planned as u64, "planned block"));
-    // Where enough were planned, more of them are not what is missing.
+    // With enough planned, more blocks do not help.
     let more = if planned < BLOCKS_FOR_VERDICT { " (--blocks 12)" } else { "" };
     match summary.weight {
         Weight::Verdict if (least as usize) < BLOCKS_FOR_VERDICT => {
-            format!("Verdict: {blocks}; what rests on fewer than {BLOCKS_FOR_VERDICT} says so.")
+            format!("Verdict: {blocks}; comparisons of fewer than {BLOCKS_FOR_VERDICT} are marked.")
         }
         Weight::Verdict => format!("Verdict: {blocks}."),
         Weight::Indication => format!(
@@ -230,7 +230,7 @@ fn weight(plan: &Plan, summary: &Summary) -> String {
     }
 }
 
-/// That more blocks were added after somebody could have looked, and what is done about it.
+/// Why blocks that were added after a first result lower the error rate.
 fn extended(before: &[u32], blocks: usize) -> Option<String> {
     let first = before.first()?;
     let times = match before.len() {
@@ -238,37 +238,37 @@ fn extended(before: &[u32], blocks: usize) -> Option<String> {
         many => format!("{many} times"),
     };
     Some(format!(
-        "Extended {times}, from {first} to {blocks} blocks, after a look at the result was possible. Whoever looks more often \
-         finds more by chance: intervals and verdicts are held to an error rate of {:.3} instead of {}.",
+        "Extended {times}, from {first} to {blocks} blocks, after the result could be read. Repeated looks find more \
+         by chance: intervals and verdicts use an error rate of {:.3} instead of {}.",
         ErrorRate::of_looks(1 + before.len()).get(),
         ErrorRate::default().get(),
     ))
 }
 
-/// What a reader of duets has to know.
+/// The caveat of duets.
 fn duets(plan: &Plan) -> Option<String> {
     (plan.experiment.layout == Layout::Duet).then(|| {
         let others = match plan.experiment.alone_blocks {
             0 => "nothing else was measured".to_owned(),
             blocks => {
-                format!("rates and times are of {} alone", plural(blocks.into(), "block"))
+                format!("rates and times come from {} of runs alone", plural(blocks.into(), "block"))
             }
         };
-        format!("CPU is compared in duets, two at a time on the same cores; {others}.")
+        format!("CPU is compared in duets, two subjects at a time on the same cores; {others}.")
     })
 }
 
-/// The largest noise floor of what the experiment is about.
+/// The largest noise floor of the experiment's main metrics.
 fn brief_floor(comparisons: &[Comparison]) -> Option<String> {
     let pairs = || comparisons.iter().filter(|one| one.aa && one.is_main);
     let first = pairs().next()?;
     let known: Option<Vec<f64>> = pairs().map(|pair| pair.ratio.reach()).collect();
     let floor = known.and_then(|known| known.into_iter().reduce(f64::max));
-    let floor = floor.map_or_else(|| "not known".into(), |floor| format!("{:.1} %", floor.exp_m1() * 100.0));
+    let floor = floor.map_or_else(|| "unknown".into(), |floor| format!("{:.1} %", floor.exp_m1() * 100.0));
     Some(format!("Noise floor ({} against itself, {}): {floor}.", first.baseline, first.metric))
 }
 
-/// What the A/A pairs of one metric and family show.
+/// The noise floor by the A/A pairs of one metric and family.
 fn noise_floor<I: Shown>(pairs: &[&Comparison]) -> Option<String> {
     let first = pairs.first()?;
     let ratios: Vec<String> =
@@ -282,11 +282,11 @@ fn noise_floor<I: Shown>(pairs: &[&Comparison]) -> Option<String> {
     let known: Vec<f64> = pairs.iter().filter_map(|pair| pair.ratio.reach()).collect();
     let floor = match known.iter().copied().reduce(f64::max) {
         Some(floor) => format!("{:.1} %", floor.exp_m1() * 100.0),
-        None => "not known".into(),
+        None => "unknown".into(),
     };
     let missing = match pairs.len() - known.len() {
         0 => String::new(),
-        some => format!(" Nothing is called different where it has no value: {some} of {}.", pairs.len()),
+        some => format!(" Unknown for {some} of {}: no difference is reported there.", pairs.len()),
     };
     Some(format!(
         "Noise floor (A/A, {} against itself, {}): {floor}{each}.{missing}",
@@ -295,8 +295,8 @@ fn noise_floor<I: Shown>(pairs: &[&Comparison]) -> Option<String> {
     ))
 }
 
-/// What became of each claim, with the figure here beside the source's and the original's. `called` says what a person calls
-/// a cell of such a name.
+/// The verdict of each claim: the local figure beside those of the source and the original. `called` returns a title
+/// by a cell's name.
 fn claims(text: &mut String, findings: &[Finding], called: &dyn Fn(&str) -> String) {
     if findings.is_empty() {
         return;
@@ -311,10 +311,10 @@ fn claims(text: &mut String, findings: &[Finding], called: &dyn Fn(&str) -> Stri
         flow(text, &format!("{}: {}", claim.verdict_text(), claim.why), 6, 10);
         if claim.cells.len() <= MOST_CELLS {
             for one in &claim.cells {
-                flow(text, &format!("here {}: {}", one.value_text(), called(&one.cell)), 6, 10);
+                flow(text, &format!("measured {}: {}", one.value_text(), called(&one.cell)), 6, 10);
             }
         }
-        let texts = [("asked", claim.asked_text()), ("reported", claim.figures_text())];
+        let texts = [("expected", claim.asked_text()), ("reported", claim.figures_text())];
         for (what, words) in texts.iter().filter(|(_, words)| !words.is_empty()) {
             flow(text, &format!("{what}: {words}"), 6, 10);
         }

@@ -25,7 +25,7 @@ pub(crate) struct Sample {
 impl Sample {
     /// `name` is the cell's name in notes.
     pub(crate) fn of<I: Shown>(metric: Metric, cell: &Cell, runs: &[&RunOf<I>], name: &str) -> Self {
-        let (valid, spoilt) = pairing::telling::<I>(metric, runs);
+        let (valid, spoilt) = pairing::usable::<I>(metric, runs);
         let values: Vec<f64> = pairing::values::<I>(metric, &valid).into_values().collect();
         let note = match (valid.len(), values.len()) {
             (0, _) => Some(match spoilt {

@@ -77,7 +77,7 @@ fn the_order_is_that_of_the_seed_and_differs_between_blocks() {
 }
 
 #[test]
-fn what_is_compared_lies_together() {
+fn compared_cells_run_close_together() {
     let bench = bench();
     for block in &plan(&bench, |_| {}).blocks {
         let groups: Vec<_> = block.iter().flat_map(|turn| &turn.0).map(|run| run.cell.place()).collect();
@@ -108,7 +108,7 @@ fn the_equal_rate_is_half_of_the_slowest_targets_maximum() {
     assert_eq!(
         rate(Mode::H1c).requests_per_second,
         cleartext.requests_per_second,
-        "direct is offered the same"
+        "direct gets the same rate"
     );
     for (id, offered, _) in
         executor.asked.iter().filter(|(id, _, _)| id.contains("h1-h1c") && id.contains("equal-rate"))
@@ -118,7 +118,7 @@ fn the_equal_rate_is_half_of_the_slowest_targets_maximum() {
 }
 
 #[test]
-fn of_several_calibration_runs_the_best_counts() {
+fn the_best_of_several_calibration_runs_counts() {
     let bench = bench();
     let mut plan = plan(&bench, |experiment| experiment.calibration_runs = 4);
     let mut executor = MockExecutor::new(&COSTS);
@@ -153,7 +153,7 @@ fn a_fixed_rate_needs_no_calibration() {
 }
 
 #[test]
-fn minutes_become_whole_blocks_once_calibration_has_told_what_a_run_costs() {
+fn minutes_become_whole_blocks_once_calibration_has_measured_a_run() {
     let bench = bench();
     let mut plan = plan(&bench, |experiment| {
         experiment.stop = Stop::Minutes(1.0);
@@ -161,14 +161,14 @@ fn minutes_become_whole_blocks_once_calibration_has_told_what_a_run_costs() {
     assert!(plan.blocks.is_empty());
     conduct::<Gateway>(&mut plan, &bench.store, &mut MockExecutor::new(&COSTS), &mut (), Broken::Ends)
         .expect("runs");
-    // The mock says 300 ms for each run, of which 270 are overhead: 14 runs of 10 + 50 + 275 ms in 58.5 s.
+    // The mock reports 300 ms for each run, of which 270 are overhead: 14 runs of 10 + 50 + 275 ms in 58.5 s.
     assert_eq!(plan.blocks.len(), 12);
     assert_eq!(plan.blocks_that_fit(10_000.0, 0), crate::stats::MOST_BLOCKS, "a week is too long");
 }
 
-/// What one target takes to start and to end was taken for what all take.
+/// Regression test: the overhead of one target was taken for that of all.
 #[test]
-fn what_a_run_costs_is_each_targets_own() {
+fn each_target_has_its_own_overhead() {
     let bench = bench();
     let mut plan = plan(&bench, |_| {});
     let (calibration, block) = (plan.calibration_total_ms(), plan.blocks_ms(1));
@@ -191,7 +191,7 @@ fn what_a_run_costs_is_each_targets_own() {
 }
 
 #[test]
-fn an_interrupted_experiment_goes_on_where_it_stopped() {
+fn an_interrupted_experiment_resumes_where_it_stopped() {
     let bench = bench();
     let mut first = plan(&bench, |_| {});
     let mut executor = MockExecutor::new(&COSTS);
@@ -223,7 +223,7 @@ fn a_broken_target_does_not_stop_the_others() {
     assert!(plan.rates.iter().all(|rate| rate.slowest != "slow"));
 }
 
-/// Five minutes of blocks went by before the report said that the target had never started.
+/// Regression test: five minutes of blocks passed before the report said that the target had never started.
 #[test]
 fn a_target_that_fails_calibration_ends_the_experiment_with_its_last_words() {
     let bench = bench();
@@ -234,7 +234,7 @@ fn a_target_that_fails_calibration_ends_the_experiment_with_its_last_words() {
     let error = ended.expect_err("ends").to_string();
     assert!(error.starts_with("calibration: slow in h1") && error.contains(": target: it ended"), "{error}");
     assert!(error.contains("(--allow-invalid)"), "{error}");
-    // Each calibration run, and those of both modes of the broken target once more.
+    // Each calibration run, and those of both modes of the broken target again.
     assert_eq!(executor.asked.len(), 5 + 2);
 }
 

@@ -1,5 +1,5 @@
-//! An instrument: what can be measured, how one run of it is made and judged, and which metrics it has. Everything between an
-//! experiment's file and its report is the pipeline's, and the same for all instruments. A folder here is one of them.
+//! An instrument: a kind of measurement, with its metrics, its runs and its rules of validity. The pipeline from an
+//! experiment's file to its report is common to all instruments. Each submodule is one instrument.
 
 pub mod commands;
 pub mod gateway;
@@ -26,67 +26,67 @@ use std::fmt::Debug;
 use std::path::Path;
 use weir_load::result::Limit;
 
-/// Makes an error about a key, wherever it stands.
+/// Makes an error about a key, with its place.
 pub type Blame<'a> = dyn Fn(&str, String) -> ConfigError + 'a;
 
 /// The runs of an instrument.
 pub type RunOf<I> = Run<<I as Instrument>::Seen>;
 
-/// What can be measured, and how.
+/// A kind of measurement.
 pub trait Instrument: Copy + Debug + Sized + 'static {
-    /// What the file's `instrument` says.
+    /// Its name in an experiment's `instrument`.
     const NAME: &'static str;
-    /// What is measured: the factor that names it, and the word for it.
+    /// Its subject: the factor's key, and the word for it.
     const SUBJECT: &'static str;
-    /// The folder of the subjects' folders, relative to an experiment's file that names none.
+    /// The default directory of the subjects, relative to the experiment's file.
     const DIRECTORY: &'static str;
-    /// Keys of the file that other instruments do not have.
+    /// Keys of its own in the file.
     const OWN_KEYS: &'static [&'static str] = &[];
-    /// Whether the A/A pair is run beside the subjects that `--only` names.
+    /// Whether the A/A pair runs beside the subjects that `--only` names.
     const KEEPS_PAIR: bool = true;
-    /// Milliseconds that a run takes beyond its phases, where nothing else is known; 0 where nothing is.
+    /// The default overhead of a run beyond its phases in milliseconds; 0 if unknown.
     const OVERHEAD_MS: u64 = 0;
-    /// What a cell can come to, in the order in which it is shown.
+    /// Its metrics, in display order.
     const METRICS: &'static [Metric];
     /// Whether two runs can be made at the same time, each with a CPU clock of its own.
     const HAS_DUETS: bool = false;
-    /// What is known of sessions that differ.
+    /// The known spread between sessions.
     const SESSIONS: &'static str = "";
 
-    /// What one run saw, as it is stored beside its plan and its validity.
+    /// The measurements of one run, stored beside its plan and its validity.
     type Seen: Clone + Debug + PartialEq + Serialize + DeserializeOwned;
     /// The subjects of an experiment, as found on this machine.
     type Found;
-    /// Makes runs.
+    /// Executes runs.
     type Executor: Executor<Self>;
 
-    /// Whether the experiment can be followed, beyond what all experiments have in common.
+    /// Checks the rules of this instrument for an experiment.
     ///
     /// # Errors
-    /// What is unknown, missing, contradictory or without effect, by its key, and what is allowed.
+    /// An unknown, missing, contradictory or ineffective key, with what was expected.
     fn check(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError>;
-    /// The keys that cells can be told apart by, beside their subject.
+    /// The keys that distinguish cells, beside their subject.
     fn keys(experiment: &Experiment) -> Vec<String> {
         let keys = experiment.factors.iter().map(|factor| factor.key.clone());
         keys.filter(|key| key != Self::SUBJECT).collect()
     }
-    /// The levels that cells can have of a key.
+    /// The levels of a key.
     fn levels(experiment: &Experiment, key: &str) -> Vec<Level> {
         experiment.levels(key)
     }
-    /// Whether a key takes such a value, amid others that are right.
+    /// Whether a key takes this value if all others are valid.
     fn takes(_key: &str, value: &toml::Value) -> bool {
         !value.is_table()
     }
-    /// A value of the file in `folder`, in which a path that it names is absolute.
+    /// A value of a file in `folder`, with paths made absolute.
     fn placed(_key: &str, value: &toml::Value, _folder: &Path) -> toml::Value {
         value.clone()
     }
-    /// What is compared of a cell; what it is about comes first.
+    /// The compared metrics of a cell; the main one comes first.
     fn compared(_cell: &Cell) -> Vec<Metric> {
         Self::METRICS.to_vec()
     }
-    /// What is compared of a cell that shares its cores with another; nothing where the instrument has no duets.
+    /// The compared metrics of a cell that shares its cores with another; none without duets.
     fn compared_in_duets(_cell: &Cell) -> Vec<Metric> {
         Vec::new()
     }
@@ -95,18 +95,18 @@ pub trait Instrument: Copy + Debug + Sized + 'static {
         true
     }
 
-    /// Looks for the subjects on this machine, and whether they can do what is asked.
+    /// Finds the subjects on this machine, and what they support.
     ///
     /// # Errors
-    /// A description that is wrong, or what no subject can do.
+    /// An invalid description, or a demand that no subject meets.
     fn find(
         experiment: &Experiment,
         file: &ExperimentFile,
         options: &RunOptions,
         text: &str,
     ) -> Result<Self::Found, LabError>;
-    /// Installs absent subjects: those that the experiment or the options ask for. Whether any is here that was not. One
-    /// that cannot be installed is no error, and is said.
+    /// Installs the absent subjects that the experiment or the options name. Returns whether any was installed; a
+    /// failed installation is reported, but no error.
     ///
     /// # Errors
     /// An interrupt.
@@ -118,14 +118,14 @@ pub trait Instrument: Copy + Debug + Sized + 'static {
     ) -> Result<bool, LabError> {
         Ok(false)
     }
-    /// Every cell, also those that cannot be run here.
+    /// Every cell, also those that cannot run on this machine.
     ///
     /// # Errors
-    /// A combination of levels that cannot be followed.
+    /// An impossible combination of levels.
     fn candidates(experiment: &Experiment, found: &Self::Found) -> Result<Vec<Candidate>, ConfigError>;
-    /// The subjects that are not here, and why.
+    /// The absent subjects, and why.
     fn absent(found: &Self::Found) -> BTreeMap<String, String>;
-    /// What is not run though its subject is here, beside the candidates that say so themselves, a line each.
+    /// Further skipped cells of present subjects, beside the candidates' own reasons, a line each.
     fn dropped(_experiment: &Experiment, _found: &Self::Found) -> Vec<String> {
         Vec::new()
     }
@@ -133,16 +133,16 @@ pub trait Instrument: Copy + Debug + Sized + 'static {
     fn calibration(_experiment: &Experiment, _cells: &[Cell]) -> Result<Vec<Cell>, ConfigError> {
         Ok(Vec::new())
     }
-    /// Milliseconds of a run's phases, as far as they are known before.
+    /// Milliseconds of a run's phases, as far as they are known in advance.
     fn phases_ms(_experiment: &Experiment, _cell: &Cell, _stage: Stage) -> u64 {
         0
     }
-    /// Milliseconds that a run takes beyond its phases, by the subjects that say so.
+    /// Overheads of runs beyond their phases in milliseconds, by the subjects that declare them.
     fn overheads_ms(_found: &Self::Found) -> BTreeMap<String, u64> {
         BTreeMap::new()
     }
 
-    /// Makes ready what `plan` needs, such as builds; what cannot be is absent from then on.
+    /// Prepares what `plan` needs, such as builds; subjects that cannot be prepared become absent.
     ///
     /// # Errors
     /// An interrupt.
@@ -154,7 +154,7 @@ pub trait Instrument: Copy + Debug + Sized + 'static {
     /// # Errors
     /// A file that cannot be read.
     fn machine(experiment: &Experiment, found: &Self::Found) -> Result<Machine, LabError>;
-    /// Starts what makes runs, in the directory of their results.
+    /// Starts the executor in the results directory.
     ///
     /// # Errors
     /// Files that cannot be written.
@@ -164,33 +164,33 @@ pub trait Instrument: Copy + Debug + Sized + 'static {
         directory: &Path,
         interrupt: Interrupt,
     ) -> Result<Self::Executor, LabError>;
-    /// Fixes what calibration was to find.
+    /// Derives the rates from the calibration runs.
     ///
     /// # Errors
-    /// It found too little to go on, and `needs_all` or no cell can do without.
+    /// Too few valid runs, for one cell with `needs_all` or else for all.
     fn calibrated(_plan: &mut Plan, _runs: &[RunOf<Self>], _needs_all: bool) -> Result<(), LabError> {
         Ok(())
     }
-    /// The rate that a cell is offered; `None` where none is, and where calibration has yet to find it.
+    /// The rate offered to a cell; `None` without one, or before calibration.
     fn rate(_plan: &Plan, _cell: &Cell) -> Option<f64> {
         None
     }
 
-    /// Whether what lies within a stored run is of a layout that this program reads.
+    /// Whether the measurements of a stored run have a supported schema version.
     ///
     /// # Errors
-    /// Another one, in words.
+    /// Another version.
     fn check_layout(_run: &serde_json::Value) -> Result<(), String> {
         Ok(())
     }
-    /// Judges a run by the rules of this program, whatever was said of it before.
+    /// Judges a run by today's rules, whatever its stored validity.
     ///
     /// # Errors
-    /// Its cell is none of the experiment's.
+    /// Its cell is not part of the experiment.
     fn judge(experiment: &Experiment, run: &mut RunOf<Self>) -> Result<(), ConfigError>;
     /// A run's value of a metric.
     fn value(metric: Metric, run: &RunOf<Self>) -> Option<f64>;
-    /// A run in a line, after its block: what it is of, and what it came to, such as `b001
+    /// A run in a line: its block, its cell and its values, such as `b001
     /// handshake.1.3.full.ecdsa-p256.go  server's time per handshake 61.2 us`.
     fn line(run: &RunOf<Self>) -> String {
         let cell = &run.run.cell;
@@ -202,47 +202,46 @@ pub trait Instrument: Copy + Debug + Sized + 'static {
         let wrong = if run.validity.is_valid() { String::new() } else { format!("  {}", run.validity) };
         format!("b{:03} {cell}  {values}{wrong}", run.run.stage.block())
     }
-    /// A cell's place as short as it is known by.
+    /// The short name of a cell's place.
     fn short(cell: &Cell) -> String {
         cell.levels.words()
     }
-    /// What every instrument knows of a run.
+    /// The facts that every instrument knows of a run.
     fn facts(seen: &Self::Seen) -> Facts<'_>;
 
-    /// Whether nothing in a cell is of anyone's making but the lab's, so that it is compared with nothing and shows drift.
+    /// Whether a cell measures only the lab itself, so that it is compared with nothing and shows drift.
     fn is_control(_cell: &Cell) -> bool {
         false
     }
-    /// Where a cell's comparisons stand among those of its family.
+    /// A cell's position in its family.
     fn order(_cell: &Cell) -> u32 {
         0
     }
-    /// What comparisons have in common, beside their metric, that are judged together; empty where all are.
+    /// The family that comparisons are judged in, beside their metric; empty for a single one.
     fn family(_cell: &Cell) -> &str {
         ""
     }
-    /// Why such valid runs say nothing of a metric of what was measured, whatever their values are.
+    /// Why these valid runs say nothing about a subject's metric, whatever their values are.
     fn unsupported(_metric: Metric, _cell: &Cell, _name: &str, _valid: &[&RunOf<Self>]) -> Option<String> {
         None
     }
-    /// Why a valid run says nothing of a metric, though it does of others.
+    /// Why a valid run says nothing about one metric, though it does about others.
     fn spoilt(_metric: Metric, _run: &RunOf<Self>) -> Option<String> {
         None
     }
-    /// Why such valid runs have no value that could be used: to leave out just the runs without one would be to leave out the
-    /// worst.
+    /// Why these valid runs have no usable value: leaving out only the runs without a value would leave out the worst.
     fn without_value(_metric: Metric, _name: &str, _valid: &[&RunOf<Self>]) -> Option<String> {
         None
     }
-    /// What is to be known of such valid runs beside what they say.
+    /// A remark on these valid runs.
     fn remark(_metric: Metric, _cell: &Cell, _name: &str, _valid: &[&RunOf<Self>]) -> Option<String> {
         None
     }
-    /// What two cells differ in that nobody asked about.
+    /// Unrequested differences between two cells.
     fn unlike(_cells: [&Cell; 2], _runs: [&[&RunOf<Self>]; 2]) -> Option<String> {
         None
     }
-    /// What a cell comes to in a metric, from its valid runs or, where they count, from all: the median over the blocks.
+    /// A cell's value of a metric, from its valid runs or, where they count, from all: the median over the blocks.
     fn summarise(
         metric: Metric,
         _cell: &Cell,
@@ -252,30 +251,30 @@ pub trait Instrument: Copy + Debug + Sized + 'static {
         let values: Vec<f64> = valid.iter().filter_map(|run| Self::value(metric, run)).collect();
         Value::of(&values)
     }
-    /// Under what a cell is run, all that its name leaves out too.
+    /// The full conditions of a cell, its name's omissions included.
     ///
     /// # Errors
-    /// The cell is none of the experiment's.
+    /// The cell is not part of the experiment.
     fn conditions(_plan: &Plan, cell: &Cell) -> Result<BTreeMap<String, String>, ConfigError> {
         Ok(cell.levels.iter().map(|(key, level)| (key.to_owned(), level.to_string())).collect())
     }
-    /// Whether the runs of a cell tell that its subject was another program, whatever version and sources are; `is_other_lab`
+    /// Whether the runs show that the subject was another program, whatever its version and sources; `is_other_lab`
     /// says that this program was.
     fn is_other(_runs: [&[&RunOf<Self>]; 2], _is_other_lab: bool) -> bool {
         false
     }
 }
 
-/// Makes runs. An instrument's own starts processes; tests give results that they made up.
+/// Executes runs. An instrument's own one starts processes; tests return synthetic results.
 pub trait Executor<I: Instrument> {
-    /// Makes the runs of one turn, at the same time where there are several, and says what each saw. A subject that fails is
-    /// seen, and no error.
+    /// Executes the runs of one turn, in parallel if there are several, and returns their measurements. A failing
+    /// subject is a measurement, not an error.
     ///
     /// # Errors
-    /// An interrupt, or what keeps every run from being made.
+    /// An interrupt, or a fault that prevents every run.
     fn execute(&mut self, turn: &[Request<'_>]) -> Result<Vec<I::Seen>, LabError>;
 
-    /// What is left to do when all runs are made, or none can be.
+    /// Cleans up after the last run, or after a failure.
     ///
     /// # Errors
     /// As [`Self::execute`].
@@ -284,18 +283,18 @@ pub trait Executor<I: Instrument> {
     }
 }
 
-/// A run that is to be made.
+/// A run to execute.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// Which cell, which block.
+    /// The cell and the block.
     pub run: &'a PlannedRun,
-    /// What it is a run of.
+    /// Its experiment.
     pub experiment: &'a Experiment,
-    /// Requests per second that it is offered; `None` in a closed loop.
+    /// Requests per second offered; `None` in a closed loop.
     pub rate: Option<f64>,
 }
 
-/// A subject's cells under such levels, the second of the A/A pair among them, with ids that begin with `place`.
+/// A subject's cells at these levels, the second of the A/A pair included, with ids that begin with `place`.
 pub(crate) fn with_pair(experiment: &Experiment, subject: &str, levels: &Levels, place: &str) -> Vec<Cell> {
     let again = (experiment.aa.as_deref() == Some(subject)).then(|| format!("{subject}{AGAIN}"));
     let names = [Some(subject.to_owned()), again].into_iter().flatten();
@@ -306,51 +305,50 @@ pub(crate) fn with_pair(experiment: &Experiment, subject: &str, levels: &Levels,
     names.map(cell).collect()
 }
 
-/// A cell that could be run.
+/// A cell that could run.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// Which.
+    /// The cell.
     pub cell: Cell,
-    /// Whether it can be.
+    /// Whether it can.
     pub standing: Standing,
-    /// What has to be known of it whatever it comes to.
+    /// A remark on its results.
     pub remark: Option<String>,
 }
 
-/// Whether a cell can be run here.
+/// Whether a cell can run on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// It can.
     Present,
-    /// Its subject is not here.
+    /// Its subject is absent.
     Absent,
-    /// Its subject is here and cannot do it.
+    /// Its subject is present but cannot run it.
     Unable(String),
 }
 
-/// What processes outside a run and other guests took together.
+/// The foreign load: processes outside a run and other guests.
 pub(crate) fn taken(foreign: Option<f64>, stolen: Option<f64>) -> Option<f64> {
     Some(foreign? + stolen.unwrap_or(0.0))
 }
 
-/// What every instrument knows of a run.
+/// The facts that every instrument knows of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Facts<'a> {
     /// Milliseconds from the first process's start to the last one's end.
     pub elapsed_ms: u64,
     /// Of these, milliseconds of its phases.
     pub phases_ms: u64,
-    /// The share of its cores that others took, processes outside it or other guests of the host; `None` where the system
-    /// does not tell.
+    /// The foreign load on its cores, of processes outside it or other guests; `None` if the system does not report it.
     pub taken: Option<f64>,
-    /// Requests per second that it was offered.
+    /// Requests per second offered.
     pub rate: Option<f64>,
-    /// What held it down.
+    /// The limit.
     pub limit: Option<Limit>,
-    /// Why its subject does not work, if that is why the run failed, and its last words.
+    /// Why its subject is broken, if that is why the run failed, and its last output.
     pub broken: Option<(&'a str, &'a str)>,
-    /// Whether it failed, by whoever's fault.
+    /// Whether it failed, for whatever reason.
     pub has_failed: bool,
-    /// Where its processes' logs are kept, in the directory of the results.
+    /// The kept logs of its processes, in the results directory.
     pub logs: Option<&'a Path>,
 }

@@ -1,4 +1,4 @@
-//! How an instrument's results are shown, where they differ from those of others.
+//! The presentation of an instrument's results.
 
 use super::{Instrument, RunOf};
 use crate::cell::Cell;
@@ -17,27 +17,27 @@ use weir_report::chart::palette::Look;
 use weir_report::model::{About, Figures, Group, Picture};
 use weir_report::text::short;
 
-/// What a page has beside what all pages have.
+/// The instrument's part of a page.
 #[derive(Debug, Default)]
 pub struct Page {
     /// The levels that all cells share, in words.
     pub constants: String,
     /// The cells by their places.
     pub groups: Vec<Group>,
-    /// Charts of another kind than those of groups.
+    /// Charts other than those of groups.
     pub figures: Vec<Figures>,
-    /// What subjects are, and the files that they were run with.
+    /// Descriptions of the subjects, and their settings files.
     pub targets: Vec<About>,
     /// The method, as names and values.
     pub method: Vec<(&'static str, String)>,
 }
 
-/// Gives a subject's place among the others, and how it is drawn.
+/// Gives a subject's index and its look.
 pub type Looks<'a> = dyn Fn(&str) -> (usize, Look) + 'a;
 
-/// How results are shown. What is not said is shown as for any instrument.
+/// The presentation of results, with defaults for any instrument.
 pub trait Shown: Instrument {
-    /// Reads a directory of results, and what is known beside the blocks.
+    /// Loads a directory of results, and the counts outside the blocks.
     ///
     /// # Errors
     /// As [`Results::read`].
@@ -47,7 +47,7 @@ pub trait Shown: Instrument {
         Ok(results)
     }
 
-    /// Adds what is known beside the blocks.
+    /// Adds the counts outside the blocks.
     ///
     /// # Errors
     /// A stored file that cannot be read.
@@ -55,25 +55,26 @@ pub trait Shown: Instrument {
         Ok(())
     }
 
-    /// What subjects say of themselves and is another in the second of two results of such names.
+    /// Facts reported by subjects that differ between two results with these names.
     fn differences(_results: [&Results<Self>; 2], _names: [&str; 2]) -> Vec<String> {
         Vec::new()
     }
 
-    /// Where and how runs were made, in a sentence.
+    /// The setting of the runs, in a sentence.
     fn setting(summary: &Summary) -> String;
 
-    /// What has to be known before all else.
+    /// The warnings before all else.
     fn warnings(_summary: &Summary) -> Vec<String> {
         Vec::new()
     }
 
-    /// What tells a cell's place from others, but for the factor that is compared.
+    /// A cell's distinctive levels, but for the compared factor.
     fn row(_plan: &Plan, cell: &Cell, compared: Option<&str>) -> String {
         compared.map_or_else(|| cell.levels.words(), |key| cell.levels.without(key).words())
     }
 
-    /// Where a comparison holds, as the first words of a sentence: `with TLS on both sides`; empty where nothing is varied.
+    /// The circumstances of a comparison, as the first words of a sentence: `with TLS on both sides`; empty if nothing
+    /// varies.
     fn circumstances(plan: &Plan, cell: &Cell, compared: Option<&str>) -> String {
         match Self::row(plan, cell, compared) {
             row if row.is_empty() => row,
@@ -81,27 +82,27 @@ pub trait Shown: Instrument {
         }
     }
 
-    /// A cell's place in full, as lists of single findings need it.
+    /// A cell's place in full, for lists of single findings.
     fn place_title(cell: &Cell) -> String {
         Self::short(cell)
     }
 
-    /// What a person calls a cell.
+    /// A cell's title.
     fn title(cell: &Cell) -> String {
         cell.to_string()
     }
 
-    /// By what long lists are folded.
+    /// The key that folds long lists.
     fn chapter(_cell: &Cell) -> String {
         String::new()
     }
 
-    /// What stands above the comparisons of a family on the page.
+    /// The heading of a family's comparisons on the page.
     fn family_title(metric: Metric, family: &str) -> String {
         comparison::heading(metric, family)
     }
 
-    /// The subjects and what is varied, for `weir plan`.
+    /// The subjects and the factors, for `weir plan`.
     fn describe(_text: &mut String, _plan: &Plan, _found: &Self::Found) {}
 
     /// The cells on a terminal: their values beside their names, a paragraph for each place.
@@ -111,7 +112,7 @@ pub trait Shown: Instrument {
             let own = Self::row(&results.plan, &found.cell, None);
             if place.as_ref() != Some(&own) {
                 text.push('\n');
-                // Where nothing is varied there is nothing to say.
+                // Nothing to add if nothing varies.
                 if !own.is_empty() {
                     weir_report::text::wrap(text, &own);
                 }
@@ -127,13 +128,13 @@ pub trait Shown: Instrument {
         }
     }
 
-    /// The metrics that a table for people has a column for, and what the table is called.
+    /// The metrics with a column in the table, and the table's title.
     fn columns(cell: &Cell) -> (String, Vec<Metric>) {
         let has = |metric: &&Metric| Self::has(**metric, cell);
         ("Cells".into(), Self::METRICS.iter().filter(has).copied().collect())
     }
 
-    /// What the page has beside what all pages have: a chart for each metric.
+    /// The instrument's part of the page: a chart for each metric.
     fn page(results: &Results<Self>, _store: &Store, looks: &Looks<'_>) -> Page {
         let figures = Self::METRICS.iter().map(|metric| bars::<Self>(results, *metric, looks));
         let machine = &results.machine;
@@ -147,7 +148,7 @@ pub trait Shown: Instrument {
         Page { figures: figures.collect(), targets, ..Page::default() }
     }
 
-    /// How the last run of a cell can be made by hand.
+    /// How to reproduce the last run of a cell by hand.
     fn reproduction(plan: &Plan, cell: &Cell, runs: &[&RunOf<Self>]) -> Option<String>;
 
     /// `summary.json`.
@@ -242,7 +243,7 @@ fn comparison(one: &comparison::Comparison) -> Json {
     fields
 }
 
-/// The levels of a cell as fields; of how requests arrive, the field is `load`.
+/// The levels of a cell as fields; the load model's field is `load`.
 fn levels(cell: &Cell) -> Json {
     let mut fields = json!({});
     for (key, level) in cell.levels.iter().filter(|(key, _)| *key != "rate") {

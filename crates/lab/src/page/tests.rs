@@ -1,4 +1,4 @@
-//! What the page is given of an experiment.
+//! The report's contents for an experiment.
 
 use crate::experiment::Experiment;
 use crate::instrument::gateway::Seen;
@@ -7,7 +7,7 @@ use crate::tests::verdicts::{judged, shown};
 use weir_load::result::Limit;
 use weir_report::model::Comparison;
 
-/// The column is headed "p, adjusted", and had the raw p of whatever is in no family.
+/// Regression test: the column "p, adjusted" showed the raw p of comparisons that are in no family.
 #[test]
 fn only_an_adjusted_p_is_shown_as_one() {
     let limit = |run: &mut Run<Seen>, _| {
@@ -19,12 +19,12 @@ fn only_an_adjusted_p_is_shown_as_one() {
     assert!(summary.comparisons.iter().all(|one| one.ratio.p_value.is_some()));
     let families = shown((plan, summary)).families;
     let all: Vec<&Comparison> = families.iter().flat_map(|family| &family.comparisons).collect();
-    // CPU at the equal rate alone is not held down with the rate.
+    // Only the CPU at the equal rate is unaffected by the limited rate.
     let shown: Vec<&&Comparison> = all.iter().filter(|one| one.ratio.p_adjusted.is_some()).collect();
     assert_eq!((shown.len(), shown[0].is_aa, all.len()), (1, false, 8));
 }
 
-/// The equal rate of an experiment that gives it may be any.
+/// The equal rate may be any if the experiment sets it.
 #[test]
 fn a_rate_is_calibrated_unless_the_experiment_gives_it() {
     let given = |rate: Option<i64>| {

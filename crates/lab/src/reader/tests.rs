@@ -87,10 +87,7 @@ fn an_unknown_value_names_what_is_allowed() {
     assert!(message.starts_with(start), "{message}");
     assert!(refused("\"x25519\"", "\"x448\"").contains("e.toml:25: tls.group: unknown variant `x448`"));
     let message = refused("window_ms = 50", "window_ms = \"long\"");
-    assert!(
-        message.starts_with("e.toml:18: window_ms: expected a whole number from 0 on, found "),
-        "{message}"
-    );
+    assert!(message.starts_with("e.toml:18: window_ms: expected a whole number from 0, found "), "{message}");
 }
 
 #[test]
@@ -106,7 +103,7 @@ fn values_out_of_range_name_their_line() {
         (
             "\"aes128-gcm-sha256\"",
             "\"ecdhe-ecdsa-aes128-gcm-sha256\"",
-            "e.toml:24: tls.suite: `ecdhe-ecdsa-aes128-gcm-sha256` is of TLS 1.2; expected a suite of TLS 1.3",
+            "e.toml:24: tls.suite: `ecdhe-ecdsa-aes128-gcm-sha256` is a TLS 1.2 suite; expected one of TLS 1.3",
         ),
         ("blocks = 6\n", "", "e.toml: blocks: missing; set `blocks`, `minutes` or `precision`"),
         (
@@ -125,16 +122,16 @@ fn values_out_of_range_name_their_line() {
             "mode = \"h1c\"",
             "e.toml:11: mode: invalid value `\"h1c\"`: expected a list of levels, such as [\"h1c\"]",
         ),
-        ("gateway = [0]", "gateway = [0, 0]", "e.toml:20: cores.gateway: a core is given twice"),
+        ("gateway = [0]", "gateway = [0, 0]", "e.toml:20: cores.gateway: duplicate core"),
         (
             "bytes = 100",
             "bytes = 5\nrequest = 'echo'",
-            "e.toml:16: bytes: 5: expected 14 or more where a JSON body is echoed",
+            "e.toml:16: bytes: 5: expected 14 or more for an echoed JSON body",
         ),
         (
             "bytes = 100",
             "bytes = 5\nframing = 'chunked'",
-            "e.toml:17: framing: `chunked`: expected `length` where no body is sent",
+            "e.toml:17: framing: `chunked`: expected `length` for requests without a body",
         ),
         ("window_ms = 50", "window_ms = 50\nrate = 0", "e.toml:19: rate: 0: expected 1 to 10000000"),
     ] {
@@ -148,7 +145,7 @@ fn an_impossible_combination_names_its_levels() {
     let text = text.replacen("\"h1c\", \"h1c-h1c\"", "\"h1\", \"h1-h1\"", 1);
     let text = text.replacen("[constants]", "tls.version = [\"1.2\", \"1.3\"]\n[constants]", 1);
     let message = parse(&text, &RunOptions::default()).expect_err("is refused");
-    let expected = "e.toml:24: tls.suite: `aes128-gcm-sha256` is of TLS 1.3; expected a suite of TLS 1.2 (with \
+    let expected = "e.toml:24: tls.suite: `aes128-gcm-sha256` is a TLS 1.3 suite; expected one of TLS 1.2 (with \
                     load_model=equal-rate, mode=h1, tls.version=1.2)";
     assert_eq!(message, expected);
 }
@@ -170,7 +167,9 @@ const IMPOSSIBLE: &str = "{ tls.version = '1.2', tls.suite = 'aes128-gcm-sha256'
 #[test]
 fn combinations_that_are_left_out_make_no_cells() {
     assert!(
-        two_versions("").expect_err("is refused").contains("tls.suite: `aes128-gcm-sha256` is of TLS 1.3")
+        two_versions("")
+            .expect_err("is refused")
+            .contains("tls.suite: `aes128-gcm-sha256` is a TLS 1.3 suite")
     );
     // 3 modes, 2 loads, 2 versions.
     let experiment = two_versions(IMPOSSIBLE).expect("is read");
@@ -197,11 +196,8 @@ fn a_factor_without_effect_is_rejected() {
     let tickets = tickets.replacen("[constants]", "tls.tickets = [0, 2]\n[constants]", 1);
     let rate = TEXT.replacen("[constants]", "rate = [100, 200]\n[constants]", 1);
     for (text, message) in [
-        (tickets, "e.toml:14: tls.tickets: varies nothing in mode `h1c-h1c`: expected a mode with TLS"),
-        (
-            rate,
-            "e.toml:14: rate: as a factor it is for `equal-rate` alone: leave `saturated` out of `load_model`",
-        ),
+        (tickets, "e.toml:14: tls.tickets: has no effect in mode `h1c-h1c`: expected a mode with TLS"),
+        (rate, "e.toml:14: rate: as a factor it requires `equal-rate`; remove `saturated` from `load_model`"),
     ] {
         let text = text.replacen("[\"h1c\", ", "[", 1);
         assert_eq!(parse(&text, &RunOptions::default()).expect_err("is refused"), message);
@@ -257,7 +253,7 @@ fn settings_of_the_command_line_override_those_of_the_file() {
     assert!(wrong("tsl.group", "x").starts_with("--set tsl.group=x: unknown field `tsl.group`"));
     assert!(
         wrong("blocks", "many")
-            .starts_with("--set blocks=many: expected a whole number from 0 on, found the text \"many\"")
+            .starts_with("--set blocks=many: expected a whole number from 0, found the string \"many\"")
     );
 }
 

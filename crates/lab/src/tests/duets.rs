@@ -1,4 +1,4 @@
-//! Experiments in duets: what runs beside what, what is compared, and what runs alone.
+//! Experiments in duets: the pairs, the comparisons, and the runs alone.
 
 use super::world::*;
 use crate::across::{self, Change};
@@ -13,7 +13,7 @@ use crate::stats::verdict::Verdict;
 use crate::store::Store;
 use crate::testing::MockExecutor;
 
-/// A host whose noise is several times what the two targets differ by.
+/// A host with several times more noise than the difference between the two targets.
 fn noisy(change: impl FnOnce(&mut Experiment)) -> World {
     let executor = MockExecutor { host_noise: 0.3, ..MockExecutor::new(&COSTS) };
     world_of(executor, |experiment| {
@@ -27,13 +27,13 @@ fn in_duets(alone_blocks: u32) -> World {
 }
 
 #[test]
-fn every_cell_runs_beside_what_it_is_compared_with() {
+fn every_cell_runs_beside_its_counterpart() {
     let world = in_duets(3);
     let store = Store::open(&world.directory.path().join("results"));
     let plan = store.plan::<Gateway>().expect("is there");
     for (index, block) in plan.blocks.iter().enumerate() {
         let (duets, alone): (Vec<_>, Vec<_>) = block.iter().partition(|turn| turn.0.len() == 2);
-        // In two modes under two loads: slow, which is the baseline, beside fast, and fast beside itself.
+        // In two modes under two loads: slow, the baseline, beside fast, and fast beside itself.
         assert_eq!(duets.len(), 2 * 2 * 2, "block {}", index + 1);
         for turn in duets {
             let [first, second] = turn.0.as_slice() else { panic!("no duet") };
@@ -47,30 +47,30 @@ fn every_cell_runs_beside_what_it_is_compared_with() {
 }
 
 #[test]
-fn what_falls_on_both_decides_nothing() {
+fn common_noise_decides_nothing() {
     let cpu = |world: &World| verdict(world, "fast", Mode::H1H1c, Load::Saturated, Metric::CpuUsPerRequest);
     let (verdict, ratio, note) = cpu(&in_duets(0));
     assert_eq!(verdict, Verdict::Different, "{note:?}");
     let ratio = ratio.expect("has one");
     assert!((ratio - 0.8).abs() < 0.03, "{ratio}");
-    assert_eq!(cpu(&noisy(|_| {})).0, Verdict::Undecided, "one after the other they are lost in it");
+    assert_eq!(cpu(&noisy(|_| {})).0, Verdict::Undecided, "in sequence the difference is lost in the noise");
 }
 
 #[test]
-fn a_duet_compares_what_cpu_clocks_tell_and_nothing_else() {
+fn a_duet_compares_only_metrics_by_cpu_clocks() {
     let world = in_duets(3);
     let comparisons = &world.summary.comparisons;
     assert!(!comparisons.is_empty() && comparisons.iter().all(|one| one.metric == Metric::CpuUsPerRequest));
     assert!(comparisons.iter().all(|one| one.blocks == 12));
     let found = world.summary.cells.iter().find(|found| found.cell.name == "fast").expect("is there");
-    assert!(found.get(Metric::RequestsPerSecond).is_some() && found.limit.is_some(), "of its runs alone");
+    assert!(found.get(Metric::RequestsPerSecond).is_some() && found.limit.is_some(), "from its runs alone");
     let world = in_duets(0);
     let found = world.summary.cells.iter().find(|found| found.cell.name == "fast").expect("is there");
     assert!(found.get(Metric::CpuUsPerRequest).is_some());
     assert_eq!((found.get(Metric::RequestsPerSecond), found.limit), (None, None));
     assert!(
         world.summary.cells.iter().all(|found| found.cell.mode().upstream().is_some()),
-        "direct is alone"
+        "direct runs alone"
     );
 }
 
@@ -78,12 +78,14 @@ fn a_duet_compares_what_cpu_clocks_tell_and_nothing_else() {
 fn the_first_line_is_a_sentence_with_a_ratio() {
     let world = in_duets(0);
     let first = world.brief.lines().next().expect("a line");
-    assert!(first.contains("fast spends 0.8") && first.contains("of the CPU that slow"), "{first}");
+    let words = world.brief.split_whitespace().collect::<Vec<_>>().join(" ");
+    let wanted = "times the CPU per request of slow";
+    assert!(first.contains("fast uses 0.8") && words.contains(wanted), "{first}");
 }
 
-/// What others took is looked at, and never what came of it.
+/// Only the foreign load decides which runs are repeated, never their results.
 #[test]
-fn a_disturbed_duet_is_made_again_and_the_quieter_attempt_counts() {
+fn a_disturbed_duet_is_repeated_and_the_quieter_attempt_counts() {
     let disturbed = |part, repeats| {
         let executor = MockExecutor { disturbed: Some(part), ..MockExecutor::new(&COSTS) };
         let world = world_of(executor, |experiment| {
@@ -97,17 +99,17 @@ fn a_disturbed_duet_is_made_again_and_the_quieter_attempt_counts() {
         (store.disturbed(), kept, world)
     };
     let (again, kept, world) = disturbed("b003-002", 0.2);
-    assert_eq!((again, kept), (2, 0), "both of the duet");
-    assert!(world.text.contains("2 runs made again"), "{}", world.text);
-    // 96 duets, all disturbed at first: no more than the budget's are made again.
+    assert_eq!((again, kept), (2, 0), "both runs of the duet");
+    assert!(world.text.contains("2 runs repeated"), "{}", world.text);
+    // 96 duets, all disturbed at first: the budget limits the repeats.
     let (again, kept, _) = disturbed("b0", 0.25);
     assert_eq!((again, kept), (2 * 24, 2 * 72));
     assert_eq!(disturbed("b003-002", 0.0).0, 0);
 }
 
-/// A claim about latency was judged by runs that another one had held down.
+/// Regression test: a claim about latency was judged by runs that shared their cores.
 #[test]
-fn what_a_duet_does_not_tell_is_undecided_in_a_claim() {
+fn a_metric_that_a_duet_does_not_measure_is_undecided_in_a_claim() {
     let claim = |metric: &str| {
         format!(
             "id = 'C'\nsource = 'here'\nsays = 'it is less'\nmetric = '{metric}'\n\

@@ -1,4 +1,4 @@
-//! What is put into a made-up world must come out of it as a finding.
+//! Effects put into a synthetic world must come out as findings.
 
 use super::world::*;
 use crate::claims::ClaimVerdict;
@@ -88,12 +88,12 @@ fn a_run_that_load_limited_supports_no_verdict_on_rate_but_one_on_cpu_at_equal_r
         } else {
             assert_eq!(one.ratio.verdict, Verdict::Undecided);
             assert_eq!(one.ratio.note.as_deref(), Some("fast was limited by shared cores in 6 of 6 runs"));
-            assert_eq!(one.ratio.p_adjusted, None, "it is in no family");
+            assert_eq!(one.ratio.p_adjusted, None, "in no family");
         }
     }
 }
 
-/// Handshakes alone, in the one TLS mode that has a gateway, with such a share of resumptions.
+/// Handshakes alone, with this share of resumptions, in the one TLS mode that has a gateway.
 fn handshakes(blocks: u32, resume: i64) -> World {
     world_of(MockExecutor::new(&COSTS), |experiment| {
         experiment.stop = Stop::Blocks(blocks);
@@ -104,7 +104,7 @@ fn handshakes(blocks: u32, resume: i64) -> World {
 }
 
 #[test]
-fn handshakes_are_told_and_compared_by_their_own_cost_and_rate() {
+fn handshakes_are_reported_and_compared_by_their_own_cost_and_rate() {
     for (resume, case) in
         [(0, Case::HandshakeFull), (100, Case::HandshakeResumed), (30, Case::HandshakeMixed(300))]
     {
@@ -132,7 +132,7 @@ fn handshakes_are_told_and_compared_by_their_own_cost_and_rate() {
         assert_eq!(
             (cell.get(Metric::RequestsPerSecond), cell.get(Metric::CpuUsPerRequest)),
             (None, None),
-            "there are none"
+            "none expected"
         );
         assert_eq!(cell.get(Metric::OriginCpuUsPerRequest), None);
 
@@ -172,8 +172,8 @@ fn requests_have_no_figures_of_handshakes() {
     }
 }
 
-/// A run of which some requests timed out or were never sent knows of its p99 only that it is at least so long:
-/// compared as if it were the value, a target that hangs would look better the shorter it is waited for.
+/// If some requests of a run timed out or were never sent, its p99 is only a lower bound: compared as a value, it would
+/// make a target that hangs look better the shorter the timeout is.
 #[test]
 fn a_p99_that_is_a_lower_bound_is_not_compared() {
     let censor: Spoil = |load| load.response.censored_from_us = load.response.p99_us;
@@ -183,11 +183,11 @@ fn a_p99_that_is_a_lower_bound_is_not_compared() {
     assert_eq!((found, ratio), (Verdict::Undecided, None));
     assert_eq!(note.as_deref(), Some("the p99 of fast is only a lower bound in 1 of 12 runs"));
     let (found, ..) = verdict(&world, "fast", Mode::H1cH1c, Load::EqualRate, Metric::CpuUsPerRequest);
-    assert_eq!(found, Verdict::Different, "what is not a percentile stands");
+    assert_eq!(found, Verdict::Different, "only percentiles are affected");
 }
 
 #[test]
-fn a_p99_without_samples_behind_it_says_so() {
+fn a_p99_of_too_few_samples_is_marked() {
     let executor = MockExecutor {
         spoil: Some(("slow", |load| load.response.p99_us = None)),
         ..MockExecutor::new(&COSTS)
@@ -218,7 +218,7 @@ fn invalid_runs_are_kept_listed_and_not_averaged() {
 
 /// Each of these makes a run look faster than it was, or its times shorter.
 #[test]
-fn a_run_that_breaks_a_gate_enters_no_verdict() {
+fn an_invalid_run_enters_no_verdict() {
     let wrong: Spoil = |load| {
         let _ = load.errors.insert("digest".into(), 1);
     };
@@ -231,7 +231,7 @@ fn a_run_that_breaks_a_gate_enters_no_verdict() {
         }
     };
     for (spoil, load, reason) in [
-        (wrong, Load::Saturated, "invalid: wrong answers: 1 digest"),
+        (wrong, Load::Saturated, "invalid: wrong responses: 1 digest"),
         (errors, Load::Saturated, "invalid: errors: 5 reset"),
         (late, Load::EqualRate, "invalid: pacer: late by 50000 us"),
     ] {
@@ -250,7 +250,7 @@ fn a_run_that_breaks_a_gate_enters_no_verdict() {
 }
 
 #[test]
-fn claims_end_in_each_of_their_ways() {
+fn claims_reach_each_verdict() {
     let claim = |id: &str, cell: &[(&str, &str)], against: Option<(&str, &str)>, expect: &str| {
         let level = |(key, level): &(&str, &str)| ((*key).to_owned(), Level::new(level));
         Claim {
@@ -303,7 +303,7 @@ fn claims_end_in_each_of_their_ways() {
         assert!(world.text.contains(part) && world.html.contains(part), "{part}");
     }
     let hidden = world.summary.claims.iter().find(|one| one.id == "none").expect("is kept");
-    assert_eq!(hidden.why, "no cell of it was run");
+    assert_eq!(hidden.why, "none of its cells was run");
     assert!(!world.text.contains(&hidden.why) && !world.html.contains(&hidden.why));
     assert!(
         world
@@ -316,7 +316,7 @@ fn claims_end_in_each_of_their_ways() {
 }
 
 #[test]
-fn an_error_ratio_is_of_all_runs_not_of_the_valid_ones() {
+fn an_error_ratio_covers_all_runs_not_only_valid_ones() {
     let errors: Spoil = |load| {
         let _ = load.errors.insert("reset".into(), load.requests);
     };
@@ -332,7 +332,7 @@ fn an_error_ratio_is_of_all_runs_not_of_the_valid_ones() {
 }
 
 #[test]
-fn levels_of_a_factor_are_compared_where_the_experiment_asks() {
+fn levels_of_a_factor_are_compared_on_request() {
     let world = world_of(MockExecutor::new(&COSTS), |experiment| {
         experiment.stop = Stop::Blocks(12);
         experiment.compare = vec![toml::from_str("factor='mode'\nbaseline='h1c-h1c'").expect("is read")];
@@ -351,10 +351,13 @@ fn levels_of_a_factor_are_compared_where_the_experiment_asks() {
     assert_eq!(saturated.baseline, "slow mode=h1c-h1c");
     let equal = cpu(Load::EqualRate).expect("is compared");
     assert_eq!(equal.ratio.verdict, Verdict::Undecided);
-    assert!(equal.ratio.note.as_ref().is_some_and(|note| note.contains("not one rate")), "{equal:?}");
+    assert!(
+        equal.ratio.note.as_ref().is_some_and(|note| note.contains("the offered rates differ")),
+        "{equal:?}"
+    );
 }
 
-/// A rule on the intervals' width alone: the same number of blocks whatever the difference is.
+/// The rule looks at the intervals' width only: the number of blocks does not depend on the difference.
 #[test]
 fn a_precise_experiment_ends_early() {
     let rule = |width| {

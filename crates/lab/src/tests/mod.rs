@@ -1,4 +1,4 @@
-//! The pipeline as a whole, from experiments to findings, in a made-up world.
+//! The whole pipeline, from experiments to findings, in a synthetic world.
 
 mod duets;
 mod findings;

@@ -1,4 +1,4 @@
-//! From a plan to the report with a made-up world: the text, the summary, the page, and that they can be rebuilt.
+//! From a plan to the report in a synthetic world: the text, the summary, the page, and their rebuild.
 
 use super::world::*;
 use crate::LabError;
@@ -22,7 +22,7 @@ fn the_text_fits_a_hundred_columns() {
 }
 
 #[test]
-fn a_quick_run_is_called_so_first_and_in_one_wording() {
+fn a_quick_run_is_labelled_first_and_in_one_wording() {
     let world = world_of(MockExecutor::new(&COSTS), |experiment| {
         experiment.stop = Stop::Blocks(2);
         experiment.quick = true;
@@ -56,7 +56,7 @@ fn the_summary_has_the_documented_keys() {
 }
 
 #[test]
-fn the_report_is_one_file_that_asks_for_nothing_else() {
+fn the_report_is_a_single_file() {
     let world = world(6, &COSTS, None);
     for outside in ["<script", "http-equiv", "<link", "@import", "url(", "src="] {
         assert!(!world.html.contains(outside), "{outside}");
@@ -76,7 +76,7 @@ fn the_report_is_one_file_that_asks_for_nothing_else() {
 }
 
 #[test]
-fn everything_after_the_runs_can_be_rebuilt() {
+fn summary_and_report_can_be_rebuilt() {
     let world = world(5, &COSTS, None);
     let results = world.directory.path().join("results");
     for name in ["summary.json", "report.html"] {
@@ -88,7 +88,7 @@ fn everything_after_the_runs_can_be_rebuilt() {
 }
 
 #[test]
-fn a_folder_without_results_is_an_error_with_its_name() {
+fn a_directory_without_results_is_an_error_with_its_name() {
     let directory = tempfile::tempdir().expect("a directory");
     let error = report::<Gateway>(directory.path()).expect_err("nothing is there");
     assert!(matches!(&error, LabError::NoResult { path, .. } if path == directory.path()), "{error}");

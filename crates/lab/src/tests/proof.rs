@@ -1,7 +1,7 @@
-//! What the verdicts are worth: made-up runs with a known truth are stored, read, judged and summed up by the code that
-//! `weir report` runs, over and over (docs/decisions/0009-statistics.md has the figures).
+//! The reliability of the verdicts: synthetic runs with a known truth are stored, loaded, judged and summed up by the
+//! code of `weir report`, over and over (docs/decisions/0009-statistics.md has the figures).
 //!
-//! Seeds are fixed. Each bound is the binomial's: with a true rate of p, the number of hits in n experiments lies within
+//! Seeds are fixed. Each bound is the binomial's: with a true rate of p, the number of hits in n experiments is within
 //! z standard deviations, sqrt(n p (1 - p)), of n p.
 
 use crate::comparison::Comparison;
@@ -10,10 +10,10 @@ use crate::metric::Metric;
 use crate::stats::Weight;
 use crate::stats::verdict::Verdict;
 
-/// One in a hundred falls outside on one side, were the rate the one that is to be shown.
+/// One in a hundred falls outside on one side if the rate is the one to be shown.
 const Z_ONE_SIDED: f64 = 2.33;
 
-/// One in a thousand falls outside, were the rate the nominal one.
+/// One in a thousand falls outside if the rate is the nominal one.
 const Z_TWO_SIDED: f64 = 3.29;
 
 /// The planted effect.
@@ -25,7 +25,7 @@ const METRICS: [Metric; 2] = [Metric::CpuUsPerRequest, Metric::RequestsPerSecond
 
 const WITH_AA: Shape<'static> = Shape { aa: true, blocks: 12, groups: 1, versions: &[] };
 
-/// What the experiments came to in one metric.
+/// The experiments' outcomes in one metric.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     different: u32,
@@ -59,13 +59,13 @@ fn tally(shape: Shape<'_>, host: Host, effect: f64, seed: u64) -> [Tally; 2] {
     tallies
 }
 
-/// So many hits of `n`, or fewer, show a rate below `p`.
+/// At most this many hits of `n` show a rate below `p`.
 fn shows_below(n: u32, p: f64) -> f64 {
     let n = f64::from(n);
     n * p - Z_ONE_SIDED * (n * p * (1.0 - p)).sqrt()
 }
 
-/// More hits of `n` than so many show a rate above `p`.
+/// More than this many hits of `n` show a rate above `p`.
 fn shows_above(n: u32, p: f64) -> f64 {
     let n = f64::from(n);
     n * p + Z_ONE_SIDED * (n * p * (1.0 - p)).sqrt()
@@ -80,8 +80,8 @@ fn assert_nominal(hits: u32, p: f64) {
 }
 
 /// A/A data with plain noise, with a level that jumps between blocks, and with one that jumps for single runs: in each
-/// case no more are called different than 5 % allow, the intervals hold 1 as often as they say, and all the cases
-/// together show that fewer than 5 % are called different.
+/// case at most 5 % are called different, the intervals contain 1 as often as they claim, and all the cases together
+/// show that fewer than 5 % are called different.
 #[test]
 fn aa_data_is_rarely_called_different() {
     let hosts = [(Host::Steady, 1), (Host::OfBlocks, 3), (Host::OfRuns, 4)];
@@ -99,7 +99,7 @@ fn aa_data_is_rarely_called_different() {
     );
 }
 
-/// An indication is not adjusted, and its interval holds less: 93.75 % with five blocks.
+/// An indication is not adjusted, and its interval covers less: 93.75 % with five blocks.
 #[test]
 fn an_indication_has_its_nominal_rate_too() {
     for tally in tally(Shape { blocks: 5, ..WITH_AA }, Host::Steady, 1.0, 2) {
@@ -108,7 +108,7 @@ fn an_indication_has_its_nominal_rate_too() {
     }
 }
 
-/// Without an A/A pair nothing but the adjusted p-value stands between chance and the word.
+/// Without an A/A pair only the adjusted p-value guards against chance.
 #[test]
 fn aa_without_a_noise_floor_has_the_nominal_rate() {
     let shape = Shape { aa: false, ..WITH_AA };
@@ -116,7 +116,7 @@ fn aa_without_a_noise_floor_has_the_nominal_rate() {
         for tally in tally(shape, host, 1.0, 5) {
             let nominal = 1.0 - tally.coverage;
             assert_nominal(EXPERIMENTS - tally.covered, nominal);
-            // What the interval excludes may still be equivalent, never the other way round.
+            // A ratio that the interval excludes may still be equivalent, never the other way round.
             assert!(tally.different <= EXPERIMENTS - tally.covered, "{tally:?}");
         }
     }
@@ -132,7 +132,7 @@ fn a_planted_effect_of_5_per_cent_is_found() {
     }
 }
 
-/// Jumps between blocks touch both targets; those within blocks cost some power and no honesty.
+/// Jumps between blocks affect both targets; those within blocks cost some power but no correctness.
 #[test]
 fn intervals_cover_a_planted_effect_under_two_level_noise() {
     for host in [Host::OfBlocks, Host::OfRuns] {
@@ -143,8 +143,8 @@ fn intervals_cover_a_planted_effect_under_two_level_noise() {
     }
 }
 
-/// Four comparisons in a family: of what is called different in an experiment the share of false alarms is 5 % at most in
-/// the mean, whether there is something to be found or not; and one planted effect among three true nulls is found.
+/// Four comparisons in a family: among those called different in an experiment, the mean share of false alarms is at
+/// most 5 %, with or without real effects; and one planted effect among three true nulls is found.
 #[test]
 fn a_family_of_comparisons() {
     for effect in [1.0, EFFECT] {

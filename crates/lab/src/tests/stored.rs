@@ -1,5 +1,5 @@
-//! What becomes of stored runs, whatever was measured: they are checked against the plan and judged by the rules of today, a
-//! cell shows their median, and no block is left out of a comparison for what it came to.
+//! Stored runs of any instrument are checked against the plan and judged by today's rules, a cell shows their median,
+//! and a comparison drops no block for its value.
 
 use crate::comparison::Comparison;
 use crate::error::LabError;
@@ -23,7 +23,7 @@ fn stacks() -> Results<Stacks> {
     synthetic::results(&Made::NOTHING)
 }
 
-/// The server's time of a run is nothing.
+/// The server's time of a run is zero.
 fn without_time(run: &mut RunOf<Stacks>) {
     if let Some(times) = run.seen.seen.times.get_mut(&Side::Server) {
         times.total_ns = 0;
@@ -39,7 +39,7 @@ fn is_of<Seen>(run: &Run<Seen>, name: &str, block: u32) -> bool {
     run.run.cell.name == name && run.run.stage == Stage::Block(block)
 }
 
-/// Changes the runs, stores them and reads them.
+/// Changes the runs, stores them and loads them.
 fn reread<I: Instrument>(
     results: &Results<I>,
     change: impl Fn(&mut RunOf<I>),
@@ -56,7 +56,7 @@ fn reread<I: Instrument>(
     Results::read(store.directory())
 }
 
-/// What was said of a run when it was made counts neither for it nor against it.
+/// The validity stored with a run does not count.
 fn are_judged_anew<I: Instrument>(results: &Results<I>, spoil: impl Fn(&mut RunOf<I>)) {
     let read = reread(results, |run| {
         if is_of(run, "fast", 1) {
@@ -64,7 +64,7 @@ fn are_judged_anew<I: Instrument>(results: &Results<I>, spoil: impl Fn(&mut RunO
             run.validity = Validity::Valid;
         }
         if is_of(run, "fast", 2) {
-            run.validity = Validity::Invalid("by a rule of then".into());
+            run.validity = Validity::Invalid("by an old rule".into());
         }
     });
     let runs = read.expect("is read").runs;
@@ -87,12 +87,12 @@ fn is_refused<I: Instrument>(results: &Results<I>) {
             run.run.id = run.run.id.replace("b001", "b099");
         }
     });
-    let error = other.expect_err("is refused").to_string();
+    let error = other.expect_err("is rejected").to_string();
     assert!(error.contains("runs/b099-") && error.ends_with("expected a run of plan.json"), "{error}");
 }
 
 #[test]
-fn a_run_that_the_plan_does_not_have_is_refused_with_its_file() {
+fn a_run_that_is_not_planned_is_rejected_with_its_file() {
     is_refused(&gateways());
     is_refused(&stacks());
 }
@@ -111,7 +111,7 @@ fn shows_the_median<I: Instrument>(results: &Results<I>, metric: Metric) {
     assert!(shown > 0, "{}", I::NAME);
 }
 
-/// One of TLS stacks showed the estimate of its location instead, beside medians everywhere else.
+/// Regression test: TLS stacks showed the estimate of the location instead, beside medians everywhere else.
 #[test]
 fn the_value_of_a_cell_is_the_median_of_its_blocks() {
     shows_the_median(&gateways(), Metric::CpuUsPerRequest);
@@ -131,7 +131,7 @@ fn is_undecided<I: Instrument>(results: &Results<I>, metric: Metric, empty: impl
     assert_eq!(one.ratio.note.as_deref(), Some("11 of 12 blocks have a value above 0"));
 }
 
-/// The block was dropped, and the other eleven came to a verdict as if it had not been.
+/// Regression test: the block was dropped, and the other eleven gave a verdict.
 #[test]
 fn a_pair_with_a_zero_in_it_leaves_its_comparison_undecided() {
     is_undecided(&gateways(), Metric::CpuUsPerRequest, without_cost);

@@ -1,4 +1,4 @@
-//! What must not pass for a verdict: made-up runs that are changed, judged by the code that judges all others.
+//! False verdicts: changed synthetic runs, judged by the regular code.
 
 use crate::claims::ClaimVerdict;
 use crate::comparison::Comparison;
@@ -56,7 +56,7 @@ pub(crate) fn judged(
     (plan, summary)
 }
 
-/// The page of such a plan and summary.
+/// The page of this plan and summary.
 pub(crate) fn shown((plan, summary): (Plan, Summary)) -> Report {
     let directory = tempfile::tempdir().expect("a directory");
     let (store, machine) = (Store::open(directory.path()), Machine::default());
@@ -76,10 +76,10 @@ fn compared<'a>(summary: &'a Summary, target: &str, load: Load, metric: Metric) 
     summary.comparisons.iter().find(wanted).expect("is compared")
 }
 
-/// A target that is 25 % faster, and capped by the load engine in four of twelve blocks, came out with whatever ratio the
-/// capped blocks drew the estimate to: a minority of limited runs entered a verdict, and nothing said so.
+/// Regression test: a target that is 25 % faster was capped by the load engine in four of twelve blocks, and the capped
+/// blocks pulled the ratio without a remark.
 #[test]
-fn a_quarter_of_limited_runs_supports_no_verdict_and_fewer_are_told() {
+fn a_quarter_of_limited_runs_supports_no_verdict_and_fewer_are_noted() {
     let rate = |limited: u32| {
         let (_, summary) = judged(
             |_| {},
@@ -94,7 +94,7 @@ fn a_quarter_of_limited_runs_supports_no_verdict_and_fewer_are_told() {
     let many = rate(3);
     assert_eq!((many.ratio.verdict, many.ratio.p_adjusted), (Verdict::Undecided, None));
     assert_eq!(many.ratio.note.as_deref(), Some("fast was limited by load in 3 of 12 runs"));
-    assert_eq!(many.remark, None, "it is said once");
+    assert_eq!(many.remark, None, "it is noted once");
     let few = rate(2);
     assert_eq!((few.ratio.verdict, few.ratio.note.as_deref()), (Verdict::Different, None));
     let words = few.verdict_text(0.03);
@@ -102,8 +102,8 @@ fn a_quarter_of_limited_runs_supports_no_verdict_and_fewer_are_told() {
     assert_eq!(rate(0).remark, None);
 }
 
-/// With a `rate` of its own an experiment may offer a target more than it can do; the page said that the rate was below
-/// every target's maximum.
+/// Regression test: an experiment with its own `rate` may offer a target more than its maximum; the page said that the
+/// rate was below every target's maximum.
 #[test]
 fn a_target_that_was_saturated_at_the_equal_rate_is_named() {
     let (_, summary) = judged(
@@ -120,12 +120,12 @@ fn a_target_that_was_saturated_at_the_equal_rate_is_named() {
         assert_eq!(one.ratio.note, None);
     }
     let saturated = compared(&summary, "fast", Load::Saturated, Metric::CpuUsPerRequest);
-    assert_eq!(saturated.remark, None, "there it is what is asked for");
+    assert_eq!(saturated.remark, None, "saturation is intended there");
 }
 
-/// The estimate leaves out what has no logarithm, and the number of blocks beside it counted it.
+/// Regression test: the estimate leaves out values without a logarithm, but the number of blocks counted them.
 #[test]
-fn blocks_are_those_that_the_estimate_rests_on() {
+fn blocks_count_only_values_in_the_estimate() {
     let (_, summary) = judged(
         |_| {},
         |run, block| {
@@ -140,7 +140,7 @@ fn blocks_are_those_that_the_estimate_rests_on() {
     assert_eq!(one.ratio.note.as_deref(), Some("11 of 12 blocks have a value above 0"));
 }
 
-/// A run without a result has no limit either, and so nothing was said of it.
+/// Regression test: a run without a result has no limit either, and got no remark.
 #[test]
 fn runs_without_a_result_support_nothing() {
     let mut run = record(Mode::H1cH1c, Load::Saturated);
@@ -161,7 +161,7 @@ fn claim(metric: &str, rest: &str) -> Claim {
     toml::from_str(&text).expect("is read")
 }
 
-/// What a claim about `fast`, saturated, ends as, and what its one cell says to that.
+/// The verdict on a claim about `fast`, saturated, and the note of its one cell.
 fn found(
     metric: &str,
     rest: &str,
@@ -176,7 +176,7 @@ fn is_of(run: &Run<Seen>, name: &str) -> bool {
     run.run.cell.name == name && run.run.cell.load() == Load::Saturated
 }
 
-/// Without a value of the A/A pair there was no noise floor, and every difference passed as if it were beyond one.
+/// Regression test: without a value of the A/A pair there was no noise floor, and every difference passed.
 #[test]
 fn nothing_is_different_beside_an_aa_pair_without_a_value() {
     let (plan, summary) = judged(
@@ -191,9 +191,9 @@ fn nothing_is_different_beside_an_aa_pair_without_a_value() {
     for metric in [Metric::CpuUsPerRequest, Metric::RequestsPerSecond] {
         let one = compared(&summary, "fast", Load::Saturated, metric);
         assert_eq!((one.ratio.verdict, one.ratio.note.as_deref()), (Verdict::Undecided, Some(why)));
-        assert!(one.ratio.value.is_some() && one.ratio.p_adjusted.is_some(), "the figures stand");
-        let wanted = format!("{metric}, saturated): not known; h1c-h1c ");
-        let missing = "Nothing is called different where it has no value: 1 of 1.";
+        assert!(one.ratio.value.is_some() && one.ratio.p_adjusted.is_some(), "the figures remain");
+        let wanted = format!("{metric}, saturated): unknown; h1c-h1c ");
+        let missing = "Unknown for 1 of 1: no difference is reported there.";
         let is_said = |label: &String| label.contains(&wanted) && label.ends_with(missing);
         assert!(
             labels::<Gateway>(&plan, &summary).iter().any(is_said),
@@ -202,7 +202,7 @@ fn nothing_is_different_beside_an_aa_pair_without_a_value() {
         );
     }
     let equal = compared(&summary, "fast", Load::EqualRate, Metric::CpuUsPerRequest);
-    assert_eq!(equal.ratio.verdict, Verdict::Different, "that has a pair of its own");
+    assert_eq!(equal.ratio.verdict, Verdict::Different, "it has a pair of its own");
     let html = weir_report::page::render(&shown((plan, summary)));
     assert!(
         html.contains("the ratio is beyond the noise floor")
@@ -210,10 +210,10 @@ fn nothing_is_different_beside_an_aa_pair_without_a_value() {
     );
 }
 
-/// The page said "12 blocks" of an experiment that was interrupted after 6, and a cell that nothing is compared with lent
-/// the others its weight.
+/// Regression test: the page said "12 blocks" of an experiment interrupted after 6, and a cell without a counterpart
+/// gave the others its weight.
 #[test]
-fn the_first_label_counts_the_valid_blocks_of_what_is_compared() {
+fn the_first_label_counts_the_valid_blocks_of_comparisons() {
     let first = |valid: u32| {
         let (plan, summary) = judged(
             |_| {},
@@ -233,27 +233,27 @@ fn the_first_label_counts_the_valid_blocks_of_what_is_compared() {
     assert_eq!(first(12), "Verdict: 12 valid of 12 planned blocks.");
 }
 
-/// Cells that `--only` leaves out took the noise floor or the baseline with them, and nothing was said.
+/// Regression test: if `--only` excluded the noise floor or the baseline, no label said so.
 #[test]
-fn what_only_leaves_out_is_told() {
+fn a_missing_pair_or_baseline_is_reported() {
     let (mut plan, mut summary) = judged(|_| {}, |_, _| {});
-    let is_told = |plan: &Plan, summary: &Summary, what: &str| {
+    let is_reported = |plan: &Plan, summary: &Summary, what: &str| {
         labels::<Gateway>(plan, summary).iter().any(|label| label.starts_with(what))
     };
-    assert!(!is_told(&plan, &summary, "No "));
+    assert!(!is_reported(&plan, &summary, "No "));
     plan.cells.retain(|cell| cell.subject != "fast");
     summary.comparisons.retain(|one| !one.aa);
-    let pair = "No noise floor: the A/A pair of fast is not among the cells that are run.";
-    assert!(is_told(&plan, &summary, pair), "{:?}", labels::<Gateway>(&plan, &summary));
+    let pair = "No noise floor: the A/A pair of fast is not run.";
+    assert!(is_reported(&plan, &summary, pair), "{:?}", labels::<Gateway>(&plan, &summary));
     plan.absent.insert("fast".into(), "not installed".into());
-    assert!(is_told(&plan, &summary, "No noise floor: fast, which would be run twice, is absent."));
+    assert!(is_reported(&plan, &summary, "No noise floor: fast, which would be run twice, is absent."));
     plan.baseline = None;
     plan.experiment.baseline.push("fast".into());
-    let baseline = "No baseline, so there are no ratios to one: no cell of slow is among those that are run; fast is absent.";
-    assert!(is_told(&plan, &summary, baseline), "{:?}", labels::<Gateway>(&plan, &summary));
+    let baseline = "No baseline and no ratios to one: no cell of slow is run; fast is absent.";
+    assert!(is_reported(&plan, &summary, baseline), "{:?}", labels::<Gateway>(&plan, &summary));
 }
 
-/// A ratio of 0.8 beside an A/A pair of 1.3: undecided as a comparison, and as a claim it was confirmed.
+/// Regression test: a ratio of 0.8 beside an A/A pair of 1.3 was undecided as a comparison, but confirmed as a claim.
 #[test]
 fn a_claim_has_to_pass_the_noise_floor_of_its_comparison() {
     let judge = |expect: &str, noise: f64| {
@@ -272,7 +272,7 @@ fn a_claim_has_to_pass_the_noise_floor_of_its_comparison() {
         note.as_ref().is_some_and(|note| note.starts_with("its bound is within the A/A noise of 3")),
         "{note:?}"
     );
-    assert_eq!(judge("expect = '> 1'", 1.3).0, ClaimVerdict::Undecided, "nor is it contradicted");
+    assert_eq!(judge("expect = '> 1'", 1.3).0, ClaimVerdict::Undecided, "not contradicted either");
     assert_eq!(judge("expect = '< 1.2'", 1.3).0, ClaimVerdict::Confirmed, "0.8 times 1.3 is below");
     let (verdict, note) =
         found("cpu_us_per_request", "against = { target = 'slow' }\nexpect = '< 1'", |run, _| {
@@ -284,8 +284,8 @@ fn a_claim_has_to_pass_the_noise_floor_of_its_comparison() {
     assert_eq!(note.as_deref(), Some("the A/A pair has no value, so the noise floor is not known"));
 }
 
-/// A target that never became ready in 7 of 12 runs, and one that failed half of its requests in one, were confirmed to make
-/// no errors.
+/// Regression test: a target that was never ready in 7 of 12 runs, and one that failed half of its requests in one run,
+/// were confirmed to make no errors.
 #[test]
 fn a_claim_about_errors_is_judged_by_the_worst_run_and_needs_a_result_of_each() {
     let errors = |dead: u32, bad: u32| {
@@ -311,12 +311,12 @@ fn a_claim_about_errors_is_judged_by_the_worst_run_and_needs_a_result_of_each() 
         (ClaimVerdict::Undecided, Some(format!("{name} has no result in 1 of 12 runs")))
     );
     assert_eq!(errors(0, 1), (ClaimVerdict::Contradicted, None));
-    assert_eq!(errors(5, 1), (ClaimVerdict::Contradicted, None), "whatever the others are");
+    assert_eq!(errors(5, 1), (ClaimVerdict::Contradicted, None), "whatever the other runs are");
 }
 
-/// The shorter a target that hangs is waited for, the shorter its mean was.
+/// Regression test: the shorter the timeout, the shorter was the mean of a target that hangs.
 #[test]
-fn a_mean_with_samples_that_have_no_end_is_no_value() {
+fn a_mean_with_censored_samples_is_no_value() {
     let censor = |run: &mut Run<Seen>, block| {
         if run.run.cell.name == "fast" && block == 3 {
             let load = run.seen.observation.load.as_mut().expect("has a result");
@@ -336,7 +336,7 @@ fn a_mean_with_samples_that_have_no_end_is_no_value() {
     assert_eq!(
         found("p50_us", "expect = '> 0'", censor),
         (ClaimVerdict::Confirmed, None),
-        "it is below all of them"
+        "below all censored samples"
     );
     let (_, summary) = judged(|_| {}, censor);
     let cell = summary.cells.iter().find(|cell| cell.cell.name == "fast").expect("is there");
@@ -347,7 +347,7 @@ fn a_mean_with_samples_that_have_no_end_is_no_value() {
     );
 }
 
-/// Of handshakes alone the summary had no request, and a claim took their rate for that of requests.
+/// Regression test: with handshakes only the summary had no requests, and a claim took their rate for that of requests.
 #[test]
 fn a_claim_about_requests_has_none_where_connections_carry_none() {
     for metric in ["requests_per_second", "cpu_us_per_request"] {

@@ -1,4 +1,4 @@
-//! A made-up world: an experiment that is planned, conducted with results that are made up, and reported.
+//! A synthetic world: an experiment that is planned, conducted with synthetic results, and reported.
 
 use crate::conduct::{Broken, conduct};
 use crate::experiment::{Experiment, Stop};
@@ -19,9 +19,9 @@ use crate::testing::MockExecutor;
 
 pub(super) struct World {
     pub(super) directory: tempfile::TempDir,
-    /// All of the text.
+    /// The full text.
     pub(super) text: String,
-    /// What a terminal shows.
+    /// The terminal's output.
     pub(super) brief: String,
     pub(super) summary: Summary,
     pub(super) html: String,

@@ -19,10 +19,10 @@ pub(crate) fn render(report: &Report) -> String {
         _ => {}
     }
     let mut table = Table::new([
-        (Column::Text, "verdict here"),
+        (Column::Text, "verdict"),
         (Column::Wide, "statement, and how it is checked"),
         (Column::Wide, "its figures"),
-        (Column::Wide, "found here"),
+        (Column::Wide, "result"),
     ]);
     for claim in &report.claims {
         let class = match claim.standing {
@@ -63,7 +63,7 @@ fn says(claim: &Claim) -> String {
 fn found(claim: &Claim) -> String {
     let lines: Vec<String> = claim.evidence.iter().map(|line| escape(line)).collect();
     let small = format!("<small>{}</small>", lines.join("<br>"));
-    let why = format!("<span class=\"cap\">found here: </span>{}", escape(&claim.why));
+    let why = format!("<span class=\"cap\">result: </span>{}", escape(&claim.why));
     match lines.len() {
         0 => why,
         1..=AT_ONCE => format!("{why}<br>{small}"),

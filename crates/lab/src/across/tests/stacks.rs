@@ -142,7 +142,7 @@ fn another_experiment_scenario_or_kind_is_rejected_with_the_difference() {
         [(directory.path(), gateways.path().as_path()), (gateways.path().as_path(), directory.path())]
     {
         let error = any::compare(a, b, &[]).expect_err("is refused").to_string();
-        let parts = ["results of stacks", "results of gateway", "cannot be put beside", "expected one plan"];
+        let parts = ["results of stacks", "results of gateway", "do not compare with", "expected one plan"];
         assert!(parts.iter().all(|part| error.contains(part)), "{error}");
     }
 }

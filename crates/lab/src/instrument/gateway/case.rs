@@ -1,4 +1,4 @@
-//! What a client does over and over: the thing that a cell's costs and rates are of.
+//! A case: the unit that a client repeats, and that costs and rates refer to.
 
 use super::Side;
 use serde::Deserialize;
@@ -6,9 +6,9 @@ use std::fmt;
 use weir_load::Policy;
 use weir_load::result::Cost;
 
-/// What a client does over and over.
+/// The unit that a client repeats.
 ///
-/// A run that makes a TLS connection for one request, or for none, is about its handshakes: they cost far more than the
+/// A run with one request or none per TLS connection measures its handshakes: they cost far more than the
 /// request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
@@ -16,12 +16,12 @@ pub(crate) enum Case {
     Request,
     HandshakeFull,
     HandshakeResumed,
-    /// A handshake that resumes a session in so many of a thousand connections, and is full in the others.
+    /// A handshake that resumes a session on this many of a thousand connections, and is full on the others.
     HandshakeMixed(u16),
 }
 
 impl Case {
-    /// The case of a connection policy on such a client side.
+    /// The case of a connection policy on this client side.
     pub(crate) fn of(policy: &Policy, client: Side) -> Self {
         if client == Side::H1c || !policy.per_connection.is_single() {
             return Self::Request;
@@ -33,17 +33,17 @@ impl Case {
         }
     }
 
-    /// Whether it is one of handshakes.
+    /// Whether it counts handshakes.
     pub(crate) fn is_handshake(self) -> bool {
         self != Self::Request
     }
 
-    /// What is counted: `request` or `handshake`.
+    /// The unit: `request` or `handshake`.
     pub(crate) fn unit(self) -> &'static str {
         if self.is_handshake() { "handshake" } else { "request" }
     }
 
-    /// CPU microseconds for one of them.
+    /// CPU microseconds per unit.
     pub(crate) fn cpu_us(self, cost: &Cost) -> Option<f64> {
         if self.is_handshake() { cost.cpu_us_per_handshake } else { cost.cpu_us_per_request }
     }

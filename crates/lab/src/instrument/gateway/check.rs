@@ -1,4 +1,4 @@
-//! Whether gateways can be run as an experiment asks.
+//! Checks of an experiment with gateways.
 
 use super::load_table;
 use super::{Conditions, Load, Mode, Side};
@@ -7,22 +7,22 @@ use crate::experiment::{Experiment, Level, insert, leaves};
 use crate::instrument::Blame;
 use toml::{Table, Value};
 
-/// More cells than this are a slip of the pen.
+/// More cells than this are a mistake.
 const MOST_COMBINATIONS: usize = 20_000;
 
-/// The keys without which no run can be made.
+/// The keys without which no run is possible.
 const NEEDED: [&str; 5] = ["target", "mode", "load_model", "connections", "bytes"];
 
-/// Everything but what claims and comparisons name.
+/// Everything but the names in claims and comparisons.
 pub(super) fn check(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
     for key in NEEDED {
         if experiment.levels(key).is_empty() {
-            let message = format!("missing: give `{key}` among the factors or the constants");
+            let message = format!("missing: set `{key}` among the factors or the constants");
             return Err(wrong(key, message));
         }
     }
     if let Some(index) = experiment.compare.iter().position(|compare| compare.factor == "load_model") {
-        let message = "`load_model`: what two loads come to is not compared: expected another factor";
+        let message = "`load_model`: load models do not compare; expected another factor";
         return Err(wrong(&format!("compare.{index}"), message.into()));
     }
     for (key, value) in leaves(&experiment.constants) {
@@ -34,7 +34,7 @@ pub(super) fn check(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), Co
     check_combinations(experiment, wrong)
 }
 
-/// Whether a key takes such a value, amid others that are right.
+/// Whether a key takes this value if all others are valid.
 pub(super) fn takes(key: &str, value: &Value) -> bool {
     check_leaf(key, value, &|key: &str, message| ConfigError::new(key, message)).is_ok()
 }
@@ -43,12 +43,12 @@ fn check_leaf(key: &str, value: &Value, wrong: &Blame<'_>) -> Result<(), ConfigE
     if key == "target" {
         return match value.is_str() {
             true => Ok(()),
-            false => Err(wrong(key, format!("`{value}`: expected a folder's name"))),
+            false => Err(wrong(key, format!("`{value}`: expected a directory's name"))),
         };
     }
     if key == "load" {
-        let message = "is a table, with flags of `weir load`; whether it is `equal-rate` or `saturated` is said by \
-                       `load_model`";
+        let message = "expected a table of `weir load` flags; set `load_model` for `equal-rate` or \
+                       `saturated`";
         return Err(wrong(key, message.into()));
     }
     let mut table = Table::from_iter([
@@ -69,7 +69,7 @@ fn check_combinations(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), 
     let levels = experiment.factors.iter().map(|factor| factor.levels.len());
     let number = levels.fold(1_usize, usize::saturating_mul);
     if number > MOST_COMBINATIONS {
-        let message = format!("{number} combinations of levels: expected {MOST_COMBINATIONS} at most");
+        let message = format!("{number} combinations of levels: expected at most {MOST_COMBINATIONS}");
         return Err(wrong("factors", message));
     }
     check_effect(experiment, wrong)?;
@@ -91,26 +91,26 @@ fn check_combinations(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), 
         }
     }
     let Some((ConfigError { source: key, message, .. }, combination)) = refused else { return Ok(()) };
-    // Where others pass, it is the combination that is impossible.
+    // If others are valid, the combination is impossible.
     let varied = combination.iter().filter(|(key, _)| experiment.levels(key).len() > 1);
     let words: Vec<String> = varied.map(|(key, value)| format!("{key}={}", Level::of(value))).collect();
     let cell = if right > 0 { format!(" (with {})", words.join(", ")) } else { String::new() };
     Err(wrong(&key, format!("{message}{cell}")))
 }
 
-/// Factors that would change nothing in some of the cells that they make.
+/// Factors without effect in some of their cells.
 fn check_effect(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
     let varied = experiment.factors.iter().filter(|factor| factor.levels.len() > 1);
     for factor in varied {
         if factor.key == "rate" && experiment.loads().contains(&Load::Saturated) {
-            let message = "as a factor it is for `equal-rate` alone: leave `saturated` out of `load_model`";
+            let message = "as a factor it requires `equal-rate`; remove `saturated` from `load_model`";
             return Err(wrong("rate", message.into()));
         }
         let is_cleartext = |mode: &Mode| mode.client() == Side::H1c && mode.origin() == Side::H1c;
         if factor.key.starts_with("tls.")
             && let Some(mode) = experiment.modes().into_iter().find(is_cleartext)
         {
-            let message = format!("varies nothing in mode `{mode}`: expected a mode with TLS");
+            let message = format!("has no effect in mode `{mode}`: expected a mode with TLS");
             return Err(wrong(&factor.key, message));
         }
     }

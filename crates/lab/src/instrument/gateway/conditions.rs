@@ -1,4 +1,4 @@
-//! Everything that a run may differ in but its target: the constants of the experiment with the levels of a cell.
+//! The conditions of a run but for its target: the constants of the experiment with the levels of a cell.
 
 use super::levels::{Place as _, listed, read};
 use super::load_table;
@@ -12,29 +12,29 @@ use serde::{Deserialize, Serialize};
 use toml::Value;
 use weir_netem::{Network, Unfit};
 
-/// What a run is made under. Each key may stand among the constants or, with a list of levels, among the factors.
+/// The conditions of a run. Each key may be among the constants or, with a list of levels, among the factors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Conditions {
-    /// Client side, then upstream side. A target runs those that it supports.
+    /// Client side, then upstream side. A target runs the ones that it supports.
     pub(crate) mode: Mode,
-    /// How requests arrive.
+    /// The arrival of requests.
     pub(crate) load_model: Load,
-    /// Connections held open, which are the users of a closed loop; with new connections, at once at most.
+    /// Connections held open, which are the users of a closed loop; with new connections, the maximum at once.
     pub(crate) connections: u32,
-    /// Body bytes of an answer, and of the request that is echoed.
+    /// Body bytes of a response, and of the echoed request.
     pub(crate) bytes: u64,
     #[serde(default)]
     pub(crate) request: RequestKind,
-    /// How the echoed body is framed.
+    /// The framing of the echoed body.
     #[serde(default)]
     pub(crate) framing: Framing,
-    /// Milliseconds that the origin lets an answer wait.
+    /// Milliseconds by which the origin delays a response.
     #[serde(default)]
     pub(crate) delay_ms: u64,
-    /// Requests per second of the open loop, in place of a share of what calibration finds.
+    /// Requests per second of the open loop, in place of a share of the calibrated maximum.
     pub(crate) rate: Option<f64>,
-    /// Milliseconds of saturating load that the processes have served before the run's warm-up.
+    /// Milliseconds of saturating load on the processes before the run's warm-up.
     #[serde(default)]
     pub(crate) served_ms: u64,
     /// Milliseconds of load before the measured window.
@@ -44,17 +44,17 @@ pub(crate) struct Conditions {
     /// Milliseconds of the window of a calibration run.
     #[serde(default = "default_calibration_ms")]
     pub(crate) calibration_ms: u64,
-    /// The share of requests that may fail (never one that is answered wrongly).
+    /// The share of requests that may fail (a wrong response never may).
     #[serde(default)]
     pub(crate) error_budget: f64,
     #[serde(default)]
     pub(crate) tls: Tls,
-    /// Which cores each process may use.
+    /// The cores of each process.
     #[serde(default)]
     pub(crate) cores: CoreSets,
     #[serde(default)]
     pub(crate) net: Network,
-    /// Further flags of `weir load`; the paths in it are absolute.
+    /// Further flags of `weir load`; their paths are absolute.
     #[serde(default)]
     pub(crate) load: toml::Table,
     /// Settings of targets, by the names in their descriptions.
@@ -62,18 +62,18 @@ pub(crate) struct Conditions {
     pub(crate) settings: toml::Table,
 }
 
-/// What is asked for.
+/// The kind of request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum RequestKind {
     /// `GET /bytes/N`.
     #[default]
     Bytes,
-    /// `POST /echo` with a JSON body of N bytes, which comes back.
+    /// `POST /echo` with a JSON body of N bytes, which is echoed.
     Echo,
 }
 
-/// How a request's body is framed (RFC 9112, section 6).
+/// The framing of a request's body (RFC 9112, section 6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Framing {
@@ -84,7 +84,7 @@ pub(crate) enum Framing {
     Chunked,
 }
 
-/// The last core that a set of the usual size (1024) has room for.
+/// The last core of a set of the usual size (1024).
 const MOST_CORE: usize = 1023;
 
 fn default_calibration_ms() -> u64 {
@@ -92,7 +92,7 @@ fn default_calibration_ms() -> u64 {
 }
 
 impl Conditions {
-    /// Looks at every value, and at those that must fit together.
+    /// Checks every value, and the combinations.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         let wrong = |key: &str, message: String| Err(ConfigError::new(key, message));
         let ranges = [
@@ -113,16 +113,16 @@ impl Conditions {
         let (suite, version) = (self.tls.suite, self.tls.version);
         if suite.version() != version {
             let has = suite.version();
-            let message = format!("`{suite}` is of TLS {has}; expected a suite of TLS {version}");
+            let message = format!("`{suite}` is a TLS {has} suite; expected one of TLS {version}");
             return wrong("tls.suite", message);
         }
         let CoreSets { gateway, origin, load } = &self.cores;
         for (key, cores) in [("cores.gateway", gateway), ("cores.origin", origin), ("cores.load", load)] {
             if cores.is_empty() {
-                return wrong(key, "empty: at least one core is needed".into());
+                return wrong(key, "empty: expected at least one core".into());
             }
             if cores.iter().enumerate().any(|(index, core)| cores[..index].contains(core)) {
-                return wrong(key, "a core is given twice".into());
+                return wrong(key, "duplicate core".into());
             }
             if let Some(core) = cores.iter().find(|core| **core > MOST_CORE) {
                 return wrong(key, format!("{core}: expected 0 to {MOST_CORE}"));
@@ -130,25 +130,25 @@ impl Conditions {
         }
         self.net.check().or_else(|Unfit { key, message }| wrong(&format!("net.{key}"), message))?;
         if self.delay_ms > 0 && self.load.contains_key("requests") {
-            let message = "cannot be given beside `load.requests`, whose paths say what is asked for";
+            let message = "conflicts with `load.requests`, which sets the paths";
             return wrong("delay_ms", message.into());
         }
         let is_echo = self.request == RequestKind::Echo;
         if !is_echo && self.framing == Framing::Chunked {
-            return wrong("framing", "`chunked`: expected `length` where no body is sent".into());
+            return wrong("framing", "`chunked`: expected `length` for requests without a body".into());
         }
         if is_echo && self.bytes < echo::LEAST {
             let (bytes, least) = (self.bytes, echo::LEAST);
-            return wrong("bytes", format!("{bytes}: expected {least} or more where a JSON body is echoed"));
+            return wrong("bytes", format!("{bytes}: expected {least} or more for an echoed JSON body"));
         }
         let mut of_echo = ["data", "requests", "method"].into_iter();
         if let Some(flag) = of_echo.find(|flag| is_echo && self.load.contains_key(*flag)) {
-            return Err(load_table::wrong(flag, "cannot be given here: it is set by `request = \"echo\"`"));
+            return Err(load_table::wrong(flag, "reserved: it is set by `request = \"echo\"`"));
         }
         self.load_options().map(drop)
     }
 
-    /// What the load engine is told, but for what only a run knows: where, how long, at which rate.
+    /// The load engine's arguments, except for those of a run: address, duration, rate.
     pub(crate) fn load_options(&self) -> Result<weir_load::Options, ConfigError> {
         let mut own = vec![self.load_url("127.0.0.1:1")];
         if self.load_model == Load::EqualRate {
@@ -157,7 +157,7 @@ impl Conditions {
         load_table::options(&self.load, &own, self.load_model)
     }
 
-    /// The load engine's URL at such an authority. Where a file tells the requests, it tells their paths.
+    /// The load engine's URL at this authority. A file of requests sets its own paths.
     pub(crate) fn load_url(&self, authority: &str) -> String {
         let scheme = self.mode.client().scheme();
         let path = match self.request {
@@ -189,13 +189,13 @@ impl Experiment {
         self.typed("mode")
     }
 
-    /// How requests arrive, in the file's order.
+    /// The loads, in the file's order.
     pub(crate) fn loads(&self) -> Vec<Load> {
         self.typed("load_model")
     }
 
-    /// What a cell's runs are made under.
-    /// Errors: when the cell is not one of this experiment: its levels were all looked at when the file was read.
+    /// The conditions of a cell's runs.
+    /// Errors: the cell is not part of this experiment, whose levels were all checked when it was loaded.
     pub(crate) fn conditions(&self, cell: &Cell) -> Result<Conditions, ConfigError> {
         let own = [
             ("mode", Value::from(cell.levels.word("mode"))),
@@ -211,7 +211,7 @@ impl Experiment {
             let Some(value) = value else {
                 let allowed = listed(self.levels(key));
                 let message =
-                    format!("`{key}={level}` is none of the experiment's: expected one of {allowed}");
+                    format!("`{key}={level}` is not part of the experiment: expected one of {allowed}");
                 return Err(ConfigError::new(cell, message));
             };
             further.push((key, value));
@@ -220,12 +220,12 @@ impl Experiment {
         self.with(own.chain(further)).map_err(|error| ConfigError::new(cell, said(&error)))
     }
 
-    /// The conditions with the first level of each factor: what is asked of it must be the same for all.
+    /// The conditions with the first level of each factor, for values that all levels share.
     pub(crate) fn any_conditions(&self) -> Result<Conditions, ConfigError> {
         self.under(self.combinations().first().map_or(&[], Vec::as_slice))
     }
 
-    /// What joins the processes, in words.
+    /// The network between the processes, in words.
     pub(crate) fn network(&self) -> String {
         let kinds = self.levels("net.kind");
         let veth = "veth pairs between network namespaces";
@@ -236,12 +236,12 @@ impl Experiment {
         }
     }
 
-    /// What is run under such a combination of levels.
+    /// The conditions at this combination of levels.
     pub(crate) fn under(&self, combination: &[(&str, &Value)]) -> Result<Conditions, ConfigError> {
         self.with(combination.iter().copied()).map_err(|error| ConfigError::new(&self.name, said(&error)))
     }
 
-    /// The constants with such levels.
+    /// The constants with these levels.
     pub(super) fn with<'a>(
         &self,
         levels: impl IntoIterator<Item = (&'a str, &'a Value)>,
@@ -255,21 +255,21 @@ impl Experiment {
     }
 
     fn typed<T: serde::de::DeserializeOwned>(&self, key: &str) -> Vec<T> {
-        // Each was read once already, when the file was checked.
+        // Each was checked when the file was loaded.
         self.levels(key).iter().filter_map(|level| read(level.as_str())).collect()
     }
 }
 
-/// The JSON body that is echoed.
+/// The echoed JSON body.
 pub(crate) mod echo {
-    /// The shortest: what is around the payload.
+    /// The shortest one: the payload's wrapping.
     pub(crate) const LEAST: u64 = (HEAD.len() + TAIL.len()) as u64;
 
     const HEAD: &str = "{\"payload\":\"";
     const TAIL: &str = "\"}";
     const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz0123456789";
 
-    /// A JSON object of exactly so many bytes, which are [`LEAST`] or more.
+    /// A JSON object of exactly this many bytes, which are [`LEAST`] or more.
     pub(crate) fn body(bytes: u64) -> String {
         let payload = bytes.saturating_sub(LEAST) as usize;
         let letters: String = LETTERS.chars().cycle().take(payload).collect();

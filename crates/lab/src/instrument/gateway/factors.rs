@@ -1,4 +1,4 @@
-//! The factors that a cell is made of, as closed sets: what is not listed here cannot be asked for.
+//! The factors of a cell, as closed sets: anything else is rejected.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -35,7 +35,7 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
-    /// Its client side, its upstream side, and what it is in words.
+    /// Its client side, its upstream side, and its description.
     fn row(self) -> (Side, Option<Side>, &'static str) {
         match self {
             Self::H1c => (Side::H1c, None, "cleartext, no gateway"),
@@ -47,7 +47,7 @@ impl Mode {
         }
     }
 
-    /// The side that the client sees.
+    /// The client's side.
     pub(crate) fn client(self) -> Side {
         self.row().0
     }
@@ -57,7 +57,7 @@ impl Mode {
         self.row().1
     }
 
-    /// The side that the origin serves.
+    /// The origin's side.
     pub(crate) fn origin(self) -> Side {
         self.upstream().unwrap_or(self.client())
     }
@@ -79,13 +79,13 @@ impl Mode {
     }
 }
 
-/// How requests arrive.
+/// The arrival of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Load {
     /// Open loop at one rate for all targets of a mode, below every target's maximum.
     EqualRate,
-    /// Closed loop: each connection sends its next request when it has its answer.
+    /// Closed loop: each connection sends its next request after the response.
     Saturated,
 }
 
@@ -122,8 +122,8 @@ pub(crate) enum TlsVersion {
     V1_3,
 }
 
-/// Suites of TLS 1.3 (RFC 8446, appendix B.4) and, for the certificates that there are, of TLS 1.2, named as the load engine
-/// names what was negotiated.
+/// Suites of TLS 1.3 (RFC 8446, appendix B.4) and, for the supported certificates, of TLS 1.2, named as the load engine
+/// names the negotiated one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Suite {
@@ -185,7 +185,7 @@ pub(crate) enum CertificateKind {
 }
 
 impl CertificateKind {
-    /// The signature scheme of a handshake with such a key, as a negotiated fact names it.
+    /// The signature scheme of a handshake with this key, as the load engine names it.
     pub(crate) fn signature(self) -> &'static str {
         match self {
             Self::EcdsaP256 => "ecdsa-p256-sha256",
@@ -193,7 +193,7 @@ impl CertificateKind {
     }
 }
 
-/// A closed set's names are those that it has in a file.
+/// The names of a closed set are those in a file.
 macro_rules! shown_as_written {
     ($($set:ty),*) => {
         $(impl fmt::Display for $set {

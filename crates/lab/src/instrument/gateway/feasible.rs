@@ -1,4 +1,4 @@
-//! What an experiment asks of the targets and of the machine, which its file alone cannot tell.
+//! Requirements of an experiment on the targets and the machine, which its file alone cannot show.
 
 use super::levels::listed;
 use super::target::{Target, Targets};
@@ -12,7 +12,7 @@ use toml::{Table, Value};
 const TICKETS: &str = "tls.tickets";
 
 impl Experiment {
-    /// Whether the targets and these cores can do what is asked of them. `wrong` blames a key.
+    /// Checks whether the targets and these cores can meet the experiment. `wrong` blames a key.
     pub(crate) fn check_feasible(
         &self,
         targets: &Targets,
@@ -24,9 +24,9 @@ impl Experiment {
         self.check_cores(allowed, wrong)
     }
 
-    /// Looks at the number of tickets that is asked for, where there are any: in TLS 1.3. A target that cannot send it says
-    /// so in its title. Several numbers would make cells that differ in nothing.
-    /// Errors: a number among several that a target does not send.
+    /// Checks the number of tickets, if there are any: in TLS 1.3. A target that cannot send it gets a remark in its
+    /// title. Several numbers would make cells that do not differ.
+    /// Errors: one of several numbers that a target does not send.
     pub(crate) fn check_tickets(&self, targets: &mut Targets) -> Result<(), ConfigError> {
         let asked = self.any_conditions()?.tls.tickets;
         let is_tls = self.modes().iter().any(|mode| mode.client() == Side::H1);
@@ -42,11 +42,11 @@ impl Experiment {
             if let Some(level) = levels.iter().find(|level| levels.len() > 1 && !is_sent(level)) {
                 let (name, sent) = (&target.name, listed(sent));
                 let message = format!(
-                    "`{level}`: target `{name}` sends {sent} alone: expected one value, or other targets"
+                    "`{level}`: target `{name}` sends only {sent}: expected one value, or other targets"
                 );
                 return Err(ConfigError::new(TICKETS, message));
             }
-            // What is sent where another number is asked for.
+            // The actual number instead of the requested one.
             let nearest = sent.iter().min_by_key(|number| number.abs_diff(asked));
             if let Some(nearest) = nearest.filter(|nearest| **nearest != asked) {
                 target.title.push_str(&format!(" (tickets: {nearest}, not {asked})"));
@@ -55,7 +55,7 @@ impl Experiment {
         Ok(())
     }
 
-    /// Whether gateways are left with nothing to compare them with, where the file, whose text this is, has a baseline.
+    /// Checks that gateways keep a counterpart if the file, whose text this is, has a baseline.
     pub(crate) fn check_baseline(
         &self,
         text: &str,
@@ -72,7 +72,7 @@ impl Experiment {
         match (is_asked, gateways.next(), gateways.next()) {
             (true, Some(first), Some(_)) => {
                 let message = format!(
-                    "leaves none of the baselines of the file ({}); say which target the others are compared with, such \
+                    "excludes every baseline of the file ({}); choose the target to compare the others with, such \
                      as --set 'baseline=[\"{}\"]'",
                     listed(of_file),
                     first.name
@@ -83,7 +83,7 @@ impl Experiment {
         }
     }
 
-    /// Whether each setting is one of some target, here or absent, and each of its levels allowed there.
+    /// Checks that each setting is one of some target, present or absent, and each of its levels valid there.
     fn check_settings(&self, targets: &Targets, wrong: &Blame<'_>) -> Result<(), ConfigError> {
         let constants = self.constants.get("settings").and_then(Value::as_table);
         let constants = constants.into_iter().flatten().map(|(name, value)| (name.as_str(), value));
@@ -99,10 +99,7 @@ impl Experiment {
                 let known: BTreeSet<&String> =
                     targets.all().flat_map(|one| one.description.settings.keys()).collect();
                 let known = if known.is_empty() { "none".to_owned() } else { listed(known) };
-                return Err(wrong(
-                    &key,
-                    format!("none of the targets has such a setting: they have {known}"),
-                ));
+                return Err(wrong(&key, format!("unknown setting: the targets have {known}")));
             }
             for target in having {
                 let refused = |why| wrong(&key, format!("{}: {why}", target.name));
@@ -112,19 +109,19 @@ impl Experiment {
         Ok(())
     }
 
-    /// Whether each target that is here can be reached through the network.
+    /// Checks that each present target can be reached through the network.
     fn check_network(&self, targets: &Targets, wrong: &Blame<'_>) -> Result<(), ConfigError> {
         let on_loopback = targets.present.values().find(|target| !target.listens_anywhere());
         match on_loopback.filter(|_| self.levels("net.kind").contains(&Level::new("veth"))) {
             Some(target) => {
-                let message = format!("`veth`: target `{}` listens on loopback alone", target.name);
+                let message = format!("`veth`: target `{}` listens on loopback only", target.name);
                 Err(wrong("net.kind", format!("{message}: expected `loopback`, or other targets")))
             }
             None => Ok(()),
         }
     }
 
-    /// Whether this machine has the cores that are varied: on others the levels would be told apart by their names alone.
+    /// Checks that this machine has the varied cores: on others the levels would differ in name only.
     fn check_cores(&self, allowed: &[usize], wrong: &Blame<'_>) -> Result<(), ConfigError> {
         let varied = self.factors.iter().filter(|factor| factor.key.starts_with("cores."));
         for factor in varied.filter(|factor| factor.levels.len() > 1) {
@@ -154,7 +151,7 @@ mod tests {
     use std::path::Path;
     use toml::Value;
 
-    /// The targets of the tests' experiment: `fast` is here and has a pool, `slow` is absent and has a queue.
+    /// The targets of the tests' experiment: `fast` is present and has a pool, `slow` is absent and has a queue.
     fn targets() -> Targets {
         let directory = tempfile::tempdir().expect("a directory");
         let setting = |name| format!("[settings.{name}]\ndefault = 5\nvalues = [5, 7]\nabout = 'A'\n");
@@ -180,7 +177,7 @@ mod tests {
         .expect("are read")
     }
 
-    /// What is said of the experiment with such a line among its factors, and with such an option of `--set`.
+    /// The outcome for the experiment with this line among its factors, and with this option of `--set`.
     fn said(factor: &str, set: Option<(&str, &str)>) -> Result<(), String> {
         let text = TEXT.replacen("[constants]", &format!("{factor}\n[constants]"), 1);
         let set = set.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
@@ -190,12 +187,12 @@ mod tests {
         experiment.check_feasible(&targets(), &[0, 1], &wrong).map_err(|error| error.to_string())
     }
 
-    /// With one target not installed, a setting that no target has was ignored without a word.
+    /// Regression test: with one target not installed, an unknown setting was silently ignored.
     #[test]
-    fn a_misspelt_setting_is_refused_though_a_target_is_absent() {
+    fn a_misspelt_setting_is_rejected_though_a_target_is_absent() {
         assert_eq!(said("settings.pool = [5, 7]\nsettings.queue = [5, 7]", None), Ok(()));
-        let known = "none of the targets has such a setting: they have pool, queue";
-        let refused = |factor, set| said(factor, set).expect_err("is refused");
+        let known = "unknown setting: the targets have pool, queue";
+        let refused = |factor, set| said(factor, set).expect_err("is rejected");
         assert_eq!(
             refused("", Some(("settings.poool", "[5, 7]"))),
             format!("--set settings.poool=[5, 7]: {known}")
@@ -205,22 +202,22 @@ mod tests {
         assert_eq!(level, "e.toml:14: settings.queue: slow: `6`: expected one of 5, 7");
     }
 
-    /// What the machine or a target cannot do was said without the line that asks for it.
+    /// Regression test: an error about the machine or a target did not name the line.
     #[test]
     fn cores_and_networks_that_are_not_to_be_had_are_blamed_on_their_line() {
-        let refused = |factor, set| said(factor, set).expect_err("is refused");
+        let refused = |factor, set| said(factor, set).expect_err("is rejected");
         assert_eq!(
             refused("", Some(("cores.gateway", "[[0], [0, 2]]"))),
             "--set cores.gateway=[[0], [0, 2]]: `0,2`: this machine has no core 2: expected one of 0,1"
         );
         assert_eq!(
             refused("net.kind = ['veth']", None),
-            "e.toml:14: net.kind: `veth`: target `fast` listens on loopback alone: \
+            "e.toml:14: net.kind: `veth`: target `fast` listens on loopback only: \
              expected `loopback`, or other targets"
         );
     }
 
-    /// The title of the target `fast` that sends so many tickets, in an experiment in this mode that asks for these.
+    /// The title of the target `fast` with these numbers of tickets, in an experiment in this mode with these levels.
     fn title(sent: &[u8], mode: &str, asked: &[i64]) -> Result<String, String> {
         let directory = tempfile::tempdir().expect("a directory");
         let mut targets = made_up(directory.path());
@@ -238,17 +235,17 @@ mod tests {
         Ok(targets.present["fast"].title.clone())
     }
 
-    /// `tls.tickets=[0, 2, 4]` made cells of rivals that always send 2, and labelled them as if they had sent 0 and 4.
+    /// Regression test: `tls.tickets=[0, 2, 4]` made cells of targets that always send 2, labelled as 0 and 4.
     #[test]
     fn a_number_that_is_not_sent_makes_no_cells_of_its_own() {
         assert_eq!(
             title(&[2], "h1-h1c", &[2, 4]),
-            Err("tls.tickets: `4`: target `fast` sends 2 alone: expected one value, or other targets".into())
+            Err("tls.tickets: `4`: target `fast` sends only 2: expected one value, or other targets".into())
         );
         assert_eq!(title(&[0, 1], "h1-h1c", &[0, 1]), Ok("T".into()));
     }
 
-    /// With TLS 1.2 as the first of two versions the number was not looked at.
+    /// Regression test: with TLS 1.2 as the first of two versions the number was not checked.
     #[test]
     fn a_number_is_looked_at_where_any_cell_is_of_tls_1_3() {
         let directory = tempfile::tempdir().expect("a directory");
@@ -263,12 +260,12 @@ mod tests {
         }
     }
 
-    /// A rival that sends one ticket ran among those that send two, and only its description told so.
+    /// Regression test: a target that sends one ticket ran among those that send two; only its description showed it.
     #[test]
-    fn another_number_than_asked_for_stands_in_the_title() {
+    fn a_deviating_number_is_in_the_title() {
         assert_eq!(title(&[1], "h1-h1c", &[2]), Ok("T (tickets: 1, not 2)".into()));
         assert_eq!(title(&[0, 1], "h1-h1c", &[4]), Ok("T (tickets: 1, not 4)".into()));
         assert_eq!(title(&[2], "h1-h1c", &[2]), Ok("T".into()));
-        assert_eq!(title(&[1], "h1c-h1c", &[2]), Ok("T".into()), "there are none");
+        assert_eq!(title(&[1], "h1c-h1c", &[2]), Ok("T".into()), "no tickets in cleartext");
     }
 }

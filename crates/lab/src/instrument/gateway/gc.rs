@@ -1,9 +1,10 @@
-//! What garbage collection cost a JVM in the window, by its unified log: `-Xlog:gc*:file=FILE:uptime:filecount=0`.
+//! The cost of a JVM's garbage collection in the window, by its unified log:
+//! `-Xlog:gc*:file=FILE:uptime:filecount=0`.
 //!
-//! The log counts from the JVM's start, the window is told in time since boot, as `/proc/PID/stat` tells when the process
-//! was started. The process is some 15 to 60 ms older than the JVM's own count (measured with OpenJDK 17 on a busy
-//! machine, by a log that had the monotonic clock beside the uptime), and the kernel counts in ticks of 10 ms: so a pause
-//! within a tenth of a second of either edge may be taken for one on the other side of it, and nothing else is touched.
+//! The log counts from the JVM's start, the window is in time since boot, and `/proc/PID/stat` has the process's start
+//! since boot. The process is some 15 to 60 ms older than the JVM's own count (measured with OpenJDK 17 on a busy
+//! machine, by a log that had the monotonic clock beside the uptime), and the kernel counts in ticks of 10 ms: so a
+//! pause within a tenth of a second of either edge may count on the wrong side of it; nothing else is affected.
 
 use super::target::run_check;
 use crate::guard::Guard;
@@ -19,31 +20,32 @@ use std::time::Duration;
 /// Garbage collection in a window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// Share of the window in which the collector did not stop the program, in percent, as GCViewer and the pass-through
-    /// study have it: 100 * (1 - pauses / window). `None` for a window of no length.
+    /// Share of the window in which the collector did not pause the program, in percent, as in GCViewer and the
+    /// pass-through study: 100 * (1 - pauses / window). `None` for a window of no length.
     pub throughput_percent: Option<f64>,
-    /// Heap in use after the last collection of the whole heap since the window's start, in KiB; `None` without one. The
-    /// log has whole MiB. ZGC and Shenandoah collect while the program runs, so what it allocated meanwhile is in it.
+    /// Heap in use after the last collection of the whole heap since the window's start, in KiB; `None` without one.
+    /// The log has whole MiB. ZGC and Shenandoah collect while the program runs, which includes its new allocations.
     pub after_full_gc_kib: Option<u64>,
-    /// Pauses that lie in the window, at least in part. One within another is not counted again.
+    /// Pauses at least partly in the window. Nested ones count once.
     pub pauses: u64,
     /// Their part of the window in milliseconds.
     pub pause_ms: f64,
 }
 
-/// When a process was started, since boot.
-/// Errors: when there is no such process.
+/// The start of a process, since boot.
+/// Errors: no such process.
 pub(crate) fn process_start(pid: u32) -> Result<Duration, String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))
-        .map_err(|error| format!("the start of process {pid} is not known: {error}"))?;
-    let ticks = start_ticks(&stat).ok_or_else(|| format!("/proc/{pid}/stat is not as expected: {stat}"))?;
+        .map_err(|error| format!("the start of process {pid} is unknown: {error}"))?;
+    let ticks =
+        start_ticks(&stat).ok_or_else(|| format!("unexpected content of /proc/{pid}/stat: {stat}"))?;
     Ok(Duration::from_secs_f64(ticks as f64 / clock_ticks_per_second().max(1) as f64))
 }
 
-/// Reads a JVM's log. `process_start` and `window` are times since boot (see [`process_start`], and
+/// Parses a JVM's log. `process_start` and `window` are times since boot (see [`process_start`], and
 /// [`weir_load::result::LoadResult::window_boot_s`]).
-/// Errors: when the log cannot be read, is none, or begins behind the window's start since it was rotated; or when the
-/// window began before the process.
+/// Errors: a log that cannot be read, is no GC log, or begins after the window's start since it was rotated; a
+/// window that began before the process.
 pub(crate) fn measure(
     log: &Path,
     process_start: Duration,
@@ -52,34 +54,34 @@ pub(crate) fn measure(
     let says = |what: &str| format!("{}: {what}", log.display());
     let uptime = |at: Duration| at.checked_sub(process_start).map(|time| time.as_secs_f64());
     let (Some(from), Some(to)) = (uptime(window.start), uptime(window.end)) else {
-        return Err(says("the window began before the process was started"));
+        return Err(says("the window began before the process started"));
     };
     let file = File::open(log).map_err(|error| says(&error.to_string()))?;
     read(BufReader::new(file), from..to).map_err(|what| says(&what))
 }
 
-/// Has a JVM collect its whole heap, and waits until it has, with `directory` for what `jcmd` says.
-/// Errors: when `jcmd` is not on the PATH, the process is no JVM of the same user, or it takes longer than a minute.
+/// Makes a JVM collect its whole heap, and waits for the end; `jcmd`'s output goes to `directory`.
+/// Errors: `jcmd` is not on the PATH, the process is no JVM of the same user, or it takes longer than a minute.
 pub(crate) fn full_collection(
     pid: u32,
     directory: &Path,
     interrupt: &Interrupt,
     guard: &Guard,
 ) -> Result<(), String> {
-    // It knocks with SIGQUIT, which a JVM answers and any other program dies of.
+    // It sends SIGQUIT, which a JVM handles but which kills any other program.
     let maps = fs::read(format!("/proc/{pid}/maps")).map_err(|error| error.to_string())?;
     if !String::from_utf8_lossy(&maps).contains("libjvm.so") {
-        return Err(format!("process {pid} is no JVM"));
+        return Err(format!("process {pid} is not a JVM"));
     }
     let command = ["jcmd".to_owned(), pid.to_string(), "GC.run".to_owned()];
     run_check("jcmd", &command, directory, interrupt, guard).flatten()
 }
 
-/// The window in seconds of the JVM's own count.
+/// The figures of a window in seconds of the JVM's own count.
 fn read(mut log: impl BufRead, window: Range<f64>) -> Result<Report, String> {
     let mut report = Report::default();
     let mut pause_s = 0.0;
-    // The outermost pause that has begun, by the number of its collection.
+    // The outermost pause in progress, by the number of its collection.
     let mut outermost = None;
     let mut first = None;
     let mut line = Vec::new();
@@ -92,7 +94,7 @@ fn read(mut log: impl BufRead, window: Range<f64>) -> Result<Report, String> {
         let Some((at, message)) = decorated(text.trim_end()) else { continue };
         if *first.get_or_insert(at) > window.start {
             return Err(format!(
-                "it begins at {at} s of the JVM, behind the window's start ({:.3} s): it was rotated; write it with \
+                "it begins at {at} s of the JVM, after the window's start ({:.3} s): it was rotated; write it with \
                  filecount=0",
                 window.start
             ));
@@ -121,7 +123,7 @@ fn read(mut log: impl BufRead, window: Range<f64>) -> Result<Report, String> {
         }
     }
     if first.is_none() {
-        return Err("no line of it begins with an uptime such as [0.123s]: \
+        return Err("no line begins with an uptime such as [0.123s]: \
                     write it with -Xlog:gc*:file=FILE:uptime:filecount=0"
             .to_owned());
     }
@@ -135,7 +137,7 @@ fn read(mut log: impl BufRead, window: Range<f64>) -> Result<Report, String> {
 fn decorated(line: &str) -> Option<(f64, &str)> {
     let (mut uptime, mut rest) = (None, line);
     while let Some((decoration, after)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        // Some locales have a comma there.
+        // Some locales use a comma.
         let seconds = decoration.strip_suffix('s').and_then(|text| text.replace(',', ".").parse().ok());
         uptime = uptime.or(seconds);
         rest = after;
@@ -151,12 +153,13 @@ fn of_collection(message: &str) -> Option<(u64, &str)> {
     Some((number.parse().ok()?, bare.unwrap_or(message)))
 }
 
-/// What ends the last line of a pause. Its first line has none.
+/// The duration at the end of a pause's last line. Its first line has none.
 fn duration_ms(message: &str) -> Option<f64> {
     message.rsplit(' ').next()?.strip_suffix("ms")?.replace(',', ".").parse().ok()
 }
 
-/// The last lines of collections of the whole heap: G1, Parallel and Serial; ZGC without and with generations; Shenandoah.
+/// Marks of the last lines of whole-heap collections: G1, Parallel and Serial; ZGC without and with generations;
+/// Shenandoah.
 fn is_of_whole_heap(message: &str) -> bool {
     [
         "Pause Full",

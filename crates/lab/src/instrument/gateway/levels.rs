@@ -1,4 +1,4 @@
-//! The levels that a cell of gateways always has, as what they are.
+//! The levels of every cell of gateways, typed.
 
 use super::{Case, Load, Mode};
 use crate::cell::{Cell, Levels};
@@ -7,7 +7,7 @@ use serde::de::value::{Error, StrDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer as _};
 use std::fmt::Display;
 
-/// A cell of gateways, or all that it shares with those that it is compared with.
+/// A cell of gateways, or its place shared with its counterparts.
 pub(crate) trait Place {
     fn levels(&self) -> &Levels;
 
@@ -24,27 +24,27 @@ pub(crate) trait Place {
         read(self.levels().word("load_model")).unwrap_or(Load::Saturated)
     }
 
-    /// Connections held open; with new connections, at once at most.
+    /// Connections held open; with new connections, the maximum at once.
     fn connections(&self) -> u32 {
         self.levels().number("connections").and_then(|number| u32::try_from(number).ok()).unwrap_or_default()
     }
 
-    /// Body bytes of an answer.
+    /// Body bytes of a response.
     fn bytes(&self) -> u64 {
         self.levels().number("bytes").unwrap_or_default()
     }
 
-    /// Its further levels, those of the target's settings too.
+    /// Its further levels, the target's settings included.
     fn further(&self) -> impl Iterator<Item = (&str, &Level)> {
         self.levels().iter().filter(|(key, _)| !FIELDS.contains(key))
     }
 
-    /// Its further levels that are not settings of its target.
+    /// Its further levels except its target's settings.
     fn conditions(&self) -> impl Iterator<Item = (&str, &Level)> {
         self.further().filter(|(key, _)| !is_setting(key))
     }
 
-    /// The same under such a load.
+    /// The same under this load.
     fn at(&self, load: Load) -> Levels {
         self.levels().with("load_model", Level::new(load))
     }
@@ -65,18 +65,18 @@ impl Place for Cell {
     }
 }
 
-/// What goes by such a name in a file.
+/// The value with this name in a file.
 pub(super) fn read<T: DeserializeOwned>(name: &str) -> Option<T> {
     let name: StrDeserializer<'_, Error> = name.into_deserializer();
     T::deserialize(name).ok()
 }
 
-/// A list for a person.
+/// A list for the user.
 pub(super) fn listed(items: impl IntoIterator<Item = impl Display>) -> String {
     items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// The stable name of a cell, its factors in a fixed order; the settings of its target are in the target's name.
+/// The stable name of a cell, its factors in a fixed order; its target's settings are in the target's name.
 pub(super) fn id(levels: &Levels, name: &str) -> String {
     let (case, mode, load) = (levels.case(), levels.mode(), levels.load());
     let mut id = format!("{case}.{mode}.c{}.b{}.{load}.", levels.connections(), levels.bytes());

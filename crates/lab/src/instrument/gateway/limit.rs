@@ -1,12 +1,12 @@
-//! Who was the limit of a run: information beside its numbers, not a judgement on them.
+//! The limit of a run: information beside its numbers, not a judgement on them.
 
 use super::run::Parts;
 use weir_load::limit::{self, Part};
 use weir_load::result::Limit;
 use weir_load::result::{Cost, ServerCost};
 
-/// Names the limit of a run from what gateway, origin and load engine used of their cores, and from how near to its own
-/// ceiling the engine was.
+/// Finds the limit of a run from the utilisation of the cores of gateway, origin and load engine, and from the engine's
+/// distance to its own ceiling.
 pub(super) fn of(parts: &Parts<'_>, cores: [&[usize]; 3]) -> Limit {
     let part = |who, cost: Option<&Cost>, cores| {
         let most = cost.map_or(0.0, |cost| f64::from(cost.cores));
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_full_core_names_who_dominates_or_nobody() {
+    fn a_shared_full_core_names_the_dominant_part_if_any() {
         assert_eq!(limit(0.99, 0.4, 0.4, SHARED), Limit::Gateway);
         assert_eq!(limit(0.7, 0.45, 0.53, SHARED), Limit::SharedCores);
         assert_eq!(limit(0.7, 0.2, 0.78, SHARED), Limit::Load);

@@ -1,6 +1,6 @@
-//! The `[load]` table: what `weir load` is told beyond what the experiment's other keys say. Its keys are the long
+//! The `[load]` table: flags of `weir load` beyond the experiment's other keys. Its keys are the long
 //! names of `weir load`'s flags (with `_` for `-` too), and are looked up in the definition of those flags, so that
-//! what `weir load` can do an experiment can.
+//! an experiment can use every feature of `weir load`.
 
 use super::Load;
 use super::levels::listed;
@@ -14,7 +14,7 @@ use std::path::Path;
 use toml::{Table, Value};
 use weir_load::{LoadArgs, Options};
 
-/// Flags that the lab sets by itself, and what it takes them from.
+/// Flags that the lab sets, and their source.
 const SET_ELSEWHERE: [(&[&str], &str); 15] = [
     (&["url", "urls"], "`mode`, `request`, `bytes` and the target"),
     (&["weights"], "the file of `requests`, where each has its own"),
@@ -33,14 +33,14 @@ const SET_ELSEWHERE: [(&[&str], &str); 15] = [
     (&["json", "csv", "assert"], "the lab, which stores each result in `runs/`"),
 ];
 
-/// Flags that mean something in one kind of loop: they are left out of the runs of the other, and of calibration, which
-/// looks for a target's maximum.
+/// Flags for one kind of loop only: the runs of the other go without them, and so does calibration, which
+/// measures a target's maximum.
 const ONE_LOOP: [(&str, Load); 2] = [("arrivals", Load::EqualRate), ("think", Load::Saturated)];
 
-/// The flag whose file is not read, but written.
+/// The flag whose file is written, not read.
 const WRITTEN: &str = "key-log";
 
-/// The table as words, those of a run.
+/// The table as arguments of a run.
 pub(crate) fn words(table: &Table, load: Load, stage: Stage) -> Result<Vec<String>, ConfigError> {
     let flags = flags();
     let mut words = Vec::new();
@@ -54,7 +54,7 @@ pub(crate) fn words(table: &Table, load: Load, stage: Stage) -> Result<Vec<Strin
     Ok(words)
 }
 
-/// The value of a key, in which the path of a flag's file is absolute: it is looked for beside the experiment.
+/// The value of a key. The path of a flag's file is made absolute, relative to the experiment's directory.
 pub(crate) fn placed(key: &str, value: &Value, folder: &Path) -> Value {
     match key.strip_prefix("load.").and_then(|flag| file(flag, value)) {
         Some(file) => folder.join(file).display().to_string().into(),
@@ -63,8 +63,8 @@ pub(crate) fn placed(key: &str, value: &Value, folder: &Path) -> Value {
 }
 
 impl Experiment {
-    /// SHA-256 of each file that the load engine reads, by `load.FLAG=PATH`: in another checkout the same file has another
-    /// path, and at the same path there may be another one.
+    /// SHA-256 of each file that the load engine reads, by `load.FLAG=PATH`: in another checkout the same file has
+    /// another path, and the same path may hold another file.
     /// Errors: when one cannot be read.
     pub(crate) fn load_files(&self) -> Result<BTreeMap<String, String>, LabError> {
         let constants = leaves(&self.constants).into_iter();
@@ -81,7 +81,7 @@ impl Experiment {
     }
 }
 
-/// What the load engine would be told: the lab's own words, which can be followed by themselves, then the table's flags.
+/// Checks the load engine's arguments: the lab's own, valid by themselves, then the table's flags.
 pub(crate) fn options(table: &Table, own: &[String], load: Load) -> Result<Options, ConfigError> {
     let read = |table: &Table| {
         let words = words(table, load, Stage::Block(1))?;
@@ -93,7 +93,7 @@ pub(crate) fn options(table: &Table, own: &[String], load: Load) -> Result<Optio
         Err(error) if error.source == "load" => error,
         settled => return settled,
     };
-    // To blame is a key that is named and without which the rest can be followed, or else one of which half is true.
+    // To blame is a key that the error names and without which the rest is valid, or else one half of a conflict.
     let named = |key: &&String| mentions(&error.message, &flag_name(key));
     let alone = |key: &&String| {
         let rest = table.iter().filter(|(other, _)| other != key);
@@ -106,14 +106,14 @@ pub(crate) fn options(table: &Table, own: &[String], load: Load) -> Result<Optio
     }
 }
 
-/// Refuses what is for a loop that the experiment does not have.
+/// Rejects flags for a loop that the experiment does not have.
 pub(crate) fn check_loops(experiment: &Experiment) -> Result<(), ConfigError> {
     let constants = leaves(&experiment.constants);
     let constants = constants.iter().map(|(key, _)| key.as_str());
     let keys = constants.chain(experiment.factors.iter().map(|factor| factor.key.as_str()));
     for flag in keys.filter_map(|key| key.strip_prefix("load.")) {
         if let Some(only) = only_loop(flag).filter(|only| !experiment.loads().contains(only)) {
-            return Err(wrong(flag, format!("is for `{only}` alone, which is not among `load_model`")));
+            return Err(wrong(flag, format!("requires `{only}` in `load_model`")));
         }
     }
     Ok(())
@@ -139,12 +139,12 @@ fn flag<'a>(flags: &'a Command, key: &str) -> Option<&'a Arg> {
 fn flag_words(flags: &Command, key: &str, value: &Value) -> Result<Vec<String>, String> {
     let name = flag_name(key);
     if let Some((_, by)) = set_elsewhere(&name) {
-        return Err(format!("cannot be given here: it is set by {by}"));
+        return Err(format!("reserved: it is set by {by}"));
     }
     let Some(flag) = flag(flags, key) else {
         let all = flags.get_arguments().filter_map(Arg::get_long);
         let allowed = listed(all.filter(|name| set_elsewhere(name).is_none()));
-        return Err(format!("`weir load` has no such flag: expected one of {allowed}"));
+        return Err(format!("unknown flag of `weir load`: expected one of {allowed}"));
     };
     if !flag.get_action().takes_values() {
         return match value {
@@ -164,7 +164,7 @@ fn flag_words(flags: &Command, key: &str, value: &Value) -> Result<Vec<String>, 
         other => Err(format!("`{other}`: expected a string or a number: {names}")),
     };
     let texts = match value {
-        Value::Array(items) if items.is_empty() => return Err("empty: at least one value is needed".into()),
+        Value::Array(items) if items.is_empty() => return Err("empty: expected at least one value".into()),
         Value::Array(items) => items.iter().map(text).collect::<Result<Vec<_>, _>>()?,
         single => vec![text(single)?],
     };
@@ -182,7 +182,7 @@ fn help(key: &str) -> String {
     format!("--{}: {}", flag_name(key), help.unwrap_or_default())
 }
 
-/// The only kind of loop that a flag is for, if there is one.
+/// The only kind of loop that a flag is for, if any.
 fn only_loop(flag: &str) -> Option<Load> {
     let name = flag_name(flag);
     ONE_LOOP.into_iter().find(|(only, _)| *only == name).map(|(_, load)| load)
@@ -192,12 +192,12 @@ fn set_elsewhere(flag: &str) -> Option<&'static (&'static [&'static str], &'stat
     SET_ELSEWHERE.iter().find(|(flags, _)| flags.contains(&flag))
 }
 
-/// Whether a flag's value may be such, by what its help calls it, as in `FILE|SIZE|-`.
+/// Whether a flag takes such a value, by its value name in the help, as in `FILE|SIZE|-`.
 fn is_named(flag: &Arg, name: &str) -> bool {
     flag.get_value_names().unwrap_or_default().iter().any(|names| names.split('|').any(|one| one == name))
 }
 
-/// The file that a flag's value names, if it names one.
+/// The file named by a flag's value, if any.
 fn file<'a>(key: &str, value: &'a Value) -> Option<&'a str> {
     let flags = flags();
     let (flag, text) = flag(&flags, key).zip(value.as_str())?;
@@ -205,7 +205,7 @@ fn file<'a>(key: &str, value: &'a Value) -> Option<&'a str> {
     (is_named(flag, "FILE") && text != "-" && !is_size).then_some(text)
 }
 
-/// What clap says, without its heading, its usage and its advice.
+/// clap's error without its heading, its usage and its advice.
 fn one_line(error: &str) -> String {
     let end = ["\n\nUsage:", "\n\nFor more information"].iter().filter_map(|end| error.find(end)).min();
     let words = error[..end.unwrap_or(error.len())].trim_start_matches("error: ");

@@ -1,4 +1,4 @@
-//! Gateways: a load engine, a target and an origin, each a process of its own on stated cores.
+//! Gateways: a load engine, a target and an origin, each a process of its own on given cores.
 
 mod case;
 mod check;
@@ -189,8 +189,8 @@ impl Instrument for Gateway {
         let mut machine = Machine::read(&allowed);
         machine.network = experiment.network();
         machine.placement = Some(Placement::choose(&experiment.any_conditions()?.cores, &allowed));
-        // Another build of this program, another template or another body makes other runs though every version and every
-        // path is the same.
+        // A different build of this program, template or body changes the runs, though every version and path may be
+        // the same.
         machine.sources = experiment.load_files()?;
         for (name, target) in &targets.present {
             machine.versions.insert(name.clone(), target.version.clone());
@@ -234,7 +234,7 @@ impl Instrument for Gateway {
     fn judge(experiment: &Experiment, run: &mut RunOf<Self>) -> Result<(), ConfigError> {
         let conditions = experiment.conditions(&run.run.cell)?;
         let cores = ["target", "origin", "load"].map(|role| run.seen.observation.cores(role));
-        // What holds one of two down is the other.
+        // The two of a duet limit each other.
         let alone = parts(run).filter(|_| run.run.beside.is_none());
         run.seen.limit = alone.map(|parts| limit::of(&parts, cores));
         run.validity = Validity::of(validity::broken_rule(run, &conditions));

@@ -1,4 +1,4 @@
-//! From an experiment to its cells: targets with their settings, modes that they have, and the rates that calibration finds.
+//! From an experiment to its cells: targets with their settings, their modes, and the calibrated rates.
 
 use super::levels::{Place as _, id, listed};
 use super::run::Seen;
@@ -13,7 +13,7 @@ use crate::run::{Run, Stage};
 use std::collections::BTreeMap;
 use toml::Value;
 
-/// Each combination with each target in the modes that it has, those of the absent targets too, in the experiment's order.
+/// Each combination with each target in its modes, absent targets included, in the experiment's order.
 pub(super) fn candidates(experiment: &Experiment, targets: &Targets) -> Result<Vec<Candidate>, ConfigError> {
     let combinations: Vec<Levels> = experiment
         .combinations()
@@ -39,7 +39,7 @@ pub(super) fn candidates(experiment: &Experiment, targets: &Targets) -> Result<V
     Ok(candidates)
 }
 
-/// The levels of a cell under such a combination, those that every cell has among them.
+/// The levels of a cell at this combination, including those that every cell has.
 fn levels(experiment: &Experiment, combination: &[(&str, &Value)]) -> Result<Levels, ConfigError> {
     let conditions = experiment.under(combination)?;
     let case = Case::of(&conditions.load_options()?.policy, conditions.mode.client());
@@ -54,7 +54,7 @@ fn levels(experiment: &Experiment, combination: &[(&str, &Value)]) -> Result<Lev
     Ok(varied.chain(own).map(|(key, level)| (key.to_owned(), level)).collect())
 }
 
-/// The names under which a target is measured: with each of its settings, and the A/A target a second time right after the
+/// The names of a target's cells: one for each of its settings, and the A/A target a second time right after the
 /// first.
 fn measured<'a>(experiment: &'a Experiment, target: &Target) -> Vec<(String, Vec<(&'a str, Level)>)> {
     let mut measured = Vec::new();
@@ -71,7 +71,7 @@ fn measured<'a>(experiment: &'a Experiment, target: &Target) -> Vec<(String, Vec
     measured
 }
 
-/// The modes of the experiment that a target does not have, where it has others of their kind: with a gateway or without.
+/// The modes of the experiment that a target lacks while it has others of the kind: with a gateway or without.
 pub(super) fn unsupported_modes(experiment: &Experiment, targets: &Targets) -> Vec<String> {
     let is_of_gateway = |mode: &Mode| mode.upstream().is_some();
     let lacks = |target: &Target| {
@@ -84,7 +84,8 @@ pub(super) fn unsupported_modes(experiment: &Experiment, targets: &Targets) -> V
     targets.present.values().filter_map(lacks).collect()
 }
 
-/// A saturated cell for each target that has an equal-rate cell whose rate is not given. The A/A target is calibrated once.
+/// A saturated cell for each target that has an equal-rate cell without a given rate. The A/A target is calibrated
+/// once.
 pub(super) fn calibration(experiment: &Experiment, cells: &[Cell]) -> Result<Vec<Cell>, ConfigError> {
     let mut wanted = Vec::new();
     for cell in cells.iter().filter(|cell| cell.load() == Load::EqualRate) {
@@ -100,8 +101,8 @@ pub(super) fn calibration(experiment: &Experiment, cells: &[Cell]) -> Result<Vec
 
 /// The equal rate of each place: a share of the slowest target's maximum, in two significant digits.
 ///
-/// A mode without a gateway takes the lowest rate of the modes with the same client side, where there is one: its
-/// latency is there to be read beside theirs.
+/// A mode without a gateway takes the lowest rate of the modes with the same client side, if there is one, so that
+/// their latencies compare.
 pub(super) fn equal_rates(
     plan: &Plan,
     runs: &[Run<Seen>],
@@ -129,7 +130,7 @@ pub(super) fn equal_rates(
         let reason = reasons.map_or_else(String::new, |run| format!("; {}: {}", run.run.id, run.validity));
         return Err(LabError::Calibration(format!("no target gave a valid run{reason}")));
     }
-    // The two of a duet share what one would have.
+    // The two of a duet share what one would have alone.
     let share = match plan.experiment.layout {
         Layout::Blocks => plan.experiment.rate_share,
         Layout::Duet => plan.experiment.rate_share / 2.0,
@@ -157,7 +158,7 @@ pub(super) fn equal_rates(
     Ok(rates)
 }
 
-/// The rate that a cell is offered: the experiment's own, or that which calibration found.
+/// The rate offered to a cell: the experiment's own, or the calibrated one.
 pub(super) fn rate(plan: &Plan, cell: &Cell) -> Option<f64> {
     let given = || plan.experiment.conditions(cell).ok().and_then(|conditions| conditions.rate);
     match cell.load() {
@@ -166,7 +167,7 @@ pub(super) fn rate(plan: &Plan, cell: &Cell) -> Option<f64> {
     }
 }
 
-/// Whether calibration finds a cell's rate; else it is given, or there is none.
+/// Whether calibration finds a cell's rate; otherwise it is given, or there is none.
 pub(super) fn is_calibrated(plan: &Plan, cell: &Cell) -> bool {
     let is_given = || plan.experiment.conditions(cell).is_ok_and(|conditions| conditions.rate.is_some());
     cell.load() == Load::EqualRate && !is_given()

@@ -5,9 +5,9 @@ use std::io;
 use std::net::TcpListener;
 use weir_doctor::{LISTENERS_FROM, ROOM_BELOW};
 
-/// Finds `COUNT` free loopback ports below the range from which the system takes the ports of outgoing connections: one
-/// of those could otherwise be taken between our look and the server's bind.
-/// Errors: when there are not so many.
+/// Finds `COUNT` free loopback ports below the system's range of ephemeral ports: an outgoing connection could take
+/// one of those between our check and the server's bind.
+/// Errors: too few free ports.
 pub(crate) fn free_ports<const COUNT: usize>(start: u16) -> Result<[u16; COUNT], LabError> {
     let end = first_ephemeral();
     let span = end.saturating_sub(LISTENERS_FROM).max(1);
@@ -21,8 +21,8 @@ pub(crate) fn free_ports<const COUNT: usize>(start: u16) -> Result<[u16; COUNT],
     })
 }
 
-/// Where this process begins to look. Labs that run at once, as tests do, have pids close to each other: they begin far
-/// apart, since a port that one has found free is not bound yet when the other looks.
+/// The start of this process's search. Labs that run at once, as tests do, have close pids: they start far
+/// apart, since a port that one has found free is not bound yet when the other checks it.
 pub(crate) fn first_look() -> u16 {
     (std::process::id() as u16).wrapping_mul(1009)
 }

@@ -1,4 +1,4 @@
-//! What one run of a gateway saw.
+//! The measurements of one run of a gateway.
 
 use super::{Conditions, Place as _, gc};
 use crate::run::{PlannedRun, Run};
@@ -7,54 +7,54 @@ use std::path::PathBuf;
 use weir_load::result::{Limit, LoadResult, Role, ServerCost};
 use weir_netem::NetReport;
 
-/// What a run was made under, and what was seen.
+/// The conditions of a run, and its measurements.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Seen {
-    /// Requests per second that were offered; `None` in a closed loop.
+    /// Requests per second offered; `None` in a closed loop.
     pub rate: Option<f64>,
-    /// Milliseconds of load that its processes had served before.
+    /// Milliseconds of load on its processes before the warm-up.
     #[serde(default)]
     pub served_ms: u64,
     /// Milliseconds of load before the window.
     pub warmup_ms: u64,
     /// Milliseconds of the window.
     pub window_ms: u64,
-    /// What held the rate down; `None` where no window was measured.
+    /// The limit; `None` without a measured window.
     pub limit: Option<Limit>,
-    /// What was seen.
+    /// The measurements.
     pub observation: Observation,
 }
 
-/// What an executor saw.
+/// The measurements of an executor.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Observation {
-    /// The load engine's result, if it came to one.
+    /// The load engine's result, if it printed one.
     pub load: Option<LoadResult>,
     /// Why there is no result, or why it is not to be trusted.
     pub failure: Option<String>,
-    /// The processes, in the order in which they were started.
+    /// The processes, in the order of their start.
     pub processes: Vec<ProcessReport>,
-    /// Connections that the origin accepted while the load engine ran, by its own count; `None` without a gateway.
+    /// Connections that the origin accepted during the load, by its own count; `None` without a gateway.
     pub upstream_connections: Option<u64>,
-    /// The share of the run's cores that processes outside it used meanwhile; `None` where the system does not tell.
+    /// The share of the run's cores used by processes outside it; `None` if the system does not report it.
     pub foreign_cpu: Option<f64>,
     /// The share that the hypervisor gave to other guests; `None` as above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stolen_cpu: Option<f64>,
-    /// In a duet, the share of the window in which the other was measured as well.
+    /// In a duet, the share of the window in which the other was measured too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub common_share: Option<f64>,
     /// The network between the processes.
     pub net: Option<NetReport>,
-    /// What is not known of the run, and why; it may be used all the same.
+    /// Missing facts of the run, and why; it may be valid all the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Garbage collection of a target that is a JVM; `None` for all others, or where it is not known.
+    /// Garbage collection of a target that is a JVM; `None` for others, or if unknown.
     pub gc: Option<gc::Report>,
-    /// Where the processes' logs are kept since the run failed, in the directory of the results.
+    /// The kept logs of a failed run's processes, in the results directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub logs: Option<PathBuf>,
-    /// Milliseconds from the first process's start to the last one's end.
+    /// Milliseconds from the first process's start to the last one's exit.
     pub elapsed_ms: u64,
 }
 
@@ -63,7 +63,7 @@ impl Observation {
         self.processes.iter().find(|process| process.role == role)
     }
 
-    /// Where the process in such a role ran.
+    /// The cores of the process in this role.
     pub(super) fn cores(&self, role: &str) -> &[usize] {
         self.process(role).map_or(&[], |process| &process.cores)
     }
@@ -76,18 +76,18 @@ pub struct ProcessReport {
     pub role: String,
     /// Program and arguments.
     pub command: Vec<String>,
-    /// The cores that it was placed on.
+    /// Its cores.
     pub cores: Vec<usize>,
-    /// How it ended.
+    /// Its exit.
     pub exit: String,
-    /// Whether it did not end when it was asked to, and was killed.
+    /// Whether it did not exit on its stop signal, and was killed.
     #[serde(default)]
     pub killed: bool,
-    /// The last of its standard error.
+    /// The tail of its standard error.
     pub stderr: String,
 }
 
-/// What a run is asked to do.
+/// The settings of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked<'a> {
     pub(crate) run: &'a PlannedRun,
@@ -109,7 +109,7 @@ impl Asked<'_> {
     }
 }
 
-/// What a run came to, by part.
+/// The results of a run, by part.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts<'a> {
     pub(super) load: &'a LoadResult,
@@ -120,7 +120,7 @@ pub(super) struct Parts<'a> {
     pub(super) gc: Option<&'a gc::Report>,
 }
 
-/// Each part; `None` where no window was measured.
+/// Each part; `None` without a measured window.
 pub(super) fn parts(run: &Run<Seen>) -> Option<Parts<'_>> {
     let seen = &run.seen.observation;
     let load = seen.load.as_ref()?;
@@ -134,11 +134,11 @@ pub(super) fn parts(run: &Run<Seen>) -> Option<Parts<'_>> {
     })
 }
 
-/// Whether the gateway is this program in another role: it was started by the file that the load engine was started by.
+/// Whether the gateway is this program in another role: started from the same file as the load engine.
 pub(super) fn is_this_program(runs: [&[&Run<Seen>]; 2]) -> bool {
     let is_one_file = |run: &&Run<Seen>| {
         let words = |role| run.seen.observation.process(role).map_or(&[][..], |process| &process.command);
-        // What enters a network namespace stands before the program, and its first word is the subcommand.
+        // The command that enters a network namespace precedes the program, whose first argument is the subcommand.
         let load = words("load").windows(2).find(|two| two[1] == "load");
         load.is_some_and(|two| words("target").contains(&two[0]))
     };

@@ -1,4 +1,4 @@
-//! How results of gateways are shown.
+//! The presentation of gateways' results.
 
 use super::levels::{Place as _, read};
 use super::run::Seen;
@@ -108,7 +108,7 @@ impl Shown for Gateway {
     }
 }
 
-/// The targets that had to be killed, how they were to end, and how often it came to that.
+/// The targets that had to be killed, their stop signal, and how often it happened.
 fn killed(runs: &[Run<Seen>]) -> Vec<String> {
     let mut killed: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let mut all: BTreeMap<&str, usize> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! Made-up results with a known truth, in a directory as an experiment leaves it. A run's text is made once and filled in
-//! anew for each experiment, so that thousands of experiments can be stored, and read by what `weir report` reads them by.
+//! Synthetic results with a known truth, in a directory as an experiment leaves it. A run's text is created once and
+//! filled in for each experiment, so that thousands of experiments can be stored, and loaded as `weir report` does.
 
 use super::testing::{encode, made, result_for, targets};
 use super::{Gateway, Seen};
@@ -18,27 +18,27 @@ use std::path::{Path, PathBuf};
 /// The standard deviation of a per-block log ratio.
 pub(crate) const SD: f64 = 0.03;
 
-/// A host of another kind is so much slower (nightly runs of one service: 4001, 5120, 4214 requests per second).
+/// The slowdown on a host of another kind (nightly runs of one service: 4001, 5120, 4214 requests per second).
 const LEVEL: f64 = 1.25;
 
-/// How the host's level moves.
+/// The movement of the host's level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Host {
-    /// It does not.
+    /// None.
     Steady,
-    /// It jumps between blocks, in three of ten; and in one of ten somewhere within a block.
+    /// It jumps between blocks, in three of ten; and in one of ten within a block.
     OfBlocks,
-    /// One run in ten is made on the other level, alone.
+    /// One run in ten is on the other level, alone.
     OfRuns,
 }
 
-/// What is true in one experiment.
+/// The truth in one experiment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Truth<'a> {
     pub(crate) host: Host,
-    /// By what factor these targets cost more in the first group.
+    /// The factor by which these targets cost more in the first group.
     pub(crate) effects: &'a [(&'a str, f64)],
-    /// By what factor everything costs more in this session.
+    /// The factor by which everything costs more in this session.
     pub(crate) drift: f64,
 }
 
@@ -46,7 +46,7 @@ impl Truth<'_> {
     pub(crate) const NOTHING: Self = Self { host: Host::Steady, effects: &[], drift: 1.0 };
 }
 
-/// What is planned.
+/// The plan's shape.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape<'a> {
     /// Whether `fast` is run twice in each block.
@@ -58,21 +58,21 @@ pub(crate) struct Shape<'a> {
     pub(crate) versions: &'a [(&'a str, &'a str)],
 }
 
-/// A directory of results whose values are drawn anew for each experiment.
+/// A directory of results with new random values for each experiment.
 pub(crate) struct Synthetic {
     directory: tempfile::TempDir,
     runs: Vec<Template>,
     rng: Rng,
 }
 
-/// The text of a stored run, open where its two values stand.
+/// The text of a stored run, cut at its two values.
 struct Template {
     file: PathBuf,
     run: PlannedRun,
     text: [String; 3],
 }
 
-/// Values that are nowhere else in a run's text.
+/// Values that occur nowhere else in a run's text.
 const CPU_MARK: f64 = 7_777.062_5;
 const RATE_MARK: f64 = 8_888.062_5;
 
@@ -88,7 +88,7 @@ impl Synthetic {
              window_ms = 50\n",
             if aa { "aa = 'fast'\n" } else { "" },
         );
-        // In memory where there is such a place: a file that is written over and over is flushed to a disk each time.
+        // In memory if possible: files rewritten over and over are flushed to disk each time.
         let memory = Path::new("/dev/shm");
         let place = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
         let directory = tempfile::tempdir_in(place).expect("a directory");
@@ -114,12 +114,12 @@ impl Synthetic {
         Self { directory, runs, rng: Rng::new(seed) }
     }
 
-    /// Where it is.
+    /// The results directory.
     pub(crate) fn path(&self) -> PathBuf {
         self.directory.path().join("results")
     }
 
-    /// Stores one experiment, and reads it.
+    /// Stores one experiment, and loads it.
     pub(crate) fn experiment(&mut self, truth: Truth<'_>) -> Results<Gateway> {
         let mut level = Level { host: truth.host, now: 0.0, block: None, switch_in: None };
         let in_block = self.runs.iter().take_while(|one| one.run.stage == self.runs[0].run.stage).count();
@@ -137,7 +137,7 @@ impl Synthetic {
     }
 }
 
-/// A valid run with the marks in the place of its values.
+/// A valid run with marks in place of its values.
 fn marked(plan: &Plan, run: &PlannedRun) -> Run<Seen> {
     let mut result = result_for(&run.cell, None);
     result.response.hdr_v2 = encode(&[200; 2000]);
@@ -148,12 +148,12 @@ fn marked(plan: &Plan, run: &PlannedRun) -> Run<Seen> {
     record
 }
 
-/// Where the host stands, as a logarithm.
+/// The host's level, as a logarithm.
 struct Level {
     host: Host,
     now: f64,
     block: Option<Stage>,
-    /// Runs of this block until it jumps.
+    /// Runs of this block until the jump.
     switch_in: Option<usize>,
 }
 

@@ -12,12 +12,12 @@ use std::fmt::Write;
 use weir_report::text::{columns, milliseconds, number};
 
 const LEGEND: &str = "
-equal, sat: CPU microseconds of the gateway for each, at the equal rate and at saturation.
-origin: the same of the test server. mean, p99: milliseconds, at the equal rate where there is one.
-Rate, util (share of its core that the gateway used), RSS (MiB) and limit: at saturation.
+equal, sat: the gateway's CPU us per request or handshake, at the equal rate and at saturation.
+origin: the same of the test server. mean, p99: milliseconds, at the equal rate if there is one.
+Rate, util (utilisation of the gateway's cores), RSS (MiB) and limit: at saturation.
 ";
 
-/// All tables, and what their columns are.
+/// All tables, and a legend of their columns.
 pub(super) fn render(text: &mut String, results: &Results<Gateway>) {
     for place in places(&results.plan) {
         text.push('\n');
@@ -31,11 +31,11 @@ type Row<'a> = (&'a str, Option<&'a CellSummary>, Option<&'a CellSummary>);
 
 fn rows<'a>(results: &'a Results<Gateway>, place: &Levels) -> Vec<Row<'a>> {
     let mut rows: Vec<Row<'_>> = Vec::new();
-    // What the second of the A/A pair shows is the noise floor, which stands elsewhere.
+    // The second of the A/A pair shows the noise floor, which is listed elsewhere.
     let of_place = |found: &&CellSummary| found.cell.place().at(Load::Saturated) == *place;
     for found in results.summary.cells.iter().filter(of_place).filter(|found| !found.cell.is_again()) {
         let name = &found.cell.name;
-        // A target's settings are in its name.
+        // A target's settings are part of its name.
         let of = |load| {
             let mut cells = results.summary.cells.iter();
             cells.find(|other| other.cell.name == *name && other.cell.place() == place.at(load))
@@ -85,7 +85,7 @@ fn worst_error(equal: Option<&CellSummary>, saturated: Option<&CellSummary>) -> 
     of(equal).into_iter().chain(of(saturated)).reduce(f64::max).map(|ratio| ratio * 100.0)
 }
 
-/// The comparison of a target's CPU, at the equal rate where there is one.
+/// The comparison of a target's CPU, at the equal rate if it has one.
 fn ratio(results: &Results<Gateway>, name: &str, place: &Levels) -> String {
     if results.plan.baseline.as_deref() == Some(name) && place.mode().upstream().is_some() {
         return "baseline".into();

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::Path;
 
-/// Connections beyond those of the run: ready checks, and those that are closing while others open.
+/// Connections beyond those of the run: ready checks, and those that close while others open.
 const SPARE: u64 = 256;
 
-/// The least buffer for a body in bytes: a head of some kind stands before it.
+/// The minimum buffer for a body in bytes: a head precedes it.
 const LEAST_BUFFER: u64 = 16 * 1024;
 
 /// The values of one run by their names.
@@ -24,14 +24,14 @@ impl Values {
         self
     }
 
-    /// Adds what a run's size comes to, since templates cannot reckon: clients at once, bytes of an answer's body and of the
-    /// request's that is echoed, and the target's cores.
+    /// Adds the values derived from a run's size, since templates cannot calculate: concurrent clients, bytes of the
+    /// bodies of a response and of the echoed request, and the target's cores.
     pub(crate) fn with_size(self, connections: u32, bytes: u64, cores: &[usize]) -> Self {
         let max_clients = u64::from(connections) + SPARE;
         // On the wire each chunk of a body has a line of its own.
         let body_buffer = bytes.saturating_add(bytes / 8).max(LEAST_BUFFER);
         let last = cores.iter().copied().max().unwrap_or(0);
-        // Core 0 has the last digit.
+        // Core 0 is the last digit.
         let core_mask = (0..=last).rev().map(|core| if cores.contains(&core) { '1' } else { '0' });
         self.with("connections", connections)
             .with("max_clients", max_clients)
@@ -43,7 +43,8 @@ impl Values {
             .with("core_mask", core_mask.collect::<String>())
     }
 
-    /// Adds the files of the certificate in a directory, as [`issue_certificate`](super::issue_certificate) writes them.
+    /// Adds the files of the certificate in a directory, as [`issue_certificate`](super::issue_certificate) writes
+    /// them.
     pub(crate) fn with_certificate(self, directory: &Path) -> Self {
         let file = |name: &str| directory.join(name).with_extension("pem");
         let names = ["cert", "key", "identity", "ca"];
@@ -54,7 +55,7 @@ impl Values {
         self.0.contains_key(name)
     }
 
-    /// Replaces every `{{name}}` in `text`. A name that is not known is an error that names `source` and its line.
+    /// Replaces every `{{name}}` in `text`. An unknown name is an error that names `source` and its line.
     pub(crate) fn render(&self, source: impl Display, text: &str) -> Result<String, ConfigError> {
         let mut rendered = String::with_capacity(text.len());
         let mut rest = text;
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_told_in_the_targets_words() {
+    fn a_run_has_values_for_each_templates_syntax() {
         let template = "{{connections}} {{max_clients}} {{max_sockets}} {{body_buffer}} {{workers}} {{cores}} {{core_words}} {{core_mask}}";
         let rendered = |connections, bytes, cores: &[usize]| {
             Values::default().with_size(connections, bytes, cores).render("t", template).expect("renders")
@@ -117,7 +118,7 @@ mod tests {
 
     #[test]
     fn unknown_and_open_placeholders_name_their_line() {
-        let message = |text| values().render("nginx.conf", text).expect_err("is refused").to_string();
+        let message = |text| values().render("nginx.conf", text).expect_err("is rejected").to_string();
         assert_eq!(
             message("a\n{{port}}"),
             "nginx.conf:2: unknown placeholder `port`: expected one of dir, listen_port"

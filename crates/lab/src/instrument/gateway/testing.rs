@@ -1,4 +1,4 @@
-//! Made-up experiments, runs and targets of gateways, for tests.
+//! Synthetic experiments, runs and targets of gateways, for tests.
 
 use super::levels::id;
 use super::run::Asked;
@@ -52,7 +52,7 @@ certificate = "ecdsa-p256"
 tickets = 2
 "#;
 
-/// The experiment of the tests, as its file would be.
+/// The experiment of the tests, as from its file.
 pub(crate) fn experiment() -> Experiment {
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("small.toml");
@@ -60,7 +60,7 @@ pub(crate) fn experiment() -> Experiment {
     reader::load::<Gateway>(&RunOptions { file, ..RunOptions::default() }).expect("parses").0
 }
 
-/// A histogram as the load engine writes it.
+/// A histogram in the load engine's format.
 pub(crate) fn encode(nanoseconds: &[u64]) -> String {
     let mut histogram = Histogram::<u64>::new(3).expect("three digits");
     for value in nanoseconds {
@@ -122,7 +122,7 @@ pub(crate) fn load_result() -> LoadResult {
     }
 }
 
-/// Full handshakes as the experiment of these tests asks for them, but for the version.
+/// Full handshakes with the parameters of the tests' experiment, but for the version.
 pub(crate) fn negotiated(version: &str, count: u64) -> Negotiated {
     Negotiated {
         version: version.into(),
@@ -164,7 +164,7 @@ pub(crate) fn result_for(cell: &Cell, rate: Option<f64>) -> LoadResult {
     result
 }
 
-/// As of a run with `handshake-only`: 3000 handshakes, of which 2000 fell into the window.
+/// A run with `handshake-only`: 3000 handshakes, 2000 of them in the window.
 fn handshakes_only(result: &mut LoadResult, case: Case) {
     let resumed = match case {
         Case::Request | Case::HandshakeFull => 0,
@@ -191,7 +191,7 @@ fn handshakes_only(result: &mut LoadResult, case: Case) {
     }
 }
 
-/// A cell of the experiment of these tests.
+/// A cell of the tests' experiment.
 pub(crate) fn cell(name: &str, mode: Mode, load: Load) -> Cell {
     let own = [
         ("case", Level::new(Case::Request)),
@@ -204,7 +204,7 @@ pub(crate) fn cell(name: &str, mode: Mode, load: Load) -> Cell {
     Cell { id: id(&levels, name), name: name.into(), subject: name.into(), levels }
 }
 
-/// The same with such a level.
+/// The same at another level.
 pub(crate) fn with(cell: &Cell, key: &str, level: impl std::fmt::Display) -> Cell {
     let levels = cell.levels.with(key, Level::new(level));
     Cell { id: id(&levels, &cell.name), levels, ..cell.clone() }
@@ -219,7 +219,7 @@ pub(crate) fn record(mode: Mode, load: Load) -> Run<Seen> {
     made(&experiment(), &run, rate, result_for(&run.cell, rate))
 }
 
-/// A run with such a result, judged.
+/// A judged run with this result.
 pub(crate) fn made(
     experiment: &Experiment,
     run: &PlannedRun,
@@ -263,7 +263,7 @@ pub(crate) fn observation(cell: &Cell, result: LoadResult) -> Observation {
     }
 }
 
-/// Targets that need no program: `direct`, and two whose start command is never run.
+/// Targets without programs: `direct`, and two whose start command is never run.
 pub(crate) fn targets(directory: &Path) -> Targets {
     let gateway = "title = 'T'\nabout = 'A'\nmodes = ['h1c-h1c', 'h1-h1c']\nstart = ['true', '{{listen_port}}']\n\
         [ready]\nconnect = '127.0.0.1:{{listen_port}}'\ntimeout_ms = 1000\n";
@@ -277,7 +277,7 @@ pub(crate) fn targets(directory: &Path) -> Targets {
         .expect("are read")
 }
 
-/// An experiment with gateways, by its text.
+/// An experiment with gateways, from its text.
 pub(crate) fn parse(text: &str, options: &RunOptions) -> Result<Experiment, String> {
     reader::parse::<Gateway>(Path::new("e.toml"), text, options).map_err(|error| error.to_string())
 }

@@ -1,4 +1,4 @@
-//! Whether a run may be used. An invalid run is kept and listed, and never averaged: one that only made errors can be
+//! The validity of a run. An invalid run is stored and listed, and never averaged: a run of errors only can be
 //! the fastest of all.
 
 use super::levels::Place as _;
@@ -10,26 +10,26 @@ use crate::run::Run;
 use weir_load::result::{Handshakes, LoadResult, Negotiated, Pacer, Tickets};
 use weir_load::{ErrorClass, exceeds_budget};
 
-/// Connections to the origin beyond those of the clients: ready checks, and a gateway's races between two dials, of
-/// which more clients have more.
+/// Connections to the origin beyond those of the clients: ready checks, and a gateway's races between two dials, more
+/// frequent with more clients.
 fn upstream_handful(clients: u64) -> u64 {
     (clients / 50).max(8)
 }
 
-/// What a result calls a handshake that resumes nothing.
+/// The name of a full handshake in a result.
 const FULL: &str = "full";
 
-/// What a result calls the policy of connections without requests.
+/// The name of the policy of connections without requests in a result.
 pub(crate) const HANDSHAKE_ONLY: &str = "handshake-only";
 
 /// The window may be off by this share; more means that the engine did not get the processor.
 const WINDOW_SHARE: f64 = 0.1;
 
-/// The two of a duet have at least this share of their windows in common.
+/// The minimum share of their windows that the two of a duet have in common.
 const LEAST_TOGETHER: f64 = 0.95;
 
-/// The share of its planned requests that an open loop has sent at least, and how late it was at most, where a run tells
-/// what a request costs.
+/// The minimum share of its planned requests that an open loop must have sent, and its maximum lateness, for a cost per
+/// request.
 const LEAST_FOR_COST: f64 = 0.9;
 const LATEST_FOR_COST_US: f64 = 5000.0;
 
@@ -53,7 +53,7 @@ pub(super) fn broken_rule(record: &Run<Seen>, conditions: &Conditions) -> Option
         .or_else(|| accounting(record))
 }
 
-/// The budget is the conditions', whatever the engine was told.
+/// The budget is that of the conditions, whatever the engine was given.
 fn errors(load: &LoadResult, conditions: &Conditions) -> Option<String> {
     if exceeds_budget(load, conditions.error_budget_percent()) {
         let seen = || load.errors.iter().filter(|(_, count)| **count > 0);
@@ -63,17 +63,17 @@ fn errors(load: &LoadResult, conditions: &Conditions) -> Option<String> {
         let wrong = seen().any(|(class, _)| is_wrong_answer(class));
         let allowed = match conditions.error_budget_percent() {
             0.0 => String::new(),
-            percent => format!("; expected at most {percent} % without an answer"),
+            percent => format!("; expected at most {percent} % without a response"),
         };
         let example = load.error_examples.values().next();
         let example = example.map_or_else(String::new, |example| format!(" ({example})"));
-        let kind = if wrong { "wrong answers" } else { "errors" };
+        let kind = if wrong { "wrong responses" } else { "errors" };
         return Some(format!("{kind}: {}{allowed}{example}", listed.join(", ")));
     }
-    (load.requests == 0).then(|| "no request was answered".into())
+    (load.requests == 0).then(|| "no response was received".into())
 }
 
-/// Whatever is not `valid` is invalid, but for a pacer that was late: what that spoils is judged here.
+/// Any verdict but `valid` is invalid, except for a late pacer: its effects are judged below.
 fn engine(load: &LoadResult) -> Option<String> {
     let said = load.validity.as_str();
     if said == "valid" {
@@ -87,38 +87,39 @@ fn engine(load: &LoadResult) -> Option<String> {
 fn window(load: &LoadResult, asked_ms: u64) -> Option<String> {
     let asked = asked_ms as f64 / 1000.0;
     let off = (load.window_s - asked).abs() > WINDOW_SHARE * asked + 0.005;
-    off.then(|| format!("window: {:.0} ms were measured, {asked_ms} ms asked for", load.window_s * 1000.0))
+    off.then(|| format!("window: measured {:.0} ms, expected {asked_ms} ms", load.window_s * 1000.0))
 }
 
-/// What disturbs one of a duet falls on the other as far as they are measured at the same time.
+/// A disturbance hits both of a duet only while both are measured.
 fn together(record: &Run<Seen>) -> Option<String> {
     record.run.beside.as_ref()?;
     let Some(share) = record.seen.observation.common_share else {
-        return Some("duet: it is not known when it was measured".into());
+        return Some("duet: the time of its window is unknown".into());
     };
     (share < LEAST_TOGETHER).then(|| {
         format!(
-            "duet: measured together in {:.0} % of the window, needed are {:.0} %",
+            "duet: measured together in {:.0} % of the window, expected {:.0} % or more",
             share * 100.0,
             LEAST_TOGETHER * 100.0
         )
     })
 }
 
-/// Connections that are kept all stand before the window, and as many to the origin; of new ones each has taken no more
-/// requests than it was to.
+/// Keep-alive connections are all open before the window, with as many to the origin; new ones each served no more
+/// requests than they should.
 fn connections(record: &Run<Seen>, load: &LoadResult, conditions: &Conditions) -> Option<String> {
     let opened = load.connections_opened;
     if let Some(most) = most_on_a_connection(load) {
         let answered = load.answered_in_all;
-        return (opened.saturating_mul(most) < answered)
-            .then(|| format!("connections: {opened} for {answered} answers, of which each may take {most}"));
+        return (opened.saturating_mul(most) < answered).then(|| {
+            format!("connections: {opened} for {answered} responses, expected at most {most} on each")
+        });
     }
     let wanted = u64::from(record.run.cell.connections());
     if opened < wanted {
-        return Some(format!("connections: {opened} were opened, {wanted} asked for"));
+        return Some(format!("connections: {opened} opened, expected {wanted}"));
     }
-    // A smaller pool was asked for: what it closes is opened again.
+    // With a smaller pool, closed connections are opened again.
     let pool = conditions.settings.get("pool").and_then(|pool| Level::of(pool).number());
     if pool.is_some_and(|pool| pool < f64::from(record.run.cell.connections())) {
         return None;
@@ -128,8 +129,8 @@ fn connections(record: &Run<Seen>, load: &LoadResult, conditions: &Conditions) -
         .then(|| format!("upstream connections: {upstream} to the origin for {opened} of the clients"))
 }
 
-/// The most requests (or, without any, handshakes) on one connection, as the engine was told; `None` where connections
-/// are kept.
+/// The maximum of requests (or, without any, handshakes) on one connection, by the engine's flags; `None` for
+/// keep-alive connections.
 fn most_on_a_connection(load: &LoadResult) -> Option<u64> {
     match load.asked.requests_per_connection.as_str() {
         HANDSHAKE_ONLY => Some(1),
@@ -137,7 +138,7 @@ fn most_on_a_connection(load: &LoadResult) -> Option<u64> {
     }
 }
 
-/// Which handshakes were resumed, of those that were to be, the engine has judged.
+/// Whether the right share was resumed is judged by the engine.
 fn negotiation(load: &LoadResult, client: Side, tls: &Tls) -> Option<String> {
     let Handshakes { full, resumed, negotiated, .. } = &load.handshakes;
     let resumed: u64 = resumed.values().sum();
@@ -148,8 +149,8 @@ fn negotiation(load: &LoadResult, client: Side, tls: &Tls) -> Option<String> {
     let signature = tls.certificate.signature();
     let is = |facts: &Negotiated| {
         let is_full = facts.kind == FULL;
-        // A resumption proves who the server is by the session, not by a signature (RFC 8446, section 2.2). One of TLS 1.2
-        // has no key exchange either (RFC 5246, section 7.3).
+        // A resumption authenticates the server by the session, not by a signature (RFC 8446, section 2.2). In TLS 1.2
+        // it has no key exchange either (RFC 5246, section 7.3).
         let has_group = is_full || tls.version == TlsVersion::V1_3;
         (facts.version == version && facts.suite == suite)
             && facts.group.as_ref() == has_group.then_some(&group)
@@ -157,7 +158,7 @@ fn negotiation(load: &LoadResult, client: Side, tls: &Tls) -> Option<String> {
     };
     if let Some(other) = negotiated.iter().find(|facts| !is(facts) && facts.count > 0) {
         let (count, asked) = (other.count, format!("{version} {suite} {group} {signature}"));
-        return Some(format!("negotiation: {count} handshakes were `{other}`, asked for was `{asked}`"));
+        return Some(format!("negotiation: {count} handshakes were `{other}`, expected `{asked}`"));
     }
     if negotiated.is_empty() || full + resumed == 0 {
         return Some("negotiation: no handshake was counted in a TLS mode".into());
@@ -166,20 +167,20 @@ fn negotiation(load: &LoadResult, client: Side, tls: &Tls) -> Option<String> {
         return Some(format!("warm-up: {} handshakes fell into the window", load.handshakes.in_window));
     }
     (resumed > 0 && load.asked.resume_percent == 0.0)
-        .then(|| format!("negotiation: {resumed} handshakes were resumed, none should be"))
+        .then(|| format!("negotiation: {resumed} handshakes were resumed, expected none"))
 }
 
-/// Where the number is varied, full handshakes bring it. (A target that sends its own number says so in its title, and is
-/// not among those for which it is varied; after a resumption OpenSSL sends one at most, whatever it is told.)
+/// If the number is varied, full handshakes bring it. (A target that sends its own number has it in its title, and is
+/// not varied; after a resumption OpenSSL sends one at most, whatever its setting.)
 fn tickets(record: &Run<Seen>, load: &LoadResult, tls: &Tls) -> Option<String> {
     record.run.cell.levels.get("tls.tickets")?;
     let Tickets { least, most } = *load.handshakes.tickets.get(FULL)?;
     let asked = u32::from(tls.tickets);
     (least != asked || most != asked)
-        .then(|| format!("tickets: {least} to {most} came after a full handshake, asked for were {asked}"))
+        .then(|| format!("tickets: {least} to {most} after a full handshake, expected {asked}"))
 }
 
-/// So late and with so much unsent the load is another one than was asked for, for whatever is measured.
+/// With so much late or unsent it is another load, for every metric.
 fn pacer(record: &Run<Seen>, load: &LoadResult) -> Option<String> {
     record.seen.rate?;
     match &load.pacer {
@@ -188,12 +189,12 @@ fn pacer(record: &Run<Seen>, load: &LoadResult) -> Option<String> {
     }
 }
 
-/// What the pacer has spoilt of a valid run: times count from instants that it did not keep, and a context switch is
-/// forgone where requests come in bursts. What a request costs stands: its ratio between targets moved by less than the
+/// The metrics that the pacer spoilt in a valid run: times count from instants that it did not keep, and a burst of
+/// requests saves context switches. The cost per request holds: its ratio between targets moved by less than the
 /// noise floor (docs/decisions/0015-duets-and-noise.md).
 pub(super) fn spoilt(metric: Metric, record: &Run<Seen>) -> Option<String> {
-    let stands = metric.is_of_duets() || metric == Metric::Utilisation;
-    let load = record.seen.observation.load.as_ref().filter(|_| record.seen.rate.is_some() && !stands)?;
+    let is_kept = metric.is_of_duets() || metric == Metric::Utilisation;
+    let load = record.seen.observation.load.as_ref().filter(|_| record.seen.rate.is_some() && !is_kept)?;
     off_schedule(load.pacer.as_ref()?, Pacer::LEAST_ACHIEVED, Pacer::lag_bound_us(load.response.p50_us))
 }
 
@@ -221,7 +222,7 @@ fn accounting(record: &Run<Seen>) -> Option<String> {
     if record.run.cell.mode().upstream().is_some() && !measured(parts.gateway) {
         return Some("no CPU time of the target was measured".into());
     }
-    // Handshakes alone end in the gateway, and the origin may have done nothing at all.
+    // With handshakes only the gateway terminates them, and the origin may be idle.
     let is_idle = parts.gateway.is_some() && parts.load.asked.requests_per_connection == HANDSHAKE_ONLY;
     let found = if is_idle { parts.origin.is_some() } else { measured(parts.origin) };
     (!found).then(|| "no CPU time of the origin was measured".into())

@@ -1,4 +1,4 @@
-//! What a run of a gateway says of each metric, and when it says nothing.
+//! The values of a gateway's run by metric, and when a run has none.
 
 use super::levels::Place as _;
 use super::run::{Parts, Seen, parts};
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use weir_load::plural;
 use weir_load::result::{Cost, Latency, Limit, LoadResult};
 
-/// The metrics of what a cell is about.
+/// The main metrics of a cell.
 pub(super) struct UnitMetrics {
     pub(super) rate: Metric,
     pub(super) cpu: Metric,
@@ -23,7 +23,7 @@ pub(super) struct UnitMetrics {
     pub(super) load_cpu: Metric,
 }
 
-/// Of requests or of handshakes.
+/// For requests or for handshakes.
 pub(super) fn unit_metrics(case: Case) -> UnitMetrics {
     match case.is_handshake() {
         false => UnitMetrics {
@@ -41,7 +41,7 @@ pub(super) fn unit_metrics(case: Case) -> UnitMetrics {
     }
 }
 
-/// What is compared under a load: at one equal rate a rate says nothing, at saturation latency is the queue's.
+/// The metrics compared under a load: at one equal rate a rate says nothing, at saturation latency is the queue's.
 pub(crate) fn compared(load: Load, case: Case) -> Vec<Metric> {
     let of = unit_metrics(case);
     match load {
@@ -88,7 +88,7 @@ pub(super) fn of_run(metric: Metric, run: &Run<Seen>) -> Option<f64> {
     }
 }
 
-/// What a cell comes to: times are those of all requests of all valid runs, errors those of all runs, the rest medians.
+/// A cell's value: times come from all requests of all valid runs, errors from all runs, the rest are medians.
 pub(super) fn summarise(
     metric: Metric,
     cell: &Cell,
@@ -125,7 +125,7 @@ pub(super) fn summarise(
     }
 }
 
-/// The load engine's results of those runs that have one.
+/// The load engine's results of the runs that have one.
 pub(super) fn results<'a>(runs: &'a [&'a Run<Seen>]) -> impl Iterator<Item = &'a LoadResult> {
     runs.iter().filter_map(|run| run.seen.observation.load.as_ref())
 }
@@ -143,18 +143,18 @@ fn error_ratio<'a>(results: impl Iterator<Item = &'a LoadResult>) -> Option<f64>
     (errors + answered > 0).then(|| errors as f64 / (errors + answered) as f64)
 }
 
-/// Where one in so many runs was held down, or more, there is no verdict: from 29 % of one side on the estimate of Hodges
-/// and Lehmann is wherever such runs are.
+/// If at least one in this many runs was limited, there is no verdict: from 29 % of one side on, such runs determine
+/// the estimate of Hodges and Lehmann.
 const ONE_OF: usize = 4;
 
-/// Why such runs tell nothing about the target: a quarter of them or more was held down by something else.
+/// Why these runs are no evidence about the target: at least a quarter was limited by something else.
 pub(super) fn unsupported(metric: Metric, cell: &Cell, name: &str, valid: &[&Run<Seen>]) -> Option<String> {
     let (held, words) = held_down(metric, cell.load(), name, valid);
     words.filter(|_| ONE_OF * held >= valid.len())
 }
 
-/// What is to be known of such runs where they do tell something: fewer than a quarter were held down by something else, or
-/// the target was saturated at a rate that was to be below its maximum.
+/// A remark on runs that are evidence: fewer than a quarter were limited by something else, or the target was saturated
+/// at a rate meant to be below its maximum.
 pub(super) fn remark(metric: Metric, cell: &Cell, name: &str, valid: &[&Run<Seen>]) -> Option<String> {
     let (held, words) = held_down(metric, cell.load(), name, valid);
     let few = words.filter(|_| ONE_OF * held < valid.len());
@@ -166,12 +166,12 @@ pub(super) fn remark(metric: Metric, cell: &Cell, name: &str, valid: &[&Run<Seen
     joined(few.into_iter().chain(saturated).collect())
 }
 
-/// How many of the runs were held down by something else than the target, and by what.
+/// The number of runs limited by something else than the target, and by what.
 fn held_down(metric: Metric, load: Load, name: &str, runs: &[&Run<Seen>]) -> (usize, Option<String>) {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for run in runs {
         let by = match run.seen.limit {
-            // Whatever holds it down holds the other of its duet down.
+            // Its limit applies to the other of its duet too.
             _ if run.run.beside.is_some() => continue,
             None if !is_supported(metric, load, None) => "has no result".to_owned(),
             Some(limit) if !is_supported(metric, load, Some(limit)) => format!("was limited by {limit}"),
@@ -186,8 +186,7 @@ fn held_down(metric: Metric, load: Load, name: &str, runs: &[&Run<Seen>]) -> (us
     (counts.values().sum(), joined(words.collect()))
 }
 
-/// Whether processes outside the run may have held it down, where it is as fast as it can be: a rate or a time of such a
-/// run is theirs.
+/// Whether foreign load may have limited a saturated run: then its rate and times are not the target's.
 fn is_starved(metric: Metric, load: Load, run: &Run<Seen>) -> bool {
     let is_of_speed =
         metric.is_rate() || matches!(metric, Metric::P99Us | Metric::MeanUs | Metric::P50Us | Metric::P95Us);
@@ -195,10 +194,10 @@ fn is_starved(metric: Metric, load: Load, run: &Run<Seen>) -> bool {
     is_of_speed && load == Load::Saturated && foreign && run.seen.limit == Some(Limit::Neither)
 }
 
-/// Whether runs with such a limit tell something about the target.
+/// Whether runs with this limit are evidence about the target.
 pub(super) fn is_supported(metric: Metric, load: Load, limit: Option<Limit>) -> bool {
     match (metric, load, limit) {
-        // What a run was held down by changes neither an identity nor what it counted or kept in memory.
+        // A limit changes neither an identity nor counts and memory.
         (
             Metric::LittleRatio
             | Metric::RssKib
@@ -215,7 +214,7 @@ pub(super) fn is_supported(metric: Metric, load: Load, limit: Option<Limit>) -> 
     }
 }
 
-/// Why these valid runs of a target have no value that could be compared.
+/// Why these valid runs of a target have no comparable value.
 pub(super) fn without_value(metric: Metric, target: &str, runs: &[&Run<Seen>]) -> Option<String> {
     let results: Vec<&LoadResult> = results(runs).collect();
     let count = |is_such: &dyn Fn(&Latency) -> bool| {
@@ -246,22 +245,22 @@ pub(super) fn without_value(metric: Metric, target: &str, runs: &[&Run<Seen>]) -
     }
 }
 
-/// Older results have it in their histogram alone.
+/// Older results have it only in their histogram.
 pub(crate) fn p95_us(latency: &Latency) -> Option<f64> {
     latency.p95_us.or_else(|| Latencies::merge(&[latency.hdr_v2.as_str()])?.quantile_us(0.95))
 }
 
-/// Whether connections carry requests; else what stands as the rate and cost of these are those of handshakes.
+/// Whether connections carry requests; if not, their rate and cost are those of handshakes.
 pub(crate) fn has_requests(load: &LoadResult) -> bool {
     load.asked.requests_per_connection != HANDSHAKE_ONLY
 }
 
-/// Whether a percentile falls among samples that took longer than it was waited for: time-outs, arrivals never sent.
+/// Whether a percentile falls among censored samples: timeouts, arrivals never sent.
 pub(crate) fn is_lower_bound(latency: &Latency, percentile: Option<f64>) -> bool {
     latency.censored_from_us.zip(percentile).is_some_and(|(from, percentile)| from <= percentile)
 }
 
-/// Whether some samples are known only to be at least as long as they stand there: their mean is a lower bound.
+/// Whether some samples are lower bounds: then their mean is one too.
 fn has_censored(latency: &Latency) -> bool {
     latency.censored_from_us.is_some()
 }

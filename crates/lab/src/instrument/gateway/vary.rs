@@ -1,4 +1,4 @@
-//! The places of cells in words, and what differs between them: only that need be said of each.
+//! The places of cells in words, and the differences between them: only those are shown.
 
 use super::Load;
 use super::levels::{Place, listed};
@@ -22,7 +22,7 @@ pub(super) fn places(plan: &Plan) -> Vec<Levels> {
     places
 }
 
-/// What is loaded with, in words; the mode stands elsewhere.
+/// The load's parameters in words; the mode is shown elsewhere.
 pub(super) fn words(place: &Levels) -> String {
     let connections = connections(place);
     let first = match place.case().is_handshake() {
@@ -57,7 +57,7 @@ impl Vary {
         Self(several.map(|(key, _)| key.to_owned()).collect())
     }
 
-    /// Whether cells differ in such a key.
+    /// Whether cells differ in this key.
     pub(super) fn has(&self, key: &str) -> bool {
         self.0.contains(key)
     }
@@ -72,7 +72,7 @@ impl Vary {
         listed(users.into_iter().chain(case).chain(bytes).chain(same))
     }
 
-    /// The factors of a place that differ from other places', but for mode, users, load and the one that is compared.
+    /// The factors of a place that differ between places, but for mode, users, load and the compared one.
     pub(super) fn conditions(&self, place: &Levels, compared: Option<&str>) -> Vec<String> {
         let differs = |key: &str| self.has(key) && compared != Some(key);
         let case = differs("case").then(|| place.case().to_string());
@@ -81,13 +81,13 @@ impl Vary {
         case.into_iter().chain(bytes).chain(others).collect()
     }
 
-    /// The name of a row: all that differs but the load, and the factor that is compared.
+    /// The name of a row: all that differs but the load and the compared factor.
     pub(super) fn row(&self, place: &Levels, compared: Option<&str>) -> String {
         let mode = (compared != Some("mode")).then(|| place.mode().to_string());
         listed(mode.into_iter().chain(self.others(place, compared)))
     }
 
-    /// All that differs but mode and load, and the factor that is compared.
+    /// All that differs but mode and load, and the compared factor.
     pub(super) fn others(&self, place: &Levels, compared: Option<&str>) -> Vec<String> {
         let users = (self.has("connections") && compared != Some("connections")).then(|| connections(place));
         users.into_iter().chain(self.conditions(place, compared)).collect()

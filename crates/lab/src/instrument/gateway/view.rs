@@ -1,4 +1,4 @@
-//! What the page of gateways has: the cells by their places, latencies, the course of the windows, and how to run one again.
+//! The gateways' part of the page: cells by place, latencies, the course of the windows, and how to repeat a run.
 
 use super::levels::Place as _;
 use super::plan::{is_calibrated, rate};
@@ -25,22 +25,22 @@ use weir_report::markup::{command_line, quote};
 use weir_report::model::{self, About, Group};
 use weir_report::text::{NONE, number};
 
-/// Points of a course at most; longer windows have several seconds in each.
+/// The maximum of points in a course; in longer windows a point covers several seconds.
 const COURSE: usize = 120;
 
 const MIB_OF_KIB: f64 = 1.0 / 1024.0;
 
-/// Seconds below which there is no course to see.
+/// Shorter windows, in seconds, have no course.
 const LEAST: usize = 3;
 
 type Runs<'a> = [(&'a Cell, Vec<&'a Run<Seen>>)];
 
-/// The valid runs that were made alone: times are theirs.
+/// The valid runs alone, which times come from.
 fn alone<'a>(runs: &[&'a Run<Seen>]) -> Vec<&'a Run<Seen>> {
     valid::<Gateway>(runs).into_iter().filter(|run| run.run.beside.is_none()).collect()
 }
 
-/// What the page has beside what all pages have.
+/// The instrument's part of the page.
 pub(super) fn page(results: &Results<Gateway>, store: &Store, looks: &Looks<'_>) -> Page {
     let vary = Vary::of(&results.plan);
     Page {
@@ -109,7 +109,7 @@ impl View<'_> {
         })
     }
 
-    /// The latencies of a place, and without a gateway the least that a client can see on this machine.
+    /// The latencies of a place, and without a gateway the minimum that a client can see on this machine.
     fn curves(&self, place: &Levels, runs: &Runs<'_>) -> Vec<Curve> {
         let direct = place.with("mode", crate::experiment::Level::new(place.mode().client()));
         let shown = runs.iter().filter(|(cell, _)| cell.place() == *place || cell.place() == direct);
@@ -134,7 +134,7 @@ impl View<'_> {
                 let width = next - second.at_s;
                 let count = if handshakes { second.handshakes } else { second.requests };
                 let value = if saturated { Some(count as f64 / width) } else { second.p50_us };
-                // What is left of a window that is not whole seconds is too short to be put beside them.
+                // A fraction of a second at the window's end is too short to compare.
                 if let Some(value) = value.filter(|_| width > 0.9) {
                     by_second.entry(index).or_insert((second.at_s, Vec::new())).1.push(value);
                 }
@@ -155,8 +155,8 @@ impl View<'_> {
     }
 }
 
-/// What the table of all numbers has of a cell: title, and value with so many digits. Of a JVM there is nothing where there
-/// is none: a column without any value is left out.
+/// A cell's row in the table of all numbers: title, and value with this many digits. Columns without any value, such as
+/// a JVM's, are left out.
 fn figures(found: &CellSummary, case: Case) -> Vec<(String, String)> {
     let of = unit_metrics(case);
     let rate = format!("{}s/s", case.unit());
@@ -187,7 +187,7 @@ fn figures(found: &CellSummary, case: Case) -> Vec<(String, String)> {
     all.map(figure).into()
 }
 
-/// How the last run of a cell can be made by hand.
+/// How to reproduce the last run of a cell by hand.
 pub(super) fn reproduction(plan: &Plan, cell: &Cell, runs: &[&Run<Seen>]) -> String {
     let mut commands = command(plan, cell);
     for process in runs.last().iter().flat_map(|run| &run.seen.observation.processes) {
@@ -228,7 +228,7 @@ fn targets(results: &Results<Gateway>, settings: &[(String, String)]) -> Vec<Abo
     machine.about.iter().map(target).collect()
 }
 
-/// What was pinned, and how runs were made.
+/// The pinned settings, and how runs were made.
 fn method(results: &Results<Gateway>) -> Vec<(&'static str, String)> {
     let (machine, experiment) = (&results.machine, &results.plan.experiment);
     let mut facts = Vec::new();

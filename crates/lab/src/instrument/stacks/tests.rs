@@ -183,7 +183,7 @@ fn caveats_are_in_text_and_page() {
     };
     let (text, page) = show(&results);
     let summary = &results.summary;
-    let busy = "BUSY: others took more than 10 % of the cores in 54 of 54 runs (median 40 %).";
+    let busy = "BUSY: foreign load took more than 10 % of the cores in 54 of 54 runs (median 40 %).";
     let unrun = "1 claim is about cells that were not run.";
     for part in ["Indication: 6 valid of 6 planned blocks", busy, unrun, "untestable"] {
         assert!(text.replace("\n    ", " ").contains(part) && page.contains(part), "{part}: {text}");
@@ -363,7 +363,7 @@ fn the_aa_pair_runs_beside_the_engines_of_only() {
             .collect();
         (cells, text)
     };
-    let kept = "The A/A pair of slow is run beside what --only names";
+    let kept = "The A/A pair of slow runs beside the cells of --only";
     // `fast` cannot do RSA, so nothing is run there.
     let (cells, text) = plan("engine=fast");
     assert_eq!(cells, ["fast", "slow", "slow-again"].map(|name| format!("ecdsa-p256.tickets=2.{name}")));
@@ -373,10 +373,10 @@ fn the_aa_pair_runs_beside_the_engines_of_only() {
     assert!(!text.contains(kept), "{text}");
     let (cells, text) = plan("name=fast,name=slow,certificate=ecdsa-p256");
     assert_eq!(cells, ["fast", "slow"].map(|name| format!("ecdsa-p256.tickets=2.{name}")));
-    let label = "No noise floor: the A/A pair of slow is not among the cells that are run.";
+    let label = "No noise floor: the A/A pair of slow is not run.";
     assert!(text.contains(label), "{text}");
     let (_, text) = plan("name=fast");
-    let label = "gone is absent; no cell of slow is among those that are run";
+    let label = "gone is absent; no cell of slow is run";
     assert!(text.replace("\n    ", " ").contains(label), "{text}");
 }
 

@@ -1,4 +1,4 @@
-//! What runs are made of beside processes: the certificate, the bodies that are echoed, the values of templates.
+//! The material of runs beside processes: the certificate, the echoed bodies, the values of templates.
 
 use crate::error::LabError;
 use crate::hash;
@@ -11,10 +11,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use weir_tls::issue::{self, KeyKind};
 
-/// The names that the certificate is for: a target may verify any.
+/// The names in the certificate: a target may verify any.
 const NAMES: [&str; 4] = ["localhost", LOOPBACK_ADDRESS, GATEWAY_ADDRESS, ORIGIN_ADDRESS];
 
-/// `ca.pem`, `cert.pem`, `key.pem`, and the last two in one `identity.pem`, as some targets want them.
+/// `ca.pem`, `cert.pem`, `key.pem`, and the last two in one `identity.pem`, as some targets need them.
 pub(crate) fn issue_certificate(tls: &Tls, directory: &Path) -> Result<(), LabError> {
     let kind = match tls.certificate {
         CertificateKind::EcdsaP256 => KeyKind::EcdsaP256,
@@ -32,7 +32,7 @@ pub(crate) fn issue_certificate(tls: &Tls, directory: &Path) -> Result<(), LabEr
 
 /// The values that do not depend on the run.
 pub(super) fn values(weir: &Path, tls: &Tls) -> Values {
-    // Any suite of a version that is off will do.
+    // Any suite of a disabled version will do.
     let (suite_13, suite_12) = match tls.suite.version() {
         TlsVersion::V1_3 => (tls.suite, Suite::EcdheEcdsaAes128GcmSha256),
         TlsVersion::V1_2 => (Suite::Aes128GcmSha256, tls.suite),
@@ -48,7 +48,7 @@ pub(super) fn values(weir: &Path, tls: &Tls) -> Values {
         .with("group_openssl", tls.group.openssl())
 }
 
-/// Values of every name, for reading the targets' descriptions and templates before anything runs.
+/// Values of every name, to check the targets' descriptions and templates before anything runs.
 pub(crate) fn sample_values(weir: &Path, tls: &Tls) -> Values {
     values(weir, tls)
         .with_size(64, 1000, &[0])
@@ -60,7 +60,7 @@ pub(crate) fn sample_values(weir: &Path, tls: &Tls) -> Values {
         .with("upstream_port", 0)
 }
 
-/// The file with a JSON body of so many bytes, made where it is not there yet, and its SHA-256 in hexadecimal digits.
+/// The file with a JSON body of this many bytes, created on demand, and its SHA-256 in hexadecimal digits.
 pub(super) fn echo_body(directory: &Path, bytes: u64) -> Result<(PathBuf, String), LabError> {
     let path = directory.join(format!("echo-{bytes}.json"));
     let body = echo::body(bytes);

@@ -32,7 +32,7 @@ use turn::Draw;
 use weir_netem::{Net, Place, RelayPlace};
 use words::Places;
 
-/// Starts processes.
+/// Executes runs with processes.
 #[derive(Debug)]
 pub struct ProcessExecutor {
     places: Places,
@@ -42,15 +42,15 @@ pub struct ProcessExecutor {
     allowed: Vec<usize>,
     interrupt: Interrupt,
     guard: Guard,
-    /// Of what runs draw at random.
+    /// The source of random choices.
     seed: u64,
     next_port: u16,
-    /// What the targets' own checks said of their configurations, by [`configuration`].
+    /// The verdicts of the targets' own checks, by [`configuration`].
     checked: BTreeMap<String, Accepted>,
 }
 
 impl ProcessExecutor {
-    /// Issues the certificate that every run uses.
+    /// Issues the certificate of every run.
     pub(crate) fn new(
         store: Store,
         experiment: &Experiment,
@@ -60,12 +60,12 @@ impl ProcessExecutor {
     ) -> Result<Self, LabError> {
         let weir = this_program()?;
         let directory = store.directory();
-        // Processes run elsewhere.
+        // Processes have other working directories.
         let absolute = fs::canonicalize(directory).map_err(LabError::file(directory, "cannot be found"))?;
         let (work, tls) = (absolute.join("work"), absolute.join("tls"));
         let shared = work.join("shared");
         for path in [&work, &tls, &shared] {
-            fs::create_dir_all(path).map_err(LabError::file(path, "cannot be made"))?;
+            fs::create_dir_all(path).map_err(LabError::file(path, "cannot be created"))?;
         }
         issue_certificate(&experiment.any_conditions()?.tls, &tls)?;
         Ok(Self {
@@ -84,12 +84,12 @@ impl ProcessExecutor {
 
     fn ports(&mut self) -> Result<[u16; 3], LabError> {
         let ports = free_ports(self.next_port)?;
-        // Not the same ports again at once: a connection of the last run may still be in TIME_WAIT.
+        // New ports each time: a connection of the last run may still be in TIME_WAIT.
         self.next_port = self.next_port.wrapping_add(13);
         Ok(ports)
     }
 
-    /// The files of a run are written, and its target's settings kept.
+    /// Writes the files of a run, and keeps its target's settings.
     fn prepare(
         &self,
         target: &Target,
@@ -119,8 +119,8 @@ impl ProcessExecutor {
         Ok(Some(prepared))
     }
 
-    /// The target's own check, once for each of its configurations that differ; one that came to no judgement is made
-    /// again. It is made where the target will listen, since a check may bind.
+    /// The target's own check, once for each distinct configuration; one without a verdict is
+    /// repeated. It runs where the target will listen, since a check may bind.
     fn check(&mut self, cell: &Cell, prepared: &Prepared, net: &Net, work: &Path) -> Accepted {
         let Some(command) = &prepared.check else { return Ok(()) };
         let configuration = configuration(cell);
@@ -134,7 +134,7 @@ impl ProcessExecutor {
                 accepted
             }
         };
-        accepted.map_err(|words| format!("target: its own check refuses its configuration: {words}"))
+        accepted.map_err(|words| format!("target: its own check rejects its configuration: {words}"))
     }
 
     /// The network of a run. A relay in it shares the core of the load engine, never the gateway's.
@@ -145,7 +145,7 @@ impl ProcessExecutor {
         Ok(Net::set_up(&conditions.net, &RelayPlace { weir: &self.places.weir, core, seed })?)
     }
 
-    /// Starts everything afresh, loads, measures, stops. A target that fails is an [`Observation`], not an error.
+    /// Starts all processes, loads, measures, stops. A failing target is an [`Observation`], not an error.
     fn observe(&mut self, turn: Vec<Asked<'_>>) -> Result<Vec<Observation>, LabError> {
         let draw = Draw::new(turn.len(), &mut Rng::new(self.seed_of(turn[0].run)));
         let mut ports = vec![[0; 3]; turn.len()];
@@ -178,7 +178,7 @@ impl ProcessExecutor {
             if observation.failure.is_some() {
                 let logs = Path::new("logs").join(&stage.asked.run.id);
                 let path = self.store.directory().join(&logs);
-                run.keep_words(&path).map_err(LabError::file(&path, "cannot be written"))?;
+                run.keep_output(&path).map_err(LabError::file(&path, "cannot be written"))?;
                 observation.logs = Some(logs).filter(|_| path.exists());
             }
         }
@@ -189,7 +189,7 @@ impl ProcessExecutor {
                 Some(Err(error)) => drop(observation.failure.get_or_insert(error.to_string())),
                 None => {}
             }
-            // What is left of it goes with the rest at the end.
+            // Its other files are removed at the end.
             let _ = fs::remove_dir_all(&work);
         }
         if self.interrupt.is_set() {
@@ -198,17 +198,19 @@ impl ProcessExecutor {
         Ok(observations)
     }
 
-    /// What a run needs before its processes start.
+    /// The preparations of a run before its processes start.
     fn staged<'a>(&mut self, mut asked: Asked<'a>, ports: [u16; 3]) -> Result<Staged<'a>, LabError> {
         let cell = &asked.run.cell;
-        let target =
-            self.targets.present.get(&cell.subject).cloned().ok_or_else(|| {
-                LabError::Nothing(format!("target {} is not present any more", cell.subject))
-            })?;
+        let target = self
+            .targets
+            .present
+            .get(&cell.subject)
+            .cloned()
+            .ok_or_else(|| LabError::Nothing(format!("target {} has disappeared", cell.subject)))?;
         asked.conditions.cores = Placement::choose(&asked.conditions.cores, &self.allowed).cores;
         let work = self.work.join(&asked.run.id);
         let _ = fs::remove_dir_all(&work);
-        fs::create_dir_all(&work).map_err(LabError::file(&work, "cannot be made"))?;
+        fs::create_dir_all(&work).map_err(LabError::file(&work, "cannot be created"))?;
         let (net, prepared, refused) = match self.network(&asked) {
             Ok(net) => {
                 let prepared = self.prepare(&target, &asked, &net, &work, ports)?;
@@ -220,7 +222,7 @@ impl ProcessExecutor {
         Ok(Staged { asked, target, ports, work, net, prepared, refused })
     }
 
-    /// What is drawn for a run: another seed for each, the same when the run is made again.
+    /// The seed of a run: different for each, the same when the run is repeated.
     fn seed_of(&self, run: &PlannedRun) -> u64 {
         let id = run.id.bytes().map(u64::from);
         id.fold(self.seed, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte))
@@ -235,7 +237,7 @@ struct Staged<'a> {
     work: PathBuf,
     net: Option<Net>,
     prepared: Option<Prepared>,
-    /// Why it cannot be made.
+    /// Why it cannot be executed.
     refused: Option<String>,
 }
 
@@ -261,23 +263,24 @@ impl Executor<Gateway> for ProcessExecutor {
         Ok(asked.iter().zip(observations).map(|(asked, observation)| asked.seen(observation)).collect())
     }
 
-    /// Removes the working directories; what is worth keeping is stored elsewhere.
+    /// Removes the working directories; the store has copies of what to keep.
     fn finish(&mut self, _: &Plan, _: bool) -> Result<(), LabError> {
         let _ = fs::remove_dir_all(&self.work);
         Ok(())
     }
 }
 
-/// Why a cell that is to be offered a rate has none.
+/// Why a cell with an offered rate has none.
 pub(crate) const NO_RATE: &str = "calibration: no target gave a valid run, so there is no equal rate";
 
-/// The tables of an experiment, beside the number of connections, that [`ProcessExecutor::prepare`] hands to a target.
-const TOLD: [&str; 3] = ["tls.", "cores.", "net."];
+/// The tables of an experiment that [`ProcessExecutor::prepare`] passes to a target, beside the number of connections.
+const PASSED: [&str; 3] = ["tls.", "cores.", "net."];
 
-/// Names what a target is told: two cells with the same name differ in nothing that it could be configured by.
+/// Names a target's configuration: two cells with the same name configure it alike.
 fn configuration(cell: &Cell) -> String {
     let mut name = format!("{}.{}.c{}", cell.first_name(), cell.mode(), cell.connections());
-    for (key, level) in cell.conditions().filter(|(key, _)| TOLD.iter().any(|table| key.starts_with(table))) {
+    for (key, level) in cell.conditions().filter(|(key, _)| PASSED.iter().any(|table| key.starts_with(table)))
+    {
         name.push_str(&format!(".{key}={}", level.file_name()));
     }
     name
@@ -289,15 +292,15 @@ mod tests {
     use crate::instrument::gateway::Mode;
     use crate::instrument::gateway::testing::{record, with};
 
-    /// The pool of a target is as large as the number of connections: what it was given with 8 is not shown for 1000.
+    /// Regression test: settings for 8 connections were shown for 1000, but a target's pool depends on the number.
     #[test]
-    fn cells_whose_target_is_told_something_else_have_settings_of_their_own() {
+    fn cells_with_another_target_configuration_have_their_own_settings() {
         let cell = record(Mode::H1H1c, Load::Saturated).run.cell;
         let with = |key: &str, level: &str| configuration(&with(&cell, key, level));
         assert_eq!(configuration(&cell), "fast.h1-h1c.c8");
         assert_eq!(with("connections", "1000"), "fast.h1-h1c.c1000");
         assert_eq!(with("tls.version", "1.2"), "fast.h1-h1c.c8.tls.version=1.2");
-        assert_eq!(with("delay_ms", "30"), configuration(&cell), "the origin alone is told");
+        assert_eq!(with("delay_ms", "30"), configuration(&cell), "only the origin gets it");
         assert_eq!(with("load_model", "equal-rate"), configuration(&cell));
     }
 }

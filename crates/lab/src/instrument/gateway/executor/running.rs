@@ -1,4 +1,4 @@
-//! The processes of one run, from the first one's start to the last one's end.
+//! The processes of one run, from the first one's start to the last one's exit.
 
 use super::super::gc;
 use super::super::run::{Asked, Observation, ProcessReport};
@@ -17,13 +17,13 @@ use weir_load::OPEN;
 use weir_load::result::LoadResult;
 use weir_netem::{Net, Place};
 
-/// How long the load engine may take beyond its phases and the time-out of a request before it is given up.
+/// The time allowed to the load engine beyond its phases and a request's timeout.
 const LOAD_GRACE: Duration = Duration::from_secs(5);
 
-/// How long the origin may take until it accepts a connection.
+/// The time allowed to the origin until it accepts a connection.
 const ORIGIN_READY: Duration = Duration::from_secs(5);
 
-/// How long the test server may take for an answer.
+/// The time allowed to the test server for a response.
 const COUNTS_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Why a run is invalid.
@@ -35,7 +35,7 @@ pub(super) struct Task<'a> {
     pub(super) request: &'a Asked<'a>,
     pub(super) prepared: Option<&'a Prepared>,
     pub(super) net: &'a Net,
-    /// Those of the origin, of the target, and at which the origin tells what it has counted.
+    /// The ports of the origin, of the target, and of the origin's counters.
     pub(super) ports: [u16; 3],
 }
 
@@ -44,12 +44,12 @@ impl Task<'_> {
         format!("{}:{}", self.net.origin_address(), self.ports[0])
     }
 
-    /// Where the origin tells what it has counted.
+    /// The address of the origin's counters.
     fn counts(&self) -> String {
         format!("{}:{}", self.net.origin_address(), self.ports[2])
     }
 
-    /// Where the load engine goes.
+    /// The destination of the load engine.
     fn authority(&self) -> String {
         match self.prepared {
             Some(_) => format!("{}:{}", self.net.gateway_address(), self.ports[1]),
@@ -63,7 +63,7 @@ impl Task<'_> {
     }
 }
 
-/// The steps of a run, in the order in which they are taken. The text of an error is the reason why the run is invalid.
+/// The steps of a run, in order. An error's text is the reason why the run is invalid.
 pub(super) struct Running<'a> {
     task: Task<'a>,
     work: &'a Path,
@@ -77,7 +77,7 @@ pub(super) struct Running<'a> {
 
 struct Part {
     process: Process,
-    /// How it ended is not in it before it has.
+    /// Its exit is filled in once it has exited.
     report: ProcessReport,
 }
 
@@ -86,7 +86,7 @@ impl<'a> Running<'a> {
         Self { task, work, interrupt, guard, began: Instant::now(), parts: Vec::new(), accepted_before: None }
     }
 
-    /// Starts origin and target, and what they serve before.
+    /// Starts origin and target, and applies the load before the warm-up.
     pub(super) fn serve(&mut self) -> Result<(), Failure> {
         let task @ Task { places, request, prepared, net, .. } = self.task;
         let (conditions, cores) = (&request.conditions, &request.conditions.cores);
@@ -113,7 +113,7 @@ impl<'a> Running<'a> {
         Ok(())
     }
 
-    /// Starts the load engine, which waits for [`Self::go`] where the run is one of several.
+    /// Starts the load engine, which waits for [`Self::go`] if the run is one of several.
     pub(super) fn load(&mut self, is_together: bool) -> Result<(), Failure> {
         let Task { places, request, net, .. } = self.task;
         let pid = |(part, role)| Some((role, self.part(part).ok()?.process.pid()));
@@ -128,19 +128,19 @@ impl<'a> Running<'a> {
         self.start_with(input, "load", [net.prefix(Place::Load), command], &request.conditions.cores.load)
     }
 
-    /// Waits until the load engine has its connections.
+    /// Waits until the load engine's connections are open.
     pub(super) fn open(&self) -> Result<(), Failure> {
         let patience = self.task.request.conditions.load_options().map_err(|wrong| wrong.message)?.timeout;
         let load = self.part("load")?;
-        let opened = load.process.wait_said(OPEN, 2 * patience + LOAD_GRACE, self.interrupt);
+        let opened = load.process.wait_for_line(OPEN, 2 * patience + LOAD_GRACE, self.interrupt);
         Ok(opened.map_err(|error| format!("load: {error}: {}", last_line(&load.process.last_words())))?)
     }
 
-    /// Tells the load engine when to begin: so long after the machine's start.
+    /// Tells the load engine when to start: a time since the machine's boot.
     pub(super) fn go(&mut self, start: Duration) -> Result<(), Failure> {
         let load = self.parts.iter_mut().find(|part| part.report.role == "load");
         let load = load.ok_or("load: not started")?;
-        Ok(load.process.tell(&start.as_secs_f64().to_string())?)
+        Ok(load.process.write_line(&start.as_secs_f64().to_string())?)
     }
 
     /// Waits for the load engine's result.
@@ -148,7 +148,7 @@ impl<'a> Running<'a> {
         self.result("load", self.task.phases_ms())
     }
 
-    /// What is known after the window.
+    /// Reads what is known only after the window.
     pub(super) fn after(&mut self, observation: &mut Observation) -> Result<(), Failure> {
         match observation.load.as_ref().map(|load| self.collected(load)) {
             Some(Ok(collected)) => observation.gc = collected,
@@ -160,11 +160,11 @@ impl<'a> Running<'a> {
                 && let Some(status) = part.process.ended()
             {
                 let last = part.process.last_words();
-                return Err(format!("{role}: it ended by itself ({status}): {}", last_line(&last)).into());
+                return Err(format!("{role}: it exited early ({status}): {}", last_line(&last)).into());
             }
         }
         if let Some(before) = self.accepted_before {
-            // Less the look itself. Connections of ready checks and of what was served before came before.
+            // Less this query's own. Connections of ready checks and of the earlier load came before.
             let opened = self.accepted()?.saturating_sub(before + 1);
             observation.upstream_connections = Some(opened);
         }
@@ -175,31 +175,31 @@ impl<'a> Running<'a> {
         &self.task.request.conditions.cores
     }
 
-    /// How many connections the origin has accepted so far.
+    /// The number of connections accepted by the origin so far.
     fn accepted(&self) -> Result<u64, Failure> {
         let accepted = self.task.net.inside(Place::Origin, || accepted(&self.task.counts()))?;
         Ok(accepted.map_err(|error| format!("origin: its counts cannot be read: {error}"))?)
     }
 
-    /// The groups whose work is the run's own: those of its processes, and of the network's relay.
+    /// The process groups of the run itself: those of its processes, and of the network's relay.
     pub(super) fn groups(&self) -> Vec<u32> {
         self.parts.iter().map(|part| part.process.pid()).chain(self.task.net.relay_pid()).collect()
     }
 
-    /// What a JVM's collector did in the window, and what it leaves in memory.
+    /// The pauses of a JVM's collector in the window, and the memory left after a full collection.
     fn collected(&self, load: &LoadResult) -> Result<Option<gc::Report>, String> {
         let log = self.task.prepared.and_then(|prepared| prepared.gc_log.as_ref());
         let (Some(log), Ok(target)) = (log, self.part("target")) else { return Ok(None) };
         let Some(begin) = load.window_boot_s.map(Duration::from_secs_f64) else { return Ok(None) };
         let pid = target.process.pid();
         let started = gc::process_start(pid)?;
-        // Without one, what the last one by itself left is told.
+        // Without one, the last spontaneous collection counts.
         let _ = gc::full_collection(pid, self.work, self.interrupt, self.guard);
         let window = begin..begin + Duration::from_secs_f64(load.window_s);
         gc::measure(log, started, window).map(Some)
     }
 
-    /// Waits for the end of the load engine in such a role, and reads its result.
+    /// Waits for the exit of the load engine in this role, and reads its result.
     fn result(&self, role: &str, phases_ms: u64) -> Result<LoadResult, Failure> {
         let options = self.task.request.conditions.load_options().map_err(|wrong| wrong.message)?;
         let grace = LOAD_GRACE + options.phases.settle + options.timeout;
@@ -207,15 +207,15 @@ impl<'a> Running<'a> {
         let load = self.part(role)?;
         match load.process.wait(time, self.interrupt) {
             Waited::Ended => {}
-            Waited::Deadline => return Err(format!("{role}: not done after {} s", time.as_secs()).into()),
+            Waited::Deadline => return Err(format!("{role}: timed out after {} s", time.as_secs()).into()),
             Waited::Interrupted => return Err("interrupted".into()),
         }
         let output =
             load.process.output().map_err(|error| format!("{role}: its result cannot be read: {error}"))?;
         let result = match output.trim().is_empty() {
-            true => Err("it gave no result".to_owned()),
+            true => Err("it printed no result".to_owned()),
             false => {
-                serde_json::from_str(&output).map_err(|error| format!("its result cannot be read: {error}"))
+                serde_json::from_str(&output).map_err(|error| format!("its result cannot be parsed: {error}"))
             }
         };
         Ok(result.map_err(|error| {
@@ -238,7 +238,7 @@ impl<'a> Running<'a> {
     ) -> Result<(), Failure> {
         let command = command.concat();
         let process = Process::start_in(self.work, role, &command, cores, self.work, input)
-            .map_err(|error| format!("{role}: {} cannot be started: {error}", command[0]))?;
+            .map_err(|error| format!("{role}: cannot start {}: {error}", command[0]))?;
         self.guard.watch(process.pid());
         let (role, cores) = (role.to_owned(), cores.to_vec());
         let report = ProcessReport { role, command, cores, ..ProcessReport::default() };
@@ -262,7 +262,7 @@ impl<'a> Running<'a> {
         Ok(ready.map_err(|error| format!("{role}: {error}: {}", last_line(&part.process.last_words())))?)
     }
 
-    /// Ends all processes and writes down how they ended. Who was asked last is not waited for first.
+    /// Stops all processes and records their exits. All are signalled before the first one is waited for.
     pub(super) fn stop(&mut self, target: &Target, observation: &mut Observation) {
         let stop = |role: &str| if role == "target" { target.description.stop } else { Stop::default() };
         for part in &self.parts {
@@ -275,7 +275,7 @@ impl<'a> Running<'a> {
             report.killed = finished.as_ref().is_ok_and(|exit| exit.killed);
             report.exit = match finished {
                 Ok(_) if report.killed => {
-                    format!("killed, since it did not end within {} ms of {}", stop.timeout_ms, stop.signal)
+                    format!("killed because it did not exit within {} ms of {}", stop.timeout_ms, stop.signal)
                 }
                 Ok(exit) => exit.status,
                 Err(error) => error.to_string(),
@@ -286,21 +286,22 @@ impl<'a> Running<'a> {
         observation.elapsed_ms = self.began.elapsed().as_millis() as u64;
     }
 
-    pub(super) fn keep_words(&self, directory: &Path) -> io::Result<()> {
-        self.parts.iter().try_for_each(|part| part.process.keep_words(directory))
+    pub(super) fn keep_output(&self, directory: &Path) -> io::Result<()> {
+        self.parts.iter().try_for_each(|part| part.process.keep_output(directory))
     }
 }
 
-/// How many connections the test server has accepted by its own count, which it tells at this address's `/stats`; this look's
-/// own is among them.
+/// The number of connections that the test server has accepted, from its `/stats` at this address; the query's own
+/// one is included.
 fn accepted(address: &str) -> io::Result<u64> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(COUNTS_PATIENCE))?;
     stream.write_all(b"GET /stats HTTP/1.1\r\nHost: origin\r\nConnection: close\r\n\r\n")?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
-    connections(&answer)
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "its answer has no number of connections"))
+    connections(&answer).ok_or_else(|| {
+        io::Error::new(io::ErrorKind::InvalidData, "its response has no number of connections")
+    })
 }
 
 fn connections(answer: &str) -> Option<u64> {
@@ -309,7 +310,7 @@ fn connections(answer: &str) -> Option<u64> {
 }
 
 fn last_line(words: &str) -> &str {
-    words.lines().next_back().unwrap_or("it said nothing")
+    words.lines().next_back().unwrap_or("it printed nothing")
 }
 
 #[cfg(test)]
@@ -319,7 +320,7 @@ mod tests {
     use crate::instrument::gateway::{Load, Mode};
     use crate::testing::{no_guard, program};
 
-    /// The delay relay works for the run: counted as somebody else's, it made every saturated run one on shared cores.
+    /// Regression test: the delay relay counted as foreign load, which made every saturated run one on shared cores.
     #[test]
     fn the_relays_work_is_the_runs_own() {
         let work = tempfile::tempdir().expect("a directory");

@@ -1,4 +1,4 @@
-//! The runs of a turn, at the same time: in every step what one does the others do, before the next step.
+//! The runs of a turn in parallel: all take a step before any takes the next.
 
 use super::running::{Failure, Running};
 use crate::instrument::gateway::run::Observation;
@@ -9,10 +9,10 @@ use weir_doctor::Meter;
 use weir_load::result::LoadResult;
 use weir_load::since_boot;
 
-/// How far ahead of the word the common start lies: engines look for it every 2 ms, and share their cores.
+/// The lead time of the common start: engines poll for it every 2 ms, and share their cores.
 const AHEAD: Duration = Duration::from_millis(25);
 
-/// In which order the runs of a turn take the steps that only one can take at a time, and get their ports.
+/// The order in which the runs of a turn take exclusive steps and get their ports.
 pub(super) struct Draw {
     pub(super) ports: Vec<usize>,
     servers: Vec<usize>,
@@ -30,7 +30,7 @@ impl Draw {
     }
 }
 
-/// Makes the runs. A failure is that of one run, and of the others because of it.
+/// Executes the runs. A failure of one run fails the others.
 pub(super) fn measure(runs: &mut [Running<'_>], observations: &mut [Observation], draw: &Draw) {
     if let Err((failed, why)) = steps(runs, observations, draw) {
         for (index, observation) in observations.iter_mut().enumerate() {
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_have_in_common_what_lies_in_both() {
+    fn the_common_share_of_windows() {
         let shares = [[(10.0, 2.0), (10.0, 2.0)], [(10.0, 2.0), (10.5, 2.0)], [(10.0, 2.0), (13.0, 2.0)]];
         assert_eq!(shares.map(windows), [Some(1.0), Some(0.75), Some(0.0)]);
         assert_eq!(common_share(&[Observation::default()]), None);

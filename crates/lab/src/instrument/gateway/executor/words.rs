@@ -1,4 +1,4 @@
-//! What the test server and the load engine are told.
+//! The command lines of the test server and the load engine.
 
 use super::super::load_table;
 use super::super::run::Asked;
@@ -9,14 +9,14 @@ use crate::placement::list;
 use crate::run::{PlannedRun, Stage};
 use std::path::PathBuf;
 
-/// Where the programs and files of an experiment are.
+/// The locations of an experiment's programs and files.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     /// The program that is test server and load engine.
     pub(super) weir: PathBuf,
-    /// Certificate, key and authority.
+    /// Certificate, key and CA.
     pub(super) tls: PathBuf,
-    /// What outlives a run, such as bodies to be echoed.
+    /// Files shared by runs, such as echoed bodies.
     pub(super) shared: PathBuf,
 }
 
@@ -29,8 +29,8 @@ impl Places {
         vec![self.weir.display().to_string(), subcommand.to_owned()]
     }
 
-    /// The test server's words; the conditions' cores are those that there are. At `counts` it tells what it has counted:
-    /// bound first, so that it is there when the other is.
+    /// The test server's command; the conditions' cores are the available ones. At `counts` it serves its counters:
+    /// bound first, so that they are available once the other listener is.
     pub(super) fn origin(&self, conditions: &Conditions, authority: &str, counts: &str) -> Vec<String> {
         let side = conditions.mode.origin();
         let mut command = self.weir("origin");
@@ -39,7 +39,7 @@ impl Places {
         add(&["--listen", &format!("{}://{authority}", side.scheme())]);
         if side == Side::H1 {
             add(&["--cert", &self.tls_file("cert.pem"), "--key", &self.tls_file("key.pem")]);
-            // Whatever the target offers: nothing else is accepted.
+            // Whatever the target offers: other parameters are rejected.
             command.extend(negotiated(&conditions.tls));
         }
         let cores = &conditions.cores.origin;
@@ -47,7 +47,7 @@ impl Places {
         command
     }
 
-    /// The load engine's words for a run.
+    /// The load engine's command for a run.
     pub(super) fn load(
         &self,
         asked: &Asked<'_>,
@@ -79,7 +79,7 @@ impl Places {
                 add(&["--cacert", &self.tls_file("ca.pem")]);
             }
             add(&negotiated(&conditions.tls).iter().map(String::as_str).collect::<Vec<_>>());
-            // In TLS 1.2 a scheme names no curve, and servers choose among several by an order of their own.
+            // In TLS 1.2 a scheme names no curve, and servers choose among several in their own order.
             if !load.contains_key("signature") {
                 add(&["--signature", conditions.tls.certificate.signature()]);
             }
@@ -95,7 +95,7 @@ impl Places {
         Ok(command)
     }
 
-    /// Those for the load that the processes serve before: as fast as they can, like a calibration run.
+    /// The command for the load before the warm-up: at full speed, like a calibration run.
     pub(super) fn load_before(&self, asked: &Asked<'_>, authority: &str) -> Result<Vec<String>, LabError> {
         let run = PlannedRun { stage: Stage::Calibration, ..asked.run.clone() };
         let conditions = Conditions {
@@ -108,7 +108,7 @@ impl Places {
     }
 }
 
-/// The flags by which either end negotiates that and nothing else.
+/// The flags that make either side negotiate exactly this.
 fn negotiated(tls: &Tls) -> Vec<String> {
     let flags = format!("--tls {} --suite {} --group {}", tls.version, tls.suite, tls.group);
     flags.split(' ').map(str::to_owned).collect()
@@ -127,7 +127,7 @@ mod tests {
         (shared, places)
     }
 
-    /// The words that tell the load engine what to do in a run of that mode, after a change of the experiment.
+    /// The load engine's command in a run of that mode, after a change of the experiment.
     fn load_command(mode: Mode, load: Load, change: impl FnOnce(&mut Experiment)) -> String {
         let mut experiment = experiment();
         experiment.set_factor("mode", vec![mode.to_string().into()]);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_load_engine_is_told_the_experiments_flags_after_the_labs_own() {
+    fn the_load_engine_gets_the_experiments_flags_after_the_labs_own() {
         let flags = |experiment: &mut Experiment| {
             flag(experiment, "header", "X-Run: 1");
             flag(experiment, "arrivals", "poisson");
@@ -162,9 +162,9 @@ mod tests {
         assert_ne!(arrivals, open);
     }
 
-    /// A target that cannot be told what to negotiate with its upstream is held to it by the test server.
+    /// The test server enforces the upstream's parameters on a target that cannot be configured for them.
     #[test]
-    fn the_test_server_accepts_what_is_asked_for_and_no_more() {
+    fn the_test_server_accepts_only_the_expected_parameters() {
         let origin = |mode: Mode| {
             let mut experiment = experiment();
             experiment.set_factor("mode", vec![mode.to_string().into()]);
@@ -183,11 +183,11 @@ mod tests {
     }
 
     #[test]
-    fn the_labs_authority_is_believed_unless_anyone_is() {
+    fn the_labs_ca_is_trusted_unless_verification_is_off() {
         let verified = load_command(Mode::H1H1c, Load::Saturated, |_| {});
         let words = "--cacert /tls/ca.pem --tls 1.3 --suite aes128-gcm-sha256 --group x25519";
         assert!(verified.contains(words), "{verified}");
-        // Servers on OpenSSL signed with the client's first scheme of TLS 1.2, and the run was not what was asked for.
+        // Regression test: servers on OpenSSL signed with the client's first TLS 1.2 scheme, not the experiment's one.
         assert!(verified.contains(" --signature ecdsa-p256-sha256 "), "{verified}");
         let own = load_command(Mode::H1H1c, Load::Saturated, |one| flag(one, "signature", "ed25519"));
         assert!(own.contains(" --signature=ed25519") && !own.contains("ecdsa"), "{own}");
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn the_error_budget_is_told_in_percent() {
+    fn the_error_budget_is_passed_in_percent() {
         for (share, words) in [
             (0.0, ""),
             (0.007, " --error-budget 0.7 "),
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_served_before_is_served_as_fast_as_it_can_be() {
+    fn the_load_before_the_warm_up_is_saturating() {
         let mut experiment = experiment();
         experiment.set_constant("served_ms", 700.into());
         flag(&mut experiment, "arrivals", "poisson");

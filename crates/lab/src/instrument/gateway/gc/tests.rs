@@ -16,7 +16,7 @@ fn close(value: f64, expected: f64) -> bool {
     (value - expected).abs() < 0.002
 }
 
-/// The figures were added up by another program.
+/// Another program added up the figures.
 #[test]
 fn real_logs_of_each_collector() {
     let part = [(23, 51.071), (7, 139.468), (7, 289.153), (15, 0.203), (18, 6.691)];
@@ -24,7 +24,7 @@ fn real_logs_of_each_collector() {
     let after_mib = [21, 20, 20, 22, 20];
     for (index, (name, log)) in LOGS.into_iter().enumerate() {
         for (window, (pauses, pause_ms)) in [(0.8..1.3, part[index]), (0.1..10.0, whole[index])] {
-            // The JVM's first lines come before any window.
+            // The JVM's first lines precede any window.
             let report = read(log.as_bytes(), window.clone()).unwrap();
             assert_eq!(report.pauses, pauses, "{name} {window:?}");
             assert!(close(report.pause_ms, pause_ms), "{name} {report:?}");
@@ -36,11 +36,11 @@ fn real_logs_of_each_collector() {
 }
 
 #[test]
-fn only_collections_since_the_windows_start_tell_of_its_memory() {
+fn only_collections_since_the_windows_start_count_for_its_memory() {
     let (_, serial) = LOGS[2];
     let before_the_last = serial.split("GC(13)").next().unwrap();
     let after = |window| read(before_the_last.as_bytes(), window).unwrap().after_full_gc_kib;
-    assert_eq!(after(1.0..2.0), Some(20 * 1024), "one that the program's own need caused");
+    assert_eq!(after(1.0..2.0), Some(20 * 1024), "a collection that the program itself triggered");
     assert_eq!(after(2.0..3.0), None);
     let quiet = read(serial.as_bytes(), 2.0..3.0).unwrap();
     assert_eq!((quiet.throughput_percent, quiet.pauses, quiet.pause_ms), (Some(100.0), 0, 0.0));
@@ -89,7 +89,7 @@ fn sizes_after_a_collection() {
 }
 
 #[test]
-fn logs_that_tell_nothing_say_so() {
+fn useless_logs_are_rejected() {
     let window = 1.0..2.0;
     for (log, part) in [
         (&b""[..], "-Xlog:gc*"),
@@ -119,7 +119,7 @@ fn since_boot() -> Duration {
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
-/// A JVM that allocates as it is told; ended with its input.
+/// A JVM that allocates on request; closing its input ends it.
 struct Jvm {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -127,7 +127,7 @@ struct Jvm {
 }
 
 impl Jvm {
-    /// `None` where there is no JDK.
+    /// `None` without a JDK.
     fn start(flags: &[&str]) -> Option<Self> {
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/gc/Churn.java");
         let mut java = Command::new("java");
@@ -179,7 +179,7 @@ fn a_jvm_that_runs() {
     let to = since_boot();
     collected(jvm.child.id()).unwrap();
     let report = measure(&log, started, from..to).unwrap();
-    // Far more was allocated than fits, and 20 MiB of it are kept.
+    // Much more was allocated than fits, and 20 MiB of it are live.
     assert!(report.pauses >= 5 && report.pause_ms > 0.0, "{report:?}");
     let share = report.throughput_percent.unwrap();
     assert!(share > 0.0 && share < 100.0, "{report:?}");
@@ -190,8 +190,8 @@ fn a_jvm_that_runs() {
 }
 
 #[test]
-fn what_is_no_jvm_is_not_asked() {
+fn a_process_that_is_no_jvm_gets_no_signal() {
     let pid = std::process::id();
-    assert_eq!(collected(pid), Err(format!("process {pid} is no JVM")));
+    assert_eq!(collected(pid), Err(format!("process {pid} is not a JVM")));
     assert!(collected(u32::MAX).unwrap_err().contains("No such file"));
 }

@@ -1,4 +1,4 @@
-//! Flags that an experiment gives to `weir load`, right and wrong.
+//! Flags of `weir load` in an experiment, valid and invalid.
 
 use super::*;
 use crate::instrument::gateway::testing::{TEXT, parse};
@@ -6,7 +6,7 @@ use crate::instrument::gateway::{Case, Gateway};
 use crate::options::RunOptions;
 use crate::reader;
 
-/// The experiment of the tests in TLS modes alone, with such a `load` table at its end: its keys are on the lines
+/// The tests' experiment in TLS modes only, with this `load` table at its end: its keys are on the lines
 /// from 29 on.
 fn with_load(lines: &str, options: &RunOptions) -> Result<Experiment, String> {
     let text = TEXT.replacen(r#"["h1c", "h1c-h1c", "h1-h1c"]"#, r#"["h1-h1c"]"#, 1);
@@ -42,7 +42,7 @@ fn values_of_each_kind_become_words() {
 
 /// `--arrivals` needs a rate and `--think` excludes one; calibration looks for a maximum, in a closed loop.
 #[test]
-fn what_is_for_one_loop_stays_out_of_the_other_and_of_calibration() {
+fn flags_for_one_loop_stay_out_of_the_other_and_of_calibration() {
     let lines = "arrivals = 'poisson'\nseed = 3\nthink = '20ms'";
     for (load, stage, expected) in [
         (Load::EqualRate, Stage::Block(1), "--arrivals=poisson --seed=3"),
@@ -54,12 +54,12 @@ fn what_is_for_one_loop_stays_out_of_the_other_and_of_calibration() {
 }
 
 #[test]
-fn what_cannot_be_followed_names_file_line_key_and_what_is_allowed() {
+fn invalid_flags_name_file_line_key_and_what_was_expected() {
     for (lines, place, why) in [
         (
             "seed = 1\nthnik = '20ms'",
             "e.toml:30: load.thnik: ",
-            "`weir load` has no such flag: expected one of requests, ",
+            "unknown flag of `weir load`: expected one of requests, ",
         ),
         ("seed = 1\nthink = 'soon'", "e.toml:30: load.think: ", "expected a number and a unit (us, ms"),
         ("think = '2s'\nseed = 'x'", "e.toml:30: load.seed: ", "--seed: Seed for all random choices"),
@@ -71,7 +71,7 @@ fn what_cannot_be_followed_names_file_line_key_and_what_is_allowed() {
             "e.toml:30: load.alpn: ",
             "invalid value `h2`: expected http/1.1, the only",
         ),
-        ("alpn = []", "e.toml:29: load.alpn: ", "empty: at least one value is needed"),
+        ("alpn = []", "e.toml:29: load.alpn: ", "empty: expected at least one value"),
         ("think = true", "e.toml:29: load.think: ", "`true`: expected a string or a number: TIME"),
         ("think = {}", "e.toml:29: load.think: ", "expected a string or a number: TIME"),
         ("insecure = 1", "e.toml:29: load.insecure: ", "`1`: expected true or false"),
@@ -90,7 +90,7 @@ fn what_cannot_be_followed_names_file_line_key_and_what_is_allowed() {
 }
 
 #[test]
-fn what_the_experiment_sets_itself_names_the_key_that_sets_it() {
+fn a_reserved_flag_names_the_key_that_sets_it() {
     for (line, by) in [
         ("url = 'http://a/'", "`mode`, `request`, `bytes` and the target"),
         ("connections = 3", "`connections`"),
@@ -113,14 +113,14 @@ fn what_the_experiment_sets_itself_names_the_key_that_sets_it() {
     ] {
         let error = with_load(line, &RunOptions::default()).expect_err(line);
         let key = line.split(' ').next().expect("a key");
-        let start = format!("e.toml:29: load.{key}: cannot be given here: it is set by {by}");
+        let start = format!("e.toml:29: load.{key}: reserved: it is set by {by}");
         assert!(error.starts_with(&start), "{line}: {error}");
     }
 }
 
 #[test]
-fn what_the_modes_or_loads_do_not_allow() {
-    let parse = |text: &str| parse(text, &RunOptions::default()).expect_err("is refused");
+fn flags_that_the_modes_or_loads_exclude() {
+    let parse = |text: &str| parse(text, &RunOptions::default()).expect_err("is rejected");
     let error = parse(&format!("{TEXT}[constants.load]\nhandshake-only = true\n"));
     assert!(
         error.starts_with("e.toml:29: load.handshake-only: ") && error.contains("an https URL"),
@@ -128,10 +128,10 @@ fn what_the_modes_or_loads_do_not_allow() {
     );
     let closed = TEXT.replacen(r#"["equal-rate", "saturated"]"#, r#"["saturated"]"#, 1);
     let error = parse(&format!("{closed}[constants.load]\narrivals = 'poisson'\n"));
-    let why = "e.toml:29: load.arrivals: is for `equal-rate` alone, which is not among `load_model`";
+    let why = "e.toml:29: load.arrivals: requires `equal-rate` in `load_model`";
     assert_eq!(error, why);
     let error = parse(&TEXT.replacen("bytes = 100", "bytes = 100\nload = 'saturated'", 1));
-    assert!(error.starts_with("e.toml:17: load: is a table, with flags"), "{error}");
+    assert!(error.starts_with("e.toml:17: load: expected a table of `weir load` flags"), "{error}");
 }
 
 #[test]
@@ -144,13 +144,13 @@ fn the_command_line_sets_flags_too_with_or_without_a_table() {
     let conditions = experiment.any_conditions().expect("are read");
     let policy = conditions.load_options().expect("is followed").policy;
     assert_eq!(Case::of(&policy, conditions.mode.client()), Case::HandshakeFull);
-    let error = parse(TEXT, &set("load.close", "rest")).expect_err("is refused");
+    let error = parse(TEXT, &set("load.close", "rest")).expect_err("is rejected");
     assert!(error.starts_with("--set load.close=rest: ") && error.contains("graceful, fin, rst"), "{error}");
 }
 
-/// The paths are the file's, so the URL has none.
+/// The file sets the paths, so the URL has none.
 #[test]
-fn a_file_of_requests_takes_the_place_of_the_answers_size() {
+fn a_file_of_requests_replaces_the_response_size() {
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("e.toml");
     std::fs::write(&file, format!("{TEXT}[constants.load]\nrequests = 'mix.jsonl'\n")).expect("is written");
@@ -183,10 +183,10 @@ fn files_are_looked_for_beside_the_experiment() {
     assert_eq!(serde_json::from_str::<Experiment>(&stored).expect("is read"), experiment);
 }
 
-/// What a result keeps of a file is its hash: by its path alone it would be another in each checkout. A size is no
-/// file, and what the engine writes is not there yet.
+/// A result keeps a file's hash: its path differs between checkouts. A size is no
+/// file, and the engine's output does not exist yet.
 #[test]
-fn files_that_are_read_have_hashes() {
+fn input_files_have_hashes() {
     let directory = tempfile::tempdir().expect("a directory");
     let [file, body] = ["e.toml", "abc"].map(|name| directory.path().join(name));
     std::fs::write(&body, "abc").expect("is written");

@@ -16,26 +16,26 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long a check may take: a JVM on a busy machine needs some seconds, and so does the collection of a heap of some GB.
+/// The timeout of a check: a JVM on a busy machine needs some seconds, and so does collecting a heap of some GB.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Whether a target accepted its configuration; the error is what it said.
+/// Whether a target accepted its configuration; the error is its output.
 pub(crate) type Accepted = Result<(), String>;
 
-/// What targets said about their configurations.
+/// The outcomes of the targets' checks.
 #[derive(Clone, Debug, Default)]
 pub struct Checks {
-    /// One line for each mode of each target, or why a target was not asked.
+    /// A line for each mode of each target, or why a target was not checked.
     pub text: String,
-    /// Configurations that were refused, and targets asked for by name that are absent.
+    /// Rejected configurations, and absent targets that were named.
     pub failed: u32,
 }
 
-/// Renders each mode of the targets named, or of all, with a certificate of its own and lets the
-/// target's own check judge it.
+/// Renders each mode of the named targets, or of all, with a certificate of its own and runs the
+/// target's own check on it.
 ///
 /// # Errors
-/// An unknown target, a wrong description or template; a certificate, a port or a directory that is not to be had.
+/// An unknown target, an invalid description or template; no certificate, port or directory available.
 pub fn check(folders: &Folders, wanted: &[String]) -> Result<Checks, LabError> {
     let all = folders.names()?;
     let values = samples()?;
@@ -58,7 +58,7 @@ pub fn check(folders: &Folders, wanted: &[String]) -> Result<Checks, LabError> {
                     match outcome {
                         Ok(()) => say(&format!("{mode:7}  accepted")),
                         Err(words) => {
-                            say(&format!("{mode:7}  refused: {words}"));
+                            say(&format!("{mode:7}  rejected: {words}"));
                             checks.failed += 1;
                         }
                     }
@@ -69,7 +69,7 @@ pub fn check(folders: &Folders, wanted: &[String]) -> Result<Checks, LabError> {
     Ok(checks)
 }
 
-/// What the target says to each of its modes.
+/// The outcome of each mode's check.
 fn each_mode(
     target: &Target,
     values: &Values,
@@ -77,12 +77,12 @@ fn each_mode(
     guard: &Guard,
 ) -> Result<Vec<(String, Accepted)>, LabError> {
     let place = tempfile::tempdir()
-        .map_err(|source| LabError::System { action: "making a temporary directory", source })?;
+        .map_err(|source| LabError::System { action: "creating a temporary directory", source })?;
     issue_certificate(&Tls::default(), place.path())?;
     let mut outcomes = Vec::new();
     for &mode in &target.description.modes {
         let work = place.path().join(mode.to_string());
-        fs::create_dir(&work).map_err(LabError::file(&work, "cannot be made"))?;
+        fs::create_dir(&work).map_err(LabError::file(&work, "cannot be created"))?;
         // A check may bind its listener, so the ports are real.
         let [listen, upstream] = free_ports(first_look())?;
         let values = values
@@ -103,8 +103,8 @@ fn each_mode(
     Ok(outcomes)
 }
 
-/// Runs what soon ends by itself, such as a target's check, in the directory that holds its files, and tells its judgement,
-/// which is its exit code. The error says why there is none: it could not be started, or did not come to its end.
+/// Runs a short command, such as a target's check, in the directory of its files, and returns its verdict, which is its
+/// exit code. The error says why there is none: it did not start, or did not finish.
 pub(crate) fn run_check(
     name: &str,
     command: &[String],
@@ -122,7 +122,7 @@ pub(crate) fn run_check(
     guard.release(process.pid());
     let exit = exit.map_err(failed)?;
     match (waited, exit.code) {
-        (Waited::Deadline, _) => Err(format!("{program}: not done after {} s", TIMEOUT.as_secs())),
+        (Waited::Deadline, _) => Err(format!("{program}: timed out after {} s", TIMEOUT.as_secs())),
         (Waited::Interrupted, _) => Err(format!("{program}: interrupted")),
         (Waited::Ended, None) => Err(format!("{program}: {}", exit.status)),
         (Waited::Ended, Some(0)) => Ok(Ok(())),
@@ -136,7 +136,7 @@ pub(crate) fn run_check(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{no_guard, told_to_guard};
+    use crate::testing::{guard_input, no_guard};
 
     fn words(command: &[&str]) -> Vec<String> {
         command.iter().map(|word| (*word).to_owned()).collect()
@@ -165,14 +165,14 @@ mod tests {
     }
 
     #[test]
-    fn what_came_to_no_end_is_no_judgement() {
+    fn a_check_that_does_not_finish_gives_no_verdict() {
         let missing = run(&["/no/such/program"], &Interrupt::default());
         assert!(missing.expect_err("cannot start").starts_with("/no/such/program: "));
         let killed = run(&["sh", "-c", "kill -KILL $$"], &Interrupt::default());
         assert!(killed.expect_err("has no exit code").starts_with("sh: signal: 9"));
     }
 
-    /// A check may take a minute; a lab that is told to end is not to wait for that.
+    /// A check may take a minute; an interrupted lab must not wait for that.
     #[test]
     fn an_interrupt_ends_a_check() {
         let interrupt = Interrupt::default();
@@ -180,12 +180,12 @@ mod tests {
         assert_eq!(run(&["sleep", "1000"], &interrupt), Err("sleep: interrupted".into()));
     }
 
-    /// A check that nobody knew of outlived a lab that was killed.
+    /// Regression test: a check that was not registered outlived a killed lab.
     #[test]
     fn the_guard_knows_of_a_check() {
         let directory = tempfile::tempdir().expect("a directory");
         let command = words(&["sh", "-c", "printf $$ >pid"]);
-        let told = told_to_guard(|guard| {
+        let told = guard_input(|guard| {
             let accepted = run_check("check", &command, directory.path(), &Interrupt::default(), guard);
             assert_eq!(accepted, Ok(Ok(())));
         });

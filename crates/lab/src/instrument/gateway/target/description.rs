@@ -1,4 +1,4 @@
-//! `target.toml`: what it says, and what must hold in it before anything is rendered.
+//! `target.toml`: its keys, and the rules checked before anything is rendered.
 
 use crate::error::ConfigError;
 use crate::instrument::gateway::levels::listed;
@@ -12,18 +12,18 @@ use toml::Value;
 
 pub(super) const FILE: &str = "target.toml";
 
-/// The file, read.
+/// The parsed file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Description {
     pub(crate) title: String,
     pub(crate) about: String,
     pub(crate) modes: Vec<Mode>,
-    /// How many session tickets it can send; any number where it is not given.
+    /// The numbers of session tickets that it can send; any number if missing.
     pub(crate) tickets: Option<Vec<u8>>,
     #[serde(default, deserialize_with = "one_or_more")]
     pub(crate) requires: Vec<String>,
-    /// The package that has it, of the distributions whose package manager is known.
+    /// The package of the program, in distributions with a known package manager.
     pub(crate) package: Option<String>,
     pub(crate) absent: Option<String>,
     pub(crate) version: Option<VersionCommand>,
@@ -46,7 +46,7 @@ pub(crate) struct Description {
     pub(crate) gc: Option<Gc>,
 }
 
-/// How a target tells its version.
+/// How to find a target's version.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct VersionCommand {
@@ -55,7 +55,7 @@ pub(crate) struct VersionCommand {
     pub(crate) after: Vec<String>,
 }
 
-/// Words that a side of the mode adds to the start command.
+/// Additional arguments of the start command for a side of the mode.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct BySide {
@@ -72,7 +72,7 @@ impl BySide {
     }
 }
 
-/// When a target may be sent load.
+/// When a target is ready for load.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Ready {
@@ -81,7 +81,7 @@ pub(crate) struct Ready {
     pub(crate) overhead_ms: Option<u32>,
 }
 
-/// The script that builds or fetches what `requires` names.
+/// The script that builds or fetches the files of `requires`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Install {
@@ -96,14 +96,14 @@ pub(crate) struct Check {
     pub(crate) command: Vec<String>,
 }
 
-/// Where a JVM writes what its collector does.
+/// The log of a JVM's collector.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Gc {
     pub(crate) log: String,
 }
 
-/// A text, or a list of them. Not an untagged enum: that would lose the line of an error.
+/// A string, or a list of strings. Not an untagged enum: that would lose the line of an error.
 fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     match Value::deserialize(deserializer)? {
         Value::String(text) => Ok(vec![text]),
@@ -114,9 +114,9 @@ fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>
 }
 
 impl Description {
-    /// Reads the description of the target `name` in `directory`.
-    /// Errors: what cannot be read or must not be so, with file, line, key and what is allowed. `taken` says whether a
-    /// placeholder has a value of its own already, and so cannot be a setting's name.
+    /// Parses the description of the target `name` in `directory`.
+    /// Errors: an unreadable or invalid file, with line, key and what was expected. `taken` says whether a placeholder
+    /// already has a value of its own, and so cannot be a setting's name.
     pub(super) fn read(
         directory: &Path,
         name: &str,
@@ -133,7 +133,7 @@ impl Description {
         }
     }
 
-    /// What is wrong, and in which key.
+    /// The first fault, and its key.
     fn fault(&self, taken: impl Fn(&str) -> bool) -> Option<(String, String)> {
         let fault = |key: &str, message: String| Some((key.to_owned(), message));
         let empty = [
@@ -143,20 +143,20 @@ impl Description {
             (
                 "version.after",
                 self.version.as_ref().map(|version| version.after.is_empty()),
-                "at least one text",
+                "at least one string",
             ),
             ("check.command", self.check.as_ref().map(|check| check.command.is_empty()), "a program"),
         ];
         if let Some((key, _, needed)) = empty.into_iter().find(|(_, is_empty, _)| *is_empty == Some(true)) {
-            return fault(key, format!("empty: {needed} is needed"));
+            return fault(key, format!("empty: expected {needed}"));
         }
         let process = !self.start.is_empty();
         if process != self.ready.is_some() {
-            return fault("start", "`start` and `[ready]` come together or not at all".into());
+            return fault("start", "`start` and `[ready]` require each other".into());
         }
         match self.modes.iter().find(|mode| mode.upstream().is_some() != process) {
             Some(mode) if process => {
-                return fault("modes", format!("`{mode}` has no gateway, but `start` is given"));
+                return fault("modes", format!("`{mode}` has no gateway, but `start` is set"));
             }
             Some(mode) => return fault("modes", format!("`{mode}` needs a gateway, but `start` is missing")),
             None => {}
@@ -165,10 +165,10 @@ impl Description {
             let key = format!("settings.{name}");
             let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
             if name.is_empty() || !name.chars().all(plain) {
-                return Some((key, "allowed in a name are letters, digits and `_`".into()));
+                return Some((key, "invalid name: expected letters, digits and `_`".into()));
             }
             if taken(name) {
-                let message = format!("`{{{{{name}}}}}` is a value of the run: another name is needed");
+                let message = format!("`{{{{{name}}}}}` is a value of the run; choose another name");
                 return Some((key, message));
             }
             setting.fault().map(|(part, message)| (format!("{key}.{part}"), message))
@@ -176,30 +176,30 @@ impl Description {
     }
 }
 
-/// A setting of a target: a placeholder in its templates with a default and, perhaps, a list of what is allowed.
+/// A setting of a target: a placeholder in its templates with a default and, optionally, a list of valid values.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Setting {
-    /// Its value where the experiment gives none: an integer or a string, in which `{{name}}` stands for a value of the run.
+    /// Its default: an integer or a string, in which `{{name}}` stands for a value of the run.
     pub(crate) default: Value,
-    /// What is allowed; empty: anything of the default's type.
+    /// The valid values; empty: any of the default's type.
     #[serde(default)]
     pub(crate) values: Vec<Value>,
     pub(crate) about: String,
 }
 
 impl Setting {
-    /// Whether an experiment may give this value. The error names it and what is allowed.
+    /// Whether an experiment may set this value. The error names it and what was expected.
     pub(crate) fn check(&self, value: &Value) -> Result<(), String> {
         let fits = match self.values.as_slice() {
-            // A number may be given where the default is words about the run, such as "{{connections}}".
+            // A number is fine if the default is a text about the run, such as "{{connections}}".
             [] => value.same_type(&self.default) || (value.is_integer() && self.default.is_str()),
             allowed => allowed.contains(value),
         };
         if fits { Ok(()) } else { Err(format!("`{value}`: expected {}", self.expected())) }
     }
 
-    /// What is allowed, in words: `one of 50, 100` or `any integer`.
+    /// The valid values in words: `one of 50, 100` or `any integer`.
     pub(crate) fn expected(&self) -> String {
         match self.values.as_slice() {
             [] if self.default.is_str() => "any string or integer".into(),
@@ -208,7 +208,7 @@ impl Setting {
         }
     }
 
-    /// What is wrong with the description itself, and in which of its keys.
+    /// The fault in the setting itself, and its key.
     fn fault(&self) -> Option<(&'static str, String)> {
         if !matches!(self.default, Value::Integer(_) | Value::String(_)) {
             let found = self.default.type_str();

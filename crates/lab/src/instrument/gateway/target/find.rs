@@ -1,4 +1,4 @@
-//! Which targets are here, and why the others are not.
+//! The targets on this machine, and why others are absent.
 
 use super::Target;
 use super::description::Description;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use toml::Table;
 
-/// What a target adds to the values of a run itself.
+/// The values that a target adds to those of a run.
 const OWN: [&str; 3] = ["client_side", "upstream_side", "installed"];
 
 /// The targets of an experiment, as found on this machine.
@@ -32,14 +32,14 @@ pub(crate) struct Absent {
 }
 
 impl Targets {
-    /// Each of them, whether or not it can run here.
+    /// Each of them, present or absent.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Target> {
         self.present.values().chain(self.absent.values().map(|absent| &absent.target))
     }
 }
 
-/// Finds targets by their names. One whose program is missing is absent, and that is no error; a description or a
-/// template that cannot be read is one, whether or not the program is there.
+/// Finds targets by their names. One whose program is missing is absent, which is no error; an unreadable description
+/// or template is one, whether or not the program is present.
 pub(crate) fn find(names: &[String], folders: &Folders, values: &Values) -> Result<Targets, LabError> {
     let mut targets = Targets::default();
     for name in names {
@@ -52,7 +52,7 @@ pub(crate) fn find(names: &[String], folders: &Folders, values: &Values) -> Resu
     Ok(targets)
 }
 
-/// Reads one target, renders it for each of its modes, and says why it cannot run here, if so. `values` has every value
+/// Loads one target, renders it for each of its modes, and reports why it is absent, if it is. `values` has every value
 /// of a run.
 pub(super) fn look(
     directory: &Path,
@@ -76,7 +76,7 @@ pub(super) fn look(
     let missing = target.look_for_required(&values)?;
     let version = match missing.is_empty() {
         false => Err(listed(missing)),
-        true if target.is_stale() => Err("was built of other sources".to_owned()),
+        true if target.is_stale() => Err("was built from other sources".to_owned()),
         true => target.read_version(&values)?,
     };
     match version {
@@ -85,9 +85,9 @@ pub(super) fn look(
             Ok((target, None))
         }
         Err(why) => {
-            // What a person can do about it.
+            // How to get it.
             let install = target.description.install.as_ref();
-            let script = install.map(|_| format!("get it with `weir targets install {name}`"));
+            let script = install.map(|_| format!("install it with `weir targets install {name}`"));
             let package = target.description.package.as_deref().map(distribution::how_to_get);
             let how = target.description.absent.clone().or(script).or(package);
             let why = [Some(why), how].into_iter().flatten().collect::<Vec<_>>().join("; ");
@@ -97,8 +97,8 @@ pub(super) fn look(
 }
 
 impl Target {
-    /// Looks for the files that `requires` names and, where all are here, for the program that it is started by; the answer
-    /// says what is missing.
+    /// Finds the files of `requires` and, if all are present, the program of the start command; returns
+    /// the missing ones.
     fn look_for_required(&mut self, values: &Values) -> Result<Vec<String>, ConfigError> {
         let mut missing = Vec::new();
         for name in values.render_all(self.file().display(), &self.description.requires)? {
@@ -109,14 +109,14 @@ impl Target {
         }
         if let Some(first) = self.description.start.first().filter(|_| missing.is_empty()) {
             let name = values.render(self.file().display(), first)?;
-            // One among a run's own files is not there yet.
+            // The run's own files do not exist yet.
             let is_of_the_run = first.contains("{{dir}}") || (name.contains('/') && !name.starts_with('/'));
             missing.extend(program(&name).err().filter(|_| !is_of_the_run));
         }
         Ok(missing)
     }
 
-    /// The outer error is the description's fault, the inner one says why the target is absent.
+    /// The outer error is an invalid description, the inner one says why the target is absent.
     fn read_version(&self, values: &Values) -> Result<Result<String, String>, ConfigError> {
         let Some(version) = &self.description.version else { return Ok(Ok(String::new())) };
         let words = values.render_all(self.file().display(), &version.command)?;
@@ -132,8 +132,9 @@ impl Target {
             return Ok(Err(format!("`{words}` failed: {}", said.trim())));
         }
         let found = version.after.iter().enumerate().map(|(index, after)| {
-            let word = word_after(&said, after).ok_or_else(|| format!("`{words}` does not say `{after}`"))?;
-            // The first is the target's own; what follows says whose it is.
+            let word =
+                word_after(&said, after).ok_or_else(|| format!("`{words}` does not print `{after}`"))?;
+            // The first is the target's own version; the others name their component.
             Ok(if index == 0 { word.to_owned() } else { format!("{} {word}", after.trim()) })
         });
         Ok(found.collect::<Result<Vec<String>, String>>().map(listed))
@@ -146,11 +147,11 @@ fn word_after<'a>(said: &'a str, after: &str) -> Option<&'a str> {
     Some(rest.split_whitespace().next()?.trim_end_matches([')', ',', ';']))
 }
 
-/// The file of a program, by its path or by its name on the PATH; the error says where it is not.
+/// The file of a program, by its path or by its name on the PATH.
 fn program(name: &str) -> Result<PathBuf, String> {
     if name.contains('/') {
         let file = PathBuf::from(name);
-        return if file.exists() { Ok(file) } else { Err(format!("{name} is not there")) };
+        return if file.exists() { Ok(file) } else { Err(format!("{name} does not exist")) };
     }
     on_path(name, std::env::var_os("PATH").as_deref()).ok_or_else(|| format!("{name} is not on the PATH"))
 }

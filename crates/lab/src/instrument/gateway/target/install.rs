@@ -1,4 +1,4 @@
-//! `weir targets install`: runs a target's script and looks whether it did its work.
+//! `weir targets install`: runs a target's script and checks its result.
 
 use super::description::Install;
 use super::find::{Absent, look};
@@ -18,13 +18,13 @@ use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::Instant;
 
-/// Installs a target with its own script, which may use `jobs` cores and whose words go to standard error.
-/// Returns one line for people: what is there. A target that is there already is left as it is if it has no script;
-/// a script is run again, and is quick where there is nothing to do.
+/// Installs a target with its own script, which may use `jobs` cores and whose output goes to standard error.
+/// Returns one line for the user: the installed version. A present target without a script is left as it is;
+/// a script is run again, and is quick if there is nothing to do.
 ///
 /// # Errors
-/// An unknown target, a wrong description, a target without a script that is not there (with what its description says
-/// about getting it), a script that fails, and one after which the target is still absent.
+/// An unknown target, an invalid description, an absent target without a script (with the hints of its description), a
+/// script that fails, and one after which the target is still absent.
 pub fn install(folders: &Folders, name: &str, jobs: usize) -> Result<String, LabError> {
     let values = samples()?;
     let directory = folders.folder(name)?;
@@ -32,18 +32,18 @@ pub fn install(folders: &Folders, name: &str, jobs: usize) -> Result<String, Lab
     let Some(install) = &target.description.install else {
         return match absent {
             None => Ok(format!("{}; it has no install script and needs none", present(&target))),
-            Some(why) => Err(ConfigError::new(name, format!("no script installs it: {why}")).into()),
+            Some(why) => Err(ConfigError::new(name, format!("it has no install script: {why}")).into()),
         };
     };
     let (interrupt, guard) = (Interrupt::on_signals()?, Guard::start(&this_program()?)?);
     build(&target, install, jobs, &interrupt, &guard)?;
     match look(&directory, name, &values)? {
         (target, None) => Ok(present(&target)),
-        (_, Some(why)) => Err(failed(name, format!("{} ended well, but {why}", install.script.display()))),
+        (_, Some(why)) => Err(failed(name, format!("{} succeeded, but {why}", install.script.display()))),
     }
 }
 
-/// Installs the absent targets that an experiment or its options ask for. Whether any is here now.
+/// Installs the absent targets that an experiment or its options name. Returns whether any is present now.
 /// Errors: an interrupt.
 pub(crate) fn install_wanted(
     experiment: &Experiment,
@@ -68,18 +68,18 @@ pub(crate) fn install_wanted(
         match build(target, install, cores(), interrupt, &guard) {
             Ok(()) => is_any_here = true,
             Err(error) if interrupt.is_set() => return Err(error),
-            Err(error) => tell(format_args!("{error}\n{name}: left out; the others are measured")),
+            Err(error) => tell(format_args!("{error}\n{name}: skipped; the others are measured")),
         }
     }
     Ok(is_any_here)
 }
 
-/// The cores that a script may use.
+/// The cores for a script.
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// Runs the script of a target, once at a time on this machine.
+/// Runs the script of a target, one at a time on this machine.
 fn build(
     target: &Target,
     install: &Install,
@@ -90,7 +90,7 @@ fn build(
     let name = &target.name;
     let script = target.directory.join(&install.script);
     if !script.is_file() {
-        let message = format!("install.script: {} is not there", script.display());
+        let message = format!("install.script: {} does not exist", script.display());
         return Err(ConfigError::new(target.file().display(), message).into());
     }
     let _turn = tool::lock(name, &target.installed)?;
@@ -100,10 +100,10 @@ fn build(
     let status = run(target, &install.script, jobs, interrupt, guard)
         .map_err(|source| LabError::System { action: "running an install script with bash", source })?;
     if interrupt.is_set() {
-        return Err(failed(name, "interrupted; a second call goes on".into()));
+        return Err(failed(name, "interrupted; run it again to continue".into()));
     }
     if !status.success() {
-        let message = format!("{} failed: {status}; its last words are above", script.display());
+        let message = format!("{} failed: {status}; its last output is above", script.display());
         return Err(failed(name, message));
     }
     tell(format_args!("{name}: installed in {}", duration(began.elapsed())));
@@ -137,11 +137,11 @@ fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{no_guard, told_to_guard};
+    use crate::testing::{guard_input, no_guard};
     use std::fs::{self, File, TryLockError};
     use std::time::Duration;
 
-    /// A directory with a target `fast` that a script installs, and this script.
+    /// A directory with a target `fast` and this install script for it.
     fn installable(script: &str, more: &str) -> (tempfile::TempDir, Target) {
         let directory = tempfile::tempdir().expect("a directory");
         let folder = directory.path().join("fast");
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_is_told_where_and_with_how_many_cores() {
+    fn a_script_gets_its_directory_and_cores() {
         let script = "echo \"$PWD $WEIR_JOBS\" >\"$WEIR_INSTALL/told\"";
         let (directory, target) = installable(script, "");
         let status = run(&target, Path::new("install.sh"), 3, &Interrupt::default(), &no_guard());
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_ends_the_script_and_what_it_started() {
+    fn an_interrupt_kills_the_script_and_its_children() {
         let (_directory, target) = installable("sleep 1000 & echo $! >\"$WEIR_INSTALL/pid\"; wait", "");
         let interrupt = Interrupt::default();
         let status = std::thread::scope(|scope| {
@@ -187,11 +187,11 @@ mod tests {
         assert!(!status.success());
     }
 
-    /// A closed terminal kills this process, and is not told to a script in a group of its own, whose compilers went on.
+    /// Regression test: a closed terminal kills this process, but no script in a group of its own, with its compilers.
     #[test]
     fn the_guard_knows_of_a_script() {
         let (_directory, target) = installable("printf $$ >\"$WEIR_INSTALL/pid\"", "");
-        let told = told_to_guard(|guard| {
+        let told = guard_input(|guard| {
             run(&target, Path::new("install.sh"), 1, &Interrupt::default(), guard).expect("runs");
         });
         let pid = fs::read_to_string(target.installed.join("pid")).expect("is written");

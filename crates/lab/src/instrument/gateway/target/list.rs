@@ -1,4 +1,4 @@
-//! `weir targets`: which gateways are here, in which version, and how to get the others.
+//! `weir targets`: the gateways, their versions, and how to get the absent ones.
 
 use super::find::look;
 use super::samples;
@@ -9,23 +9,23 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use weir_report::text::flow;
 
-/// How far the lines below a target's first are indented.
+/// The indent of the lines below a target's first.
 const INDENT: usize = 4;
 
 /// Targets on a terminal.
 #[derive(Clone, Debug)]
 pub struct List {
-    /// One row for each, with what it is and where or why not, at most 100 columns wide.
+    /// A row for each, with its description and its directory or why it is absent, at most 100 columns wide.
     pub text: String,
-    /// The targets whose description is wrong.
+    /// The targets with an invalid description.
     pub wrong: Vec<String>,
 }
 
-/// Lists the targets of these folders. One that is absent is no error, nor is one whose description is wrong: it is listed
-/// as such.
+/// Lists the targets of these directories. Neither an absent target nor an invalid description is an error: both are
+/// listed as such.
 ///
 /// # Errors
-/// Folders without any target.
+/// Directories without any target.
 pub fn list(folders: &Folders) -> Result<List, LabError> {
     let names = folders.names()?;
     let values = samples()?;
@@ -47,14 +47,14 @@ pub fn list(folders: &Folders) -> Result<List, LabError> {
             Ok((target, Some(why))) => ("absent", String::new(), vec![target.description.about, why]),
             Err(error) => {
                 list.wrong.push(name.clone());
-                ("wrong", String::new(), vec![error.to_string()])
+                ("invalid", String::new(), vec![error.to_string()])
             }
         };
         let row = format!("{name:width$}  {state:7}  {version}");
         let _ = writeln!(list.text, "{}", row.trim_end());
         lines.iter().for_each(|line: &String| flow(&mut list.text, line, INDENT, INDENT));
     }
-    // Of one folder alone nobody asks which.
+    // A single directory needs no label.
     for (folder, names) in by_folder.iter().filter(|_| by_folder.len() > 1) {
         flow(&mut list.text, &format!("from {}: {}", folder.display(), names.join(", ")), 0, INDENT);
     }
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_says_whether_it_is_here_and_what_it_is() {
+    fn a_row_has_state_version_and_description() {
         let long = "word ".repeat(30);
         let directory = targets(&[
             ("fast", "about = 'Fast.'\nversion = { command = ['echo', 'fast 1.2'], after = 'fast ' }"),
@@ -96,7 +96,7 @@ mod tests {
         );
         assert_eq!(lines[5], "longer  present");
         assert!(lines[6].len() > 90 && lines[7].starts_with("    word"), "{lines:?}");
-        assert_eq!(lines[8], "odd     wrong");
+        assert_eq!(lines[8], "odd     invalid");
         assert!(list.text.contains("target.toml:3: unknown field `abuot`"), "{}", list.text);
         assert_eq!(list.wrong, ["odd"]);
         assert!(lines.iter().all(|line| line.len() <= WIDTH || !line.trim().contains(' ')), "{}", list.text);

@@ -1,4 +1,4 @@
-//! A target: a folder that says how a gateway under test is started. The lab knows no gateway by name.
+//! A target: a directory that describes how to start a gateway under test. The lab knows no gateway by name.
 
 mod check;
 mod description;
@@ -27,58 +27,58 @@ use description::{Description, FILE, text};
 use std::path::PathBuf;
 use toml::{Table, Value};
 
-/// A target that can run here.
+/// A target that can run on this machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     pub(crate) name: String,
     pub(crate) title: String,
-    /// What its version command said; empty when it has none.
+    /// The output of its version command; empty without one.
     pub(crate) version: String,
     directory: PathBuf,
-    /// What its install script fills.
+    /// Its install directory.
     installed: PathBuf,
-    /// The files that it requires, as far as they are here.
+    /// The present files among those it requires.
     required: Vec<PathBuf>,
     pub(super) description: Description,
 }
 
-/// What a target needs for one run: files, command, ready check.
+/// The needs of a target for one run: files, command, ready check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Prepared {
     /// Names and contents of the files to write into the run's directory.
     pub(crate) files: Vec<(String, String)>,
     pub(crate) command: Vec<String>,
-    /// The address whose accepting a connection means ready.
+    /// The target is ready when this address accepts a connection.
     pub(crate) ready: String,
-    /// Milliseconds that this may take.
+    /// The timeout of that in milliseconds.
     pub(crate) ready_timeout_ms: u64,
-    /// The target's own check of its files, program and arguments; `None` when it has none.
+    /// The target's own check of its files, program and arguments; `None` without one.
     pub(crate) check: Option<Vec<String>>,
-    /// Where its JVM writes its collector's log (unified logging, decorated with uptime); `None` when it is no JVM.
+    /// The log of its JVM's collector (unified logging, decorated with uptime); `None` if it is no JVM.
     pub(crate) gc_log: Option<PathBuf>,
 }
 
 impl Target {
-    /// The folder that it was read from, from the root.
+    /// Its directory as an absolute path.
     pub(crate) fn folder(&self) -> PathBuf {
         std::path::absolute(&self.directory).unwrap_or_else(|_| self.directory.clone())
     }
 
-    /// Whether an experiment may set `name` to `value`. The error names both and what is allowed.
+    /// Whether an experiment may set `name` to `value`. The error names both and what was expected.
     pub(crate) fn check_setting(&self, name: &str, value: &Value) -> Result<(), String> {
         match self.description.settings.get(name) {
             Some(setting) => setting.check(value),
             None if self.description.settings.is_empty() => {
-                Err(format!("`{name}`: target `{}` has no settings", self.name))
+                Err(format!("unknown setting `{name}`: target `{}` has none", self.name))
             }
             None => {
                 let allowed = listed(self.description.settings.keys());
-                Err(format!("`{name}` is no setting of target `{}`: expected one of {allowed}", self.name))
+                Err(format!("unknown setting `{name}` of target `{}`: expected one of {allowed}", self.name))
             }
         }
     }
 
-    /// The values of a run, those that do not depend on it, and those of the settings that have none yet: `chosen`, or else
+    /// The values of a run, the constant ones, and those of settings without a value yet: `chosen`, or else
     /// the default. `{{name}}` in a string stands for a value of the run.
     pub(crate) fn with_settings(&self, run: &Values, chosen: &Table) -> Result<Values, ConfigError> {
         let run = run.clone().with("installed", self.installed.display());
@@ -91,17 +91,18 @@ impl Target {
         Ok(values)
     }
 
-    /// Milliseconds that a run of it takes beyond its phases, where its description says so.
+    /// The overhead of its runs beyond their phases in milliseconds, if its description declares one.
     pub(crate) fn overhead_ms(&self) -> Option<u64> {
         self.description.ready.as_ref()?.overhead_ms.map(u64::from)
     }
 
-    /// Whether it can be told on which address to listen, as a network of its own needs.
+    /// Whether its listen address can be set, as a network of its own needs.
     pub(crate) fn listens_anywhere(&self) -> bool {
         self.description.ready.as_ref().is_none_or(|ready| ready.connect.contains("{{listen_address}}"))
     }
 
-    /// Renders what a run in `mode` needs; `None` when the target is no process. A setting without a value has its default.
+    /// Renders the needs of a run in `mode`; `None` if the target is no process. A setting without a value gets its
+    /// default.
     pub(crate) fn prepare(&self, mode: Mode, values: &Values) -> Result<Option<Prepared>, LabError> {
         let description = &self.description;
         let (Some(ready), Some(upstream)) = (&description.ready, mode.upstream()) else {
@@ -137,7 +138,7 @@ impl Target {
         self.directory.join(FILE)
     }
 
-    /// A template of its own, or else the one of this name in the folder that it shares.
+    /// A template of its own, or else the one of this name in the shared directory.
     fn template(&self, name: &str) -> PathBuf {
         let own = self.directory.join(name);
         match &self.description.templates {

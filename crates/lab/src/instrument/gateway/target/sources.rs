@@ -1,4 +1,4 @@
-//! What the runs of a target are made of: its folder, and what its install script made of that.
+//! The sources of a target: its directory, and what its install script built from it.
 
 use super::Target;
 use crate::files::add_files;
@@ -6,12 +6,12 @@ use crate::hash;
 use std::fs;
 use std::path::PathBuf;
 
-/// The file in which an install script may leave what it has built of, as `sha256sum` writes it, with paths from the
-/// target's folder. It lies in the install directory, or where `requires` says.
+/// The file that records the sources of an installed build, in the format of `sha256sum`, with paths relative to the
+/// target's directory. It is in the install directory, or beside a file of `requires`.
 const STAMP: &str = "sources";
 
 impl Target {
-    /// What lies in its folder and in that of the templates that it shares, and the installed files that it requires;
+    /// The files of its directory and of the shared templates' one, and the installed files that it requires;
     /// in a fixed order.
     pub(crate) fn sources(&self) -> Vec<PathBuf> {
         let mut files = Vec::new();
@@ -28,7 +28,7 @@ impl Target {
         self.required.iter().filter(|file| file.starts_with(&self.installed) && file.is_file())
     }
 
-    /// Whether it was built of other sources than those that are here, as far as its install script has left of which.
+    /// Whether it was built from other sources than the current ones, by the record of its install script.
     pub(super) fn is_stale(&self) -> bool {
         let named = self.built().filter(|file| file.ends_with(STAMP)).cloned();
         let stamps = named.chain([self.installed.join(STAMP)]);
@@ -36,7 +36,7 @@ impl Target {
         stamps.into_iter().any(|stamp| stamp.lines().any(|line| !self.has(line)))
     }
 
-    /// Whether a line of `sha256sum` is right.
+    /// Whether a line of `sha256sum` matches.
     fn has(&self, line: &str) -> bool {
         let Some((sum, name)) = line.split_once("  ") else { return false };
         fs::read(self.directory.join(name)).is_ok_and(|contents| hash::bytes(&contents) == sum)
@@ -49,7 +49,7 @@ mod tests {
     use crate::instrument::gateway::target::find::look;
     use crate::instrument::gateway::template::Values;
 
-    /// A target whose program was built of `src/main.rs`, in a directory that also has where it is installed.
+    /// A target whose program was built from `src/main.rs`, in a directory that contains its install directory too.
     struct Built(tempfile::TempDir);
 
     impl Built {
@@ -81,7 +81,7 @@ mod tests {
         }
     }
 
-    /// Only the files right in the folder counted, so `--continue` put runs of one program beside those of another.
+    /// Regression test: only the top-level files counted, so `--continue` mixed runs of two programs.
     #[test]
     fn sources_in_folders_and_the_installed_program_count() {
         let built = Built::new();
@@ -96,9 +96,9 @@ mod tests {
         assert_ne!(built.hash(), changed);
     }
 
-    /// After new sources had come the program that was built of the old ones was measured without a word.
+    /// Regression test: after an update of the sources, the program of the old ones was measured silently.
     #[test]
-    fn what_was_built_of_other_sources_is_stale() {
+    fn a_build_from_other_sources_is_stale() {
         let built = Built::new();
         assert!(!built.target().is_stale());
         built.write("fast/src/main.rs", "fn main() { }");

@@ -1,4 +1,4 @@
-//! Descriptions, good and bad, and those of this repository.
+//! Descriptions, valid and invalid, and those of this repository.
 
 use super::*;
 use crate::found::Folders;
@@ -74,7 +74,7 @@ fn found_in(directory: &tempfile::TempDir, description: &str, template: &str) ->
 
 fn refused(from: &str, to: &str) -> String {
     assert!(GATEWAY.contains(from));
-    found(&GATEWAY.replacen(from, to, 1), "port {{listen_port}}").expect_err("is refused")
+    found(&GATEWAY.replacen(from, to, 1), "port {{listen_port}}").expect_err("is rejected")
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_target_is_rendered_for_its_mode() {
 }
 
 #[test]
-fn what_cannot_run_here_is_absent_and_says_why() {
+fn a_target_that_cannot_run_is_absent_with_the_reason() {
     let why = |from: &str, to: &str| {
         let targets = found(&GATEWAY.replacen(from, to, 1), "port {{listen_port}}").expect("are read");
         targets.absent["fast"].why.clone()
@@ -96,19 +96,19 @@ fn what_cannot_run_here_is_absent_and_says_why() {
     assert_eq!(why("files", "requires = 'no-such-program'\nfiles"), "no-such-program is not on the PATH");
     assert_eq!(
         why("files", "requires = ['sh', 'no-such', '/no/such']\nabsent = 'ask Bob'\nfiles"),
-        "no-such is not on the PATH, /no/such is not there; ask Bob"
+        "no-such is not on the PATH, /no/such does not exist; ask Bob"
     );
     let scripted = "requires = '{{installed}}/no'\ninstall = { script = 'i.sh', takes = '1 s' }\nfiles";
     let scripted = why("files", scripted);
     assert!(
-        scripted.ends_with("/fast/no is not there; get it with `weir targets install fast`"),
+        scripted.ends_with("/fast/no does not exist; install it with `weir targets install fast`"),
         "{scripted}"
     );
-    // What it is started by is looked for, whether or not it is required: unless it is a file of the run.
+    // The program of the start command must exist, required or not, unless it is a file of the run.
     assert_eq!(why("start = ['true'", "start = ['no-such-program'"), "no-such-program is not on the PATH");
-    assert_eq!(why("start = ['true'", "start = ['/no/such'"), "/no/such is not there");
+    assert_eq!(why("start = ['true'", "start = ['/no/such'"), "/no/such does not exist");
     assert!(why("'echo', 'fast/1.2.3 (x)'", "'false'").starts_with("`false` failed"));
-    assert_eq!(why("after = 'fast/'", "after = 'slow/'"), "`echo fast/1.2.3 (x)` does not say `slow/`");
+    assert_eq!(why("after = 'fast/'", "after = 'slow/'"), "`echo fast/1.2.3 (x)` does not print `slow/`");
 }
 
 /// The target `fast` with the second form's keys, in which one text is replaced, and the directory of its templates.
@@ -137,20 +137,20 @@ fn settings_are_placeholders_with_defaults_of_the_run() {
 }
 
 #[test]
-fn a_setting_that_may_not_be_given_is_told_what_may() {
+fn an_invalid_setting_names_what_was_expected() {
     let (_directory, fast) = settable("", "").expect("is read");
     assert_eq!(fast.check_setting("pool", &50.into()), Ok(()));
     assert_eq!(fast.check_setting("pool", &51.into()), Err("`51`: expected one of 50, 100".into()));
     let unknown = fast.check_setting("pol", &50.into());
-    assert_eq!(unknown, Err("`pol` is no setting of target `fast`: expected one of pool, queue".into()));
+    assert_eq!(unknown, Err("unknown setting `pol` of target `fast`: expected one of pool, queue".into()));
     let plain = found(GATEWAY, "port {{listen_port}}").expect("are read");
     let none = plain.present["fast"].check_setting("pool", &50.into());
-    assert_eq!(none, Err("`pool`: target `fast` has no settings".into()));
+    assert_eq!(none, Err("unknown setting `pool`: target `fast` has none".into()));
 }
 
 #[test]
-fn a_wrong_setting_names_file_line_key_and_what_is_allowed() {
-    let refused = |from: &str, to: &str| settable(from, to).expect_err("is refused");
+fn a_wrong_setting_names_file_line_key_and_what_was_expected() {
+    let refused = |from: &str, to: &str| settable(from, to).expect_err("is rejected");
     assert_eq!(
         refused("default = 100", "default = 99"),
         "/fast/target.toml:15: settings.pool.default: `99`: expected one of 50, 100"
@@ -161,7 +161,7 @@ fn a_wrong_setting_names_file_line_key_and_what_is_allowed() {
     );
     assert_eq!(
         refused("[settings.pool]", "[settings.cert]"),
-        "/fast/target.toml:14: settings.cert: `{{cert}}` is a value of the run: another name is needed"
+        "/fast/target.toml:14: settings.cert: `{{cert}}` is a value of the run; choose another name"
     );
     assert!(refused("settings.pool", "settings.installed").contains(":14: settings.installed: "));
     assert!(
@@ -175,13 +175,13 @@ fn a_wrong_setting_names_file_line_key_and_what_is_allowed() {
     assert!(refused("{{dir}}/gc", "{{dri}}/gc").contains("unknown placeholder `dri`"));
     assert_eq!(
         refused("['{{installed}}/fast', '-t', '{{dir}}', '{{pool}}', '{{queue}}']", "[]"),
-        "/fast/target.toml:22: check.command: empty: a program is needed"
+        "/fast/target.toml:22: check.command: empty: expected a program"
     );
 }
 
-/// The time of a plan was wrong where a target takes seconds to start and to end.
+/// Regression test: the estimate of a plan was wrong for targets that take seconds to start and to stop.
 #[test]
-fn a_target_may_say_what_its_runs_take_beyond_their_phases() {
+fn a_target_may_declare_the_overhead_of_its_runs() {
     let slow = format!("{GATEWAY}overhead_ms = 6000\n");
     let targets = found(&slow, "port {{listen_port}}").expect("are read");
     assert_eq!(targets.present["fast"].overhead_ms(), Some(6000));
@@ -192,15 +192,12 @@ fn a_target_may_say_what_its_runs_take_beyond_their_phases() {
         .expect("plans");
     assert_eq!(plan.overheads_ms, [("fast".to_owned(), 6000)].into());
     let wrong = found(&format!("{GATEWAY}overhead_ms = -1\n"), "port {{listen_port}}");
-    let wrong = wrong.expect_err("is refused");
-    assert!(
-        wrong.starts_with("/fast/target.toml:14: expected a whole number from 0 on, found -1"),
-        "{wrong}"
-    );
+    let wrong = wrong.expect_err("is rejected");
+    assert!(wrong.starts_with("/fast/target.toml:14: expected a whole number from 0, found -1"), "{wrong}");
 }
 
 #[test]
-fn one_template_folder_may_serve_two_targets() {
+fn two_targets_may_share_a_template_directory() {
     let directory = tempfile::tempdir().expect("a directory");
     let write = |name: &str, text: &str| {
         let path = directory.path().join(name);
@@ -224,12 +221,12 @@ fn one_template_folder_may_serve_two_targets() {
 }
 
 #[test]
-fn a_wrong_description_names_file_line_and_what_is_allowed() {
+fn a_wrong_description_names_file_line_and_what_was_expected() {
     assert!(
         refused("about", "abuot").starts_with("/fast/target.toml:2: unknown field `abuot`, expected one of")
     );
     for (value, message) in
-        [("5", "a text or a list of texts, found 5"), ("[5]", "a text in quotes, found 5")]
+        [("5", "a string or a list of strings, found 5"), ("[5]", "a quoted string, found 5")]
     {
         let error = refused("files", &format!("requires = {value}\nfiles"));
         assert_eq!(error, format!("/fast/target.toml:5: expected {message}"));
@@ -237,7 +234,7 @@ fn a_wrong_description_names_file_line_and_what_is_allowed() {
     assert!(refused("'h1-h1'", "'h1-h9'").starts_with("/fast/target.toml:3: unknown variant `h1-h9`"));
     assert_eq!(
         refused("'h1-h1'", "'h1'"),
-        "/fast/target.toml:3: modes: `h1` has no gateway, but `start` is given"
+        "/fast/target.toml:3: modes: `h1` has no gateway, but `start` is set"
     );
     assert!(
         refused("{{cert}}", "{{crt}}")
@@ -247,17 +244,17 @@ fn a_wrong_description_names_file_line_and_what_is_allowed() {
         refused("a-{{client_side}}.conf']\nstart", "b.conf']\nstart")
             .contains("files: /fast/b.conf: No such file")
     );
-    let template = found(GATEWAY, "x\n{{prot}}").expect_err("is refused");
+    let template = found(GATEWAY, "x\n{{prot}}").expect_err("is rejected");
     assert!(template.starts_with("/fast/a-h1c.conf:2: unknown placeholder `prot`"), "{template}");
 }
 
 #[test]
-fn an_unknown_target_names_those_that_there_are() {
+fn an_unknown_target_names_the_known_ones() {
     let directory = tempfile::tempdir().expect("a directory");
     std::fs::create_dir(directory.path().join("slow")).expect("is made");
     std::fs::write(directory.path().join("slow/target.toml"), "").expect("is written");
     let error = find(&experiment().subjects(), &Folders::targets(Some(directory.path())), &values())
-        .expect_err("is refused")
+        .expect_err("is rejected")
         .to_string();
     assert!(
         error.starts_with("target: unknown name `direct`, not in ")
@@ -266,8 +263,8 @@ fn an_unknown_target_names_those_that_there_are() {
     );
 }
 
-/// The experiments of this repository are read, and so are their targets, rendered for each of their modes, whether
-/// or not their programs are here.
+/// The experiments of this repository are valid, and so are their targets, rendered for each of their modes, present
+/// or not.
 #[test]
 fn the_experiments_and_targets_of_this_repository_are_right() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
@@ -297,7 +294,7 @@ fn the_experiments_and_targets_of_this_repository_are_right() {
     }
 }
 
-/// What each target of this repository is given in each of its modes, with a run's directory whose name has a space.
+/// The rendered files of each target of this repository in each of its modes, for a run's directory with a space.
 fn prepared_in_this_repository() -> Vec<(String, Prepared)> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../targets");
     let mut values = crate::instrument::gateway::sample_values(Path::new("no-such-program"), &Tls::default());
@@ -314,8 +311,8 @@ fn prepared_in_this_repository() -> Vec<(String, Prepared)> {
     targets.flat_map(prepared).collect()
 }
 
-/// With `--out 'my results'` nginx, HAProxy and Caddy took the first half of each path for all of it, and every run of
-/// theirs was invalid.
+/// Regression test: with `--out 'my results'` nginx, HAProxy and Caddy read a path up to the space, and all their runs
+/// were invalid.
 #[test]
 fn a_path_may_have_a_space_in_it() {
     for (name, prepared) in prepared_in_this_repository() {
@@ -328,8 +325,8 @@ fn a_path_may_have_a_space_in_it() {
     }
 }
 
-/// A shell that built the program first had begun minutes before the JVM, so that the collector's log was read at the
-/// wrong place; and of a long log only the newest part was left.
+/// Regression test: a shell built the program first and so started minutes before the JVM, which put the collector's
+/// log at the wrong time; and only the newest part of a long log was left.
 #[test]
 fn a_collectors_log_is_whole_and_counts_from_the_start_of_the_process() {
     let logs = |word: &&String| word.starts_with("-Xlog:gc");
@@ -344,10 +341,10 @@ fn a_collectors_log_is_whole_and_counts_from_the_start_of_the_process() {
     assert_eq!(found, 8, "two targets in four modes");
 }
 
-/// nginx on several cores had one socket, whose backlog the first worker to wake took whole, and no worker had a core of
-/// its own; more users than 4096 for each worker had no connection, and bodies went through files.
+/// Regression test: nginx on several cores had one socket, whose backlog the first worker took whole, and no cores of
+/// their own for the workers; more than 4096 users per worker got no connection, and bodies went through files.
 #[test]
-fn nginx_and_haproxy_are_given_what_the_run_needs() {
+fn nginx_and_haproxy_are_configured_for_the_run() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../targets");
     let values = crate::instrument::gateway::sample_values(Path::new("no-such-program"), &Tls::default());
     let values = values.with_size(9000, 100_000, &[1, 3]);

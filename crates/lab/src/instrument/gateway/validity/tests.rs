@@ -30,7 +30,7 @@ fn good_runs_are_valid() {
 }
 
 #[test]
-fn errors_and_wrong_answers() {
+fn errors_and_wrong_responses() {
     let with = |class: &str| {
         saturated(|load| {
             load.errors.insert(class.into(), 3);
@@ -38,7 +38,7 @@ fn errors_and_wrong_answers() {
     };
     assert_eq!(with("timeout"), "invalid: errors: 3 timeout");
     for class in ["status", "length", "digest", "malformed"] {
-        assert_eq!(with(class), format!("invalid: wrong answers: 3 {class}"));
+        assert_eq!(with(class), format!("invalid: wrong responses: 3 {class}"));
     }
     let example = saturated(|load| {
         load.errors.insert("reset".into(), 1);
@@ -51,16 +51,16 @@ fn errors_and_wrong_answers() {
         }),
         "valid"
     );
-    assert_eq!(saturated(|load| load.requests = 0), "invalid: no request was answered");
+    assert_eq!(saturated(|load| load.requests = 0), "invalid: no response was received");
     let failed = reason(Mode::H1c, Load::Saturated, |record| {
         record.seen.observation.failure = Some("gone".into());
     });
     assert_eq!(failed, "invalid: gone");
 }
 
-/// With 1 % of budget: 2000 requests were answered rightly.
+/// A budget of 1 % beside 2000 correct responses.
 #[test]
-fn an_error_budget_covers_requests_without_an_answer_up_to_its_share() {
+fn an_error_budget_covers_requests_without_a_response_up_to_its_share() {
     let budget = |errors: &[(&str, u64)]| {
         let mut experiment = experiment();
         experiment.set_constant("error_budget", 0.01.into());
@@ -73,18 +73,18 @@ fn an_error_budget_covers_requests_without_an_answer_up_to_its_share() {
     assert_eq!(budget(&[]), "valid");
     assert_eq!(budget(&[("timeout", 1)]), "valid");
     assert_eq!(budget(&[("timeout", 10), ("reset", 10)]), "valid", "20 of 2020");
-    let above = "invalid: errors: 11 reset, 10 timeout; expected at most 1 % without an answer";
+    let above = "invalid: errors: 11 reset, 10 timeout; expected at most 1 % without a response";
     assert_eq!(budget(&[("timeout", 10), ("reset", 11)]), above, "21 of 2021");
     for class in ["status", "length", "digest", "malformed"] {
-        let wrong = format!("invalid: wrong answers: 1 {class}; expected at most 1 % without an answer");
+        let wrong = format!("invalid: wrong responses: 1 {class}; expected at most 1 % without a response");
         assert_eq!(budget(&[(class, 1)]), wrong);
     }
-    let missing = "invalid: errors: 1 missing_connections; expected at most 1 % without an answer";
+    let missing = "invalid: errors: 1 missing_connections; expected at most 1 % without a response";
     assert_eq!(budget(&[("missing_connections", 1)]), missing);
 }
 
 #[test]
-fn what_was_negotiated_is_what_was_asked_for() {
+fn the_negotiated_parameters_are_the_expected_ones() {
     let other = saturated(|load| {
         load.handshakes.negotiated = vec![negotiated("1.2", 64)];
     });
@@ -97,7 +97,7 @@ fn what_was_negotiated_is_what_was_asked_for() {
     let resumed = saturated(|load| {
         load.handshakes.resumed.insert("resume-1.3-psk".into(), 2);
     });
-    assert_eq!(resumed, "invalid: negotiation: 2 handshakes were resumed, none should be");
+    assert_eq!(resumed, "invalid: negotiation: 2 handshakes were resumed, expected none");
     let late = saturated(|load| load.handshakes.in_window = 5);
     assert_eq!(late, "invalid: warm-up: 5 handshakes fell into the window");
     let none = saturated(|load| load.handshakes = Handshakes::default());
@@ -109,7 +109,7 @@ fn what_was_negotiated_is_what_was_asked_for() {
 }
 
 #[test]
-fn new_connections_make_handshakes_in_the_window_and_resume_if_they_are_to() {
+fn new_connections_make_handshakes_in_the_window_and_resume_as_configured() {
     let handshakes = |case: Case, spoil: fn(&mut LoadResult)| {
         let mut record = record(Mode::H1H1c, Load::Saturated);
         record.run.cell = with(&record.run.cell, "case", case);
@@ -132,9 +132,9 @@ fn new_connections_make_handshakes_in_the_window_and_resume_if_they_are_to() {
         assert_eq!(handshakes(case, |load| load.handshakes = Handshakes::default()), none);
     }
     let reused = handshakes(full, |load| load.connections_opened = 2999);
-    assert_eq!(reused, "invalid: connections: 2999 for 3000 answers, of which each may take 1");
+    assert_eq!(reused, "invalid: connections: 2999 for 3000 responses, expected at most 1 on each");
     let not_asked = handshakes(resumed, |load| load.asked.resume_percent = 0.0);
-    assert_eq!(not_asked, "invalid: negotiation: 3000 handshakes were resumed, none should be");
+    assert_eq!(not_asked, "invalid: negotiation: 3000 handshakes were resumed, expected none");
     let signed = handshakes(resumed, |load| {
         load.handshakes.negotiated[0].signature = Some("ecdsa-p256-sha256".into());
     });
@@ -147,9 +147,9 @@ fn new_connections_make_handshakes_in_the_window_and_resume_if_they_are_to() {
     assert!(declined.starts_with("invalid: load engine: negotiated (5 resumptions"), "{declined}");
 }
 
-/// A target that ignored the setting would have made cells that differ in nothing.
+/// Regression test: a target that ignored the setting made cells that did not differ.
 #[test]
-fn tickets_are_as_many_as_asked_for_where_they_are_varied() {
+fn varied_tickets_have_the_expected_number() {
     let mut experiment = experiment();
     experiment.set_constant("mode", "h1-h1c".into());
     experiment.set_factor("tls.tickets", vec![2.into(), 4.into()]);
@@ -165,15 +165,15 @@ fn tickets_are_as_many_as_asked_for_where_they_are_varied() {
         record.validity.to_string()
     };
     assert_eq!(with(Some(4), 4, 4), "valid");
-    let other = "invalid: tickets: 2 to 4 came after a full handshake, asked for were 4";
+    let other = "invalid: tickets: 2 to 4 after a full handshake, expected 4";
     assert_eq!(with(Some(4), 2, 4), other);
     assert!(with(Some(2), 2, 3).starts_with("invalid: tickets: 2 to 3"));
-    assert_eq!(with(None, 1, 1), "valid", "the target's own number, which its title tells");
+    assert_eq!(with(None, 1, 1), "valid", "the target's own number, which is in its title");
 }
 
-/// What the engine had judged otherwise than with the exact word `invalid: ` passed as valid.
+/// Regression test: only the exact word `invalid: ` of the engine counted; any other verdict passed as valid.
 #[test]
-fn what_the_engine_does_not_call_valid_is_invalid() {
+fn any_verdict_of_the_engine_but_valid_is_invalid() {
     for (said, why) in [
         ("", "``"),
         ("Invalid", "`Invalid`"),
@@ -200,7 +200,7 @@ fn the_pacer_kept_its_schedule() {
     assert!(open(|pacer| *pacer = None).starts_with("invalid: pacer: an open loop"));
 }
 
-/// A busy host made nine runs of ten useless, whose cost was as good as any.
+/// Regression test: a busy host invalidated nine runs of ten, although their cost was fine.
 #[test]
 fn a_late_pacer_spoils_times_and_not_the_cost() {
     let mut late = record(Mode::H1cH1c, Load::EqualRate);
@@ -222,10 +222,7 @@ fn a_late_pacer_spoils_times_and_not_the_cost() {
 
 #[test]
 fn connections_on_both_sides() {
-    assert_eq!(
-        saturated(|load| load.connections_opened = 7),
-        "invalid: connections: 7 were opened, 8 asked for"
-    );
+    assert_eq!(saturated(|load| load.connections_opened = 7), "invalid: connections: 7 opened, expected 8");
     let upstream = |count| {
         reason(Mode::H1H1c, Load::Saturated, |record| {
             record.seen.observation.upstream_connections = Some(count);
@@ -236,11 +233,8 @@ fn connections_on_both_sides() {
 }
 
 #[test]
-fn a_window_that_was_not_the_one_asked_for() {
-    assert_eq!(
-        saturated(|load| load.window_s = 0.08),
-        "invalid: window: 80 ms were measured, 50 ms asked for"
-    );
+fn a_window_of_another_length() {
+    assert_eq!(saturated(|load| load.window_s = 0.08), "invalid: window: measured 80 ms, expected 50 ms");
 }
 
 #[test]
@@ -250,7 +244,7 @@ fn without_cpu_time_there_is_no_cost() {
 }
 
 #[test]
-fn the_words_come_back_as_they_were_written() {
+fn a_validity_survives_its_text() {
     for validity in [Validity::Valid, Validity::Invalid("pacer: late".into())] {
         assert_eq!(Validity::from(String::from(validity.clone())), validity);
     }
