@@ -187,7 +187,7 @@ fn nothing_is_different_beside_an_aa_pair_without_a_value() {
             }
         },
     );
-    let why = "the A/A pair has no value, so the noise floor is not known";
+    let why = "the A/A pair has no value, so the noise floor is unknown";
     for metric in [Metric::CpuUsPerRequest, Metric::RequestsPerSecond] {
         let one = compared(&summary, "fast", Load::Saturated, metric);
         assert_eq!((one.ratio.verdict, one.ratio.note.as_deref()), (Verdict::Undecided, Some(why)));
@@ -281,7 +281,7 @@ fn a_claim_has_to_pass_the_noise_floor_of_its_comparison() {
             }
         });
     assert_eq!(verdict, ClaimVerdict::Undecided);
-    assert_eq!(note.as_deref(), Some("the A/A pair has no value, so the noise floor is not known"));
+    assert_eq!(note.as_deref(), Some("the A/A pair has no value, so the noise floor is unknown"));
 }
 
 /// Regression test: a target that was never ready in 7 of 12 runs, and one that failed half of its requests in one run,

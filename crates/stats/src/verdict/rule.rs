@@ -68,7 +68,7 @@ impl<K: Ord> Floors<K> {
     pub fn get(&self, key: &K) -> Result<Option<Noise>, &'static str> {
         match self.0.get(key) {
             Some(Some(noise)) => Ok(Some(*noise)),
-            Some(None) => Err("the A/A pair has no value, so the noise floor is not known"),
+            Some(None) => Err("the A/A pair has no value, so the noise floor is unknown"),
             None => Ok(None),
         }
     }
@@ -101,7 +101,7 @@ mod tests {
         let floors = Floors::of([("a", Some(1.06_f64.ln())), ("b", None)].into_iter());
         let words = |key| floors.get(&key).map(|noise| noise.map(|noise| noise.to_string()));
         assert_eq!(words("a"), Ok(Some("A/A noise of 6.0 %".into())));
-        assert_eq!(words("b"), Err("the A/A pair has no value, so the noise floor is not known"));
+        assert_eq!(words("b"), Err("the A/A pair has no value, so the noise floor is unknown"));
         assert_eq!(words("c"), Ok(None));
     }
 

@@ -60,7 +60,7 @@ Exit codes:
   0  every requested case was measured
   1  it could not run
   2  a flag, or the file it names, is invalid
-  3  a case was not measured: errors, wrong answers or too few; the other lines are printed";
+  3  a case was not measured: errors, wrong responses or too few; the other lines are printed";
 
 pub(crate) fn run(args: CostArgs) -> Outcome {
     limits::raise_open_files().map_err(Failure::run)?;
