@@ -26,7 +26,11 @@ pub(crate) fn compare<I: Shown>(a: &Path, b: &Path, changed: &[String]) -> Resul
 }
 
 /// Compares results that have been read.
-pub(crate) fn of<I: Shown>(a: &Results<I>, b: &Results<I>, changed: &[String]) -> Result<Across, ConfigError> {
+pub(crate) fn of<I: Shown>(
+    a: &Results<I>,
+    b: &Results<I>,
+    changed: &[String],
+) -> Result<Across, ConfigError> {
     let between = matching::Between { names: ["A", "B"], results: [a, b] };
     between.check_plan()?;
     let matched = Matched::new(a, b);

@@ -4,7 +4,7 @@ use super::world::*;
 use crate::across::{self, Change};
 use crate::claims::ClaimVerdict;
 use crate::experiment::{Experiment, Layout, Stop};
-use crate::instrument::Instrument as _;
+use crate::instrument::Shown as _;
 use crate::instrument::gateway::{Gateway, Load, Mode, Place as _, Seen};
 use crate::metric::Metric;
 use crate::results::Results;
