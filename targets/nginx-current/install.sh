@@ -44,7 +44,7 @@ quietly "$build/nginx-configure.log" "$configure" --prefix="$WEIR_INSTALL" --wit
     --with-ld-opt="-L$aws_lc_directory/lib -lstdc++ -lpthread"
 quietly "$build/nginx-build.log" make -j "$jobs"
 mkdir -p "$WEIR_INSTALL/sbin"
-install -s objs/nginx "$WEIR_INSTALL/sbin/nginx"
+install objs/nginx "$WEIR_INSTALL/sbin/nginx"
 "$WEIR_INSTALL/sbin/nginx" -V 2>&1 | head -n 3
 rm -rf "$build"
 printf '%s\n' "$stamp" >"$WEIR_INSTALL/stamp"
