@@ -12,6 +12,8 @@ pub(crate) struct Facts {
     keep_alive: bool,
     options: usize,
     nominates: bool,
+    /// Whether a field authenticates the connection.
+    pub(crate) authenticates_connection: bool,
 }
 
 /// Each nominated field is searched among all fields. Real messages have one to three options.
@@ -26,6 +28,7 @@ impl Facts {
             keep_alive: false,
             options: 0,
             nominates: false,
+            authenticates_connection: false,
         }
     }
 
@@ -36,6 +39,13 @@ impl Facts {
             FieldName::ContentLength => self.content_length(value),
             FieldName::TransferEncoding => self.transfer_encoding(value),
             FieldName::Connection => self.connection(value),
+            FieldName::Authorization
+            | FieldName::ProxyAuthorization
+            | FieldName::WwwAuthenticate
+            | FieldName::ProxyAuthenticate => {
+                self.authenticates_connection |= authenticates_connection(value);
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -111,6 +121,16 @@ impl Facts {
         }
         Ok(())
     }
+}
+
+/// Whether credentials or a challenge are of a scheme that authenticates the connection rather than its message: NTLM
+/// and Negotiate do, against RFC 9110, section 3.3.
+#[cold]
+fn authenticates_connection(value: &[u8]) -> bool {
+    elements(value).any(|element| {
+        let scheme = element.split(|byte| matches!(byte, b' ' | b'\t')).next().unwrap_or_default();
+        scheme.eq_ignore_ascii_case(b"NTLM") || scheme.eq_ignore_ascii_case(b"Negotiate")
+    })
 }
 
 #[cold]

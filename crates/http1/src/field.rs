@@ -37,6 +37,14 @@ pub enum FieldName {
     XForwardedHost,
     /// `Date` (RFC 9110, section 6.6.1)
     Date,
+    /// `Authorization` (RFC 9110, section 11.6.2)
+    Authorization,
+    /// `Proxy-Authorization` (RFC 9110, section 11.7.2)
+    ProxyAuthorization,
+    /// `WWW-Authenticate` (RFC 9110, section 11.6.1)
+    WwwAuthenticate,
+    /// `Proxy-Authenticate` (RFC 9110, section 11.7.1)
+    ProxyAuthenticate,
     /// Any other name.
     Other,
 }
@@ -75,12 +83,16 @@ impl FieldName {
             (9, b'f') => (b"forwarded", Self::Forwarded),
             (10, b'c') => (b"connection", Self::Connection),
             (10, b'k') => (b"keep-alive", Self::KeepAlive),
+            (13, b'a') => (b"authorization", Self::Authorization),
             (14, b'c') => (b"content-length", Self::ContentLength),
             (15, b'x') => (b"x-forwarded-for", Self::XForwardedFor),
             (16, b'p') => (b"proxy-connection", Self::ProxyConnection),
+            (16, b'w') => (b"www-authenticate", Self::WwwAuthenticate),
             (16, b'x') => (b"x-forwarded-host", Self::XForwardedHost),
             (17, b't') => (b"transfer-encoding", Self::TransferEncoding),
             (17, b'x') => (b"x-forwarded-proto", Self::XForwardedProto),
+            (18, b'p') => (b"proxy-authenticate", Self::ProxyAuthenticate),
+            (19, b'p') => (b"proxy-authorization", Self::ProxyAuthorization),
             _ => return Self::Other,
         };
         if name.eq_ignore_ascii_case(candidate) { known } else { Self::Other }

@@ -40,6 +40,9 @@ pub struct RequestHead {
     pub framing: Framing,
     /// Whether the client wants the connection to stay open after this exchange (RFC 9112, section 9.3).
     pub persistent: bool,
+    /// Whether credentials authenticate the connection rather than this request (NTLM, Negotiate): the connection to the
+    /// server must serve no other client.
+    pub authenticates_connection: bool,
     /// Whether the client waits for 100 (Continue) before it sends the body (RFC 9110, section 10.1.1).
     /// Never in HTTP/1.0.
     pub expect_continue: bool,
@@ -86,6 +89,7 @@ impl RequestHead {
         self.host = self.host.or(host);
         self.framing = facts.declared;
         self.persistent = facts.persistent();
+        self.authenticates_connection = facts.authenticates_connection;
         self.expect_continue = expect_continue;
         facts.mark_nominated(head, &mut self.fields);
         Ok(Parse::Complete(end))

@@ -23,6 +23,9 @@ pub struct ResponseHead {
     /// Whether the server keeps the connection open after this response (RFC 9112, section 9.3), as far as its fields
     /// say: with [`Framing::UntilClose`] it does not, whatever this says.
     pub persistent: bool,
+    /// Whether a challenge asks to authenticate the connection rather than a request (NTLM, Negotiate): it must serve no
+    /// other client.
+    pub authenticates_connection: bool,
     declared: Framing,
 }
 
@@ -45,6 +48,7 @@ impl ResponseHead {
         };
         self.declared = facts.declared;
         self.persistent = facts.persistent();
+        self.authenticates_connection = facts.authenticates_connection;
         facts.mark_nominated(head, &mut self.fields);
         Ok(Parse::Complete(end))
     }
@@ -71,6 +75,14 @@ impl ResponseHead {
             Framing::Length(length) => Some(length),
             _ => None,
         }
+    }
+
+    /// Whether the fields announce a body that [`ResponseHead::framing`] says there is not. A server that sends one all
+    /// the same would have it taken for the next response.
+    #[must_use]
+    pub fn announces_absent_body(&self, request: Method) -> bool {
+        let is_empty = matches!(self.declared, Framing::None | Framing::Length(0));
+        self.framing(request) == Framing::None && !is_empty
     }
 
     /// Parses the status line; the offset after it, or `None` when it is not complete.

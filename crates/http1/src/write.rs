@@ -2,13 +2,17 @@
 
 use crate::{Field, Framing};
 
-/// Appends the lines of the fields accepted by `keep`, verbatim from `buf`. Neighbours are copied
-/// as one run.
+/// Appends the lines of the fields accepted by `keep`. Lines of the usual form, and so nearly all, are copied verbatim from
+/// `buf`, neighbours as one run; others are written from name and value, without the white space around the value.
 pub fn copy_fields(buf: &[u8], fields: &[Field], mut keep: impl FnMut(&Field) -> bool, out: &mut Vec<u8>) {
     let mut run = 0..0;
     for field in fields.iter().filter(|field| keep(field)) {
         let line = field.line.range();
-        if line.start == run.end {
+        if !is_usual(buf, field) {
+            out.extend_from_slice(&buf[run]);
+            run = 0..0;
+            write_field(buf, field, out);
+        } else if line.start == run.end {
             run.end = line.end;
         } else {
             out.extend_from_slice(&buf[run]);
@@ -16,6 +20,25 @@ pub fn copy_fields(buf: &[u8], fields: &[Field], mut keep: impl FnMut(&Field) ->
         }
     }
     out.extend_from_slice(&buf[run]);
+}
+
+/// Whether the line is as [`write_field`] writes it.
+#[inline]
+fn is_usual(buf: &[u8], field: &Field) -> bool {
+    let (name, value, line) = (field.name.range(), field.value.range(), field.line.range());
+    match value.is_empty() {
+        true => line.end == name.end + b":\r\n".len(),
+        false => value.start == name.end + 2 && line.end == value.end + 2 && buf[name.end + 1] == b' ',
+    }
+}
+
+#[cold]
+fn write_field(buf: &[u8], field: &Field, out: &mut Vec<u8>) {
+    let value = field.value.of(buf);
+    out.extend_from_slice(field.name.of(buf));
+    out.extend_from_slice(if value.is_empty() { b":" } else { b": " });
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
 }
 
 /// Appends the field line that declares `framing`, CRLF included; nothing for [`Framing::None`] and

@@ -244,7 +244,10 @@ proptest! {
         copy_fields(&head, &parsed.fields, |field| *kept.next().unwrap() && !field.hop_by_hop, &mut out);
         let expected: Vec<_> = parsed.fields.iter().zip(&mask)
             .filter(|(field, kept)| **kept && !field.hop_by_hop)
-            .map(|(field, _)| field.line.of(&head))
+            .map(|(field, _)| {
+                let (name, value) = (field.name.of(&head), field.value.of(&head));
+                [name, if value.is_empty() { b":" } else { b": " }, value, b"\r\n"].concat()
+            })
             .collect();
         prop_assert_eq!(&out[start..], expected.concat());
         out.extend_from_slice(b"\r\n");

@@ -40,7 +40,7 @@ impl Connection {
         context: &mut Context,
     ) {
         if let Some((decoder, framing)) = echo {
-            self.state = State::Echo { decoder, framing, terms, begun: false };
+            self.state = State::Echo { decoder, framing, terms, started: false };
             return;
         }
         let counters = &context.counters;
@@ -109,13 +109,13 @@ impl Connection {
     }
 
     pub(crate) fn echo(&mut self, input: &[u8], context: &mut Context) -> Result<Step, Fault> {
-        let State::Echo { decoder, framing, terms, begun } = &mut self.state else {
+        let State::Echo { decoder, framing, terms, started } = &mut self.state else {
             return Ok(Step::Blocked);
         };
         let decoded = match decoder.decode(input) {
             Ok(decoded) => decoded,
             // Once the response has started, an error can only be signalled by aborting.
-            Err(_) if *begun => {
+            Err(_) if *started => {
                 context.count().refused.add(1);
                 self.state = State::Closing { until: None };
                 return Ok(Step::Blocked);
@@ -127,8 +127,8 @@ impl Connection {
             return Ok(Step::Blocked);
         }
         let answer = if *framing == Framing::None { Framing::Length(0) } else { *framing };
-        if !*begun {
-            *begun = true;
+        if !*started {
+            *started = true;
             terms.head(Status::Ok, BYTES, answer, context.date.at(context.now), &mut context.out);
         }
         let data = &input[decoded.data];

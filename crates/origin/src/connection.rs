@@ -30,7 +30,7 @@ pub(crate) enum State {
     /// The response is delayed, and so is a body to echo.
     Delay { until: Instant, route: Route, terms: Terms, echo: Option<(BodyDecoder, Framing)> },
     /// Echoing the request's body as it arrives. The head is sent with the first piece.
-    Echo { decoder: BodyDecoder, framing: Framing, terms: Terms, begun: bool },
+    Echo { decoder: BodyDecoder, framing: Framing, terms: Terms, started: bool },
     /// Bytes `at..total` of the pattern are still to be sent.
     Stream { at: u64, total: u64, chunked: bool, close: bool },
     /// Done; waiting for the peer's close, so that ours does not reset unread data.

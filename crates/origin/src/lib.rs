@@ -42,7 +42,7 @@ use weir_reactor::stop::{Stop, forward_signals};
 use weir_reactor::{Listener, cores, run_workers};
 use weir_tls::Server;
 use weir_transport::Endpoint;
-use worker::{Gate, Worker};
+use worker::{Frontend, Worker};
 
 /// A test server whose ports are bound: clients may connect, and are served once [`Origin::run`] runs.
 #[derive(Debug)]
@@ -135,15 +135,15 @@ impl Origin {
     pub fn run(self) -> Result<Totals, OriginError> {
         let Self { listeners, server, ca, cores, mailboxes, null, handle } = self;
         let workers = mailboxes.len();
-        let mut gates: Vec<Vec<Gate>> = (0..workers).map(|_| Vec::new()).collect();
+        let mut frontends: Vec<Vec<Frontend>> = (0..workers).map(|_| Vec::new()).collect();
         for (endpoint, group) in listeners {
-            for (gates, listener) in gates.iter_mut().zip(group) {
+            for (frontends, listener) in frontends.iter_mut().zip(group) {
                 let server = server.as_ref().filter(|_| endpoint.tls);
-                gates.push(Gate { listener, acceptor: server.map(Server::core) });
+                frontends.push(Frontend { listener, acceptor: server.map(Server::core) });
             }
         }
-        run_workers(gates.into_iter().zip(mailboxes), cores.as_ref(), |index, (gates, mailbox)| {
-            Worker::new(index, gates, mailbox, Arc::clone(&handle.counters), null.clone())?.run()
+        run_workers(frontends.into_iter().zip(mailboxes), cores.as_ref(), |index, (frontends, mailbox)| {
+            Worker::new(index, frontends, mailbox, Arc::clone(&handle.counters), null.clone())?.run()
         })?;
         drop(ca);
         Ok(handle.totals())

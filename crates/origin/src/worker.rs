@@ -26,7 +26,7 @@ const REST: Duration = Duration::from_millis(100);
 const DRAIN: Duration = Duration::from_secs(5);
 
 /// A listener and its TLS acceptor.
-pub(crate) struct Gate {
+pub(crate) struct Frontend {
     pub(crate) listener: Listener,
     pub(crate) acceptor: Option<Acceptor>,
 }
@@ -34,7 +34,7 @@ pub(crate) struct Gate {
 /// One worker's state.
 pub(crate) struct Worker {
     reactor: Reactor,
-    gates: Vec<Gate>,
+    frontends: Vec<Frontend>,
     mailbox: Mailbox<Stop>,
     connections: Slab<Connection>,
     context: Context,
@@ -46,19 +46,19 @@ pub(crate) struct Worker {
 impl Worker {
     pub(crate) fn new(
         index: usize,
-        gates: Vec<Gate>,
+        frontends: Vec<Frontend>,
         mailbox: Mailbox<Stop>,
         counters: Arc<[Counters]>,
         null: Option<Arc<[u8]>>,
     ) -> io::Result<Self> {
         let reactor = Reactor::new()?;
-        for (index, gate) in gates.iter().enumerate() {
-            reactor.register(&gate.listener, Key::fixed(LISTENER, index as u32), Interest::READ)?;
+        for (index, frontend) in frontends.iter().enumerate() {
+            reactor.register(&frontend.listener, Key::fixed(LISTENER, index as u32), Interest::READ)?;
         }
         mailbox.register(&reactor, Key::fixed(MAILBOX, 0))?;
         let context = Context::new(reactor.now(), counters, index, null);
         let connections = Slab::new(CONNECTION);
-        Ok(Self { reactor, gates, mailbox, connections, context, again: Vec::new(), deadline: None })
+        Ok(Self { reactor, frontends, mailbox, connections, context, again: Vec::new(), deadline: None })
     }
 
     /// Serves until a drain is done.
@@ -129,11 +129,11 @@ impl Worker {
 
     fn accept(&mut self, index: usize) -> io::Result<()> {
         for _ in 0..ACCEPTS_PER_TURN {
-            let Some(gate) = self.gates.get(index) else { return Ok(()) };
-            match gate.listener.accept() {
+            let Some(frontend) = self.frontends.get(index) else { return Ok(()) };
+            match frontend.listener.accept() {
                 Ok(None) => return Ok(()),
                 Ok(Some((socket, _))) => {
-                    let session = gate.acceptor.as_ref().map(Acceptor::accept);
+                    let session = frontend.acceptor.as_ref().map(Acceptor::accept);
                     self.context.count().connections.add(1);
                     let connection = Connection::new(Transport::accepted(socket, session));
                     let key = self.connections.insert(connection);
@@ -142,7 +142,7 @@ impl Worker {
                 }
                 // Out of descriptors or memory: the queue would be reported in every turn.
                 Err(_) => {
-                    self.reactor.deregister(&gate.listener)?;
+                    self.reactor.deregister(&frontend.listener)?;
                     self.reactor.arm(self.context.now + REST, Key::fixed(LISTENER, index as u32));
                     return Ok(());
                 }
@@ -152,9 +152,9 @@ impl Worker {
     }
 
     fn open(&mut self, index: usize) -> io::Result<()> {
-        match self.gates.get(index) {
-            Some(gate) => {
-                self.reactor.register(&gate.listener, Key::fixed(LISTENER, index as u32), Interest::READ)
+        match self.frontends.get(index) {
+            Some(frontend) => {
+                self.reactor.register(&frontend.listener, Key::fixed(LISTENER, index as u32), Interest::READ)
             }
             None => Ok(()),
         }
@@ -169,14 +169,14 @@ impl Worker {
             return;
         }
         self.deadline = Some(self.context.now + DRAIN);
-        for gate in &self.gates {
-            gate.listener.refuse_new();
+        for frontend in &self.frontends {
+            frontend.listener.refuse_new();
         }
         // Queued connections have completed their TCP handshake; serve them.
-        for index in 0..self.gates.len() {
+        for index in 0..self.frontends.len() {
             let _ = self.accept(index);
         }
-        self.gates.clear();
+        self.frontends.clear();
         self.context.draining = true;
         for key in self.connections.keys() {
             self.visit(key, Connection::drain);

@@ -138,9 +138,9 @@ fn large_bodies_are_the_pattern_to_the_last_byte() {
 #[test]
 fn a_delay_is_never_shorter() {
     let server = Server::start();
-    let begun = Instant::now();
+    let started = Instant::now();
     server.ask("GET /?delay_ms=30 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    assert!(begun.elapsed() >= Duration::from_millis(30));
+    assert!(started.elapsed() >= Duration::from_millis(30));
     server.stop();
 }
 
@@ -182,7 +182,7 @@ fn a_client_that_has_said_all_still_gets_its_answer() {
 }
 
 #[test]
-fn a_drain_finishes_what_has_begun() {
+fn a_drain_finishes_requests_in_flight() {
     let server = Server::start();
     let mut busy = server.connect();
     let mut idle = server.connect();

@@ -92,7 +92,7 @@ fn negotiated(page: &mut Page, report: &Report) {
 fn certificates(page: &mut Page, report: &Report) {
     let verdict = match &report.verification {
         Verification::Verified => "verified".to_owned(),
-        Verification::Refused { reason, .. } => format!("NOT believed: {}", reason.replace('_', " ")),
+        Verification::Refused { reason, .. } => format!("NOT TRUSTED: {}", reason.replace('_', " ")),
         Verification::NotChecked { detail } => format!("not checked: {detail}"),
     };
     let asked = match report.client_certificate {
@@ -231,7 +231,7 @@ mod tests {
     use crate::report::SuiteReport;
 
     #[test]
-    fn one_screen_of_100_columns_whatever_a_server_has() {
+    fn a_report_fits_one_screen_of_100_columns() {
         let mut report = report();
         let suite = |at: usize| SuiteReport {
             name: format!("ecdhe-ecdsa-camellia256-cbc-sha-{at}"),
@@ -252,7 +252,7 @@ mod tests {
 
     /// Regression test: a certificate's subject could send escape codes to the terminal.
     #[test]
-    fn names_of_the_server_do_not_speak_to_the_terminal() {
+    fn names_from_the_server_cannot_control_the_terminal() {
         let mut report = report();
         report.chains[0].certificates[0].subject = "CN=\u{1b}[2J\nverified".to_owned();
         let text = text(&report);

@@ -6,7 +6,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::client::{ResolvesClientCert, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
 use rustls::sign::CertifiedKey;
-use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use serde::Serialize;
@@ -218,12 +218,9 @@ fn judge(
         .map_err(|error| ProbeError::Internal(error.to_string()))
 }
 
-/// rustls has no named error for typical self-signed test certificates.
 fn detail(error: &Error) -> String {
     match error {
-        Error::InvalidCertificate(CertificateError::Other(other))
-            if format!("{other:?}").contains("CaUsedAsEndEntity") =>
-        {
+        Error::InvalidCertificate(why) if weir_tls::is_ca_as_server(why) => {
             "the server's own certificate is a CA certificate (CA:TRUE)".to_owned()
         }
         Error::InvalidCertificate(why) => why.to_string(),

@@ -115,13 +115,13 @@ fn serve_reactor() -> std::io::Result<()> {
     let listener = Listener::bind(address, 1).map_err(std::io::Error::other)?.remove(0);
     println!("{}", listener.address());
     let (mut reactor, mut events, mut inbox) = (Reactor::new()?, Events::default(), Vec::new());
-    let door = Key::fixed(0, 0);
-    reactor.register(&listener, door, Interest::READ)?;
+    let key = Key::fixed(0, 0);
+    reactor.register(&listener, key, Interest::READ)?;
     let mut connections: Slab<OwnedFd> = Slab::new(1);
     loop {
         reactor.turn(&mut events, None)?;
         for ready in events.ready() {
-            if ready.key == door {
+            if ready.key == key {
                 while let Some((socket, _)) = listener.accept()? {
                     let key = connections.insert(socket);
                     if let Some(socket) = connections.get(key) {

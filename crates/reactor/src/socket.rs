@@ -85,6 +85,12 @@ pub fn read(socket: impl AsFd, into: &mut Vec<u8>, limit: usize) -> io::Result<R
     }
 }
 
+/// Whether nothing waits to be read, neither bytes nor the end of the stream nor an error.
+pub fn is_quiet(socket: impl AsFd) -> bool {
+    let mut byte = [0];
+    matches!(net::recv(&socket, &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT), Err(Errno::AGAIN))
+}
+
 /// Writes as much as the socket accepts; a short count means that it is full.
 /// Errors: as send(2), except for "would block" and interruptions.
 pub fn write(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {

@@ -232,9 +232,10 @@ impl From<Error> for TlsError {
             Error::DecryptError => Self::BadRecord,
             Error::NoApplicationProtocol => Self::NoApplicationProtocol,
             Error::NoCertificatesPresented => Self::CertificateMissing,
-            Error::InvalidCertificate(why) => {
-                Self::CertificateNotTrusted { reason: certificate_reason(&why), detail: why.to_string() }
-            }
+            Error::InvalidCertificate(why) => Self::CertificateNotTrusted {
+                reason: certificate_reason(&why),
+                detail: certificate_detail(&why),
+            },
             Error::PeerIncompatible(why) => Self::Incompatible(incompatibility(&why)),
             Error::InvalidMessage(InvalidMessage::UnknownProtocolVersion) => {
                 Self::PeerMisbehaved("a record of an unknown protocol version".to_owned())
@@ -266,8 +267,24 @@ fn certificate_reason(why: &CertificateError) -> &'static str {
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
             "certificate_wrong_purpose"
         }
+        why if is_ca_as_server(why) => "certificate_is_a_ca",
         _ => "certificate_other",
     }
+}
+
+fn certificate_detail(why: &CertificateError) -> String {
+    match is_ca_as_server(why) {
+        true => "it is marked as a CA, as `openssl req -x509` makes it unless told otherwise; issue it with \
+                 `-addext basicConstraints=critical,CA:FALSE`"
+            .to_owned(),
+        false => why.to_string(),
+    }
+}
+
+/// Whether a server's own certificate was rejected because it is marked as a CA, as most self-signed ones are. The library
+/// has only its debug text for it.
+pub fn is_ca_as_server(why: &CertificateError) -> bool {
+    matches!(why, CertificateError::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity"))
 }
 
 fn incompatibility(why: &PeerIncompatible) -> String {

@@ -24,6 +24,8 @@ pub enum KeyKind {
     EcdsaP384,
     /// RSA with 2048 bits.
     Rsa2048,
+    /// RSA with 4096 bits.
+    Rsa4096,
 }
 
 impl KeyKind {
@@ -32,6 +34,7 @@ impl KeyKind {
             Self::EcdsaP256 => KeyPair::generate(),
             Self::EcdsaP384 => KeyPair::generate_for(&rcgen::PKCS_ECDSA_P384_SHA384),
             Self::Rsa2048 => KeyPair::generate_rsa_for(&rcgen::PKCS_RSA_SHA256, RsaKeySize::_2048),
+            Self::Rsa4096 => KeyPair::generate_rsa_for(&rcgen::PKCS_RSA_SHA256, RsaKeySize::_4096),
         }
     }
 }

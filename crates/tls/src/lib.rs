@@ -31,7 +31,7 @@ mod unbuffered;
 mod verifier;
 
 pub use client::{Client, ClientSettings, Connector, PeerName};
-pub use error::{Fault, FileError, OfferError, SettingsError, TlsError};
+pub use error::{Fault, FileError, OfferError, SettingsError, TlsError, is_ca_as_server};
 pub use facts::{Chain, Facts, HandshakeKind};
 pub use identity::Identity;
 pub use names::UnknownName;

@@ -1,4 +1,4 @@
-//! Sessions as transformers of bytes: however they are split, whatever they are.
+//! Sessions as transformers of bytes, for any split and any content.
 
 use std::sync::OnceLock;
 
@@ -7,15 +7,15 @@ use proptest::prelude::*;
 use weir_tls::issue::KeyKind;
 use weir_tls::{Acceptor, Connector, Fault, Session, TlsError, Version};
 
-struct Ends {
+struct Sides {
     acceptor: Acceptor,
     connectors: [Connector; 2],
 }
 
-/// Made once: certificates and keys are the slow part.
-fn ends() -> &'static Ends {
-    static ENDS: OnceLock<Ends> = OnceLock::new();
-    ENDS.get_or_init(|| {
+/// Created once, because certificates and keys are slow to generate.
+fn sides() -> &'static Sides {
+    static SIDES: OnceLock<Sides> = OnceLock::new();
+    SIDES.get_or_init(|| {
         let pki = Pki::new(KeyKind::EcdsaP256);
         let connectors = Version::ALL.map(|version| {
             pki.connector(|settings| {
@@ -23,12 +23,12 @@ fn ends() -> &'static Ends {
                 settings.suites.retain(|suite| suite.version() == version);
             })
         });
-        Ends { acceptor: pki.acceptor(|_| {}), connectors }
+        Sides { acceptor: pki.acceptor(|_| {}), connectors }
     })
 }
 
 fn connected(version: Version) -> Pair {
-    let mut pair = Pair::new(&ends().connectors[version as usize], &ends().acceptor);
+    let mut pair = Pair::new(&sides().connectors[version as usize], &sides().acceptor);
     assert_eq!(pair.settle(), (None, None));
     pair
 }
@@ -62,8 +62,8 @@ proptest! {
         sizes in prop::collection::vec(prop_oneof![1..8_usize, 1..2000_usize, 1..70_000_usize], 1..12),
         messages in prop::collection::vec(prop_oneof![1..100_usize, 1..60_000_usize], 1..5),
     ) {
-        let ends = ends();
-        let mut pair = Pair::new(&ends.connectors[usize::from(tls13)], &ends.acceptor);
+        let sides = sides();
+        let mut pair = Pair::new(&sides.connectors[usize::from(tls13)], &sides.acceptor);
         pair.client.receive(&mut [], &mut pair.at_client, &mut pair.to_server).unwrap();
         while !pair.to_server.is_empty() || !pair.to_client.is_empty() {
             let mut bytes = std::mem::take(&mut pair.to_server);
@@ -87,7 +87,7 @@ proptest! {
     }
 
     #[test]
-    fn garbage_is_an_error_or_not_enough_and_never_a_panic(
+    fn garbage_is_an_error_or_incomplete_and_never_a_panic(
         garbage in prop::collection::vec(any::<u8>(), 1..3000),
         record in any::<bool>(),
         content_type in 20..24_u8,
@@ -98,12 +98,12 @@ proptest! {
             let length = (bytes.len() as u16).to_be_bytes();
             bytes.splice(0..0, [content_type, 3, 3, length[0], length[1]]);
         }
-        let mut client = ends().connectors[1].connect(&localhost());
+        let mut client = sides().connectors[1].connect(&localhost());
         client.receive(&mut [], &mut Vec::new(), &mut Vec::new()).unwrap();
         let established = connected(Version::Tls13);
         let established12 = connected(Version::Tls12);
         let sessions = [
-            ends().acceptor.accept(), client, established.server, established.client, established12.server,
+            sides().acceptor.accept(), client, established.server, established.client, established12.server,
             established12.client,
         ];
         for mut session in sessions {
@@ -114,7 +114,7 @@ proptest! {
                 prop_assert_ne!(error.fault(), Fault::Ours, "{:?}", error);
                 prop_assert_eq!(session.receive(&mut [0], &mut plaintext, &mut reply), Err(error));
             }
-            // Nor do the other calls.
+            // The other calls must not panic either.
             let _ = session.send(b"x", &mut reply);
             session.close(&mut reply);
             let _ = session.receive(&mut bytes.clone(), &mut plaintext, &mut reply);
@@ -125,7 +125,7 @@ proptest! {
     fn a_flipped_bit_in_a_handshake_never_panics_nor_succeeds_silently(
         tls13 in any::<bool>(), flight in 0..4_usize, at in any::<prop::sample::Index>(), bit in 0..8_u8,
     ) {
-        let mut pair = Pair::new(&ends().connectors[usize::from(tls13)], &ends().acceptor);
+        let mut pair = Pair::new(&sides().connectors[usize::from(tls13)], &sides().acceptor);
         pair.client.receive(&mut [], &mut pair.at_client, &mut pair.to_server).unwrap();
         let mut flipped = false;
         for turn in 0..6 {
@@ -135,7 +135,7 @@ proptest! {
             };
             let mut bytes = std::mem::take(bytes);
             if turn == flight && !bytes.is_empty() {
-                // The record's version number counts for nothing (RFC 8446 5.1), nor does a dropped ChangeCipherSpec.
+                // The handshake may succeed: the record's version is ignored (RFC 8446 5.1), as is a ChangeCipherSpec.
                 let at = at.index(bytes.len());
                 bytes[at] ^= 1 << bit;
                 flipped = true;
@@ -164,13 +164,13 @@ fn a_partial_record_is_kept_and_freed() {
     }
 }
 
-/// A client that sends its hello in records of one byte each makes a server keep six bytes for every byte of it.
+/// A hello in records of one byte each makes a server buffer six bytes for each byte of it.
 #[test]
-fn an_endless_hello_is_refused_and_its_bytes_freed() {
-    let mut server = ends().acceptor.accept();
+fn an_endless_hello_is_rejected_and_its_bytes_freed() {
+    let mut server = sides().acceptor.accept();
     let (mut plaintext, mut reply) = (Vec::new(), Vec::new());
     let mut receive = |bytes: &[u8]| server.receive(&mut bytes.to_vec(), &mut plaintext, &mut reply);
-    // A ClientHello that says to be 65 000 bytes long.
+    // A ClientHello with a declared length of 65 000 bytes.
     for byte in [1, 0, 0xfd, 0xe8] {
         receive(&[22, 3, 1, 0, 1, byte]).unwrap();
     }
@@ -178,9 +178,9 @@ fn an_endless_hello_is_refused_and_its_bytes_freed() {
     assert_eq!((error.reason(), error.fault()), ("peer_misbehaved", Fault::Peer));
     assert_eq!(server.partial_bytes(), 0);
 
-    let mut server = ends().acceptor.accept();
+    let mut server = sides().acceptor.accept();
     let error = server.receive(&mut [22, 3, 1, 0, 4, 1, 1, 0, 0], &mut plaintext, &mut reply).unwrap_err();
-    assert_eq!(error.reason(), "peer_misbehaved", "65 536 bytes are too many to begin with");
+    assert_eq!(error.reason(), "peer_misbehaved", "a declared length of 65 536 bytes is rejected");
 }
 
 #[test]
@@ -202,8 +202,8 @@ fn plain_http_on_a_tls_port_is_recognised() {
     let hint = |bytes: &[u8]| {
         let mut reply = Vec::new();
         let error =
-            ends().acceptor.accept().receive(&mut bytes.to_vec(), &mut Vec::new(), &mut reply).unwrap_err();
-        assert!(reply.is_empty(), "the caller may answer in clear");
+            sides().acceptor.accept().receive(&mut bytes.to_vec(), &mut Vec::new(), &mut reply).unwrap_err();
+        assert!(reply.is_empty(), "the caller may respond in cleartext");
         (error.reason(), error.fault())
     };
     assert_eq!(hint(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"), ("not_tls_http", Fault::Peer));
@@ -212,7 +212,7 @@ fn plain_http_on_a_tls_port_is_recognised() {
     assert_eq!(hint(b"SSH-2.0-OpenSSH_9.6\r\n"), ("not_tls", Fault::Peer));
     assert_eq!(hint(&[0x80, 0x2e, 1, 3, 1]), ("not_tls", Fault::Peer));
 
-    let mut client = ends().connectors[1].connect(&localhost());
+    let mut client = sides().connectors[1].connect(&localhost());
     client.receive(&mut [], &mut Vec::new(), &mut Vec::new()).unwrap();
     let mut answer = b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec();
     let error = client.receive(&mut answer, &mut Vec::new(), &mut Vec::new()).unwrap_err();
@@ -222,29 +222,29 @@ fn plain_http_on_a_tls_port_is_recognised() {
 
 #[test]
 fn sending_needs_an_open_session() {
-    let mut pair = Pair::new(&ends().connectors[1], &ends().acceptor);
+    let mut pair = Pair::new(&sides().connectors[1], &sides().acceptor);
     let mut out = Vec::new();
     assert_eq!(pair.client.send(b"early", &mut out), Err(TlsError::Handshaking));
     assert_eq!(pair.server.send(b"early", &mut out), Err(TlsError::Handshaking));
     assert!(out.is_empty() && pair.client.facts().is_none());
     pair.settle();
     pair.client.send(&[], &mut out).unwrap();
-    assert!(out.is_empty(), "nothing makes no record");
+    assert!(out.is_empty(), "no data makes no record");
     pair.client.close(&mut out);
     let closed = out.len();
     assert!(closed > 0);
     pair.client.close(&mut out);
-    assert_eq!(out.len(), closed, "once");
+    assert_eq!(out.len(), closed, "close_notify is sent once");
     assert_eq!(pair.client.send(b"late", &mut out), Err(TlsError::Closed));
 }
 
-/// A client may close its direction and still read the answer (RFC 8446 6.1).
+/// A client may close its direction and still read the response (RFC 8446 6.1).
 #[test]
-fn after_the_peer_has_closed_one_can_still_send() {
+fn sending_is_possible_after_the_peer_has_closed() {
     for version in Version::ALL {
         let mut pair = connected(version);
         pair.client.close(&mut pair.to_server);
-        // What comes after close_notify is ignored.
+        // Bytes after close_notify are ignored.
         pair.to_server.extend_from_slice(&[0xff; 40]);
         let mut bytes = std::mem::take(&mut pair.to_server);
         let received = pair.server.receive(&mut bytes, &mut pair.at_server, &mut pair.to_client).unwrap();
@@ -256,8 +256,8 @@ fn after_the_peer_has_closed_one_can_still_send() {
 }
 
 #[test]
-fn the_handshake_finishes_in_one_call_only() {
-    let mut pair = Pair::new(&ends().connectors[1], &ends().acceptor);
+fn the_handshake_finishes_in_exactly_one_call() {
+    let mut pair = Pair::new(&sides().connectors[1], &sides().acceptor);
     let mut finished = [0, 0];
     pair.client.receive(&mut [], &mut pair.at_client, &mut pair.to_server).unwrap();
     while !pair.to_server.is_empty() || !pair.to_client.is_empty() {
@@ -277,7 +277,7 @@ fn the_handshake_finishes_in_one_call_only() {
 }
 
 #[test]
-fn a_changed_record_is_refused_with_an_alert() {
+fn a_modified_record_is_rejected_with_an_alert() {
     for version in Version::ALL {
         let mut pair = connected(version);
         pair.client.send(b"good", &mut pair.to_server).unwrap();
@@ -288,14 +288,14 @@ fn a_changed_record_is_refused_with_an_alert() {
         let error = pair.server.receive(&mut bytes, &mut pair.at_server, &mut pair.to_client).unwrap_err();
         assert_eq!((error.reason(), error.fault()), ("bad_record", Fault::Peer));
         assert_eq!(pair.at_server, b"good");
-        assert!(pair.server.facts().is_some(), "what was negotiated stays known");
+        assert!(pair.server.facts().is_some(), "the facts stay available");
         let (error, _) = pair.settle();
         assert_eq!(error.unwrap().reason(), "alert_bad_record_mac");
     }
 }
 
 #[test]
-fn names_of_peers() {
+fn peer_names_parse_and_print() {
     for (host, shown) in
         [("example.org", "example.org"), ("127.0.0.1", "127.0.0.1"), ("::1", "::1"), ("[::1]", "::1")]
     {

@@ -37,25 +37,25 @@ fn signature_schemes_parse_and_print() {
 }
 
 #[test]
-fn signature_schemes_that_cannot_work_are_refused() {
+fn unusable_signature_schemes_are_rejected() {
     let pki = Pki::new(KeyKind::EcdsaP256);
-    let refused = |signatures: &[Signature], change: &dyn Fn(&mut ClientSettings)| {
+    let rejected = |signatures: &[Signature], change: &dyn Fn(&mut ClientSettings)| {
         let mut settings = pki.client_settings();
         settings.signatures = signatures.to_vec();
         change(&mut settings);
         Client::new(&settings).unwrap_err().to_string()
     };
-    let error = refused(&[Signature::Ed25519, Signature::Other(0x0201)], &|_| {});
+    let error = rejected(&[Signature::Ed25519, Signature::Other(0x0201)], &|_| {});
     let start = "signature scheme 0x0201 is not supported: expected one of ecdsa-p256-sha256, ";
     assert!(error.starts_with(start), "{error}");
     assert_eq!(
-        refused(&[Signature::RsaPkcs1Sha256], &only(Version::Tls13)),
+        rejected(&[Signature::RsaPkcs1Sha256], &only(Version::Tls13)),
         "TLS 1.3 is enabled without a signature scheme for it: expected one of ecdsa-p256-sha256, \
          ecdsa-p384-sha384, ecdsa-p521-sha512, ed25519, rsa-pss-sha256, rsa-pss-sha384, rsa-pss-sha512, \
          ml-dsa-44, ml-dsa-65, ml-dsa-87"
     );
     // In TLS 1.2 the suite determines the key type.
-    let error = refused(&[Signature::RsaPssSha256], &|settings| {
+    let error = rejected(&[Signature::RsaPssSha256], &|settings| {
         only(Version::Tls12)(settings);
         settings.suites.retain(|suite| suite.name().contains("ecdsa"));
     });
@@ -64,7 +64,7 @@ fn signature_schemes_that_cannot_work_are_refused() {
         "TLS 1.2 is enabled without a signature scheme for it: expected one of ecdsa-p256-sha256, \
          ecdsa-p384-sha384, ecdsa-p521-sha512, ed25519"
     );
-    let error = refused(&[Signature::MlDsa44], &|_| {});
+    let error = rejected(&[Signature::MlDsa44], &|_| {});
     assert!(error.starts_with("TLS 1.2 is enabled without a signature scheme for it:"), "{error}");
     for roots in [Roots::File(pki.files.ca.clone()), Roots::DangerouslyNone] {
         let signatures = Signature::ALL.to_vec();
@@ -85,7 +85,7 @@ fn signature_schemes_are_offered_in_the_order_given() {
 }
 
 #[test]
-fn the_server_signs_by_what_was_asked_for() {
+fn the_server_signs_with_the_requested_scheme() {
     let rsa = [
         (Signature::RsaPssSha256, &Version::ALL[..]),
         (Signature::RsaPssSha384, &Version::ALL),
@@ -103,7 +103,7 @@ fn the_server_signs_by_what_was_asked_for() {
                     only(*version)(settings);
                     (settings.signatures, settings.roots) = (vec![signature], roots);
                 });
-                // The authority's own signature is ECDSA, which a pinned handshake signature does not rule out.
+                // The CA's own signature is ECDSA, which a pinned handshake signature does not rule out.
                 assert_eq!(handshake(&connector, &acceptor).signature, Some(signature), "{version}");
             }
         }
@@ -111,7 +111,7 @@ fn the_server_signs_by_what_was_asked_for() {
 }
 
 #[test]
-fn a_server_whose_key_cannot_sign_so_refuses() {
+fn a_server_without_a_key_for_the_scheme_rejects_the_handshake() {
     let pki = Pki::new(KeyKind::Rsa2048);
     let acceptor = pki.acceptor(|_| {});
     for version in Version::ALL {
@@ -126,7 +126,7 @@ fn a_server_whose_key_cannot_sign_so_refuses() {
     }
 }
 
-/// A key that signs by one scheme, whatever the client offers.
+/// A key that always signs with one scheme, independent of the client's offer.
 #[derive(Debug)]
 struct Stubborn(Arc<dyn SigningKey>, SignatureScheme);
 
@@ -140,7 +140,7 @@ impl SigningKey for Stubborn {
     }
 }
 
-/// The client of a server that signs by `scheme`, offering `signatures`.
+/// Connects to a server that signs with `scheme`, offering `signatures`; returns the client's error.
 fn with_stubborn(
     pki: &Pki,
     scheme: SignatureScheme,
@@ -182,7 +182,7 @@ fn with_stubborn(
     None
 }
 
-/// A measured scheme must be the one that was asked for, even if the server chooses another.
+/// A measured scheme must be the requested one, even if the server chooses another.
 #[test]
 fn a_signature_that_was_not_offered_fails_the_handshake() {
     let pki = Pki::new(KeyKind::Rsa2048);
@@ -201,13 +201,13 @@ fn a_signature_that_was_not_offered_fails_the_handshake() {
 }
 
 #[test]
-fn the_chain_is_what_the_server_sent() {
+fn the_reported_chain_is_the_servers() {
     for kind in [KeyKind::EcdsaP256, KeyKind::EcdsaP384, KeyKind::Rsa2048] {
         let root = Authority::new().unwrap();
         let intermediate = root.intermediate().unwrap();
         assert_eq!(root.ca_pem(), intermediate.ca_pem());
-        let refused = intermediate.intermediate().unwrap_err().to_string();
-        assert!(refused.contains("an intermediate cannot issue a CA"), "{refused}");
+        let error = intermediate.intermediate().unwrap_err().to_string();
+        assert!(error.contains("an intermediate cannot issue a CA"), "{error}");
         for (authority, certificates) in [(root, 1), (intermediate, 2)] {
             let pki = Pki::issued_by(authority, kind);
             let bytes = CertificateDer::pem_slice_iter(pki.issued.certificates.as_bytes())
@@ -227,9 +227,9 @@ fn the_chain_is_what_the_server_sent() {
     }
 }
 
-/// A server that asks for the client's certificate has seen none of its own.
+/// A server that requests a client certificate does not report it as the chain.
 #[test]
-fn the_chain_is_not_the_clients() {
+fn the_reported_chain_is_never_the_clients() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     let acceptor = pki.acceptor(|settings| settings.client_roots = Some(pki.files.ca.clone()));
     let connector = pki.connector(|settings| settings.identity = Some(pki.issued.identity()));
@@ -240,7 +240,7 @@ fn the_chain_is_not_the_clients() {
 }
 
 #[test]
-fn the_name_is_sent_by_default() {
+fn the_server_name_is_sent_by_default() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     let acceptor = pki.acceptor(|_| {});
     let name = b"localhost";
@@ -249,7 +249,7 @@ fn the_name_is_sent_by_default() {
         for turn in 0..2 {
             let hello = client_hello(&mut connector.connect(&localhost()));
             assert_eq!(hello.windows(name.len()).any(|window| window == name), sent, "{turn}");
-            // The certificate must have the name all the same.
+            // The certificate must match the name in both cases.
             handshake(&connector, &acceptor);
         }
         let (error, _) = Pair::to(&"example.org".parse().unwrap(), &connector, &acceptor).settle();
@@ -312,19 +312,19 @@ fn the_key_log_has_each_sessions_secrets() {
         }
         assert_eq!(lines.len(), 2 * expected.len());
         if version == Version::Tls12 {
-            assert_eq!(lines[0].2, lines[1].2, "a resumption has the master secret of its session");
+            assert_eq!(lines[0].2, lines[1].2, "a resumption uses the master secret of its session");
         }
     }
 }
 
 #[test]
-fn the_key_logs_lines_are_whole_however_many_cores_write() {
+fn lines_of_the_key_log_are_whole_with_several_writers() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("keys");
     let settings = ClientSettings { key_log: Some(path.clone()), ..pki.client_settings() };
     let client = Client::new(&settings).unwrap();
-    // A second client of the same process, which has opened the file for itself.
+    // A second client in the same process, which opened the file separately.
     let other = Client::new(&settings).unwrap();
     thread::scope(|scope| {
         for client in [&client, &client, &other, &other] {
@@ -339,7 +339,7 @@ fn the_key_logs_lines_are_whole_however_many_cores_write() {
 }
 
 #[test]
-fn a_key_log_that_cannot_be_opened_is_named() {
+fn the_error_of_an_unusable_key_log_names_its_file() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     let directory = tempfile::tempdir().unwrap();
     for path in [directory.path().to_owned(), directory.path().join("nowhere/keys")] {

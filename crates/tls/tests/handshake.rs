@@ -1,4 +1,4 @@
-//! What is negotiated, in memory, for every version, suite, group and key kind.
+//! Negotiation in memory, for every version, suite, group and kind of key.
 
 use crate::common::{Clock, Pair, Pki, handshake, localhost};
 use weir_tls::issue::{Authority, KeyKind};
@@ -39,7 +39,7 @@ fn every_suite_with_its_version_and_key() {
             let expected = match kind {
                 KeyKind::EcdsaP256 => Signature::EcdsaP256Sha256,
                 KeyKind::EcdsaP384 => Signature::EcdsaP384Sha384,
-                KeyKind::Rsa2048 => Signature::RsaPssSha512,
+                KeyKind::Rsa2048 | KeyKind::Rsa4096 => Signature::RsaPssSha512,
             };
             assert_eq!(facts.signature, Some(expected), "{facts}");
         }
@@ -64,7 +64,7 @@ fn every_group_in_both_versions() {
 }
 
 #[test]
-fn a_client_whose_first_key_share_does_not_suit_is_asked_to_retry() {
+fn an_unsuitable_first_key_share_causes_a_retry() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     let acceptor = pki.acceptor(|settings| settings.groups = vec![Group::P384]);
     let connector = pki.connector(|_| {});
@@ -72,19 +72,19 @@ fn a_client_whose_first_key_share_does_not_suit_is_asked_to_retry() {
     assert!(facts.hello_retry);
     let expected = "1.3 aes128-gcm-sha256 p384 ecdsa-p256-sha256 full hello-retry chain=1/";
     assert!(facts.to_string().starts_with(expected), "{facts}");
-    // The next connection uses the remembered group.
+    // The next connection starts with the stored group.
     let facts = handshake(&connector, &acceptor);
     assert!(!facts.hello_retry, "{facts}");
 }
 
 #[test]
-fn a_resumption_with_a_retry_says_both() {
+fn a_resumption_with_a_retry_reports_both() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     let clock = Clock::stopped_now();
     let connector = pki.connector(|_| {});
     let before = pki.acceptor(|settings| settings.time = clock.clone());
     assert_eq!(handshake(&connector, &before).kind, HandshakeKind::Full);
-    // The same identity, with other groups: the ticket still opens, and the remembered group no longer suits.
+    // The same identity, with other groups: the ticket is still accepted, but the stored group no longer suits.
     let after = pki.acceptor(|settings| {
         settings.time = clock.clone();
         settings.groups = vec![Group::P256];
@@ -94,7 +94,7 @@ fn a_resumption_with_a_retry_says_both() {
 }
 
 #[test]
-fn the_servers_first_application_protocol_in_common_is_taken() {
+fn the_servers_first_common_application_protocol_is_selected() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     let acceptor = pki.acceptor(|settings| settings.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()]);
     let offering = |names: &[&str]| {
@@ -113,7 +113,7 @@ fn the_servers_first_application_protocol_in_common_is_taken() {
 }
 
 #[test]
-fn sides_without_a_version_in_common_say_so() {
+fn sides_without_a_common_version_report_it() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     let only = |version: Version| {
         move |versions: &mut Vec<Version>, suites: &mut Vec<Suite>| {
@@ -133,7 +133,7 @@ fn sides_without_a_version_in_common_say_so() {
 }
 
 #[test]
-fn sides_without_a_suite_or_group_in_common_say_so() {
+fn sides_without_a_common_suite_or_group_report_it() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     let acceptor = pki.acceptor(|settings| {
         settings.versions = vec![Version::Tls13];
@@ -179,7 +179,7 @@ fn client_certificates_are_required_when_roots_are_given() {
 }
 
 #[test]
-fn the_signature_is_the_servers_even_if_the_client_signs_by_another_scheme() {
+fn the_signature_is_the_servers_even_if_the_client_signs_with_another_scheme() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     let acceptor = pki.acceptor(|settings| settings.client_roots = Some(pki.files.ca.clone()));
     let rsa = pki.authority.issue(&["client"], KeyKind::Rsa2048).unwrap();
@@ -187,7 +187,7 @@ fn the_signature_is_the_servers_even_if_the_client_signs_by_another_scheme() {
     assert_eq!(handshake(&connector, &acceptor).signature, Some(Signature::EcdsaP256Sha256));
 }
 
-fn refusal(name: &PeerName, pki: &Pki, roots: Roots, clock: Option<std::sync::Arc<Clock>>) -> TlsError {
+fn failure(name: &PeerName, pki: &Pki, roots: Roots, clock: Option<std::sync::Arc<Clock>>) -> TlsError {
     let connector = pki.connector(|settings| {
         settings.roots = roots;
         if let Some(clock) = clock {
@@ -200,23 +200,23 @@ fn refusal(name: &PeerName, pki: &Pki, roots: Roots, clock: Option<std::sync::Ar
 }
 
 #[test]
-fn a_certificate_that_is_not_trusted_says_why() {
+fn an_untrusted_certificate_is_rejected_with_the_reason() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     let stranger = Pki::new(KeyKind::EcdsaP256);
     let own = || Roots::File(pki.files.ca.clone());
     let year = 366 * 24 * 60 * 60;
 
-    let error = refusal(&"example.org".parse().unwrap(), &pki, own(), None);
+    let error = failure(&"example.org".parse().unwrap(), &pki, own(), None);
     assert_eq!((error.reason(), error.fault()), ("certificate_wrong_name", Fault::Settings));
     assert!(error.to_string().contains("example.org") && error.to_string().contains("localhost"), "{error}");
-    assert_eq!(refusal(&"127.0.0.2".parse().unwrap(), &pki, own(), None).reason(), "certificate_wrong_name");
+    assert_eq!(failure(&"127.0.0.2".parse().unwrap(), &pki, own(), None).reason(), "certificate_wrong_name");
 
-    let error = refusal(&localhost(), &pki, Roots::File(stranger.files.ca.clone()), None);
+    let error = failure(&localhost(), &pki, Roots::File(stranger.files.ca.clone()), None);
     assert_eq!(error.reason(), "certificate_unknown_issuer");
 
-    let error = refusal(&localhost(), &pki, own(), Some(Clock::new(81 * year)));
+    let error = failure(&localhost(), &pki, own(), Some(Clock::new(81 * year)));
     assert_eq!(error.reason(), "certificate_expired");
-    let error = refusal(&localhost(), &pki, own(), Some(Clock::new(20 * year)));
+    let error = failure(&localhost(), &pki, own(), Some(Clock::new(20 * year)));
     assert_eq!(error.reason(), "certificate_not_valid_yet");
 }
 
@@ -229,7 +229,7 @@ fn an_address_is_a_name_too() {
 }
 
 #[test]
-fn trusting_anyone_accepts_any_name_and_authority() {
+fn without_verification_any_name_and_ca_is_accepted() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     let connector = pki.connector(|settings| settings.roots = Roots::DangerouslyNone);
     let facts = Pair::to(&"example.org".parse().unwrap(), &connector, &pki.acceptor(|_| {})).exchange();
@@ -237,7 +237,7 @@ fn trusting_anyone_accepts_any_name_and_authority() {
 }
 
 #[test]
-fn the_systems_roots_load_and_do_not_trust_our_authority() {
+fn the_systems_roots_load_and_do_not_trust_our_ca() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     match Client::new(&weir_tls::ClientSettings::default()) {
         Err(error) => println!("skipped: {error}"),

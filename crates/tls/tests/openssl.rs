@@ -1,4 +1,4 @@
-//! Against OpenSSL's own client and server, over loopback. Skipped, with a reason, where `openssl` is not on the PATH.
+//! Against OpenSSL's own client and server, over loopback. Skipped, with a reason, if `openssl` is not on the PATH.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use crate::common::{Pki, localhost, only};
 use weir_tls::issue::KeyKind;
 use weir_tls::{Acceptor, Facts, HandshakeKind, Session, Signature, Version};
 
-/// Far beyond what any step takes: reaching it is a failure, not a wait.
+/// Far longer than any step takes; reaching it is a failure.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 fn openssl_is_missing() -> bool {
@@ -22,7 +22,7 @@ fn openssl_is_missing() -> bool {
     missing
 }
 
-/// A child process that is killed, by its handle, when the test is done with it.
+/// A child process that is killed on drop.
 struct Process(Child);
 
 impl Process {
@@ -78,7 +78,7 @@ fn pump(
     }
 }
 
-/// Serves `connections`, one after the other: answers the first line by `hello, ` and the line. Reports the facts.
+/// Serves `connections`, one at a time: responds to the first line with `hello, ` and the line. Reports the facts.
 fn serve(acceptor: Acceptor, connections: usize) -> (u16, Receiver<Facts>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -119,7 +119,7 @@ fn s_client_process(port: u16, pki: &Pki, version: &str, more: &[&str]) -> Proce
 /// One run of `s_client` that sends a line and prints everything.
 fn s_client(port: u16, pki: &Pki, version: &str, more: &[&str]) -> String {
     let mut client = s_client_process(port, pki, version, more);
-    // Kept open: at the end of its input the client would leave without the answer.
+    // Kept open: at the end of its input the client would exit before the response.
     let mut stdin = client.stdin();
     stdin.write_all(b"weir\n").unwrap();
     let output = client.output();
@@ -160,9 +160,9 @@ fn openssl_s_client_talks_to_our_server_and_resumes() {
     }
 }
 
-/// Without the ticket extension a TLS 1.2 client resumes by identifier at a server that would give it tickets.
+/// Without the ticket extension a TLS 1.2 client resumes by session ID, even if the server issues tickets.
 #[test]
-fn openssl_s_client_without_tickets_reconnects_by_identifier() {
+fn openssl_s_client_without_tickets_reconnects_by_session_id() {
     if openssl_is_missing() {
         return;
     }
@@ -175,7 +175,7 @@ fn openssl_s_client_without_tickets_reconnects_by_identifier() {
     assert_eq!(kinds[1..], [HandshakeKind::Resume12Id; 5]);
 }
 
-/// `K` makes `s_client` change its key and ask us to change ours (RFC 8446 4.6.3), without any plaintext.
+/// `K` makes `s_client` update its key and request an update of ours (RFC 8446 4.6.3), without any plaintext.
 #[test]
 fn openssl_s_client_updates_its_keys() {
     if openssl_is_missing() {
@@ -185,7 +185,7 @@ fn openssl_s_client_updates_its_keys() {
     let (port, facts) = serve(pki.acceptor(|_| {}), 1);
     let mut client = s_client_process(port, &pki, "-tls1_3", &["-msg"]);
     let mut stdin = client.stdin();
-    // A command is a whole read of its input, so the request must wait until the command was taken.
+    // A command is a whole read of its input, so the request must wait until the command is processed.
     stdin.write_all(b"K\n").unwrap();
     let stderr = BufReader::new(client.0.stderr.as_mut().unwrap());
     assert!(stderr.lines().any(|line| line.unwrap() == "KEYUPDATE"));
@@ -214,7 +214,7 @@ fn openssl_s_client_presents_a_certificate() {
     }
 }
 
-/// `s_server` on a port of its own choosing.
+/// `s_server` on a free port.
 struct OpensslServer {
     process: Process,
     port: u16,
@@ -235,7 +235,7 @@ impl OpensslServer {
         Self { process, port }
     }
 
-    /// One request on a new connection: what was negotiated, and the page.
+    /// Sends one request on a new connection; returns the facts of the handshake and the page.
     fn get(&self, mut session: Session) -> (Facts, String) {
         let mut socket = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         let (mut plaintext, mut out) = (Vec::new(), Vec::new());
@@ -299,7 +299,7 @@ fn openssl_asks_our_client_to_retry_with_another_group() {
 }
 
 #[test]
-fn openssl_signs_by_the_scheme_that_our_client_pins() {
+fn openssl_signs_with_the_scheme_that_our_client_pins() {
     if openssl_is_missing() {
         return;
     }

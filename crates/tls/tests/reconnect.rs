@@ -1,4 +1,4 @@
-//! A client that says whether it resumes: what it then offers, for how long, and which of its sessions.
+//! A client that chooses whether to resume: which of its sessions it offers, and for how long.
 
 use crate::common::{Clock, EPOCH, Pair, Pki, client_hello, handshake, localhost, only};
 use weir_tls::issue::KeyKind;
@@ -14,7 +14,7 @@ fn resuming(connector: &Connector, acceptor: &Acceptor) -> Option<Facts> {
     Some(Pair::of(connector.connect_resuming(&localhost())?, acceptor).exchange())
 }
 
-/// The identifier in a ClientHello: after record header, message header, version and random.
+/// The session ID in a ClientHello: after record header, message header, version and random.
 fn session_id(hello: &[u8]) -> &[u8] {
     let length = usize::from(hello[43]);
     &hello[44..44 + length]
@@ -26,7 +26,7 @@ struct Case {
     client: fn(&mut ClientSettings),
     server: fn(&mut ServerSettings),
     kind: HandshakeKind,
-    /// The last second after the full handshake in which it does.
+    /// The last second after the full handshake in which it resumes.
     lifetime: u64,
 }
 
@@ -47,7 +47,7 @@ const CASES: [Case; 8] = [
     case("1.3 beside 1.2", |_| {}, |_| {}, (HandshakeKind::Resume13Psk, EPOCH)),
     case("1.2 by ticket", client_only_1_2, |_| {}, (HandshakeKind::Resume12Ticket, EPOCH)),
     case("1.2 by ticket beside 1.3", |_| {}, server_only_1_2, (HandshakeKind::Resume12Ticket, EPOCH)),
-    case("1.2 without tickets", client_by_identifier, |_| {}, (HandshakeKind::Resume12Id, DAY - 1)),
+    case("1.2 without tickets", client_by_session_id, |_| {}, (HandshakeKind::Resume12Id, DAY - 1)),
     case(
         "1.2 without tickets beside 1.3",
         |client| client.tickets = false,
@@ -55,7 +55,7 @@ const CASES: [Case; 8] = [
         (HandshakeKind::Resume12Id, DAY - 1),
     ),
     case(
-        "1.2 by identifier beside 1.3, asking for tickets",
+        "1.2 by session ID beside 1.3, requesting tickets",
         |_| {},
         |server| {
             server_only_1_2(server);
@@ -73,7 +73,7 @@ fn client_only_1_2(settings: &mut ClientSettings) {
     only(Version::Tls12)(settings);
 }
 
-fn client_by_identifier(settings: &mut ClientSettings) {
+fn client_by_session_id(settings: &mut ClientSettings) {
     only(Version::Tls12)(settings);
     settings.tickets = false;
 }
@@ -84,7 +84,7 @@ fn server_only_1_2(settings: &mut ServerSettings) {
 }
 
 #[test]
-fn each_handshake_is_of_the_kind_that_was_asked_for() {
+fn each_handshake_is_of_the_requested_kind() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     for Case { name, client, server, kind, .. } in CASES {
         let (connector, acceptor) = (pki.connector(client), pki.acceptor(server));
@@ -99,14 +99,14 @@ fn each_handshake_is_of_the_kind_that_was_asked_for() {
 }
 
 #[test]
-fn nothing_remembered_is_nothing_to_resume() {
+fn nothing_is_resumed_without_a_stored_session() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     for Case { name, client, server, .. } in CASES {
         let connector = pki.connector(client);
         assert!(connector.connect_resuming(&localhost()).is_none(), "{name}");
         assert_eq!(connector.sessions(&localhost()), 0, "{name}");
 
-        // Neither after a handshake with a server that gives nothing,
+        // Not after a handshake with a server that issues no sessions,
         let acceptor = pki.acceptor(|settings| {
             server(settings);
             settings.resumption = false;
@@ -121,12 +121,12 @@ fn nothing_remembered_is_nothing_to_resume() {
         assert!(connector.connect_resuming(&localhost()).is_some(), "{name}");
 
         // nor with storing disabled.
-        let forgetful: [fn(&mut ClientSettings); 2] =
+        let without_store: [fn(&mut ClientSettings); 2] =
             [|settings| settings.resumption = false, |settings| settings.sessions_per_name = 0];
-        for forget in forgetful {
+        for disable in without_store {
             let connector = pki.connector(|settings| {
                 client(settings);
-                forget(settings);
+                disable(settings);
             });
             for _ in 0..2 {
                 assert_eq!(full(&connector, &acceptor).kind, HandshakeKind::Full, "{name}");
@@ -138,10 +138,9 @@ fn nothing_remembered_is_nothing_to_resume() {
     }
 }
 
-/// rustls drops a session that has expired from its ClientHello silently. The connection would be a full handshake
-/// that passes for a resumption.
+/// rustls silently drops an expired session from its ClientHello: a full handshake would pass for a resumption.
 #[test]
-fn what_has_expired_is_not_resumed() {
+fn expired_sessions_are_not_resumed() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     for Case { name, client, server, lifetime, .. } in CASES {
         let clock = Clock::stopped_now();
@@ -159,19 +158,19 @@ fn what_has_expired_is_not_resumed() {
         assert!(connector.sessions(&localhost()) > 0, "{name}");
         assert!(connector.connect_resuming(&localhost()).is_none(), "{name}");
         assert_eq!(connector.sessions(&localhost()), 0, "{name}");
-        // A new one is found after the expired ones.
+        // A new session is found after the expired ones.
         full(&connector, &acceptor);
         assert!(connector.connect_resuming(&localhost()).is_some(), "{name}");
     }
 }
 
-/// A resumption by identifier renews nothing: a session that is used all the time must end as well.
+/// A resumption by session ID renews nothing: a session in constant use must expire as well.
 #[test]
-fn a_tls_1_2_session_ends_a_day_after_its_full_handshake() {
+fn a_tls_1_2_session_expires_a_day_after_its_full_handshake() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     let clock = Clock::stopped_now();
     let connector = pki.connector(|settings| {
-        client_by_identifier(settings);
+        client_by_session_id(settings);
         settings.time = clock.clone();
     });
     let acceptor = pki.acceptor(|_| {});
@@ -186,12 +185,12 @@ fn a_tls_1_2_session_ends_a_day_after_its_full_handshake() {
 }
 
 #[test]
-fn a_server_that_declines_makes_it_a_full_handshake() {
+fn a_declined_resumption_becomes_a_full_handshake() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     for Case { name, client, server, kind, .. } in CASES {
         let connector = pki.connector(client);
         full(&connector, &pki.acceptor(server));
-        // Another certificate, so another key for the tickets; and other stores in any case.
+        // Another certificate means another ticket key; the stores differ in any case.
         let other = pki.authority.issue(&["localhost"], KeyKind::EcdsaP256).unwrap();
         let other = pki.acceptor(|settings| {
             server(settings);
@@ -205,9 +204,9 @@ fn a_server_that_declines_makes_it_a_full_handshake() {
 }
 
 #[test]
-fn tls_1_2_sessions_are_resumed_in_turn_and_again_and_again() {
+fn tls_1_2_sessions_are_resumed_in_turn_and_repeatedly() {
     let pki = Pki::new(KeyKind::EcdsaP256);
-    let connector = pki.connector(client_by_identifier);
+    let connector = pki.connector(client_by_session_id);
     let acceptor = pki.acceptor(|_| {});
     for _ in 0..3 {
         full(&connector, &acceptor);
@@ -219,14 +218,14 @@ fn tls_1_2_sessions_are_resumed_in_turn_and_again_and_again() {
         offered.push(session_id(&hello).to_vec());
         assert_eq!(resuming(&connector, &acceptor).unwrap().kind, HandshakeKind::Resume12Id);
     }
-    // Every second one, since another was resumed in between.
+    // Every second session, since the handshake in between resumes another.
     assert_eq!(offered[..3], offered[3..]);
     assert!(offered[0] != offered[1] && offered[1] != offered[2] && offered[2] != offered[0]);
-    assert_eq!(connector.sessions(&localhost()), 3, "a resumption makes no further session");
+    assert_eq!(connector.sessions(&localhost()), 3, "a resumption adds no session");
 }
 
 #[test]
-fn as_many_sessions_are_remembered_as_asked_for() {
+fn sessions_are_stored_up_to_the_limit() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     for Case { name, client, server, kind, .. } in CASES {
         let acceptor = pki.acceptor(server);
@@ -238,10 +237,10 @@ fn as_many_sessions_are_remembered_as_asked_for() {
             full(&connector, &acceptor);
             assert_eq!(connector.sessions(&localhost()), done.min(3), "{name}");
         }
-        // None finishes before all have started, so that nothing new comes in between.
+        // All start before the first one finishes, so that no new session is stored in between.
         let started: Vec<Session> = (0..4).map_while(|_| connector.connect_resuming(&localhost())).collect();
         let expected = if kind == HandshakeKind::Resume13Psk { 3 } else { 4 };
-        assert_eq!(started.len(), expected, "{name}: TLS 1.3 tickets serve once");
+        assert_eq!(started.len(), expected, "{name}: TLS 1.3 tickets are single-use");
         for client in started {
             assert_eq!(Pair::of(client, &acceptor).exchange().kind, kind, "{name}");
         }
@@ -250,7 +249,7 @@ fn as_many_sessions_are_remembered_as_asked_for() {
 
 /// A TLS 1.3 server sends its tickets after the handshake, also after a requested full one.
 #[test]
-fn tickets_of_a_full_handshake_are_remembered() {
+fn tickets_of_a_full_handshake_are_stored() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     let connector = pki.connector(|_| {});
     let acceptor = pki.acceptor(|settings| settings.tickets = 4);
@@ -262,11 +261,11 @@ fn tickets_of_a_full_handshake_are_remembered() {
     assert_eq!((pair.client.tickets_received(), connector.sessions(&localhost())), (4, 8));
 }
 
-/// An upstream that has restarted knows none of a gateway's many sessions. One full handshake is enough to find out.
+/// A restarted upstream knows none of a gateway's many sessions. One full handshake must be enough to recover.
 #[test]
-fn who_leaves_the_choice_resumes_the_newest_session() {
+fn the_newest_session_is_resumed_by_default() {
     let pki = Pki::new(KeyKind::EcdsaP256);
-    let connector = pki.connector(client_by_identifier);
+    let connector = pki.connector(client_by_session_id);
     let before = pki.acceptor(|_| {});
     for _ in 0..8 {
         full(&connector, &before);
@@ -279,9 +278,9 @@ fn who_leaves_the_choice_resumes_the_newest_session() {
     }
 }
 
-/// The ClientHello is made before it is asked for; it must come once, and a retry must still be told from it.
+/// The ClientHello is built in advance: it must be sent once, and a retry must still be distinguished from it.
 #[test]
-fn a_resumption_that_was_asked_for_survives_a_retry() {
+fn a_requested_resumption_survives_a_retry() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     let connector = pki.connector(|_| {});
     full(&connector, &pki.acceptor(|_| {}));
@@ -298,7 +297,7 @@ fn a_resumption_that_was_asked_for_survives_a_retry() {
 
 /// A TLS 1.2 server was replaced by one that speaks TLS 1.3.
 #[test]
-fn sessions_of_a_version_that_the_server_left_are_used_up() {
+fn sessions_of_a_version_that_the_server_dropped_are_used_up() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     let connector = pki.connector(|_| {});
     let before = pki.acceptor(server_only_1_2);

@@ -1,4 +1,4 @@
-//! Who resumes, by which means, where, and who must not.
+//! Which connections resume, by which means and on which core, and which must not.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -13,7 +13,7 @@ struct Wire {
     to_client: Sender<Vec<u8>>,
 }
 
-/// A thread that serves connections until nobody can send it any.
+/// A thread that serves connections until all senders are dropped.
 fn core(acceptor: Acceptor) -> Sender<Wire> {
     let (connections, accepted) = channel::<Wire>();
     thread::spawn(move || {
@@ -29,7 +29,7 @@ fn core(acceptor: Acceptor) -> Sender<Wire> {
     connections
 }
 
-/// One connection to a core: the kind of its handshake.
+/// Opens a connection to a core; returns the kind of its handshake.
 fn connect(connector: &Connector, core: &Sender<Wire>) -> HandshakeKind {
     let (to_server, from_client) = channel();
     let (to_client, from_server) = channel();
@@ -45,9 +45,9 @@ fn connect(connector: &Connector, core: &Sender<Wire>) -> HandshakeKind {
     session.facts().unwrap().kind
 }
 
-/// The kernel puts a returning client on any core, so all cores must know each other's sessions.
+/// The kernel may put a returning client on any core, so all cores must know each other's sessions.
 #[test]
-fn returning_clients_resume_on_whichever_core_they_land() {
+fn returning_clients_resume_on_any_core() {
     const RETURNS: usize = 1000;
     let cases = [
         (Version::Tls13, false, HandshakeKind::Resume13Psk),
@@ -78,7 +78,7 @@ fn returning_clients_resume_on_whichever_core_they_land() {
 }
 
 #[test]
-fn as_many_tickets_are_sent_as_asked_for() {
+fn the_configured_number_of_tickets_is_sent() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     for stateful in [false, true] {
         for tickets in [0, 1, 4] {
@@ -92,7 +92,7 @@ fn as_many_tickets_are_sent_as_asked_for() {
 }
 
 #[test]
-fn without_tickets_tls_1_3_does_not_resume_and_tls_1_2_does_by_identifier() {
+fn without_tickets_tls_1_3_does_not_resume_and_tls_1_2_does_by_session_id() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     let acceptor = pki.acceptor(|settings| settings.tickets = 0);
     let connector = pki.connector(only(Version::Tls13));
@@ -105,7 +105,7 @@ fn without_tickets_tls_1_3_does_not_resume_and_tls_1_2_does_by_identifier() {
 }
 
 #[test]
-fn nobody_resumes_where_resumption_is_off() {
+fn nothing_is_resumed_if_one_side_disables_resumption() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     for version in Version::ALL {
         for (at_server, at_client) in [(false, true), (true, false)] {
@@ -121,7 +121,7 @@ fn nobody_resumes_where_resumption_is_off() {
     }
 }
 
-/// Each ticket serves once (RFC 8446 C.4), so a client with four connections at once needs four.
+/// Tickets are single-use (RFC 8446 C.4), so a client with four concurrent connections needs four.
 #[test]
 fn a_client_holds_several_tickets_and_uses_each_once() {
     let pki = Pki::new(KeyKind::EcdsaP256);
@@ -135,7 +135,7 @@ fn a_client_holds_several_tickets_and_uses_each_once() {
 }
 
 #[test]
-fn a_stored_tls_1_3_session_serves_once() {
+fn a_stored_tls_1_3_session_is_single_use() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     let acceptor = pki.acceptor(|settings| settings.stateful = true);
     let connector = pki.connector(|_| {});
@@ -145,13 +145,13 @@ fn a_stored_tls_1_3_session_serves_once() {
     let hello = first.to_server.clone();
     assert_eq!(first.settle(), (None, None));
     assert_eq!(first.server.facts().unwrap().kind, HandshakeKind::Resume13Psk);
-    // The same hello again finds no session and gets a full handshake's answer, certificate and all.
-    let answer = |mut hello: Vec<u8>| {
+    // The same hello again finds no session, and gets the reply of a full handshake, including the certificate.
+    let reply_length = |mut hello: Vec<u8>| {
         let mut reply = Vec::new();
         acceptor.accept().receive(&mut hello, &mut Vec::new(), &mut reply).unwrap();
         reply.len()
     };
-    assert!(answer(hello) > 500);
+    assert!(reply_length(hello) > 500);
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn resumption_does_not_cross_identities() {
         let foreign = pki.acceptor(|settings| settings.identity = another.identity());
         assert_eq!(handshake(&connector, &foreign).kind, HandshakeKind::Full);
 
-        // The same certificate, but clients must prove who they are: the session of a stranger would let him in.
+        // The same certificate, but with client authentication, which an earlier session must not bypass.
         let connector = pki.connector(|settings| {
             only(version)(settings);
             settings.identity = Some(pki.issued.identity());
@@ -184,9 +184,9 @@ fn resumption_does_not_cross_identities() {
     }
 }
 
-/// A server that reloads its configuration keeps its clients' tickets as long as it stays who it is.
+/// A server that reloads its configuration accepts its clients' tickets as long as its identity stays the same.
 #[test]
-fn a_new_server_of_the_same_identity_opens_the_old_ones_tickets() {
+fn a_new_server_of_the_same_identity_accepts_the_old_ones_tickets() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     for version in Version::ALL {
         let connector = pki.connector(only(version));
@@ -198,7 +198,7 @@ fn a_new_server_of_the_same_identity_opens_the_old_ones_tickets() {
 }
 
 #[test]
-fn a_ticket_opens_in_its_epoch_and_the_next_and_then_no_more() {
+fn a_ticket_is_accepted_in_its_epoch_and_the_next_only() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     for version in Version::ALL {
         // Late in an epoch, so that a ticket's own lifetime of one epoch reaches far into the next.
@@ -207,7 +207,7 @@ fn a_ticket_opens_in_its_epoch_and_the_next_and_then_no_more() {
         {
             let server_clock = Clock::new(start);
             let acceptor = pki.acceptor(|settings| settings.time = server_clock.clone());
-            // The client's clock stands still, so that only the server judges the ticket.
+            // The client's clock is stopped, so that only the server judges the ticket.
             let connector = pki.connector(|settings| {
                 only(version)(settings);
                 settings.time = Clock::new(start);
@@ -222,7 +222,7 @@ fn a_ticket_opens_in_its_epoch_and_the_next_and_then_no_more() {
 
 /// Nodes and cores may disagree about the time, and a wall clock may be set back.
 #[test]
-fn a_ticket_of_the_next_epoch_opens() {
+fn a_ticket_of_the_next_epoch_is_accepted() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     for (retreat, resumes) in [(60, true), (2 * EPOCH, false)] {
         let clock = Clock::new(1_900_000_000 / EPOCH * EPOCH + 30);
@@ -260,12 +260,12 @@ fn a_stored_session_expires() {
 }
 
 #[test]
-fn a_changed_ticket_gives_a_full_handshake() {
+fn a_modified_ticket_causes_a_full_handshake() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     let acceptor = pki.acceptor(|_| {});
     let connector = pki.connector(only(Version::Tls12));
     handshake(&connector, &acceptor);
-    // The ticket is the last thing of changing content in this hello; find it by flipping each byte of its tail.
+    // The ticket is near the end of this hello; flip each byte of the tail to hit it.
     let mut fell_back = 0;
     for back in 1..300 {
         let mut session = connector.connect(&localhost());
@@ -283,7 +283,7 @@ fn a_changed_ticket_gives_a_full_handshake() {
 }
 
 #[test]
-fn the_cores_of_one_client_have_stores_of_their_own() {
+fn each_core_of_a_client_has_its_own_store() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     let acceptor = pki.acceptor(|_| {});
     let client = Client::new(&pki.client_settings()).unwrap();

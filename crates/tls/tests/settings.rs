@@ -10,7 +10,7 @@ use weir_tls::{
     Version,
 };
 
-fn refused(pki: &Pki, change: impl FnOnce(&mut ServerSettings)) -> String {
+fn rejected(pki: &Pki, change: impl FnOnce(&mut ServerSettings)) -> String {
     let mut settings = pki.server_settings();
     change(&mut settings);
     Server::new(&settings).unwrap_err().to_string()
@@ -31,7 +31,7 @@ fn names_parse_and_print() {
     for spelling in ["p256", "p-256", "P-256", "secp256r1", "prime256v1"] {
         assert_eq!((spelling.parse(), Group::spelling(spelling)), (Ok(Group::P256), "p256"));
     }
-    assert_eq!(Group::spelling("p-521"), "p-521", "none of ours");
+    assert_eq!(Group::spelling("p-521"), "p-521", "unknown names are unchanged");
     assert_eq!("secp384r1".parse(), Ok(Group::P384));
     assert_eq!("X25519MLKEM768".parse(), Ok(Group::X25519Mlkem768));
     assert!(Version::ALL.iter().all(|known| known.to_string().parse() == Ok(*known)));
@@ -40,7 +40,7 @@ fn names_parse_and_print() {
 }
 
 #[test]
-fn unknown_names_say_what_is_expected() {
+fn errors_of_unknown_names_list_the_expected_ones() {
     let error = "1.1".parse::<Version>().unwrap_err();
     assert_eq!(error.to_string(), "unknown TLS version \"1.1\": expected 1.2, 1.3");
     let error = "p521".parse::<Group>().unwrap_err();
@@ -50,27 +50,27 @@ fn unknown_names_say_what_is_expected() {
 }
 
 #[test]
-fn lists_that_do_not_fit_together() {
+fn incompatible_lists_are_rejected() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     assert_eq!(
-        refused(&pki, |settings| settings.versions = vec![Version::Tls13]),
+        rejected(&pki, |settings| settings.versions = vec![Version::Tls13]),
         "suite ecdhe-ecdsa-aes128-gcm-sha256 belongs to TLS 1.2, but only 1.3 is enabled"
     );
     assert_eq!(
-        refused(&pki, |settings| settings.suites = vec![Suite::EcdheEcdsaAes128GcmSha256]),
+        rejected(&pki, |settings| settings.suites = vec![Suite::EcdheEcdsaAes128GcmSha256]),
         "TLS 1.3 is enabled without any of its suites: \
          expected one of aes128-gcm-sha256, aes256-gcm-sha384, chacha20-poly1305-sha256"
     );
     assert_eq!(
-        refused(&pki, |settings| settings.groups = vec![Group::X25519Mlkem768]),
+        rejected(&pki, |settings| settings.groups = vec![Group::X25519Mlkem768]),
         "TLS 1.2 is enabled without any of its groups: expected one of x25519, p256, p384"
     );
     assert_eq!(
-        refused(&pki, |settings| settings.groups.clear()),
+        rejected(&pki, |settings| settings.groups.clear()),
         "no TLS groups enabled: expected at least one"
     );
     assert_eq!(
-        refused(&pki, |settings| {
+        rejected(&pki, |settings| {
             settings.versions = vec![Version::Tls12];
             settings.suites = vec![Suite::EcdheRsaAes128GcmSha256];
         }),
@@ -78,17 +78,17 @@ fn lists_that_do_not_fit_together() {
          ecdhe-ecdsa-aes128-gcm-sha256, ecdhe-ecdsa-aes256-gcm-sha384, ecdhe-ecdsa-chacha20-poly1305"
     );
     assert_eq!(
-        refused(&pki, |settings| settings.tickets = 17),
+        rejected(&pki, |settings| settings.tickets = 17),
         "tickets: invalid value 17: expected 0 to 16"
     );
     assert_eq!(
-        refused(&pki, |settings| settings.alpn = vec![Vec::new()]),
+        rejected(&pki, |settings| settings.alpn = vec![Vec::new()]),
         "ALPN protocol \"\": expected 1 to 255 bytes"
     );
 }
 
 #[test]
-fn files_that_cannot_be_used_are_named() {
+fn errors_of_unusable_files_name_them() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     let directory = tempfile::tempdir().unwrap();
     let file = |name: &str, content: &str| {
@@ -97,7 +97,7 @@ fn files_that_cannot_be_used_are_named() {
         path
     };
     let with = |certificates: &Path, key: &Path| {
-        refused(&pki, |settings| settings.identity = Identity::files(certificates, key))
+        rejected(&pki, |settings| settings.identity = Identity::files(certificates, key))
     };
     let (certificates, key) = (&pki.files.certificates, &pki.files.key);
 
@@ -135,7 +135,7 @@ fn files_that_cannot_be_used_are_named() {
         )
     );
 
-    let error = refused(&pki, |settings| settings.client_roots = Some(missing.clone()));
+    let error = rejected(&pki, |settings| settings.client_roots = Some(missing.clone()));
     assert!(error.contains("missing.pem"), "{error}");
     let settings = ClientSettings { roots: Roots::File(empty), ..ClientSettings::default() };
     let error = Client::new(&settings).unwrap_err();
@@ -146,7 +146,7 @@ fn files_that_cannot_be_used_are_named() {
 }
 
 #[test]
-fn issued_keys_are_for_their_owner_only() {
+fn issued_keys_are_readable_by_their_owner_only() {
     use std::os::unix::fs::PermissionsExt;
     let directory = tempfile::tempdir().unwrap();
     let loose = directory.path().join("key.pem");

@@ -50,6 +50,8 @@ pub struct Received {
     pub handshake_finished: bool,
     /// The peer's stream has ended.
     pub end: Option<End>,
+    /// The read filled its buffer, so more may wait.
+    pub is_full: bool,
 }
 
 /// How the peer ended its stream.
@@ -130,7 +132,9 @@ impl Transport {
     pub fn receive(&mut self, wire: &mut Wire, into: &mut Vec<u8>) -> Result<Received, Fault> {
         let Some(session) = &mut self.session else {
             return Ok(match socket::read(&self.socket, into, READ_SIZE).map_err(Fault::Socket)? {
-                Read::Bytes(bytes) => Received { bytes, ..Received::default() },
+                Read::Bytes(bytes) => {
+                    Received { bytes, is_full: into.len() == into.capacity(), ..Received::default() }
+                }
                 Read::WouldBlock => Received::default(),
                 Read::End => Received { end: Some(End::Clean), ..Received::default() },
             });
@@ -144,6 +148,7 @@ impl Transport {
                 return Ok(Received { end: Some(end), ..Received::default() });
             }
         }
+        let is_full = wire.ciphertext.len() == wire.ciphertext.capacity();
         let before = into.len();
         wire.sealed.clear();
         let outcome = session.receive(&mut wire.ciphertext, into, &mut wire.sealed);
@@ -157,6 +162,7 @@ impl Transport {
             bytes: into.len() - before,
             handshake_finished: received.handshake_finished,
             end: received.peer_closed.then_some(End::Clean),
+            is_full,
         })
     }
 
@@ -230,6 +236,16 @@ impl Transport {
     /// Bytes waiting to be sent.
     pub fn pending(&self) -> usize {
         self.early.len() + self.out.len() - self.sent
+    }
+
+    /// Whether nothing has come that was not received yet: no bytes, no end of the stream, no error. Costs a system call.
+    pub fn is_quiet(&self) -> bool {
+        !self.has_partial_record() && socket::is_quiet(&self.socket)
+    }
+
+    /// Whether a part of a TLS record has come.
+    pub fn has_partial_record(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| session.partial_bytes() > 0)
     }
 
     /// Whether application bytes can flow: connected, and the handshake done.

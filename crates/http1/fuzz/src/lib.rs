@@ -190,8 +190,10 @@ fn same_fields(input: &[u8], fields: &[Field], oracle: &[httparse::Header<'_>]) 
 }
 
 fn same_after_copy(input: &[u8], fields: &[Field], copy: &[u8], copied: &[Field]) {
-    let before = fields.iter().map(|field| (field.line.of(input), field.known, field.hop_by_hop));
-    assert!(before.eq(copied.iter().map(|field| (field.line.of(copy), field.known, field.hop_by_hop))));
+    let of =
+        |bytes, field: &Field| (field.name.of(bytes), field.value.of(bytes), field.known, field.hop_by_hop);
+    let before = fields.iter().map(|field| of(input, field));
+    assert!(before.eq(copied.iter().map(|field| of(copy, field))));
 }
 
 fn minor(version: Version) -> u8 {

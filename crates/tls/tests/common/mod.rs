@@ -12,7 +12,7 @@ use weir_tls::{
     SystemTime, TimeProvider, TlsError, UnixTime, Version,
 };
 
-/// A certificate for `localhost` and `127.0.0.1` and its authority, on disk.
+/// A certificate for `localhost` and `127.0.0.1` and its CA, on disk.
 pub struct Pki {
     pub authority: Authority,
     pub issued: Issued,
@@ -62,7 +62,7 @@ impl Clock {
         Arc::new(Self(AtomicU64::new(seconds)))
     }
 
-    /// The system's time now, and then only as the test moves it.
+    /// Starts at the system's time, and changes only when the test moves it.
     pub fn stopped_now() -> Arc<Self> {
         Self::new(SystemTime.current_time().unwrap().as_secs())
     }
@@ -82,10 +82,10 @@ impl TimeProvider for Clock {
     }
 }
 
-/// The lifetime of a ticket of ours, in seconds.
+/// The lifetime of our tickets, in seconds.
 pub const EPOCH: u64 = 12 * 60 * 60;
 
-/// Leaves a client one version.
+/// Restricts a client to one version.
 pub fn only(version: Version) -> impl Fn(&mut ClientSettings) {
     move |settings| {
         settings.versions = vec![version];
@@ -97,7 +97,7 @@ pub fn localhost() -> PeerName {
     "localhost".parse().unwrap()
 }
 
-/// A client and a server, with the bytes on their way.
+/// A client and a server, with the bytes in transit.
 pub struct Pair {
     pub client: Session,
     pub server: Session,
@@ -128,7 +128,7 @@ impl Pair {
         }
     }
 
-    /// Carries bytes until both sides are silent. The first error of each side, client's first.
+    /// Carries bytes until both sides are silent. Returns the first error of the client and that of the server.
     pub fn settle(&mut self) -> (Option<TlsError>, Option<TlsError>) {
         let (mut client_error, mut server_error) = (None, None);
         if self.client.is_handshaking() && self.to_client.is_empty() {
@@ -150,8 +150,8 @@ impl Pair {
         (client_error, server_error)
     }
 
-    /// Handshakes, says hello in both directions, closes both, and returns what was negotiated, which both sides must
-    /// agree on, but for the certificates, which only the client is sent.
+    /// Completes the handshake, sends a message in each direction, closes the client's side, and returns the facts of
+    /// the handshake. Both sides must agree on them, except for the certificates, which only the client receives.
     pub fn exchange(&mut self) -> Facts {
         assert_eq!(self.settle(), (None, None));
         self.client.send(b"request", &mut self.to_server).unwrap();
@@ -174,7 +174,7 @@ pub fn client_hello(client: &mut Session) -> Vec<u8> {
     hello
 }
 
-/// What the server knows of what the client knows.
+/// The client's facts as known to the server.
 pub fn without_chain(facts: &Facts) -> Facts {
     Facts { chain: None, ..facts.clone() }
 }
