@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_to_head_has_no_body_and_nobody_gets_none() {
+    fn a_response_to_head_has_no_body_and_a_closed_client_gets_none() {
         let mut out = Vec::new();
         write(&Reason::UpstreamClosed, Some(Method::Head), &mut out);
         assert!(out.ends_with(b"\r\n\r\n"));

@@ -27,8 +27,8 @@ pub(crate) struct Client {
 )]
 #[derive(Debug)]
 pub(crate) enum State {
-    /// Waiting for a request head; `begun` once a part has arrived.
-    Head { begun: bool },
+    /// Waiting for a request head; `started` once a part has arrived.
+    Head { started: bool },
     /// An exchange is in progress.
     Exchange(Exchange),
     /// The last response is sent; further input is discarded, so that the response is not lost to a

@@ -1,7 +1,8 @@
 //! State shared by a worker's connections.
 
 use crate::Settings;
-use crate::log::Log;
+use crate::log::{Context, Log};
+use crate::reason::Reason;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use weir_http1::{RequestHead, ResponseHead};
@@ -25,6 +26,14 @@ pub(crate) struct Core {
     pub log: Log,
     pub counts: Counts,
     pub draining: bool,
+}
+
+impl Core {
+    /// Counts an early end, and logs it.
+    pub(crate) fn note_end(&mut self, reason: &Reason, context: Context<'_>) {
+        *self.counts.ended.entry(reason.as_str()).or_default() += 1;
+        self.log.ended(self.reactor.now(), reason, context);
+    }
 }
 
 /// The resolved upstream.

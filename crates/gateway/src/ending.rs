@@ -106,11 +106,20 @@ impl Worker {
         self.clients.remove(key);
     }
 
-    /// Closes the upstream connection of the client's unfinished exchange.
+    /// Closes the upstream connection of the client's unfinished exchange. A request that is cut off must not end as if it
+    /// were complete.
     fn release_upstream(&mut self, key: Key) {
-        if let Some(Client { state: State::Exchange(exchange), .. }) = self.clients.get(key) {
-            self.upstreams.remove(exchange.upstream);
+        if let Some(Client { state: State::Exchange(exchange), .. }) = self.clients.get(key)
+            && let Some(upstream) = self.upstreams.remove(exchange.upstream)
+            && !exchange.request.is_complete()
+        {
+            upstream.transport.reset();
         }
+    }
+
+    /// Bytes came on an upstream connection that works for no request; it is closed.
+    pub(crate) fn note_stray(&mut self, bytes: usize) {
+        self.core.note_end(&Reason::UpstreamStray(bytes), Context { client: None, request: None });
     }
 
     pub(crate) fn note_end(&mut self, key: Key, reason: &Reason) {
@@ -119,7 +128,6 @@ impl Worker {
             State::Exchange(exchange) => Some(exchange.line.as_str()),
             _ => None,
         };
-        *self.core.counts.ended.entry(reason.as_str()).or_default() += 1;
-        self.core.log.ended(self.core.reactor.now(), reason, Context { client: client.peer, request });
+        self.core.note_end(reason, Context { client: Some(client.peer), request });
     }
 }

@@ -15,6 +15,8 @@ pub(crate) struct Exchange {
     pub request: Body,
     /// The request's body is discarded: the upstream stopped reading it, and its response is pending.
     pub request_discarded: bool,
+    /// Its fields authenticate the upstream connection, which must then serve no other client.
+    pub authenticates_connection: bool,
     pub answer: Answer,
     /// Method and target for the log.
     pub line: RequestLine,
@@ -35,6 +37,8 @@ pub(crate) struct Body {
     decoder: BodyDecoder,
     chunked: bool,
     passed: u64,
+    /// Something went to the receiver directly, with all that was buffered before.
+    is_flushed: bool,
 }
 
 /// The result of [`Body::pass`].
@@ -49,11 +53,16 @@ pub(crate) struct Passed {
 impl Body {
     /// A body with framing `from`, sent chunked or as is.
     pub(crate) fn new(from: Framing, chunked: bool, limits: &Limits) -> Self {
-        Self { decoder: BodyDecoder::new(from, limits), chunked, passed: 0 }
+        Self { decoder: BodyDecoder::new(from, limits), chunked, passed: 0, is_flushed: false }
     }
 
     pub(crate) fn is_complete(&self) -> bool {
         self.decoder.is_complete()
+    }
+
+    /// Whether [`Body::pass`] has sent anything itself.
+    pub(crate) fn is_flushed(&self) -> bool {
+        self.is_flushed
     }
 
     /// Body bytes forwarded so far.
@@ -85,6 +94,7 @@ impl Body {
             } else if data.len() < WORTH_A_CALL {
                 out.extend_from_slice(data);
             } else if receiver_lost.is_none() {
+                self.is_flushed = true;
                 receiver_lost = flush(out, to, wire).and_then(|()| to.send(data, wire)).err();
             }
             if step.consumed == 0 {

@@ -1,12 +1,15 @@
 //! One line on stderr for every exchange or connection that ended early, rate-limited.
 
-use crate::{Reason, lines};
+use crate::Reason;
+use crate::lines::Journal;
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// One worker's log.
 #[derive(Debug)]
 pub(crate) struct Log {
+    journal: Journal,
     second: Instant,
     lines: u32,
 }
@@ -14,21 +17,27 @@ pub(crate) struct Log {
 /// Details besides the reason.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context<'a> {
-    pub client: SocketAddr,
+    /// `None` where no client is concerned.
+    pub client: Option<SocketAddr>,
     /// Method and target, once a request has been read.
     pub request: Option<&'a str>,
 }
 
 impl Log {
-    pub(crate) fn new(now: Instant) -> Self {
-        Self { second: now, lines: 0 }
+    pub(crate) fn new(journal: Journal, now: Instant) -> Self {
+        Self { journal, second: now, lines: 0 }
+    }
+
+    /// A line that is not about an exchange or connection.
+    pub(crate) fn line(&self, line: impl Display) {
+        self.journal.line(line);
     }
 
     pub(crate) fn ended(&mut self, now: Instant, reason: &Reason, context: Context<'_>) {
         if now.duration_since(self.second) >= Duration::from_secs(1) {
             if self.lines > LINES_PER_SECOND {
                 let unwritten = self.lines - LINES_PER_SECOND;
-                lines::err(format_args!("weir: {unwritten} more lines suppressed"));
+                self.journal.line(format_args!("weir: {unwritten} more lines suppressed"));
             }
             (self.second, self.lines) = (now, 0);
         }
@@ -37,14 +46,17 @@ impl Log {
             return;
         }
         let status = reason.status().map_or("-".to_string(), |status| status.to_string());
-        let mut line = format!("weir: {status} {} client={}", reason.as_str(), context.client);
+        let mut line = format!("weir: {status} {}", reason.as_str());
+        if let Some(client) = context.client {
+            line.push_str(&format!(" client={client}"));
+        }
         if let Some(request) = context.request {
             line.push_str(&format!(" request=\"{}\"", request.replace('"', "%22")));
         }
         if let Some(detail) = reason.detail() {
             line.push_str(&format!(" detail=\"{detail}\""));
         }
-        lines::err(line);
+        self.journal.line(line);
     }
 }
 

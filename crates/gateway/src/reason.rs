@@ -42,6 +42,8 @@ pub enum Reason {
     BadResponse(ResponseError),
     /// The upstream's response body is invalid.
     BadResponseBody(BodyError),
+    /// The upstream sent this many bytes beyond its response, or without a request.
+    UpstreamStray(usize),
     /// The upstream switched protocols without being asked.
     UpstreamSwitched,
     /// The upstream did not respond in time, or did not read the request.
@@ -63,9 +65,11 @@ impl Reason {
             Self::BodyTooLarge => 413,
             Self::ConnectMethod => 501,
             Self::HeadTimeout | Self::BodyTimeout => 408,
-            Self::HandshakeTimeout | Self::ClientTls(_) | Self::ClientClosed | Self::ClientStalled => {
-                return None;
-            }
+            Self::HandshakeTimeout
+            | Self::ClientTls(_)
+            | Self::ClientClosed
+            | Self::ClientStalled
+            | Self::UpstreamStray(_) => return None,
             Self::UpstreamConnectTimeout | Self::UpstreamTimeout => 504,
             Self::UpstreamConnect(_)
             | Self::UpstreamTls(_)
@@ -100,6 +104,7 @@ impl Reason {
             Self::UpstreamTruncated => "upstream_truncated",
             Self::BadResponse(_) => "bad_response",
             Self::BadResponseBody(_) => "bad_response_body",
+            Self::UpstreamStray(_) => "upstream_stray_bytes",
             Self::UpstreamSwitched => "upstream_switched_protocols",
             Self::UpstreamTimeout => "upstream_timeout",
             Self::UpstreamStalled => "upstream_stalled",
@@ -116,6 +121,7 @@ impl Reason {
             Self::BadRequest(error) => Some(error.to_string()),
             Self::BadResponse(error) => Some(error.to_string()),
             Self::BadRequestBody(error) | Self::BadResponseBody(error) => Some(error.to_string()),
+            Self::UpstreamStray(bytes) => Some(format!("{bytes} bytes belong to no request; closed")),
             _ => None,
         }
     }

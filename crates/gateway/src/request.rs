@@ -93,7 +93,7 @@ impl Worker {
             let input = &inbox[at..];
             match &mut client.state {
                 State::Closing => return,
-                State::Head { begun } => {
+                State::Head { started } => {
                     if input.is_empty() {
                         break;
                     }
@@ -103,8 +103,8 @@ impl Worker {
                             self.begin(key, &input[..len]);
                         }
                         Ok(Parse::Partial) => {
-                            if !*begun {
-                                *begun = true;
+                            if !*started {
+                                *started = true;
                                 let by = self.core.reactor.now() + self.core.settings.timeouts.head;
                                 client.deadline.set(by, &mut self.core.reactor, key);
                             }
@@ -140,7 +140,7 @@ impl Worker {
         if matches!(head.framing, Framing::Length(length) if length > limit) {
             return self.refuse(key, Reason::BodyTooLarge);
         }
-        let upstream = match self.pool.take().map_or_else(|| self.dial(), Ok) {
+        let upstream = match self.pooled().map_or_else(|| self.dial(), Ok) {
             Ok(upstream) => upstream,
             Err(fault) => return self.refuse(key, Reason::UpstreamConnect(fault)),
         };
@@ -160,6 +160,7 @@ impl Worker {
             persistent: head.persistent,
             request: Body::new(head.framing, chunked, &core.settings.limits),
             request_discarded: false,
+            authenticates_connection: head.authenticates_connection,
             answer: Answer::Awaited,
             line: RequestLine::new(head.method_span.of(buf), head.target.of(buf)),
         });
@@ -237,6 +238,17 @@ impl Worker {
         }
     }
 
+    /// A pooled connection that can take a request.
+    fn pooled(&mut self) -> Option<Key> {
+        while let Some(key) = self.pool.take() {
+            if self.is_quiet(key) {
+                return Some(key);
+            }
+            self.upstreams.remove(key);
+        }
+        None
+    }
+
     fn dial(&mut self) -> Result<Key, Fault> {
         let session = self.core.upstream.tls.as_ref().map(|(connector, name)| connector.connect(name));
         let transport = Transport::connect(self.core.upstream.address, session)?;
@@ -245,6 +257,7 @@ impl Worker {
             transport,
             client: None,
             held: Vec::new(),
+            may_have_more: false,
             deadline: Deadline::default(),
         });
         if let Some(upstream) = self.upstreams.get_mut(key) {

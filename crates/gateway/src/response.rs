@@ -2,7 +2,7 @@
 
 use crate::client::{Client, MAX_PENDING, State};
 use crate::core::count_handshake;
-use crate::exchange::{Answer, Body, flush};
+use crate::exchange::{Answer, Body, Exchange, flush};
 use crate::reason::Reason;
 use crate::rewrite::{self, Connection};
 use crate::worker::Worker;
@@ -91,6 +91,7 @@ impl Worker {
         }
         match upstream.transport.receive(&mut self.core.wire, &mut inbox) {
             Ok(received) => {
+                upstream.may_have_more = received.is_full;
                 if received.handshake_finished {
                     count_handshake(&mut self.core.counts.upstream_handshakes, upstream.transport.facts());
                     self.request_moved(key);
@@ -106,6 +107,9 @@ impl Worker {
     fn take_answer(&mut self, key: Key, inbox: &[u8], end: Option<End>) {
         let Some(client_key) = self.upstreams.get(key).and_then(|upstream| upstream.client) else {
             // No exchange: the end of a pooled connection, or unsolicited bytes.
+            if !inbox.is_empty() {
+                self.note_stray(inbox.len());
+            }
             if end.is_some() || !inbox.is_empty() {
                 self.pool.forget(key);
                 self.upstreams.remove(key);
@@ -113,6 +117,7 @@ impl Worker {
             return;
         };
         let mut at = 0;
+        let mut is_head_unsent = false;
         loop {
             let Some(client) = self.clients.get_mut(client_key) else { return };
             let State::Exchange(exchange) = &mut client.state else { return };
@@ -125,6 +130,7 @@ impl Worker {
                         if !self.pass_head(client_key, &input[..len]) {
                             return;
                         }
+                        is_head_unsent = true;
                     }
                     Ok(Parse::Partial) => break,
                     Err(error) => return self.refuse(client_key, Reason::BadResponse(error)),
@@ -141,6 +147,10 @@ impl Worker {
                         }
                         Err(error) => {
                             core.outbox.clear();
+                            if is_head_unsent && !body.is_flushed() {
+                                exchange.answer = Answer::Awaited;
+                                return self.refuse(client_key, Reason::BadResponseBody(error));
+                            }
                             return self.abort(client_key, Reason::BadResponseBody(error));
                         }
                     }
@@ -182,6 +192,9 @@ impl Worker {
             return self.refuse(client_key, reason);
         }
         if complete {
+            if !rest.is_empty() {
+                self.note_end(client_key, &Reason::UpstreamStray(rest.len()));
+            }
             return self.finish(client_key, rest.is_empty() && end.is_none());
         }
         let now = core.reactor.now();
@@ -231,40 +244,74 @@ impl Worker {
         };
         rewrite::response(buf, head, to, connection, &mut core.outbox);
         let body = Body::new(from, to == Framing::Chunked, &core.settings.limits);
-        exchange.answer = Answer::Body { body, upstream_persistent: head.persistent };
+        exchange.authenticates_connection |= head.authenticates_connection;
+        let upstream_persistent = head.persistent
+            && !exchange.authenticates_connection
+            && !head.announces_absent_body(exchange.method);
+        exchange.answer = Answer::Body { body, upstream_persistent };
         true
+    }
+
+    /// Whether nothing has come on an upstream connection since its last response. What has come may be its end, which the
+    /// poller reports too late for the next request, or bytes that the next client must not get.
+    pub(crate) fn is_quiet(&mut self, key: Key) -> bool {
+        let Some(upstream) = self.upstreams.get_mut(key) else { return false };
+        if upstream.transport.is_quiet() {
+            return true;
+        }
+        let mut inbox = Vec::new();
+        let received = upstream.transport.receive(&mut self.core.wire, &mut inbox);
+        let is_open = matches!(&received, Ok(received) if received.end.is_none());
+        // A TLS ticket is no response.
+        let is_quiet = is_open && inbox.is_empty() && upstream.transport.is_quiet();
+        if !inbox.is_empty() {
+            self.note_stray(inbox.len());
+        }
+        is_quiet
     }
 
     /// The response is complete: both connections go on to their next exchange, or are closed.
     fn finish(&mut self, client_key: Key, upstream_is_clean: bool) {
         let Some(client) = self.clients.get_mut(client_key) else { return };
-        let State::Exchange(exchange) = std::mem::replace(&mut client.state, State::Head { begun: false })
+        let State::Exchange(exchange) = std::mem::replace(&mut client.state, State::Head { started: false })
         else {
             return;
         };
-        let Answer::Body { upstream_persistent, .. } = exchange.answer else { return };
-        let core = &mut self.core;
-        let (now, timeouts) = (core.reactor.now(), &core.settings.timeouts);
-        let request_taken = exchange.request.is_complete() && !exchange.request_discarded;
-        if let Some(upstream) = self.upstreams.get_mut(exchange.upstream) {
-            let taken = request_taken && upstream.transport.pending() == 0;
-            if taken && upstream_persistent && upstream_is_clean {
-                upstream.client = None;
-                upstream.deadline.set(now + timeouts.pooled, &mut core.reactor, exchange.upstream);
-                self.pool.put(exchange.upstream);
-            } else {
-                self.upstreams.remove(exchange.upstream);
-            }
-        }
+        self.release(&exchange, upstream_is_clean);
+        let Some(client) = self.clients.get_mut(client_key) else { return };
         if !exchange.persistent || !exchange.request.is_complete() || client.is_done() {
             return self.close(client_key);
         }
+        let core = &mut self.core;
+        let timeouts = &core.settings.timeouts;
         let within = if core.draining { timeouts.drain_idle } else { timeouts.idle };
-        client.deadline.set(now + within, &mut core.reactor, client_key);
+        client.deadline.set(core.reactor.now() + within, &mut core.reactor, client_key);
         if !client.held.is_empty() {
             self.resumable.push(client_key);
         }
         self.settle_client(client_key);
+    }
+
+    /// Puts the upstream connection of a complete exchange into the pool, or closes it.
+    fn release(&mut self, exchange: &Exchange, is_clean: bool) {
+        let Answer::Body { upstream_persistent, .. } = exchange.answer else { return };
+        let Some(upstream) = self.upstreams.get_mut(exchange.upstream) else { return };
+        let request_taken = exchange.request.is_complete() && !exchange.request_discarded;
+        let taken = request_taken && upstream.transport.pending() == 0;
+        let mut reusable =
+            taken && upstream_persistent && is_clean && !upstream.transport.has_partial_record();
+        upstream.client = None;
+        if reusable && upstream.may_have_more {
+            reusable = self.is_quiet(exchange.upstream);
+        }
+        let Some(upstream) = self.upstreams.get_mut(exchange.upstream) else { return };
+        if !reusable {
+            self.upstreams.remove(exchange.upstream);
+            return;
+        }
+        let until = self.core.reactor.now() + self.core.settings.timeouts.pooled;
+        upstream.deadline.set(until, &mut self.core.reactor, exchange.upstream);
+        self.pool.put(exchange.upstream);
     }
 
     /// The upstream's connection has failed.

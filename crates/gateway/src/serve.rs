@@ -49,10 +49,11 @@ pub(crate) struct Seed {
 /// and a summary at the end. Errors: when it cannot start: see [`GatewayError`].
 pub fn serve(settings: Settings) -> Result<(), GatewayError> {
     let total = Mutex::new(Counts::default());
-    start(&settings, |seed, mailbox| {
+    let (journal, writer) = lines::journal()?;
+    let served = start(&settings, |seed, mailbox| {
         let reactor = Reactor::new()?;
         let core = Core {
-            log: Log::new(reactor.now()),
+            log: Log::new(journal.clone(), reactor.now()),
             reactor,
             settings: settings.clone(),
             upstream: seed.upstream,
@@ -68,7 +69,10 @@ pub fn serve(settings: Settings) -> Result<(), GatewayError> {
         worker.run()?;
         total.lock().unwrap_or_else(PoisonError::into_inner).add(&worker.core.counts);
         Ok(())
-    })?;
+    });
+    drop(journal);
+    writer.finish();
+    served?;
     let counts = total.into_inner().unwrap_or_else(PoisonError::into_inner);
     lines::out(format_args!(
         "served {} requests on {} connections (handshakes: {}), {} upstream connections (handshakes: {}); \

@@ -12,6 +12,8 @@ pub(crate) struct Upstream {
     pub client: Option<Key>,
     /// A partial response head.
     pub held: Vec<u8>,
+    /// The last read may have left bytes behind.
+    pub may_have_more: bool,
     pub deadline: Deadline,
 }
 

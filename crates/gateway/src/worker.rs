@@ -4,7 +4,6 @@ use crate::client::{Client, State};
 use crate::core::Core;
 use crate::deadline::Deadline;
 use crate::exchange::Exchange;
-use crate::lines;
 use crate::reason::Reason;
 use crate::rewrite;
 use crate::upstream::{Pool, Upstream};
@@ -121,7 +120,7 @@ impl Worker {
                 // Out of descriptors or memory: the connection waits in the queue while some are closed.
                 Err(error) => {
                     let pause = ACCEPT_PAUSE.as_millis();
-                    lines::err(format_args!("weir: accept: {error}; retrying in {pause} ms"));
+                    self.core.log.line(format_args!("weir: accept: {error}; retrying in {pause} ms"));
                     self.watch_frontend(index as u32, Interest::NONE)?;
                     let again = self.core.reactor.now() + ACCEPT_PAUSE;
                     self.core.reactor.arm(again, Key::fixed(FRONTEND, index as u32));
@@ -145,7 +144,7 @@ impl Worker {
             peer,
             forwarded: rewrite::forwarded(peer, tls),
             held: Vec::new(),
-            state: State::Head { begun: false },
+            state: State::Head { started: false },
             ended: false,
             deadline: Deadline::default(),
         };
@@ -189,11 +188,11 @@ impl Worker {
         match &client.state {
             State::Closing => self.cut(key),
             _ if !client.transport.is_open() => self.abort(key, Reason::HandshakeTimeout),
-            State::Head { begun: true } => self.refuse(key, Reason::HeadTimeout),
-            State::Head { begun: false } => {
+            State::Head { started: true } => self.refuse(key, Reason::HeadTimeout),
+            State::Head { started: false } => {
                 // Input of this turn still counts.
                 self.read_client(key);
-                if let Some(Client { state: State::Head { begun: false }, .. }) = self.clients.get(key) {
+                if let Some(Client { state: State::Head { started: false }, .. }) = self.clients.get(key) {
                     self.close(key);
                 }
             }
@@ -221,7 +220,7 @@ impl Worker {
         let soon = now + self.core.settings.timeouts.drain_idle;
         for key in self.clients.keys() {
             let Some(client) = self.clients.get_mut(key) else { continue };
-            if matches!(client.state, State::Head { begun: false }) && client.transport.is_open() {
+            if matches!(client.state, State::Head { started: false }) && client.transport.is_open() {
                 client.deadline.set(soon, &mut self.core.reactor, key);
             }
         }
