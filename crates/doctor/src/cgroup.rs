@@ -1,9 +1,9 @@
-//! The CPU quota of this process's cgroup.
+//! The CPU quota of a process's cgroup.
 
 use crate::finding::{Finding, Subject};
-use crate::system::System;
+use crate::system::{SELF, System};
 
-/// The cgroup whose quota limits this process: its own or an ancestor.
+/// The cgroup whose quota limits a process: its own or an ancestor.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cgroup {
     version: u8,
@@ -11,6 +11,17 @@ pub(crate) struct Cgroup {
     quota: Option<(f64, String)>,
     /// How often it was throttled.
     throttled: Option<u64>,
+}
+
+/// The cores that a process may use: those of its affinity, and no more than its CPU quota; `None` if it does not exist.
+pub fn usable_cores(pid: u32) -> Option<f64> {
+    usable(&System::local(), &pid.to_string())
+}
+
+fn usable(system: &System, process: &str) -> Option<f64> {
+    let allowed = system.allowed_of(process)?.len() as f64;
+    let quota = Cgroup::of(system, process).and_then(|cgroup| cgroup.quota);
+    Some(quota.map_or(allowed, |(quota, _)| quota.min(allowed)))
 }
 
 /// The CPU quota, and whether it limits this process.
@@ -42,9 +53,14 @@ pub(crate) fn quota(system: &System, before: Option<&Cgroup>, after: Option<&Cgr
 }
 
 impl Cgroup {
-    /// Version 2, or version 1 if its CPU controller is mounted.
+    /// That of this process.
     pub(crate) fn read(system: &System) -> Option<Self> {
-        let membership = system.read("proc/self/cgroup")?;
+        Self::of(system, SELF)
+    }
+
+    /// Version 2, or version 1 if its CPU controller is mounted.
+    fn of(system: &System, process: &str) -> Option<Self> {
+        let membership = system.read(&format!("proc/{process}/cgroup"))?;
         let one = |line: &str| {
             let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
             let is_cpu = controllers.split(',').any(|name| name == "cpu");
@@ -142,6 +158,25 @@ mod tests {
         };
         expect(&above("50000 100000\n"), Level::Bad, "0.50 cores by /a (version 2), throttled 0 times");
         expect(&above("200000 100000\n"), Level::Note, "2.00 cores by /a (version 2)");
+    }
+
+    #[test]
+    fn usable_cores_are_limited_by_the_least_quota_on_the_way_up() {
+        let of = |membership: &str| {
+            let tree = Tree::new(&[
+                ("proc/42/status", "Cpus_allowed_list:\t0-2\n"),
+                ("proc/42/cgroup", membership),
+                ("sys/fs/cgroup/a/b/cpu.max", "max 100000\n"),
+                ("sys/fs/cgroup/a/cpu.max", "150000 100000\n"),
+                ("sys/fs/cgroup/cpu/c/cpu.cfs_quota_us", "50000\n"),
+                ("sys/fs/cgroup/cpu/c/cpu.cfs_period_us", "100000\n"),
+            ]);
+            usable(&tree.system(), "42")
+        };
+        assert_eq!(of("0::/a/b\n"), Some(1.5));
+        assert_eq!(of("4:cpu,cpuacct:/c\n0::/\n"), Some(0.5));
+        assert_eq!(of("0::/elsewhere\n"), Some(3.0));
+        assert_eq!(usable(&Tree::new(&[]).system(), "42"), None);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod activity;
 mod cgroup;
 pub mod cores;
+mod distribution;
 mod examine;
 mod finding;
 mod hardware;
@@ -21,6 +22,8 @@ mod table;
 #[cfg(test)]
 mod testing;
 
+pub use cgroup::usable_cores;
+pub use distribution::how_to_get;
 pub use examine::examine;
 pub use finding::{Finding, Level};
 pub use hardware::Hardware;

@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 /// The directory of the processors.
 pub(crate) const CPU: &str = "sys/devices/system/cpu";
 
+/// This process among those of /proc.
+pub(crate) const SELF: &str = "self";
+
 /// The root of the system's files.
 #[derive(Debug)]
 pub(crate) struct System {
@@ -63,7 +66,13 @@ impl System {
 
     /// The allowed cores of this process. The kernel's list may include hot-pluggable cores.
     pub(crate) fn allowed(&self) -> Option<Vec<usize>> {
-        let mut allowed = cores::parse(&self.field("proc/self/status", "Cpus_allowed_list")?)?;
+        self.allowed_of(SELF)
+    }
+
+    /// Those of a process.
+    pub(crate) fn allowed_of(&self, process: &str) -> Option<Vec<usize>> {
+        let status = format!("proc/{process}/status");
+        let mut allowed = cores::parse(&self.field(&status, "Cpus_allowed_list")?)?;
         if let Some(online) = self.cores("online") {
             let online: BTreeSet<usize> = online.into_iter().collect();
             allowed.retain(|core| online.contains(core));
