@@ -11,6 +11,7 @@ pub mod fdr;
 pub mod histogram;
 pub mod hodges_lehmann;
 pub mod mann_whitney;
+pub mod proportion;
 pub mod rng;
 pub mod verdict;
 pub mod wilcoxon;

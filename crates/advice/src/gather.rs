@@ -1,0 +1,20 @@
+//! Facts from what the other commands find out, and from a look at the service, its process and its configuration.
+
+mod configured;
+mod loaded;
+mod paths;
+mod probed;
+mod process;
+mod profiled;
+mod returning;
+mod upstream;
+mod visit;
+mod visited;
+
+pub use process::Process;
+
+pub(crate) use process::{Activity, is_at_work};
+pub(crate) use returning::{Clients, Returned};
+pub(crate) use upstream::{Counted, Rounds, Upstream, Watched};
+pub(crate) use visit::Visitor;
+pub(crate) use visited::{Visited, requests_in_turn};

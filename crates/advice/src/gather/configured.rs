@@ -1,0 +1,93 @@
+//! Facts from a configuration. What the probe and the loads measure has the same names and comes first, so a
+//! configuration fills in what was not measured.
+
+mod haproxy;
+mod nginx;
+
+use crate::config::{Config, Parsed};
+use crate::fact::Facts;
+use std::net::Ipv4Addr;
+
+impl Facts {
+    /// Adds the facts of a configuration, each with its file and line.
+    pub fn add_config(&mut self, config: &Config) {
+        match &config.0 {
+            Parsed::Nginx(directives) => nginx::add(self, directives),
+            Parsed::Haproxy(sections) => haproxy::add(self, sections),
+        }
+    }
+
+    /// No handshake of this client gives it a session.
+    fn add_no_sessions(&mut self, source: &str) {
+        self.add("resumption.sessions", 0.0, source);
+        self.add("resumption.share", 0.0, source);
+    }
+
+    /// Each request opens an upstream connection.
+    fn add_upstream_closed(&mut self, source: &str) {
+        self.add("upstream.connections_per_request", 1.0, source);
+    }
+
+    fn add_keep_alive(&mut self, seconds: f64, source: &str) {
+        self.add("http.keep_alive", seconds > 0.0, source);
+        match seconds > 0.0 {
+            true => self.add("http.keep_alive_s", seconds, source),
+            false => self.add("http.requests_in_a_row", 1.0, source),
+        }
+    }
+
+    /// A server without X25519 asks most clients to retry.
+    fn add_curves(&mut self, curves: &str, source: &str) {
+        let curves: Vec<String> = curves.split(':').map(str::to_ascii_lowercase).collect();
+        let is_any = curves.iter().any(|curve| curve == "auto" || curve.contains("x25519"));
+        self.add("tls.retries_x25519", !is_any, source);
+        if let Some(first) = curves.first().filter(|_| !is_any) {
+            self.add("tls.retries_to", first.as_str(), source);
+            self.add("tls.retry_share", 1.0, source);
+        }
+    }
+}
+
+/// The seconds of `75s`, `1m30s`, `500ms` or, in this unit of seconds, `75`.
+fn seconds(text: &str, unit: f64) -> Option<f64> {
+    let mut total = 0.0;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let (number, after) = rest.split_at(digits);
+        let letters = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
+        let (name, after) = after.split_at(letters);
+        let scale = match name.trim() {
+            "" => unit,
+            "us" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            "d" => 86_400.0,
+            _ => return None,
+        };
+        total += number.parse::<f64>().ok()? * scale;
+        rest = after;
+    }
+    (!text.is_empty()).then_some(total)
+}
+
+/// The bytes of `16k`, `1m` or `4096`.
+fn bytes(text: &str) -> Option<f64> {
+    let scale = match text.to_ascii_lowercase().chars().last()? {
+        'k' => 1024.0,
+        'm' => 1024.0 * 1024.0,
+        _ => 1.0,
+    };
+    Some(text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse::<f64>().ok()? * scale)
+}
+
+/// Whether a URL's authority begins with an IP address (RFC 6066 3: no literal addresses).
+fn is_address(authority: &str) -> bool {
+    let host = authority.split(['/', ':']).next().unwrap_or_default();
+    authority.starts_with('[') || host.parse::<Ipv4Addr>().is_ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! Facts from an HAProxy configuration.
+
+use super::{bytes, is_address, seconds};
+use crate::config::haproxy::{Line, Section};
+use crate::fact::Facts;
+
+pub(super) fn add(facts: &mut Facts, sections: &[Section]) {
+    for section in sections {
+        for line in &section.lines {
+            add_line(facts, line);
+        }
+    }
+    server_names(facts, sections);
+    let has_tls_cache = !sections.iter().flat_map(|section| &section.lines).any(|line| {
+        line.words.first().is_some_and(|word| word == "tune.ssl.cachesize") && line.word(1) == "0"
+    });
+    let binds = || sections.iter().flat_map(|section| &section.lines).filter(|line| line.is_tls_bind());
+    if let Some(bind) = binds().find(|line| line.has("no-tls-tickets")).filter(|_| !has_tls_cache) {
+        facts.add_no_sessions(&bind.place);
+    }
+}
+
+/// Each server with TLS to a name, without SNI. A health check's own is not that of requests.
+fn server_names(facts: &mut Facts, sections: &[Section]) {
+    let mut nameless = Vec::new();
+    for section in sections {
+        let lines = || section.lines.iter();
+        let has_default = |word: &str| lines().any(|line| line.word(0) == "default-server" && line.has(word));
+        let is_nameless = |line: &&Line| {
+            line.word(0) == "server"
+                && (line.has("ssl") || has_default("ssl"))
+                && !(line.has("sni") || has_default("sni"))
+                && !is_address(line.word(2))
+        };
+        nameless.extend(lines().filter(is_nameless));
+    }
+    if let Some(first) = nameless.first() {
+        facts.add("config.upstreams_without_sni", nameless.len() as f64, &first.place);
+    }
+}
+
+fn add_line(facts: &mut Facts, line: &Line) {
+    let place = &line.place;
+    match (line.word(0), line.word(1)) {
+        ("option", "httpclose" | "forceclose") => facts.add_keep_alive(0.0, place),
+        ("option", "http-server-close") => {
+            facts.add_upstream_closed(&format!("{place}, http-server-close"));
+        }
+        ("http-reuse", "never") => facts.add_upstream_closed(&format!("{place}, http-reuse never")),
+        ("timeout", "http-keep-alive") => {
+            if let Some(seconds) = seconds(line.word(2), 1e-3) {
+                facts.add_keep_alive(seconds, place);
+            }
+        }
+        ("nbthread", threads) => facts.add_known("process.workers", threads.parse::<f64>().ok(), place),
+        ("tune.ssl.maxrecord", size) => {
+            facts.add_known("config.record_bytes", bytes(size).filter(|size| *size > 0.0), place);
+        }
+        ("bind", _) if line.is_tls_bind() => {
+            if let Some(curves) = line.after("curves").or(line.after("ecdhe")) {
+                facts.add_curves(curves, place);
+            }
+            let newest = line.after("ssl-max-ver").unwrap_or("TLSv1.3");
+            let version = newest.strip_prefix("TLSv").filter(|_| !line.has("no-tlsv13")).unwrap_or("1.2");
+            facts.add("tls.offers_1_3", version == "1.3", place);
+            facts.add("tls.version", version, place);
+        }
+        ("server" | "default-server", _) if line.has("no-ssl-reuse") => {
+            facts.add("config.upstream_resumption_off", 1.0, place);
+        }
+        _ => {}
+    }
+}
+
+impl Line {
+    fn word(&self, index: usize) -> &str {
+        self.words.get(index).map_or("", String::as_str)
+    }
+
+    fn has(&self, word: &str) -> bool {
+        self.words.iter().any(|one| one == word)
+    }
+
+    fn after(&self, word: &str) -> Option<&str> {
+        let at = self.words.iter().position(|one| one == word)?;
+        self.words.get(at + 1).map(String::as_str)
+    }
+
+    fn is_tls_bind(&self) -> bool {
+        self.word(0) == "bind" && self.has("ssl")
+    }
+}

@@ -1,0 +1,203 @@
+//! Facts from an nginx configuration.
+
+use super::{bytes, is_address, seconds};
+use crate::config::nginx::Directive;
+use crate::fact::Facts;
+
+/// The version whose upstreams are kept alive without a directive, over HTTP/1.1.
+const KEEPS_UPSTREAMS: [u32; 3] = [1, 29, 7];
+
+/// Whether the arguments of a directive are a fault.
+type IsFault = fn(&[String]) -> bool;
+
+/// The directives whose faults are counted, by the name of the fact.
+const COUNTED: [(&str, &str, IsFault); 4] = [
+    (
+        "config.unshared_session_caches",
+        "ssl_session_cache",
+        |args| matches!(args, [only] if only.starts_with("builtin")),
+    ),
+    ("config.nodelay_off", "tcp_nodelay", is_off),
+    ("config.unbuffered_proxies", "proxy_buffering", is_off),
+    ("config.upstream_resumption_off", "proxy_ssl_session_reuse", is_off),
+];
+
+pub(super) fn add(facts: &mut Facts, directives: &[Directive]) {
+    let all = Scope::root(directives);
+    if let Some(http) = directives.iter().find(|one| one.name == "http") {
+        logs(facts, http);
+    }
+    for (fact, name, is_fault) in COUNTED {
+        let places = all.walk().into_iter().map(|found| found.directive);
+        let faults: Vec<&Directive> = places.filter(|one| one.name == name && is_fault(&one.args)).collect();
+        if let Some(first) = faults.first() {
+            facts.add(fact, faults.len() as f64, &first.place);
+        }
+    }
+    for scope in all.walk() {
+        let Directive { name, args, place, .. } = scope.directive;
+        let first = args.first().map_or("", String::as_str);
+        match name.as_str() {
+            "keepalive_timeout" => {
+                if let Some(seconds) = seconds(first, 1.0) {
+                    facts.add_keep_alive(seconds, place);
+                }
+            }
+            "keepalive_requests" => {
+                facts.add_known("http.requests_per_connection", first.parse::<f64>().ok(), place);
+            }
+            "ssl_protocols" => {
+                facts.add("tls.offers_1_3", args.iter().any(|version| version == "TLSv1.3"), place);
+                let newest = args.iter().filter_map(|version| version.strip_prefix("TLSv")).max();
+                facts.add_known("tls.version", newest, place);
+            }
+            "ssl_ecdh_curve" => facts.add_curves(first, place),
+            "ssl_buffer_size" => facts.add_known("config.record_bytes", bytes(first), place),
+            "ssl_session_tickets" if first == "off" && !all.has_session_cache() => {
+                facts.add_no_sessions(place);
+            }
+            "worker_processes" => facts.add_known("process.workers", first.parse::<f64>().ok(), place),
+            "proxy_pass" => upstream(facts, &all, &scope, first, place),
+            _ => {}
+        }
+    }
+    server_names(facts, &all);
+}
+
+/// Each `proxy_pass` to TLS without a server name: nginx sends one only if asked to. An address has none to send.
+fn server_names(facts: &mut Facts, all: &Scope<'_>) {
+    let is_nameless = |scope: &Found<'_>| {
+        let url = scope.directive.args.first().map_or("", String::as_str);
+        let Some(rest) = url.strip_prefix("https://") else { return false };
+        let is_on = |one: &Directive| one.args.first().is_some_and(|first| first == "on");
+        scope.directive.name == "proxy_pass"
+            && !is_address(rest)
+            && !scope.effective("proxy_ssl_server_name").is_some_and(is_on)
+    };
+    let nameless: Vec<Found<'_>> = all.walk().into_iter().filter(is_nameless).collect();
+    if let Some(first) = nameless.first() {
+        facts.add("config.upstreams_without_sni", nameless.len() as f64, &first.directive.place);
+    }
+}
+
+fn is_off(args: &[String]) -> bool {
+    args.first().is_some_and(|first| first == "off")
+}
+
+/// Each access log that is written with a system call per request. Without a directive nginx writes one.
+fn logs(facts: &mut Facts, http: &Directive) {
+    let root = Scope::root(&http.block);
+    let walked = root.walk();
+    let logs: Vec<&Directive> =
+        walked.iter().map(|scope| scope.directive).filter(|one| one.name == "access_log").collect();
+    if logs.is_empty() {
+        facts.add("config.unbuffered_logs", 1.0, &format!("{}, nginx's default", http.place));
+        return;
+    }
+    let is_plain = |log: &&&Directive| {
+        let to = log.args.first().map_or("off", String::as_str);
+        to != "off"
+            && !to.starts_with("syslog:")
+            && !log.args.iter().any(|arg| arg.starts_with("buffer=") || arg.starts_with("gzip"))
+    };
+    let plain: Vec<&&Directive> = logs.iter().filter(is_plain).collect();
+    if let Some(first) = plain.first() {
+        facts.add("config.unbuffered_logs", plain.len() as f64, &first.place);
+    }
+}
+
+/// Whether the connections of a `proxy_pass` are kept.
+fn upstream(facts: &mut Facts, all: &Scope<'_>, scope: &Found<'_>, url: &str, place: &str) {
+    let Some((_, rest)) = url.split_once("://") else { return };
+    let name = rest.split(['/', ':']).next().unwrap_or_default();
+    // Variables are resolved per request.
+    if name.contains('$') || name == "unix" {
+        return;
+    }
+    let is_recent = facts.text("product.version").is_some_and(keeps_upstreams);
+    let block = all.walk().into_iter().map(|found| found.directive);
+    let mut blocks =
+        block.filter(|one| one.name == "upstream" && one.args.first().map(String::as_str) == Some(name));
+    let keepalive = match blocks.next() {
+        None if is_recent => return,
+        None => return facts.add_upstream_closed(&format!("{place}, not an upstream with keepalive")),
+        Some(block) => block.block.iter().find(|one| one.name == "keepalive"),
+    };
+    match keepalive.map(|one| one.args.first().map_or("", String::as_str)) {
+        Some("0") => return facts.add_upstream_closed(&format!("{place}, keepalive 0")),
+        None if !is_recent => {
+            return facts.add_upstream_closed(&format!("{place}, no keepalive in upstream {name}"));
+        }
+        _ => {}
+    }
+    let version = scope.effective("proxy_http_version").map(|one| one.args.concat());
+    if version.as_deref() == Some("1.0") || version.is_none() && !is_recent {
+        return facts.add_upstream_closed(&format!("{place}, HTTP/1.0 to the upstream"));
+    }
+    let is_set =
+        |one: &&&Directive| one.args.first().is_some_and(|name| name.eq_ignore_ascii_case("connection"));
+    let headers = scope.nearest("proxy_set_header");
+    let connection = headers.iter().find(is_set).map(|one| one.args.get(1).map_or("", String::as_str));
+    if connection == Some("close") || connection.is_none() && !is_recent {
+        facts.add_upstream_closed(&format!("{place}, `Connection: close` to the upstream"));
+    }
+}
+
+fn keeps_upstreams(version: &str) -> bool {
+    let mut parts = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+    let version: [u32; 3] = std::array::from_fn(|_| parts.next().unwrap_or(0));
+    version >= KEEPS_UPSTREAMS
+}
+
+/// The directives of a configuration.
+struct Scope<'a>(&'a [Directive]);
+
+/// A directive, with the blocks around it, outermost first.
+struct Found<'a> {
+    directive: &'a Directive,
+    around: Vec<&'a [Directive]>,
+}
+
+impl<'a> Scope<'a> {
+    fn root(directives: &'a [Directive]) -> Self {
+        Self(directives)
+    }
+
+    /// All directives, in the order of the files.
+    fn walk(&self) -> Vec<Found<'a>> {
+        let mut all = Vec::new();
+        walk(self.0, &[], &mut all);
+        all
+    }
+
+    fn has_session_cache(&self) -> bool {
+        let is_cache = |found: &Found<'_>| {
+            let Directive { name, args, .. } = found.directive;
+            name == "ssl_session_cache" && !args.iter().any(|kind| ["off", "none"].contains(&kind.as_str()))
+        };
+        self.walk().iter().any(is_cache)
+    }
+}
+
+impl<'a> Found<'a> {
+    /// The directive of this name that applies here.
+    fn effective(&self, name: &str) -> Option<&'a Directive> {
+        self.nearest(name).first().copied()
+    }
+
+    /// The directives of this name in the innermost block that has any: they replace those of outer blocks.
+    fn nearest(&self, name: &str) -> Vec<&'a Directive> {
+        let of = |block: &&'a [Directive]| -> Vec<&'a Directive> {
+            block.iter().filter(|one| one.name == name).collect()
+        };
+        self.around.iter().rev().map(of).find(|found| !found.is_empty()).unwrap_or_default()
+    }
+}
+
+fn walk<'a>(directives: &'a [Directive], around: &[&'a [Directive]], all: &mut Vec<Found<'a>>) {
+    let around = [around, &[directives]].concat();
+    for directive in directives {
+        all.push(Found { directive, around: around.clone() });
+        walk(&directive.block, &around, all);
+    }
+}

@@ -1,0 +1,70 @@
+//! Which code paths a crypto library takes, by the innermost functions of a profile.
+
+use crate::fact::Facts;
+use weir_profile::Stacks;
+
+/// AES and GHASH without the processor's instructions: tables, bit slicing, vector permutes; OpenSSL, AWS-LC and
+/// BoringSSL, Go.
+const SOFTWARE_AES: [&str; 12] = [
+    "aes_nohw_",
+    "gcm_nohw_",
+    "vpaes_",
+    "_vpaes_",
+    "bsaes_",
+    "_bsaes_",
+    "AES_encrypt",
+    "_x86_64_AES_",
+    "gcm_gmult_4bit",
+    "gcm_ghash_4bit",
+    "crypto/internal/fips140/aes.encryptBlockGeneric",
+    "crypto/aes.encryptBlockGo",
+];
+
+/// RSA with the multiplications of processors without IFMA: OpenSSL, AWS-LC and BoringSSL, Go.
+const NARROW_RSA: [&str; 9] = [
+    "bn_mul_mont",
+    "bn_mulx4x_mont",
+    "bn_mul4x_mont",
+    "bn_sqr8x_",
+    "bn_sqrx8x_",
+    "__bn_sqr",
+    "bn_power5",
+    "rsaz_1024_",
+    "crypto/internal/fips140/bigmod.addMulVVW",
+];
+
+impl Facts {
+    /// Adds the share of samples in code that does without instructions the processor may have.
+    pub fn add_paths(&mut self, stacks: &Stacks) {
+        let source = format!("profile, {} samples", stacks.samples());
+        self.add("crypto.software_aes", share(stacks, &SOFTWARE_AES), &source);
+        self.add("crypto.narrow_rsa", share(stacks, &NARROW_RSA), &source);
+    }
+}
+
+/// The share of samples whose innermost function starts with one of these.
+fn share(stacks: &Stacks, starts: &[&str]) -> f64 {
+    let is_of = |stack: &weir_profile::Stack| {
+        let frame = stack.first().and_then(|index| stacks.frames().get(*index as usize));
+        frame.is_some_and(|frame| starts.iter().any(|start| frame.symbol.starts_with(start)))
+    };
+    let of: u64 = stacks.counts().filter(|(stack, _)| is_of(stack)).map(|(_, samples)| samples).sum();
+    of as f64 / stacks.samples().max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn innermost_functions_decide() {
+        let stacks = Stacks::from_folded(
+            "main;EVP_EncryptUpdate;_vpaes_encrypt_core 30\nmain;RSA_sign;bn_mulx4x_mont 20\nvpaes_x;memcpy 50\n",
+        )
+        .expect("parses");
+        let mut facts = Facts::default();
+        facts.add_paths(&stacks);
+        assert_eq!(facts.number("crypto.software_aes"), Some(0.3));
+        assert_eq!(facts.number("crypto.narrow_rsa"), Some(0.2));
+    }
+}

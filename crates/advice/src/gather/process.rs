@@ -1,0 +1,132 @@
+//! Facts from a running process: its product, its TLS library, its workers and cores.
+
+mod activity;
+mod image;
+
+pub(crate) use activity::Activity;
+
+use crate::fact::Facts;
+use crate::product::Product;
+use image::Image;
+use std::fs;
+use std::path::Path;
+
+/// A running process, with its descendants.
+#[derive(Clone, Copy, Debug)]
+pub struct Process {
+    /// Its process ID.
+    pub pid: u32,
+}
+
+/// CPU below this share of a core is not a service at work.
+const AT_WORK: f64 = 0.05;
+
+/// A worker that used this part of the busiest one's CPU works too.
+const WORKER: f64 = 0.1;
+
+impl Process {
+    /// Whether it exists.
+    pub fn exists(self) -> bool {
+        Path::new(&format!("/proc/{}", self.pid)).exists()
+    }
+
+    /// `nginx (PID 4711)`.
+    pub fn name(self) -> String {
+        let comm = fs::read_to_string(format!("/proc/{}/comm", self.pid)).unwrap_or_default();
+        match comm.trim() {
+            "" => format!("PID {}", self.pid),
+            comm => format!("{comm} (PID {})", self.pid),
+        }
+    }
+
+    /// The product, by the program's name and content.
+    pub fn product(self) -> Product {
+        let program = fs::read_link(format!("/proc/{}/exe", self.pid)).ok();
+        let name = program.as_ref().and_then(|path| path.file_name());
+        let name = name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        match Product::of_program(&name) {
+            Product::Generic if weir_profile::is_go(self.pid) => Product::Go,
+            product => product,
+        }
+    }
+
+    /// It and its descendants.
+    pub(crate) fn tree(self) -> Vec<u32> {
+        weir_profile::with_descendants(&[self.pid])
+    }
+
+    /// The workers that were configured or counted; `None` if the product's number of workers has no meaning.
+    fn workers(self, product: Product, used: &Activity) -> Option<f64> {
+        match product {
+            // The runtime has more threads than it lets run at once.
+            Product::Go => {
+                let environment = fs::read(format!("/proc/{}/environ", self.pid)).unwrap_or_default();
+                let environment = String::from_utf8_lossy(&environment);
+                environment.split('\0').find_map(|one| one.strip_prefix("GOMAXPROCS="))?.parse().ok()
+            }
+            // A thread for each connection, and the JVM's own.
+            Product::Java => None,
+            Product::Haproxy | Product::Weir => Some(used.threads(WORKER) as f64),
+            Product::Nginx | Product::Node | Product::Generic => Some(used.processes(WORKER) as f64),
+        }
+        .filter(|workers: &f64| *workers > 0.0)
+    }
+}
+
+impl Facts {
+    /// Adds the facts of a process that the system shows.
+    pub fn add_process(&mut self, process: Process) {
+        let source = format!("process {}", process.pid);
+        let image = Image::of(process.pid);
+        if let Some(version) = image.openssl() {
+            let minor: Vec<&str> = version.split('.').take(2).collect();
+            self.add("library.openssl_version", minor.join("."), &source);
+            self.add("library.openssl", version, &source);
+        }
+        self.add_known("product.version", image.nginx(), &source);
+        self.add_known("process.cores", weir_doctor::usable_cores(process.pid), &source);
+    }
+
+    /// Adds what it did during a load, or, with `is_own_load`, before any load of ours.
+    pub(crate) fn add_activity(
+        &mut self,
+        process: Process,
+        product: Product,
+        used: &Activity,
+        is_own_load: bool,
+    ) {
+        let source = format!("process {}, CPU of {:.1} s", process.pid, used.seconds());
+        self.add_known("process.workers", process.workers(product, used), &source);
+        if is_own_load {
+            self.add("process.busiest_worker", used.busiest_thread(), &source);
+            self.add("process.cpu_cores", used.cores(), &source);
+        }
+    }
+
+    /// Adds the ratio of workers to cores.
+    pub(crate) fn add_worker_ratio(&mut self) {
+        let (workers, cores) = (self.number("process.workers"), self.number("process.cores"));
+        if let (Some(workers), Some(cores)) = (workers, cores.filter(|cores| *cores > 0.0)) {
+            let ratio = workers / cores;
+            self.add("process.workers_over_cores", ratio, "their ratio");
+        }
+    }
+}
+
+/// Whether it serves requests of its own.
+pub(crate) fn is_at_work(used: &Activity) -> bool {
+    used.cores() > AT_WORK
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_has_a_name() {
+        let process = Process { pid: std::process::id() };
+        assert!(process.exists());
+        assert!(process.name().ends_with(&format!("(PID {})", process.pid)), "{}", process.name());
+        assert!(!Process { pid: u32::MAX }.exists());
+    }
+}

@@ -1,0 +1,124 @@
+//! The CPU time of processes and their threads between two instants.
+
+use rustix::param::clock_ticks_per_second;
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::{Duration, Instant};
+
+/// The CPU time of processes and threads from one instant to another, in seconds.
+#[derive(Clone, Debug)]
+pub(crate) struct Activity {
+    /// With threads that have ended.
+    processes: BTreeMap<u32, f64>,
+    threads: BTreeMap<u32, f64>,
+    at: Instant,
+    time: Duration,
+}
+
+impl Activity {
+    /// The CPU time so far.
+    pub(crate) fn begin(pids: &[u32]) -> Self {
+        let processes = pids.iter().filter_map(|pid| Some((*pid, process(*pid)?))).collect();
+        let threads = pids.iter().flat_map(|pid| threads(*pid)).collect();
+        Self { processes, threads, at: Instant::now(), time: Duration::ZERO }
+    }
+
+    /// What was used since [`Activity::begin`].
+    pub(crate) fn end(&self, pids: &[u32]) -> Self {
+        let mut now = Self::begin(pids);
+        now.time = self.at.elapsed();
+        for (all, before) in [(&mut now.processes, &self.processes), (&mut now.threads, &self.threads)] {
+            for (id, used) in all {
+                *used = (*used - before.get(id).copied().unwrap_or(0.0)).max(0.0);
+            }
+        }
+        now
+    }
+
+    /// Its length in seconds.
+    pub(crate) fn seconds(&self) -> f64 {
+        self.time.as_secs_f64()
+    }
+
+    /// The CPU time of all processes, in seconds.
+    pub(crate) fn cpu_seconds(&self) -> f64 {
+        self.processes.values().sum()
+    }
+
+    /// The cores that were busy, on average.
+    pub(crate) fn cores(&self) -> f64 {
+        self.cpu_seconds() / self.seconds().max(1e-9)
+    }
+
+    /// The busiest thread's share of a core.
+    pub(crate) fn busiest_thread(&self) -> f64 {
+        most(&self.threads) / self.seconds().max(1e-9)
+    }
+
+    /// Threads that used at least this part of the busiest one's CPU.
+    pub(crate) fn threads(&self, part: f64) -> usize {
+        busy(&self.threads, part)
+    }
+
+    /// Processes that used at least this part of the busiest one's CPU.
+    pub(crate) fn processes(&self, part: f64) -> usize {
+        busy(&self.processes, part)
+    }
+}
+
+fn most(all: &BTreeMap<u32, f64>) -> f64 {
+    all.values().copied().fold(0.0, f64::max)
+}
+
+fn busy(all: &BTreeMap<u32, f64>, part: f64) -> usize {
+    let least = most(all) * part;
+    all.values().filter(|used| **used > 0.0 && **used >= least).count()
+}
+
+/// User and system time of /proc/PID/stat.
+fn process(pid: u32) -> Option<f64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name may contain parentheses: field 3 follows the last one.
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+    Some((ticks(14)? + ticks(15)?) as f64 / clock_ticks_per_second() as f64)
+}
+
+/// The first number of /proc/PID/task/TID/schedstat: nanoseconds on a CPU.
+fn threads(pid: u32) -> Vec<(u32, f64)> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let thread = |task: fs::DirEntry| {
+        let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
+        let tid = task.file_name().to_str()?.parse().ok()?;
+        Some((tid, text.split(' ').next()?.parse::<u64>().ok()? as f64 / 1e9))
+    };
+    tasks.filter_map(thread).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_are_those_that_used_much() {
+        let activity = Activity {
+            processes: [(1, 0.0), (2, 0.0001), (3, 1.0), (4, 0.9)].into(),
+            threads: [(1, 0.0), (2, 0.0001), (3, 1.0), (5, 0.4), (6, 0.5)].into(),
+            at: Instant::now(),
+            time: Duration::from_secs(2),
+        };
+        assert_eq!((activity.processes(0.1), activity.threads(0.1)), (2, 3));
+        assert!((activity.busiest_thread() - 0.5).abs() < 1e-9, "{activity:?}");
+        assert!(activity.cores() > 0.9 && activity.cores() < 1.0, "{activity:?}");
+    }
+
+    #[test]
+    fn work_shows() {
+        let pids = [std::process::id()];
+        let begin = Activity::begin(&pids);
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while begin.end(&pids).cpu_seconds() < 0.05 {
+            assert!(Instant::now() < deadline, "no CPU was counted");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Facts from a profile: the share of each category.
+
+use crate::fact::Facts;
+use weir_profile::{Category, Profile};
+
+/// The categories that only handshakes have.
+const HANDSHAKE: [Category; 4] = [
+    Category::KeyExchange,
+    Category::Signature,
+    Category::ExchangeOrSignature,
+    Category::CertificateVerification,
+];
+
+impl Facts {
+    /// Adds `share.CATEGORY` and `inclusive.CATEGORY`, 0 to 1. `is_own_load` is whether the process was sampled under
+    /// the load it has anyway.
+    pub fn add_profile(&mut self, profile: &Profile, is_own_load: bool) {
+        let source = format!("profile, {} samples", profile.samples);
+        for one in &profile.categories {
+            let name = one.category.words().replace([',', ' '], "-").replace("--", "-");
+            self.add(&format!("share.{name}"), one.own.share, &source);
+            self.add(&format!("inclusive.{name}"), one.inclusive.share, &source);
+        }
+        let handshake: f64 = HANDSHAKE.iter().map(|category| profile.own(*category).share).sum();
+        self.add("share.handshake", handshake, &source);
+        self.add("profile.own_load", is_own_load, &source);
+    }
+}

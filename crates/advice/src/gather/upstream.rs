@@ -1,0 +1,389 @@
+//! How many connections a process opens to its upstreams, from the kernel's socket tables.
+
+use crate::fact::Facts;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+use weir_load::plural;
+
+/// Watches the outgoing connections of processes.
+pub(crate) struct Upstream {
+    pids: Vec<u32>,
+    /// The connections at the start, of any process.
+    before: BTreeSet<Pair>,
+    /// The other sides of outgoing connections.
+    upstreams: BTreeSet<String>,
+    /// New connections to them.
+    new: BTreeSet<Pair>,
+    /// Sightings of an open connection, and those of one that was not there at the look before.
+    sightings: usize,
+    arrivals: usize,
+    open: BTreeSet<Pair>,
+    /// The processes' own sockets at the start, and all that they had since.
+    own_before: BTreeSet<u64>,
+    own: BTreeSet<u64>,
+    /// Connections opened by any process of the network namespace so far.
+    opened: Option<u64>,
+}
+
+/// Looks at the processes' own files for each one at the table of all sockets, which may have thousands.
+const LOOKS_PER_TABLE: usize = 2;
+
+/// The strongest change of nice(2), which changes the calling thread alone on Linux.
+const FIRST: i32 = -20;
+
+/// A process that has a new socket for this share of the requests, as far as looks show, does not pool.
+const NEW_SOCKETS: f64 = 0.1;
+
+/// A pool grows to as many connections as there are requests at once.
+const GROWTH: usize = 8;
+
+/// Fewer sightings of upstream connections say little about how many of them are new.
+const SIGHTINGS: usize = 3 * GROWTH;
+
+/// Pooled connections are seen again and again; with this share of new ones they are not pooled.
+const CHURN: f64 = 0.3;
+
+/// A watch that is over.
+pub(crate) struct Watched {
+    pub(crate) upstream: Upstream,
+    /// The requests meanwhile, and the connections that brought them.
+    pub(crate) requests: u64,
+    pub(crate) accepted: u64,
+    pub(crate) counted: Counted,
+    /// Whether other clients connect as well.
+    pub(crate) has_other_clients: bool,
+}
+
+/// What the kernel counted in the whole network namespace.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counted {
+    /// During this number of requests.
+    pub(crate) requests: u64,
+    /// Connections that any process opened, without those of this program and the usual ones of others.
+    pub(crate) opened: u64,
+}
+
+/// Addresses as the kernel prints them: local, remote.
+type Pair = (String, String);
+
+/// That state, between the addresses and the empty queues.
+const TIME_WAIT: &str = " 06 00000000:00000000 ";
+
+/// A line of /proc/PID/net/tcp (proc_pid_net(5)).
+#[derive(Clone, Debug, PartialEq)]
+struct Socket {
+    local: String,
+    remote: String,
+    is_listening: bool,
+    /// 0 once no process has it open.
+    inode: u64,
+}
+
+impl Upstream {
+    /// Starts with the connections of now.
+    pub(crate) fn watch(pids: &[u32]) -> Self {
+        let before = sockets(pids).iter().map(Socket::pair).collect();
+        Self {
+            pids: pids.to_vec(),
+            before,
+            upstreams: BTreeSet::new(),
+            new: BTreeSet::new(),
+            sightings: 0,
+            arrivals: 0,
+            open: BTreeSet::new(),
+            own_before: inodes(pids),
+            own: BTreeSet::new(),
+            opened: opened(pids),
+        }
+    }
+
+    /// Looks at the sockets every `interval` while `work` runs; what it returned, and what was seen.
+    pub(crate) fn during<T>(mut self, interval: Duration, work: impl FnOnce() -> T) -> (T, Self) {
+        let is_over = AtomicBool::new(false);
+        let done = thread::scope(|scope| {
+            let watch = &mut self;
+            scope.spawn(|| {
+                // A short-lived connection is seen by a look that does not wait for a core. It takes a privilege.
+                let _ = rustix::process::nice(FIRST);
+                for turn in 0.. {
+                    if is_over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    match turn % LOOKS_PER_TABLE {
+                        0 => watch.look(),
+                        _ => watch.own.append(&mut inodes(&watch.pids)),
+                    }
+                    thread::sleep(interval);
+                }
+                watch.look();
+            });
+            let done = work();
+            is_over.store(true, Ordering::Relaxed);
+            done
+        });
+        (done, self)
+    }
+
+    /// Looks at the connections of now.
+    fn look(&mut self) {
+        // A socket of the table may be closed, or not opened yet, when the files are listed.
+        let mut own = inodes(&self.pids);
+        let all = sockets(&self.pids);
+        own.append(&mut inodes(&self.pids));
+        self.look_at(&all, &own);
+        self.own.append(&mut own);
+    }
+
+    fn look_at(&mut self, all: &[Socket], own: &BTreeSet<u64>) {
+        let port = |address: &str| address.rsplit(':').next().unwrap_or_default().to_owned();
+        let listening: BTreeSet<String> =
+            all.iter().filter(|one| one.is_listening).map(|one| port(&one.local)).collect();
+        let mut open = BTreeSet::new();
+        for socket in all.iter().filter(|one| own.contains(&one.inode) && !one.is_listening) {
+            if !listening.contains(&port(&socket.local)) {
+                self.upstreams.insert(socket.remote.clone());
+                open.insert(socket.pair());
+            }
+        }
+        // The first ones are no news.
+        if !self.open.is_empty() {
+            self.sightings += open.len();
+            self.arrivals += open.difference(&self.open).count();
+        }
+        self.new.extend(open.difference(&self.before).cloned());
+        self.open = open;
+    }
+
+    /// The share of sightings that were the first one, beyond those of a growing pool; `None` with too few.
+    fn new_share(&self) -> Option<f64> {
+        let ratio = || self.arrivals.saturating_sub(GROWTH) as f64 / (self.sightings - GROWTH) as f64;
+        (self.sightings >= SIGHTINGS).then(ratio)
+    }
+
+    /// Connections that any process of the network namespace opened since the start.
+    pub(crate) fn opened(&self) -> u64 {
+        opened(&self.pids).zip(self.opened).map_or(0, |(now, before)| now.saturating_sub(before))
+    }
+}
+
+impl Watched {
+    /// The connections to upstreams per request, and the number of requests it is from; `None` without an upstream. Looks
+    /// miss connections that are opened and closed between two of them, so the most of several counts is closest.
+    fn per_request(&self) -> Option<(f64, u64)> {
+        let Self { upstream, requests, counted, .. } = self;
+        if upstream.upstreams.is_empty() || *requests == 0 {
+            return None;
+        }
+        let ratio = |count: u64, of: u64| (count as f64 / of.max(1) as f64, of);
+        // An open connection that was seen works for a request: as many requests have a new one.
+        let seen = (upstream.new_share().unwrap_or(0.0), *requests);
+        let counts = [
+            ratio(upstream.new.len() as u64, *requests),
+            ratio(self.new_sockets(), *requests),
+            seen,
+            ratio(if self.churns() { counted.opened } else { 0 }, counted.requests),
+        ];
+        counts.into_iter().max_by(|(one, _), (other, _)| one.total_cmp(other))
+    }
+
+    /// Whether connections are not pooled.
+    fn churns(&self) -> bool {
+        self.upstream.new_share().is_some_and(|share| share > CHURN)
+            || self.new_sockets() as f64 > self.requests as f64 * NEW_SOCKETS
+    }
+
+    /// The processes' new sockets, without the accepted ones.
+    fn new_sockets(&self) -> u64 {
+        let Upstream { own, own_before, .. } = &self.upstream;
+        let new = own.difference(own_before).count() as u64;
+        if self.has_other_clients { 0 } else { new.saturating_sub(self.accepted) }
+    }
+}
+
+/// Requests in rounds, with a pause before each.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rounds {
+    /// All requests, and the connections that brought them.
+    pub(crate) requests: u64,
+    pub(crate) accepted: u64,
+    /// In the quietest round.
+    pub(crate) quietest: Counted,
+    /// Connections that other processes open.
+    pub(crate) others_per_second: f64,
+}
+
+impl Rounds {
+    /// Calls `send` once per round; it returns how many requests it made, and on how many connections.
+    pub(crate) fn new(pids: &[u32], mut send: impl FnMut() -> io::Result<(u64, u64)>) -> io::Result<Self> {
+        let now = || opened(pids).unwrap_or(0);
+        let mut rounds = Self { quietest: Counted { requests: 0, opened: u64::MAX }, ..Self::default() };
+        for _ in 0..ROUNDS {
+            let (before, started) = (now(), Instant::now());
+            thread::sleep(PAUSE);
+            let usual = now().saturating_sub(before) as f64 / started.elapsed().as_secs_f64();
+            rounds.others_per_second = rounds.others_per_second.max(usual);
+            let (before, started) = (now(), Instant::now());
+            let (requests, accepted) = send()?;
+            let usual = (rounds.others_per_second * started.elapsed().as_secs_f64()).ceil() as u64;
+            let opened = now().saturating_sub(before).saturating_sub(accepted + usual);
+            if opened < rounds.quietest.opened {
+                rounds.quietest = Counted { requests, opened };
+            }
+            rounds.requests += requests;
+            rounds.accepted += accepted;
+        }
+        Ok(rounds)
+    }
+}
+
+/// Other processes open connections too, but rarely in all of the rounds.
+const ROUNDS: u32 = 5;
+
+/// Without requests of ours, before each round.
+const PAUSE: Duration = Duration::from_millis(50);
+
+impl Socket {
+    fn pair(&self) -> Pair {
+        (self.local.clone(), self.remote.clone())
+    }
+}
+
+impl Facts {
+    /// Adds the connections per request, if the processes have an upstream.
+    pub(crate) fn add_upstream(&mut self, watched: &[Watched]) {
+        let all = watched.iter().filter_map(Watched::per_request);
+        let most = all.max_by(|(one, _), (other, _)| one.total_cmp(other));
+        if let Some((ratio, requests)) = most {
+            let source = format!("sockets during {}", plural(requests, "request"));
+            self.add("upstream.connections_per_request", ratio, &source);
+            self.add("upstream.connections", (ratio * requests as f64).round(), &source);
+        }
+    }
+}
+
+fn sockets(pids: &[u32]) -> Vec<Socket> {
+    let Some(pid) = pids.first() else { return Vec::new() };
+    let of = |name: &str| fs::read_to_string(format!("/proc/{pid}/net/{name}")).unwrap_or_default();
+    [of("tcp"), of("tcp6")].iter().flat_map(|text| text.lines().skip(1).filter_map(socket)).collect()
+}
+
+fn socket(line: &str) -> Option<Socket> {
+    const LISTEN: &str = "0A";
+    // Most lines of a busy machine are of connections that no process has any more.
+    if line.contains(TIME_WAIT) {
+        return None;
+    }
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    Some(Socket {
+        local: (*fields.get(1)?).to_owned(),
+        remote: (*fields.get(2)?).to_owned(),
+        is_listening: *fields.get(3)? == LISTEN,
+        inode: fields.get(9)?.parse().ok()?,
+    })
+}
+
+fn inodes(pids: &[u32]) -> BTreeSet<u64> {
+    let files =
+        pids.iter().flat_map(|pid| fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten());
+    let links = files.filter_map(|file| fs::read_link(file.path()).ok());
+    let inode = |link: std::path::PathBuf| {
+        link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse::<u64>().ok()
+    };
+    links.filter_map(inode).collect()
+}
+
+/// `ActiveOpens` of /proc/PID/net/snmp.
+fn opened(pids: &[u32]) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{}/net/snmp", pids.first()?)).ok()?;
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp: "));
+    let (names, values) = (lines.next()?, lines.next()?);
+    let at = names.split(' ').position(|name| name == "ActiveOpens")?;
+    values.split(' ').nth(at)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn socket_of(local: &str, remote: &str, inode: u64) -> Socket {
+        Socket { local: local.into(), remote: remote.into(), is_listening: remote == "0:0", inode }
+    }
+
+    /// The connections per request, for 10 requests and this count of the kernel.
+    fn per_request(upstream: Upstream, opened: u64) -> Option<f64> {
+        let counted = Counted { requests: 10, opened };
+        Watched { upstream, requests: 10, accepted: 1, counted, has_other_clients: false }
+            .per_request()
+            .map(|(ratio, _)| ratio)
+    }
+
+    #[test]
+    fn the_table_is_read() {
+        let line = "   0: 0100007F:1F90 0100007F:9C40 01 00000000:00000000 00:00000000 00000000  0  0 4711 1 0 20 4 0 10 -1";
+        let expected = Socket { is_listening: false, ..socket_of("0100007F:1F90", "0100007F:9C40", 4711) };
+        assert_eq!(socket(line), Some(expected));
+        assert!(opened(&[std::process::id()]).is_some());
+    }
+
+    #[test]
+    fn pooled_connections_are_counted_once() {
+        let mut upstream = Upstream::watch(&[]);
+        let all = [socket_of("a:1", "0:0", 1), socket_of("a:1", "c:9", 2), socket_of("a:70", "u:2", 3)];
+        for _ in 0..10 {
+            upstream.look_at(&all, &[1, 2, 3].into());
+        }
+        assert_eq!(per_request(upstream, 500), Some(0.1));
+    }
+
+    #[test]
+    fn connections_between_looks_are_counted_by_the_kernel() {
+        let mut upstream = Upstream::watch(&[]);
+        let listener = socket_of("a:1", "0:0", 1);
+        for port in 70..100 {
+            let all = [listener.clone(), socket_of(&format!("a:{port}"), "u:2", port)];
+            upstream.look_at(&all, &[1, port].into());
+        }
+        assert_eq!(per_request(upstream, 40), Some(4.0));
+    }
+
+    #[test]
+    fn sockets_between_looks_at_the_table_count_if_there_is_an_upstream() {
+        let mut upstream = Upstream::watch(&[]);
+        upstream.own.extend(100..107);
+        assert_eq!(per_request(upstream, 10), None);
+        let mut upstream = Upstream::watch(&[]);
+        upstream.own.extend(100..107);
+        upstream.look_at(&[socket_of("a:1", "0:0", 1), socket_of("a:70", "u:2", 100)], &[1, 100].into());
+        assert_eq!(per_request(upstream, 0), Some(0.6));
+    }
+
+    #[test]
+    fn the_quietest_round_counts() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("binds");
+        let address = listener.local_addr().expect("is bound");
+        let mut round = 0;
+        let rounds = Rounds::new(&[std::process::id()], || {
+            round += 1;
+            // Others open some in all rounds but the last.
+            for _ in 0..if round == ROUNDS { 2 } else { 20 } {
+                std::net::TcpStream::connect(address)?;
+            }
+            Ok((10, 1))
+        });
+        let Rounds { requests, accepted, quietest, .. } = rounds.expect("connects");
+        assert_eq!((requests, accepted, quietest.requests), (50, 5, 10));
+        // Other tests connect too.
+        assert!(quietest.opened < 19, "{quietest:?}");
+    }
+
+    #[test]
+    fn a_process_without_upstream_has_none() {
+        let mut upstream = Upstream::watch(&[]);
+        upstream.look_at(&[socket_of("a:1", "0:0", 1), socket_of("a:1", "c:9", 2)], &[1, 2].into());
+        assert_eq!(per_request(upstream, 60), None);
+    }
+}

@@ -1,0 +1,119 @@
+//! The rules, as data.
+
+use crate::condition::Condition;
+use crate::gain::Saving;
+use crate::product::Product;
+use crate::template::Template;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// The built-in rules.
+const FILES: [(&str, &str); 6] = [
+    ("connections.toml", include_str!("../rules/connections.toml")),
+    ("handshakes.toml", include_str!("../rules/handshakes.toml")),
+    ("certificates.toml", include_str!("../rules/certificates.toml")),
+    ("data.toml", include_str!("../rules/data.toml")),
+    ("process.toml", include_str!("../rules/process.toml")),
+    ("configuration.toml", include_str!("../rules/configuration.toml")),
+];
+
+/// A set of rules.
+#[derive(Clone, Debug)]
+pub struct Rules(pub(crate) Vec<Rule>);
+
+/// An invalid file of rules.
+#[derive(Debug, thiserror::Error)]
+#[error("{file}: {detail}")]
+pub struct RulesError {
+    /// Its name.
+    pub file: String,
+    /// What is wrong with it.
+    pub detail: String,
+}
+
+/// One rule.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Rule {
+    /// Its name, and its anchor in docs/ADVICE.md.
+    pub(crate) id: String,
+    /// All must hold.
+    pub(crate) when: Vec<Condition>,
+    /// What was seen, with a number.
+    pub(crate) saw: Template,
+    /// Further facts that it rests on, if they are known.
+    #[serde(default)]
+    pub(crate) cites: Vec<String>,
+    /// Why it matters, in a clause or two.
+    pub(crate) why: String,
+    /// What to change, by product; `generic` for the others.
+    pub(crate) change: BTreeMap<Product, String>,
+    /// What it saves, by the profile's split.
+    #[serde(default)]
+    pub(crate) gain: Vec<Saving>,
+    /// What else it gains, such as a round trip.
+    #[serde(default)]
+    pub(crate) also: Option<Template>,
+    /// What it gives up.
+    #[serde(default)]
+    pub(crate) gives_up: Option<String>,
+    /// Its rank where its gain is unknown or not only of CPU: the share of CPU time it would be worth typically.
+    pub(crate) typical: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RulesFile {
+    rule: Vec<Rule>,
+}
+
+impl Rules {
+    /// The built-in rules.
+    ///
+    /// # Panics
+    /// A test parses all of them.
+    pub fn built_in() -> Self {
+        Self::parse(FILES).expect("the built-in rules parse")
+    }
+
+    /// Parses files of rules, given by name and content.
+    ///
+    /// # Errors
+    /// The first invalid file.
+    pub fn parse<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, RulesError> {
+        let mut rules = Vec::new();
+        for (file, text) in files {
+            let parsed: RulesFile = toml::from_str(text)
+                .map_err(|error| RulesError { file: file.into(), detail: error.to_string() })?;
+            rules.extend(parsed.rule);
+        }
+        Ok(Self(rules))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_rule_is_documented() {
+        let Rules(rules) = Rules::built_in();
+        let page = include_str!("../../../docs/ADVICE.md");
+        for rule in &rules {
+            assert!(page.contains(&format!("| `{}` |", rule.id)), "docs/ADVICE.md: {} is missing", rule.id);
+        }
+    }
+
+    #[test]
+    fn each_rule_has_a_name_a_number_and_words_for_any_product() {
+        let Rules(rules) = Rules::built_in();
+        let ids: BTreeSet<&str> = rules.iter().map(|rule| rule.id.as_str()).collect();
+        assert_eq!(ids.len(), rules.len(), "{ids:?}");
+        for rule in &rules {
+            assert!(rule.change.contains_key(&Product::Generic), "{}: no change for other products", rule.id);
+            assert!(rule.saw.facts().next().is_some(), "{}: no number", rule.id);
+            assert!(!rule.when.is_empty() && (0.0..=1.0).contains(&rule.typical), "{}", rule.id);
+        }
+    }
+}
