@@ -27,10 +27,10 @@ share, child = float(sys.argv[1]), os.fork()
 if child == 0:
     os.execv(sys.argv[2], sys.argv[2:])
 signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGTERM))
-clock, begun = (~child << 3) | 2, time.process_time()
+clock, started = (~child << 3) | 2, time.process_time()
 while os.waitpid(child, os.WNOHANG)[0] == 0:
     try:
-        debt = share * time.clock_gettime(clock) - (time.process_time() - begun)
+        debt = share * time.clock_gettime(clock) - (time.process_time() - started)
     except OSError:
         continue
     until = time.process_time() + max(0.0, debt)
@@ -43,10 +43,10 @@ while os.waitpid(child, os.WNOHANG)[0] == 0:
 HALF_BUSY = """\
 import time
 while True:
-    begun, until = time.monotonic(), time.process_time() + 0.01
+    started, until = time.monotonic(), time.process_time() + 0.01
     while time.process_time() < until:
         pass
-    time.sleep(max(0.0, begun + 0.02 - time.monotonic()))
+    time.sleep(max(0.0, started + 0.02 - time.monotonic()))
 """
 
 

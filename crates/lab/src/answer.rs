@@ -11,8 +11,11 @@ use crate::stats::{BLOCKS_FOR_VERDICT, MOST_BLOCKS};
 use std::collections::BTreeSet;
 use weir_load::plural;
 
-/// The report lists the rest.
+/// The places with a sentence; the report lists the rest.
 const MOST: usize = 4;
+
+/// The comparisons in the sentence of a place.
+const MOST_OF_PLACE: usize = 5;
 
 /// A sentence for each place, on the experiment's main metrics.
 pub(crate) fn sentences<I: Shown>(results: &Results<I>) -> Vec<String> {
@@ -53,7 +56,7 @@ impl Speaker<'_> {
     fn of_place<I: Shown>(&mut self, comparisons: &[&Comparison], results: &Results<I>) -> String {
         let mut clauses: Vec<String> = Vec::new();
         let mut last: Option<(String, Metric)> = None;
-        for one in comparisons {
+        for one in comparisons.iter().take(MOST_OF_PLACE) {
             let [lower, higher] = ordered(one);
             let figures = oriented(&one.ratio);
             match one.ratio.verdict {
@@ -83,6 +86,10 @@ impl Speaker<'_> {
                     last = None;
                 }
             }
+        }
+        match comparisons.len().saturating_sub(MOST_OF_PLACE) {
+            0 => {}
+            more => clauses.push(format!("{more} more in the report")),
         }
         clauses.join("; ")
     }
@@ -153,7 +160,7 @@ fn genitive(name: &str) -> String {
     if name.ends_with('s') { format!("{name}'") } else { format!("{name}'s") }
 }
 
-fn capital(text: &str) -> String {
+pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

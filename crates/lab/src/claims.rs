@@ -1,5 +1,7 @@
 //! Claims: the verdict on each statement that an experiment checks.
 
+pub(crate) mod profiled;
+
 use crate::cell::Cell;
 use crate::comparison::{Floors, Runs};
 use crate::experiment::{Claim, Predicate, SUBJECTS};
@@ -14,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
 use weir_load::plural;
+use weir_profile::Category;
 
 /// A claim and its verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,8 +31,11 @@ pub struct Finding {
     pub figures: Option<String>,
     /// The original's, where they differ.
     pub original: Option<String>,
-    /// The metric; null if the claim is not testable.
+    /// The metric; null if the claim is on a share of CPU time or not testable.
     pub metric: Option<Metric>,
+    /// The categories whose share of CPU time it is on, in percent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub share_of: Vec<Category>,
     /// The expected value (or ratio).
     pub expect: Option<Predicate>,
     /// Whether it is a ratio of two cells.
@@ -132,6 +138,10 @@ impl Finding {
 
     /// The expected value: `CPU per request: ratio < 1`; empty if not testable.
     pub fn asked_text(&self) -> String {
+        if let Some(expect) = self.expect.filter(|_| !self.share_of.is_empty()) {
+            let names: Vec<&str> = self.share_of.iter().map(|category| category.words()).collect();
+            return format!("share of CPU time in {}: {expect} %", names.join(" and "));
+        }
         let Some((metric, expect)) = self.metric.zip(self.expect) else { return String::new() };
         match self.is_ratio {
             true => format!("{}: ratio {expect}", metric.title()),
@@ -188,7 +198,7 @@ fn finding(claim: &Claim, evidence: Vec<Evidence>) -> Finding {
     };
     let bears = evidence.iter().filter(|one| one.verdict == verdict);
     let blocks = bears.map(|one| one.blocks as usize).min().unwrap_or(0);
-    let Claim { id, source, says, figures, original, metric, expect, .. } = claim.clone();
+    let Claim { id, source, says, figures, original, metric, share_of, expect, .. } = claim.clone();
     Finding {
         id,
         source,
@@ -196,6 +206,7 @@ fn finding(claim: &Claim, evidence: Vec<Evidence>) -> Finding {
         figures,
         original,
         metric,
+        share_of,
         expect,
         is_ratio: claim.against.is_some(),
         verdict,

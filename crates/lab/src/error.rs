@@ -133,7 +133,7 @@ impl ConfigError {
     /// An error of the TOML parser: its span becomes a line.
     pub(crate) fn toml(source: impl fmt::Display, text: &str, error: &toml::de::Error) -> Self {
         let line = error.span().map(|span| line_at(text, span.start));
-        Self { source: source.to_string(), line, message: said(error) }
+        Self { source: source.to_string(), line, message: message_of(error) }
     }
 
     /// An error about the value of `key`, on the line of `text` that sets the key.
@@ -157,7 +157,7 @@ impl ConfigError {
 }
 
 /// The message of the TOML parser.
-pub(crate) fn said(error: &toml::de::Error) -> String {
+pub(crate) fn message_of(error: &toml::de::Error) -> String {
     in_words(error.message())
 }
 
@@ -252,7 +252,7 @@ mod tests {
             ("pair = 'x'", "expected a tuple of size 2, found the string \"x\""),
         ] {
             let error = toml::from_str::<Some>(text).expect_err("is rejected");
-            assert_eq!(said(&error), message, "{text}");
+            assert_eq!(message_of(&error), message, "{text}");
         }
     }
 }

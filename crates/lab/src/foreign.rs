@@ -68,10 +68,10 @@ mod tests {
         runs[0] = Some(0.3);
         assert_eq!(label(&runs), None);
         runs[1] = Some(0.5);
-        let said = label(&runs).expect("two of ten");
+        let line = label(&runs).expect("two of ten");
         assert!(
-            said.starts_with("BUSY: foreign load took more than 10 % of the cores in 2 of 10 runs"),
-            "{said}"
+            line.starts_with("BUSY: foreign load took more than 10 % of the cores in 2 of 10 runs"),
+            "{line}"
         );
         let one = label(&[Some(0.4)]).expect("all of one");
         assert!(one.contains("in 1 of 1 run (") && one.contains("(median 40 %)"), "{one}");

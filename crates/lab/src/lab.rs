@@ -10,9 +10,9 @@ use crate::interrupt::Interrupt;
 use crate::machine::Machine;
 use crate::options::RunOptions;
 use crate::plan::Plan;
-use crate::progress::{Bar, tell};
+use crate::progress::{Bar, note};
 use crate::store::{Store, default_directory};
-use crate::{describe, doctor, page, planning, reader, words};
+use crate::{describe, doctor, page, planning, profiles, reader, split, words};
 use std::path::{Path, PathBuf};
 
 /// The outcome of a command.
@@ -77,9 +77,20 @@ fn chosen<I: Shown>(
     Ok((RunOptions { file, only, ..options.clone() }, place, experiment, String::new()))
 }
 
+/// The subjects of a stored result, as found on this machine now.
+pub(crate) fn found<I: Shown>(directory: &Path) -> Result<I::Found, LabError> {
+    let stored = RunOptions { continue_dir: Some(directory.to_owned()), ..RunOptions::default() };
+    Ok(Setup::<I>::new(&stored)?.found)
+}
+
 /// As [`crate::run`].
 pub(crate) fn run<I: Shown>(options: &RunOptions) -> Result<Outcome, LabError> {
     let mut setup = Setup::<I>::new(options)?;
+    if options.profile && !I::HAS_PROFILES {
+        let message =
+            format!("an experiment with {}s has no profiles; expected one with targets", I::SUBJECT);
+        return Err(ConfigError::new("--profile", message).into());
+    }
     let interrupt = Interrupt::on_signals()?;
     if I::install(&setup.experiment, &setup.found, &setup.options, &interrupt)? {
         setup = Setup::new(options)?;
@@ -110,13 +121,17 @@ pub(crate) fn run<I: Shown>(options: &RunOptions) -> Result<Outcome, LabError> {
         }
     };
     for (name, why) in &plan.absent {
-        tell(format_args!("{name}: {why}"));
+        note(format_args!("{name}: {why}"));
     }
     let broken = if setup.options.allow_invalid { Broken::GoesOn } else { Broken::Ends };
     let mut executor = I::executor(&plan.experiment, setup.found, store.directory(), interrupt)?;
     let conducted = conduct::<I>(&mut plan, &store, &mut executor, &mut Bar::default(), broken);
-    executor.finish(&plan, conducted.is_ok())?;
-    conducted?;
+    let profiled = match (&conducted, setup.options.profile) {
+        (Ok(()), true) => profiles::make::<I>(&plan, &store, &mut executor, &mut Bar::default()),
+        _ => Ok(()),
+    };
+    executor.finish(&plan, conducted.is_ok() && profiled.is_ok())?;
+    conducted.and(profiled)?;
     report::<I>(store.directory())
 }
 
@@ -130,7 +145,11 @@ pub(crate) fn plan<I: Shown>(options: &RunOptions) -> Result<String, LabError> {
 pub(crate) fn report<I: Shown>(directory: &Path) -> Result<Outcome, LabError> {
     let results = I::results(directory)?;
     let store = Store::open(directory);
-    store.write_json("summary.json", &I::json(&results))?;
+    let mut summary = I::json(&results);
+    if !results.profiles.is_empty() {
+        summary["profiles"] = split::json(&results);
+    }
+    store.write_json("summary.json", &summary)?;
     store.write("report.html", &page::render(&results, &store))?;
     let page = directory.join("report.html");
     let text = words::brief(&results, &page);

@@ -26,6 +26,7 @@ pub mod options;
 pub mod placement;
 pub mod plan;
 pub mod process;
+pub mod profiles;
 pub mod results;
 pub mod run;
 pub mod store;
@@ -37,7 +38,6 @@ mod cache;
 mod conduct;
 mod counterpart;
 mod describe;
-mod distribution;
 mod disturbance;
 mod files;
 mod guard;
@@ -52,6 +52,7 @@ mod progress;
 mod reader;
 mod schedule;
 mod select;
+mod split;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

@@ -48,6 +48,12 @@ pub enum Metric {
     Utilisation,
     /// Errors over all requests.
     ErrorRatio,
+    /// Connections that the gateway opened to the origin, per request of the clients.
+    UpstreamConnectionsPerRequest,
+    /// TLS handshakes between them, full or resumed, per request of the clients.
+    UpstreamHandshakesPerRequest,
+    /// The share of these handshakes that resumed a session, in percent.
+    UpstreamResumedPercent,
     /// The share of the window in which a JVM's collector did not pause it, in percent.
     GcThroughputPercent,
     /// A JVM's memory after a full collection.
@@ -152,6 +158,9 @@ impl Metric {
             Self::SwitchesPerRequest => ("context switches per request", "", Less),
             Self::Utilisation => ("utilisation", "", Neither),
             Self::ErrorRatio => ("errors / requests", "", Less),
+            Self::UpstreamConnectionsPerRequest => ("upstream connections per request", "", Neither),
+            Self::UpstreamHandshakesPerRequest => ("upstream handshakes per request", "", Neither),
+            Self::UpstreamResumedPercent => ("upstream handshakes resumed", "%", Neither),
             Self::GcThroughputPercent => ("GC throughput", "%", More),
             Self::AfterFullGcKib => ("memory after a full GC", "KiB", Less),
             Self::ServerUsPerHandshake => ("server's time per handshake", "us", Less),

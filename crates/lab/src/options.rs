@@ -26,6 +26,8 @@ pub struct RunOptions {
     pub allow_invalid: bool,
     /// Whether to install absent subjects that have an install script, overriding the experiment.
     pub install: Option<bool>,
+    /// Sample each cell's subject in a run of its own after the blocks.
+    pub profile: bool,
     /// For TLS stacks: count instructions as well, overriding the experiment.
     pub instructions: bool,
 }

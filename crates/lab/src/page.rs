@@ -9,6 +9,7 @@ use crate::machine::Machine;
 use crate::metric::Metric;
 use crate::plan::Plan;
 use crate::results::Results;
+use crate::split;
 use crate::stats::Better;
 use crate::stats::verdict::{Verdict, difference};
 use crate::store::Store;
@@ -47,6 +48,8 @@ pub(crate) fn report<I: Shown>(results: &Results<I>, store: &Store) -> Report {
         groups,
         families: families(results, &|name| look(name).1),
         figures,
+        splits: split::splits(results),
+        advised: results.advised.clone(),
         claims,
         claims_unrun,
         invalid: runs.iter().filter(|run| !run.validity.is_valid()).map(invalid::<I>).collect(),

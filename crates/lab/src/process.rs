@@ -173,8 +173,8 @@ impl Process {
     pub fn wait_for_line(&self, line: &str, timeout: Duration, interrupt: &Interrupt) -> Result<(), String> {
         let deadline = Instant::now() + timeout;
         loop {
-            let said = std::fs::read_to_string(&self.errors).unwrap_or_default();
-            if said.lines().any(|one| one == line) {
+            let printed = std::fs::read_to_string(&self.errors).unwrap_or_default();
+            if printed.lines().any(|one| one == line) {
                 return Ok(());
             }
             if let Some(status) = self.ended() {

@@ -63,6 +63,7 @@ impl Progress for Bar {
     fn starts(&mut self, runs: &[PlannedRun], blocks: usize) {
         let stage = match runs.first().map(|run| run.stage) {
             Some(Stage::Block(block)) => format!("block {block}/{blocks}"),
+            Some(Stage::Profile) => "profile".to_owned(),
             _ => "calibration".to_owned(),
         };
         let what: Vec<String> = runs.iter().map(|run| run.cell.to_string()).collect();
@@ -71,7 +72,7 @@ impl Progress for Bar {
     }
 
     fn ended(&mut self, line: &str) {
-        if self.bar.is_hidden() { tell(line) } else { self.bar.println(line) }
+        if self.bar.is_hidden() { note(line) } else { self.bar.println(line) }
     }
 
     fn turned(&mut self, is_skipped: bool) {
@@ -95,7 +96,7 @@ impl Bar {
 }
 
 /// Writes a line to standard error. A closed or full one does not stop the measurement.
-pub(crate) fn tell(line: impl Display) {
+pub(crate) fn note(line: impl Display) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 

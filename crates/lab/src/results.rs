@@ -1,16 +1,22 @@
 //! A results directory once loaded: every run judged by the rules of this program, and summed up.
 
 use crate::cell::Cell;
+use crate::claims;
 use crate::error::LabError;
 use crate::experiment::Level;
 use crate::instrument::{Instrument, RunOf};
 use crate::machine::Machine;
 use crate::plan::Plan;
+use crate::profiles::{self, CellProfile};
 use crate::run::PlannedRun;
 use crate::store::Store;
 use crate::summary::Summary;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use weir_report::model::Advised;
+
+/// The file of the stored advice.
+const ADVISED: &str = "advice.json";
 
 /// An experiment's stored data and its findings.
 #[derive(Clone, Debug)]
@@ -25,6 +31,10 @@ pub struct Results<I: Instrument> {
     pub runs: Vec<RunOf<I>>,
     /// The findings.
     pub summary: Summary,
+    /// The profiles, in the plan's order of cells.
+    pub profiles: Vec<CellProfile>,
+    /// The advice on it that was stored.
+    pub advised: Option<Advised>,
 }
 
 impl<I: Instrument> Results<I> {
@@ -48,11 +58,22 @@ impl<I: Instrument> Results<I> {
         }
         let mut summary = Summary::of::<I>(&plan, &machine, &runs);
         summary.foreign.repeated = store.disturbed() as u32;
-        Ok(Self { directory: directory.to_owned(), plan, machine, runs, summary })
+        let profiles = profiles::read(&store, &plan)?;
+        claims::profiled::check(&mut summary.claims, &plan, &profiles);
+        let advised = store.read_json(ADVISED, 1)?;
+        Ok(Self { directory: directory.to_owned(), plan, machine, runs, summary, profiles, advised })
     }
 }
 
 impl<I: Instrument> Results<I> {
+    /// Stores advice on it for its report.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn keep_advice(&self, advised: &Advised) -> Result<(), LabError> {
+        Store::open(&self.directory).write_json(ADVISED, advised)
+    }
+
     /// A subject's version: reported by itself, or else by its description; empty if unknown.
     pub(crate) fn version(&self, subject: &str) -> &str {
         let found = self.summary.cells.iter().find(|found| found.cell.subject == subject);

@@ -26,13 +26,15 @@ pub enum Stage {
     Calibration,
     /// A block, counted from 1.
     Block(u32),
+    /// After the blocks: samples the subject, and is never compared.
+    Profile,
 }
 
 impl Stage {
-    /// Its block; 0 before the first.
+    /// Its block; 0 outside the blocks.
     pub fn block(self) -> u32 {
         match self {
-            Self::Calibration => 0,
+            Self::Calibration | Self::Profile => 0,
             Self::Block(block) => block,
         }
     }

@@ -150,11 +150,11 @@ pub(crate) fn no_guard() -> Guard {
 /// The input of a guard during `work`.
 pub(crate) fn guard_input(work: impl FnOnce(&Guard)) -> String {
     let directory = tempfile::tempdir().expect("a directory");
-    let guard = Guard::start(&program(directory.path(), "exec cat >\"$0.told\"")).expect("starts");
+    let guard = Guard::start(&program(directory.path(), "exec cat >\"$0.input\"")).expect("starts");
     work(&guard);
     // It has written all when it has exited.
     drop(guard);
-    std::fs::read_to_string(directory.path().join("program.told")).expect("is written")
+    std::fs::read_to_string(directory.path().join("program.input")).expect("is written")
 }
 
 /// For the tests, which change levels.

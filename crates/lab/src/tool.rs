@@ -11,7 +11,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use crate::error::LabError;
-use crate::progress::tell;
+use crate::progress::note;
 
 /// The polling interval of a running tool.
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -47,7 +47,7 @@ pub(crate) fn lock(what: &str, directory: &Path) -> Result<File, LabError> {
     let locked = match file.try_lock() {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => {
-            tell(format_args!("{what}: waiting for another installation of it to finish"));
+            note(format_args!("{what}: waiting for another installation of it to finish"));
             file.lock()
         }
         Err(TryLockError::Error(error)) => Err(error),

@@ -8,6 +8,7 @@ use crate::experiment::Layout;
 use crate::instrument::Shown;
 use crate::plan::Plan;
 use crate::results::Results;
+use crate::split;
 use crate::stats::{BLOCKS_FOR_INTERVAL, BLOCKS_FOR_VERDICT, ErrorRate, Weight};
 use crate::summary::{CellSummary, Summary};
 use std::collections::BTreeMap;
@@ -50,6 +51,7 @@ pub(crate) fn render<I: Shown>(results: &Results<I>) -> String {
         let row = I::row(plan, &one.cell, one.factor.as_deref());
         wrap(&mut text, &format!("  {row}: {}", one.line(plan.experiment.margin)));
     }
+    split::tables(&mut text, results);
     claims(&mut text, &summary.claims, &called::<I>(plan));
     invalid(&mut text, summary);
     text
@@ -62,7 +64,7 @@ pub(crate) fn brief<I: Shown>(results: &Results<I>, report: &Path) -> String {
     if plan.experiment.quick {
         wrap(&mut text, QUICK);
     }
-    for sentence in sentences(results) {
+    for sentence in sentences(results).into_iter().chain(split::sentences(results)) {
         flow(&mut text, &sentence, 0, 2);
     }
     let mut limits = String::new();

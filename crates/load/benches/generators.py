@@ -4,8 +4,9 @@
 Cells: cleartext and TLS 1.3 with keep-alive (64 connections, 500 bytes), and full TLS 1.3 handshakes, a new connection
 for each request. In every block each generator runs once in each cell, in an order drawn from a seed. The origin has
 one core, the generator another. CPU is user + system time of the generator's whole process; the work is what the
-ORIGIN counted (answers, full handshakes), so that no generator is believed. weir runs as it is: all checks, all
-histograms. Ratios are compared block by block: Hodges-Lehmann, and the exact interval of the signed-rank distribution.
+ORIGIN counted (responses, full handshakes), so no generator's own count is trusted. weir runs with its defaults: all
+checks, all histograms. Ratios are compared block by block: Hodges-Lehmann, and the exact interval of the signed-rank
+distribution.
 
 usage: generators.py [--blocks N] [--seconds S] [--weir FILE] [--only CELL,..] [--install] [--json FILE]
 """
@@ -29,7 +30,7 @@ HERE = Path(__file__).resolve().parent
 SUITE = "TLS_AES_256_GCM_SHA384"
 CONNECTIONS = 64
 BYTES = 500
-# Each generator is asked for a fixed time, or for so many requests that it takes about that time.
+# Each generator runs for a fixed time, or sends a number of requests that takes about that time.
 REQUESTS_PER_SECOND = {"http": 60_000, "https": 50_000, "handshake": 1_800}
 PACKAGES = {"wrk": "wrk", "h2load": "nghttp2-client", "ab": "apache2-utils"}
 
@@ -62,21 +63,21 @@ def main():
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--blocks", type=int, default=12)
-    parser.add_argument("--seconds", type=float, default=2.0, help="of each run")
+    parser.add_argument("--seconds", type=float, default=2.0, help="duration of each run")
     parser.add_argument("--weir", type=Path, default=HERE / "../../../target/release/weir")
     parser.add_argument("--only", type=lambda text: text.split(","), default=list(REQUESTS_PER_SECOND))
-    parser.add_argument("--install", action="store_true", help="install what is missing (Debian, as root; oha: cargo)")
-    parser.add_argument("--json", type=Path, help="where the runs are written")
+    parser.add_argument("--install", action="store_true", help="install missing tools (Debian, as root; oha: cargo)")
+    parser.add_argument("--json", type=Path, help="write the runs to this file")
     parser.add_argument("--origin-core", type=int, default=0)
     parser.add_argument("--load-core", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     options.weir = options.weir.resolve()
     if not options.weir.exists():
-        parser.error(f"{options.weir} is missing: cargo build --release, or --weir FILE")
+        parser.error(f"{options.weir} is missing; run cargo build --release, or pass --weir FILE")
     for cell in options.only:
         if cell not in REQUESTS_PER_SECOND:
-            parser.error(f"--only {cell}: unknown; there are {', '.join(REQUESTS_PER_SECOND)}")
+            parser.error(f"--only: unknown cell `{cell}`: expected one of {', '.join(REQUESTS_PER_SECOND)}")
     return options
 
 
@@ -94,14 +95,14 @@ def find(name):
 
 
 def version(name, path):
-    asked = {"ab": "-V", "wrk": "-v"}.get(name, "--version")
-    text = subprocess.run([path, asked], capture_output=True, text=True)
+    flag = {"ab": "-V", "wrk": "-v"}.get(name, "--version")
+    text = subprocess.run([path, flag], capture_output=True, text=True)
     found = re.search(r"\d+\.\d+(\.\d+)*", text.stdout + text.stderr)
     return found.group() if found else "?"
 
 
 class Origin:
-    """`weir origin` on a core of its own, with its own count of what it was asked."""
+    """`weir origin` on its own core, with its own counters."""
 
     def __init__(self, weir, core):
         self.log = tempfile.TemporaryFile("w+")
@@ -111,7 +112,7 @@ class Origin:
         )
         while "listening on https" not in (text := self.read()):
             if self.process.poll() is not None:
-                sys.exit("weir origin ended")
+                sys.exit("weir origin exited")
         self.urls = dict(re.findall(r"listening on (\w+)(://\S+)", text))
         self.urls = {scheme: scheme + rest for scheme, rest in self.urls.items()}
 
@@ -136,7 +137,7 @@ class Origin:
 
 
 def commands(options, tools, cell, url, scratch):
-    """The command of each generator that can do a cell. Suite and version are pinned as far as it lets us."""
+    """The command of each generator that supports a cell, with suite and version pinned as far as it allows."""
     seconds = f"{options.seconds:g}"
     total = str(int(REQUESTS_PER_SECOND[cell] * options.seconds))
     c = str(CONNECTIONS)
@@ -150,13 +151,13 @@ def commands(options, tools, cell, url, scratch):
     if "wrk" in tools and not handshake:
         all_of_them["wrk"] = [tools["wrk"], "-t1", "-c", c, "-d", f"{seconds}s", url]
     if "h2load" in tools:
-        # A connection for each request is as many clients as requests: 64 of them begin in each 30 ms.
+        # A connection per request takes as many clients as requests: 64 of them start every 30 ms.
         clients = ["-n", total, "-c", total, "-r", "64", "--rate-period", "30ms"] if handshake else ["-n", total, "-c", c]
         all_of_them["h2load"] = [tools["h2load"], "--h1", *clients, "--tls13-ciphers", SUITE, "--groups", "X25519", url]
     if "ab" in tools:
         tls = [] if cell == "http" else ["-f", "TLS1.3"]
-        kept = [] if handshake else ["-k"]
-        all_of_them["ab"] = [tools["ab"], "-q", "-n", total, "-c", c, *kept, *tls, url]
+        keep_alive = [] if handshake else ["-k"]
+        all_of_them["ab"] = [tools["ab"], "-q", "-n", total, "-c", c, *keep_alive, *tls, url]
     if "oha" in tools and not handshake:
         all_of_them["oha"] = [tools["oha"], "--no-tui", "--insecure", "-z", f"{seconds}s", "-c", c, url]
     return all_of_them
@@ -164,7 +165,7 @@ def commands(options, tools, cell, url, scratch):
 
 def run(options, tools, origin, cell, name):
     scheme = "http" if cell == "http" else "https"
-    # ab verifies nothing and cannot parse a port of a bare host without a path: the path is there anyway.
+    # ab verifies nothing, and parses a port only in a URL with a path.
     url = f"{origin.urls[scheme]}/bytes/{BYTES}"
     with tempfile.TemporaryDirectory() as scratch:
         command = commands(options, tools, cell, url, scratch)[name]
@@ -190,7 +191,7 @@ def run(options, tools, origin, cell, name):
     if cell == "handshake" and resumed:
         sys.exit(f"{name}: {resumed} handshakes were resumed, {full} were full")
     if work == 0:
-        sys.exit(f"{' '.join(map(str, command))}: the origin saw nothing\n{ended.stdout}")
+        sys.exit(f"{' '.join(map(str, command))}: the origin received nothing\n{ended.stdout}")
     return {"cost_us": own / work * 1e6, "work": work, "cpu_s": own, "origin_cpu_s": theirs}
 
 
@@ -214,7 +215,7 @@ def table(cell, runs):
 
 
 def memory(options):
-    """Resident memory that each of many held TLS connections adds to the engine."""
+    """Resident memory of the engine per open TLS connection."""
     with Origin(options.weir, options.origin_core) as origin:
         peaks = {}
         for connections in (100, 10_000):

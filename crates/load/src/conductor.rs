@@ -85,10 +85,10 @@ impl Conductor<'_> {
             answered += seconds.collect(&shared.outboxes);
             watch(&Progress { phase, left, answered, last: seconds.last().cloned() });
         };
-        let begun = Instant::now();
+        let started = Instant::now();
         report(&mut seconds, Phase::Opening, Duration::ZERO);
-        let patience = begun + 2 * options.timeout + OPENING_MARGIN;
-        let mut reported = begun;
+        let patience = started + 2 * options.timeout + OPENING_MARGIN;
+        let mut reported = started;
         while shared.opened.load(Ordering::Acquire) < options.workers && Instant::now() < patience {
             if finished() || self.stopped(POLL) {
                 return Ok(self.give_up(finished));
@@ -151,7 +151,7 @@ impl Conductor<'_> {
             }
         }
         let phases = [
-            ("opening", begun, start),
+            ("opening", started, start),
             ("warm-up", start, warm),
             ("settle", warm, from),
             ("window", from, to),

@@ -25,7 +25,7 @@ pub(crate) struct Connection {
     /// Consecutive previous connections without a response.
     pub(crate) failures: u32,
     /// When connecting started, and when the socket was connected.
-    pub(crate) begun: Instant,
+    pub(crate) started: Instant,
     pub(crate) connected: Instant,
     /// Whether it offered a session to resume.
     pub(crate) offered: bool,
@@ -164,7 +164,7 @@ impl Connection {
             answered: 0,
             quota: u64::MAX,
             failures: 0,
-            begun: now,
+            started: now,
             connected: now,
             offered: false,
             primes: false,
@@ -205,7 +205,7 @@ impl Connection {
             context.now = Instant::now();
             advanced?;
             if was_connecting {
-                context.recorder.connected(self.begun, self.connected);
+                context.recorder.connected(self.started, self.connected);
             }
             opened = !was_open && self.transport.is_open();
             if matches!(self.phase, Phase::Busy { .. }) {
@@ -248,7 +248,7 @@ impl Connection {
             }
             Phase::Opening(purpose) => {
                 let connected = (!self.transport.is_connecting()).then_some(self.connected);
-                recorder.opening_given_up(self.begun, connected, self.offered, now);
+                recorder.opening_given_up(self.started, connected, self.offered, now);
                 if let Some(planned) = purpose.planned() {
                     let written = connected.filter(|_| matches!(purpose, Purpose::Handshake(_)));
                     recorder.given_up(planned, written, now);
@@ -266,7 +266,7 @@ impl Connection {
 
     fn handshake_done(&mut self, context: &mut Context<'_>) {
         let Some(facts) = self.transport.facts() else { return };
-        context.recorder.handshake(facts, self.begun, self.connected, context.now);
+        context.recorder.handshake(facts, self.started, self.connected, context.now);
         if self.offered {
             context.recorder.counters.offered += 1;
             context.recorder.counters.declined += u64::from(facts.kind == HandshakeKind::Full);

@@ -1,4 +1,4 @@
-//! What a run costs, and who was its limit: the engine against the test server, both in this process.
+//! The costs and the bottleneck of a run: the engine against the test server, both in this process.
 
 use std::fs;
 use std::path::PathBuf;
@@ -64,7 +64,7 @@ fn every_part_of_a_run_has_its_cost() {
     assert_eq!(new.engine.workers.len(), 2);
     assert!(new.engine.workers.iter().all(|worker| worker.cpu_us > 0.0), "{:?}", new.engine.workers);
     let workers: f64 = new.engine.workers.iter().map(|worker| worker.cpu_us).sum();
-    assert!(workers <= new.engine.cost.cpu_us * 1.01, "the process holds its workers, and the server here");
+    assert!(workers <= new.engine.cost.cpu_us * 1.01, "the process includes its workers and the server");
     let roles: Vec<Role> = new.servers.iter().map(|server| server.role).collect();
     assert_eq!(roles, [Role::Origin, Role::Gateway]);
     assert!(new.servers[1].source.contains("/stat (scaled from 0."), "{}", new.servers[1].source);
@@ -75,12 +75,12 @@ fn every_part_of_a_run_has_its_cost() {
 
     options.policy.per_connection = PerConnection::Unlimited;
     let kept = load(&options);
-    assert_eq!(kept.engine.cost.cpu_us_per_handshake, None, "no request had one");
+    assert_eq!(kept.engine.cost.cpu_us_per_handshake, None, "no handshake in the window");
     server.stop();
 }
 
 #[test]
-fn the_null_server_is_a_server_to_the_engine() {
+fn the_engine_works_with_the_null_server() {
     let server = Server::start(Some(65_536));
     let mut answered = 0;
     for tls in [false, true] {

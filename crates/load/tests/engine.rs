@@ -56,7 +56,7 @@ fn requests(number: u64) -> PerConnection {
     PerConnection::Requests { least: number, most: number }
 }
 
-/// What every valid run reports.
+/// Asserts what holds for every valid run.
 fn assert_good(result: &LoadResult) {
     assert_eq!(result.errors, [].into(), "{:?}", result.error_examples);
     assert!(result.requests > 0 && result.error_ratio == 0.0);
@@ -112,10 +112,10 @@ fn both_sides_count_the_same_handshakes() {
     assert_eq!(totals.handshakes_resumed(), all(|r| r.handshakes.resumed.values().sum()));
 }
 
-/// A gateway dials its upstream at the first request of each connection. In a short run those handshakes fell into the
-/// window, or nothing was answered in it at all.
+/// Regression test: a gateway dials its upstream at the first request of each connection. In a short run those
+/// handshakes fell into the window, or the window had no responses at all.
 #[test]
-fn every_kept_connection_has_had_a_request_before_the_warm_up() {
+fn every_keep_alive_connection_has_a_request_before_the_warm_up() {
     let server = Server::start(1);
     let mut options = options(&format!("{}/?delay_ms=20", server.http));
     options.phases.warmup = Duration::ZERO;
@@ -128,7 +128,7 @@ fn every_kept_connection_has_had_a_request_before_the_warm_up() {
 }
 
 #[test]
-fn a_connection_ends_after_its_requests() {
+fn a_connection_closes_after_its_requests() {
     let server = Server::start(1);
     let mut options = options(&format!("{}/", server.http));
     options.policy.per_connection = requests(10);
@@ -141,7 +141,7 @@ fn a_connection_ends_after_its_requests() {
 }
 
 #[test]
-fn a_delay_of_the_server_is_in_every_latency() {
+fn a_server_delay_is_in_every_latency() {
     let server = Server::start(1);
     let result = load(&options(&format!("{}/bytes/10?delay_ms=20", server.http)));
     assert_good(&result);
@@ -150,8 +150,8 @@ fn a_delay_of_the_server_is_in_every_latency() {
     server.stop();
 }
 
-/// One connection and a server that takes 50 ms for each answer, at 100 requests per second: measuring
-/// from the first byte written would report 50 ms.
+/// One connection, and a server that takes 50 ms for each response, at 100 requests per second: measuring from the
+/// first byte written would report 50 ms.
 #[test]
 fn the_wait_for_a_free_connection_counts() {
     let server = Server::start(1);
@@ -176,12 +176,12 @@ fn planned_arrivals_are_sent_or_counted_as_unsent() {
         options.schedule = Schedule::constant(rate, options.phases.window);
         let result = load(&options);
         let pacer = result.pacer.as_ref().unwrap();
-        // The window is 300 ms of a constant schedule, and may begin between two arrivals.
+        // The window is 300 ms of a constant schedule, and may start between two arrivals.
         let expected = (rate * 0.3) as u64;
         assert!((expected - 1..=expected + 1).contains(&pacer.planned), "{pacer:?}");
         assert_eq!(pacer.planned, pacer.sent + result.unsent.count);
         assert_eq!(result.errors, [].into());
-        assert_eq!(result.response.count, pacer.sent, "all that were sent were answered");
+        assert_eq!(result.response.count, pacer.sent, "each sent request got a response");
     }
     server.stop();
 }
@@ -204,19 +204,19 @@ fn a_new_connection_for_each_arrival() {
 fn gone_after_the_trial(server: &str) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let mut there = TcpStream::connect(server.trim_start_matches("https://")).unwrap();
+    let mut upstream = TcpStream::connect(server.trim_start_matches("https://")).unwrap();
     thread::spawn(move || {
-        let (mut here, _) = listener.accept().unwrap();
+        let (mut client, _) = listener.accept().unwrap();
         drop(listener);
-        let (mut from, mut to) = (here.try_clone().unwrap(), there.try_clone().unwrap());
+        let (mut from, mut to) = (client.try_clone().unwrap(), upstream.try_clone().unwrap());
         thread::spawn(move || std::io::copy(&mut from, &mut to));
-        std::io::copy(&mut there, &mut here)
+        std::io::copy(&mut upstream, &mut client)
     });
     address
 }
 
 #[test]
-fn a_port_that_refuses_is_no_speed_and_no_storm() {
+fn a_refusing_port_yields_no_speed_and_no_reconnect_storm() {
     let server = Server::start(1);
     for per_connection in [PerConnection::Unlimited, requests(1)] {
         let mut options = options(&format!("https://{}/", gone_after_the_trial(&server.https)));
@@ -224,7 +224,7 @@ fn a_port_that_refuses_is_no_speed_and_no_storm() {
         options.policy.per_connection = per_connection;
         let result = load(&options);
         assert_eq!((result.requests, result.response.count), (0, 0));
-        // Nine tries in 350 ms would be 10 + 20 + 40 + .. ms of rest.
+        // Backing off for 10, 20, 40, .. ms, a connection makes fewer than nine attempts in 350 ms.
         assert!((1..=8 * 9).contains(&result.errors["connect_refused"]), "{:?}", result.errors);
         assert_eq!(result.error_ratio, 1.0);
         assert!(result.validity.starts_with("invalid: errors"), "{}", result.validity);
@@ -237,7 +237,7 @@ fn a_port_that_refuses_is_no_speed_and_no_storm() {
 }
 
 #[test]
-fn wrong_answers_are_errors() {
+fn wrong_responses_are_errors() {
     let server = Server::start(1);
     let status = load(&options(&format!("{}/nothing", server.http)));
     assert_eq!((status.requests, status.response.count), (0, 0));
@@ -265,7 +265,7 @@ fn skipping_verification_needs_no_ca() {
 }
 
 #[test]
-fn bodies_go_out_whole() {
+fn bodies_are_sent_whole() {
     let server = Server::start(1);
     let body: Vec<u8> = (0..3_000_000u32).map(|n| n as u8).collect();
     for url in [&server.http, &server.https] {
@@ -282,7 +282,7 @@ fn bodies_go_out_whole() {
 }
 
 #[test]
-fn head_has_no_body_whatever_its_length_says() {
+fn a_response_to_head_has_no_body_despite_its_content_length() {
     let server = Server::start(1);
     let mut options = options(&format!("{}/bytes/5000", server.http));
     options.requests[0].method = Some("HEAD".into());
@@ -290,12 +290,12 @@ fn head_has_no_body_whatever_its_length_says() {
     server.stop();
 }
 
-/// A server that answers every connection with fixed bytes, once, then optionally closes it.
+/// A server that sends fixed bytes once on each connection, then closes it.
 fn fixed(answer: &'static [u8]) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
-        // Ends with the process.
+        // Runs until the process exits.
         for mut stream in listener.incoming().map_while(Result::ok) {
             let mut request = [0; 1024];
             if std::io::Read::read(&mut stream, &mut request).is_ok_and(|length| length > 0) {
@@ -307,7 +307,7 @@ fn fixed(answer: &'static [u8]) -> SocketAddr {
 }
 
 #[test]
-fn broken_answers_have_their_classes() {
+fn broken_responses_have_their_classes() {
     for (answer, class) in [
         (&b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort"[..], "closed"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxy", "malformed"),
@@ -325,7 +325,7 @@ fn broken_answers_have_their_classes() {
 }
 
 #[test]
-fn a_body_until_the_end_of_the_connection_is_complete() {
+fn a_body_delimited_by_the_close_is_complete() {
     let mut options = options(&format!("http://{}/", fixed(b"HTTP/1.1 200 OK\r\n\r\nto the end")));
     options.connections = 1;
     options.requests[0].expect.length = Some(10);
@@ -334,7 +334,7 @@ fn a_body_until_the_end_of_the_connection_is_complete() {
     assert!(result.requests > 0 && result.connections_opened >= result.requests);
 }
 
-/// A server that accepts and never answers.
+/// A server that accepts and never responds.
 #[test]
 fn silence_is_a_timeout() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

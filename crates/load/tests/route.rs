@@ -29,7 +29,7 @@ fn good(options: &Options) -> LoadResult {
 }
 
 /// The error message of a run, and whether it is a usage error.
-fn refused(options: &Options) -> (String, bool) {
+fn failure(options: &Options) -> (String, bool) {
     let error = run(options, &std::sync::mpsc::channel().1, |_| {}).unwrap_err();
     (error.to_string(), error.is_usage())
 }
@@ -62,13 +62,13 @@ impl Server {
     }
 }
 
-/// Answers every request of one connection with `abc`, and passes on its request lines.
-fn answer(mut stream: impl Read + Write, mut tell: impl FnMut(&str)) {
+/// Responds to each request of one connection with `abc`, and reports the request lines.
+fn answer(mut stream: impl Read + Write, mut report: impl FnMut(&str)) {
     let (mut buffer, mut head) = ([0; 4096], String::new());
     while let Ok(length @ 1..) = stream.read(&mut buffer) {
         head.push_str(&String::from_utf8_lossy(&buffer[..length]));
         if head.ends_with("\r\n\r\n") {
-            tell(head.lines().next().unwrap_or_default());
+            report(head.lines().next().unwrap_or_default());
             head.clear();
             if stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc").is_err() {
                 return;
@@ -77,14 +77,14 @@ fn answer(mut stream: impl Read + Write, mut tell: impl FnMut(&str)) {
     }
 }
 
-/// What the server has seen: request lines with counts, and peers.
+/// The server's record: request lines with counts, and peers.
 #[derive(Default)]
 struct Seen {
     lines: BTreeMap<String, u64>,
     sources: BTreeSet<IpAddr>,
 }
 
-/// A server of `abc` with a thread per connection; it ends with the process.
+/// A server of `abc` with a thread per connection; it runs until the process exits.
 fn answering() -> (String, Arc<Mutex<Seen>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -94,8 +94,8 @@ fn answering() -> (String, Arc<Mutex<Seen>>) {
         while let Ok((stream, from)) = listener.accept() {
             all.lock().unwrap().sources.insert(from.ip());
             let all = all.clone();
-            let tell = move |line: &str| *all.lock().unwrap().lines.entry(line.into()).or_default() += 1;
-            thread::spawn(move || answer(stream, tell));
+            let report = move |line: &str| *all.lock().unwrap().lines.entry(line.into()).or_default() += 1;
+            thread::spawn(move || answer(stream, report));
         }
     });
     (url, seen)
@@ -132,9 +132,9 @@ fn connections_to_a_unix_socket() {
     options.policy.close = Close::Reset;
     options.schedule = Schedule::constant(100.0, options.phases.window);
     good(&options);
-    options.route.unix = Some(directory.path().join("nobody.sock"));
-    let (words, usage) = refused(&options);
-    assert!(words.contains("/nobody.sock): cannot connect: No such file") && !usage, "{words}");
+    options.route.unix = Some(directory.path().join("missing.sock"));
+    let (words, usage) = failure(&options);
+    assert!(words.contains("/missing.sock): cannot connect: No such file") && !usage, "{words}");
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn a_made_up_host_uses_the_given_address() {
 
     options.endpoint.host = "made.up.invalid".into();
     options.route.resolve = vec![format!("made.up.invalid:{port}:127.0.0.1").parse().unwrap()];
-    let (words, _) = refused(&options);
+    let (words, _) = failure(&options);
     assert!(words.contains(&format!("https://made.up.invalid:{port} (127.0.0.1:{port}): ")), "{words}");
     assert!(words.contains("--cacert"), "the certificate has another name: {words}");
     options.tls.insecure = true;
@@ -160,7 +160,7 @@ fn a_made_up_host_uses_the_given_address() {
     server.stop();
 }
 
-/// The resolver's first address refuses, as `localhost` does where a server listens on IPv4 alone.
+/// The resolver's first address refuses connections, as with `localhost` and a server that listens on IPv4 only.
 #[test]
 fn the_next_address_is_tried_when_the_first_refuses() {
     let server = Server::start(&["http://127.0.0.1:0"]);
@@ -173,7 +173,7 @@ fn the_next_address_is_tried_when_the_first_refuses() {
 }
 
 #[test]
-fn connections_come_from_all_sources() {
+fn connections_use_all_sources() {
     let (url, seen) = answering();
     let mut options = options(&url);
     options.workers = 2;
@@ -184,12 +184,12 @@ fn connections_come_from_all_sources() {
     assert_eq!(seen.lock().unwrap().sources, sources.0.into_iter().collect());
 
     options.route.sources = vec!["192.0.2.1".parse().unwrap()];
-    let (words, usage) = refused(&options);
+    let (words, usage) = failure(&options);
     assert!(words.starts_with("--source: invalid value `192.0.2.1`") && usage, "{words}");
 }
 
 #[test]
-fn several_requests_come_by_their_weights() {
+fn several_requests_are_sent_by_weight() {
     let (url, seen) = answering();
     let urls = [format!("{url}/a").parse().unwrap(), format!("{url}/b").parse().unwrap()];
     let mut options = options(&url);
@@ -253,7 +253,7 @@ fn sha256_of_bytes(url: &str) -> [u8; 32] {
 }
 
 #[test]
-fn a_redirect_is_an_answer() {
+fn a_redirect_is_a_response() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut options = options(&format!("http://{}/", listener.local_addr().unwrap()));
     thread::spawn(move || {
@@ -280,7 +280,7 @@ fn an_unreachable_server_fails_before_the_run() {
     for scheme in ["http", "https"] {
         let mut options = options(&format!("{scheme}://{address}/"));
         options.tls.insecure = true;
-        let (words, usage) = refused(&options);
+        let (words, usage) = failure(&options);
         assert_eq!(
             words,
             format!(
@@ -290,7 +290,7 @@ fn an_unreachable_server_fails_before_the_run() {
         );
         assert!(!usage);
     }
-    let (words, _) = refused(&options("http://made.up.invalid/"));
+    let (words, _) = failure(&options("http://made.up.invalid/"));
     assert!(words.starts_with("http://made.up.invalid: cannot resolve host `made.up.invalid`"), "{words}");
 }
 
@@ -299,12 +299,12 @@ fn a_server_without_tls_fails_before_the_run() {
     let server = Server::start(&["http://127.0.0.1:0"]);
     let mut plain = options(&server.urls[0].replace("http:", "https:"));
     plain.tls.insecure = true;
-    let (words, usage) = refused(&plain);
+    let (words, usage) = failure(&plain);
     assert!(words.contains("the server speaks plain HTTP, not TLS; use http://"), "{words}");
     assert!(!usage);
-    assert_eq!(server.stop().answers, 0, "no request went there");
+    assert_eq!(server.stop().answers, 0, "no request was sent");
 
-    // Something else, an end, and silence.
+    // Another protocol, a close, and silence.
     type Serve = fn(std::net::TcpStream) -> Option<std::net::TcpStream>;
     let table: [(Serve, &str); 3] = [
         (
@@ -329,7 +329,7 @@ fn a_server_without_tls_fails_before_the_run() {
         options.timeout = Duration::from_millis(500);
         options.tls.insecure = true;
         let server = thread::spawn(move || serve(listener.accept().unwrap().0));
-        let (words, _) = refused(&options);
+        let (words, _) = failure(&options);
         assert!(words.contains(why), "{words}");
         drop(server.join().unwrap());
     }
@@ -341,7 +341,7 @@ fn an_untrusted_certificate_fails_before_the_run() {
     let other = Server::start(&["https://127.0.0.1:0"]);
     let mut options = options(&format!("{}/", server.urls[0]));
     options.tls.ca = Some(other.ca.clone());
-    let (words, usage) = refused(&options);
+    let (words, usage) = failure(&options);
     assert!(words.contains("certificate is not trusted") && !usage, "{words}");
     assert!(words.ends_with("trust its CA with --cacert FILE, or skip verification with -k"), "{words}");
     options.tls.ca = Some(server.ca.clone());
@@ -370,11 +370,11 @@ fn tls_behind_an_http_url_is_reported_by_the_run() {
 }
 
 #[test]
-fn a_plan_that_needs_more_ports_than_there_are_is_refused() {
+fn a_plan_that_needs_more_ports_than_exist_is_rejected() {
     let (url, _) = answering();
     let mut options = options(&url);
     options.connections = 70_000;
-    let (words, usage) = refused(&options);
+    let (words, usage) = failure(&options);
     assert!(words.starts_with("-c: invalid value `70000`: expected at most ") && usage, "{words}");
     assert!(words.contains("use --source 127.0.0.1-127.0.0."), "{words}");
     options.connections = 4;

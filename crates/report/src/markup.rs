@@ -1,6 +1,8 @@
 //! HTML: escaping, numbers, tables, collapsible parts.
 
 use crate::text::NONE;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use std::fmt::Write;
 
 /// Escapes text for HTML and XML elements and quoted attributes. Drops characters that XML forbids.
@@ -93,6 +95,14 @@ fn class(column: Column) -> &'static str {
         Column::Wide => " class=\"t wide\"",
         Column::Number => "",
     }
+}
+
+/// An SVG document with styles and scripts of its own, which stay inside.
+pub fn framed(svg: &str) -> String {
+    let data = STANDARD.encode(svg);
+    format!(
+        "<object class=\"flame\" type=\"image/svg+xml\" data=\"data:image/svg+xml;base64,{data}\"></object>\n"
+    )
 }
 
 /// A collapsible part; `summary` and `body` are HTML.

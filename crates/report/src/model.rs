@@ -2,6 +2,7 @@
 
 use super::chart::palette::Look;
 use super::chart::plot::Curve;
+use serde::{Deserialize, Serialize};
 use weir_stats::plural;
 use weir_stats::verdict::Ratio;
 
@@ -34,6 +35,10 @@ pub struct Report {
     pub claims_unrun: String,
     /// Charts other than those of groups.
     pub figures: Vec<Figures>,
+    /// The cost per request by category.
+    pub splits: Vec<Split>,
+    /// The advice on it, if `weir advise` was asked.
+    pub advised: Option<Advised>,
     /// The invalid runs.
     pub invalid: Vec<InvalidRun>,
     /// How to reproduce each cell.
@@ -44,6 +49,60 @@ pub struct Report {
     pub machine: Vec<(&'static str, String)>,
     /// Disturbances on this machine, and how to fix them.
     pub findings: Vec<String>,
+}
+
+/// What `weir advise` found in a result, and what became of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Advised {
+    /// Schema version: 1.
+    pub schema: u32,
+    /// By subject, those with the largest gain first.
+    pub findings: Vec<Advice>,
+    /// How each rule's predictions fared on this machine so far.
+    pub accuracy: Vec<Accuracy>,
+}
+
+/// A finding.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Advice {
+    /// The target with its settings.
+    pub subject: String,
+    /// The rule.
+    pub rule: String,
+    /// What was seen.
+    pub saw: String,
+    /// What to change.
+    pub change: String,
+    /// The share of CPU time that the profile predicts to be saved, 0 to 1.
+    pub predicted: Option<[f64; 2]>,
+    /// The experiment that changed it.
+    pub proof: Option<Proof>,
+}
+
+/// What an experiment said of a finding.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Proof {
+    /// `proved`, `not proved` or `contradicted`.
+    pub outcome: String,
+    /// CPU per request after over before.
+    pub ratio: String,
+    /// The interval of the share that was saved.
+    pub saved: Option<[f64; 2]>,
+}
+
+/// How the predictions of a rule fared.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accuracy {
+    /// The rule.
+    pub rule: String,
+    /// Its experiments.
+    pub proofs: u32,
+    /// Those in which CPU per request went down.
+    pub proved: u32,
+    /// Those with a prediction and a measured interval.
+    pub predicted: u32,
+    /// Those whose prediction overlaps with that interval.
+    pub held: u32,
 }
 
 /// A target, possibly with its own settings, or the second of the A/A pair.
@@ -186,6 +245,51 @@ pub struct Picture {
     pub caption: String,
     /// The SVG element, inserted verbatim.
     pub svg: String,
+}
+
+/// The cost of a request or handshake by category, of cells that differ only in their target.
+#[derive(Clone, Debug)]
+pub struct Split {
+    /// Such as `h1-h1c`, with its distinguishing factors.
+    pub title: String,
+    /// What is counted: `request` or `handshake`.
+    pub unit: &'static str,
+    /// One per profiled cell.
+    pub bars: Vec<SplitBar>,
+    /// The differences between cells, in sentences.
+    pub differences: Vec<String>,
+}
+
+/// The cost of a cell, and its parts.
+#[derive(Clone, Debug)]
+pub struct SplitBar {
+    /// The cell's target.
+    pub name: String,
+    /// CPU microseconds.
+    pub total: f64,
+    /// The number of samples.
+    pub samples: u64,
+    /// In the order of categories; they add up to the total.
+    pub parts: Vec<Part>,
+    /// The flame graph, an SVG document.
+    pub flame: String,
+    /// The baseline's name, and the flame graph of the difference to it; `None` for the baseline itself.
+    pub against: Option<(String, String)>,
+    /// Remarks on it.
+    pub notes: Vec<String>,
+}
+
+/// A category's part of the cost.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// The category's name.
+    pub name: &'static str,
+    /// Its place among all categories, which determines its look.
+    pub place: usize,
+    /// CPU microseconds.
+    pub value: f64,
+    /// The interval of sampling, 95 %.
+    pub interval: (f64, f64),
 }
 
 /// A claim that was checked.

@@ -8,6 +8,12 @@ pub const WIDTH: usize = 100;
 /// Shown for a missing value.
 pub const NONE: &str = "-";
 
+/// `40 to 97 %`, or `92 %`, of shares from 0 to 1.
+pub fn percent_range(share: [f64; 2]) -> String {
+    let [low, high] = share.map(|share| format!("{:.0}", 100.0 * share));
+    if low == high { format!("{low} %") } else { format!("{low} to {high} %") }
+}
+
 /// Wraps a line at spaces with a hanging indent.
 pub fn wrap(text: &mut String, line: &str) {
     let indent = line.len() - line.trim_start().len();
@@ -89,6 +95,11 @@ pub fn milliseconds(us: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_range_that_is_one_number_is_written_as_one() {
+        assert_eq!([[0.4, 0.974], [0.9216, 0.9243]].map(percent_range), ["40 to 97 %", "92 %"]);
+    }
 
     #[test]
     fn lines_break_at_spaces_and_what_follows_is_indented() {

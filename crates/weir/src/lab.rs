@@ -1,5 +1,6 @@
 //! The subcommands of the lab: everything except the gateway.
 
+mod advise;
 mod calibrate;
 mod compare;
 mod cost;
@@ -9,6 +10,7 @@ mod load;
 mod origin;
 mod outputs;
 mod probe;
+mod profile;
 mod report;
 mod run;
 mod stacks;
@@ -25,7 +27,9 @@ pub(crate) enum Command {
     Run(run::RunArgs),
     Plan(run::PlanArgs),
     Probe(probe::ProbeArgs),
+    Profile(profile::ProfileArgs),
     Cost(cost::CostArgs),
+    Advise(advise::AdviseArgs),
     Doctor(doctor::DoctorArgs),
     Report(report::ReportArgs),
     Compare(compare::CompareArgs),
@@ -53,7 +57,9 @@ impl Command {
             Self::Run(args) => run::run(args),
             Self::Plan(args) => run::plan(args),
             Self::Probe(args) => probe::run(args),
+            Self::Profile(args) => profile::run(args),
             Self::Cost(args) => cost::run(args),
+            Self::Advise(args) => advise::run(args),
             Self::Doctor(args) => doctor::run(args),
             Self::Report(args) => report::run(args),
             Self::Compare(args) => compare::run(args),

@@ -151,7 +151,7 @@ impl GatewayArgs {
             versions: versions.clone(),
             suites: suites.clone(),
             groups: groups.clone(),
-            alpn: vec![HTTP_1_1.to_vec()],
+            alpn: vec![HTTP_1_1.to_vec(), HTTP_1_0.to_vec()],
             tickets: self.tickets,
             client_roots: self.client_ca,
             ..ServerSettings::new(Identity::files(cert, key))
@@ -195,3 +195,5 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 /// RFC 7301 section 6.
 const HTTP_1_1: &[u8] = b"http/1.1";
+/// Clients that speak it may offer nothing else.
+const HTTP_1_0: &[u8] = b"http/1.0";

@@ -4,6 +4,7 @@ use super::{Level, Levels};
 use crate::metric::Metric;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use weir_profile::Category;
 
 /// A statement and the predicate that checks it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,9 +22,12 @@ pub struct Claim {
     /// The original's figures, if the source is second-hand and they differ.
     #[serde(default)]
     pub original: Option<String>,
-    /// The metric; omitted if the claim is not testable.
+    /// The metric; omitted if the claim is on a share of CPU time or not testable.
     #[serde(default)]
     pub metric: Option<Metric>,
+    /// The categories whose share of CPU time the claim is on, in percent, by the cells' profiles.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub share_of: Vec<Category>,
     /// The cells it is about: all with these levels.
     #[serde(default)]
     pub cell: Levels,

@@ -109,7 +109,10 @@ mod tests {
             let error = experiment(Path::new(given)).expect_err("is refused").to_string();
             let wanted = format!("{given}: no such experiment: looked for {given}");
             assert!(error.starts_with(&wanted), "{error}");
-            assert!(error.contains("; built-in: avx512, ") && error.contains(", quickstart, "), "{error}");
+            assert!(
+                error.contains("; built-in: advise, avx512, ") && error.contains(", quickstart, "),
+                "{error}"
+            );
         }
     }
 }

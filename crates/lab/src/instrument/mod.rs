@@ -25,6 +25,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::Path;
 use weir_load::result::Limit;
+use weir_profile::Recorded;
 
 /// Makes an error about a key, with its place.
 pub type Blame<'a> = dyn Fn(&str, String) -> ConfigError + 'a;
@@ -50,6 +51,8 @@ pub trait Instrument: Copy + Debug + Sized + 'static {
     const METRICS: &'static [Metric];
     /// Whether two runs can be made at the same time, each with a CPU clock of its own.
     const HAS_DUETS: bool = false;
+    /// Whether its executor can sample a subject.
+    const HAS_PROFILES: bool = false;
     /// The known spread between sessions.
     const SESSIONS: &'static str = "";
 
@@ -274,6 +277,14 @@ pub trait Executor<I: Instrument> {
     /// An interrupt, or a fault that prevents every run.
     fn execute(&mut self, turn: &[Request<'_>]) -> Result<Vec<I::Seen>, LabError>;
 
+    /// Executes a run and samples its subject meanwhile; `None` if the instrument cannot, or the run has no subject.
+    ///
+    /// # Errors
+    /// As [`Self::execute`].
+    fn profile(&mut self, _run: Request<'_>) -> Result<Option<Profiled>, LabError> {
+        Ok(None)
+    }
+
     /// Cleans up after the last run, or after a failure.
     ///
     /// # Errors
@@ -281,6 +292,15 @@ pub trait Executor<I: Instrument> {
     fn finish(&mut self, _plan: &Plan, _is_done: bool) -> Result<(), LabError> {
         Ok(())
     }
+}
+
+/// The samples of a run's subject.
+#[derive(Clone, Debug)]
+pub struct Profiled {
+    /// The samples, or why there are none.
+    pub recorded: Result<Recorded, String>,
+    /// CPU microseconds per request or handshake while it was sampled.
+    pub cost_us: Option<f64>,
 }
 
 /// A run to execute.

@@ -105,6 +105,11 @@ pub trait Shown: Instrument {
     /// The subjects and the factors, for `weir plan`.
     fn describe(_text: &mut String, _plan: &Plan, _found: &Self::Found) {}
 
+    /// What a profile's shares are shares of: CPU microseconds per unit and its name, such as `request`.
+    fn cost(_found: &CellSummary) -> Option<(f64, &'static str)> {
+        None
+    }
+
     /// The cells on a terminal: their values beside their names, a paragraph for each place.
     fn tables(text: &mut String, results: &Results<Self>) {
         let mut place = None;

@@ -146,10 +146,18 @@ fn check_claim<I: Instrument>(
     if experiment.claims.iter().filter(|other| other.id == *id).count() > 1 {
         return Err(wrong(place, format!("id: duplicate value `{id}`")));
     }
-    let is_tested = claim.metric.is_some() && claim.expect.is_some();
-    if is_tested == claim.not_testable.is_some() {
-        let message = "expected `metric` with `expect`, or `not_testable` with the reason";
+    let asked = [claim.metric.is_some(), !claim.share_of.is_empty(), claim.not_testable.is_some()];
+    let is_one = asked.iter().filter(|is_given| **is_given).count() == 1;
+    if !is_one || claim.expect.is_some() == claim.not_testable.is_some() {
+        let message =
+            "expected `metric` with `expect`, `share_of` with `expect`, or `not_testable` with the reason";
         return Err(wrong(place, message.into()));
+    }
+    if !claim.share_of.is_empty() && claim.against.is_some() {
+        return Err(wrong(
+            place,
+            "`share_of` is a share of the cell's own CPU time; remove `against`".into(),
+        ));
     }
     if let Some(metric) = claim.metric.filter(|metric| !I::METRICS.contains(metric)) {
         let known: Vec<String> = I::METRICS.iter().map(|metric| metric.key()).collect();

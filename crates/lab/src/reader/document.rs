@@ -1,7 +1,7 @@
 //! The experiment file as written, and its conversion to an experiment.
 
 use super::quick::Quick;
-use crate::error::{ConfigError, said};
+use crate::error::{ConfigError, message_of};
 use crate::experiment::{
     self, Claim, Compare, Experiment, Factor, Layout, Level, Levels, Order, Precision, Stop, canonical,
     is_of_subjects, leaves, one_turn_in_five,
@@ -166,7 +166,8 @@ fn factors(table: &Table, install: &mut Vec<String>, wrong: &Blame<'_>) -> Resul
         }
         let mut levels = levels.clone();
         for level in levels.iter_mut().filter(|level| is_of_subjects(&key) && level.is_table()) {
-            let subject: Subject = level.clone().try_into().map_err(|error| wrong(&key, said(&error)))?;
+            let subject: Subject =
+                level.clone().try_into().map_err(|error| wrong(&key, message_of(&error)))?;
             install.extend(subject.install.then(|| subject.name.clone()));
             *level = subject.name.into();
         }

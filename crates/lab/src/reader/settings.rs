@@ -2,7 +2,7 @@
 
 use super::document::Document;
 use super::quick::STOPS;
-use crate::error::{ConfigError, said};
+use crate::error::{ConfigError, message_of};
 use crate::experiment::{self, Experiment, canonical};
 use crate::instrument::Instrument;
 use crate::options::{RunOptions, parse_value};
@@ -51,7 +51,7 @@ pub(super) fn with_settings<I: Instrument>(
         }
         // One at a time, so that the error names the option with the invalid value.
         if let Err(error) = table.clone().try_into::<Document>() {
-            return Err(ConfigError::new(source, said(&error)));
+            return Err(ConfigError::new(source, message_of(&error)));
         }
     }
     table.try_into().map_err(|error| ConfigError::toml(options.file.display(), "", &error))

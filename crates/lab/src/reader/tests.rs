@@ -325,7 +325,7 @@ fn claims_are_about_known_cells() {
             "'error_ratio'",
             "e.toml:34: claims.0.against: `error_ratio` is 0 in a good cell, so its ratio is undefined",
         ),
-        ("expect = '< 1'\n", "", "e.toml:28: claims.0: expected `metric` with `expect`, or `not_testable`"),
+        ("expect = '< 1'\n", "", "e.toml:28: claims.0: expected `metric` with `expect`, `share_of` with"),
         (
             "id = 'a'",
             "id = 'a b'",

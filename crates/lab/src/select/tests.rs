@@ -53,7 +53,7 @@ fn an_unknown_level_is_rejected_with_the_known_ones() {
     let slow = targets.present.remove("slow").expect("is here");
     let why = "no-such-program is not on the PATH".to_owned();
     targets.absent.insert("slow".into(), Absent { target: slow, why });
-    let said = |only: &str| {
+    let checked = |only: &str| {
         let mut experiment = experiment();
         experiment.set_factor("connections", vec![8.into(), 64.into()]);
         let planned = plan(experiment, &targets, &options(only));
@@ -70,13 +70,13 @@ fn an_unknown_level_is_rejected_with_the_known_ones() {
         ("load=full", "--only load: invalid value `full`: expected one of equal-rate, saturated"),
         ("mode=h1c,warmup_ms=11", "--only warmup_ms: invalid value `11`: expected one of 10"),
     ] {
-        assert_eq!(said(only), Err((2, message.to_owned())), "{only}");
+        assert_eq!(checked(only), Err((2, message.to_owned())), "{only}");
     }
-    assert_eq!(said("target=direct,users=8,target=slow"), Ok(2));
+    assert_eq!(checked("target=direct,users=8,target=slow"), Ok(2));
     let nothing =
         "nothing to run: --only leaves no cell of a present target; slow: no-such-program is not on the PATH"
             .to_owned();
-    assert_eq!(said("target=slow"), Err((1, nothing)));
+    assert_eq!(checked("target=slow"), Err((1, nothing)));
 }
 
 #[test]

@@ -260,6 +260,7 @@ fn claims_reach_each_verdict() {
             figures: None,
             original: None,
             metric: Some(Metric::CpuUsPerRequest),
+            share_of: Vec::new(),
             cell: cell.iter().map(level).collect(),
             against: against.as_ref().map(|one| std::iter::once(one).map(level).collect()),
             expect: Some(Predicate::try_from(expect.to_owned()).expect("is read")),

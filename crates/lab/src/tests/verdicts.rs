@@ -61,6 +61,8 @@ pub(crate) fn shown((plan, summary): (Plan, Summary)) -> Report {
     let directory = tempfile::tempdir().expect("a directory");
     let (store, machine) = (Store::open(directory.path()), Machine::default());
     let results = Results::<Gateway> {
+        profiles: Vec::new(),
+        advised: None,
         directory: directory.path().to_owned(),
         plan,
         machine,

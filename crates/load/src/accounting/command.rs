@@ -77,8 +77,8 @@ pub(crate) fn parse(text: &str) -> Option<Duration> {
 
 fn sample_within(text: &str, patience: Duration) -> Result<Sample, Silence> {
     let not_run = |error: io::Error| Silence::NotRun(error.to_string());
-    let begun = Instant::now();
-    let until = begun + patience;
+    let started = Instant::now();
+    let until = started + patience;
     let mut child = Command::new("sh")
         .args(["-c", text])
         .stdin(Stdio::null())
@@ -90,7 +90,7 @@ fn sample_within(text: &str, patience: Duration) -> Result<Sample, Silence> {
         .map_err(not_run)?;
     let (printed, words) = (all_of(child.stdout.take()), all_of(child.stderr.take()));
     let spoken = received(&printed, until).zip(received(&words, until));
-    let took = begun.elapsed();
+    let took = started.elapsed();
     let ended = spoken.and_then(|spoken| Some((spoken, ended(&mut child, until)?)));
     let Some(((printed, words), status)) = ended else {
         let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
@@ -105,7 +105,7 @@ fn sample_within(text: &str, patience: Duration) -> Result<Sample, Silence> {
         let line = printed.lines().next().unwrap_or_default();
         Silence::NotUnderstood(line.chars().take(80).collect())
     })?;
-    Ok(Sample { cpu, at: begun + took / 2 })
+    Ok(Sample { cpu, at: started + took / 2 })
 }
 
 /// Reads a pipe on a separate thread, as an orphaned grandchild may hold it open.

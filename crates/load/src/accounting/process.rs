@@ -148,12 +148,12 @@ mod tests {
         let process = Process::open(shell.child.id()).unwrap();
         assert_eq!(process.members.len(), 2);
         let (before, from) = (process.look(), process.read());
-        let begun = Instant::now();
+        let started = Instant::now();
         until("CPU for the child", || spent(&process.read()) >= Duration::from_millis(500));
         let (to, after) = (process.read(), process.look());
         let (cpu, ended) = process.used((&from, &to), (&before, &after));
         assert_eq!((cpu, ended), (spent(&to) - spent(&from), Ended::default()));
-        let working = after.working_since(&before, begun.elapsed());
+        let working = after.working_since(&before, started.elapsed());
         assert_eq!(working.usable(), 1, "one thread works, however many cores it may use");
         assert!(!working.cores.is_empty() && after.rss_peak_kib() > 0);
         shell.does(END_IT);

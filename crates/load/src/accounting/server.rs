@@ -54,7 +54,7 @@ impl Sight {
 
 impl Server {
     pub(super) fn open(named: &Named) -> Result<Self, Usage> {
-        let begun = Instant::now();
+        let started = Instant::now();
         let gauge = match &named.meter {
             Meter::Process(pid) => match Process::open(*pid) {
                 Some(process) => Gauge::Process(process),
@@ -77,7 +77,7 @@ impl Server {
                 }
             },
         };
-        Ok(Self { role: named.role, gauge, look: begun.elapsed() })
+        Ok(Self { role: named.role, gauge, look: started.elapsed() })
     }
 
     /// An entry with nothing but its name.

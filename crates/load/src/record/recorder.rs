@@ -186,16 +186,16 @@ impl Recorder {
     /// unknown: if it `offered` a session, it counts as a resumption of that.
     pub(crate) fn opening_given_up(
         &mut self,
-        begun: Instant,
+        started: Instant,
         connected: Option<Instant>,
         offered: bool,
         now: Instant,
     ) {
-        if !self.within_window(begun) {
+        if !self.within_window(started) {
             return;
         }
         let Some(connected) = connected else {
-            return self.connect.record_censored(now.saturating_duration_since(begun));
+            return self.connect.record_censored(now.saturating_duration_since(started));
         };
         let full = HandshakeKind::Full.name();
         let resumption = self.handshake.keys().copied().find(|kind| *kind != full);
@@ -215,17 +215,17 @@ impl Recorder {
     }
 
     /// A connection was established.
-    pub(crate) fn connected(&mut self, begun: Instant, now: Instant) {
-        if self.within_window(begun) {
-            self.connect.record(now.saturating_duration_since(begun));
+    pub(crate) fn connected(&mut self, started: Instant, now: Instant) {
+        if self.within_window(started) {
+            self.connect.record(now.saturating_duration_since(started));
         }
     }
 
-    pub(crate) fn handshake(&mut self, facts: &Facts, begun: Instant, connected: Instant, now: Instant) {
+    pub(crate) fn handshake(&mut self, facts: &Facts, started: Instant, connected: Instant, now: Instant) {
         self.counters.handshakes += 1;
         self.counters.resumed += u64::from(facts.kind.is_resumption());
         self.negotiated(facts, 1);
-        if self.within_window(begun) {
+        if self.within_window(started) {
             self.handshake
                 .entry(facts.kind.name())
                 .or_default()

@@ -170,12 +170,12 @@ impl Worker<'_> {
         if !matches!(connection.phase, Phase::Opening(Purpose::Request(_))) {
             self.busy += 1;
         }
-        let begun = connection.begin(planned, &mut self.context);
+        let started = connection.begin(planned, &mut self.context);
         connection.deadline = self.context.now + self.policy.timeout;
         if !connection.armed {
             self.arm(key);
         }
-        match begun {
+        match started {
             Ok(()) => self.watch(key),
             Err(wrong) => self.lose(key, Some(&wrong)),
         }

@@ -8,14 +8,14 @@ use weir_load::result::LoadResult;
 
 const PAGE: &str = include_str!("../../../../docs/RESULT.md");
 
-/// As in results.
+/// Encodes samples as in results.
 pub(crate) fn hdr_v2(nanoseconds: &[u64]) -> String {
     let mut bytes = Vec::new();
     V2Serializer::new().serialize(&histogram(nanoseconds), &mut bytes).unwrap();
     BASE64_STANDARD.encode(bytes)
 }
 
-/// With the bounds of the engine's.
+/// A histogram with the engine's bounds.
 fn histogram(nanoseconds: &[u64]) -> Histogram<u64> {
     let mut histogram = Histogram::new_with_bounds(1, 3_600_000_000_000, 3).unwrap();
     nanoseconds.iter().for_each(|&ns| histogram.record(ns).unwrap());
@@ -24,7 +24,7 @@ fn histogram(nanoseconds: &[u64]) -> Histogram<u64> {
 
 /// The page's Python against the library that wrote the histograms.
 #[test]
-fn the_example_that_merges_histograms_is_right() {
+fn the_example_that_merges_histograms_is_correct() {
     if Command::new("python3").arg("--version").output().is_err() {
         assert!(std::env::var_os("WEIR_REQUIRE_PEERS").is_none(), "python3 is not on the PATH");
         println!("skipped: python3 is not on the PATH");

@@ -37,7 +37,7 @@ fn assert_fits(value: &Value) {
 }
 
 #[test]
-fn the_schema_is_one_itself() {
+fn the_schema_itself_is_valid() {
     assert!(jsonschema::draft202012::meta::is_valid(&schema()));
     assert_eq!(schema()["properties"]["schema"]["const"], json!(SCHEMA));
 }
@@ -267,7 +267,7 @@ fn a_result_with_all_its_parts_fits() {
 }
 
 #[test]
-fn a_field_too_many_or_too_few_is_refused_wherever_it_is() {
+fn an_extra_or_missing_field_is_rejected_at_any_depth() {
     let validator = validator();
     let result = serde_json::to_value(full()).unwrap();
     let maps = ["/errors", "/error_examples", "/handshake", "/handshakes/resumed", "/handshakes/tickets"];
@@ -288,7 +288,7 @@ fn a_field_too_many_or_too_few_is_refused_wherever_it_is() {
 }
 
 #[test]
-fn values_that_cannot_be_are_refused_where_they_stand() {
+fn impossible_values_are_rejected_with_their_place() {
     let validator = validator();
     let result = serde_json::to_value(full()).unwrap();
     for (pointer, value) in [
@@ -329,13 +329,13 @@ fn values_that_cannot_be_are_refused_where_they_stand() {
         let mut wrong = result.clone();
         *wrong.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer}")) = value;
         let faults = faults(&validator, &wrong);
-        // A part that is a type or null is rejected as a whole.
+        // A nullable part is rejected as a whole.
         let whole = if pointer.starts_with("/pacer") { "/pacer" } else { pointer };
         assert!(faults.iter().any(|fault| fault.starts_with(whole)), "{pointer}: {faults:?}");
     }
 }
 
-/// What may be null is null in a small closed loop in cleartext.
+/// All optional parts are null in a small closed loop in cleartext.
 #[test]
 fn a_result_without_its_optional_parts_fits() {
     let few = Latency { count: 1, mean_us: 1.0, max_us: 1.0, ..Latency::default() };
@@ -360,7 +360,7 @@ fn a_result_without_its_optional_parts_fits() {
 }
 
 #[test]
-fn the_classes_of_the_schema_are_those_of_the_engine() {
+fn the_schema_has_the_engines_error_classes() {
     let known: Vec<&str> = ErrorClass::ALL.map(|(_, name)| name).into();
     assert_eq!(schema()["$defs"]["ErrorClass"]["enum"], json!(known));
 }
@@ -392,7 +392,7 @@ fn the_page_names_every_field_error_class_and_metric() {
 }
 
 #[test]
-fn every_field_says_what_it_is() {
+fn every_field_has_a_description() {
     let schema = schema();
     let in_definitions = schema["$defs"].as_object().unwrap().values();
     for object in std::iter::once(&schema).chain(in_definitions) {

@@ -6,5 +6,6 @@ pub mod bars;
 pub mod palette;
 pub mod percentiles;
 pub mod plot;
+pub mod stack;
 
 mod svg;

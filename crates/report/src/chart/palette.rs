@@ -6,7 +6,7 @@
 use super::svg::short;
 
 /// The number of classes `c0`, `c1` .. in `style.css`.
-const COLOURS: usize = 8;
+pub(crate) const COLOURS: usize = 8;
 
 /// The look of a target in every chart of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

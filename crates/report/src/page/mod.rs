@@ -1,5 +1,6 @@
 //! The page: its shell, and its sections in reading order.
 
+mod advice;
 mod claims;
 mod costs;
 mod figures;
@@ -10,6 +11,7 @@ mod numbers;
 mod origins;
 mod parts;
 mod seconds;
+mod splits;
 mod throughput;
 mod verdicts;
 
@@ -32,6 +34,8 @@ pub fn render(report: &Report) -> String {
         throughput::render,
         limits::render,
         costs::render,
+        splits::render,
+        advice::render,
         latency::render,
         seconds::render,
         numbers::render,
@@ -41,10 +45,15 @@ pub fn render(report: &Report) -> String {
         origins::machine,
     ];
     let body: String = parts.iter().map(|part| part(report)).collect();
-    let name = escape(&report.name);
+    shell(&report.name, &body)
+}
+
+/// A page of this body, which is HTML, in the style of reports.
+pub fn shell(title: &str, body: &str) -> String {
+    let title = escape(title);
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/><meta name=\"viewport\" \
          content=\"width=device-width, initial-scale=1\"/><meta name=\"color-scheme\" content=\"light dark\"/>\
-         <title>{name} - Weir</title><style>\n{STYLE}</style></head>\n<body><main>\n{body}</main></body></html>\n"
+         <title>{title} - Weir</title><style>\n{STYLE}</style></head>\n<body><main>\n{body}</main></body></html>\n"
     )
 }

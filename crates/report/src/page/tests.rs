@@ -5,8 +5,8 @@ use crate::chart::palette::Look;
 use crate::chart::percentiles;
 use crate::chart::plot::{Curve, Point};
 use crate::model::{
-    About, Cell, Claim, Comparison, Family, Group, InvalidRun, Outcome, Report, Reproduction, Standing,
-    Subject,
+    About, Accuracy, Advice, Advised, Cell, Claim, Comparison, Family, Group, InvalidRun, Outcome, Proof,
+    Report, Reproduction, Standing, Subject,
 };
 use crate::testing;
 use weir_stats::verdict::Ratio;
@@ -88,9 +88,29 @@ fn grid(modes: usize, users: &[u32], sizes: &[u32], delays: &[u32], names: &[&st
         }],
         machine: vec![("processor", "A processor".into())],
         findings: vec!["turbo is on: fix the frequency".into()],
+        advised: Some(Advised { schema: 1, findings: vec![finding()], accuracy: vec![accuracy()] }),
         subjects,
         ..Report::default()
     }
+}
+
+fn finding() -> Advice {
+    Advice {
+        subject: "request.h1-h1.nginx".into(),
+        rule: "upstream-keep-alive".into(),
+        saw: "Each request opens 1.0 upstream connections.".into(),
+        change: "`keepalive 64;`".into(),
+        predicted: Some([0.4, 0.9]),
+        proof: Some(Proof {
+            outcome: "proved".into(),
+            ratio: "0.40 [0.38, 0.42]".into(),
+            saved: Some([0.58, 0.62]),
+        }),
+    }
+}
+
+fn accuracy() -> Accuracy {
+    Accuracy { rule: "upstream-keep-alive".into(), proofs: 3, proved: 2, predicted: 2, held: 1 }
 }
 
 fn group(
@@ -204,6 +224,8 @@ fn sections_come_in_the_order_of_their_weight() {
         "<h2>Throughput",
         "<h2>The limit in each cell",
         "<h2>CPU per request at saturation",
+        "<h2>What to change",
+        "How the rules fared on this machine so far",
         "<h2>Latency",
         "<h2>Second by second",
         "<h2>Numbers",
@@ -216,6 +238,20 @@ fn sections_come_in_the_order_of_their_weight() {
     .map(|title| html.find(title).unwrap_or_else(|| panic!("{title} is missing")))
     .collect();
     assert!(places.is_sorted(), "{places:?}");
+}
+
+#[test]
+fn advice_shows_what_was_predicted_and_what_became_of_it() {
+    let html = render(&small());
+    for text in ["40 to 90&nbsp;%", "verdict equivalent\">proved", "saves 58 to 62&nbsp;%", "`keepalive 64;`"]
+    {
+        assert!(html.contains(text), "{text}");
+    }
+    let mut nothing = small();
+    nothing.advised = Some(Advised { schema: 1, ..Advised::default() });
+    assert!(render(&nothing).contains("Nothing worth changing."));
+    nothing.advised = None;
+    assert!(!render(&nothing).contains("What to change"));
 }
 
 #[test]
@@ -262,6 +298,17 @@ fn whatever_comes_from_outside_is_escaped() {
         }
         claim.evidence = vec![evil.clone(); 3];
     }
+    for finding in report.advised.iter_mut().flat_map(|advised| &mut advised.findings) {
+        for text in [&mut finding.subject, &mut finding.rule, &mut finding.saw, &mut finding.change] {
+            text.clone_from(&evil);
+        }
+        finding.proof = Some(Proof { outcome: evil.clone(), ratio: evil.clone(), saved: None });
+    }
+    report
+        .advised
+        .iter_mut()
+        .flat_map(|advised| &mut advised.accuracy)
+        .for_each(|rule| rule.rule = evil.clone());
     report.invalid = vec![InvalidRun { id: evil.clone(), why: evil.clone() }];
     report.reproductions =
         vec![Reproduction { mode: evil.clone(), cell: evil.clone(), commands: evil.clone() }];

@@ -55,7 +55,7 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
     let compared = Compared(&across);
     let junit = compared.junit(policy.fail_on.is_some());
     let contents = [outputs::json(&across)?, compared.csv(), compared.markdown(), junit];
-    outputs::tell(across.text(), outputs, contents)?;
+    outputs::write(across.text(), outputs, contents)?;
     policy.judge(&across.regressions())
 }
 
@@ -71,7 +71,7 @@ fn side_by_side(args: &CompareArgs, loads: &Loads) -> Outcome {
     let [csv, markdown, _] = exports.outputs();
     let outputs = [("--json", json.as_deref()), csv, markdown];
     outputs::check(&outputs)?;
-    outputs::tell(loads.text(), outputs, [outputs::json(loads)?, loads.csv(), loads.markdown()])?;
+    outputs::write(loads.text(), outputs, [outputs::json(loads)?, loads.csv(), loads.markdown()])?;
     match policy.fail_on {
         Some(_) => policy.need_evidence(
             "it is undecided whether there is a regression",

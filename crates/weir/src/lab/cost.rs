@@ -74,7 +74,7 @@ pub(crate) fn run(args: CostArgs) -> Outcome {
     let tell = |what: &str| drop(writeln!(io::stderr(), "weir: {what}"));
     let cost = cost(&question, measure, tell)
         .map_err(|error| Failure::blame(error.is_usage(), error, &[("--cacert", cacert.as_deref())]))?;
-    outputs::tell(cost.text(), outputs, [outputs::json(&cost)?])?;
+    outputs::write(cost.text(), outputs, [outputs::json(&cost)?])?;
     match &cost.invalid()[..] {
         [] => Ok(()),
         invalid => {

@@ -31,7 +31,7 @@ pub(crate) fn run(args: DoctorArgs) -> Outcome {
     let outputs = [("--json", args.json.as_deref())];
     outputs::check(&outputs)?;
     let findings = examine();
-    outputs::tell(table(&findings), outputs, [outputs::json(&findings)?])?;
+    outputs::write(table(&findings), outputs, [outputs::json(&findings)?])?;
     let bad = findings.iter().filter(|finding| finding.level == Level::Bad);
     let bad: Vec<&str> = bad.map(|finding| finding.id.as_str()).collect();
     if args.strict && !bad.is_empty() {

@@ -51,7 +51,7 @@ pub(crate) fn run(args: HistoryArgs) -> Outcome {
     let outputs = [("--csv", args.csv.as_deref())];
     outputs::check(&outputs)?;
     let history = weir_lab::history(&options)?;
-    outputs::tell(history.text(), outputs, [Past(&history).csv()])?;
+    outputs::write(history.text(), outputs, [Past(&history).csv()])?;
     let line =
         |series: &Series| format!("{}: {}: {}", series.cell, series.metric, history.latest_text(series));
     let shown = history.regressions().map(line).collect();

@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let result = weir_load::run(&options, &stop, |progress| view.show(progress));
     drop(view);
     let result = result.map_err(|error: LoadError| Failure::blame(error.is_usage(), error, &files))?;
-    outputs::tell(table(&result), outputs, [outputs::json(&result)?, csv::seconds(&result)])?;
+    outputs::write(table(&result), outputs, [outputs::json(&result)?, csv::seconds(&result)])?;
     let broken: Vec<String> = check_all(&assertions, &result).iter().map(ToString::to_string).collect();
     let missing = result.invalid().map(|reason| format!("the result is invalid: {reason}")).or_else(|| {
         let (measured, asked) = (result.window_s, options.phases.window.as_secs_f64());

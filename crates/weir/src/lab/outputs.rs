@@ -95,7 +95,11 @@ pub(crate) fn check(outputs: &[Output<'_>]) -> Outcome {
 
 /// Writes each output, and `text` to standard output unless an output uses that. One failure does not stop the
 /// others.
-pub(crate) fn tell<const N: usize>(text: String, outputs: [Output<'_>; N], contents: [String; N]) -> Outcome {
+pub(crate) fn write<const N: usize>(
+    text: String,
+    outputs: [Output<'_>; N],
+    contents: [String; N],
+) -> Outcome {
     let is_taken = outputs.iter().any(|(_, file)| is_standard(*file));
     let mut written = if is_taken { Ok(()) } else { say(text) };
     for ((flag, file), text) in outputs.into_iter().zip(contents) {

@@ -78,7 +78,7 @@ pub(crate) fn run(args: ProbeArgs) -> Outcome {
             Failure::blame(error.is_usage(), error, &files)
         }
     })?;
-    outputs::tell(text(&report), outputs, [outputs::json(&report)?])
+    outputs::write(text(&report), outputs, [outputs::json(&report)?])
 }
 
 fn patience(text: &str) -> Result<Duration, String> {

@@ -34,6 +34,6 @@ pub(crate) fn run(args: ReportArgs) -> Outcome {
     let reported = outcome.reported;
     let contents = [reported.csv(), reported.markdown(), reported.junit(policy.fail_on.is_some())];
     let text = if full { outcome.full } else { outcome.text };
-    outputs::tell(text, exports.outputs(), contents)?;
+    outputs::write(text, exports.outputs(), contents)?;
     policy.judge(&reported.regressions())
 }

@@ -24,12 +24,17 @@ pub(crate) struct RunArgs {
     /// Install nothing; skip missing targets
     #[arg(long)]
     no_install: bool,
+    /// After the blocks, sample each target in a run of its own: the cost of a request by category, and flame
+    /// graphs; needs perf
+    #[arg(long)]
+    profile: bool,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   weir run quickstart                      # five minutes, and a verdict
   weir run quickstart --no-install         # without the rival that would be built first
+  weir run quickstart --profile            # and where the CPU goes
   weir run gateways --only target=weir,target=nginx,mode=h1-h1 --blocks 12
   weir run quickstart --set window_ms=2000 --set tls.group=p256
   weir run passthrough --quick --set 'users=[10,100]'
@@ -127,10 +132,10 @@ pub(crate) fn chosen(options: RunOptions, only: &[String], set: &[String]) -> Re
 }
 
 pub(crate) fn run(args: RunArgs) -> Outcome {
-    let RunArgs { file, experiment, results, install, no_install } = args;
+    let RunArgs { file, experiment, results, install, no_install, profile } = args;
     let options = results.with(experiment.options(file.unwrap_or_default())?);
     let install = (install || no_install).then_some(install);
-    run_experiment(&RunOptions { install, ..options }, &results)
+    run_experiment(&RunOptions { install, profile, ..options }, &results)
 }
 
 pub(crate) fn plan(args: PlanArgs) -> Outcome {

@@ -60,6 +60,10 @@ struct StacksRunArgs {
     /// Also count instructions per handshake after the blocks, under valgrind (which hides AVX-512)
     #[arg(long)]
     instructions: bool,
+    /// After the blocks, sample each scenario in a run of its own: the cost of a handshake by category, and flame
+    /// graphs; needs perf
+    #[arg(long)]
+    profile: bool,
     #[command(flatten)]
     results: ResultArgs,
 }
@@ -100,7 +104,8 @@ Examples:
   weir stacks run --quick                               # an indication, in minutes
   weir stacks run --only engine=go,engine=openssl-system,do=handshake --blocks 12
   weir stacks run avx512 --set window_ms=500
-  weir stacks run --quick --only do=handshake --instructions";
+  weir stacks run --quick --only do=handshake --instructions
+  weir stacks run --quick --only do=handshake --profile   # where the time goes";
 
 pub(crate) fn run(args: StacksArgs) -> Outcome {
     match args.command {
@@ -108,7 +113,7 @@ pub(crate) fn run(args: StacksArgs) -> Outcome {
         StacksCommand::Build(args) => run_build(&args),
         StacksCommand::Run(args) => {
             let options = args.results.with(args.experiment.options(args.results.continues())?);
-            let options = RunOptions { instructions: args.instructions, ..options };
+            let options = RunOptions { instructions: args.instructions, profile: args.profile, ..options };
             run_experiment(&options, &args.results)
         }
         StacksCommand::Plan(args) => say(weir_lab::plan(&args.options(false)?)?),

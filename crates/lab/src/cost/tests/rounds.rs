@@ -74,21 +74,21 @@ fn rounds_alternate_and_an_interrupt_ends_them() {
             .map(|case| (case, case.options(&world.question, plain, &world.probe).unwrap()))
             .collect()
     };
-    let (mut seen, mut begun) = (Vec::new(), Vec::new());
+    let (mut seen, mut started) = (Vec::new(), Vec::new());
     let phases = run(
         cases(),
         |options| {
             seen.push(case_of(options));
             Ok(result(case_of(options), options, 1.0))
         },
-        |round, left| begun.push((round, left)),
+        |round, left| started.push((round, left)),
     );
     assert!(phases.unwrap().iter().all(|phase| phase.rounds.len() == 5));
     let backwards: Vec<Case> = Case::ALL.into_iter().rev().collect();
     let rounds: Vec<&[Case]> = seen.chunks(5).collect();
     assert_eq!(rounds, [&Case::ALL[..], &backwards, &Case::ALL, &backwards, &Case::ALL]);
     let second = |seconds| Duration::from_secs(seconds);
-    assert_eq!(begun, [(0, second(25)), (1, second(20)), (2, second(15)), (3, second(10)), (4, second(5))]);
+    assert_eq!(started, [(0, second(25)), (1, second(20)), (2, second(15)), (3, second(10)), (4, second(5))]);
 
     let ended = run(cases(), |_| Err(LoadError::NoWindow), |_, _| ());
     assert!(matches!(ended, Err(CostError::Interrupted)));

@@ -64,6 +64,7 @@ fn a_claim_has_a_row_for_the_whole() {
         figures: None,
         original: None,
         metric: Some(Metric::P99Us),
+        share_of: Vec::new(),
         expect: None,
         is_ratio: false,
         verdict: ClaimVerdict::Undecided,

@@ -2,7 +2,7 @@
 
 use super::load_table;
 use super::{Conditions, Load, Mode, Side};
-use crate::error::{ConfigError, said};
+use crate::error::{ConfigError, message_of};
 use crate::experiment::{Experiment, Level, insert, leaves};
 use crate::instrument::Blame;
 use toml::{Table, Value};
@@ -61,7 +61,7 @@ fn check_leaf(key: &str, value: &Value, wrong: &Blame<'_>) -> Result<(), ConfigE
     ]);
     insert(&mut table, key, value.clone());
     let read: Result<Conditions, _> = table.try_into();
-    read.map(drop).map_err(|error| wrong(key, said(&error)))
+    read.map(drop).map_err(|error| wrong(key, message_of(&error)))
 }
 
 /// All values together, in every combination of the factors' levels.
@@ -82,7 +82,7 @@ fn check_combinations(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), 
     let mut refused = None;
     for combination in combinations {
         let conditions = experiment.with(combination.iter().copied());
-        let conditions = conditions.map_err(|error| wrong("constants", said(&error)))?;
+        let conditions = conditions.map_err(|error| wrong("constants", message_of(&error)))?;
         match conditions.check() {
             Ok(()) => right += 1,
             Err(error) => {

@@ -2,9 +2,9 @@
 
 use super::levels::{Place as _, listed, read};
 use super::load_table;
-use super::{Load, Mode, Tls};
+use super::{Load, Mode, Side, Tls};
 use crate::cell::Cell;
-use crate::error::{ConfigError, said};
+use crate::error::{ConfigError, message_of};
 use crate::experiment::{Experiment, Level, insert};
 use crate::placement::CoreSets;
 use crate::run::Stage;
@@ -29,6 +29,12 @@ pub(crate) struct Conditions {
     /// The framing of the echoed body.
     #[serde(default)]
     pub(crate) framing: Framing,
+    /// The test server.
+    #[serde(default)]
+    pub(crate) origin: OriginKind,
+    /// Whether a target must reuse its connections to the origin.
+    #[serde(default)]
+    pub(crate) upstream_connections: UpstreamConnections,
     /// Milliseconds by which the origin delays a response.
     #[serde(default)]
     pub(crate) delay_ms: u64,
@@ -84,12 +90,37 @@ pub(crate) enum Framing {
     Chunked,
 }
 
+/// The test server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum OriginKind {
+    /// `weir origin`, which accepts only the experiment's TLS parameters.
+    #[default]
+    Weir,
+    /// One on OpenSSL, by the Node.js of this machine, which accepts any client, also by RSA key transport.
+    Openssl,
+}
+
+/// A target's connections to the origin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum UpstreamConnections {
+    /// Hardly more than clients: a run with more is invalid.
+    #[default]
+    Reused,
+    /// Any number, which is a result.
+    Any,
+}
+
 /// The last core of a set of the usual size (1024).
 const MOST_CORE: usize = 1023;
 
 fn default_calibration_ms() -> u64 {
     250
 }
+
+/// The shortest window of a profile: 500 samples per second of CPU time give a share of one half to 2 %.
+const PROFILED_MS: u64 = 5000;
 
 impl Conditions {
     /// Checks every value, and the combinations.
@@ -115,6 +146,15 @@ impl Conditions {
             let has = suite.version();
             let message = format!("`{suite}` is a TLS {has} suite; expected one of TLS {version}");
             return wrong("tls.suite", message);
+        }
+        let certificate = self.tls.certificate;
+        if let Some(needed) = suite.certificate().filter(|needed| *needed != certificate) {
+            let message = format!("`{suite}` needs the certificate `{needed}`, not `{certificate}`");
+            return wrong("tls.suite", message);
+        }
+        if self.origin == OriginKind::Openssl && self.mode.upstream() != Some(Side::H1) {
+            let message = format!("`openssl`: expected a mode with TLS to the upstream, not `{}`", self.mode);
+            return wrong("origin", message);
         }
         let CoreSets { gateway, origin, load } = &self.cores;
         for (key, cores) in [("cores.gateway", gateway), ("cores.origin", origin), ("cores.load", load)] {
@@ -173,6 +213,7 @@ impl Conditions {
         match stage {
             Stage::Calibration => self.calibration_ms,
             Stage::Block(_) => self.window_ms,
+            Stage::Profile => self.window_ms.max(PROFILED_MS),
         }
     }
 
@@ -217,7 +258,7 @@ impl Experiment {
             further.push((key, value));
         }
         let own = own.iter().map(|(key, value)| (*key, value));
-        self.with(own.chain(further)).map_err(|error| ConfigError::new(cell, said(&error)))
+        self.with(own.chain(further)).map_err(|error| ConfigError::new(cell, message_of(&error)))
     }
 
     /// The conditions with the first level of each factor, for values that all levels share.
@@ -238,7 +279,8 @@ impl Experiment {
 
     /// The conditions at this combination of levels.
     pub(crate) fn under(&self, combination: &[(&str, &Value)]) -> Result<Conditions, ConfigError> {
-        self.with(combination.iter().copied()).map_err(|error| ConfigError::new(&self.name, said(&error)))
+        self.with(combination.iter().copied())
+            .map_err(|error| ConfigError::new(&self.name, message_of(&error)))
     }
 
     /// The constants with these levels.

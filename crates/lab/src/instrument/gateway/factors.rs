@@ -133,6 +133,9 @@ pub(crate) enum Suite {
     EcdheEcdsaAes128GcmSha256,
     EcdheEcdsaAes256GcmSha384,
     EcdheEcdsaChacha20Poly1305,
+    EcdheRsaAes128GcmSha256,
+    EcdheRsaAes256GcmSha384,
+    EcdheRsaChacha20Poly1305,
 }
 
 impl Suite {
@@ -144,6 +147,22 @@ impl Suite {
             Self::EcdheEcdsaAes128GcmSha256 => "ECDHE-ECDSA-AES128-GCM-SHA256",
             Self::EcdheEcdsaAes256GcmSha384 => "ECDHE-ECDSA-AES256-GCM-SHA384",
             Self::EcdheEcdsaChacha20Poly1305 => "ECDHE-ECDSA-CHACHA20-POLY1305",
+            Self::EcdheRsaAes128GcmSha256 => "ECDHE-RSA-AES128-GCM-SHA256",
+            Self::EcdheRsaAes256GcmSha384 => "ECDHE-RSA-AES256-GCM-SHA384",
+            Self::EcdheRsaChacha20Poly1305 => "ECDHE-RSA-CHACHA20-POLY1305",
+        }
+    }
+
+    /// The keys it authenticates with; `None` for any, as in TLS 1.3.
+    pub(crate) fn certificate(self) -> Option<CertificateKind> {
+        match self {
+            Self::Aes128GcmSha256 | Self::Aes256GcmSha384 | Self::Chacha20Poly1305Sha256 => None,
+            Self::EcdheEcdsaAes128GcmSha256
+            | Self::EcdheEcdsaAes256GcmSha384
+            | Self::EcdheEcdsaChacha20Poly1305 => Some(CertificateKind::EcdsaP256),
+            Self::EcdheRsaAes128GcmSha256
+            | Self::EcdheRsaAes256GcmSha384
+            | Self::EcdheRsaChacha20Poly1305 => Some(CertificateKind::Rsa2048),
         }
     }
 
@@ -178,10 +197,13 @@ impl Group {
 
 /// Certificate keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub(crate) enum CertificateKind {
     /// ECDSA on P-256 with SHA-256.
+    #[serde(rename = "ecdsa-p256")]
     EcdsaP256,
+    /// RSA with 2048 bits.
+    #[serde(rename = "rsa-2048")]
+    Rsa2048,
 }
 
 impl CertificateKind {
@@ -189,6 +211,7 @@ impl CertificateKind {
     pub(crate) fn signature(self) -> &'static str {
         match self {
             Self::EcdsaP256 => "ecdsa-p256-sha256",
+            Self::Rsa2048 => "rsa-pss-sha256",
         }
     }
 }
@@ -204,4 +227,4 @@ macro_rules! shown_as_written {
     };
 }
 
-shown_as_written!(Side, Mode, Load, TlsVersion, Suite, Group);
+shown_as_written!(Side, Mode, Load, TlsVersion, Suite, Group, CertificateKind);

@@ -178,7 +178,7 @@ mod tests {
     }
 
     /// The outcome for the experiment with this line among its factors, and with this option of `--set`.
-    fn said(factor: &str, set: Option<(&str, &str)>) -> Result<(), String> {
+    fn checked(factor: &str, set: Option<(&str, &str)>) -> Result<(), String> {
         let text = TEXT.replacen("[constants]", &format!("{factor}\n[constants]"), 1);
         let set = set.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
         let options = RunOptions { set, ..RunOptions::default() };
@@ -190,9 +190,9 @@ mod tests {
     /// Regression test: with one target not installed, an unknown setting was silently ignored.
     #[test]
     fn a_misspelt_setting_is_rejected_though_a_target_is_absent() {
-        assert_eq!(said("settings.pool = [5, 7]\nsettings.queue = [5, 7]", None), Ok(()));
+        assert_eq!(checked("settings.pool = [5, 7]\nsettings.queue = [5, 7]", None), Ok(()));
         let known = "unknown setting: the targets have pool, queue";
-        let refused = |factor, set| said(factor, set).expect_err("is rejected");
+        let refused = |factor, set| checked(factor, set).expect_err("is rejected");
         assert_eq!(
             refused("", Some(("settings.poool", "[5, 7]"))),
             format!("--set settings.poool=[5, 7]: {known}")
@@ -205,7 +205,7 @@ mod tests {
     /// Regression test: an error about the machine or a target did not name the line.
     #[test]
     fn cores_and_networks_that_are_not_to_be_had_are_blamed_on_their_line() {
-        let refused = |factor, set| said(factor, set).expect_err("is rejected");
+        let refused = |factor, set| checked(factor, set).expect_err("is rejected");
         assert_eq!(
             refused("", Some(("cores.gateway", "[[0], [0, 2]]"))),
             "--set cores.gateway=[[0], [0, 2]]: `0,2`: this machine has no core 2: expected one of 0,1"

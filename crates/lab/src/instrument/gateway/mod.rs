@@ -10,6 +10,7 @@ mod gc;
 mod levels;
 mod limit;
 mod load_table;
+mod mend;
 mod plan;
 pub(crate) mod ports;
 mod run;
@@ -27,7 +28,7 @@ mod vary;
 mod view;
 
 pub(crate) use case::Case;
-pub(crate) use conditions::{Conditions, Framing, RequestKind, echo};
+pub(crate) use conditions::{Conditions, Framing, OriginKind, RequestKind, UpstreamConnections, echo};
 #[cfg(test)]
 pub(crate) use executor::NO_RATE;
 pub(crate) use executor::{ProcessExecutor, issue_certificate, sample_values};
@@ -35,6 +36,7 @@ pub(crate) use executor::{ProcessExecutor, issue_certificate, sample_values};
 pub(crate) use factors::Group;
 pub(crate) use factors::{CertificateKind, Load, Mode, Side, Suite, Tls, TlsVersion};
 pub(crate) use levels::Place;
+pub use mend::{Mend, Mends, proof};
 #[cfg(test)]
 pub(crate) use plan::two_digits;
 #[cfg(test)]
@@ -95,12 +97,16 @@ impl Instrument for Gateway {
         Metric::LittleRatio,
         Metric::RssKib,
         Metric::RssEndKib,
+        Metric::UpstreamConnectionsPerRequest,
+        Metric::UpstreamHandshakesPerRequest,
+        Metric::UpstreamResumedPercent,
         Metric::GcThroughputPercent,
         Metric::AfterFullGcKib,
         Metric::Utilisation,
         Metric::ErrorRatio,
     ];
     const HAS_DUETS: bool = true;
+    const HAS_PROFILES: bool = true;
     const SESSIONS: &'static str =
         "Nightly runs of one program differ by 5 % from one day to the next, and by 28 % in one of ten.";
 

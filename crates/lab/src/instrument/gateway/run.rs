@@ -3,9 +3,11 @@
 use super::{Conditions, Place as _, gc};
 use crate::run::{PlannedRun, Run};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use weir_load::result::{Limit, LoadResult, Role, ServerCost};
 use weir_netem::NetReport;
+use weir_profile::Recorded;
 
 /// The conditions of a run, and its measurements.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -36,6 +38,9 @@ pub struct Observation {
     pub processes: Vec<ProcessReport>,
     /// Connections that the origin accepted during the load, by its own count; `None` without a gateway.
     pub upstream_connections: Option<u64>,
+    /// TLS handshakes that the origin saw during the load; `None` without TLS to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upstream_handshakes: Option<UpstreamHandshakes>,
     /// The share of the run's cores used by processes outside it; `None` if the system does not report it.
     pub foreign_cpu: Option<f64>,
     /// The share that the hypervisor gave to other guests; `None` as above.
@@ -51,6 +56,9 @@ pub struct Observation {
     pub notes: Vec<String>,
     /// Garbage collection of a target that is a JVM; `None` for others, or if unknown.
     pub gc: Option<gc::Report>,
+    /// The samples of the target, in the run that profiles it; stored on their own.
+    #[serde(skip)]
+    pub profile: Option<Recorded>,
     /// The kept logs of a failed run's processes, in the results directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub logs: Option<PathBuf>,
@@ -67,6 +75,18 @@ impl Observation {
     pub(super) fn cores(&self, role: &str) -> &[usize] {
         self.process(role).map_or(&[], |process| &process.cores)
     }
+}
+
+/// Handshakes between the target and the origin, counted by the origin.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UpstreamHandshakes {
+    /// Full ones.
+    pub full: u64,
+    /// Resumptions.
+    pub resumed: u64,
+    /// By version, suite and kind, if the origin tells them apart.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub negotiated: BTreeMap<String, u64>,
 }
 
 /// One process of a run.

@@ -15,7 +15,7 @@ use crate::plan::Plan;
 use crate::results::Results;
 use crate::run::Run;
 use crate::store::Store;
-use crate::summary::Summary;
+use crate::summary::{CellSummary, Summary};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use weir_load::plural;
@@ -55,6 +55,11 @@ impl Shown for Gateway {
         };
         let others = vary.others(&cell.place(), compared);
         mode.into_iter().chain(others).chain([at]).collect::<Vec<_>>().join(", ")
+    }
+
+    fn cost(found: &CellSummary) -> Option<(f64, &'static str)> {
+        let case = found.cell.case();
+        Some((found.get(unit_metrics(case).cpu)?, case.unit()))
     }
 
     fn place_title(cell: &Cell) -> String {

@@ -254,6 +254,8 @@ pub(crate) fn observation(cell: &Cell, result: LoadResult) -> Observation {
         failure: None,
         processes,
         upstream_connections,
+        upstream_handshakes: None,
+        profile: None,
         foreign_cpu: Some(0.01),
         net: None,
         notes: Vec::new(),

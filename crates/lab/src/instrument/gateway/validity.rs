@@ -4,7 +4,7 @@
 use super::levels::Place as _;
 use super::run::{Seen, parts};
 use crate::experiment::Level;
-use crate::instrument::gateway::{Conditions, Side, Tls, TlsVersion};
+use crate::instrument::gateway::{Conditions, Side, Tls, TlsVersion, UpstreamConnections};
 use crate::metric::Metric;
 use crate::run::Run;
 use weir_load::result::{Handshakes, LoadResult, Negotiated, Pacer, Tickets};
@@ -75,11 +75,13 @@ fn errors(load: &LoadResult, conditions: &Conditions) -> Option<String> {
 
 /// Any verdict but `valid` is invalid, except for a late pacer: its effects are judged below.
 fn engine(load: &LoadResult) -> Option<String> {
-    let said = load.validity.as_str();
-    if said == "valid" {
+    let validity = load.validity.as_str();
+    if validity == "valid" {
         return None;
     }
-    let Some(reasons) = said.strip_prefix("invalid: ") else { return Some(format!("load engine: `{said}`")) };
+    let Some(reasons) = validity.strip_prefix("invalid: ") else {
+        return Some(format!("load engine: `{validity}`"));
+    };
     let is_other = |reason: &str| load.pacer.is_none() || !reason.starts_with("pacer (");
     reasons.split("; ").any(is_other).then(|| format!("load engine: {reasons}"))
 }
@@ -118,6 +120,9 @@ fn connections(record: &Run<Seen>, load: &LoadResult, conditions: &Conditions) -
     let wanted = u64::from(record.run.cell.connections());
     if opened < wanted {
         return Some(format!("connections: {opened} opened, expected {wanted}"));
+    }
+    if conditions.upstream_connections == UpstreamConnections::Any {
+        return None;
     }
     // With a smaller pool, closed connections are opened again.
     let pool = conditions.settings.get("pool").and_then(|pool| Level::of(pool).number());

@@ -1,7 +1,7 @@
 //! The values of a gateway's run by metric, and when a run has none.
 
 use super::levels::Place as _;
-use super::run::{Parts, Seen, parts};
+use super::run::{Parts, Seen, UpstreamHandshakes, parts};
 use super::validity::HANDSHAKE_ONLY;
 use super::{Case, Load};
 use crate::cell::Cell;
@@ -81,11 +81,30 @@ pub(super) fn of_run(metric: Metric, run: &Run<Seen>) -> Option<f64> {
             (load.requests > 0).then(|| switches as f64 / load.requests as f64)
         }
         Metric::Utilisation => gateway.map(|gateway| gateway.cost.utilisation),
+        Metric::UpstreamConnectionsPerRequest => {
+            let opened = run.seen.observation.upstream_connections?;
+            (load.answered_in_all > 0).then(|| opened as f64 / load.answered_in_all as f64)
+        }
+        Metric::UpstreamHandshakesPerRequest => {
+            let UpstreamHandshakes { full, resumed, .. } =
+                run.seen.observation.upstream_handshakes.as_ref()?;
+            (load.answered_in_all > 0).then(|| (full + resumed) as f64 / load.answered_in_all as f64)
+        }
+        Metric::UpstreamResumedPercent => {
+            let UpstreamHandshakes { full, resumed, .. } =
+                run.seen.observation.upstream_handshakes.as_ref()?;
+            (full + resumed > 0).then(|| 100.0 * *resumed as f64 / (full + resumed) as f64)
+        }
         Metric::GcThroughputPercent => gc?.throughput_percent,
         Metric::AfterFullGcKib => gc?.after_full_gc_kib.map(|kib| kib as f64),
         Metric::ErrorRatio => error_ratio([load].into_iter()),
         _ => None,
     }
+}
+
+/// CPU microseconds of the gateway per request or handshake, whichever the run counts.
+pub(super) fn cost_us(run: &Run<Seen>) -> Option<f64> {
+    of_run(unit_metrics(run.run.cell.case()).cpu, run)
 }
 
 /// A cell's value: times come from all requests of all valid runs, errors from all runs, the rest are medians.

@@ -8,7 +8,7 @@ use crate::guard::Guard;
 use crate::hash;
 use crate::host::this_program;
 use crate::interrupt::Interrupt;
-use crate::progress::tell;
+use crate::progress::note;
 use crate::tool;
 use std::fmt::Write;
 use std::fs;
@@ -56,7 +56,7 @@ pub fn build(folders: &Folders, names: &[String], jobs: usize) -> Result<(String
     let (mut text, mut failed) = (String::new(), 0);
     for engine in &engines {
         let about = &engine.description;
-        tell(format_args!("{}: {} {}", engine.name, about.stack, about.version));
+        note(format_args!("{}: {} {}", engine.name, about.stack, about.version));
         match engine.build(&Variant::plain(), jobs, &interrupt, &guard) {
             Ok(()) => drop(writeln!(text, "{}: built", engine.name)),
             Err(error) if interrupt.is_set() => return Err(error),

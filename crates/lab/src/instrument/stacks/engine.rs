@@ -40,6 +40,9 @@ pub(crate) struct Description {
     pub(crate) needs: Vec<String>,
     pub(crate) build: Vec<String>,
     pub(crate) run: Vec<String>,
+    /// Arguments after the program in a run that is profiled.
+    #[serde(default)]
+    pub(crate) profiled: Vec<String>,
     /// The first is the default.
     #[serde(default)]
     pub(crate) allocators: Vec<Level>,

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use weir_profile::Unwind;
 use weir_tls::issue::{Authority, KeyKind};
 
 /// The timeout beyond the window, for the start, a warm-up with the slowest keys, and the output.
@@ -31,8 +32,8 @@ pub struct ProcessRunner {
 }
 
 impl ProcessRunner {
-    /// Runs a runner with these scenario lines, under a tool if `tool` is not empty.
-    pub(super) fn made(&mut self, cell: &Cell, lines: &str, tool: &[String]) -> Result<Ran, LabError> {
+    /// Runs a runner with these scenario lines, under a tool if it has words.
+    pub(super) fn made(&mut self, cell: &Cell, lines: &str, tool: &Tool) -> Result<Ran, LabError> {
         let ran = self.made_together(&[(cell, lines.to_owned())], tool)?.pop();
         ran.ok_or_else(|| LabError::Nothing("no runner was started".into()))
     }
@@ -41,7 +42,7 @@ impl ProcessRunner {
     pub(super) fn made_together(
         &mut self,
         runs: &[(&Cell, String)],
-        tool: &[String],
+        tool: &Tool,
     ) -> Result<Vec<Ran>, LabError> {
         let work = self.directory.join("work");
         let mut staged = Vec::new();
@@ -68,7 +69,7 @@ impl ProcessRunner {
         match ended {
             Ok(ended) => {
                 for (ran, ended) in all.iter_mut().zip(ended) {
-                    ran.failure = said(ran, ended).err();
+                    ran.failure = parsed(ran, ended).err();
                 }
             }
             Err(why) => all.iter_mut().for_each(|ran| ran.failure = Some(why.clone())),
@@ -82,16 +83,27 @@ impl ProcessRunner {
     }
 
     /// The parts of a run that are known before it starts.
-    fn staged(&self, cell: &Cell, lines: &str, tool: &[String]) -> Result<Ran, LabError> {
-        let engine = self
-            .engines
-            .get(&cell.subject)
-            .ok_or_else(|| LabError::Nothing(format!("engine {} is no longer present", cell.subject)))?;
+    /// The tool that samples a runner from start to end.
+    pub(super) fn sampler(&self, cell: &Cell, data: &Path) -> Result<Tool, LabError> {
+        let Description { language, profiled, .. } = &self.engine(cell)?.description;
+        let words = weir_profile::sampler(data, Unwind::of_language(language));
+        Ok(Tool { words, arguments: profiled.clone() })
+    }
+
+    fn engine(&self, cell: &Cell) -> Result<&Engine, LabError> {
+        let engine = self.engines.get(&cell.subject);
+        engine.ok_or_else(|| LabError::Nothing(format!("engine {} is no longer present", cell.subject)))
+    }
+
+    fn staged(&self, cell: &Cell, lines: &str, tool: &Tool) -> Result<Ran, LabError> {
+        let engine = self.engine(cell)?;
         let scenario = lines.to_owned() + &self.files(&cell.levels)?;
         let mask = key::mask(cell.levels.word("mask"));
         let environment = mask.into_iter().map(|mask| mask.variable.to_owned()).collect();
         let target = engine.target(&engine.variant(&cell.levels));
-        let command = [tool, &engine.words(&engine.description.run, &target)].concat();
+        let mut run = engine.words(&engine.description.run, &target);
+        run.splice(1..1, tool.arguments.iter().cloned());
+        let command = [tool.words.as_slice(), &run].concat();
         let Description { version, crypto, .. } = engine.description.clone();
         let described = Some(Described { version, crypto });
         Ok(Ran {
@@ -119,6 +131,15 @@ impl ProcessRunner {
     }
 }
 
+/// A program that runs a runner.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tool {
+    /// The words before the runner's command.
+    pub(super) words: Vec<String>,
+    /// Arguments after the runner's program.
+    pub(super) arguments: Vec<String>,
+}
+
 /// A runner that has not started.
 struct Staged<'a> {
     ran: Ran,
@@ -139,7 +160,7 @@ impl Staged<'_> {
 }
 
 /// Parses the output of a runner. An error is the reason why the run is invalid.
-fn said(ran: &mut Ran, ended: Ended) -> Result<(), String> {
+fn parsed(ran: &mut Ran, ended: Ended) -> Result<(), String> {
     let Ended { process, exit, taken, cut_short, .. } = ended;
     ran.foreign_cpu = taken.map(|taken| taken.foreign);
     ran.stolen_cpu = taken.map(|taken| taken.stolen);

@@ -2,14 +2,14 @@
 //! which valgrind hides.
 
 use super::check;
-use super::execute::ProcessRunner;
+use super::execute::{ProcessRunner, Tool};
 use super::key::HANDSHAKE;
 use super::output::Side;
 use crate::cell::{Cell, Levels};
 use crate::error::LabError;
 use crate::files::on_path;
 use crate::plan::Plan;
-use crate::progress::tell;
+use crate::progress::note;
 use crate::store::Store;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -65,7 +65,7 @@ pub(super) fn count(plan: &Plan, store: &Store, runner: &mut ProcessRunner) -> R
         let why = counts.as_ref().err().cloned();
         uncountable.extend(why.clone().map(|why| (cell.subject.as_str(), why)));
         let counts = counts.unwrap_or_default();
-        tell(format_args!("instructions {cell}  {}", why.as_deref().unwrap_or("counted")));
+        note(format_args!("instructions {cell}  {}", why.as_deref().unwrap_or("counted")));
         let counted = Counted { schema: SCHEMA, cell: cell.id.clone().into(), counts, why };
         store.write_json(&format!("{INSTRUCTIONS}/{cell}.json"), &counted)?;
     }
@@ -89,7 +89,7 @@ impl ProcessRunner {
             let file = self.directory.join("callgrind");
             let out = format!("--callgrind-out-file={}", file.display());
             let tool = [PROGRAM, "--tool=callgrind", "--quiet", &out].map(str::to_owned);
-            let ran = self.made(cell, &scenario, &tool);
+            let ran = self.made(cell, &scenario, &Tool { words: tool.to_vec(), ..Tool::default() });
             let profile = fs::read_to_string(&file);
             let _ = fs::remove_file(&file);
             if let Some(why) = check::first_wrong(&cell.levels, &ran?) {

@@ -31,25 +31,29 @@ use crate::found::{ExperimentFile, Folders};
 use crate::guard::Guard;
 use crate::host::{allowed_cores, this_program};
 use crate::instrument::{
-    Blame, Candidate, Executor, Facts, Instrument, Request, RunOf, Standing, taken, with_pair,
+    Blame, Candidate, Executor, Facts, Instrument, Profiled, Request, RunOf, Standing, taken, with_pair,
 };
 use crate::interrupt::Interrupt;
 use crate::machine::Machine;
 use crate::metric::Metric;
 use crate::options::RunOptions;
 use crate::plan::Plan;
-use crate::progress::tell;
+use crate::progress::note;
 use crate::reader::{blame, directory_key};
-use crate::run::{Stage, Validity};
+use crate::run::{Run, Stage, Validity};
 use crate::store::Store;
 use crate::upgrade::SHARED;
 use engine::{Engine, Variant};
-use execute::ProcessRunner;
+use execute::{ProcessRunner, Tool};
 use key::KEYS;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use values::{compared, compared_in_duets, measured};
+use weir_profile::{Frame, Recorded};
+
+/// The shortest window of a profile: start and warm-up are sampled too.
+const PROFILED_MS: u64 = 5000;
 
 /// The instrument for TLS libraries in memory.
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +83,23 @@ impl Engines {
 impl Executor<Stacks> for ProcessRunner {
     fn execute(&mut self, turn: &[Request<'_>]) -> Result<Vec<Ran>, LabError> {
         let runs = turn.iter().map(|request| (&request.run.cell, request.run.cell.levels.lines()));
-        self.made_together(&runs.collect::<Vec<_>>(), &[])
+        self.made_together(&runs.collect::<Vec<_>>(), &Tool::default())
+    }
+
+    fn profile(&mut self, Request { run, .. }: Request<'_>) -> Result<Option<Profiled>, LabError> {
+        let cell = &run.cell;
+        let window_ms = cell.levels.number("window_ms").unwrap_or(0).max(PROFILED_MS);
+        let levels = cell.levels.with("window_ms", Level::new(window_ms));
+        let data = self.directory.join("perf.data");
+        let ran = self.made(cell, &levels.lines(), &self.sampler(cell, &data)?)?;
+        let recorded = match ran.failure.clone() {
+            Some(why) => Err(why),
+            None => weir_profile::sampled(&data).map_err(|error| error.to_string()).map(measured_only),
+        };
+        let _ = fs::remove_file(&data);
+        let ran = Run::new(run, ran);
+        let cost_us = shown::COSTS.iter().find_map(|(metric, _)| values::of_run(*metric, &ran));
+        Ok(Some(Profiled { recorded, cost_us }))
     }
 
     /// Counts instructions if the experiment asks for them.
@@ -89,6 +109,18 @@ impl Executor<Stacks> for ProcessRunner {
     }
 }
 
+/// The samples of what is measured, without start and warm-up; all if the runner's functions have no names.
+fn measured_only(recorded: Recorded) -> Recorded {
+    let is_measured = |frame: &Frame| MEASURED.iter().any(|name| frame.symbol == *name);
+    if !recorded.stacks.frames().iter().any(is_measured) {
+        return recorded;
+    }
+    Recorded { stacks: recorded.stacks.within(is_measured), ..recorded }
+}
+
+/// The functions of a runner that `docs/ENGINES.md` names.
+const MEASURED: [&str; 2] = ["weir_engine_client", "weir_engine_server"];
+
 impl Instrument for Stacks {
     const NAME: &'static str = "stacks";
     const SUBJECT: &'static str = "engine";
@@ -96,6 +128,7 @@ impl Instrument for Stacks {
     const OWN_KEYS: &'static [&'static str] = &["engines", "engines_directory", "scenarios", "instructions"];
     const OVERHEAD_MS: u64 = 120;
     const HAS_DUETS: bool = true;
+    const HAS_PROFILES: bool = true;
     const METRICS: &'static [Metric] = &[
         Metric::ServerUsPerHandshake,
         Metric::ClientUsPerHandshake,
@@ -199,7 +232,7 @@ impl Instrument for Stacks {
             if interrupt.is_set() {
                 return Err(error);
             }
-            tell(&error);
+            note(&error);
             engines.present.remove(&name);
             let why = match error {
                 LabError::Install { message, .. } => message,

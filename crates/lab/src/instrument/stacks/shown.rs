@@ -20,7 +20,18 @@ use std::fmt::Write;
 use weir_report::markup::{command_line, quote};
 use weir_report::text::{WIDTH, flow, wrap};
 
+/// The CPU metrics of both sides, and their units.
+pub(super) const COSTS: [(Metric, &str); 3] = [
+    (Metric::CpuUsPerHandshake, "handshake"),
+    (Metric::CpuUsPerOperation, "operation"),
+    (Metric::CpuUsPerMb, "MB"),
+];
+
 impl Shown for Stacks {
+    fn cost(found: &CellSummary) -> Option<(f64, &'static str)> {
+        COSTS.into_iter().find_map(|(metric, unit)| Some((found.get(metric)?, unit)))
+    }
+
     fn differences(results: [&Results<Self>; 2], [first, second]: [&str; 2]) -> Vec<String> {
         let [a, b] = results.map(|results| view::facts(&results.runs));
         let mut differences = Vec::new();

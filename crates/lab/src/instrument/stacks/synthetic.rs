@@ -108,7 +108,15 @@ pub(crate) fn results(made: &Made<'_>) -> Results<Stacks> {
     let mut rng = Rng::new(made.seed);
     let runs: Vec<Run<Ran>> = plan.runs().map(|planned| run(planned, made, &mut rng)).collect();
     let directory = PathBuf::from(format!("made-up-{}", made.seed));
-    let mut results = Results { directory, plan, machine, runs, summary: Summary::default() };
+    let mut results = Results {
+        directory,
+        plan,
+        machine,
+        runs,
+        summary: Summary::default(),
+        profiles: Vec::new(),
+        advised: None,
+    };
     sum_up(&mut results);
     results
 }

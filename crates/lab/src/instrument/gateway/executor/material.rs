@@ -18,7 +18,9 @@ const NAMES: [&str; 4] = ["localhost", LOOPBACK_ADDRESS, GATEWAY_ADDRESS, ORIGIN
 pub(crate) fn issue_certificate(tls: &Tls, directory: &Path) -> Result<(), LabError> {
     let kind = match tls.certificate {
         CertificateKind::EcdsaP256 => KeyKind::EcdsaP256,
+        CertificateKind::Rsa2048 => KeyKind::Rsa2048,
     };
+    fs::create_dir_all(directory).map_err(LabError::file(directory, "cannot be created"))?;
     let wrong = |error: issue::IssueError| LabError::Certificate(error.to_string());
     let issued = issue::issue(&NAMES, kind).map_err(wrong)?;
     issued.write_to(directory).map_err(wrong)?;
@@ -34,6 +36,9 @@ pub(crate) fn issue_certificate(tls: &Tls, directory: &Path) -> Result<(), LabEr
 pub(super) fn values(weir: &Path, tls: &Tls) -> Values {
     // Any suite of a disabled version will do.
     let (suite_13, suite_12) = match tls.suite.version() {
+        TlsVersion::V1_3 if tls.certificate == CertificateKind::Rsa2048 => {
+            (tls.suite, Suite::EcdheRsaAes128GcmSha256)
+        }
         TlsVersion::V1_3 => (tls.suite, Suite::EcdheEcdsaAes128GcmSha256),
         TlsVersion::V1_2 => (Suite::Aes128GcmSha256, tls.suite),
     };

@@ -1,5 +1,6 @@
 //! Runs with real processes: origin, target and load engine, fresh for each.
 
+mod counts;
 mod material;
 mod running;
 mod turn;
@@ -17,11 +18,11 @@ use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::guard::Guard;
 use crate::host::this_program;
-use crate::instrument::{Executor, Request};
+use crate::instrument::{Executor, Profiled, Request};
 use crate::interrupt::Interrupt;
 use crate::placement::Placement;
 use crate::plan::Plan;
-use crate::run::PlannedRun;
+use crate::run::{PlannedRun, Run};
 use crate::stats::rng::Rng;
 use crate::store::Store;
 use running::{Running, Task};
@@ -67,7 +68,6 @@ impl ProcessExecutor {
         for path in [&work, &tls, &shared] {
             fs::create_dir_all(path).map_err(LabError::file(path, "cannot be created"))?;
         }
-        issue_certificate(&experiment.any_conditions()?.tls, &tls)?;
         Ok(Self {
             guard: Guard::start(&weir)?,
             places: Places { weir, tls, shared },
@@ -101,7 +101,7 @@ impl ProcessExecutor {
         let (cell, conditions) = (&asked.run.cell, &asked.conditions);
         let values = material::values(&self.places.weir, &conditions.tls)
             .with_size(conditions.connections, conditions.bytes, &conditions.cores.gateway)
-            .with_certificate(&self.places.tls)
+            .with_certificate(&self.places.tls.join(conditions.tls.certificate.to_string()))
             .with("dir", work.display())
             .with("listen_address", net.gateway_address())
             .with("listen_port", target_port)
@@ -207,6 +207,10 @@ impl ProcessExecutor {
             .get(&cell.subject)
             .cloned()
             .ok_or_else(|| LabError::Nothing(format!("target {} has disappeared", cell.subject)))?;
+        let certificate = self.places.tls.join(asked.conditions.tls.certificate.to_string());
+        if !certificate.exists() {
+            issue_certificate(&asked.conditions.tls, &certificate)?;
+        }
         asked.conditions.cores = Placement::choose(&asked.conditions.cores, &self.allowed).cores;
         let work = self.work.join(&asked.run.id);
         let _ = fs::remove_dir_all(&work);
@@ -261,6 +265,27 @@ impl Executor<Gateway> for ProcessExecutor {
             false => self.observe(asked.clone())?,
         };
         Ok(asked.iter().zip(observations).map(|(asked, observation)| asked.seen(observation)).collect())
+    }
+
+    fn profile(
+        &mut self,
+        Request { run, experiment, rate }: Request<'_>,
+    ) -> Result<Option<Profiled>, LabError> {
+        let asked = Asked { run, conditions: experiment.conditions(&run.cell)?, rate };
+        if run.cell.mode().upstream().is_none() {
+            return Ok(None);
+        }
+        if run.cell.load() == Load::EqualRate && rate.is_none() {
+            return Ok(Some(Profiled { recorded: Err(NO_RATE.into()), cost_us: None }));
+        }
+        let Some(mut observation) = self.observe(vec![asked.clone()])?.pop() else { return Ok(None) };
+        let recorded = match (observation.profile.take(), &observation.failure, observation.notes.first()) {
+            (_, Some(why), _) | (None, None, Some(why)) => Err(why.clone()),
+            (None, None, None) => Err("the target was not sampled".into()),
+            (Some(recorded), None, _) => Ok(recorded),
+        };
+        let seen = Run::new(run, asked.seen(observation));
+        Ok(Some(Profiled { recorded, cost_us: super::values::cost_us(&seen) }))
     }
 
     /// Removes the working directories; the store has copies of what to keep.

@@ -3,28 +3,29 @@
 use super::super::gc;
 use super::super::run::{Asked, Observation, ProcessReport};
 use super::super::target::{Prepared, Target};
+use super::counts::Counts;
 use super::words::Places;
 use crate::guard::Guard;
+use crate::instrument::gateway::Side;
 use crate::interrupt::Interrupt;
 use crate::placement::CoreSets;
 use crate::process::{Process, Stop, Waited};
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use crate::run::Stage;
+use std::io;
 use std::path::Path;
 use std::process::Stdio;
+use std::thread;
 use std::time::{Duration, Instant};
 use weir_load::OPEN;
 use weir_load::result::LoadResult;
 use weir_netem::{Net, Place};
+use weir_profile::{Recorded, Recording};
 
 /// The time allowed to the load engine beyond its phases and a request's timeout.
 const LOAD_GRACE: Duration = Duration::from_secs(5);
 
 /// The time allowed to the origin until it accepts a connection.
 const ORIGIN_READY: Duration = Duration::from_secs(5);
-
-/// The time allowed to the test server for a response.
-const COUNTS_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Why a run is invalid.
 pub(super) type Failure = Box<dyn std::error::Error>;
@@ -71,8 +72,8 @@ pub(super) struct Running<'a> {
     guard: &'a Guard,
     began: Instant,
     parts: Vec<Part>,
-    /// Connections that the origin had accepted before the load engine ran.
-    accepted_before: Option<u64>,
+    /// The origin's counters before the load engine ran.
+    counts_before: Option<Counts>,
 }
 
 struct Part {
@@ -83,7 +84,7 @@ struct Part {
 
 impl<'a> Running<'a> {
     pub(super) fn new(task: Task<'a>, work: &'a Path, interrupt: &'a Interrupt, guard: &'a Guard) -> Self {
-        Self { task, work, interrupt, guard, began: Instant::now(), parts: Vec::new(), accepted_before: None }
+        Self { task, work, interrupt, guard, began: Instant::now(), parts: Vec::new(), counts_before: None }
     }
 
     /// Starts origin and target, and applies the load before the warm-up.
@@ -91,10 +92,14 @@ impl<'a> Running<'a> {
         let task @ Task { places, request, prepared, net, .. } = self.task;
         let (conditions, cores) = (&request.conditions, &request.conditions.cores);
         let (origin, counts) = (task.origin(), task.counts());
-        let command = places.origin(conditions, &origin, &counts);
+        let command = places.origin(conditions, &origin, &counts, self.work)?;
         self.start("origin", [net.prefix(Place::Origin), command], &cores.origin)?;
         if let Some(prepared) = prepared {
-            self.start("target", [net.prefix(Place::Gateway), prepared.command.clone()], &cores.gateway)?;
+            let mut command = prepared.command.clone();
+            if self.is_profile() {
+                command.splice(1..1, prepared.profiled.iter().cloned());
+            }
+            self.start("target", [net.prefix(Place::Gateway), command], &cores.gateway)?;
         }
         self.ready("origin", &origin, ORIGIN_READY, (net, Place::Origin))?;
         if let Some(prepared) = prepared {
@@ -109,19 +114,24 @@ impl<'a> Running<'a> {
                 return Err(format!("served before: {}", before.validity).into());
             }
         }
-        self.accepted_before = prepared.is_some().then(|| self.accepted()).transpose()?;
+        self.counts_before = prepared.is_some().then(|| self.counts()).transpose()?;
         Ok(())
     }
 
-    /// Starts the load engine, which waits for [`Self::go`] if the run is one of several.
-    pub(super) fn load(&mut self, is_together: bool) -> Result<(), Failure> {
+    /// Whether it samples its target.
+    pub(super) fn is_profile(&self) -> bool {
+        self.task.request.run.stage == Stage::Profile
+    }
+
+    /// Starts the load engine, which waits for [`Self::go`] if `is_timed`.
+    pub(super) fn load(&mut self, is_timed: bool) -> Result<(), Failure> {
         let Task { places, request, net, .. } = self.task;
         let pid = |(part, role)| Some((role, self.part(part).ok()?.process.pid()));
         let pids: Vec<(&str, u32)> =
             [("target", "gateway"), ("origin", "origin")].into_iter().filter_map(pid).collect();
         let mut command = places.load(request, &self.task.authority(), &pids)?;
         let mut input = Stdio::null();
-        if is_together {
+        if is_timed {
             command.push("--rendezvous".into());
             input = Stdio::piped();
         }
@@ -141,6 +151,22 @@ impl<'a> Running<'a> {
         let load = self.parts.iter_mut().find(|part| part.report.role == "load");
         let load = load.ok_or("load: not started")?;
         Ok(load.process.write_line(&start.as_secs_f64().to_string())?)
+    }
+
+    /// Samples the target during the window, which begins after the warm-up that [`Self::go`] has started.
+    pub(super) fn sampled(&self) -> Result<Recorded, String> {
+        let conditions = &self.task.request.conditions;
+        let recording = Recording {
+            pids: vec![self.part("target")?.process.pid()],
+            duration: Duration::from_millis(conditions.window_ms(Stage::Profile)),
+            ..Recording::default()
+        };
+        thread::sleep(Duration::from_millis(conditions.warmup_ms));
+        let recorded = weir_profile::record(&recording, &|| self.interrupt.is_set());
+        if let Ok(recorded) = &recorded {
+            weir_profile::remove_maps(&recorded.stacks);
+        }
+        recorded.map_err(|error| format!("target: {error}"))
     }
 
     /// Waits for the load engine's result.
@@ -163,10 +189,13 @@ impl<'a> Running<'a> {
                 return Err(format!("{role}: it exited early ({status}): {}", last_line(&last)).into());
             }
         }
-        if let Some(before) = self.accepted_before {
+        if let Some(before) = &self.counts_before {
+            let counts = self.counts()?;
             // Less this query's own. Connections of ready checks and of the earlier load came before.
-            let opened = self.accepted()?.saturating_sub(before + 1);
-            observation.upstream_connections = Some(opened);
+            observation.upstream_connections =
+                Some(counts.connections.saturating_sub(before.connections + 1));
+            let is_tls = self.task.request.conditions.mode.upstream() == Some(Side::H1);
+            observation.upstream_handshakes = is_tls.then(|| counts.handshakes_since(before));
         }
         Ok(())
     }
@@ -175,10 +204,10 @@ impl<'a> Running<'a> {
         &self.task.request.conditions.cores
     }
 
-    /// The number of connections accepted by the origin so far.
-    fn accepted(&self) -> Result<u64, Failure> {
-        let accepted = self.task.net.inside(Place::Origin, || accepted(&self.task.counts()))?;
-        Ok(accepted.map_err(|error| format!("origin: its counts cannot be read: {error}"))?)
+    /// The origin's counters so far.
+    fn counts(&self) -> Result<Counts, Failure> {
+        let counts = self.task.net.inside(Place::Origin, || Counts::query(&self.task.counts()))?;
+        Ok(counts.map_err(|error| format!("origin: its counts cannot be read: {error}"))?)
     }
 
     /// The process groups of the run itself: those of its processes, and of the network's relay.
@@ -291,24 +320,6 @@ impl<'a> Running<'a> {
     }
 }
 
-/// The number of connections that the test server has accepted, from its `/stats` at this address; the query's own
-/// one is included.
-fn accepted(address: &str) -> io::Result<u64> {
-    let mut stream = TcpStream::connect(address)?;
-    stream.set_read_timeout(Some(COUNTS_PATIENCE))?;
-    stream.write_all(b"GET /stats HTTP/1.1\r\nHost: origin\r\nConnection: close\r\n\r\n")?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    connections(&answer).ok_or_else(|| {
-        io::Error::new(io::ErrorKind::InvalidData, "its response has no number of connections")
-    })
-}
-
-fn connections(answer: &str) -> Option<u64> {
-    let (_head, body) = answer.split_once("\r\n\r\n")?;
-    serde_json::from_str::<serde_json::Value>(body).ok()?["connections"].as_u64()
-}
-
 fn last_line(words: &str) -> &str {
     words.lines().next_back().unwrap_or("it printed nothing")
 }
@@ -338,13 +349,5 @@ mod tests {
             .expect("starts");
         let relay = net.relay_pid().expect("there is one");
         assert_eq!(running.groups(), [running.parts[0].process.pid(), relay]);
-    }
-
-    #[test]
-    fn the_number_is_in_the_answers_body() {
-        let answer = |body: &str| format!("HTTP/1.1 200 OK\r\nServer: weir-origin\r\n\r\n{body}");
-        assert_eq!(connections(&answer("{\"requests\":7,\"connections\":3}")), Some(3));
-        assert_eq!(connections(&answer("{\"requests\":7}")), None);
-        assert_eq!(connections("HTTP/1.1 200 OK\r\n"), None);
     }
 }

@@ -48,6 +48,7 @@ fn steps(
     draw: &Draw,
 ) -> Result<(), (usize, Failure)> {
     let is_together = runs.len() > 1;
+    let is_timed = is_together || runs.iter().any(Running::is_profile);
     for &index in &draw.servers {
         runs[index].serve().map_err(|why| (index, why))?;
     }
@@ -56,9 +57,9 @@ fn steps(
     let groups = |runs: &[Running<'_>]| runs.iter().flat_map(Running::groups).collect::<Vec<u32>>();
     let meter = Meter::begin(&cores, &groups(runs));
     for &index in &draw.engines {
-        runs[index].load(is_together).map_err(|why| (index, why))?;
+        runs[index].load(is_timed).map_err(|why| (index, why))?;
     }
-    if is_together {
+    if is_timed {
         for &index in &draw.engines {
             runs[index].open().map_err(|why| (index, why))?;
         }
@@ -66,6 +67,12 @@ fn steps(
             since_boot(Instant::now()).ok_or_else(|| (0, "this machine's clock cannot be read".into()))?;
         for &index in &draw.engines {
             runs[index].go(up + AHEAD).map_err(|why| (index, why))?;
+        }
+    }
+    for (index, run) in runs.iter().enumerate().filter(|(_, run)| run.is_profile()) {
+        match run.sampled() {
+            Ok(recorded) => observations[index].profile = Some(recorded),
+            Err(why) => observations[index].notes.push(why),
         }
     }
     for (index, run) in runs.iter_mut().enumerate() {

@@ -4,10 +4,11 @@ use super::super::load_table;
 use super::super::run::Asked;
 use super::material;
 use crate::error::LabError;
-use crate::instrument::gateway::{Conditions, Framing, Load, RequestKind, Side, Tls};
+use crate::instrument::gateway::{Conditions, Framing, Load, OriginKind, RequestKind, Side, Tls};
 use crate::placement::list;
 use crate::run::{PlannedRun, Stage};
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 /// The locations of an experiment's programs and files.
 #[derive(Clone, Debug)]
@@ -21,8 +22,8 @@ pub(super) struct Places {
 }
 
 impl Places {
-    fn tls_file(&self, name: &str) -> String {
-        self.tls.join(name).display().to_string()
+    fn tls_file(&self, conditions: &Conditions, name: &str) -> String {
+        self.tls.join(conditions.tls.certificate.to_string()).join(name).display().to_string()
     }
 
     fn weir(&self, subcommand: &str) -> Vec<String> {
@@ -31,20 +32,55 @@ impl Places {
 
     /// The test server's command; the conditions' cores are the available ones. At `counts` it serves its counters:
     /// bound first, so that they are available once the other listener is.
-    pub(super) fn origin(&self, conditions: &Conditions, authority: &str, counts: &str) -> Vec<String> {
+    pub(super) fn origin(
+        &self,
+        conditions: &Conditions,
+        authority: &str,
+        counts: &str,
+        work: &Path,
+    ) -> Result<Vec<String>, LabError> {
         let side = conditions.mode.origin();
+        if conditions.origin == OriginKind::Openssl && side == Side::H1 {
+            return self.openssl_origin(conditions, authority, counts, work);
+        }
         let mut command = self.weir("origin");
         let mut add = |words: &[&str]| command.extend(words.iter().map(|word| (*word).to_owned()));
         add(&["--listen", &format!("http://{counts}")]);
         add(&["--listen", &format!("{}://{authority}", side.scheme())]);
         if side == Side::H1 {
-            add(&["--cert", &self.tls_file("cert.pem"), "--key", &self.tls_file("key.pem")]);
+            add(&[
+                "--cert",
+                &self.tls_file(conditions, "cert.pem"),
+                "--key",
+                &self.tls_file(conditions, "key.pem"),
+            ]);
             // Whatever the target offers: other parameters are rejected.
             command.extend(negotiated(&conditions.tls));
         }
         let cores = &conditions.cores.origin;
         command.extend(["--workers".into(), cores.len().to_string(), "--cores".into(), list(cores)]);
-        command
+        Ok(command)
+    }
+
+    /// The command of the test server on OpenSSL.
+    fn openssl_origin(
+        &self,
+        conditions: &Conditions,
+        authority: &str,
+        counts: &str,
+        work: &Path,
+    ) -> Result<Vec<String>, LabError> {
+        let settings = serde_json::json!({
+            "listen": authority,
+            "counts": counts,
+            "cert": self.tls_file(conditions, "cert.pem"),
+            "key": self.tls_file(conditions, "key.pem"),
+        });
+        let [program, given] = ["origin.js", "origin.json"].map(|name| work.join(name));
+        for (path, text) in [(&program, include_str!("origin.js")), (&given, &settings.to_string())] {
+            fs::write(path, text).map_err(LabError::file(path, "cannot be written"))?;
+        }
+        Ok(["node".to_owned(), program.display().to_string(), given.display().to_string()].to_vec())
     }
 
     /// The load engine's command for a run.
@@ -76,7 +112,7 @@ impl Places {
         }
         if conditions.mode.client() == Side::H1 {
             if load.get("insecure").and_then(toml::Value::as_bool) != Some(true) {
-                add(&["--cacert", &self.tls_file("ca.pem")]);
+                add(&["--cacert", &self.tls_file(conditions, "ca.pem")]);
             }
             add(&negotiated(&conditions.tls).iter().map(String::as_str).collect::<Vec<_>>());
             // In TLS 1.2 a scheme names no curve, and servers choose among several in their own order.
@@ -171,26 +207,35 @@ mod tests {
             experiment.set_constant("tls.suite", "chacha20-poly1305-sha256".into());
             let conditions = experiment.conditions(&record(mode, Load::Saturated).run.cell);
             let (_shared, places) = places();
-            places.origin(&conditions.expect("is a cell of it"), "127.0.0.1:1", "127.0.0.1:2").join(" ")
+            places
+                .origin(
+                    &conditions.expect("is a cell of it"),
+                    "127.0.0.1:1",
+                    "127.0.0.1:2",
+                    Path::new("/work"),
+                )
+                .expect("is a command of `weir origin`")
+                .join(" ")
         };
         let cores = "--workers 1 --cores 1";
         let clear = format!("weir origin --listen http://127.0.0.1:2 --listen http://127.0.0.1:1 {cores}");
         assert_eq!(origin(Mode::H1H1c), clear);
         let parameters = "--tls 1.3 --suite chacha20-poly1305-sha256 --group x25519";
-        let tls =
-            format!("--listen https://127.0.0.1:1 --cert /tls/cert.pem --key /tls/key.pem {parameters}");
+        let tls = format!(
+            "--listen https://127.0.0.1:1 --cert /tls/ecdsa-p256/cert.pem --key /tls/ecdsa-p256/key.pem {parameters}"
+        );
         assert_eq!(origin(Mode::H1cH1), format!("weir origin --listen http://127.0.0.1:2 {tls} {cores}"));
     }
 
     #[test]
     fn the_labs_ca_is_trusted_unless_verification_is_off() {
         let verified = load_command(Mode::H1H1c, Load::Saturated, |_| {});
-        let words = "--cacert /tls/ca.pem --tls 1.3 --suite aes128-gcm-sha256 --group x25519";
+        let words = "--cacert /tls/ecdsa-p256/ca.pem --tls 1.3 --suite aes128-gcm-sha256 --group x25519";
         assert!(verified.contains(words), "{verified}");
         // Regression test: servers on OpenSSL signed with the client's first TLS 1.2 scheme, not the experiment's one.
         assert!(verified.contains(" --signature ecdsa-p256-sha256 "), "{verified}");
         let own = load_command(Mode::H1H1c, Load::Saturated, |one| flag(one, "signature", "ed25519"));
-        assert!(own.contains(" --signature=ed25519") && !own.contains("ecdsa"), "{own}");
+        assert!(own.contains(" --signature=ed25519") && !own.contains("--signature ecdsa"), "{own}");
         let insecure = load_command(Mode::H1H1c, Load::Saturated, |one| flag(one, "insecure", true));
         assert!(insecure.ends_with(" --insecure") && !insecure.contains("--cacert"), "{insecure}");
     }

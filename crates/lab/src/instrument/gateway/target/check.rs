@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn a_failed_check_says_why() {
         assert_eq!(checked("echo 'line 3: no such key' >&2; exit 1"), Err("line 3: no such key".into()));
-        assert_eq!(checked("echo told; exit 1"), Err("told".into()));
+        assert_eq!(checked("echo output; exit 1"), Err("output".into()));
         assert_eq!(checked("exit 4"), Err("sh: exit status: 4".into()));
     }
 
@@ -185,11 +185,11 @@ mod tests {
     fn the_guard_knows_of_a_check() {
         let directory = tempfile::tempdir().expect("a directory");
         let command = words(&["sh", "-c", "printf $$ >pid"]);
-        let told = guard_input(|guard| {
+        let output = guard_input(|guard| {
             let accepted = run_check("check", &command, directory.path(), &Interrupt::default(), guard);
             assert_eq!(accepted, Ok(Ok(())));
         });
         let pid = fs::read_to_string(directory.path().join("pid")).expect("is written");
-        assert_eq!(told, format!("+{pid}\n-{pid}\n"));
+        assert_eq!(output, format!("+{pid}\n-{pid}\n"));
     }
 }

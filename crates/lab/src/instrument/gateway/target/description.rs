@@ -1,6 +1,6 @@
 //! `target.toml`: its keys, and the rules checked before anything is rendered.
 
-use crate::error::ConfigError;
+use crate::error::{ConfigError, message_of};
 use crate::instrument::gateway::levels::listed;
 use crate::instrument::gateway::{Mode, Side};
 use crate::process::Stop;
@@ -8,7 +8,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use toml::Value;
+use toml::{Table, Value};
 
 pub(super) const FILE: &str = "target.toml";
 
@@ -32,6 +32,8 @@ pub(crate) struct Description {
     pub(crate) files: Vec<String>,
     #[serde(default)]
     pub(crate) start: Vec<String>,
+    #[serde(default)]
+    pub(crate) profiled: Vec<String>,
     #[serde(default)]
     pub(crate) client_side: BySide,
     #[serde(default)]
@@ -103,6 +105,22 @@ pub(crate) struct Gc {
     pub(crate) log: String,
 }
 
+/// The key of a shared description, whose keys a target's own replace.
+const BASE: &str = "base";
+
+/// A description on top of the shared one that it names, relative to its own directory.
+fn with_base(path: &Path, text: &str, base: &Value, own: &Table) -> Result<Description, ConfigError> {
+    let wrong = |message: String| ConfigError::key(path.display(), text, BASE, message);
+    let name = base.as_str().ok_or_else(|| wrong(format!("`{base}`: expected the path of a file")))?;
+    let shared = path.with_file_name(name);
+    let read =
+        std::fs::read_to_string(&shared).map_err(|error| wrong(format!("{}: {error}", shared.display())))?;
+    let mut all: Table =
+        toml::from_str(&read).map_err(|error| ConfigError::toml(shared.display(), &read, &error))?;
+    all.extend(own.iter().filter(|(key, _)| *key != BASE).map(|(key, value)| (key.clone(), value.clone())));
+    all.try_into().map_err(|error| ConfigError::new(path.display(), message_of(&error)))
+}
+
 /// A string, or a list of strings. Not an untagged enum: that would lose the line of an error.
 fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     match Value::deserialize(deserializer)? {
@@ -125,8 +143,14 @@ impl Description {
         let path = directory.join(name).join(FILE);
         let text = std::fs::read_to_string(&path)
             .map_err(|error| ConfigError::new(path.display(), format!("target `{name}`: {error}")))?;
-        let description: Self =
+        let own: Table =
             toml::from_str(&text).map_err(|error| ConfigError::toml(path.display(), &text, &error))?;
+        let description: Self = match own.get(BASE) {
+            None => {
+                toml::from_str(&text).map_err(|error| ConfigError::toml(path.display(), &text, &error))?
+            }
+            Some(base) => with_base(&path, &text, base, &own)?,
+        };
         match description.fault(taken) {
             None => Ok(description),
             Some((key, message)) => Err(ConfigError::key(path.display(), &text, &key, message)),
@@ -186,6 +210,9 @@ pub(crate) struct Setting {
     #[serde(default)]
     pub(crate) values: Vec<Value>,
     pub(crate) about: String,
+    /// The value that follows a rule of `weir advise`, by the rule.
+    #[serde(default)]
+    pub(crate) mends: BTreeMap<String, Value>,
 }
 
 impl Setting {
@@ -223,12 +250,14 @@ impl Setting {
                 format!("`{other}` is not of the default's type, {}", self.default.type_str()),
             ));
         }
-        self.check(&self.default).err().map(|message| ("default", message))
+        let invalid = |(key, value): (&'static str, &Value)| Some((key, self.check(value).err()?));
+        let all = std::iter::once(("default", &self.default));
+        all.chain(self.mends.values().map(|value| ("mends", value))).find_map(invalid)
     }
 }
 
 /// A setting's value as it stands in a template: a string without its quotes.
-pub(super) fn text(value: &Value) -> String {
+pub(in crate::instrument::gateway) fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),

@@ -3,7 +3,6 @@
 use super::Target;
 use super::description::Description;
 use crate::cache;
-use crate::distribution;
 use crate::error::{ConfigError, LabError};
 use crate::files::on_path;
 use crate::found::Folders;
@@ -88,7 +87,7 @@ pub(super) fn look(
             // How to get it.
             let install = target.description.install.as_ref();
             let script = install.map(|_| format!("install it with `weir targets install {name}`"));
-            let package = target.description.package.as_deref().map(distribution::how_to_get);
+            let package = target.description.package.as_deref().map(weir_doctor::how_to_get);
             let how = target.description.absent.clone().or(script).or(package);
             let why = [Some(why), how].into_iter().flatten().collect::<Vec<_>>().join("; ");
             Ok((target, Some(why)))
@@ -125,15 +124,15 @@ impl Target {
             Ok(output) => output,
             Err(error) => return Ok(Err(format!("{program}: {error}"))),
         };
-        let said = [output.stdout, output.stderr].concat();
-        let said = String::from_utf8_lossy(&said);
+        let printed = [output.stdout, output.stderr].concat();
+        let printed = String::from_utf8_lossy(&printed);
         let words = words.join(" ");
         if !output.status.success() {
-            return Ok(Err(format!("`{words}` failed: {}", said.trim())));
+            return Ok(Err(format!("`{words}` failed: {}", printed.trim())));
         }
         let found = version.after.iter().enumerate().map(|(index, after)| {
             let word =
-                word_after(&said, after).ok_or_else(|| format!("`{words}` does not print `{after}`"))?;
+                word_after(&printed, after).ok_or_else(|| format!("`{words}` does not print `{after}`"))?;
             // The first is the target's own version; the others name their component.
             Ok(if index == 0 { word.to_owned() } else { format!("{} {word}", after.trim()) })
         });
@@ -142,8 +141,8 @@ impl Target {
 }
 
 /// The word that follows a text, without the punctuation that ends it.
-fn word_after<'a>(said: &'a str, after: &str) -> Option<&'a str> {
-    let (_, rest) = said.split_once(after)?;
+fn word_after<'a>(printed: &'a str, after: &str) -> Option<&'a str> {
+    let (_, rest) = printed.split_once(after)?;
     Some(rest.split_whitespace().next()?.trim_end_matches([')', ',', ';']))
 }
 

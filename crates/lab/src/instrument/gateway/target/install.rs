@@ -10,7 +10,7 @@ use crate::guard::Guard;
 use crate::host::this_program;
 use crate::interrupt::Interrupt;
 use crate::options::RunOptions;
-use crate::progress::{duration, tell};
+use crate::progress::{duration, note};
 use crate::tool;
 use std::io;
 use std::num::NonZero;
@@ -68,7 +68,7 @@ pub(crate) fn install_wanted(
         match build(target, install, cores(), interrupt, &guard) {
             Ok(()) => is_any_here = true,
             Err(error) if interrupt.is_set() => return Err(error),
-            Err(error) => tell(format_args!("{error}\n{name}: skipped; the others are measured")),
+            Err(error) => note(format_args!("{error}\n{name}: skipped; the others are measured")),
         }
     }
     Ok(is_any_here)
@@ -95,7 +95,7 @@ fn build(
     }
     let _turn = tool::lock(name, &target.installed)?;
     let place = target.installed.display();
-    tell(format_args!("{name}: installing into {place}, once (takes {})", install.takes));
+    note(format_args!("{name}: installing into {place}, once (takes {})", install.takes));
     let began = Instant::now();
     let status = run(target, &install.script, jobs, interrupt, guard)
         .map_err(|source| LabError::System { action: "running an install script with bash", source })?;
@@ -106,7 +106,7 @@ fn build(
         let message = format!("{} failed: {status}; its last output is above", script.display());
         return Err(failed(name, message));
     }
-    tell(format_args!("{name}: installed in {}", duration(began.elapsed())));
+    note(format_args!("{name}: installed in {}", duration(began.elapsed())));
     Ok(())
 }
 
@@ -161,12 +161,12 @@ mod tests {
 
     #[test]
     fn a_script_gets_its_directory_and_cores() {
-        let script = "echo \"$PWD $WEIR_JOBS\" >\"$WEIR_INSTALL/told\"";
+        let script = "echo \"$PWD $WEIR_JOBS\" >\"$WEIR_INSTALL/output\"";
         let (directory, target) = installable(script, "");
         let status = run(&target, Path::new("install.sh"), 3, &Interrupt::default(), &no_guard());
         assert!(status.expect("runs").success());
-        let told = fs::read_to_string(target.installed.join("told")).expect("is written");
-        assert_eq!(told.trim(), format!("{} 3", directory.path().join("fast").display()));
+        let output = fs::read_to_string(target.installed.join("output")).expect("is written");
+        assert_eq!(output.trim(), format!("{} 3", directory.path().join("fast").display()));
     }
 
     #[test]
@@ -191,11 +191,11 @@ mod tests {
     #[test]
     fn the_guard_knows_of_a_script() {
         let (_directory, target) = installable("printf $$ >\"$WEIR_INSTALL/pid\"", "");
-        let told = guard_input(|guard| {
+        let output = guard_input(|guard| {
             run(&target, Path::new("install.sh"), 1, &Interrupt::default(), guard).expect("runs");
         });
         let pid = fs::read_to_string(target.installed.join("pid")).expect("is written");
-        assert_eq!(told, format!("+{pid}\n-{pid}\n"));
+        assert_eq!(output, format!("+{pid}\n-{pid}\n"));
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod sources;
 
 pub(crate) use check::{Accepted, run_check};
 pub use check::{Checks, check};
+pub(super) use description::text;
 #[cfg(test)]
 pub(crate) use find::Absent;
 pub use find::Targets;
@@ -23,7 +24,7 @@ use crate::instrument::gateway::levels::listed;
 use crate::instrument::gateway::sample_values;
 use crate::instrument::gateway::template::Values;
 use crate::instrument::gateway::{Mode, Tls};
-use description::{Description, FILE, text};
+use description::{Description, FILE};
 use std::path::PathBuf;
 use toml::{Table, Value};
 
@@ -48,6 +49,8 @@ pub(crate) struct Prepared {
     /// Names and contents of the files to write into the run's directory.
     pub(crate) files: Vec<(String, String)>,
     pub(crate) command: Vec<String>,
+    /// Arguments after the program in a run that is profiled.
+    pub(crate) profiled: Vec<String>,
     /// The target is ready when this address accepts a connection.
     pub(crate) ready: String,
     /// The timeout of that in milliseconds.
@@ -127,6 +130,7 @@ impl Target {
         Ok(Some(Prepared {
             files,
             command,
+            profiled: description.profiled.clone(),
             ready: values.render(&source, &ready.connect)?,
             ready_timeout_ms: ready.timeout_ms,
             check: check.transpose()?,
