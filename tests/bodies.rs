@@ -1,11 +1,11 @@
-//! Bodies of every framing, both ways, and what happens when one side is slower than the other or ends too early.
+//! Bodies of every framing, in both directions, and sides that are slower than the other or close too early.
 
-use crate::common::{Case, DEADLINE, Ending, MODES, Peer, pattern, poll_until, until_still};
+use crate::common::{Case, DEADLINE, Ending, MODES, Peer, Switch, pattern, poll_until, until_still};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use weir_http1::Method;
 
-/// One byte, a little, what fits a read, more than any buffer on the way.
+/// Empty, one byte, small, around the size of a read, and larger than all buffers in between.
 const SIZES: [usize; 6] = [0, 1, 1000, 64 * 1024, 64 * 1024 + 1, 5_000_000];
 
 /// Chunks of changing sizes, with extensions, and trailers at the end.
@@ -23,8 +23,8 @@ fn chunked(body: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Answers the request for `/FRAMING/SIZE` with a body of that size and framing.
-fn answer_as_asked(peer: &mut Peer) {
+/// Responds to requests for `/FRAMING/SIZE` with a body of that size and framing.
+fn respond_as_requested(peer: &mut Peer) {
     while let Some(request) = peer.request() {
         let target = request.head.split(' ').nth(1).unwrap();
         let (framing, size) = target[1..].split_once('/').unwrap();
@@ -49,9 +49,9 @@ fn answer_as_asked(peer: &mut Peer) {
 }
 
 #[test]
-fn answers_of_every_framing_and_size_arrive_whole() {
+fn responses_of_every_framing_and_size_are_forwarded_whole() {
     for mode in MODES {
-        let case = Case::new(mode, &[], answer_as_asked);
+        let case = Case::new(mode, &[], respond_as_requested);
         let mut client = case.client();
         for size in SIZES {
             for (framing, declared) in [
@@ -65,11 +65,11 @@ fn answers_of_every_framing_and_size_arrive_whole() {
                     format!("HTTP/1.1 200 OK\r\n{declared}Via: 1.1 weir\r\n\r\n"),
                     "{mode:?} {framing} {size}"
                 );
-                assert!(answer.body == pattern(size), "{mode:?} {framing} {size}: another body");
+                assert!(answer.body == pattern(size), "{mode:?} {framing} {size}: wrong body");
                 if framing != "length" {
-                    assert!(answer.raw_body.ends_with(b"0\r\n\r\n"), "no trailer is passed on");
+                    assert!(answer.raw_body.ends_with(b"0\r\n\r\n"), "no trailer is forwarded");
                     let extension = answer.raw_body.windows(4).any(|four| four == b";a=b");
-                    assert!(!extension, "no extension is passed on");
+                    assert!(!extension, "no extension is forwarded");
                 }
             }
         }
@@ -79,9 +79,9 @@ fn answers_of_every_framing_and_size_arrive_whole() {
 }
 
 #[test]
-fn a_client_of_http_1_0_gets_no_chunks() {
+fn an_http_1_0_client_gets_no_chunks() {
     for mode in MODES {
-        let case = Case::new(mode, &[], answer_as_asked);
+        let case = Case::new(mode, &[], respond_as_requested);
         for size in [0, 1, 100_000] {
             for framing in ["chunked", "close"] {
                 let mut client = case.client();
@@ -107,7 +107,7 @@ fn a_client_of_http_1_0_gets_no_chunks() {
 }
 
 #[test]
-fn requests_of_both_framings_and_every_size_arrive_whole() {
+fn requests_of_both_framings_and_every_size_are_forwarded_whole() {
     for mode in MODES {
         let case = Case::new(mode, &[], |peer| peer.serve("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
         let mut client = case.client();
@@ -124,11 +124,11 @@ fn requests_of_both_framings_and_every_size_arrive_whole() {
             let requests = std::mem::take(&mut *case.upstream.requests());
             let [by_length, by_chunks] = &requests[..] else { panic!("{} requests", requests.len()) };
             assert_eq!(by_length.fields("content-length"), [size.to_string()], "{mode:?} {size}");
-            assert!(by_length.raw_body == body, "{mode:?} {size}: another body");
+            assert!(by_length.raw_body == body, "{mode:?} {size}: wrong body");
             assert_eq!(by_chunks.fields("transfer-encoding"), ["chunked"], "{mode:?} {size}");
             assert_eq!(by_chunks.fields("trailer"), [""; 0], "{mode:?} {size}");
-            assert!(by_chunks.body == body, "{mode:?} {size}: another body");
-            assert!(by_chunks.raw_body.ends_with(b"0\r\n\r\n"), "no trailer is passed on");
+            assert!(by_chunks.body == body, "{mode:?} {size}: wrong body");
+            assert!(by_chunks.raw_body.ends_with(b"0\r\n\r\n"), "no trailer is forwarded");
         }
         assert_eq!(case.upstream.connections(), 1, "{mode:?}");
         drop(client);
@@ -142,7 +142,7 @@ fn an_echo_streams_both_ways_at_once() {
         let case = Case::new(mode, &[], |peer| {
             let (_, framing) = peer.head().unwrap();
             assert_eq!(framing, weir_http1::Framing::Chunked);
-            // Not a byte of the body has been asked for when the answer begins.
+            // The response starts before any byte of the request's body is read.
             peer.answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
             let mut bytes = Vec::new();
             while !bytes.ends_with(b"\r\n0\r\n\r\n") {
@@ -157,7 +157,7 @@ fn an_echo_streams_both_ways_at_once() {
         let mut got = Vec::new();
         for round in 0..20u8 {
             client.send(format!("3\r\n{round:03}\r\n"));
-            // What was sent comes back before anything more is sent.
+            // Each chunk comes back before the next one is sent.
             let wanted = format!("{round:03}");
             while !String::from_utf8_lossy(&got).contains(&wanted) {
                 assert_eq!(client.stream.receive(&mut got), None, "{mode:?}");
@@ -172,8 +172,8 @@ fn an_echo_streams_both_ways_at_once() {
     }
 }
 
-/// How much the kernel may hold on the way for one connection: a send and a receive buffer of 4 and 6 MiB at the most,
-/// on each of the two connections, and what the gateway and the two ends hold themselves.
+/// Maximum bytes in flight between client and upstream: send and receive buffers in the kernel of at most 4 and 6 MiB,
+/// on each of the two connections, and the buffers of the gateway, the client and the upstream.
 const IN_FLIGHT: usize = 24 << 20;
 
 #[test]
@@ -204,7 +204,7 @@ fn a_client_that_does_not_read_stops_the_upstream() {
         let answer = client.answer(Method::Get);
         assert!(answer.complete && answer.body.len() == total, "{mode:?}");
         let piece = pattern(1 << 16);
-        assert!(answer.body.chunks(1 << 16).all(|came| came == piece), "{mode:?}: another body");
+        assert!(answer.body.chunks(1 << 16).all(|chunk| chunk == piece), "{mode:?}: wrong body");
         drop(client);
         case.stop();
     }
@@ -213,11 +213,11 @@ fn a_client_that_does_not_read_stops_the_upstream() {
 #[test]
 fn an_upstream_that_does_not_read_stops_the_client() {
     for mode in MODES {
-        let go_on = Arc::new(AtomicBool::new(false));
-        let gate = Arc::clone(&go_on);
+        let proceed = Arc::new(AtomicBool::new(false));
+        let gate = Arc::clone(&proceed);
         let case = Case::new(mode, &[], move |peer| {
             let _ = peer.head();
-            poll_until(DEADLINE, "the test to go on", || gate.load(Ordering::SeqCst));
+            poll_until(DEADLINE, "the test to continue", || gate.load(Ordering::SeqCst));
             let mut left = 64 << 20;
             let mut bytes = Vec::new();
             while left > 0 {
@@ -241,10 +241,10 @@ fn an_upstream_that_does_not_read_stops_the_client() {
             client
         });
         let stopped_at = until_still(&written);
-        assert!(stopped_at < IN_FLIGHT, "{mode:?}: the gateway took {stopped_at} bytes that nobody reads");
+        assert!(stopped_at < IN_FLIGHT, "{mode:?}: the gateway took {stopped_at} bytes that are not read");
         let memory = case.weir.memory_kib("VmHWM");
         assert!(memory < 64 << 10, "{mode:?}: {memory} KiB");
-        go_on.store(true, Ordering::SeqCst);
+        proceed.store(true, Ordering::SeqCst);
         let mut client = sender.join().unwrap();
         assert_eq!(client.answer(Method::Put).text(), "read", "{mode:?}");
         drop(client);
@@ -253,8 +253,8 @@ fn an_upstream_that_does_not_read_stops_the_client() {
 }
 
 #[test]
-fn a_truncated_answer_is_never_ended_cleanly() {
-    /// (the answer's beginning, whether a client of HTTP/1.0 asks)
+fn a_truncated_response_never_ends_with_a_clean_close() {
+    /// (start of the response, whether the client speaks HTTP/1.0)
     const CASES: [(&str, bool); 5] = [
         ("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this", false),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nonly this\r\n", false),
@@ -271,7 +271,7 @@ fn a_truncated_answer_is_never_ended_cleanly() {
             let mut client = case.client();
             client.send(if old { "GET / HTTP/1.0\r\n\r\n" } else { "GET / HTTP/1.1\r\nHost: h\r\n\r\n" });
             let Ok(answer) = client.next_answer(Method::Get) else {
-                // Cut so early that not even the head arrived: no clean end either.
+                // Truncated so early that not even the head arrived: no clean close either.
                 continue;
             };
             assert!(!answer.complete, "{mode:?} {beginning:?} {answer:?}");
@@ -286,8 +286,8 @@ fn a_truncated_answer_is_never_ended_cleanly() {
 }
 
 #[test]
-fn a_cut_tls_connection_does_not_end_an_answer_until_close() {
-    // The upstream's stream ends with a FIN and no close_notify: anyone on the way may have cut it.
+fn a_truncated_tls_connection_does_not_complete_a_response_until_close() {
+    // The upstream's stream ends with a FIN and no close_notify: an attacker may have truncated it.
     for mode in MODES.into_iter().filter(|mode| mode.upstream_tls) {
         for version in ["1.0", "1.1"] {
             let case = Case::new(mode, &[], |peer| {
@@ -309,18 +309,28 @@ fn a_cut_tls_connection_does_not_end_an_answer_until_close() {
 }
 
 #[test]
-fn a_broken_chunk_of_an_answer_cuts_the_connection() {
+fn a_broken_chunk_of_a_response_aborts_the_connection() {
     for mode in MODES {
-        let case = Case::new(mode, &[], |peer| {
+        let go_on = Switch::default();
+        let gate = go_on.clone();
+        let case = Case::new(mode, &[], move |peer| {
             peer.request();
-            peer.answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nxyz\r\n");
+            peer.answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n");
+            gate.wait();
+            peer.answer("xyz\r\n");
             peer.read_to_end();
         });
         let mut client = case.client();
         client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-        if let Ok(answer) = client.next_answer(Method::Get) {
-            assert!(!answer.complete, "{mode:?} {answer:?}");
+        // With nothing sent yet the answer would be a 502.
+        let mut bytes = Vec::new();
+        while !bytes.ends_with(b"hello\r\n") {
+            assert_eq!(client.stream.receive(&mut bytes), None, "{mode:?}");
         }
+        client.stream.unread(&bytes);
+        go_on.throw();
+        let answer = client.answer(Method::Get);
+        assert!(!answer.complete, "{mode:?} {answer:?}");
         case.weir.wait_for_stderr(&["bad_response_body", "chunk size"]);
         case.upstream.wait_for_ending(0);
         drop(client);

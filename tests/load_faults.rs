@@ -1,5 +1,5 @@
-//! Servers with faults, and how connections are ended: `weir load` counts every fault once and in its class,
-//! and ends a connection as it is told.
+//! Faulty servers, and how connections are closed: `weir load` counts each fault once, in its class, and closes
+//! connections as `--close` asks.
 
 use crate::common::load::{Loaded, NO_EVIDENCE, OK, TRIAL, load, load_well, served, url, valid_or_late};
 use crate::common::{self, Certificates, DEADLINE, Ending, Peer, Upstream, poll_until};
@@ -8,27 +8,27 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use weir_load::result::LoadResult;
 
-/// One hundred requests, each 5 ms after the other, on sixteen connections: time enough between two on one
-/// connection for the server to do what it does there.
+/// One hundred requests, 5 ms apart, on sixteen connections: between two requests on one connection the server has
+/// enough time to act.
 const PLANNED: u64 = 100;
 const CONNECTIONS: u64 = 16;
 const PACED: [&str; 8] = ["-c", "16", "--rate", "200", "-d", "500ms", "--warmup", "0s"];
 
-/// A server that does something wrong instead of every fifth answer, and counts it.
+/// A server that replaces every fifth response with a fault, and counts the faults.
 struct Faulty {
     upstream: Upstream,
-    done: Arc<AtomicU64>,
+    faults: Arc<AtomicU64>,
 }
 
 impl Faulty {
-    /// `fault` is what is done instead; it tells whether the connection goes on.
+    /// `fault` acts instead of a response, and returns whether the connection stays open.
     fn start(tls: Option<&Certificates>, fault: impl Fn(&mut Peer) -> bool + Send + Sync + 'static) -> Self {
-        let (done, seen) = (Arc::new(AtomicU64::new(0)), AtomicU64::new(0));
-        let counted = Arc::clone(&done);
+        let (faults, seen) = (Arc::new(AtomicU64::new(0)), AtomicU64::new(0));
+        let counted = Arc::clone(&faults);
         let upstream = Upstream::start(tls.map(|tls| tls.server().core()), move |peer| {
             let mut first = (peer.index as u64) < CONNECTIONS + TRIAL;
             while peer.request().is_some() {
-                // Each of the first connections has one request before the run begins.
+                // Each of the first connections has one request before the run starts.
                 if std::mem::take(&mut first) || seen.fetch_add(1, Ordering::SeqCst) % 5 != 4 {
                     peer.answer(OK);
                     continue;
@@ -39,25 +39,25 @@ impl Faulty {
                 }
             }
         });
-        Self { upstream, done }
+        Self { upstream, faults }
     }
 
-    /// The run, in which `class` and nothing else is counted, as often as it was done; the rest is right.
+    /// Runs the load: `class` is counted once per fault, no other class is, and all other responses are correct.
     fn counted_as(&self, class: &str, flags: &[&str]) -> Loaded {
         let url = url(flags.contains(&"-k"), &self.upstream);
         let loaded = load(&[&[url.as_str()], &PACED[..], flags].concat());
         let result = &loaded.result;
-        let done = self.done.load(Ordering::SeqCst);
-        assert_eq!(done, PLANNED / 5, "the server's own count");
-        let due = BTreeMap::from([(class.to_owned(), done)]);
-        assert_eq!(result.errors, due, "{:?}", result.error_examples);
+        let faults = self.faults.load(Ordering::SeqCst);
+        assert_eq!(faults, PLANNED / 5, "the server's own count");
+        let expected = BTreeMap::from([(class.to_owned(), faults)]);
+        assert_eq!(result.errors, expected, "{:?}", result.error_examples);
         assert!(!result.error_examples[class].is_empty());
-        // The last are answered behind the window where the machine is busy.
-        assert_eq!((right(result), result.unsent.count), (PLANNED - done, 0));
+        // On a busy machine the last responses arrive after the window.
+        assert_eq!((correct(result), result.unsent.count), (PLANNED - faults, 0));
         assert!((0.19..0.22).contains(&result.error_ratio), "{}", result.error_ratio);
-        let due = format!("{done} {class}");
+        let expected = format!("{faults} {class}");
         assert!(
-            result.validity.starts_with("invalid: ") && result.validity.contains(&due),
+            result.validity.starts_with("invalid: ") && result.validity.contains(&expected),
             "{}",
             result.validity
         );
@@ -67,7 +67,7 @@ impl Faulty {
 }
 
 #[test]
-fn a_status_of_500_is_counted_as_status_and_the_connection_goes_on() {
+fn a_status_of_500_is_counted_as_status_and_the_connection_stays_open() {
     let server = Faulty::start(None, |peer| peer.answer("HTTP/1.1 500 Oh\r\nContent-Length: 4\r\n\r\noops"));
     let result = server.counted_as("status", &[]).result;
     assert!(result.error_examples["status"].contains("500"), "{:?}", result.error_examples);
@@ -78,37 +78,37 @@ fn a_status_of_500_is_counted_as_status_and_the_connection_goes_on() {
 }
 
 #[test]
-fn a_body_of_another_length_than_expected_is_counted_as_length() {
+fn a_body_of_unexpected_length_is_counted_as_length() {
     let server = Faulty::start(None, |peer| peer.answer("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nokk"));
     let result = server.counted_as("length", &["--expect-length", "2"]).result;
     assert_eq!(result.connections_opened, CONNECTIONS);
 }
 
-/// The length that a path /bytes/N names is expected without being asked for.
+/// A path /bytes/N implies the expected length.
 #[test]
-fn the_length_that_the_path_names_is_expected() {
+fn the_length_in_the_path_is_expected() {
     let server = Upstream::start(None, |peer| peer.serve(OK));
     let url = format!("{}bytes/", url(false, &server));
-    let right = load_well(&[&[format!("{url}2").as_str()], &PACED[..]].concat());
-    assert_eq!((right.requests, right.errors.len()), (PLANNED, 0), "{:?}", right.error_examples);
+    let valid = load_well(&[&[format!("{url}2").as_str()], &PACED[..]].concat());
+    assert_eq!((valid.requests, valid.errors.len()), (PLANNED, 0), "{:?}", valid.error_examples);
     let wrong = load(&[&[format!("{url}3").as_str()], &PACED[..]].concat());
     assert_eq!(wrong.code, Some(NO_EVIDENCE), "no correct response");
     assert_eq!((wrong.result.requests, &wrong.result.errors), (0, &counts("length", PLANNED)));
 }
 
 #[test]
-fn a_body_of_the_right_length_and_the_wrong_content_is_found_by_its_hash() {
+fn a_body_of_the_right_length_with_wrong_content_is_detected_by_its_hash() {
     let server = Faulty::start(None, |peer| peer.answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nko"));
-    // Of "ok".
+    // The SHA-256 of "ok".
     let hash = "2689367b205c16ce32ed4200942b8b8b1e262dfc70d9bc9fbc77c49699a4f1df";
     let result = server.counted_as("digest", &["--expect-sha256", hash]).result;
     assert_eq!(result.connections_opened, CONNECTIONS);
 }
 
 #[test]
-fn a_reset_instead_of_an_answer_is_counted_as_reset() {
+fn a_reset_instead_of_a_response_is_counted_as_reset() {
     let server = Faulty::start(None, |peer| {
-        // As connect(2) says for TCP: a socket that is connected to nothing resets what it was connected to.
+        // For TCP, connecting a socket to AF_UNSPEC resets its connection (connect(2)).
         rustix::net::connect_unspec(peer.stream.tcp()).unwrap();
         false
     });
@@ -117,39 +117,39 @@ fn a_reset_instead_of_an_answer_is_counted_as_reset() {
 }
 
 #[test]
-fn an_end_instead_of_an_answer_is_counted_as_closed() {
+fn a_close_instead_of_a_response_is_counted_as_closed() {
     let server = Faulty::start(None, |_| false);
     server.counted_as("closed", &[]);
 }
 
 #[test]
-fn an_answer_that_is_cut_in_its_head_is_counted_as_closed() {
+fn a_response_truncated_in_its_head_is_counted_as_closed() {
     let server = Faulty::start(None, |peer| last(peer, "HTTP/1.1 200 OK\r\nContent-Le"));
     server.counted_as("closed", &[]);
 }
 
 #[test]
-fn an_answer_that_is_cut_in_its_body_is_counted_as_closed() {
+fn a_response_truncated_in_its_body_is_counted_as_closed() {
     let server = Faulty::start(None, |peer| last(peer, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok"));
     server.counted_as("closed", &[]);
 }
 
 #[test]
-fn an_answer_that_is_cut_in_its_chunks_is_counted_as_closed() {
+fn a_response_truncated_in_its_chunks_is_counted_as_closed() {
     let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     let server = Faulty::start(None, move |peer| last(peer, format!("{head}2\r\nok\r\n")));
     server.counted_as("closed", &[]);
 }
 
-/// RFC 9112 section 9.8: over TLS an end without close_notify may be somebody else's doing, so that what it
-/// would have completed is not complete.
+/// RFC 9112 section 9.8: over TLS a close without close_notify may be an attacker's truncation, so a body delimited by
+/// the close is incomplete.
 #[test]
-fn a_body_that_ends_with_the_connection_is_complete_only_if_that_ends_cleanly() {
+fn a_body_delimited_by_the_close_is_complete_only_if_the_close_is_clean() {
     let certificates = Certificates::new();
     let until_close = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nok";
     let clean = Faulty::start(Some(&certificates), move |peer| last(peer, until_close));
     let result = load_well(&[&[url(true, &clean.upstream).as_str(), "-k"], &PACED[..]].concat());
-    assert_eq!((result.errors.len(), right(&result)), (0, PLANNED), "{:?}", result.error_examples);
+    assert_eq!((result.errors.len(), correct(&result)), (0, PLANNED), "{:?}", result.error_examples);
     let truncated = Faulty::start(Some(&certificates), move |peer| {
         peer.answer(until_close);
         shut(peer)
@@ -158,16 +158,16 @@ fn a_body_that_ends_with_the_connection_is_complete_only_if_that_ends_cleanly() 
 }
 
 #[test]
-fn bytes_that_are_no_http_are_counted_as_malformed() {
+fn bytes_other_than_http_are_counted_as_malformed() {
     let server = Faulty::start(None, |peer| last(peer, "220 mail.example ESMTP\r\n"));
     server.counted_as("malformed", &[]);
 }
 
 #[test]
-fn bytes_behind_the_end_of_an_answer_are_counted_as_malformed() {
+fn bytes_after_a_response_are_counted_as_malformed() {
     let server = Faulty::start(None, |peer| peer.answer(format!("{OK}more")));
     let result = server.counted_as("malformed", &[]).result;
-    assert_eq!(result.connections_opened, CONNECTIONS + PLANNED / 5, "such a connection is not used again");
+    assert_eq!(result.connections_opened, CONNECTIONS + PLANNED / 5, "such a connection is not reused");
 }
 
 #[test]
@@ -179,10 +179,10 @@ fn a_broken_tls_record_is_counted_as_tls() {
     server.counted_as("tls", &["-k"]);
 }
 
-/// Requests that never get an answer are not dropped from the distribution: they have taken at least as long
-/// as was waited for them, and what lies among them is a lower bound.
+/// Requests without a response are not dropped from the distribution: they took at least as long as the engine waited,
+/// so the quantiles among them are lower bounds.
 #[test]
-fn answers_that_never_come_are_timeouts_and_censored() {
+fn missing_responses_are_timeouts_and_censored() {
     let server = Faulty::start(None, |peer| {
         peer.read_to_end();
         false
@@ -190,18 +190,18 @@ fn answers_that_never_come_are_timeouts_and_censored() {
     let result = server.counted_as("timeout", &["--timeout", "300ms"]).result;
     let response = &result.response;
     assert_eq!((response.censored, response.count), (PLANNED / 5, PLANNED));
-    let from = response.censored_from_us.expect("the shortest of them");
+    let from = response.censored_from_us.expect("the shortest censored time");
     assert!(from >= 300_000.0, "{from}");
-    // One in five is among them.
+    // One request in five is censored, so the 90th percentile is as well.
     let p90 = response.p90_us.unwrap();
     assert!(p90 >= 0.999 * from && response.max_us >= from, "p90 {p90}, censored from {from}");
     let table = weir_load::table(&result);
     assert!(table.contains(">="), "the table marks lower bounds: {table}");
 }
 
-/// One request in five has no answer; how many of the others end within the window a busy machine tells.
+/// One request in five has no response. How many of the others complete within the window depends on the machine.
 #[test]
-fn an_error_budget_lets_so_many_requests_go_without_an_answer() {
+fn an_error_budget_allows_a_share_of_requests_without_a_response() {
     for (budget, within) in [("25", true), ("15", false)] {
         let server = Faulty::start(None, |_| false);
         let url = url(false, &server.upstream);
@@ -209,7 +209,7 @@ fn an_error_budget_lets_so_many_requests_go_without_an_answer() {
         assert_eq!(
             result.errors,
             counts("closed", PLANNED / 5),
-            "they are counted: {:?}",
+            "they still count: {:?}",
             result.error_examples
         );
         assert_eq!(result.asked.error_budget_percent.to_string(), budget);
@@ -225,14 +225,14 @@ fn an_error_budget_lets_so_many_requests_go_without_an_answer() {
 }
 
 #[test]
-fn no_error_budget_covers_a_wrong_answer() {
+fn no_error_budget_covers_a_wrong_response() {
     let server = Faulty::start(None, |peer| peer.answer("HTTP/1.1 500 Oh\r\nContent-Length: 4\r\n\r\noops"));
     server.counted_as("status", &["--error-budget", "100"]);
 }
 
-/// RFC 9112 section 9.5: a server may end a connection that has no request, and that is nobody's error.
+/// RFC 9112 section 9.5: a server may close an idle connection, which is no error.
 #[test]
-fn ends_of_idle_connections_are_no_errors() {
+fn closing_an_idle_connection_is_no_error() {
     let server = Upstream::start(None, |peer| {
         for _ in 0..3 {
             if peer.request().is_none() {
@@ -242,14 +242,14 @@ fn ends_of_idle_connections_are_no_errors() {
         }
     });
     let result = load_well(&[&[url(false, &server).as_str()], &PACED[..]].concat());
-    assert_eq!((result.errors.len(), right(&result)), (0, PLANNED), "{:?}", result.error_examples);
-    ends_after_three(&result, &server);
+    assert_eq!((result.errors.len(), correct(&result)), (0, PLANNED), "{:?}", result.error_examples);
+    closes_after_three(&result, &server);
 }
 
-/// A connection that ended before the run began was replaced, and its user stayed as well: a closed loop had more users
-/// than it was asked for.
+/// Regression test: a connection that closed before the run was replaced, but its user stayed as well, so a closed loop
+/// had too many users.
 #[test]
-fn a_closed_loop_has_as_many_users_as_it_was_asked_for_whatever_ends() {
+fn a_closed_loop_keeps_its_number_of_users_when_connections_close() {
     let server = Upstream::start(None, |peer| {
         if peer.request().is_some() {
             peer.answer(OK);
@@ -258,12 +258,12 @@ fn a_closed_loop_has_as_many_users_as_it_was_asked_for_whatever_ends() {
     let url = url(false, &server);
     let result = load(&[&url, "-c", "4", "--think", "50ms", "-d", "1s", "--warmup", "200ms"]).result;
     assert!(result.requests > 0 && result.errors.is_empty(), "{:?}", result.error_examples);
-    // Each thinks twenty times in a second, and may be at its first thought when the window begins.
-    assert!(result.requests <= 4 * 21, "{} requests of 4 users", result.requests);
+    // Each user thinks twenty times per second, and may be in its first pause when the window starts.
+    assert!(result.requests <= 4 * 21, "{} requests from 4 users", result.requests);
 }
 
 #[test]
-fn ends_that_are_announced_are_no_errors() {
+fn an_announced_close_is_no_error() {
     let server = Upstream::start(None, |peer| {
         for last in [false, false, true] {
             if peer.request().is_none() {
@@ -273,14 +273,14 @@ fn ends_that_are_announced_are_no_errors() {
             peer.answer(if last { close } else { OK });
         }
     });
-    // In a closed loop there is no pause in which an end could be noticed: only the announcement tells.
+    // A closed loop has no pause in which to notice a close: only the announcement shows it.
     let result = load_well(&[&url(false, &server), "-c", "4", "-d", "300ms", "--warmup", "100ms"]);
     assert_eq!(result.errors.len(), 0, "{:?}", result.error_examples);
-    ends_after_three(&result, &server);
+    closes_after_three(&result, &server);
 }
 
-/// The server's requests and connections are what the engine says of them.
-fn ends_after_three(result: &LoadResult, server: &Upstream) {
+/// The server's counts of requests and connections match the engine's.
+fn closes_after_three(result: &LoadResult, server: &Upstream) {
     let requests = server.requests().len() as u64;
     assert_eq!(result.connections_opened + TRIAL, server.connections() as u64);
     assert!(result.connections_opened >= requests / 3, "{} for {requests}", result.connections_opened);
@@ -288,23 +288,22 @@ fn ends_after_three(result: &LoadResult, server: &Upstream) {
     assert!(result.answered_in_all <= requests && requests <= result.answered_in_all + CONNECTIONS);
 }
 
-/// A redirect is an answer like another: wrong unless it is expected, and never followed.
+/// A redirect is a response like any other: an error unless expected, and never followed.
 #[test]
-fn redirects_are_answers_and_are_not_followed() {
+fn redirects_are_responses_and_are_not_followed() {
     let moved = "HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n";
     let server = Upstream::start(None, move |peer| peer.serve(moved));
     let url = url(false, &server);
     let loaded = load(&[&[url.as_str()], &PACED[..]].concat());
     assert_eq!((loaded.code, loaded.result.errors), (Some(NO_EVIDENCE), counts("status", PLANNED)));
     let expected = load_well(&[&[url.as_str(), "--expect-status", "302"], &PACED[..]].concat());
-    assert_eq!((expected.errors.len(), right(&expected)), (0, PLANNED));
+    assert_eq!((expected.errors.len(), correct(&expected)), (0, PLANNED));
     assert!(server.requests().iter().all(|request| request.head.starts_with("GET / HTTP/1.1\r\n")));
 }
 
-/// A server that is gone in the middle of a run: what it did before is a result, and what came then is
-/// counted.
+/// A server disappears during a run: its responses until then are a result, and the errors after that are counted.
 #[test]
-fn a_server_that_goes_away_is_refused_connections() {
+fn a_server_that_disappears_causes_refused_connections() {
     let certificates = Certificates::new();
     let origin = common::origin(false, &certificates);
     let url = format!("{}/bytes/2", origin.urls[0]);
@@ -313,22 +312,22 @@ fn a_server_that_goes_away_is_refused_connections() {
     poll_until(DEADLINE, "requests in the window", || served(origin.address()) > 500);
     drop(origin);
     let Loaded { code, result, .. } = run.join().unwrap();
-    assert_eq!(code, Some(NO_EVIDENCE), "part of it was not answered");
+    assert_eq!(code, Some(NO_EVIDENCE), "some requests had no response");
     assert!(result.requests > 0 && result.errors.contains_key("connect_refused"), "{:?}", result.errors);
-    // One that was made and not yet accepted is reset before it stands.
+    // A connection that is not yet accepted is reset before it is established.
     let known = ["connect_refused", "connect", "closed", "reset", "missing_connections"];
     assert!(result.errors.keys().all(|class| known.contains(&class.as_str())), "{:?}", result.errors);
     assert!(result.validity.starts_with("invalid: errors"), "{}", result.validity);
 }
 
-/// How the server sees connections end that the engine ends, in the order of their ends.
+/// How the engine closes its connections, as seen by the server, in order.
 fn endings(close: &str, tls: Option<&Certificates>) -> Vec<Ending> {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let all = Arc::clone(&seen);
     let server = Upstream::start(tls.map(|tls| tls.server().core()), move |peer| {
         let mut requests = 0;
         while peer.request().is_some() {
-            // Nothing that would ask for an end: it is the engine's to make.
+            // Without `Connection: close`, so that the engine closes.
             peer.answer(OK);
             requests += 1;
         }
@@ -342,14 +341,14 @@ fn endings(close: &str, tls: Option<&Certificates>) -> Vec<Ending> {
     assert_eq!((result.errors.len(), result.asked.close.as_str()), (0, close), "{:?}", result.error_examples);
     let connections = result.connections_opened as usize;
     assert!(connections >= 50, "{connections} for 100 requests");
-    poll_until(DEADLINE, "the ends", || seen.lock().unwrap().len() == connections);
+    poll_until(DEADLINE, "all connections are closed", || seen.lock().unwrap().len() == connections);
     std::mem::take(&mut seen.lock().unwrap())
 }
 
 #[test]
-fn connections_end_as_they_are_told_to() {
+fn connections_are_closed_as_asked() {
     let certificates = Certificates::new();
-    for (close, tls, due) in [
+    for (close, tls, expected) in [
         ("graceful", None, Ending::Clean),
         ("fin", None, Ending::Clean),
         ("rst", None, Ending::Reset),
@@ -358,13 +357,13 @@ fn connections_end_as_they_are_told_to() {
         ("rst", Some(&certificates), Ending::Reset),
     ] {
         let endings = endings(close, tls);
-        let other: Vec<_> = endings.iter().filter(|ending| **ending != due).collect();
-        assert!(other.is_empty(), "--close {close}, TLS {}: {other:?} instead of {due:?}", tls.is_some());
+        let other: Vec<_> = endings.iter().filter(|ending| **ending != expected).collect();
+        assert!(other.is_empty(), "--close {close}, TLS {}: {other:?}, not {expected:?}", tls.is_some());
     }
 }
 
-/// The NSS key log format: a label, the client's random and a secret, in hexadecimal, for each secret of each
-/// connection.
+/// The NSS key log format: for each secret of each connection a label, the client random and the secret, in
+/// hexadecimal.
 #[test]
 fn the_key_log_has_the_secrets_of_every_connection() {
     let certificates = Certificates::new();
@@ -403,20 +402,20 @@ fn the_key_log_has_the_secrets_of_every_connection() {
     );
 }
 
-/// Sends something and ends the connection.
+/// Sends `bytes` and closes the connection.
 fn last(peer: &mut Peer, bytes: impl AsRef<[u8]>) -> bool {
     peer.answer(bytes);
     false
 }
 
-/// Ends the connection at once, over TLS without a word; what was to follow would fail.
+/// Shuts the connection down, over TLS without close_notify; later writes fail.
 fn shut(peer: &Peer) -> bool {
     let _ = peer.stream.tcp().shutdown(std::net::Shutdown::Both);
     false
 }
 
-/// Right answers to what was planned: each of the first connections had one more.
-fn right(result: &LoadResult) -> u64 {
+/// Correct responses to planned requests; each of the first connections had one more.
+fn correct(result: &LoadResult) -> u64 {
     result.answered_in_all - CONNECTIONS
 }
 

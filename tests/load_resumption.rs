@@ -1,5 +1,4 @@
-//! The share of connections that resume: what `weir load` counts is what nginx and OpenSSL's `s_server`
-//! count.
+//! The share of connections that resume: `weir load` counts the same as nginx and OpenSSL's `s_server`.
 
 use crate::common::load::{TRIAL, load, load_well, valid_or_late};
 use crate::common::{Certificates, Client, DEADLINE, peer, poll_until};
@@ -16,13 +15,13 @@ const WORKERS: u64 = 2;
 /// One way to resume.
 struct Kind {
     name: &'static str,
-    /// What the engine is told.
+    /// The engine's flags.
     flags: &'static [&'static str],
-    /// What nginx is told: that kind and no other.
+    /// nginx's settings, which allow this kind only.
     nginx: &'static str,
-    /// What `s_server` is told.
+    /// The flags of `s_server`.
     openssl: &'static [&'static str],
-    /// As nginx names the version.
+    /// nginx's name for the version.
     protocol: &'static str,
 }
 
@@ -63,9 +62,9 @@ fn nginx_counts_the_same_resumptions_by_psk() {
     nginx_counts_the_same(&PSK);
 }
 
-/// Where a client could resume by id or by ticket, it does as it is told.
+/// A client that could resume by session ID or by ticket resumes as `--resume-by` asks.
 #[test]
-fn nginx_offers_tickets_and_ids_are_used_as_told() {
+fn the_requested_kind_is_used_if_nginx_offers_both() {
     let settings = "ssl_protocols TLSv1.2; ssl_session_cache shared:sessions:10m; ssl_session_tickets on;";
     nginx_counts_the_same(&Kind { nginx: settings, ..ID });
     nginx_counts_the_same(&Kind { nginx: settings, ..TICKET });
@@ -86,7 +85,7 @@ fn openssl_counts_the_same_resumptions_by_psk() {
     openssl_counts_the_same(&PSK);
 }
 
-/// After a resumption OpenSSL sends one ticket, whatever number it was told.
+/// After a resumption OpenSSL sends one ticket, whatever `-num_tickets` is.
 #[test]
 fn tickets_are_counted_by_the_kind_of_the_handshake() {
     let certificates = Certificates::new();
@@ -106,8 +105,8 @@ fn nginx_counts_the_same(kind: &Kind) {
     for share in SHARES {
         let Some(nginx) = Server::nginx_of_sessions(&certificates, kind.nginx) else { return };
         let result = run(kind, share, nginx.address(true), &certificates, &["--new-connection", "-c", "8"]);
-        // nginx writes a line for each request, and counts each connection: those that bring the first
-        // sessions may have no request. They are full handshakes.
+        // nginx logs each request, and counts each connection: those that establish the first sessions may
+        // carry no request. Their handshakes are full.
         let opened = result.connections_opened + TRIAL;
         let mut asked = 0;
         let mut accepted = || {
@@ -118,22 +117,22 @@ fn nginx_counts_the_same(kind: &Kind) {
         assert_eq!(accepted(), opened, "connections that nginx accepted");
         let lines = || -> Vec<String> { nginx.file("sessions").lines().map(str::to_owned).collect() };
         let answered = result.answered_in_all as usize;
-        poll_until(DEADLINE, "nginx has written of all requests", || lines().len() >= answered);
+        poll_until(DEADLINE, "nginx has logged all requests", || lines().len() >= answered);
         let lines = lines();
         assert_eq!(lines.len(), answered);
         let reused = lines.iter().filter(|line| **line == format!("r {}", kind.protocol)).count() as u64;
         let full = lines.iter().filter(|line| **line == format!(". {}", kind.protocol)).count() as u64;
         assert_eq!(reused + full, lines.len() as u64, "{lines:?}");
-        let mute = opened - lines.len() as u64;
-        assert!(mute <= result.handshakes.primed + TRIAL, "{mute} connections had no request");
-        is_counted(&result, kind, full + mute - TRIAL, reused);
+        let idle = opened - lines.len() as u64;
+        assert!(idle <= result.handshakes.primed + TRIAL, "{idle} connections had no request");
+        is_counted(&result, kind, full + idle - TRIAL, reused);
     }
 }
 
 fn openssl_counts_the_same(kind: &Kind) {
     let certificates = Certificates::new();
     for share in SHARES {
-        // It takes one connection after the other, and keeps 128 sessions.
+        // s_server serves one connection at a time, and stores 128 sessions.
         for flags in [&["--new-connection", "--rate", "100"][..], &["--handshake-only", "--rate", "100"]] {
             let Some(server) = OpenSsl::start(&certificates, kind.openssl) else { return };
             let flags = [&["-c", "2"], flags].concat();
@@ -144,8 +143,7 @@ fn openssl_counts_the_same(kind: &Kind) {
     }
 }
 
-/// A run with two workers, in which nothing went wrong and the asked share of the window's handshakes were
-/// resumptions.
+/// A run with two workers and without errors, in which the requested share of the window's handshakes are resumptions.
 fn run(
     kind: &Kind,
     share: u32,
@@ -164,8 +162,8 @@ fn run(
     assert_eq!(result.asked.resume_percent, f64::from(share), "{what}");
     assert_eq!((handshakes.had_nothing, handshakes.declined), (0, 0), "{what}: {handshakes:?}");
     assert!(handshakes.in_window >= 20, "{what}: {} handshakes", handshakes.in_window);
-    let due = handshakes.in_window as f64 * f64::from(share) / 100.0;
-    let off = (handshakes.resumed_in_window as f64 - due).abs();
+    let expected = handshakes.in_window as f64 * f64::from(share) / 100.0;
+    let off = (handshakes.resumed_in_window as f64 - expected).abs();
     assert!(
         off <= 2.0 * WORKERS as f64,
         "{what}: {} of {}",
@@ -173,13 +171,13 @@ fn run(
         handshakes.in_window
     );
     if share == 0 || share == 100 {
-        assert_eq!(handshakes.resumed_in_window as f64, due, "{what}: all or none");
+        assert_eq!(handshakes.resumed_in_window as f64, expected, "{what}: all or none");
     }
     assert_eq!(handshakes.primed == 0, share == 0, "{what}: {handshakes:?}");
     result
 }
 
-/// The whole run's handshakes are those that the server counted.
+/// The handshakes of the whole run match the server's counts.
 fn is_counted(result: &LoadResult, kind: &Kind, full: u64, resumed: u64) {
     let handshakes = &result.handshakes;
     let ours: u64 = handshakes.resumed.get(kind.name).copied().unwrap_or(0);
@@ -189,7 +187,7 @@ fn is_counted(result: &LoadResult, kind: &Kind, full: u64, resumed: u64) {
     assert_eq!(handshakes.resumed.values().sum::<u64>(), ours, "no other kind: {what}");
     let negotiated: u64 = handshakes.negotiated.iter().map(|each| each.count).sum();
     assert_eq!(negotiated, full + resumed, "{what}");
-    assert_eq!(handshakes.offered, resumed, "whoever offered, resumed: {what}");
+    assert_eq!(handshakes.offered, resumed, "each offer was accepted: {what}");
 }
 
 /// The connections that nginx has accepted, this one included.
@@ -201,16 +199,16 @@ fn accepted(status: SocketAddr) -> u64 {
     counts.split_whitespace().next().unwrap().parse().unwrap()
 }
 
-/// OpenSSL's test server, which answers any request with what it has counted; dropping it ends it.
+/// OpenSSL's test server, which responds to any request with its counters; dropping it terminates it.
 struct OpenSsl {
     child: Child,
     address: SocketAddr,
 }
 
-/// In TLS 1.3 a client has finished its handshake before the server has seen its certificate. Handshakes that the server
-/// refused then were all counted as right.
+/// Regression test: in TLS 1.3 a client finishes its handshake before the server has seen the client's certificate.
+/// Handshakes that the server then rejected counted as successful.
 #[test]
-fn a_handshake_that_the_server_refuses_afterwards_is_an_error() {
+fn a_handshake_that_the_server_rejects_afterwards_is_an_error() {
     let certificates = Certificates::new();
     let Some(server) = OpenSsl::start(&certificates, &["-tls1_3", "-Verify", "1"]) else { return };
     let url = format!("https://{}/", server.address);
@@ -232,12 +230,12 @@ impl OpenSsl {
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let address = lines.by_ref().find_map(|line| line.unwrap().strip_prefix("ACCEPT ")?.parse().ok());
-        // What else it says must not fill the pipe.
+        // Its further output must not fill the pipe.
         std::thread::spawn(move || lines.for_each(drop));
-        Some(Self { child, address: address.expect("s_server tells its port") })
+        Some(Self { child, address: address.expect("s_server prints its port") })
     }
 
-    /// Handshakes that were finished, and those of them that were resumptions.
+    /// Finished handshakes, and the resumptions among them.
     fn counts(&self, certificates: &Certificates) -> (u64, u64) {
         let mut client = Client::connect(self.address, Some(certificates.session()));
         let answer = client.ask("GET / HTTP/1.0\r\n\r\n");
@@ -245,14 +243,14 @@ impl OpenSsl {
             let line = answer.text().lines().find(|line| line.ends_with(what)).unwrap();
             line.split_whitespace().next().unwrap().parse().unwrap()
         };
-        // The handshake of this question is not one of the engine's.
+        // The handshake of this request is not one of the engine's.
         (count("server accepts that finished") - 1, count("session cache hits"))
     }
 }
 
 impl Drop for OpenSsl {
     fn drop(&mut self) {
-        // An error means that it has ended already.
+        // An error means that it has already exited.
         let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
         let _ = self.child.wait();
     }

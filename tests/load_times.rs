@@ -1,5 +1,5 @@
-//! The times that `weir load` tells against those that its server measured: delays, a stall, and when
-//! requests came.
+//! The times that `weir load` reports, compared with those that its server measured: delays, a stall, and the arrivals
+//! of requests.
 
 use crate::common::Certificates;
 use crate::common::load::{
@@ -9,12 +9,11 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use weir_load::result::{Latency, LoadResult};
 
-/// What an answer may take on its way and in both programs, beyond the server's own delay: loopback, a
-/// wake-up of a thread on either side, TLS.
+/// The time that a response may take beyond the server's own delay: loopback, a thread wake-up on each side, TLS.
 const TRANSPORT: Duration = Duration::from_millis(2);
 
-/// The server's delay before answer `number`: 10 ms for 90 %, 50 ms for 8 %, 200 ms for 2 %. Median and 99th
-/// percentile lie in the middle of a plateau.
+/// The server's delay before response `number`: 10 ms for 90 %, 50 ms for 8 %, 200 ms for 2 %. Median and 99th
+/// percentile are in the middle of a plateau.
 fn delay(number: usize) -> Duration {
     Duration::from_millis(match number % 50 {
         0..=44 => 10,
@@ -24,23 +23,22 @@ fn delay(number: usize) -> Duration {
 }
 
 #[test]
-fn known_delays_come_back_in_a_closed_loop() {
-    delays_come_back(None, &["-c", "20"]);
+fn known_delays_are_measured_in_a_closed_loop() {
+    delays_are_measured(None, &["-c", "20"]);
 }
 
 #[test]
-fn known_delays_come_back_in_a_closed_loop_over_tls() {
-    delays_come_back(Some(&Certificates::new()), &["-c", "20", "-t", "2"]);
+fn known_delays_are_measured_in_a_closed_loop_over_tls() {
+    delays_are_measured(Some(&Certificates::new()), &["-c", "20", "-t", "2"]);
 }
 
 #[test]
-fn known_delays_come_back_in_an_open_loop() {
-    delays_come_back(None, &["-c", "64", "--rate", "750"]);
+fn known_delays_are_measured_in_an_open_loop() {
+    delays_are_measured(None, &["-c", "64", "--rate", "750"]);
 }
 
-/// With no warm-up, the run's requests are the server's requests, so the two distributions are of the same
-/// samples.
-fn delays_come_back(tls: Option<&Certificates>, flags: &[&str]) {
+/// Without a warm-up the engine and the server measure the same requests, so both distributions have the same samples.
+fn delays_are_measured(tls: Option<&Certificates>, flags: &[&str]) {
     undisturbed("known delays", || {
         let acceptor = tls.map(|certificates| certificates.server().core());
         let server = Timed::start(acceptor, |number, read| read + delay(number));
@@ -54,8 +52,8 @@ fn delays_come_back(tls: Option<&Certificates>, flags: &[&str]) {
         valid_or_late(&result);
         assert!(delays.len() > 1000, "p99 needs a thousand: {}", delays.len());
         for (name, latency) in times(&result) {
-            assert_eq!(latency.count, delays.len() as u64, "{name}: every request is in it, once");
-            is_the_servers(name, latency, &delays)?;
+            assert_eq!(latency.count, delays.len() as u64, "{name}: each request counts once");
+            matches_the_server(name, latency, &delays)?;
         }
         Ok(())
     });
@@ -65,26 +63,26 @@ fn times(result: &LoadResult) -> [(&'static str, &Latency); 3] {
     [("response", &result.response), ("service", &result.service), ("first byte", &result.first_byte)]
 }
 
-/// No quantile is below the server's, on any machine, because no request was answered before its delay was
-/// over; and none is above it by more than the way takes.
-fn is_the_servers(name: &str, latency: &Latency, delays: &[Duration]) -> Result<(), String> {
+/// On any machine no quantile is below the server's, because no response is sent before its delay is over. None exceeds
+/// it by more than [`TRANSPORT`].
+fn matches_the_server(name: &str, latency: &Latency, delays: &[Duration]) -> Result<(), String> {
     let histogram = histogram(latency);
     for quantile in [0.1, 0.5, 0.8, 0.95, 0.99] {
-        let came = Duration::from_nanos(histogram.value_at_quantile(quantile));
-        let due = at_quantile(delays, quantile);
-        assert!(came >= due, "{name}: {quantile} is {came:?}, the server's is {due:?}");
-        // Three digits.
-        let most = due.mul_f64(1.001) + TRANSPORT;
-        ensure(came <= most, || format!("{name}: {quantile} is {came:?}, the server's is {due:?}"))?;
+        let ours = Duration::from_nanos(histogram.value_at_quantile(quantile));
+        let theirs = at_quantile(delays, quantile);
+        assert!(ours >= theirs, "{name}: {quantile} is {ours:?}, the server's is {theirs:?}");
+        // The histogram has three significant digits.
+        let most = theirs.mul_f64(1.001) + TRANSPORT;
+        ensure(ours <= most, || format!("{name}: {quantile} is {ours:?}, the server's is {theirs:?}"))?;
     }
     let stored = |quantile| Some(histogram.value_at_quantile(quantile) as f64 / 1e3);
     assert_eq!((latency.p50_us, latency.p99_us), (stored(0.5), stored(0.99)), "{name}");
     Ok(())
 }
 
-/// A stall of one second in an open loop: what was planned in it waited, spread from all of the second to
-/// nothing of it, though only the few requests that were under way when it began took long to be served. A
-/// device that forgets the plan (coordinated omission) would tell of those few alone.
+/// A stall of one second in an open loop: the requests planned during it wait for a second down to nothing, although
+/// only the few that are in flight at its start are served slowly. A load generator with coordinated omission would
+/// report only those few.
 #[test]
 fn a_stall_of_one_second_is_in_the_response_time_and_not_in_the_service_time() {
     const RATE: u64 = 500;
@@ -103,20 +101,20 @@ fn a_stall_of_one_second_is_in_the_response_time_and_not_in_the_service_time() {
         assert_eq!((result.response.count, result.service.count), (4 * RATE, 4 * RATE));
         assert_eq!((result.errors.len(), result.unsent.count), (0, 0), "{:?}", result.error_examples);
         for wait in [100, 300, 500, 700, 900].map(Duration::from_millis) {
-            // The shorter part of the plan is exact: nothing that was planned in the stall was answered
-            // before its end.
+            // The lower bound holds on any machine: no request planned in the stall gets a response before
+            // its end.
             let (waited, planned) =
                 (longer_than(&result.response, wait), RATE * (1000 - wait.as_millis() as u64) / 1000);
             assert!(
                 waited + 10 >= planned,
                 "{waited} waited {wait:?}, {planned} were planned that long before"
             );
-            // What has waited is sent at once when the stall is over, and served within 100 ms.
+            // After the stall the waiting requests are sent at once, and served within 100 ms.
             ensure(waited <= planned + RATE / 10, || format!("{waited} of {planned} waited {wait:?}"))?;
         }
         let served = longer_than(&result.service, Duration::from_millis(100));
         ensure((1..=CONNECTIONS).contains(&served), || format!("{served} took more than 100 ms"))?;
-        // One in a hundred of 2000 are those that were planned in the stall's first 40 ms.
+        // The slowest 1 % of 2000 requests were planned in the stall's first 40 ms.
         let p99 = result.response.p99_us.unwrap() / 1e6;
         assert!(p99 > 0.93, "response p99 {p99} s");
         ensure(p99 < 1.1, || format!("response p99 {p99} s"))?;
@@ -125,20 +123,19 @@ fn a_stall_of_one_second_is_in_the_response_time_and_not_in_the_service_time() {
     });
 }
 
-/// A server that can do a tenth of what is offered: what could not be sent is counted with its age, and is in
-/// the response time with what it had waited at least. A device that leaves it out would call such a server
-/// fast.
+/// A server with a tenth of the offered capacity: unsent arrivals are counted with their age, and are in the response
+/// time with at least the time that they have waited. A load generator that omits them would call this server fast.
 #[test]
-fn arrivals_that_are_never_sent_are_counted_with_their_age() {
+fn unsent_arrivals_are_counted_with_their_age() {
     let server = Timed::start(None, |_, read| read + Duration::from_millis(50));
     let url = server.url(false);
     let result = load_well(&[&url, "-c", "1", "--rate", "200", "-d", "2s", "--warmup", "0s"]);
     let (pacer, unsent) = (result.pacer.as_ref().unwrap(), &result.unsent);
     let served = server.served().len() as u64;
     assert_eq!((pacer.planned, pacer.sent, unsent.count), (400, served, 400 - served));
-    assert!((20..=41).contains(&served), "{served} of 50 ms each in two seconds");
+    assert!((20..=41).contains(&served), "{served} responses of 50 ms each in two seconds");
     assert!(result.validity.starts_with("invalid: pacer"), "{}", result.validity);
-    // Those that were sent came first in the plan, so the oldest of the others was planned behind them.
+    // The sent arrivals were first in the plan, so the oldest unsent one was planned after them.
     let oldest = 2e6 - served as f64 * 5e3;
     assert!(
         (unsent.oldest_us - oldest).abs() < 1e4,
@@ -154,7 +151,7 @@ fn arrivals_that_are_never_sent_are_counted_with_their_age() {
 }
 
 #[test]
-fn constant_arrivals_lie_on_a_line() {
+fn constant_arrivals_are_evenly_spaced() {
     for workers in ["1", "2"] {
         undisturbed("constant arrivals", || {
             let (result, arrivals) = arrivals(&["--rate", "400", "-d", "2s", "-t", workers]);
@@ -166,8 +163,8 @@ fn constant_arrivals_lie_on_a_line() {
     }
 }
 
-/// The gaps between arrivals are exponential, whatever the number of workers that share the schedule, and
-/// they are drawn from the seed: the same one gives the same instants.
+/// The gaps between arrivals are exponential for any number of workers, and drawn from the seed: the same seed gives
+/// the same instants.
 #[test]
 fn poisson_arrivals_are_exponential_and_the_seed_decides() {
     const RATE: f64 = 600.0;
@@ -196,14 +193,14 @@ fn poisson_arrivals_are_exponential_and_the_seed_decides() {
             ensure(distance < 0.09, || format!("Kolmogorov-Smirnov distance {distance}"))?;
 
             let (_, different) = run("8");
-            assert!(on_the_plan(&first, &different).is_err(), "another seed gives other instants");
+            assert!(on_the_plan(&first, &different).is_err(), "another seed gives different instants");
             Ok(())
         });
     }
 }
 
 #[test]
-fn a_ramp_offers_each_steps_rate_in_its_time() {
+fn a_ramp_offers_the_rate_of_each_step() {
     undisturbed("a ramp", || {
         let (result, arrivals) = arrivals(&["--rate", "100:1s,400:2s"]);
         let planned: Vec<_> =
@@ -218,10 +215,10 @@ fn a_ramp_offers_each_steps_rate_in_its_time() {
     });
 }
 
-/// A closed loop with a think time: each connection waits at least that long from its answer to its next
-/// request, on any machine, and not much longer.
+/// A closed loop with a think time: on any machine each connection waits at least that long between a response and its
+/// next request, and not much longer.
 #[test]
-fn users_think_between_an_answer_and_the_next_request() {
+fn users_think_between_a_response_and_the_next_request() {
     const THINK: Duration = Duration::from_millis(20);
     undisturbed("think time", || {
         let server = Timed::start(None, |_, read| read);
@@ -230,20 +227,20 @@ fn users_think_between_an_answer_and_the_next_request() {
         assert_eq!(result.validity, "valid");
         assert_eq!(result.asked.think_us, 20_000.0);
         let served = server.served();
-        assert!((10..=50).contains(&served.len()), "{} requests in a second of 20 ms each", served.len());
+        assert!((10..=50).contains(&served.len()), "{} requests in a second, 20 ms apart", served.len());
         let pauses = served.windows(2).map(|pair| pair[1].read - (pair[0].read + pair[0].delay));
         let pauses = sorted(pauses);
-        assert!(pauses[0] >= THINK, "{:?} after an answer", pauses[0]);
+        assert!(pauses[0] >= THINK, "{:?} after a response", pauses[0]);
         let median = at_quantile(&pauses, 0.5);
-        ensure(median < THINK + TRANSPORT, || format!("a median of {median:?} after an answer"))?;
-        // Thinking is no waiting: it is in no time that is told.
+        ensure(median < THINK + TRANSPORT, || format!("a median of {median:?} after a response"))?;
+        // The think time is not part of any reported time.
         let response = Duration::from_nanos(histogram(&result.response).value_at_quantile(0.5));
         ensure(response < THINK, || format!("a median response time of {response:?}"))
     });
 }
 
-/// A run in an open loop against a server that answers at once, and when its requests came, in seconds from
-/// the first.
+/// An open-loop run against a server that responds at once, and the arrivals of its requests, in seconds from the
+/// first.
 fn arrivals(flags: &[&str]) -> (LoadResult, Vec<f64>) {
     let server = Timed::start(None, |_, read| read);
     let url = server.url(false);
@@ -256,19 +253,19 @@ fn arrivals(flags: &[&str]) -> (LoadResult, Vec<f64>) {
     (result, served.iter().map(since).collect())
 }
 
-/// The cumulative curve of `arrivals` is that of `plan`, up to where it begins: three quarters of them within
-/// 3 ms, and half of them within 1 ms.
+/// The cumulative curve of `arrivals` follows that of `plan`, apart from its start: half of them within 1 ms, three
+/// quarters within 3 ms.
 fn on_the_plan(arrivals: &[f64], plan: &[f64]) -> Result<(), String> {
     ensure(arrivals.len() == plan.len(), || format!("{} arrivals, planned {}", arrivals.len(), plan.len()))?;
     let late: Vec<_> = arrivals.iter().zip(plan).map(|(arrival, plan)| arrival - plan).collect();
-    let begin = median(&late);
-    let mut off: Vec<_> = late.iter().map(|late| (late - begin).abs()).collect();
+    let start = median(&late);
+    let mut off: Vec<_> = late.iter().map(|late| (late - start).abs()).collect();
     off.sort_by(f64::total_cmp);
     let (half, most) = (off[off.len() / 2], off[off.len() * 3 / 4]);
     ensure(half < 0.001 && most < 0.003, || format!("off the plan by {half} s (median), {most} s (75 %)"))
 }
 
-/// The median gap is what the rate says, and two thirds are within a quarter of it; of exponential gaps a
+/// The median gap matches the rate, and two thirds of the gaps are within a quarter of it; of exponential gaps, only a
 /// fifth is.
 fn gaps_are_alike(gaps: &[f64], due: f64) -> Result<(), String> {
     let median = median(gaps);
@@ -306,7 +303,7 @@ fn sorted(times: impl Iterator<Item = Duration>) -> Vec<Duration> {
     times
 }
 
-/// The smallest sample that this share of all samples does not exceed, as a histogram tells it.
+/// The smallest sample that this share of all samples does not exceed, as a histogram defines it.
 fn at_quantile(sorted: &[Duration], quantile: f64) -> Duration {
     sorted[(sorted.len() as f64 * quantile).ceil().max(1.0) as usize - 1]
 }

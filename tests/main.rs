@@ -6,6 +6,7 @@
 mod common;
 mod servers;
 
+mod advise;
 mod bad_input;
 mod bodies;
 mod calibrate;
@@ -24,15 +25,19 @@ mod load_faults;
 mod load_requests;
 mod load_resumption;
 mod load_times;
+mod log;
 mod modes;
 mod network;
 mod network_runs;
+mod outbound;
 mod peers;
 mod probe;
+mod profile;
 mod refusals;
 mod results;
 mod stacks;
 mod targets;
 mod targets_peers;
 mod timeouts;
+mod tutorial;
 mod user;

@@ -1,5 +1,5 @@
-//! The gateway between programs that are not ours: curl and OpenSSL as clients, nginx and servers in Go, Node and Python
-//! as upstreams.
+//! The gateway between other programs: curl and OpenSSL as clients, nginx and servers in Go, Node and Python as
+//! upstreams.
 
 use crate::common::{Certificates, MODES, Mode, origin, pattern, peer, serve};
 use crate::servers::Server;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// None, one, more than one read, and far more than any buffer on the way.
+/// Empty, one byte, more than one read, and far more than all buffers in between.
 const SIZES: [usize; 4] = [0, 1, 64 * 1024, 20_000_000];
 
 #[test]
@@ -38,7 +38,7 @@ fn curl_up_and_down(mode: Mode) {
     let weir = serve(mode, &certificates, origin.address(), &[]);
     let url = &weir.urls[0];
     for size in SIZES {
-        let expected = of_the_origin(size);
+        let expected = origin_bytes(size);
         let down = curl.get(&format!("{url}/bytes/{size}"), &[]);
         down.is(200, &expected);
         assert_eq!(down.field("content-length"), Some(size.to_string()));
@@ -50,6 +50,18 @@ fn curl_up_and_down(mode: Mode) {
     let ended = weir.stop();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.stdout.contains("ended early: none"), "{}", ended.stdout);
+}
+
+/// Regression test: over TLS curl offers nothing but `http/1.0` then, and the handshake failed.
+#[test]
+fn curl_with_http_1_0() {
+    for mode in MODES {
+        let certificates = Certificates::new();
+        let Some(curl) = Curl::new(&certificates) else { return };
+        let origin = origin(mode.upstream_tls, &certificates);
+        let weir = serve(mode, &certificates, origin.address(), &[]);
+        curl.get(&format!("{}/bytes/1000", weir.urls[0]), &["--http1.0"]).is(200, &origin_bytes(1000));
+    }
 }
 
 #[test]
@@ -67,7 +79,7 @@ fn python_as_upstream() {
     upstream_in_both_modes(Server::python);
 }
 
-/// The client's side is the other way round, so that each of the two is with and without TLS.
+/// Modes with TLS on one side only, so that each side is tested with and without it.
 fn upstream_in_both_modes(start: fn(Option<&Certificates>) -> Option<Server>) {
     let certificates = Certificates::new();
     let Some(curl) = Curl::new(&certificates) else { return };
@@ -82,8 +94,8 @@ fn upstream_in_both_modes(start: fn(Option<&Certificates>) -> Option<Server>) {
             chunked.is_chunked(size);
             curl.upload_both_ways(&format!("{url}/echo"), size);
         }
-        answers_without_a_body(&curl, url);
-        connections_are_kept(&curl, url);
+        responses_without_a_body(&curl, url);
+        connections_are_reused(&curl, url);
         curl.get(&format!("{url}/last"), &[]).is(200, b"last");
         let cut = curl.get(&format!("{url}/cut"), &[]);
         assert_eq!(
@@ -120,7 +132,7 @@ fn nginx_as_upstream() {
                 let how = ["-X", "PUT", "-H", framing, "--data-binary", &body];
                 let put = curl.get(&format!("{url}/upload/{name}"), &how);
                 assert!(matches!(put.status, 201 | 204), "{} {}", put.head, put.stderr);
-                assert!(nginx.uploaded(&name) == pattern(size), "{name} is not what was sent");
+                assert!(nginx.uploaded(&name) == pattern(size), "{name} differs from the uploaded body");
             }
         }
         let whole = curl.get(&format!("{url}/bytes/65536"), &[]);
@@ -130,7 +142,7 @@ fn nginx_as_upstream() {
         let head = curl.get(&format!("{url}/bytes/65536"), &["-I"]);
         assert_eq!((head.status, head.field("content-length").as_deref()), (200, Some("65536")));
         curl.get(&format!("{url}/204"), &[]).is(204, b"");
-        connections_are_kept(&curl, url);
+        connections_are_reused(&curl, url);
         curl.get(&format!("{url}/last"), &[]).is(200, b"last");
         curl.get(&format!("{url}/silent"), &[]).is(502, b"502 Bad Gateway: upstream_closed\n");
         curl.get(&format!("{url}/bytes/1"), &[]).is(200, &[0]);
@@ -138,8 +150,8 @@ fn nginx_as_upstream() {
     }
 }
 
-/// HEAD, 204 and 304, and that the connection is in step behind each of them.
-fn answers_without_a_body(curl: &Curl, url: &str) {
+/// HEAD, 204 and 304, and that the connection stays in sync after each of them.
+fn responses_without_a_body(curl: &Curl, url: &str) {
     let head = curl.get(&format!("{url}/bytes/1000"), &["-I"]);
     assert_eq!((head.exit, head.status), (Some(0), 200), "{}", head.stderr);
     assert_eq!(head.field("content-length").as_deref(), Some("1000"));
@@ -150,9 +162,9 @@ fn answers_without_a_body(curl: &Curl, url: &str) {
     assert_eq!((one_connection.exit, one_connection.body), (Some(0), vec![0, 1, 2, 0, 1, 2]));
 }
 
-/// One upstream connection serves requests of one client connection and of many. The servers tell how many connections
-/// they have had, and nginx which one it is.
-fn connections_are_kept(curl: &Curl, url: &str) {
+/// One upstream connection serves requests of one client connection and of several. The servers report their number of
+/// connections, nginx that of the current one.
+fn connections_are_reused(curl: &Curl, url: &str) {
     let url = format!("{url}/connections");
     let first = curl.get(&url, &[]).body;
     let all = curl.run(&[url.as_str(); 20]).body;
@@ -162,7 +174,7 @@ fn connections_are_kept(curl: &Curl, url: &str) {
     }
 }
 
-/// A returning client resumes on whichever worker its new connection lands.
+/// A returning client resumes on any worker.
 #[test]
 fn openssl_resumes_with_two_workers() {
     let Some(openssl) = peer("openssl") else { return };
@@ -184,13 +196,13 @@ fn openssl_resumes_with_two_workers() {
                 client.arg("-sess_in").arg(&session);
             }
             let output = client.stdin(fs::File::open(&request).unwrap()).output().unwrap();
-            let (said, errors) = (lossy(&output.stdout), lossy(&output.stderr));
+            let (stdout, stderr) = (lossy(&output.stdout), lossy(&output.stderr));
             let kind = if connection > 0 { "Reused, TLSv1" } else { "New, TLSv1" };
             assert!(
-                said.contains(kind),
-                "{flags:?}, connection {connection}: no `{kind}` in\n{said}{errors}"
+                stdout.contains(kind),
+                "{flags:?}, connection {connection}: no `{kind}` in\n{stdout}{stderr}"
             );
-            assert!(said.contains("HTTP/1.1 200 OK") && said.contains("0123456789"), "{said}{errors}");
+            assert!(stdout.contains("HTTP/1.1 200 OK") && stdout.contains("0123456789"), "{stdout}{stderr}");
         }
     }
     let ended = weir.stop();
@@ -199,17 +211,17 @@ fn openssl_resumes_with_two_workers() {
     }
 }
 
-/// curl's exit code for a body that was cut off.
+/// curl's exit code for a truncated body.
 const PARTIAL_FILE: i32 = 18;
 
-/// curl as a client that trusts the test's authority.
+/// curl as a client that trusts the test's CA.
 struct Curl {
     program: PathBuf,
     ca: PathBuf,
     folder: TempDir,
 }
 
-/// What curl says of one call.
+/// The outcome of one call of curl.
 struct Got {
     exit: Option<i32>,
     status: u16,
@@ -257,7 +269,7 @@ impl Curl {
         path.to_str().unwrap().to_owned()
     }
 
-    /// Sends bodies to something that gives them back: streamed and from memory, with a length and in chunks.
+    /// Uploads bodies to a URL that echoes them: streamed and from memory, with a length and in chunks.
     fn upload_both_ways(&self, url: &str, size: usize) {
         let body = pattern(size);
         let file = self.file(&body);
@@ -277,15 +289,15 @@ impl Curl {
 }
 
 impl Got {
-    /// Bodies are compared byte by byte, which is more than their hashes.
+    /// Compares the body byte by byte, which is stricter than by hash.
     fn is(&self, status: u16, body: &[u8]) {
         let Self { exit, stderr, head, .. } = self;
         assert_eq!((*exit, self.status), (Some(0), status), "{head} {stderr}");
-        let (came, due) = (self.body.len(), body.len());
-        assert!(self.body == body, "{came} bytes came, {due} were due, or they differ: {head}");
+        let (got, expected) = (self.body.len(), body.len());
+        assert!(self.body == body, "got {got} bytes, expected {expected}, or they differ: {head}");
     }
 
-    /// An empty answer may come either way: Go and Node say that its length is 0.
+    /// An empty response may have either framing: Go and Node send a length of 0.
     fn is_chunked(&self, size: usize) {
         let framing = self.field("transfer-encoding");
         assert!(size == 0 || framing.as_deref() == Some("chunked"), "{}", self.head);
@@ -297,8 +309,8 @@ impl Got {
     }
 }
 
-/// What the origin answers to /bytes/N.
-fn of_the_origin(size: usize) -> Vec<u8> {
+/// The origin's response body for /bytes/N.
+fn origin_bytes(size: usize) -> Vec<u8> {
     let mut all = Vec::with_capacity(size);
     while all.len() < size {
         all.extend_from_slice(weir_origin::pattern::from(all.len() as u64, (size - all.len()) as u64));
@@ -306,7 +318,7 @@ fn of_the_origin(size: usize) -> Vec<u8> {
     all
 }
 
-/// What the peers answer.
+/// The peers' response body.
 fn pattern_251(size: usize) -> Vec<u8> {
     (0..size).map(|at| (at % 251) as u8).collect()
 }

@@ -28,7 +28,7 @@ pub struct Answer {
 
 impl Client {
     /// # Panics
-    /// When the connection or its handshake fails.
+    /// If the connection or its handshake fails.
     pub fn connect(address: SocketAddr, session: Option<Session>) -> Self {
         Self { stream: Stream::connect(address, session).unwrap() }
     }

@@ -45,13 +45,13 @@ pub fn ends_as_judged(ended: &Ended, result: &LoadResult) {
     let Ended { code, stderr, .. } = ended;
     match result.validity.strip_prefix("invalid: ") {
         None => {
-            let due = if result.partial { NO_EVIDENCE } else { 0 };
-            assert_eq!((*code, result.validity.as_str()), (Some(due), "valid"), "{stderr}");
+            let expected = if result.partial { NO_EVIDENCE } else { 0 };
+            assert_eq!((*code, result.validity.as_str()), (Some(expected), "valid"), "{stderr}");
         }
         Some(reason) => {
             assert_eq!(*code, Some(NO_EVIDENCE), "{}: {stderr}", result.validity);
-            let due = format!("weir: the result is invalid: {reason}");
-            assert!(stderr.lines().any(|line| line == due), "no `{due}` in {stderr}");
+            let expected = format!("weir: the result is invalid: {reason}");
+            assert!(stderr.lines().any(|line| line == expected), "no `{expected}` in {stderr}");
         }
     }
 }
@@ -119,7 +119,7 @@ pub fn adds_up(result: &LoadResult) {
     let names: Vec<_> = result.phases.iter().map(|phase| phase.name.as_str()).collect();
     let order = ["opening", "warm-up", "settle", "window", "drain"];
     let mut known = order.iter();
-    assert!(names.iter().all(|name| known.any(|known| known == name)), "{names:?} come as {order:?}");
+    assert!(names.iter().all(|name| known.any(|known| known == name)), "{names:?}, not in order {order:?}");
     let window = result.phases.iter().find(|phase| phase.name == "window").unwrap();
     assert!((window.seconds - result.window_s).abs() < 0.1, "{window:?}, {} s", result.window_s);
 }
@@ -225,9 +225,9 @@ pub struct Timed {
 }
 
 impl Timed {
-    /// Answers request number `n` (from 0, over all connections), read at `read`, at `until(n, read)`. The first
-    /// request on each connection is answered at once and not counted: the engine sends it before the run, on
-    /// keep-alive connections, so that both sides have done their one-time work.
+    /// Responds to request number `n` (from 0, over all connections), read at `read`, at `until(n, read)`. The first
+    /// request on each connection gets its response at once and is not counted: the engine sends it before the run,
+    /// on keep-alive connections, so that both sides have done their one-time work.
     pub fn start(
         tls: Option<Acceptor>,
         until: impl Fn(usize, Instant) -> Instant + Send + Sync + 'static,

@@ -1,5 +1,5 @@
-//! What the whole-program tests share: real `weir` processes, raw connections in cleartext and over TLS, an upstream
-//! that does what its test says, and certificates for all of them. Nothing here needs a peer program.
+//! Shared by the whole-program tests: real `weir` processes, raw connections in cleartext and over TLS, an upstream
+//! that runs its test's script, and certificates for all of them. None of it needs a peer program.
 
 #![allow(unreachable_pub)]
 
@@ -22,29 +22,30 @@ pub use stream::{Ending, Stream};
 pub use upstream::{Message, Peer, Upstream};
 pub use weir::{Ended, Weir};
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long anything may take before a test gives up: no measure of speed, so far more than it ever needs.
+/// The timeout of each wait in a test: far longer than any step needs, since it is no measure of speed.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Waits until `condition` holds.
 ///
 /// # Panics
-/// When it does not within `deadline`; `what` says what was waited for.
+/// If it does not hold within `deadline`; `what` names the condition.
 pub fn poll_until(deadline: Duration, what: &str, mut condition: impl FnMut() -> bool) {
     let end = Instant::now() + deadline;
     while !condition() {
-        assert!(Instant::now() < end, "waited {deadline:?} in vain: {what}");
+        assert!(Instant::now() < end, "timed out after {deadline:?}: {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// A program on the PATH; where it is absent, that is printed and the test has nothing to do.
+/// A program on the PATH; `None` and a line on stdout if it is absent, so that the test is skipped.
 ///
 /// # Panics
-/// When it is absent and `WEIR_REQUIRE_PEERS` is set: what installs the peers wants to know.
+/// If it is absent and `WEIR_REQUIRE_PEERS` is set, as on machines that install all peers.
 pub fn peer(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found =
@@ -56,12 +57,23 @@ pub fn peer(name: &str) -> Option<PathBuf> {
     found
 }
 
-/// A body whose every byte depends on its place, so that a lost, doubled or moved piece shows.
+/// Builds a Go program of one file that needs only the standard library; `None` if this machine has no Go.
+pub fn go_program(name: &str, source: &Path) -> Option<PathBuf> {
+    let go = peer("go")?;
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let mut build = Command::new(go);
+    build.args(["build", "-o"]).arg(&program).arg(source);
+    let built = build.env("GOTOOLCHAIN", "local").env("GOPROXY", "off").env("GOFLAGS", "").output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    Some(program)
+}
+
+/// A body in which each byte depends on its position, so that a lost, duplicated or moved piece is detected.
 pub fn pattern(length: usize) -> Vec<u8> {
-    // Kept, since many tests want megabytes of it.
-    static MADE: Mutex<Vec<u8>> = Mutex::new(Vec::new());
-    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    let more = made.len() as u32..length as u32;
-    made.extend(more.map(|at| (at ^ (at >> 8) ^ (at >> 16).wrapping_mul(31)) as u8));
-    made[..length].to_vec()
+    // Cached, since many tests need megabytes of it.
+    static CACHE: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+    let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+    let more = cache.len() as u32..length as u32;
+    cache.extend(more.map(|at| (at ^ (at >> 8) ^ (at >> 16).wrapping_mul(31)) as u8));
+    cache[..length].to_vec()
 }

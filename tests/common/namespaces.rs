@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use weir_lab::process::allowed_cores;
 use weir_netem::{Kind, Net, Network, RelayPlace};
 
-/// Whether this machine allows them; prints the reason if not.
+/// Whether this machine supports them; prints the reason if not.
 pub fn possible() -> bool {
     static MISSING: OnceLock<Option<String>> = OnceLock::new();
     let missing = MISSING.get_or_init(|| {
@@ -16,8 +16,8 @@ pub fn possible() -> bool {
         if !Path::new("/dev/net/tun").exists() {
             return Some("/dev/net/tun is missing".into());
         }
-        let refused = Net::set_up(&veth(), &relay_place()).err()?.to_string();
-        refused.contains("needs root").then_some(refused)
+        let error = Net::set_up(&veth(), &relay_place()).err()?.to_string();
+        error.contains("needs root").then_some(error)
     });
     if let Some(missing) = missing {
         println!("skipped: {missing}");
@@ -33,7 +33,7 @@ pub fn veth() -> Network {
     Network { kind: Kind::Veth, ..Network::default() }
 }
 
-/// The namespaces of the lab with this pid.
+/// The namespaces of the lab process with this PID.
 pub fn namespaces_of(pid: u32) -> Vec<String> {
     let prefix = format!("weir-{pid}-");
     let Ok(entries) = std::fs::read_dir("/run/netns") else { return Vec::new() };

@@ -7,7 +7,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 use weir_tls::Session;
 
-/// One connection. Reads and writes panic after [`DEADLINE`]: a test that waits in vain has failed.
+/// One connection. Reads and writes panic after [`DEADLINE`], which fails the test.
 pub struct Stream {
     tcp: TcpStream,
     session: Option<Session>,

@@ -2,7 +2,7 @@
 
 use super::{DEADLINE, poll_until};
 use rustix::process::{Pid, Signal, kill_process};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -28,7 +28,12 @@ pub struct Ended {
 impl Weir {
     /// Starts `weir ARGS` and waits until it listens on all `--listen` addresses.
     pub fn start(args: &[&str]) -> Self {
-        let mut weir = Self::spawn(args);
+        Self::start_with_stderr(args, Stdio::piped())
+    }
+
+    /// As [`Weir::start`], with this stderr; unless it is piped, [`Weir::stderr`] is empty.
+    pub fn start_with_stderr(args: &[&str], stderr: impl Into<Stdio>) -> Self {
+        let mut weir = Self::spawn_with_stderr(args, stderr);
         let listeners = args.iter().filter(|arg| **arg == "--listen").count();
         poll_until(DEADLINE, "weir listens", || {
             if let Some(status) = weir.child.try_wait().unwrap() {
@@ -46,15 +51,19 @@ impl Weir {
 
     /// Starts `weir ARGS` without waiting.
     pub fn spawn(args: &[&str]) -> Self {
+        Self::spawn_with_stderr(args, Stdio::piped())
+    }
+
+    fn spawn_with_stderr(args: &[&str], stderr: impl Into<Stdio>) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
             .args(args)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stderr(stderr)
             .spawn()
             .unwrap();
         let stdout = Collected::from(child.stdout.take().unwrap());
-        let stderr = Collected::from(child.stderr.take().unwrap());
+        let stderr = child.stderr.take().map_or_else(|| Collected::from(io::empty()), Collected::from);
         Self { child, urls: Vec::new(), stdout, stderr }
     }
 
@@ -74,7 +83,7 @@ impl Weir {
         authority.parse().unwrap()
     }
 
-    /// The process id.
+    /// The process ID.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -1,7 +1,7 @@
 //! A side that disconnects, or responds, before the exchange is complete.
 
 use super::scripts::{GET, OK};
-use crate::common::{self, Case, DEADLINE, MODES, Switch, pattern, poll_until, until_still};
+use crate::common::{self, Case, DEADLINE, Ending, MODES, Switch, pattern, poll_until, until_still};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use weir_http1::Method;
@@ -24,7 +24,8 @@ fn a_client_that_disconnects_within_its_body_closes_the_upstream_connection() {
                 "fin" => client.stream.finish(),
                 _ => client.stream.reset(),
             }
-            case.upstream.wait_for_ending(0);
+            // An orderly end would look like that of a complete request.
+            assert_eq!(case.upstream.wait_for_ending(0), Ending::Reset, "{mode:?} {how}");
             case.weir.wait_for_stderr(&["client_closed", "PUT /"]);
             assert_eq!(case.client().ask(GET).text(), "ok", "{mode:?}");
             assert_eq!(case.upstream.connections(), 2, "{mode:?}");

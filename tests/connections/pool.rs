@@ -147,6 +147,88 @@ fn an_unexpected_response_body_reaches_no_other_request() {
     }
 }
 
+/// Regression test: where a response ended with the last byte that a read had room for, what followed it stayed in the
+/// socket, and was the response to the next request on that connection, another client's even.
+#[test]
+fn bytes_behind_a_response_that_fills_a_read_reach_no_other_request() {
+    const READS: [usize; 2] = [64 << 10, 128 << 10];
+    for mode in MODES {
+        for length in READS {
+            let head = |body: usize| format!("HTTP/1.1 200 OK\r\nContent-Length: {body}\r\n\r\n");
+            // Both lengths have as many digits.
+            let body = length - head(length).len();
+            let answer =
+                head(body) + &"x".repeat(body) + "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison";
+            assert_eq!(answer.len() - length, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison".len());
+            let case = Case::new(mode, &[], move |peer| {
+                if peer.index == 0 {
+                    peer.request();
+                    peer.answer(&answer);
+                    peer.read_to_end();
+                } else {
+                    peer.serve(OK);
+                }
+            });
+            assert_eq!(case.client().ask(GET).body.len(), body, "{mode:?}");
+            assert_eq!(case.client().ask(GET).text(), "ok", "{mode:?} {length}");
+            case.weir.wait_for_stderr(&["upstream_stray_bytes", "bytes belong to no request"]);
+            case.stop();
+        }
+    }
+}
+
+/// A server that sends the announced body all the same, only later, would have it taken for the next response.
+#[test]
+fn a_connection_whose_response_announces_an_absent_body_is_closed() {
+    for (request, answer, connections) in [
+        ("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", 3),
+        ("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", 3),
+        (GET, "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n", 3),
+        (GET, "HTTP/1.1 204 No Content\r\nContent-Length: 9\r\n\r\n", 3),
+        ("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n", 1),
+        (GET, "HTTP/1.1 304 Not Modified\r\n\r\n", 1),
+        (GET, "HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n", 1),
+    ] {
+        for mode in MODES {
+            let case = Case::answering(mode, answer);
+            let mut client = case.client();
+            for _ in 0..3 {
+                client.ask(request);
+            }
+            assert_eq!(case.upstream.connections(), connections, "{mode:?} {request:?} {answer:?}");
+            drop(client);
+            case.stop();
+        }
+    }
+}
+
+/// Regression test: NTLM and Negotiate authenticate a connection, so a second client was answered as the first.
+#[test]
+fn a_connection_that_a_client_authenticated_serves_no_other_client() {
+    let asks = |field: &str| format!("GET / HTTP/1.1\r\nHost: h\r\n{field}\r\n\r\n");
+    let answers = |field: &str| format!("HTTP/1.1 401 Unauthorized\r\n{field}\r\nContent-Length: 0\r\n\r\n");
+    let cases = [
+        (asks("Authorization: NTLM TlRMTVNTUAAB"), OK.to_owned(), 2),
+        (asks("proxy-authorization: negotiate YII"), OK.to_owned(), 2),
+        (GET.to_owned(), answers("WWW-Authenticate: Negotiate"), 2),
+        (GET.to_owned(), answers("WWW-Authenticate: Basic realm=\"x\", NTLM"), 2),
+        (GET.to_owned(), answers("Proxy-Authenticate: ntlm abc"), 2),
+        (asks("Authorization: Basic TlRMTQ=="), OK.to_owned(), 1),
+        (GET.to_owned(), answers("WWW-Authenticate: Bearer realm=\"NTLM\""), 1),
+    ];
+    for (request, answer, connections) in cases {
+        for mode in MODES {
+            let own = answer.clone();
+            let case = Case::new(mode, &[], move |peer| peer.serve(&own));
+            for _ in 0..2 {
+                case.client().ask(&request);
+            }
+            assert_eq!(case.upstream.connections(), connections, "{mode:?} {request:?} {answer:?}");
+            case.stop();
+        }
+    }
+}
+
 #[test]
 fn the_upstreams_tls_sessions_are_resumed() {
     for mode in MODES.into_iter().filter(|mode| mode.upstream_tls) {

@@ -1,12 +1,13 @@
 //! Faults of an upstream.
 
 use super::refused::{GET, OK, refusal};
-use crate::common::{self, Case, Certificates, Client, MODES};
+use crate::common::{self, Case, Certificates, Client, MODES, Weir, peer};
 use std::net::TcpListener;
+use std::process::Command;
 use weir_http1::Method;
 
 /// (an upstream's response before it closes, the reported reason)
-const ANSWERS: [(&str, &str); 13] = [
+const ANSWERS: [(&str, &str); 14] = [
     ("", "upstream_closed"),
     ("HTTP/1.1 200", "upstream_truncated"),
     ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n", "upstream_truncated"),
@@ -20,6 +21,8 @@ const ANSWERS: [(&str, &str); 13] = [
     ("HTTP/1.1 200 OK\r\nX: a\r\n b\r\n\r\n", "bad_response"),
     ("HTTP/1.1 099 Low\r\n\r\n", "bad_response"),
     ("HTTP/2.0 200 OK\r\n\r\n", "bad_response"),
+    // In one segment with the head, of which the client has got nothing yet.
+    ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "bad_response_body"),
 ];
 
 #[test]
@@ -94,6 +97,39 @@ fn an_untrusted_upstream_is_502_and_gets_no_request() {
         let weir = common::serve(mode, &client_side, upstream.address, &flags);
         let session = mode.client_tls.then(|| client_side.session());
         assert_eq!(Client::connect(weir.address(), session).ask(GET).text(), "ok", "{mode:?}");
+    }
+}
+
+/// Regression test: the log had the library's debug text, `CaUsedAsEndEntity`.
+#[test]
+fn a_self_signed_certificate_that_is_a_ca_is_refused_with_a_command_that_makes_another() {
+    let Some(openssl) = peer("openssl") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let [cert, key] = ["cert.pem", "key.pem"].map(|name| folder.path().join(name).display().to_string());
+    let ec = [
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+        "-nodes",
+        "-days",
+        "1",
+        "-subj",
+        "/CN=localhost",
+    ];
+    let own = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", &key, "-out", &cert];
+    for (further, status) in [(&[][..], 502), (&["-addext", "basicConstraints=critical,CA:FALSE"][..], 200)] {
+        let mut command = Command::new(&openssl);
+        let made = command.args(["req", "-x509"]).args(ec).args(own).args(further).output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let origin =
+            Weir::start(&["origin", "--listen", "https://127.0.0.1:0", "--cert", &cert, "--key", &key]);
+        let mode = MODES.into_iter().find(|mode| mode.upstream_tls && !mode.client_tls).unwrap();
+        let weir = common::serve(mode, &Certificates::new(), origin.address(), &["--upstream-ca", &cert]);
+        assert_eq!(Client::connect(weir.address(), None).ask(GET).status, status);
+        if status == 502 {
+            weir.wait_for_stderr(&["marked as a CA", "-addext basicConstraints=critical,CA:FALSE"]);
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Other servers, as upstreams or in front of one; their programs and configurations are the files next to this one.
 
-use crate::common::{Certificates, DEADLINE, peer, poll_until};
+use crate::common::{Certificates, DEADLINE, go_program, peer, poll_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -22,18 +22,8 @@ pub(crate) struct Server {
 impl Server {
     /// The server in Go, in cleartext or with a certificate. `None` if this machine has no Go.
     pub(crate) fn go(tls: Option<&Certificates>) -> Option<Self> {
-        static BUILT: OnceLock<PathBuf> = OnceLock::new();
-        let go = peer("go")?;
-        let program = BUILT.get_or_init(|| {
-            let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go-server");
-            let mut build = Command::new(go);
-            build.args(["build", "-o"]).arg(&program).arg(adjacent("go/main.go"));
-            // It needs only the standard library.
-            let built =
-                build.env("GOTOOLCHAIN", "local").env("GOPROXY", "off").env("GOFLAGS", "").output().unwrap();
-            assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-            program
-        });
+        static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
+        let program = BUILT.get_or_init(|| go_program("go-server", &adjacent("go/main.go"))).as_ref()?;
         Some(Self::script(&mut Command::new(program), tls))
     }
 

@@ -17,7 +17,7 @@ fn origin_of_both() -> Weir {
 }
 
 #[test]
-fn an_origin_beside_its_cleartext() {
+fn an_origin_with_its_cleartext_url() {
     let origin = origin_of_both();
     let (url, pid) = (format!("{}/bytes/1000", origin.urls[0]), origin.pid().to_string());
     let report = Report::of(&[&url, "-k", "--plain", &origin.urls[1], "--pid", &pid, "-d", "1s"]);
@@ -121,9 +121,9 @@ fn wrong_responses_are_no_evidence_and_the_rest_is_reported() {
         ended.stdout
     );
     for case in ["new-resumed", "new-full", "kept-tls"] {
-        let said =
+        let line =
             ended.stderr.lines().find(|line| line.contains(&format!("not measured: {case}, round 1 of 5")));
-        assert!(said.is_some_and(|line| line.ends_with("status 404")), "{case}: {}", ended.stderr);
+        assert!(line.is_some_and(|line| line.ends_with("status 404")), "{case}: {}", ended.stderr);
     }
 }
 
@@ -131,15 +131,15 @@ fn wrong_responses_are_no_evidence_and_the_rest_is_reported() {
 fn invalid_requests_are_rejected_with_the_next_step() {
     let origin = origin_of_both();
     let (tls, plain) = (&*origin.urls[0], &*origin.urls[1]);
-    let nobody = {
+    let closed = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.local_addr().unwrap().to_string()
     };
-    let (nobody_tls, nobody_plain) = (format!("https://{nobody}/"), format!("http://{nobody}/"));
+    let (closed_tls, closed_plain) = (format!("https://{closed}/"), format!("http://{closed}/"));
     let cleartext_as_tls = plain.replace("http:", "https:");
-    for (args, code, said) in [
-        (&[&*nobody_tls][..], 1, "check that the server runs, that host and port are correct"),
-        (&[tls, "-k", "--plain", &nobody_plain], 1, "connection refused; start the server"),
+    for (args, code, message) in [
+        (&[&*closed_tls][..], 1, "check that the server runs, that host and port are correct"),
+        (&[tls, "-k", "--plain", &closed_plain], 1, "connection refused; start the server"),
         (&[&cleartext_as_tls], 1, "it responds with plain HTTP; check the port"),
         (&[tls], 1, "trust its CA with --cacert FILE, or skip verification with -k"),
         (&[plain], 2, "weir cost https://HOST:PORT/PATH --plain http://127.0.0.1"),
@@ -150,7 +150,7 @@ fn invalid_requests_are_rejected_with_the_next_step() {
     ] {
         let Ended { code: ended, stdout, stderr } = Weir::run(&[&["cost"], args].concat());
         assert_eq!((ended, &*stdout), (Some(code), ""), "{args:?}: {stderr}");
-        assert!(stderr.contains(said), "{args:?}: {stderr}");
+        assert!(stderr.contains(message), "{args:?}: {stderr}");
     }
 }
 
@@ -262,7 +262,7 @@ impl Report {
             assert_eq!((handshakes.declined, handshakes.had_nothing), (0, 0));
             if result.asked.resume_percent == 100.0 {
                 assert_eq!(handshakes.resumed_in_window, handshakes.in_window);
-                assert_eq!(handshakes.full, handshakes.primed, "none but those that gave the first sessions");
+                assert_eq!(handshakes.full, handshakes.primed, "only those for the first sessions");
             } else {
                 assert!(self.text.contains("brings no new ticket"), "{}", self.text);
             }

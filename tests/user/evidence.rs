@@ -37,10 +37,10 @@ fn run(experiment: &Experiment, more: &[&str]) -> Ended {
 
 /// The program's last lines, without progress.
 #[track_caller]
-fn said(ended: &Ended, code: i32) -> &str {
+fn message(ended: &Ended, code: i32) -> &str {
     assert_eq!(ended.code, Some(code), "{}{}", ended.stdout, ended.stderr);
     assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr);
-    ended.stderr.rsplit_once("weir: ").map_or("", |(_, said)| said)
+    ended.stderr.rsplit_once("weir: ").map_or("", |(_, message)| message)
 }
 
 /// The words of a text, independent of line breaks.
@@ -56,7 +56,7 @@ fn an_absent_target_is_detected_before_the_first_block() {
     let both = Experiment::of(&files, &["target=[\"mine\",\"good\"]"]);
     let ended = run(&both, &[]);
     let why = "mine cannot run: no-such-gateway is not on the PATH; --set names it, so nothing was run\n";
-    assert_eq!(said(&ended, 1), why);
+    assert_eq!(message(&ended, 1), why);
     assert!(both.runs().is_empty());
     // If the file lists it, not the command line, the others are measured, and it is reported as absent.
     let file = both.file("experiment.toml");
@@ -65,7 +65,7 @@ fn an_absent_target_is_detected_before_the_first_block() {
     let out = both.file("listed");
     let ended =
         Weir::run(&["run", file.to_str().unwrap(), "--out", out.to_str().unwrap(), "--allow-invalid"]);
-    assert_eq!(said(&ended, 0), "");
+    assert_eq!(message(&ended, 0), "");
     assert!(ended.stdout.contains("mine: absent: no-such-gateway is not on the PATH."), "{}", ended.stdout);
 }
 
@@ -74,12 +74,12 @@ fn a_target_that_exits_at_once_stops_the_experiment_with_its_own_message() {
     let script = "echo reading the configuration >&2; echo no such flag: --fast >&2; exit 3";
     let broken = experiment(script, &["load_model=equal-rate", "calibration_ms=50"]);
     let ended = run(&broken, &[]);
-    let said = said(&ended, 1);
+    let message = message(&ended, 1);
     let first = "calibration: mine in h1c-h1c: target: it exited before it was ready (exit status: 3): \
                  no such flag: --fast\n";
-    assert!(said.starts_with(first), "{said}");
-    assert!(said.contains("\n  | reading the configuration\n  | no such flag: --fast\n"), "{said}");
-    let logs = said.split_once("  logs: ").expect("are named").1.lines().next().unwrap();
+    assert!(message.starts_with(first), "{message}");
+    assert!(message.contains("\n  | reading the configuration\n  | no such flag: --fast\n"), "{message}");
+    let logs = message.split_once("  logs: ").expect("the logs are named").1.lines().next().unwrap();
     let log = fs::read_to_string(std::path::Path::new(logs).join("target.err")).unwrap();
     assert_eq!(log, "reading the configuration\nno such flag: --fast\n");
 }
@@ -91,7 +91,7 @@ fn without_calibration_two_blocks_show_that_a_target_does_not_work() {
     let ended = run(&broken, &[]);
     let first =
         "mine in h1c-h1c: target: it exited before it was ready (exit status: 3): no such flag: --fast\n";
-    assert!(said(&ended, 1).starts_with(first), "{}", ended.stderr);
+    assert!(message(&ended, 1).starts_with(first), "{}", ended.stderr);
     assert_eq!(broken.runs().len(), 4, "two blocks of two targets");
 }
 
@@ -99,14 +99,14 @@ fn without_calibration_two_blocks_show_that_a_target_does_not_work() {
 fn a_signal_that_kills_a_target_is_named() {
     let broken = experiment("kill -KILL $$", &["load_model=equal-rate", "calibration_ms=50"]);
     let ended = run(&broken, &[]);
-    assert!(said(&ended, 1).contains("it exited before it was ready (signal: 9)"), "{}", ended.stderr);
+    assert!(message(&ended, 1).contains("it exited before it was ready (signal: 9)"), "{}", ended.stderr);
 }
 
 #[test]
 fn a_cell_without_a_valid_run_is_no_success() {
     let broken = experiment("echo broken >&2; exit 3", &[]);
     let ended = run(&broken, &[]);
-    let text = said(&ended, 3);
+    let text = message(&ended, 3);
     assert!(text.starts_with("no evidence: no valid run for\n"), "{text}");
     let why = "invalid: target: it exited before it was ready (exit status: 3): broken; logs: ";
     assert!(text.contains(why) && text.contains(".mine: ") && text.contains("--allow-invalid"), "{text}");
@@ -117,7 +117,7 @@ fn a_cell_without_a_valid_run_is_no_success() {
     arguments[place] = out.to_str().unwrap().to_owned();
     arguments.push("--allow-invalid".into());
     let ended = Weir::run(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
-    assert_eq!(said(&ended, 0), "");
+    assert_eq!(message(&ended, 0), "");
 }
 
 /// The new version uses twice the CPU, which shows on any machine.
@@ -126,7 +126,7 @@ fn an_upgrade_that_costs_more_fails_the_gate_of_its_own_experiment() {
     let upgrade = experiment("while :; do :; done &\nexec RELAY", &["blocks=5"]);
     let gate = ["--set", "baseline=[\"good\"]", "--fail-on", "regression", "--allow-invalid"];
     let ended = run(&upgrade, &gate);
-    let text = said(&ended, 4);
+    let text = message(&ended, 4);
     assert!(text.starts_with("regression: ") && text.contains("mine vs good: "), "{text}");
     assert!(ended.stderr.contains("regression: CPU per request, saturated, h1c-h1c, "), "{}", ended.stderr);
 }
@@ -140,7 +140,7 @@ kill -KILL $!
 echo out of luck >&2
 exit 7";
     let ended = run(&experiment(script, &["window_ms=3000", "target=[\"mine\"]"]), &[]);
-    let text = said(&ended, 3);
+    let text = message(&ended, 3);
     assert!(text.contains("target: it exited early (exit status: 7): out of luck; logs: "), "{text}");
 }
 
@@ -148,7 +148,7 @@ exit 7";
 fn a_target_that_ignores_the_signal_is_named() {
     let script = "trap '' TERM; RELAY & wait; wait";
     let ended = run(&experiment(script, &["target=[\"mine\"]"]), &["--allow-invalid"]);
-    assert_eq!(said(&ended, 0), "");
+    assert_eq!(message(&ended, 0), "");
     let label = "mine was killed because it did not exit within 100 ms of SIGTERM: in 1 of 1 run.";
     assert!(words(&ended.stdout).contains(label), "{}", ended.stdout);
 }
@@ -156,16 +156,16 @@ fn a_target_that_ignores_the_signal_is_named() {
 #[test]
 fn blocks_are_added_to_a_finished_result() {
     let small = experiment("exec RELAY", &["blocks=1"]);
-    assert_eq!(said(&run(&small, &["--allow-invalid"]), 0), "");
+    assert_eq!(message(&run(&small, &["--allow-invalid"]), 0), "");
     assert_eq!(small.runs().len(), 2);
     let before = small.runs();
     let out = small.file("out");
-    let go_on = |blocks: &str| {
+    let extend_to = |blocks: &str| {
         let out = out.to_str().unwrap();
         Weir::run(&["run", "--continue", out, "--blocks", blocks, "--allow-invalid"])
     };
-    let ended = go_on("3");
-    assert_eq!(said(&ended, 0), "");
+    let ended = extend_to("3");
+    assert_eq!(message(&ended, 0), "");
     assert_eq!(small.runs().len(), 6);
     assert!(before.iter().all(|run| small.runs().contains(run)), "the first block stays as it was");
     let label = "Extended once, from 1 to 3 blocks, after the result could be read. Repeated looks find \
@@ -173,13 +173,13 @@ fn blocks_are_added_to_a_finished_result() {
     assert!(words(&ended.stdout).contains(label), "{}", ended.stdout);
     let plan: Value = serde_json::from_str(&small.text("out/plan.json")).unwrap();
     assert_eq!(plan["extended"], serde_json::json!([1]));
-    let ended = go_on("2");
+    let ended = extend_to("2");
     assert_eq!(
-        said(&ended, 2),
+        message(&ended, 2),
         "--blocks: invalid value `2`: expected 3 or more: the result has 3 measured blocks\n"
     );
     // A finished result is reported again.
-    assert_eq!(said(&go_on("3"), 0), "");
+    assert_eq!(message(&extend_to("3"), 0), "");
     assert_eq!(small.runs().len(), 6);
 }
 
@@ -195,7 +195,7 @@ fn an_interrupted_result_takes_another_number_of_blocks() {
     let (out, wanted) = (small.file("out"), (measured + 1).to_string());
     let ended =
         Weir::run(&["run", "--continue", out.to_str().unwrap(), "--blocks", &wanted, "--allow-invalid"]);
-    assert_eq!(said(&ended, 0), "");
+    assert_eq!(message(&ended, 0), "");
     assert_eq!(small.runs().len(), 2 * (measured + 1));
     assert!(!ended.stdout.contains("Extended"), "the result was never complete: {}", ended.stdout);
 }
@@ -210,15 +210,15 @@ fn options_that_change_an_experiment_need_its_file() {
 }
 
 #[test]
-fn a_directory_without_results_is_reported_in_words() {
+fn a_directory_without_results_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
     for command in ["report", "history"] {
         let ended = Weir::run(&[command, path]);
         let why = format!("{path}: not a result of `weir run`: it has no plan.json\n");
-        assert_eq!(said(&ended, 1), why, "{command}");
+        assert_eq!(message(&ended, 1), why, "{command}");
         let ended = Weir::run(&[command, "/no/such/folder"]);
-        assert_eq!(said(&ended, 1), "/no/such/folder: no such file or directory\n", "{command}");
+        assert_eq!(message(&ended, 1), "/no/such/folder: no such file or directory\n", "{command}");
     }
 }
 
@@ -231,13 +231,13 @@ fn targets_without_a_baseline_get_advice_to_name_one() {
     let ended = run(&small, &[]);
     let why = "--set target=[\"mine\",\"good\"]: excludes every baseline of the file (floor); choose the target to \
                compare the others with, such as --set 'baseline=[\"good\"]'\n";
-    assert_eq!(said(&ended, 2), why);
+    assert_eq!(message(&ended, 2), why);
     let named = ["--set", "baseline=[\"good\"]", "--allow-invalid"];
-    assert_eq!(said(&run(&small, &named), 0), "");
+    assert_eq!(message(&run(&small, &named), 0), "");
 }
 
 #[test]
-fn a_plan_says_what_it_drops_and_why() {
+fn a_plan_names_the_skipped_cells_and_the_reason() {
     let tls = target("exec RELAY").replace("['h1c-h1c']", "['h1c-h1c', 'h1-h1c']");
     let ghost = target("").replace("'sh'", "'no-such-gateway'");
     let good = target("exec RELAY");
@@ -250,7 +250,7 @@ fn a_plan_says_what_it_drops_and_why() {
     let mut arguments: Vec<&str> = vec!["plan", &all[1]];
     arguments.extend(all[4..].iter().map(String::as_str));
     let ended = Weir::run(&[&arguments[..], &["--only", "connections=4"]].concat());
-    assert_eq!(said(&ended, 0), "");
+    assert_eq!(message(&ended, 0), "");
     for line in [
         "target ghost: absent, so its cells are skipped: no-such-gateway is not on the PATH\n",
         "not run: good in h1-h1c: its modes are h1c-h1c\n",

@@ -88,7 +88,7 @@ fn unknown_names_are_reported_with_the_known_ones() {
     for command in [&["run", "quickstrat"][..], &["plan", "quickstrat"], &["stacks", "run", "quickstrat"]] {
         let ended = weir.run(command);
         assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-        let wanted = "weir: quickstrat: no such experiment: looked for quickstrat, experiments/quickstrat.toml; built-in: avx512,";
+        let wanted = "weir: quickstrat: no such experiment: looked for quickstrat, experiments/quickstrat.toml; built-in: advise, avx512,";
         assert!(ended.stderr.starts_with(wanted), "{}", ended.stderr);
     }
     for command in
@@ -102,7 +102,7 @@ fn unknown_names_are_reported_with_the_known_ones() {
     assert!(weir.unpacked().is_empty(), "nothing was unpacked");
     let help = weir.well(&["run", "--help"]);
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(help.contains("built-in one: avx512, ") && help.contains(" quickstart, "), "{help}");
+    assert!(help.contains("built-in one: advise, avx512, ") && help.contains(" quickstart, "), "{help}");
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn the_users_own_gateway_next_to_the_built_in_ones() {
         serde_json::from_str(&fs::read_to_string(weir.path("here/out/plan.json")).unwrap()).unwrap();
     assert_eq!(plan["file"], "quickstart");
     weir.well(&["report", "out"]);
-    // The same contents in another place count as the same.
+    // Equal contents in another directory count as the same.
     fs::remove_dir_all(weir.path("cache")).unwrap();
     let run = fs::read_dir(weir.path("here/out/runs")).unwrap().map(|entry| entry.unwrap().path());
     let run = run.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with('b')).min().unwrap();

@@ -223,7 +223,7 @@ fn ipv4_and_ipv6_have_separate_listeners() {
 }
 
 /// The error of an invalid value, with clap's text around it.
-fn refused(args: &[&str]) -> String {
+fn rejected(args: &[&str]) -> String {
     let Ended { code, stderr, .. } = Weir::run(args);
     assert_eq!(code, Some(2), "{args:?}: {stderr}");
     stderr
@@ -249,13 +249,13 @@ fn the_error_of_an_invalid_url_names_the_expected_form() {
             ("--listen", &["serve", "--to", UNUSED, "--listen", url]),
             ("--listen", &["origin", "--listen", url]),
         ] {
-            let said = refused(args);
+            let stderr = rejected(args);
             let first = format!("error: invalid value '{url}' for '{flag} <URL>': `{url}`: ");
-            assert!(said.starts_with(&first) && said.contains(&message), "{args:?}: {said}");
+            assert!(stderr.starts_with(&first) && stderr.contains(&message), "{args:?}: {stderr}");
         }
     }
-    let said = refused(&["serve", "--listen", FREE, "--to", "http://127.0.0.1:0"]);
-    assert_eq!(said, "weir: --to: http://127.0.0.1:0: invalid port 0\n");
+    let stderr = rejected(&["serve", "--listen", FREE, "--to", "http://127.0.0.1:0"]);
+    assert_eq!(stderr, "weir: --to: http://127.0.0.1:0: invalid port 0\n");
 }
 
 /// The one section of a PEM file, decoded.
@@ -318,10 +318,10 @@ fn the_error_of_an_invalid_pem_file_names_its_flag_and_the_expected_content() {
         (&load, &["--cert", cert], ["--key", &key_der], &convert_key),
     ] {
         let args = [base, flags, &wrong].concat();
-        let said = refused(&args);
+        let stderr = rejected(&args);
         let flag = wrong[0];
-        assert!(said.starts_with(&format!("weir: {flag}: ")), "{args:?}: {said}");
-        assert!(said.contains(message) && said.lines().count() == 1, "{args:?}: {said}");
+        assert!(stderr.starts_with(&format!("weir: {flag}: ")), "{args:?}: {stderr}");
+        assert!(stderr.contains(message) && stderr.lines().count() == 1, "{args:?}: {stderr}");
     }
     // The suggested command creates a valid file.
     if let Some(openssl) = crate::common::peer("openssl") {

@@ -32,25 +32,26 @@ fn the_examples_of_the_help_are_accepted_unchanged() {
     let mut tried = 0;
     for help in [&["stacks"][..], &["stacks", "run"], &["stacks", "build"]] {
         for words in examples(help) {
-            let said = words.join(" ");
+            let args = words.join(" ");
             match words[1].as_str() {
-                "list" => assert_eq!(words.len(), 2, "{said}"),
+                "list" => assert_eq!(words.len(), 2, "{args}"),
                 "build" => {
                     let unknown = words[2..].iter().find(|name| !engines.contains(&name.as_str()));
-                    assert_eq!(unknown, None, "{said}");
+                    assert_eq!(unknown, None, "{args}");
                 }
                 "run" => {
-                    // `plan` supports all of its arguments except this one.
-                    let rest = words[2..].iter().filter(|word| *word != "--instructions").map(String::as_str);
+                    // `plan` supports all of its arguments except these.
+                    let is_of_run = |word: &str| ["--instructions", "--profile"].contains(&word);
+                    let rest = words[2..].iter().map(String::as_str).filter(|word| !is_of_run(word));
                     let plan: Vec<&str> = ["stacks", "plan"].into_iter().chain(rest).collect();
                     let planned = Weir::run(&plan);
-                    assert_eq!(planned.code, Some(0), "{said}: {}", planned.stderr);
-                    assert!(planned.stdout.contains("\nblocks: "), "{said}: {}", planned.stdout);
-                    if said.contains("--only") {
-                        assert!(planned.stdout.lines().any(|line| line.starts_with("baseline: ")), "{said}");
+                    assert_eq!(planned.code, Some(0), "{args}: {}", planned.stderr);
+                    assert!(planned.stdout.contains("\nblocks: "), "{args}: {}", planned.stdout);
+                    if args.contains("--only") {
+                        assert!(planned.stdout.lines().any(|line| line.starts_with("baseline: ")), "{args}");
                     }
                 }
-                other => panic!("{other}: {said}"),
+                other => panic!("{other}: {args}"),
             }
             tried += 1;
         }
@@ -105,7 +106,7 @@ fn bench() -> (tempfile::TempDir, String) {
     (folder, file.display().to_string())
 }
 
-/// One word for one thing, in both subcommands that plan and in their errors.
+/// One name for the option, in both planning subcommands and in their errors.
 #[test]
 fn only_is_documented_and_filter_is_accepted() {
     let (_folder, file) = bench();
@@ -129,10 +130,10 @@ fn only_is_documented_and_filter_is_accepted() {
     }
     for command in [&["stacks", "plan"][..], &["plan"], &["stacks", "run"], &["run"]] {
         for word in ["--only", "--filter"] {
-            let refused = Weir::run(&[command, &[&file, word, "group=p257"]].concat());
-            assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+            let rejected = Weir::run(&[command, &[&file, word, "group=p257"]].concat());
+            assert_eq!(rejected.code, Some(2), "{}", rejected.stderr);
             let why = "weir: --only group: invalid value `p257`: expected one of p256, x25519";
-            assert_eq!(refused.stderr.lines().next(), Some(why), "{command:?} {word}");
+            assert_eq!(rejected.stderr.lines().next(), Some(why), "{command:?} {word}");
         }
         let help = Weir::run(&[command, &["--help"]].concat()).stdout;
         assert!(help.contains("--only") && !help.contains("--filter"), "{help}");
@@ -158,7 +159,7 @@ fn a_shortened_run_keeps_its_noise_floor_and_hides_values_without_evidence() {
     assert!(!flat.contains("Twice as fast."), "{flat}");
     let read = |name: &str| fs::read_to_string(Path::new(&out).join(name)).unwrap();
     let summary: serde_json::Value = serde_json::from_str(&read("summary.json")).unwrap();
-    assert_eq!(summary["claims"].as_array().unwrap().len(), 2, "all of them are kept");
+    assert_eq!(summary["claims"].as_array().unwrap().len(), 2, "all of them are stored");
     assert_eq!(summary["foreign"]["runs"], 3, "other, and good twice");
     assert!(summary["foreign"]["median"].is_number(), "{}", summary["foreign"]);
     let page = read("report.html");

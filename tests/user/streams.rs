@@ -127,7 +127,7 @@ fn an_experiment_without_a_reader_exits_by_its_result() {
     let out = experiment.file("out");
     let out = out.to_str().unwrap();
     assert_eq!(code(weir(&["report", out], gone(), gone())), Some(0));
-    // What was asked for was lost.
+    // The requested output was lost.
     assert_eq!(code(weir(&["report", out], full(), full())), Some(1));
 }
 

@@ -1,4 +1,4 @@
-//! A folder to paste commands into: with what they name, and a shell that finds nothing but stand-ins.
+//! A directory to paste commands into: with the files that they name, and a shell that finds few tools and stand-ins.
 
 use super::shown::Shown;
 use crate::common::engine::{RUNNER, description};
@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-/// Where an experiment's results cannot be written.
+/// A directory that cannot be created.
 pub(super) const NO_PLACE: &str = "/dev/null/none";
 
 /// Results of a tenth of a second have no percentile, and on a busy machine perhaps no valid run.
@@ -17,7 +17,7 @@ pub(super) const NO_VALUE: &str = "none has a value of this metric";
 
 const LOAD: &str = "load.json";
 
-/// What the commands' clients talk to, and results that they read; made once.
+/// The servers for the commands, and results for them to read; created once.
 pub(super) struct Servers {
     certificates: Certificates,
     http: Weir,
@@ -26,14 +26,14 @@ pub(super) struct Servers {
     core: String,
 }
 
-/// A folder of one page or `--help`.
-pub(super) struct Stand<'a> {
+/// The directory for the commands of one page or `--help`.
+pub(super) struct Sandbox<'a> {
     servers: &'a Servers,
     folder: tempfile::TempDir,
     is_of_stacks: bool,
 }
 
-/// A gateway's description under the names of rivals, so that these are here wherever the test runs.
+/// A relay's description, used under the names of other gateways so that these exist on every machine.
 const RIVAL: &str = r#"title = "A stand-in"
 about = "Passes bytes on."
 modes = ["h1c-h1c", "h1-h1c", "h1c-h1", "h1-h1"]
@@ -78,13 +78,13 @@ do = 'handshake'
 version = '1.3'
 ";
 
-/// What a shell finds of this machine's; `bash`, compilers and `cargo` are not among them, so nothing is built.
+/// The machine's tools that the shell finds; without `bash`, compilers and `cargo`, so that nothing is built.
 const TOOLS: [&str; 5] = ["cat", "mkdir", "sed", "sh", "true"];
 
-/// Somebody else's programs: they take what they are given.
+/// Stand-ins for other programs, which accept any arguments.
 const STAND_INS: [&str; 5] = ["gateway-1.4", "gateway-1.5", "jq", "man", "my-gateway"];
 
-/// What is written in the commands, and what it is here. Ports, times and rates only: no word is added or taken away.
+/// Replacements in the commands: only values such as ports, times and rates; no word is added or removed.
 fn edits(servers: &Servers) -> Vec<(&'static str, String)> {
     let [http, https] = [&servers.http, &servers.https].map(Weir::address);
     vec![
@@ -108,12 +108,12 @@ fn edits(servers: &Servers) -> Vec<(&'static str, String)> {
         ("/usr/local/", "usr/".into()),
         ("/opt/weir", "opt/weir".into()),
         ("${fpath[1]}", "fpath".into()),
-        // A busy machine is no fault of the command.
+        // A busy machine must not fail the command.
         ("--strict &&", "--strict;".into()),
     ]
 }
 
-/// For servers: any port, and one core.
+/// Replacements for servers: a free port, and one core.
 fn listening_edits(servers: &Servers) -> Vec<(&'static str, String)> {
     let mut edits = vec![("--workers 2 --cores 0-1", format!("--workers 1 --cores {}", servers.core))];
     edits.push(("--cores 0", format!("--cores {}", servers.core)));
@@ -148,7 +148,7 @@ impl Servers {
         servers
     }
 
-    /// Small ones, of gateways, of stacks and of a load.
+    /// Creates small results of gateways, of stacks and of a load.
     fn make_results(&self) {
         let folder = self.results.path();
         write(&folder.join("gateways.toml"), GATEWAYS);
@@ -161,7 +161,7 @@ impl Servers {
             weir.args(["run", &format!("{name}.toml"), "--out", name]).current_dir(folder);
             let Output { status, stdout, stderr } =
                 weir.env("WEIR_ENGINES", folder.join("built")).output().unwrap();
-            // Whether a run of a tenth of a second was a valid one is not asked here.
+            // A run of a tenth of a second need not be valid.
             let words = || String::from_utf8_lossy(&[stdout, stderr].concat()).into_owned();
             assert!(matches!(status.code(), Some(0 | 3)), "{name}: {}", words());
         }
@@ -172,7 +172,7 @@ impl Servers {
     }
 }
 
-impl<'a> Stand<'a> {
+impl<'a> Sandbox<'a> {
     pub(super) fn new(source: &str, servers: &'a Servers) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
@@ -183,6 +183,7 @@ impl<'a> Stand<'a> {
         for name in ["before.json", "after.json"] {
             fs::copy(servers.results.path().join(LOAD), path(name)).unwrap();
         }
+        write(&path("nginx.conf"), "http { access_log off; }\n");
         for name in ["nginx", "haproxy"] {
             write(&path("targets").join(name).join("target.toml"), RIVAL);
             write(&path("my/targets").join(name).join("target.toml"), RIVAL);
@@ -205,10 +206,10 @@ impl<'a> Stand<'a> {
         Self { servers, folder, is_of_stacks: source == "EXPERIMENTS.md" }
     }
 
-    /// Pastes a command and waits for its end.
+    /// Pastes a command and waits for its exit.
     pub(super) fn run(&self, command: &Shown) -> Ended {
         let mut text = edited(&command.0, &edits(self.servers));
-        for client in ["weir load", "weir cost"] {
+        for client in ["weir advise", "weir load", "weir cost"] {
             if text.starts_with(client) && !text.contains(" -d ") {
                 text = text.replacen(client, &format!("{client} -d 300ms"), 1);
             }
@@ -219,8 +220,8 @@ impl<'a> Stand<'a> {
         if text.starts_with("weir calibrate") && !text.contains(" -d ") {
             text = text.replacen("weir calibrate", "weir calibrate -d 50ms", 1);
         }
-        for (flag, begin) in [("--out ", "out/"), ("--continue ", "out/")] {
-            text = text.replace(&format!("{flag}{begin}"), &format!("{flag}{NO_PLACE}/"));
+        for (flag, start) in [("--out ", "out/"), ("--continue ", "out/")] {
+            text = text.replace(&format!("{flag}{start}"), &format!("{flag}{NO_PLACE}/"));
         }
         if !text.contains(NO_PLACE) {
             text = text.replace("weir run ", &format!("weir run --out {NO_PLACE} "));
@@ -232,22 +233,22 @@ impl<'a> Stand<'a> {
         Ended { code: output.status.code(), stdout: words(&output.stdout), stderr: words(&output.stderr) }
     }
 
-    /// Pastes a server's command, waits until it listens, and ends it.
+    /// Pastes a server's command, waits until it listens, and terminates it.
     pub(super) fn listen(&self, command: &Shown) -> Ended {
         let text = edited(&command.0, &listening_edits(self.servers));
         let [out, err] = ["stdout", "stderr"].map(|name| self.folder.path().join(name));
         let file = |path: &PathBuf| Stdio::from(fs::File::create(path).unwrap());
         let mut shell = self.shell(&format!("exec {text}"));
-        let mut server = Ending(shell.stdout(file(&out)).stderr(file(&err)).spawn().unwrap());
+        let mut server = KillOnDrop(shell.stdout(file(&out)).stderr(file(&err)).spawn().unwrap());
         let read = |path: &PathBuf| fs::read_to_string(path).unwrap();
         let mut status = None;
-        poll_until(DEADLINE, &format!("it listens or ends: {text}"), || {
+        poll_until(DEADLINE, &format!("it listens or exits: {text}"), || {
             status = server.0.try_wait().unwrap();
             status.is_some() || read(&out).contains("listening on ")
         });
         if status.is_none() {
             kill_process(Pid::from_child(&server.0), Signal::TERM).unwrap();
-            poll_until(DEADLINE, &format!("it ends: {text}"), || {
+            poll_until(DEADLINE, &format!("it exits: {text}"), || {
                 status = server.0.try_wait().unwrap();
                 status.is_some()
             });
@@ -264,7 +265,7 @@ impl<'a> Stand<'a> {
         shell
     }
 
-    /// The results that a command names, as copies: a report writes into its own.
+    /// Copies the results that a command names, since a report writes into their directory.
     fn place_results(&self, text: &str) {
         let out = self.folder.path().join("out");
         let _ = fs::remove_dir_all(&out);
@@ -272,7 +273,7 @@ impl<'a> Stand<'a> {
             let is_of_stacks = self.is_of_stacks || word.starts_with("stacks-") || word.starts_with("tls-");
             let kind = if is_of_stacks { "stacks" } else { "gateways" };
             let names = match word.split_once('*') {
-                Some((begin, _)) => vec![format!("{begin}1"), format!("{begin}2")],
+                Some((start, _)) => vec![format!("{start}1"), format!("{start}2")],
                 None => vec![word.to_owned()],
             };
             for name in names {
@@ -282,10 +283,10 @@ impl<'a> Stand<'a> {
     }
 }
 
-/// Killed when a test ends before it does.
-struct Ending(Child);
+/// A process that is killed if the test ends first.
+struct KillOnDrop(Child);
 
-impl Drop for Ending {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();

@@ -1,0 +1,132 @@
+//! Services with one switchable fault; their programs are in the directory of this file's name.
+
+use crate::common::{go_program, peer};
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use tempfile::TempDir;
+use weir_tls::issue::{Authority, Issued, KeyKind};
+
+/// The language of a service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Language {
+    Go,
+    Node,
+    Python,
+}
+
+/// A running service, killed when dropped.
+pub(super) struct Service {
+    child: Child,
+    pub(super) url: String,
+    ca: PathBuf,
+    _folder: TempDir,
+}
+
+/// The certificate that a service presents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Presents {
+    /// One with an ECDSA P-256 key.
+    Leaf,
+    /// One with an RSA-4096 key.
+    Rsa4096,
+    /// The root as well.
+    Root,
+    /// The leaf three times.
+    Copies,
+    /// None: it is in cleartext. For Node.js.
+    Nothing,
+}
+
+impl Service {
+    /// A service with this fault, or `none`; with an upstream, a proxy. `None` if the language is not on this machine.
+    pub(super) fn start(
+        language: Language,
+        fault: &str,
+        presents: Presents,
+        upstream: Option<&str>,
+    ) -> Option<Self> {
+        let mut command = match language {
+            Language::Go => Command::new(go()?),
+            Language::Node => script("node", "node.js")?,
+            Language::Python => script("python3", "python.py")?,
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let files = presents.issue().write_to(folder.path()).unwrap();
+        let is_clear = presents == Presents::Nothing;
+        let certificate = if is_clear { "-".into() } else { files.certificates.clone() };
+        command.arg(fault).arg(certificate).arg(&files.key).args(upstream);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let port: u16 = line.trim().parse().unwrap_or_else(|_| panic!("expected a port, got {line:?}"));
+        let scheme = if is_clear { "http" } else { "https" };
+        let url = format!("{scheme}://127.0.0.1:{port}");
+        Some(Self { child, url, ca: files.ca, _folder: folder })
+    }
+
+    /// Its process.
+    pub(super) fn pid(&self) -> String {
+        self.child.id().to_string()
+    }
+
+    /// The advice on it, as JSON.
+    pub(super) fn advice(&self, path: &str, flags: &[&str]) -> Value {
+        advice(&format!("{}{path}", self.url), &self.ca, flags)
+    }
+}
+
+/// The advice on a URL, as JSON.
+pub(super) fn advice(url: &str, ca: &Path, flags: &[&str]) -> Value {
+    let own = ["advise", url, "--cacert", ca.to_str().unwrap(), "-d", "500ms", "--json", "-"];
+    // It waits for an idle connection and for `perf`, so it has no deadline here: on a busy machine that takes long.
+    let weir = Command::new(env!("CARGO_BIN_EXE_weir")).args(own).args(flags).output().unwrap();
+    assert_eq!(weir.status.code(), Some(0), "{url}: {}", String::from_utf8_lossy(&weir.stderr));
+    serde_json::from_slice(&weir.stdout).unwrap()
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        // An error means that it has already exited.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Presents {
+    fn issue(self) -> Issued {
+        let names = ["127.0.0.1", "localhost"];
+        let kind = if self == Self::Rsa4096 { KeyKind::Rsa4096 } else { KeyKind::EcdsaP256 };
+        let mut issued = Authority::new().unwrap().issue(&names, kind).unwrap();
+        match self {
+            Self::Leaf | Self::Rsa4096 | Self::Nothing => {}
+            Self::Root => issued.certificates += &issued.ca,
+            Self::Copies => issued.certificates = issued.certificates.repeat(3),
+        }
+        issued
+    }
+}
+
+/// The IDs of the findings, in their order.
+pub(super) fn ids(advice: &Value) -> Vec<&str> {
+    advice["findings"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap()).collect()
+}
+
+fn script(program: &str, file: &str) -> Option<Command> {
+    let mut command = Command::new(peer(program)?);
+    command.arg(adjacent(file));
+    Some(command)
+}
+
+fn go() -> Option<&'static Path> {
+    static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
+    BUILT.get_or_init(|| go_program("advise-service", &adjacent("go/main.go"))).as_deref()
+}
+
+fn adjacent(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/advise/services");
+    fs::canonicalize(folder).unwrap().join(name)
+}

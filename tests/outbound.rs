@@ -1,0 +1,128 @@
+//! Outbound TLS of Node.js versions: each setting means what it says, as the origin counts connections and handshakes.
+
+use crate::common::{Weir, peer};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+
+/// The versions that differ most: the study's, the first with a TLS layer of its own, and the newest.
+const VERSIONS: [&str; 3] = ["node-0.10", "node-0.12", "node-26"];
+
+fn targets() -> String {
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../targets").to_owned()
+}
+
+fn weir(args: &[&str]) -> String {
+    let ended = Weir::run(args);
+    assert_eq!(ended.code, Some(0), "{args:?}: {}", ended.stderr);
+    ended.stdout
+}
+
+/// Targets, as a TOML list, in a closed loop with short windows.
+fn experiment(names: &str, settings: &str) -> String {
+    format!(
+        "name = 'outbound'
+question = 'Does each setting mean what it says?'
+targets_directory = '{}'
+blocks = 1
+seed = 1
+[factors]
+target = {names}
+[constants]
+mode = 'h1c-h1'
+load_model = 'saturated'
+origin = 'openssl'
+upstream_connections = 'any'
+users = 4
+bytes = 100
+warmup_ms = 300
+window_ms = 500
+[constants.tls]
+certificate = 'rsa-2048'
+[constants.settings]
+{settings}
+",
+        targets()
+    )
+}
+
+/// Connections and resumptions per request at the origin, by target.
+fn counted(settings: &str) -> BTreeMap<String, [f64; 2]> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(file("experiment.toml"), experiment(&format!("{VERSIONS:?}"), settings)).unwrap();
+    // On a busy machine a run may be too slow to be compared; its counts hold all the same.
+    weir(&["run", &file("experiment.toml"), "--out", &file("out"), "--allow-invalid"]);
+    let mut counted = BTreeMap::new();
+    for entry in fs::read_dir(file("out/runs")).unwrap() {
+        let run: Value = serde_json::from_str(&fs::read_to_string(entry.unwrap().path()).unwrap()).unwrap();
+        assert!(run["observation"]["failure"].is_null(), "{}", run["observation"]);
+        let number = |value: &Value| value.as_f64().unwrap();
+        let (seen, answered) = (&run["observation"], number(&run["observation"]["load"]["answered_in_all"]));
+        let resumed = number(&seen["upstream_handshakes"]["resumed"]);
+        let of = [number(&seen["upstream_connections"]) / answered, resumed / answered];
+        counted.insert(run["cell"]["subject"].as_str().unwrap().to_owned(), of);
+    }
+    assert_eq!(counted.len(), VERSIONS.len(), "{counted:?}");
+    counted
+}
+
+/// Advice on a result, and the experiment that it asks for.
+#[test]
+fn missing_keep_alive_is_found_in_a_result_and_proved() {
+    if [peer("npm"), peer("node"), peer("perf")].iter().any(Option::is_none) {
+        return;
+    }
+    weir(&["targets", "install", "node-26", "--directory", &targets()]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(file("experiment.toml"), experiment("['node-26']", "keep_alive = 'off'")).unwrap();
+    weir(&["run", &file("experiment.toml"), "--out", &file("out"), "--allow-invalid", "--profile"]);
+    let state = folder.path().join("state");
+    let proved = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args(["advise", &file("out"), "--prove", "--blocks", "6", "--json", "-"])
+        .env("XDG_STATE_HOME", &state)
+        .output()
+        .unwrap();
+    assert!(proved.status.success(), "{}", String::from_utf8_lossy(&proved.stderr));
+    let advice: Value = serde_json::from_slice(&proved.stdout).unwrap();
+    let [finding, ..] = advice["targets"][0]["findings"].as_array().unwrap().as_slice() else {
+        panic!("{advice}");
+    };
+    assert_eq!(finding["id"], "upstream-keep-alive", "{finding}");
+    assert!(finding["gain"]["high"].as_f64().unwrap() > 0.5, "{finding}");
+    let proof = &advice["proofs"][0];
+    assert_eq!(
+        (&proof["rule"], &proof["outcome"]),
+        (&"upstream-keep-alive".into(), &"proved".into()),
+        "{proof}"
+    );
+    assert!(state.join("weir/predictions.jsonl").exists());
+    let report = fs::read_to_string(file("out/report.html")).unwrap();
+    for words in ["What to change", "How the rules fared on this machine so far", ">proved<"] {
+        assert!(report.contains(words), "{words}");
+    }
+}
+
+#[test]
+fn each_setting_means_what_it_says() {
+    if peer("npm").is_none() || peer("node").is_none() {
+        return;
+    }
+    for version in VERSIONS {
+        weir(&["targets", "install", version, "--directory", &targets()]);
+    }
+    for (version, [connections, resumed]) in counted("resumption = 'off'") {
+        assert!(connections > 0.95 && resumed == 0.0, "{version}: {connections} {resumed}");
+    }
+    for (version, [connections, resumed]) in counted("resumption = 'wrapper'") {
+        // The first connections of each user have no session yet.
+        assert!(connections > 0.95 && resumed > 0.5, "{version}: {connections} {resumed}");
+    }
+    for (version, [connections, _]) in counted("keep_alive = 'own'") {
+        // 0.10 keeps a connection only while a request waits for it.
+        let is_kept = connections < 0.2;
+        assert_eq!(is_kept, version != "node-0.10", "{version}: {connections}");
+    }
+}
