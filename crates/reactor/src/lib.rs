@@ -5,19 +5,25 @@
 //! [`Key`]s carry a generation: a stale event or timer finds nothing.
 
 pub mod cores;
+pub mod frontends;
 pub mod limits;
 pub mod listener;
 pub mod mailbox;
 pub mod socket;
 pub mod stop;
 
+mod net;
 mod slab;
+mod timer;
 mod turn;
 mod wheel;
 mod workers;
 
+pub use frontends::Frontends;
 pub use listener::Listener;
+pub use net::{Net, Socket};
 pub use slab::{Key, Slab};
+pub use timer::Timer;
 pub use turn::{Events, Interest, Reactor, Ready};
-pub use wheel::Wheel;
+pub use wheel::{Entry, Wheel};
 pub use workers::run_workers;

@@ -65,6 +65,7 @@ impl<T> Slab<T> {
     }
 
     /// Stores `value`.
+    #[inline]
     pub fn insert(&mut self, value: T) -> Key {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot { generation: 0, value: None });
@@ -101,6 +102,19 @@ impl<T> Slab<T> {
         Some(value)
     }
 
+    /// Drops the value where it is; its key becomes stale. Returns whether there was one. For large values
+    /// [`Slab::remove`] is mostly a copy.
+    pub fn discard(&mut self, key: Key) -> bool {
+        let Some(slot) = self.slots.get_mut(key.index() as usize) else { return false };
+        if slot.generation != key.generation() || slot.value.is_none() {
+            return false;
+        }
+        slot.value = None;
+        slot.generation = slot.generation.wrapping_add(1);
+        self.free.push(key.index());
+        true
+    }
+
     /// The number of values.
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
@@ -132,6 +146,7 @@ mod tests {
         assert_eq!(slab.get(old), None);
         assert_eq!(slab.get_mut(old), None);
         assert_eq!(slab.remove(old), None);
+        assert!(!slab.discard(old));
         assert_eq!(slab.get(new), Some(&"new"));
         assert_eq!((slab.len(), new.tag()), (1, 3));
     }
@@ -141,7 +156,7 @@ mod tests {
         let mut slab = Slab::new(0);
         let keys: Vec<Key> = (0..5).map(|n| slab.insert(n)).collect();
         slab.remove(keys[1]);
-        slab.remove(keys[4]);
+        assert!(slab.discard(keys[4]) && !slab.discard(keys[4]));
         assert_eq!(slab.keys(), [keys[0], keys[2], keys[3]]);
     }
 }

@@ -1,5 +1,6 @@
 //! The few socket calls of the data path, all non-blocking.
 
+use crate::net::Socket;
 use nix::sys::socket::{setsockopt, sockopt::IpBindAddressNoPort};
 use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
@@ -114,6 +115,35 @@ pub fn finish(socket: impl AsFd) {
 pub fn reset_on_close(socket: impl AsFd) {
     // Ignore errors: the connection may already be gone.
     let _ = sockopt::set_socket_linger(socket, Some(std::time::Duration::ZERO));
+}
+
+impl Socket for OwnedFd {
+    #[inline]
+    fn read(&self, into: &mut Vec<u8>, limit: usize) -> io::Result<Read> {
+        read(self, into, limit)
+    }
+
+    #[inline]
+    fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        write(self, bytes)
+    }
+
+    #[inline]
+    fn is_quiet(&self) -> bool {
+        is_quiet(self)
+    }
+
+    fn error(&self) -> io::Result<()> {
+        error(self)
+    }
+
+    fn finish(&self) {
+        finish(self);
+    }
+
+    fn reset_on_close(&self) {
+        reset_on_close(self);
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,15 @@
 //! The poller and the turn: wait, then report ready descriptors and due timers.
 
+use crate::listener::Listener;
+use crate::net::Net;
 use crate::slab::Key;
+use crate::socket;
 use crate::wheel::Wheel;
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
+use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -81,7 +86,8 @@ impl Reactor {
         self.now
     }
 
-    /// Schedules `key` for `deadline` (see [`Wheel`]: nothing is ever cancelled).
+    /// Schedules `key` for `deadline`. What may have to be cancelled is armed in the [`Wheel`] itself: see
+    /// [`Net::wheel`].
     pub fn arm(&mut self, deadline: Instant, key: Key) {
         self.wheel.arm(deadline, key);
     }
@@ -109,7 +115,80 @@ impl Reactor {
     }
 }
 
+impl Net for Reactor {
+    type Socket = OwnedFd;
+    type Listener = Listener;
+
+    #[inline]
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    #[inline]
+    fn wheel(&mut self) -> &mut Wheel {
+        &mut self.wheel
+    }
+
+    fn turn(&mut self, events: &mut Events, until: Option<Instant>) -> io::Result<()> {
+        Self::turn(self, events, until)
+    }
+
+    fn register(&self, socket: &OwnedFd, key: Key, interest: Interest) -> io::Result<()> {
+        Self::register(self, socket, key, interest)
+    }
+
+    fn reregister(&self, socket: &OwnedFd, key: Key, interest: Interest) -> io::Result<()> {
+        Self::reregister(self, socket, key, interest)
+    }
+
+    fn listen(&self, listener: &Listener, key: Key) -> io::Result<()> {
+        Self::register(self, listener, key, Interest::READ)
+    }
+
+    fn mute(&self, listener: &Listener) -> io::Result<()> {
+        self.deregister(listener)
+    }
+
+    fn accept(&self, listener: &Listener) -> io::Result<Option<(OwnedFd, SocketAddr)>> {
+        listener.accept()
+    }
+
+    fn refuse_new(&self, listener: &Listener) {
+        listener.refuse_new();
+    }
+
+    fn connect(&self, address: SocketAddr) -> io::Result<OwnedFd> {
+        socket::connect(address)
+    }
+}
+
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Events").field("ready", &self.raw.len()).field("due", &self.due).finish()
+    }
+}
+
 impl Events {
+    /// Empties both lists, for the next turn.
+    pub fn clear(&mut self) {
+        self.raw.clear();
+        self.due.clear();
+    }
+
+    /// Adds an event, on behalf of a [`Net`] without a kernel.
+    pub fn push(&mut self, ready: Ready) {
+        let mut flags = epoll::EventFlags::empty();
+        flags.set(epoll::EventFlags::IN, ready.readable);
+        flags.set(epoll::EventFlags::OUT, ready.writable);
+        flags.set(epoll::EventFlags::HUP, ready.hangup);
+        self.raw.push(epoll::Event { flags, data: data(ready.key) });
+    }
+
+    /// The due keys, for [`Wheel::expire`].
+    pub fn due_mut(&mut self) -> &mut Vec<Key> {
+        &mut self.due
+    }
+
     /// The events, in the kernel's order.
     pub fn ready(&self) -> impl Iterator<Item = Ready> + '_ {
         self.raw.iter().map(|event| {

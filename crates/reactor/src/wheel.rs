@@ -1,8 +1,7 @@
 //! Deadlines as absolute instants in a hierarchical timer wheel.
 //!
-//! Nothing is ever cancelled: the owner of a deadline keeps the current instant, and checks it when its key becomes
-//! due. So a connection that extends its deadline with each request does not touch the wheel; it re-arms once,
-//! when the old entry is due. Entries of closed connections find nothing in their slab.
+//! The owner of a deadline that moves on with each request need not touch the wheel each time: see
+//! [`Timer`](crate::Timer). When the owner goes, it cancels its entry, which takes the same few stores as arming it.
 
 use crate::slab::Key;
 use std::time::{Duration, Instant};
@@ -13,105 +12,218 @@ pub struct Wheel {
     start: Instant,
     /// All ticks up to and including this one have fired.
     done: u64,
-    levels: [Level; LEVELS],
+    /// The instant that [`Wheel::expire`] saw last.
+    latest: Instant,
+    /// When the loop must check again: most turns compare with this and do nothing else.
+    soonest: Option<Instant>,
+    /// Per level, a bit for each slot whose list is not empty.
+    occupied: [u64; LEVELS],
+    /// The heads of the slots' lists, level by level, then the entries. Each slot's list is a ring through its head.
+    nodes: Vec<Node>,
+    /// The first unused node, linked to the next by `after`; `NONE` at the end.
+    unused: u32,
+    waiting: usize,
 }
 
-#[derive(Debug)]
-struct Level {
-    occupied: u64,
-    slots: [Vec<Entry>; SLOTS],
+/// An armed key, to cancel it. Once it has fired or been cancelled, it is stale, and cancelling it does nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    index: u32,
+    generation: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct Node {
     tick: u64,
     key: Key,
+    generation: u32,
+    before: u32,
+    after: u32,
 }
 
 impl Wheel {
     /// An empty wheel.
     pub fn new(now: Instant) -> Self {
-        let level = || Level { occupied: 0, slots: std::array::from_fn(|_| Vec::new()) };
-        Self { start: now, done: 0, levels: std::array::from_fn(|_| level()) }
+        let head = |index| Node { before: index, after: index, ..Node::UNUSED };
+        let nodes = (0..HEADS).map(head).collect();
+        Self {
+            start: now,
+            done: 0,
+            latest: now,
+            soonest: None,
+            occupied: [0; LEVELS],
+            nodes,
+            unused: NONE,
+            waiting: 0,
+        }
     }
 
     /// Schedules `key` for `deadline`.
-    pub fn arm(&mut self, deadline: Instant, key: Key) {
+    pub fn arm(&mut self, deadline: Instant, key: Key) -> Entry {
+        // Nothing was due by then.
+        self.done = self.done.max(self.tick(self.latest));
         let since = deadline.saturating_duration_since(self.start);
         // Rounded up: a deadline is never early.
         let tick = since.as_nanos().div_ceil(u128::from(TICK_MS) * 1_000_000) as u64;
-        self.place(Entry { tick: tick.max(self.done + 1), key });
+        let index = self.take_unused();
+        let node = &mut self.nodes[index as usize];
+        node.tick = tick.max(self.done + 1);
+        node.key = key;
+        let generation = node.generation;
+        let at = self.start + Duration::from_millis(self.place(index) * TICK_MS);
+        self.waiting += 1;
+        self.soonest = Some(self.soonest.map_or(at, |soonest| soonest.min(at)));
+        Entry { index, generation }
+    }
+
+    /// Removes an entry, unless it is stale.
+    pub fn cancel(&mut self, entry: Entry) {
+        let Node { generation, before, after, .. } = self.nodes[entry.index as usize];
+        if generation != entry.generation {
+            return;
+        }
+        self.nodes[before as usize].after = after;
+        self.nodes[after as usize].before = before;
+        if before == after {
+            // Only the head is left.
+            self.occupied[before as usize / SLOTS] &= !(1 << (before as usize % SLOTS));
+        }
+        self.release(entry.index);
+        if self.waiting == 0 {
+            self.soonest = None;
+        }
+    }
+
+    /// The number of entries that have neither fired nor been cancelled.
+    pub fn len(&self) -> usize {
+        self.waiting
+    }
+
+    /// Whether nothing is scheduled.
+    pub fn is_empty(&self) -> bool {
+        self.waiting == 0
     }
 
     /// When the loop must check again; never later than the next deadline, perhaps earlier.
+    #[inline]
     pub fn next(&self) -> Option<Instant> {
-        let tick = self.next_tick()?;
-        Some(self.start + Duration::from_millis(tick * TICK_MS))
+        self.soonest
     }
 
     /// Appends the keys that are due at `now` to `due`.
+    #[inline]
     pub fn expire(&mut self, now: Instant, due: &mut Vec<Key>) {
-        let target = now.saturating_duration_since(self.start).as_millis() as u64 / TICK_MS;
+        self.latest = self.latest.max(now);
+        if self.soonest.is_some_and(|soonest| soonest <= now) {
+            self.expire_some(now, due);
+        }
+    }
+
+    fn expire_some(&mut self, now: Instant, due: &mut Vec<Key>) {
+        let target = self.tick(now);
         while let Some(tick) = self.next_tick().filter(|tick| *tick <= target) {
             self.done = tick;
             self.open(tick, due);
         }
         self.done = self.done.max(target);
+        let next = self.next_tick();
+        self.soonest = next.map(|tick| self.start + Duration::from_millis(tick * TICK_MS));
+    }
+
+    /// The last tick that has begun at this instant.
+    fn tick(&self, at: Instant) -> u64 {
+        at.saturating_duration_since(self.start).as_millis() as u64 / TICK_MS
     }
 
     /// Empties the slots that start at `tick`: due keys fire, the rest moves to a finer level.
     fn open(&mut self, tick: u64, due: &mut Vec<Key>) {
-        for number in (0..LEVELS).rev() {
-            let width = SLOT_BITS * number as u32;
+        for level in (0..LEVELS).rev() {
+            let width = SLOT_BITS * level as u32;
             if tick & ((1 << width) - 1) != 0 {
                 continue;
             }
             let slot = (tick >> width) as usize % SLOTS;
-            let level = &mut self.levels[number];
-            if level.occupied & (1 << slot) == 0 {
+            if self.occupied[level] & (1 << slot) == 0 {
                 continue;
             }
-            level.occupied &= !(1 << slot);
-            let mut entries = std::mem::take(&mut level.slots[slot]);
-            for entry in entries.drain(..) {
-                if entry.tick <= tick {
-                    due.push(entry.key);
+            self.occupied[level] &= !(1 << slot);
+            let head = head(level, slot);
+            let mut index = self.nodes[head as usize].after;
+            self.nodes[head as usize].before = head;
+            self.nodes[head as usize].after = head;
+            while index != head {
+                let Node { tick: own, key, after, .. } = self.nodes[index as usize];
+                if own <= tick {
+                    due.push(key);
+                    self.release(index);
                 } else {
-                    self.place(entry);
+                    self.place(index);
                 }
-            }
-            // The slot's storage is kept, so a busy wheel does not allocate.
-            if self.levels[number].slots[slot].capacity() == 0 {
-                self.levels[number].slots[slot] = entries;
+                index = after;
             }
         }
     }
 
-    fn place(&mut self, entry: Entry) {
-        let ahead = entry.tick - self.done;
-        let number =
+    /// Appends a node to the list of its tick's slot; returns the tick at which that starts, and is opened.
+    fn place(&mut self, index: u32) -> u64 {
+        let tick = self.nodes[index as usize].tick;
+        let ahead = tick - self.done;
+        let level =
             (0..LEVELS - 1).find(|n| ahead < 1 << (SLOT_BITS * (*n as u32 + 1))).unwrap_or(LEVELS - 1);
-        let width = SLOT_BITS * number as u32;
+        let width = SLOT_BITS * level as u32;
         // Keys beyond the last level wait in its farthest slot and are re-placed from there.
         let farthest = (self.done >> width) + SLOTS as u64 - 1;
-        let slot = (entry.tick >> width).min(farthest) as usize % SLOTS;
-        let level = &mut self.levels[number];
-        level.occupied |= 1 << slot;
-        level.slots[slot].push(entry);
+        let number = (tick >> width).min(farthest);
+        let slot = number as usize % SLOTS;
+        self.occupied[level] |= 1 << slot;
+        let head = head(level, slot);
+        let last = std::mem::replace(&mut self.nodes[head as usize].before, index);
+        self.nodes[last as usize].after = index;
+        let node = &mut self.nodes[index as usize];
+        node.before = last;
+        node.after = head;
+        number << width
+    }
+
+    /// The node that was released last is still in the cache; a busy wheel does not allocate.
+    fn take_unused(&mut self) -> u32 {
+        if self.unused == NONE {
+            self.nodes.push(Node::UNUSED);
+            return self.nodes.len() as u32 - 1;
+        }
+        let index = self.unused;
+        self.unused = self.nodes[index as usize].after;
+        index
+    }
+
+    /// Makes a node's handle stale and its storage unused. It is no longer in a list.
+    fn release(&mut self, index: u32) {
+        let node = &mut self.nodes[index as usize];
+        node.generation = node.generation.wrapping_add(1);
+        node.after = std::mem::replace(&mut self.unused, index);
+        self.waiting -= 1;
     }
 
     /// The first tick after `done` at which an occupied slot starts.
     fn next_tick(&self) -> Option<u64> {
-        let starts = self.levels.iter().enumerate().filter(|(_, level)| level.occupied != 0);
-        starts
-            .map(|(number, level)| {
-                let width = SLOT_BITS * number as u32;
+        let levels = self.occupied.iter().enumerate().filter(|(_, occupied)| **occupied != 0);
+        levels
+            .map(|(level, occupied)| {
+                let width = SLOT_BITS * level as u32;
                 let after = (self.done >> width) + 1;
-                let ahead = level.occupied.rotate_right((after % SLOTS as u64) as u32).trailing_zeros();
+                let ahead = occupied.rotate_right((after % SLOTS as u64) as u32).trailing_zeros();
                 (after + u64::from(ahead)) << width
             })
             .min()
     }
+}
+
+impl Node {
+    const UNUSED: Self = Self { tick: 0, key: Key::fixed(0, 0), generation: 0, before: NONE, after: NONE };
+}
+
+const fn head(level: usize, slot: usize) -> u32 {
+    (level * SLOTS + slot) as u32
 }
 
 /// One millisecond: the finest deadline of a gateway is a connect time-out of some ten milliseconds.
@@ -121,10 +233,14 @@ const SLOT_BITS: u32 = 6;
 const SLOTS: usize = 1 << SLOT_BITS;
 /// 64^4 ms are 4.6 hours; later keys are re-placed on the way.
 const LEVELS: usize = 4;
+const HEADS: u32 = head(LEVELS, 0);
+/// A head is never unused, so the first one's index is free for this.
+const NONE: u32 = 0;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn key(n: u32) -> Key {
         Key::fixed(0, n)
@@ -195,5 +311,116 @@ mod tests {
         assert_eq!(due, []);
         wheel.expire(start + Duration::from_micros(2000), &mut due);
         assert_eq!(due, [key(1)]);
+    }
+
+    #[test]
+    fn a_cancelled_entry_never_fires_and_its_storage_is_reused() {
+        let start = Instant::now();
+        let mut wheel = Wheel::new(start);
+        let at = |ms| start + Duration::from_millis(ms);
+        let kept = wheel.arm(at(75_000), key(0));
+        let storage = wheel.nodes.len() + 3;
+        for n in 0..1000 {
+            // The middle and the last of a slot's list, and one that is alone in its slot.
+            let entries = [75_000, 75_000, 5].map(|ms| wheel.arm(at(ms), key(n)));
+            assert_eq!(wheel.len(), 4);
+            for entry in entries {
+                wheel.cancel(entry);
+            }
+            assert_eq!(wheel.len(), 1);
+        }
+        assert_eq!(wheel.nodes.len(), storage);
+        let mut due = Vec::new();
+        wheel.expire(at(74_999), &mut due);
+        assert_eq!(due, []);
+        wheel.cancel(kept);
+        assert!(wheel.is_empty());
+        assert_eq!(wheel.next(), None, "no wake-up is left behind");
+    }
+
+    #[test]
+    fn a_stale_handle_does_not_cancel_the_entry_that_took_its_storage() {
+        let start = Instant::now();
+        let mut wheel = Wheel::new(start);
+        let at = |ms| start + Duration::from_millis(ms);
+        let mut due = Vec::new();
+        let cancelled = wheel.arm(at(10), key(1));
+        wheel.cancel(cancelled);
+        let fired = wheel.arm(at(10), key(2));
+        wheel.cancel(cancelled);
+        wheel.expire(at(10), &mut due);
+        wheel.arm(at(20), key(3));
+        wheel.cancel(fired);
+        wheel.cancel(cancelled);
+        assert_eq!(wheel.nodes.len(), HEADS as usize + 1, "all used the same storage");
+        wheel.expire(at(20), &mut due);
+        assert_eq!(due, [key(2), key(3)]);
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        /// Arms for so many microseconds from now, or ago.
+        Arm(i64),
+        /// Cancels one of all handles so far, whether stale or not.
+        Cancel(prop::sample::Index),
+        /// So many microseconds pass.
+        Pass(u64),
+        /// The loop sleeps for as long as the wheel lets it.
+        Sleep,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        // Every level, the slots at its edges, and beyond the last one.
+        let span = || prop_oneof![0..3_000i64, 0..200_000i64, 0..10_000_000i64, 0..60_000_000_000i64];
+        prop_oneof![
+            4 => span().prop_map(Step::Arm),
+            1 => span().prop_map(|ago| Step::Arm(-ago)),
+            3 => any::<prop::sample::Index>().prop_map(Step::Cancel),
+            2 => span().prop_map(|us| Step::Pass(us as u64)),
+            2 => Just(Step::Sleep),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_sorted_list_would_do_the_same(steps in prop::collection::vec(step(), 1..300)) {
+            let start = Instant::now();
+            let mut wheel = Wheel::new(start);
+            let (mut entries, mut waiting, mut due): (Vec<Entry>, Vec<(u64, u32)>, Vec<Key>) = Default::default();
+            let mut now_us = 0u64;
+            for step in steps {
+                match step {
+                    Step::Arm(ahead) => {
+                        let at_us = now_us.saturating_add_signed(ahead);
+                        let n = entries.len() as u32;
+                        entries.push(wheel.arm(start + Duration::from_micros(at_us), key(n)));
+                        waiting.push((at_us.div_ceil(1000).max(now_us / 1000 + 1), n));
+                    }
+                    Step::Cancel(_) if entries.is_empty() => {}
+                    Step::Cancel(which) => {
+                        let n = which.index(entries.len());
+                        wheel.cancel(entries[n]);
+                        waiting.retain(|(_, other)| *other != n as u32);
+                    }
+                    Step::Pass(us) => now_us += us,
+                    Step::Sleep => {
+                        let wake = wheel.next().map(|wake| (wake - start).as_micros() as u64);
+                        now_us = wake.map_or(now_us, |wake| now_us.max(wake));
+                    }
+                }
+                wheel.expire(start + Duration::from_micros(now_us), &mut due);
+                waiting.sort_unstable();
+                let (fired, wait) = waiting.split_at(waiting.partition_point(|(ms, _)| *ms <= now_us / 1000));
+                due.sort_unstable_by_key(|key| key.index());
+                let mut expected: Vec<u32> = fired.iter().map(|(_, n)| *n).collect();
+                expected.sort_unstable();
+                prop_assert_eq!(due.drain(..).map(Key::index).collect::<Vec<_>>(), expected);
+                waiting = wait.to_vec();
+                prop_assert_eq!(wheel.len(), waiting.len());
+                let first = waiting.first().map(|(ms, _)| start + Duration::from_millis(*ms));
+                prop_assert!(wheel.next() <= first && wheel.next().is_some() == first.is_some());
+            }
+            prop_assert!(wheel.nodes.len() <= HEADS as usize + entries.len());
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
 /// A scheme, a host and a port.
@@ -19,10 +19,21 @@ pub struct Endpoint {
 impl Endpoint {
     /// The first address of the host from the system's resolver. Errors: when there is none.
     pub fn resolve(&self) -> io::Result<SocketAddr> {
+        Ok(self.addresses()?[0])
+    }
+
+    /// All addresses of the host from the system's resolver, at least one. Errors: when there is none.
+    pub fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
         let unknown = |why: String| io::Error::other(format!("cannot resolve `{}`: {why}", self.host));
-        let mut addresses =
+        let addresses =
             (self.host.as_str(), self.port).to_socket_addrs().map_err(|e| unknown(e.to_string()))?;
-        addresses.next().ok_or_else(|| unknown("it has no address".into()))
+        let addresses: Vec<_> = addresses.collect();
+        if addresses.is_empty() { Err(unknown("it has no address".into())) } else { Ok(addresses) }
+    }
+
+    /// Whether the host is an address, not a name.
+    pub fn is_address(&self) -> bool {
+        self.host.parse::<IpAddr>().is_ok()
     }
 
     fn scheme(&self) -> &'static str {

@@ -19,7 +19,7 @@ fn pair() -> (Transport, Transport, Wire) {
     let mut client = Transport::connect_from(None, &Address::Unix(path), Some(session)).unwrap();
     let (socket, _) = listener.accept().unwrap();
     socket.set_nonblocking(true).unwrap();
-    let mut server = Transport::accepted(socket.into(), Some(server.accept()));
+    let mut server = Transport::accepted(std::os::fd::OwnedFd::from(socket), Some(server.accept()));
 
     let (mut wire, mut none) = (Wire::default(), Vec::new());
     client.advance(&mut wire).unwrap();

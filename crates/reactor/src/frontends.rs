@@ -1,0 +1,252 @@
+//! A worker's listeners: what it accepts, when it rests, and how it stops without a reset.
+
+use crate::net::Net;
+use crate::slab::Key;
+use std::io;
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::time::Duration;
+
+/// Maximum accepts per turn and listener. One takes about five microseconds; a full turn stays well below a
+/// millisecond, so that a burst does not delay responses.
+pub const PER_TURN: usize = 64;
+
+/// How long a listener rests when the process is out of descriptors or memory: its queue would be reported in every
+/// turn. Connections wait there while others close.
+pub const REST: Duration = Duration::from_millis(100);
+
+/// How long a drain waits for TCP handshakes in progress: a client whose connect has returned may have sent its
+/// request already. One round trip, without retransmissions.
+pub const HANDSHAKES_END: Duration = Duration::from_millis(200);
+
+/// A worker's listeners, each with what its connections need (`T`: the TLS acceptor, for example).
+#[derive(Debug)]
+pub struct Frontends<N: Net, T> {
+    frontends: Vec<Frontend<N::Listener, T>>,
+    tag: u8,
+    /// The index of the drain's timer.
+    end: u32,
+    draining: bool,
+}
+
+#[derive(Debug)]
+struct Frontend<L, T> {
+    listener: L,
+    with: T,
+    rests: bool,
+}
+
+impl<N: Net, T> Frontends<N, T> {
+    /// Watches every listener. Keys of connections to accept, and of timers for [`Frontends::due`], carry `tag`; the
+    /// index of the former is the listener's. Errors: as [`Net::listen`].
+    pub fn new(listeners: Vec<(N::Listener, T)>, tag: u8, net: &N) -> io::Result<Self> {
+        for (index, (listener, _)) in listeners.iter().enumerate() {
+            net.listen(listener, Key::fixed(tag, index as u32))?;
+        }
+        let end = listeners.len() as u32;
+        let frontend = |(listener, with)| Frontend { listener, with, rests: false };
+        Ok(Self { frontends: listeners.into_iter().map(frontend).collect(), tag, end, draining: false })
+    }
+
+    /// Takes one queued connection; `None` if the queue is empty or closed.
+    /// Errors: as [`Net::accept`]. The listener then rests for [`REST`].
+    pub fn accept(&mut self, index: u32, net: &mut N) -> io::Result<Option<(N::Socket, SocketAddr)>> {
+        let Some(frontend) = self.frontends.get_mut(index as usize) else { return Ok(None) };
+        let accepted = net.accept(&frontend.listener);
+        if accepted.is_err() && !frontend.rests && net.mute(&frontend.listener).is_ok() {
+            frontend.rests = true;
+            self.arm(REST, index, net);
+        }
+        accepted
+    }
+
+    /// What the connections of a listener need; `None` once it is closed.
+    pub fn of(&self, index: u32) -> Option<&T> {
+        self.frontends.get(index as usize).map(|frontend| &frontend.with)
+    }
+
+    /// Call when a timer with the tag is due. A rest is over; or, in a drain, the handshakes in progress have had their
+    /// time. Then it returns true, and the worker accepts what is still queued on every listener, and closes them.
+    #[must_use]
+    pub fn due(&mut self, index: u32, net: &mut N) -> bool {
+        if let Some(frontend) = self.frontends.get_mut(index as usize)
+            && frontend.rests
+        {
+            frontend.rests = net.listen(&frontend.listener, Key::fixed(self.tag, index)).is_err();
+            if frontend.rests {
+                // The memory that accepting lacked is still short.
+                self.arm(REST, index, net);
+            }
+        }
+        index == self.end
+    }
+
+    /// Begins a drain: see [`Listener::refuse_new`](crate::Listener::refuse_new). After [`HANDSHAKES_END`],
+    /// [`Frontends::due`] returns true.
+    pub fn drain(&mut self, net: &mut N) {
+        if self.draining {
+            return;
+        }
+        self.draining = true;
+        for frontend in &self.frontends {
+            net.refuse_new(&frontend.listener);
+        }
+        self.arm(HANDSHAKES_END, self.end, net);
+    }
+
+    /// Closes all listeners. What is still queued is reset.
+    pub fn close(&mut self) {
+        self.frontends.clear();
+    }
+
+    /// Whether there is nothing to accept from.
+    pub fn is_closed(&self) -> bool {
+        self.frontends.is_empty()
+    }
+
+    /// The indexes of the open listeners.
+    pub fn indexes(&self) -> Range<u32> {
+        0..self.frontends.len() as u32
+    }
+
+    fn arm(&self, time: Duration, index: u32, net: &mut N) {
+        let at = net.now() + time;
+        net.wheel().arm(at, Key::fixed(self.tag, index));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::listener::Listener;
+    use crate::turn::{Events, Reactor};
+    use rustix::net::{Shutdown, listen, shutdown};
+    use std::net::{Ipv4Addr, TcpStream};
+    use std::time::Instant;
+
+    const TAG: u8 = 7;
+
+    struct Worker {
+        reactor: Reactor,
+        events: Events,
+        frontends: Frontends<Reactor, char>,
+        addresses: Vec<SocketAddr>,
+    }
+
+    impl Worker {
+        /// One frontend for each name.
+        fn new(names: &[char]) -> Self {
+            let reactor = Reactor::new().unwrap();
+            let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+            let listeners: Vec<Listener> =
+                names.iter().map(|_| Listener::bind(any, 1).unwrap().remove(0)).collect();
+            let addresses = listeners.iter().map(Listener::address).collect();
+            let listeners = listeners.into_iter().zip(names.iter().copied()).collect();
+            let frontends = Frontends::new(listeners, TAG, &reactor).unwrap();
+            Self { reactor, events: Events::default(), frontends, addresses }
+        }
+
+        /// Waits until connections are queued or a timer is due: the listeners of the former, the index of the latter.
+        fn wait(&mut self) -> (Vec<u32>, Vec<u32>) {
+            let deadline = Instant::now() + Duration::from_secs(10);
+            loop {
+                self.reactor.turn(&mut self.events, Some(deadline)).unwrap();
+                let ready: Vec<Key> = self.events.ready().map(|ready| ready.key).collect();
+                let due = self.events.due().to_vec();
+                assert!(ready.iter().chain(&due).all(|key| key.tag() == TAG));
+                if !ready.is_empty() || !due.is_empty() {
+                    let indexes = |keys: Vec<Key>| keys.into_iter().map(Key::index).collect();
+                    return (indexes(ready), indexes(due));
+                }
+                assert!(Instant::now() < deadline);
+            }
+        }
+
+        fn accept(&mut self, index: u32) -> io::Result<Option<SocketAddr>> {
+            Ok(self.frontends.accept(index, &mut self.reactor)?.map(|(_, peer)| peer))
+        }
+
+        fn due(&mut self, index: u32) -> bool {
+            self.frontends.due(index, &mut self.reactor)
+        }
+    }
+
+    #[test]
+    fn connections_come_with_the_index_of_their_listener() {
+        let mut worker = Worker::new(&['a', 'b']);
+        assert_eq!(worker.frontends.indexes(), 0..2);
+        for (index, name) in [(1, 'b'), (0, 'a')] {
+            let client = TcpStream::connect(worker.addresses[index as usize]).unwrap();
+            assert_eq!(worker.wait(), (vec![index], vec![]));
+            assert_eq!(worker.frontends.of(index), Some(&name));
+            assert_eq!(worker.accept(index).unwrap(), Some(client.local_addr().unwrap()));
+            assert_eq!(worker.accept(index).unwrap(), None);
+        }
+    }
+
+    /// A listening socket that has been shut down cannot accept, and is reported in every turn that watches it.
+    #[test]
+    fn a_listener_that_cannot_accept_rests_and_is_watched_again() {
+        let mut worker = Worker::new(&['a']);
+        let start = worker.reactor.now();
+        shutdown(&worker.frontends.frontends[0].listener, Shutdown::Read).unwrap();
+        assert_eq!(worker.wait(), (vec![0], vec![]));
+        for _ in 0..2 {
+            assert!(worker.accept(0).is_err());
+            assert_eq!(worker.reactor.wheel().len(), 1, "one rest at a time");
+        }
+        assert_eq!(worker.wait(), (vec![], vec![0]));
+        assert!(worker.reactor.now() >= start + REST);
+        listen(&worker.frontends.frontends[0].listener, 10).unwrap();
+        let client = TcpStream::connect(worker.addresses[0]).unwrap();
+        assert!(!worker.due(0), "this is no drain");
+        assert_eq!(worker.wait(), (vec![0], vec![]));
+        assert_eq!(worker.accept(0).unwrap(), Some(client.local_addr().unwrap()));
+    }
+
+    #[test]
+    fn a_drain_takes_what_is_queued_and_then_closes() {
+        let mut worker = Worker::new(&['a', 'b']);
+        let clients = [0, 1, 1].map(|index| TcpStream::connect(worker.addresses[index]).unwrap());
+        let start = worker.reactor.now();
+        for _ in 0..2 {
+            worker.frontends.drain(&mut worker.reactor);
+        }
+        assert_eq!(worker.reactor.wheel().len(), 1, "a drain begins once");
+        let mut due = Vec::new();
+        while due.is_empty() {
+            due = worker.wait().1;
+        }
+        assert!(worker.reactor.now() >= start + HANDSHAKES_END);
+        assert!(worker.due(due[0]));
+        let mut accepted = Vec::new();
+        for index in worker.frontends.indexes() {
+            while let Some(peer) = worker.accept(index).unwrap() {
+                accepted.push(peer);
+            }
+        }
+        accepted.sort();
+        let mut peers = clients.map(|client| client.local_addr().unwrap());
+        peers.sort();
+        assert_eq!(accepted, peers);
+        assert!(!worker.frontends.is_closed());
+        worker.frontends.close();
+        assert!(worker.frontends.is_closed() && worker.frontends.of(0).is_none());
+        assert_eq!(worker.accept(0).unwrap(), None);
+        assert!(TcpStream::connect(worker.addresses[0]).is_err());
+    }
+
+    #[test]
+    fn a_rest_that_ends_after_the_close_finds_nothing() {
+        let mut worker = Worker::new(&['a']);
+        worker.frontends.close();
+        assert!(!worker.due(0));
+    }
+
+    #[test]
+    fn a_timer_that_nobody_set_does_not_disturb_a_listener() {
+        let mut worker = Worker::new(&['a']);
+        assert!(!worker.due(0));
+        assert!(worker.reactor.wheel().is_empty());
+    }
+}
