@@ -83,7 +83,9 @@ impl Default for ClientSettings {
 /// The process-wide part of a client: roots, identity and policy. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Client {
+    /// Complete except for the per-core parts.
     template: Arc<ClientConfig>,
+    verifier: Arc<Verifier>,
     /// 0: no session is stored.
     sessions_per_name: usize,
     tls12_resumption: Tls12Resumption,
@@ -96,12 +98,12 @@ impl Client {
         let provider = Arc::new(parameters.provider);
         let supported = provider.signature_verification_algorithms.supported_schemes();
         let schemes = offered(&settings.signatures, &settings.suites, supported)?;
-        let verifier = Verifier::new(&settings.roots, &provider, schemes)?;
+        let verifier = Arc::new(Verifier::new(&settings.roots, &provider, schemes)?);
         let builder = ClientConfig::builder_with_details(provider.clone(), settings.time.clone())
             .with_protocol_versions(&parameters.versions)
             .map_err(refused)?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(verifier));
+            .with_custom_certificate_verifier(verifier.clone());
         let mut config = match &settings.identity {
             None => builder.with_no_client_auth(),
             Some(identity) => {
@@ -117,6 +119,7 @@ impl Client {
         }
         Ok(Self {
             template: Arc::new(config),
+            verifier,
             sessions_per_name: if settings.resumption { settings.sessions_per_name } else { 0 },
             tls12_resumption: match settings.tickets {
                 true => Tls12Resumption::SessionIdOrTickets,
@@ -125,17 +128,19 @@ impl Client {
         })
     }
 
-    /// One core's part, with its own session store.
+    /// One core's part, with its own session store and its own memory of good certificates.
     pub fn core(&self) -> Connector {
+        let mut template = ClientConfig::clone(&self.template);
+        template.dangerous().set_certificate_verifier(Arc::new(self.verifier.core()));
         if self.sessions_per_name == 0 {
-            let config = self.template.clone();
+            let config = Arc::new(template);
             return Connector { any: config.clone(), full: config, resuming: None };
         }
         let sessions =
             Arc::new(CoreSessions::new(self.sessions_per_name, self.template.time_provider.clone()));
         let config = |lending| {
             let store = Arc::new(Lender { sessions: sessions.clone(), lending });
-            let mut config = ClientConfig::clone(&self.template);
+            let mut config = template.clone();
             config.resumption = Resumption::store(store).tls12_resumption(self.tls12_resumption);
             Arc::new(config)
         };

@@ -16,6 +16,7 @@ mod identity;
 #[cfg(feature = "issue")]
 pub mod issue;
 mod key_log;
+mod key_schedule;
 mod names;
 mod notes;
 mod parameters;

@@ -4,7 +4,7 @@ use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::{SignatureScheme, SupportedProtocolVersion};
 
 use crate::names::joined;
-use crate::{Group, OfferError, SettingsError, Signature, Suite, Version};
+use crate::{Group, OfferError, SettingsError, Signature, Suite, Version, key_schedule};
 
 /// The three lists as configured, checked against each other.
 pub(crate) struct Parameters {
@@ -40,7 +40,7 @@ impl Parameters {
             }
         }
         let provider = CryptoProvider {
-            cipher_suites: suites.iter().map(|suite| suite.rustls()).collect(),
+            cipher_suites: suites.iter().map(|suite| key_schedule::extracting_once(suite.rustls())).collect(),
             kx_groups: groups.iter().map(|group| group.rustls()).collect(),
             ..aws_lc_rs::default_provider()
         };

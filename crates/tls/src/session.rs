@@ -28,6 +28,8 @@ pub struct Session {
     phase: Phase,
     peer_closed: bool,
     closed: bool,
+    /// Whether to read on after our close.
+    reads_on: bool,
 }
 
 /// The result of [`Session::receive`], besides bytes.
@@ -113,7 +115,7 @@ impl Session {
     }
 
     fn new(side: Side, phase: Phase) -> Self {
-        Self { side, partial: Vec::new(), phase, peer_closed: false, closed: false }
+        Self { side, partial: Vec::new(), phase, peer_closed: false, closed: false, reads_on: false }
     }
 
     fn stillborn(error: Error) -> Self {
@@ -139,7 +141,7 @@ impl Session {
     ) -> Result<Received, TlsError> {
         match &mut self.phase {
             Phase::Failed { error, .. } => return Err(error.clone()),
-            _ if self.closed || self.peer_closed => {
+            _ if (self.closed && !self.reads_on) || self.peer_closed => {
                 return Ok(Received { handshake_finished: false, peer_closed: self.peer_closed });
             }
             Phase::Traffic(_) => {
@@ -195,6 +197,16 @@ impl Session {
             Side::Client(connection) => unbuffered::close(&mut **connection, &mut partial, out),
             Side::None => {}
         }
+        if self.reads_on {
+            self.partial = partial;
+        }
+    }
+
+    /// As [`Session::close`], but what the peer sends afterwards is still read, up to its own close_notify: a half-close
+    /// (RFC 8446 6.1).
+    pub fn close_sending(&mut self, out: &mut Vec<u8>) {
+        self.reads_on = true;
+        self.close(out);
     }
 
     /// Whether the handshake is in progress.

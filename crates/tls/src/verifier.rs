@@ -1,7 +1,7 @@
 //! Verification of the server's certificate and signature.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -25,6 +25,9 @@ pub enum Roots {
     DangerouslyNone,
 }
 
+/// How many servers' chains are remembered. A gateway has one per upstream name.
+const REMEMBERED: usize = 8;
+
 /// Verifies against the roots, and records the server's signature scheme.
 #[derive(Debug)]
 pub(crate) struct Verifier {
@@ -34,6 +37,34 @@ pub(crate) struct Verifier {
     /// The schemes offered, most preferred first: only for the handshake's signature, since the
     /// certificates' signatures are up to the CAs.
     schemes: Vec<SignatureScheme>,
+    /// The chains just found good, oldest first. Only the owning core locks it: rustls requires `Sync`.
+    good: Mutex<Vec<Good>>,
+}
+
+/// A chain that was verified for a name in one second of the clock.
+///
+/// The answer depends on the roots, the name, the chain and the time in whole seconds (RFC 5280 4.1.2.5), so for
+/// another connection in that second it is the same. At most one verification per second and name remains.
+#[derive(Debug)]
+struct Good {
+    name: ServerName<'static>,
+    /// Leaf first.
+    chain: Vec<CertificateDer<'static>>,
+    at: UnixTime,
+}
+
+impl Good {
+    fn is(
+        &self,
+        leaf: &[u8],
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        at: UnixTime,
+    ) -> bool {
+        self.at == at
+            && self.name == *name
+            && self.chain.split_first().is_some_and(|(first, rest)| **first == *leaf && rest == intermediates)
+    }
 }
 
 impl Verifier {
@@ -56,7 +87,22 @@ impl Verifier {
             roots: roots.map_err(|error| SettingsError::Refused(error.to_string()))?,
             algorithms: provider.signature_verification_algorithms,
             schemes,
+            good: Mutex::default(),
         })
+    }
+
+    /// One core's part, which remembers on its own.
+    pub(crate) fn core(&self) -> Self {
+        Self {
+            roots: self.roots.clone(),
+            algorithms: self.algorithms,
+            schemes: self.schemes.clone(),
+            good: Mutex::default(),
+        }
+    }
+
+    fn good<T>(&self, act: impl FnOnce(&mut Vec<Good>) -> T) -> T {
+        act(&mut self.good.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// A server may only use an offered scheme (RFC 8446 4.4.3, RFC 5246 7.4.3).
@@ -78,12 +124,25 @@ impl ServerCertVerifier for Verifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        match &self.roots {
-            Some(roots) => {
-                roots.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
-            }
-            None => Ok(ServerCertVerified::assertion()),
+        let Some(roots) = &self.roots else { return Ok(ServerCertVerified::assertion()) };
+        let is_known = |good: &mut Vec<Good>| {
+            good.iter().any(|good| good.is(end_entity, intermediates, server_name, now))
+        };
+        if self.good(is_known) {
+            return Ok(ServerCertVerified::assertion());
         }
+        let verified =
+            roots.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)?;
+        let chain = std::iter::once(end_entity).chain(intermediates).cloned().map(CertificateDer::into_owned);
+        let new = Good { name: server_name.to_owned(), chain: chain.collect(), at: now };
+        self.good(|good| {
+            good.retain(|known| known.name != new.name);
+            if good.len() == REMEMBERED {
+                good.remove(0);
+            }
+            good.push(new);
+        });
+        Ok(verified)
     }
 
     fn verify_tls12_signature(

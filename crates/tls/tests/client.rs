@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::thread;
 
-use crate::common::{Pair, Pki, client_hello, handshake, localhost, only, without_chain};
+use crate::common::{Clock, Pair, Pki, client_hello, handshake, localhost, only, without_chain};
 use rustls::crypto::aws_lc_rs;
 use rustls::server::ServerConnection;
 use rustls::sign::{CertifiedKey, Signer, SigningKey, SingleCertAndKey};
@@ -14,7 +14,10 @@ use rustls::{ServerConfig, SignatureAlgorithm, SignatureScheme};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use weir_tls::issue::{Authority, KeyKind};
-use weir_tls::{Chain, Client, ClientSettings, Fault, HandshakeKind, Roots, Signature, TlsError, Version};
+use weir_tls::{
+    Acceptor, Chain, Client, ClientSettings, Connector, Fault, HandshakeKind, Roots, Signature, TimeProvider,
+    TlsError, Version,
+};
 
 #[test]
 fn signature_schemes_parse_and_print() {
@@ -347,4 +350,41 @@ fn the_error_of_an_unusable_key_log_names_its_file() {
         let error = Client::new(&settings).unwrap_err().to_string();
         assert!(error.starts_with(&format!("cannot write {}: ", path.display())), "{error}");
     }
+}
+
+/// Connects after `advance` seconds: the error of the client, if any.
+fn error_at(
+    clock: &Clock,
+    advance: u64,
+    name: &str,
+    connector: &Connector,
+    acceptor: &Acceptor,
+) -> Option<TlsError> {
+    clock.advance(advance);
+    let name = name.parse().unwrap();
+    let mut pair = Pair::of(connector.connect_full(&name), acceptor);
+    pair.settle().0
+}
+
+/// A verified chain is remembered for the second in which it was verified: only for its name, its bytes and its roots.
+#[test]
+fn a_remembered_certificate_is_no_wider_than_the_verified_one() {
+    let (pki, stranger) = (Pki::new(KeyKind::EcdsaP256), Pki::new(KeyKind::EcdsaP256));
+    let clock = Clock::stopped_now();
+    let time = clock.clone();
+    let connector = pki.connector(|settings| settings.time = time);
+    let (ours, foreign) = (pki.acceptor(|_| {}), stranger.acceptor(|_| {}));
+    let error = |advance, name, acceptor| error_at(&clock, advance, name, &connector, acceptor);
+
+    for name in ["localhost", "127.0.0.1", "localhost"] {
+        assert_eq!(error(0, name, &ours), None);
+    }
+    assert!(error(0, "localhost", &foreign).is_some(), "another chain");
+    assert!(error(0, "example.org", &ours).is_some(), "another name");
+    assert_eq!(error(0, "localhost", &ours), None);
+    assert!(error(0, "localhost", &foreign).is_some(), "a failure leaves nothing");
+    assert_eq!(error(1, "localhost", &ours), None);
+    // The certificates are valid until the end of 2049.
+    let end = 2_524_608_000 - clock.current_time().unwrap().as_secs();
+    assert!(error(end, "localhost", &ours).is_some(), "it has expired");
 }
