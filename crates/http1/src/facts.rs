@@ -12,6 +12,8 @@ pub(crate) struct Facts {
     keep_alive: bool,
     options: usize,
     nominates: bool,
+    /// Whether `Connection` names `Upgrade`.
+    pub(crate) names_upgrade: bool,
     /// Whether a field authenticates the connection.
     pub(crate) authenticates_connection: bool,
 }
@@ -28,6 +30,7 @@ impl Facts {
             keep_alive: false,
             options: 0,
             nominates: false,
+            names_upgrade: false,
             authenticates_connection: false,
         }
     }
@@ -117,6 +120,7 @@ impl Facts {
             } else {
                 // Empty elements are allowed (RFC 9110, section 5.6.1.2) and name nothing.
                 self.nominates |= !option.is_empty();
+                self.names_upgrade |= option.eq_ignore_ascii_case(b"upgrade");
             }
         }
         Ok(())

@@ -44,4 +44,13 @@ impl Method {
             _ => Self::Other,
         }
     }
+
+    /// Whether doing it twice is as good as doing it once (RFC 9110, section 9.2.2), so that it may be sent again.
+    #[must_use]
+    pub fn is_idempotent(self) -> bool {
+        match self {
+            Self::Get | Self::Head | Self::Put | Self::Delete | Self::Options | Self::Trace => true,
+            Self::Post | Self::Connect | Self::Patch | Self::Other => false,
+        }
+    }
 }

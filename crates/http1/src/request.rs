@@ -46,6 +46,17 @@ pub struct RequestHead {
     /// Whether the client waits for 100 (Continue) before it sends the body (RFC 9110, section 10.1.1).
     /// Never in HTTP/1.0.
     pub expect_continue: bool,
+    /// The protocol that the client wants to switch to, from a single `Upgrade` field that `Connection` names
+    /// (RFC 9110, section 7.8). Never in HTTP/1.0.
+    pub upgrade: Option<Span>,
+}
+
+/// What the `Upgrade` fields say so far.
+#[derive(Clone, Copy)]
+enum Upgrade {
+    None,
+    Once(Span),
+    Repeated,
 }
 
 impl RequestHead {
@@ -65,6 +76,7 @@ impl RequestHead {
         let mut facts = Facts::new(version);
         let mut host = None;
         let mut expect_continue = false;
+        let mut upgrade = Upgrade::None;
         let note = |name, value: Span| {
             match name {
                 FieldName::Host if host.is_some() => return Err(RequestError::DuplicateHost),
@@ -75,6 +87,12 @@ impl RequestHead {
                 // An HTTP/1.0 client does not understand 100 (Continue), whatever an intermediary forwarded.
                 FieldName::Expect if version == Version::Http11 => {
                     expect_continue |= value.of(head).eq_ignore_ascii_case(b"100-continue");
+                }
+                FieldName::Upgrade if version == Version::Http11 => {
+                    upgrade = match upgrade {
+                        Upgrade::None => Upgrade::Once(value),
+                        Upgrade::Once(_) | Upgrade::Repeated => Upgrade::Repeated,
+                    };
                 }
                 _ => facts.note(name, value.of(head))?,
             }
@@ -91,6 +109,10 @@ impl RequestHead {
         self.persistent = facts.persistent();
         self.authenticates_connection = facts.authenticates_connection;
         self.expect_continue = expect_continue;
+        self.upgrade = match upgrade {
+            Upgrade::Once(protocol) if facts.names_upgrade && !protocol.of(head).is_empty() => Some(protocol),
+            _ => None,
+        };
         facts.mark_nominated(head, &mut self.fields);
         Ok(Parse::Complete(end))
     }
