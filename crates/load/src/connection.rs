@@ -8,16 +8,15 @@ use crate::result::Tickets;
 use aws_lc_rs::digest;
 use std::time::Instant;
 use weir_http1::{BodyDecoder, Framing, Limits, Method, Parse, ResponseHead};
+use weir_reactor::Timer;
 use weir_tls::{HandshakeKind, Version};
 use weir_transport::{End, Transport, Wire};
 
 pub(crate) struct Connection {
     pub(crate) transport: Transport,
     pub(crate) phase: Phase,
-    /// Deadline, if the phase waits for the peer.
-    pub(crate) deadline: Instant,
-    /// Whether the wheel holds an entry for it.
-    pub(crate) armed: bool,
+    /// Set while the phase waits for the peer; the phase tells what a passed deadline means.
+    pub(crate) timer: Timer<()>,
     /// Responses so far.
     pub(crate) answered: u64,
     /// Maximum number of requests.
@@ -155,12 +154,11 @@ impl Purpose {
 }
 
 impl Connection {
-    pub(crate) fn new(transport: Transport, purpose: Purpose, now: Instant, deadline: Instant) -> Self {
+    pub(crate) fn new(transport: Transport, purpose: Purpose, now: Instant) -> Self {
         Self {
             transport,
             phase: Phase::Opening(purpose),
-            deadline,
-            armed: false,
+            timer: Timer::default(),
             answered: 0,
             quota: u64::MAX,
             failures: 0,
@@ -256,6 +254,12 @@ impl Connection {
             }
             Phase::Idle | Phase::AwaitingTicket(_) | Phase::AwaitingVerdict | Phase::Ending => {}
         }
+    }
+
+    /// It waits for its next request, however long.
+    pub(crate) fn rest(&mut self) {
+        self.phase = Phase::Idle;
+        self.timer.clear();
     }
 
     /// Whether closing it would lose a request.
@@ -412,7 +416,7 @@ impl Connection {
         if self.answered == 1 {
             self.count_tickets(context);
         }
-        self.phase = Phase::Idle;
+        self.rest();
         let request = self.request(context);
         let bodiless = request.method == Method::Head;
         let wrong = if !request.expect.status_is_right(body.status) {

@@ -42,7 +42,7 @@ use weir_reactor::stop::{Stop, forward_signals};
 use weir_reactor::{Listener, cores, run_workers};
 use weir_tls::Server;
 use weir_transport::Endpoint;
-use worker::{Frontend, Worker};
+use worker::Worker;
 
 /// A test server whose ports are bound: clients may connect, and are served once [`Origin::run`] runs.
 #[derive(Debug)]
@@ -135,11 +135,11 @@ impl Origin {
     pub fn run(self) -> Result<Totals, OriginError> {
         let Self { listeners, server, ca, cores, mailboxes, null, handle } = self;
         let workers = mailboxes.len();
-        let mut frontends: Vec<Vec<Frontend>> = (0..workers).map(|_| Vec::new()).collect();
+        let mut frontends: Vec<Vec<_>> = (0..workers).map(|_| Vec::new()).collect();
         for (endpoint, group) in listeners {
             for (frontends, listener) in frontends.iter_mut().zip(group) {
                 let server = server.as_ref().filter(|_| endpoint.tls);
-                frontends.push(Frontend { listener, acceptor: server.map(Server::core) });
+                frontends.push((listener, server.map(Server::core)));
             }
         }
         run_workers(frontends.into_iter().zip(mailboxes), cores.as_ref(), |index, (frontends, mailbox)| {

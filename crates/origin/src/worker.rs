@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weir_reactor::mailbox::Mailbox;
 use weir_reactor::stop::Stop;
-use weir_reactor::{Events, Interest, Key, Listener, Reactor, Slab};
+use weir_reactor::{Events, Frontends, Key, Listener, Reactor, Slab, frontends};
 use weir_tls::Acceptor;
 use weir_transport::{Fault, Transport};
 
@@ -16,25 +16,13 @@ const LISTENER: u8 = 1;
 const MAILBOX: u8 = 2;
 const CONNECTION: u8 = 3;
 
-/// Maximum accepts per turn and listener: a burst of handshakes must not delay responses.
-const ACCEPTS_PER_TURN: usize = 64;
-
-/// How long a listener pauses when the process is out of file descriptors.
-const REST: Duration = Duration::from_millis(100);
-
 /// Maximum duration of a drain; unfinished connections are aborted.
 const DRAIN: Duration = Duration::from_secs(5);
-
-/// A listener and its TLS acceptor.
-pub(crate) struct Frontend {
-    pub(crate) listener: Listener,
-    pub(crate) acceptor: Option<Acceptor>,
-}
 
 /// One worker's state.
 pub(crate) struct Worker {
     reactor: Reactor,
-    frontends: Vec<Frontend>,
+    frontends: Frontends<Reactor, Option<Acceptor>>,
     mailbox: Mailbox<Stop>,
     connections: Slab<Connection>,
     context: Context,
@@ -46,15 +34,13 @@ pub(crate) struct Worker {
 impl Worker {
     pub(crate) fn new(
         index: usize,
-        frontends: Vec<Frontend>,
+        listeners: Vec<(Listener, Option<Acceptor>)>,
         mailbox: Mailbox<Stop>,
         counters: Arc<[Counters]>,
         null: Option<Arc<[u8]>>,
     ) -> io::Result<Self> {
         let reactor = Reactor::new()?;
-        for (index, frontend) in frontends.iter().enumerate() {
-            reactor.register(&frontend.listener, Key::fixed(LISTENER, index as u32), Interest::READ)?;
-        }
+        let frontends = Frontends::new(listeners, LISTENER, &reactor)?;
         mailbox.register(&reactor, Key::fixed(MAILBOX, 0))?;
         let context = Context::new(reactor.now(), counters, index, null);
         let connections = Slab::new(CONNECTION);
@@ -70,7 +56,7 @@ impl Worker {
             self.context.now = self.reactor.now();
             for ready in events.ready() {
                 match ready.key.tag() {
-                    LISTENER => self.accept(ready.key.index() as usize)?,
+                    LISTENER => self.accept(ready.key.index(), frontends::PER_TURN),
                     MAILBOX => {
                         for stop in self.mailbox.take() {
                             self.stop(stop);
@@ -89,12 +75,16 @@ impl Worker {
             }
             for key in events.due() {
                 match key.tag() {
-                    LISTENER => self.open(key.index() as usize)?,
+                    LISTENER => {
+                        if self.frontends.due(key.index(), &mut self.reactor) {
+                            self.close_frontends();
+                        }
+                    }
                     _ => self.visit(*key, |connection, context| connection.visit(false, false, context)),
                 }
             }
             if let Some(deadline) = self.deadline
-                && (self.connections.is_empty() || self.context.now >= deadline)
+                && (self.is_drained() || self.context.now >= deadline)
             {
                 return Ok(());
             }
@@ -127,36 +117,15 @@ impl Worker {
         }
     }
 
-    fn accept(&mut self, index: usize) -> io::Result<()> {
-        for _ in 0..ACCEPTS_PER_TURN {
-            let Some(frontend) = self.frontends.get(index) else { return Ok(()) };
-            match frontend.listener.accept() {
-                Ok(None) => return Ok(()),
-                Ok(Some((socket, _))) => {
-                    let session = frontend.acceptor.as_ref().map(Acceptor::accept);
-                    self.context.count().connections.add(1);
-                    let connection = Connection::new(Transport::accepted(socket, session));
-                    let key = self.connections.insert(connection);
-                    // Data has often already arrived.
-                    self.visit(key, |connection, context| connection.visit(true, false, context));
-                }
-                // Out of descriptors or memory: the queue would be reported in every turn.
-                Err(_) => {
-                    self.reactor.deregister(&frontend.listener)?;
-                    self.reactor.arm(self.context.now + REST, Key::fixed(LISTENER, index as u32));
-                    return Ok(());
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn open(&mut self, index: usize) -> io::Result<()> {
-        match self.frontends.get(index) {
-            Some(frontend) => {
-                self.reactor.register(&frontend.listener, Key::fixed(LISTENER, index as u32), Interest::READ)
-            }
-            None => Ok(()),
+    fn accept(&mut self, index: u32, most: usize) {
+        for _ in 0..most {
+            // When the process is out of descriptors, the listener rests.
+            let Ok(Some((socket, _))) = self.frontends.accept(index, &mut self.reactor) else { return };
+            let session = self.frontends.of(index).and_then(Option::as_ref).map(Acceptor::accept);
+            self.context.count().connections.add(1);
+            let key = self.connections.insert(Connection::new(Transport::accepted(socket, session)));
+            // Data has often already arrived.
+            self.visit(key, |connection, context| connection.visit(true, false, context));
         }
     }
 
@@ -169,17 +138,27 @@ impl Worker {
             return;
         }
         self.deadline = Some(self.context.now + DRAIN);
-        for frontend in &self.frontends {
-            frontend.listener.refuse_new();
-        }
-        // Queued connections have completed their TCP handshake; serve them.
-        for index in 0..self.frontends.len() {
-            let _ = self.accept(index);
-        }
-        self.frontends.clear();
         self.context.draining = true;
+        self.frontends.drain(&mut self.reactor);
+        self.drain_connections();
+    }
+
+    /// Queued connections have completed their TCP handshake; serves them.
+    fn close_frontends(&mut self) {
+        for index in self.frontends.indexes() {
+            self.accept(index, usize::MAX);
+        }
+        self.frontends.close();
+        self.drain_connections();
+    }
+
+    fn drain_connections(&mut self) {
         for key in self.connections.keys() {
             self.visit(key, Connection::drain);
         }
+    }
+
+    fn is_drained(&self) -> bool {
+        self.frontends.is_closed() && self.connections.is_empty()
     }
 }

@@ -205,6 +205,18 @@ fn a_drain_finishes_requests_in_flight() {
     assert!(TcpStream::connect(address).is_err(), "the listener is closed");
 }
 
+/// Whether it is accepted before the drain or during it.
+#[test]
+fn a_drain_closes_a_connection_without_a_request() {
+    let server = Server::start();
+    let mut silent = server.connect();
+    server.handle.drain();
+    assert_eq!(silent.read(&mut [0]).unwrap(), 0, "the end of the stream, no reset");
+    drop(silent);
+    let totals = server.stop();
+    assert_eq!((totals.connections, totals.failed), (1, 0));
+}
+
 #[test]
 fn stats_tell_what_was_counted() {
     let server = Server::start();

@@ -6,7 +6,7 @@ use crate::connection::{Connection, Outcome, Phase, Purpose, Then};
 use crate::options::{Close, PerConnection};
 use crate::record::recorder::Course;
 use std::time::{Duration, Instant};
-use weir_reactor::{Key, Ready};
+use weir_reactor::{Key, Net as _, Ready};
 use weir_tls::Session;
 use weir_transport::Transport;
 
@@ -18,9 +18,6 @@ const MAX_BACK_OFF: Duration = Duration::from_secs(1);
 /// How long a finished connection waits for a session, for confirmation of its handshake, or for the close that the
 /// server announced. All of them arrive within a round trip, if at all.
 const LINGER: Duration = Duration::from_secs(1);
-
-/// How far ahead a connection's deadline is put into the wheel.
-const FARTHEST: Duration = Duration::from_secs(10);
 
 /// A server that closes a connection without a request within this time rejected it; later, it was idle.
 const REFUSED_WITHIN: Duration = Duration::from_secs(1);
@@ -127,12 +124,7 @@ impl Worker<'_> {
             return;
         }
         let Some(connection) = self.connections.get_mut(key) else { return };
-        connection.armed = false;
-        if connection.phase == Phase::Idle {
-            return;
-        }
-        if connection.deadline > self.context.now {
-            self.arm(key);
+        if connection.timer.due(self.context.now, self.reactor.wheel(), key).is_none() {
             return;
         }
         match connection.phase {
@@ -171,10 +163,7 @@ impl Worker<'_> {
             self.busy += 1;
         }
         let started = connection.begin(planned, &mut self.context);
-        connection.deadline = self.context.now + self.policy.timeout;
-        if !connection.armed {
-            self.arm(key);
-        }
+        connection.timer.set(self.context.now + self.policy.timeout, (), self.reactor.wheel(), key);
         match started {
             Ok(()) => self.watch(key),
             Err(wrong) => self.lose(key, Some(&wrong)),
@@ -212,11 +201,10 @@ impl Worker<'_> {
     fn dial(&mut self, purpose: Purpose, session: Option<(Session, bool)>, failures: u32) {
         let (session, offered) = session.unzip();
         let now = self.context.now;
-        let deadline = now + self.policy.timeout;
         match Transport::connect_from(self.policy.sources.next(), &self.policy.address, session) {
             Ok(transport) => {
                 self.context.recorder.counters.connections += 1;
-                let mut connection = Connection::new(transport, purpose, now, deadline);
+                let mut connection = Connection::new(transport, purpose, now);
                 connection.failures = failures;
                 connection.offered = offered.unwrap_or(false);
                 if let PerConnection::Requests { least, most } = self.policy.per_connection {
@@ -224,7 +212,7 @@ impl Worker<'_> {
                     connection.quota = least + self.policy.rng.below(range) as u64;
                 }
                 let key = self.connections.insert(connection);
-                self.arm(key);
+                self.limit(key, self.policy.timeout);
                 self.watch(key);
             }
             Err(fault) => {
@@ -244,7 +232,7 @@ impl Worker<'_> {
         match purpose {
             Purpose::Request(planned) => self.begin(key, planned),
             Purpose::Stock => {
-                connection.phase = Phase::Idle;
+                connection.rest();
                 self.watch(key);
                 self.free(User::Kept(key));
             }
@@ -288,18 +276,20 @@ impl Worker<'_> {
     fn linger(&mut self, key: Key, phase: Phase) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         connection.phase = phase;
-        connection.deadline = self.context.now + LINGER;
-        // The wheel's entry is for the timeout, which may be later.
-        self.arm(key);
+        self.limit(key, LINGER);
         self.watch(key);
     }
 
-    /// Schedules a check at the connection's deadline, or in a few seconds: wheel entries cannot be removed,
-    /// and with short connections a long timeout would fill it.
-    fn arm(&mut self, key: Key) {
+    /// Gives the peer this long from now.
+    fn limit(&mut self, key: Key, time: Duration) {
         let Some(connection) = self.connections.get_mut(key) else { return };
-        connection.armed = true;
-        self.reactor.arm(connection.deadline.min(self.context.now + FARTHEST), key);
+        connection.timer.set(self.context.now + time, (), self.reactor.wheel(), key);
+    }
+
+    fn remove(&mut self, key: Key) -> Option<Connection> {
+        let mut connection = self.connections.remove(key)?;
+        connection.timer.cancel(self.reactor.wheel());
+        Some(connection)
     }
 
     /// A connection has served its purpose.
@@ -343,7 +333,7 @@ impl Worker<'_> {
             }
             _ => {}
         }
-        let Some(connection) = self.connections.remove(key) else { return };
+        let Some(connection) = self.remove(key) else { return };
         self.busy -= u32::from(connection.has_request());
         self.standing -= u32::from(!matches!(connection.phase, Phase::Opening(_)));
         let idle = connection.phase == Phase::Idle;
@@ -416,7 +406,7 @@ impl Worker<'_> {
     }
 
     fn close(&mut self, key: Key) {
-        let Some(mut connection) = self.connections.remove(key) else { return };
+        let Some(mut connection) = self.remove(key) else { return };
         match self.policy.close {
             // A clean close is a courtesy.
             Close::Graceful => drop(connection.transport.finish()),
