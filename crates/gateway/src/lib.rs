@@ -3,26 +3,27 @@
 //! One worker per core owns everything a request touches, so nothing is shared or locked on its path:
 //! `socket -> [TLS] -> head -> framing decided once -> pool (or dial) -> [TLS] -> upstream`, and back. Both directions
 //! stream, with back-pressure from the receiving side to the sending side.
+//!
+//! A client's connection (`downstream`), a request with its answer (`exchange`) and a connection to a server
+//! (`upstream`) are different things, which know each other by key alone. What happens across them, a `worker`
+//! carries out.
 
-mod answer;
-mod client;
-mod core;
-mod deadline;
-mod ending;
+pub mod bare;
+
+mod config;
+mod control;
+mod downstream;
 mod exchange;
-mod lines;
-mod log;
+mod heads;
+mod keys;
+mod observe;
 mod reason;
-mod relay;
-mod request;
-mod response;
-mod rewrite;
 mod serve;
-mod settings;
+mod tunnel;
 mod upstream;
 mod worker;
 
+pub use config::{Settings, Timeouts, UpstreamTls};
+pub use observe::Counters;
 pub use reason::Reason;
-pub use relay::relay;
-pub use serve::{GatewayError, serve};
-pub use settings::{Settings, Timeouts, UpstreamTls};
+pub use serve::{GatewayError, relay, serve};

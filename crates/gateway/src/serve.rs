@@ -1,19 +1,19 @@
 //! A gateway process: everything that can fail is tried before accepting connections.
 
-use crate::Settings;
-use crate::core::{Core, Counts, Tally, UpstreamAddress};
-use crate::lines;
-use crate::log::Log;
-use crate::worker::{Frontend, Worker};
+use crate::config::{Role, Settings, Snapshot};
+use crate::control::keep_resolving;
+use crate::observe::journal::{self, Journal};
+use crate::observe::{Counters, Log};
+use crate::upstream::Service;
+use crate::worker::{Control, Core, Worker};
 use std::io;
 use std::sync::{Mutex, PoisonError};
-use weir_http1::{RequestHead, ResponseHead};
 use weir_reactor::listener::BindError;
 use weir_reactor::mailbox::{Mailbox, mailbox};
-use weir_reactor::stop::{Stop, forward_signals};
-use weir_reactor::{Listener, Reactor, cores, run_workers};
-use weir_tls::{Client, PeerName, Roots, Server, SettingsError};
-use weir_transport::{Endpoint, Wire};
+use weir_reactor::stop::forward_signals;
+use weir_reactor::{Events, Key, Listener, Reactor, cores, run_workers};
+use weir_tls::{Acceptor, Client, Connector, PeerName, Roots, Server, SettingsError};
+use weir_transport::Endpoint;
 
 /// Why a gateway failed.
 #[derive(Debug, thiserror::Error)]
@@ -40,57 +40,61 @@ impl GatewayError {
 }
 
 /// The parts of a worker, apart from its thread.
-pub(crate) struct Seed {
-    pub upstream: UpstreamAddress,
-    pub frontends: Vec<Frontend>,
+struct Seed {
+    upstream_tls: Option<(Connector, PeerName)>,
+    listeners: Vec<(Listener, Option<Acceptor>)>,
 }
 
 /// Runs the gateway until SIGTERM or SIGINT has drained it. Prints a line per listener when ready,
 /// and a summary at the end. Errors: when it cannot start: see [`GatewayError`].
-pub fn serve(settings: Settings) -> Result<(), GatewayError> {
-    let total = Mutex::new(Counts::default());
-    let (journal, writer) = lines::journal()?;
-    let served = start(&settings, |seed, mailbox| {
-        let reactor = Reactor::new()?;
-        let core = Core {
-            log: Log::new(journal.clone(), reactor.now()),
-            reactor,
-            settings: settings.clone(),
-            upstream: seed.upstream,
-            wire: Wire::default(),
-            inbox: Vec::new(),
-            outbox: Vec::new(),
-            request: RequestHead::new(),
-            response: ResponseHead::new(),
-            counts: Counts::default(),
-            draining: false,
-        };
-        let mut worker = Worker::new(core, seed.frontends, mailbox)?;
-        worker.run()?;
-        total.lock().unwrap_or_else(PoisonError::into_inner).add(&worker.core.counts);
+pub fn serve(settings: &Settings) -> Result<(), GatewayError> {
+    let total = run(settings, Role::Gateway)?;
+    journal::out(total);
+    Ok(())
+}
+
+/// Passes bytes without HTTP until SIGTERM or SIGINT has drained it: the least that a gateway with the same loop, TLS and
+/// kernel can cost. Each client has its own upstream connection. Errors: as [`serve`].
+pub fn relay(settings: &Settings) -> Result<(), GatewayError> {
+    run(settings, Role::Tunnel)?;
+    Ok(())
+}
+
+fn run(settings: &Settings, role: Role) -> Result<Counters, GatewayError> {
+    let total = Mutex::new(Counters::default());
+    let (journal, writer) = journal::journal()?;
+    let served = start(settings, role, journal.clone(), |snapshot, seed, mailbox| {
+        let net = Reactor::new()?;
+        mailbox.register(&net, MAIL)?;
+        let log = Log::new(journal.clone(), net.now());
+        let core = Core::new(net, snapshot.policy.clone(), log);
+        let service = Service::new(snapshot.service.clone(), seed.upstream_tls);
+        let mut worker = Worker::new(core, snapshot.role, service, seed.listeners)?;
+        let mut events = Events::default();
+        while !worker.is_drained() {
+            worker.wait(&mut events)?;
+            worker.turn(&events);
+            if events.ready().any(|ready| ready.key == MAIL) {
+                for message in mailbox.take() {
+                    worker.control(message);
+                }
+            }
+        }
+        total.lock().unwrap_or_else(PoisonError::into_inner).add(&worker.core.counters);
         Ok(())
     });
     drop(journal);
     writer.finish();
     served?;
-    let counts = total.into_inner().unwrap_or_else(PoisonError::into_inner);
-    lines::out(format_args!(
-        "served {} requests on {} connections (handshakes: {}), {} upstream connections (handshakes: {}); \
-         ended early: {}",
-        counts.requests,
-        counts.connections,
-        listing(&counts.handshakes),
-        counts.upstream_connections,
-        listing(&counts.upstream_handshakes),
-        listing(&counts.ended),
-    ));
-    Ok(())
+    Ok(total.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// Prepares the workers, starts them and waits for them.
-pub(crate) fn start(
+fn start(
     settings: &Settings,
-    work: impl Fn(Seed, Mailbox<Stop>) -> Result<(), GatewayError> + Sync,
+    role: Role,
+    journal: Journal,
+    work: impl Fn(&Snapshot, Seed, Mailbox<Control>) -> Result<(), GatewayError> + Sync,
 ) -> Result<(), GatewayError> {
     let count = match settings.workers {
         Some(0) => {
@@ -140,20 +144,20 @@ pub(crate) fn start(
     };
     let mut seeds = Vec::new();
     for _ in 0..count {
-        let frontends = groups.iter_mut().filter_map(|(endpoint, group)| {
+        let listeners = groups.iter_mut().filter_map(|(endpoint, group)| {
             let acceptor = if endpoint.tls { server.as_ref().map(Server::core) } else { None };
-            group.pop().map(|listener| Frontend { listener, acceptor })
+            group.pop().map(|listener| (listener, acceptor))
         });
-        let tls = upstream_tls.as_ref().map(|(client, name)| (client.core(), name.clone()));
-        seeds.push(Seed {
-            upstream: UpstreamAddress { address, authority: settings.to.authority(), tls },
-            frontends: frontends.collect(),
-        });
+        let listeners = listeners.collect();
+        let upstream_tls = upstream_tls.as_ref().map(|(client, name)| (client.core(), name.clone()));
+        seeds.push(Seed { upstream_tls, listeners });
     }
+    let snapshot = Snapshot::new(settings, role, address);
     let (mailboxes, senders): (Vec<_>, Vec<_>) = (0..count).map(|_| mailbox()).collect::<io::Result<_>>()?;
+    keep_resolving(snapshot.clone(), settings.to.clone(), senders.clone(), journal)?;
     forward_signals(senders)?;
     if unverified {
-        lines::err(format_args!(
+        journal::err(format_args!(
             "weir: warning: --upstream-insecure: the certificate of {} is not verified; a man in the middle can \
              read and change everything",
             settings.to
@@ -161,14 +165,12 @@ pub(crate) fn start(
     }
     // The reader may stop the process at once.
     for endpoint in bound {
-        lines::out(format_args!("listening on {endpoint}"));
+        journal::out(format_args!("listening on {endpoint}"));
     }
     run_workers(seeds.into_iter().zip(mailboxes), settings.cores.as_ref(), |_, (seed, mailbox)| {
-        work(seed, mailbox)
+        work(&snapshot, seed, mailbox)
     })
 }
 
-fn listing(counts: &Tally) -> String {
-    let parts: Vec<String> = counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
-    if parts.is_empty() { "none".to_string() } else { parts.join(", ") }
-}
+/// The key of a worker's mailbox; those of connections and listeners have other tags.
+const MAIL: Key = Key::fixed(0, 0);

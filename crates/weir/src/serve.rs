@@ -63,8 +63,9 @@ pub(crate) struct ServeArgs {
 Example:
   weir relay --listen http://127.0.0.1:8080 --to http://127.0.0.1:3000
 
-SIGTERM or SIGINT stops it at once. SIGHUP, SIGUSR1 and SIGUSR2 are ignored with a message on
-stderr.")]
+SIGTERM or SIGINT drains: it stops accepting, ends connections that carry nothing for half a
+second, and exits when all are gone, at the latest after 30 seconds; a second signal exits at once.
+SIGHUP, SIGUSR1 and SIGUSR2 are ignored with a message on stderr.")]
 pub(crate) struct RelayArgs {
     #[command(flatten)]
     gateway: GatewayArgs,
@@ -126,7 +127,7 @@ pub(crate) fn run(args: ServeArgs) -> Outcome {
         drain: args.drain_timeout,
         ..Timeouts::default()
     };
-    weir_gateway::serve(settings).map_err(|error| failure(error, &files))
+    weir_gateway::serve(&settings).map_err(|error| failure(error, &files))
 }
 
 pub(crate) fn relay(args: RelayArgs) -> Outcome {

@@ -55,6 +55,8 @@ pub struct Timeouts {
     pub response: Duration,
     /// Idle time of a pooled upstream connection.
     pub pooled: Duration,
+    /// Time without a byte either way in a tunnel.
+    pub tunnel: Duration,
     /// From the end of our last response to closing the connection, while the client may still be sending.
     pub linger: Duration,
     /// How long idle connections are kept after SIGTERM.
@@ -75,6 +77,8 @@ impl Default for Timeouts {
             response: Duration::from_secs(60),
             // Below the 60 to 75 seconds after which most servers close an idle connection.
             pooled: Duration::from_secs(50),
+            // Clients of WebSockets send pings far more often.
+            tunnel: Duration::from_secs(3600),
             linger: Duration::from_secs(2),
             drain_idle: Duration::from_millis(500),
             drain: Duration::from_secs(30),

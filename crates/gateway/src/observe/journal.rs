@@ -40,6 +40,12 @@ pub(crate) fn journal() -> io::Result<(Journal, Writer)> {
 }
 
 impl Journal {
+    /// A journal whose lines the caller takes itself.
+    pub(crate) fn kept() -> (Self, Receiver<String>) {
+        let (queue, lines) = sync_channel(QUEUE);
+        (Self { queue, dropped: Arc::default() }, lines)
+    }
+
     /// Queues a line for stderr.
     pub(crate) fn line(&self, line: impl Display) {
         if self.queue.try_send(line.to_string()).is_err() {

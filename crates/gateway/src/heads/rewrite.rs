@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 use weir_http1::{
-    Field, FieldName, Framing, Method, RequestHead, ResponseHead, TargetForm, Version, copy_fields, decimal,
-    framing_field,
+    Field, FieldName, Framing, Method, RequestHead, ResponseHead, Span, TargetForm, Version, copy_fields,
+    decimal, framing_field,
 };
 
 /// The header lines about the client's connection; the same for all of its requests.
@@ -20,7 +20,15 @@ pub(crate) fn forwarded(peer: SocketAddr, tls: bool) -> Box<[u8]> {
 
 /// Writes the request head for the upstream. `head` was parsed from `buf`, `forwarded` is the output of [`forwarded`],
 /// `authority` is the upstream's, for an HTTP/1.0 client without Host.
-pub(crate) fn request(buf: &[u8], head: &RequestHead, forwarded: &[u8], authority: &[u8], out: &mut Vec<u8>) {
+/// `upgrade`: the client's wish to switch protocols goes with it.
+pub(crate) fn request(
+    buf: &[u8],
+    head: &RequestHead,
+    forwarded: &[u8],
+    authority: &[u8],
+    upgrade: Option<Span>,
+    out: &mut Vec<u8>,
+) {
     out.extend_from_slice(head.method_span.of(buf));
     out.push(b' ');
     let path = head.path.of(buf);
@@ -41,6 +49,9 @@ pub(crate) fn request(buf: &[u8], head: &RequestHead, forwarded: &[u8], authorit
     let old_version = head.version == Version::Http10;
     copy_fields(buf, &head.fields, |field| keep_in_request(field, host_replaced, old_version), out);
     framing_field(head.framing, out);
+    if let Some(protocol) = upgrade {
+        line(b"Connection: Upgrade\r\nUpgrade: ", protocol.of(buf), out);
+    }
     out.extend_from_slice(forwarded);
     if !host.is_empty() {
         line(b"X-Forwarded-Host: ", host, out);
@@ -53,6 +64,19 @@ pub(crate) fn interim(buf: &[u8], head: &ResponseHead, out: &mut Vec<u8>) {
     status_line(buf, head, out);
     let keep = |field: &Field| !field.hop_by_hop && field.known != FieldName::ContentLength;
     copy_fields(buf, &head.fields, keep, out);
+    via(head.version, out);
+}
+
+/// Writes the head of a response that switches protocols (101) for the client.
+pub(crate) fn switching(buf: &[u8], head: &ResponseHead, out: &mut Vec<u8>) {
+    status_line(buf, head, out);
+    let keep = |field: &Field| match field.known {
+        FieldName::Upgrade => true,
+        FieldName::ContentLength => false,
+        _ => !field.hop_by_hop,
+    };
+    copy_fields(buf, &head.fields, keep, out);
+    out.extend_from_slice(b"Connection: Upgrade\r\n");
     via(head.version, out);
 }
 

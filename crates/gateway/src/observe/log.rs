@@ -1,7 +1,8 @@
 //! One line on stderr for every exchange or connection that ended early, rate-limited.
 
+use super::journal::Journal;
 use crate::Reason;
-use crate::lines::Journal;
+use crate::exchange::Times;
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -15,12 +16,14 @@ pub(crate) struct Log {
 }
 
 /// Details besides the reason.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Context<'a> {
     /// `None` where no client is concerned.
     pub client: Option<SocketAddr>,
     /// Method and target, once a request has been read.
     pub request: Option<&'a str>,
+    /// When the steps of its exchange happened.
+    pub times: Option<Times>,
 }
 
 impl Log {
@@ -52,6 +55,9 @@ impl Log {
         }
         if let Some(request) = context.request {
             line.push_str(&format!(" request=\"{}\"", request.replace('"', "%22")));
+        }
+        if let Some(times) = context.times {
+            line.push_str(&format!(" ms=\"{}\"", times.until(now)));
         }
         if let Some(detail) = reason.detail() {
             line.push_str(&format!(" detail=\"{detail}\""));

@@ -1,0 +1,106 @@
+//! A client's connection.
+
+mod patience;
+
+pub(crate) use patience::Patience;
+
+use crate::keys::{ExchangeId, TunnelId};
+use std::net::SocketAddr;
+use std::time::Instant;
+use weir_reactor::{Socket, Timer};
+use weir_transport::Transport;
+
+/// One downstream connection.
+#[derive(Debug)]
+pub(crate) struct Client<S> {
+    pub transport: Transport<S>,
+    pub peer: SocketAddr,
+    pub accepted: Instant,
+    /// The header lines added to every request of this connection.
+    pub forwarded: Box<[u8]>,
+    /// Received but unprocessed bytes: a partial head, or pipelined requests.
+    pub held: Vec<u8>,
+    pub phase: Phase,
+    /// The client has closed its sending side. It may still be waiting for a response.
+    pub ended: bool,
+    pub timer: Timer<Patience>,
+    /// Bytes moved since the timer was last looked at.
+    pub moved: bool,
+    /// Waits for the turn's end, when output leaves and the poller is told.
+    pub touched: bool,
+}
+
+/// What the connection is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Waiting for a request head; `started` once a part has arrived.
+    Head { started: bool },
+    /// Its request is being answered.
+    Exchange(ExchangeId),
+    /// Bytes pass both ways.
+    Tunnel(TunnelId),
+    /// The last response is staged; further input is discarded, so that the response is not lost to a
+    /// reset (RFC 9112 section 9.6).
+    Closing,
+}
+
+impl<S: Socket> Client<S> {
+    /// A connection that was just accepted.
+    pub(crate) fn new(transport: Transport<S>, peer: SocketAddr, now: Instant, forwarded: Box<[u8]>) -> Self {
+        Self {
+            transport,
+            peer,
+            accepted: now,
+            forwarded,
+            held: Vec::new(),
+            phase: Phase::Head { started: false },
+            ended: false,
+            timer: Timer::default(),
+            moved: false,
+            touched: false,
+        }
+    }
+
+    /// Whether no further request can come: its stream has ended and is fully processed.
+    pub(crate) fn is_done(&self) -> bool {
+        self.ended && self.held.is_empty()
+    }
+
+    /// Whether it is kept alive between requests.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.phase == Phase::Head { started: false } && self.transport.is_open()
+    }
+
+    /// The exchange in progress.
+    pub(crate) fn exchange(&self) -> Option<ExchangeId> {
+        match self.phase {
+            Phase::Exchange(id) => Some(id),
+            Phase::Head { .. } | Phase::Tunnel(_) | Phase::Closing => None,
+        }
+    }
+
+    /// Whether to read. Until the response is complete the client may pipeline further requests, within bounds.
+    pub(crate) fn wants_read(&self, upward: Upward) -> bool {
+        !self.ended
+            && match (self.phase, upward) {
+                (Phase::Head { .. } | Phase::Closing, _) => true,
+                (_, Upward::Complete) => self.held.len() < MAX_HELD,
+                (_, Upward::Flowing { pending }) => pending < MAX_PENDING,
+            }
+    }
+}
+
+/// The way up, as seen from the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Upward {
+    /// The request is complete: what comes now is the next one.
+    Complete,
+    /// Bytes are passed on; how many the upstream has not taken.
+    Flowing { pending: usize },
+}
+
+/// How much may be buffered for a receiver before reading from its sender stops. One more read can be added.
+pub(crate) const MAX_PENDING: usize = 64 * 1024;
+
+/// How much pipelined input is buffered during an exchange.
+const MAX_HELD: usize = 16 * 1024;

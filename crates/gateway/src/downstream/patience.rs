@@ -1,0 +1,81 @@
+//! How long a client is waited for, and why.
+
+use super::{Client, Phase};
+use crate::config::Timeouts;
+use crate::reason::Reason;
+use std::time::Duration;
+use weir_reactor::Socket;
+
+/// What the client is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// The end of its TLS handshake.
+    Handshake,
+    /// Its next request.
+    Idle,
+    /// The rest of a request's head.
+    Head,
+    /// Progress of a request's body.
+    Body,
+    /// Progress in reading the answer.
+    Answer,
+    /// Its own close, after ours.
+    Linger,
+    /// Bytes in a tunnel.
+    Tunnel,
+}
+
+impl Patience {
+    /// How long.
+    pub(crate) fn within(self, timeouts: &Timeouts, draining: bool) -> Duration {
+        match self {
+            Self::Handshake => timeouts.handshake,
+            Self::Idle | Self::Tunnel if draining => timeouts.drain_idle,
+            Self::Idle => timeouts.idle,
+            Self::Head => timeouts.head,
+            Self::Body | Self::Answer => timeouts.stall,
+            Self::Linger => timeouts.linger,
+            Self::Tunnel => timeouts.tunnel,
+        }
+    }
+
+    /// Whether moving bytes begins it anew. The others are absolute: a byte now and then does not extend them.
+    pub(crate) fn extends(self) -> bool {
+        match self {
+            Self::Body | Self::Answer | Self::Tunnel => true,
+            Self::Handshake | Self::Idle | Self::Head | Self::Linger => false,
+        }
+    }
+
+    /// Why the connection or its exchange ends when it has run out; `None` for an end in good order.
+    pub(crate) fn reason(self) -> Option<Reason> {
+        match self {
+            Self::Handshake => Some(Reason::HandshakeTimeout),
+            Self::Head => Some(Reason::HeadTimeout),
+            Self::Body => Some(Reason::BodyTimeout),
+            Self::Answer => Some(Reason::ClientStalled),
+            Self::Tunnel => Some(Reason::TunnelIdle),
+            Self::Idle | Self::Linger => None,
+        }
+    }
+}
+
+impl<S: Socket> Client<S> {
+    /// What the client is waited for now, if for anything. `request_done`: of its exchange.
+    pub(crate) fn patience(&self, request_done: bool) -> Option<Patience> {
+        let pending = self.transport.pending() > 0;
+        match self.phase {
+            Phase::Closing if pending => Some(Patience::Answer),
+            Phase::Closing => Some(Patience::Linger),
+            _ if !self.transport.is_open() => Some(Patience::Handshake),
+            Phase::Head { started: true } => Some(Patience::Head),
+            // It is still busy with the last answer.
+            Phase::Head { started: false } if pending => Some(Patience::Answer),
+            Phase::Head { started: false } => Some(Patience::Idle),
+            Phase::Exchange(_) if !request_done => Some(Patience::Body),
+            Phase::Exchange(_) if pending => Some(Patience::Answer),
+            Phase::Exchange(_) => None,
+            Phase::Tunnel(_) => Some(Patience::Tunnel),
+        }
+    }
+}

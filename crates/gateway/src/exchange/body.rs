@@ -1,0 +1,107 @@
+//! A body in transit: decoded from the sender's framing, encoded into the receiver's.
+
+use weir_http1::{BodyDecoder, BodyError, Framing, Limits, chunk, last_chunk};
+use weir_reactor::Socket;
+use weir_transport::{Fault, Transport, Wire};
+
+/// One body.
+#[derive(Debug)]
+pub(crate) struct Body {
+    decoder: BodyDecoder,
+    chunked: bool,
+    passed: u64,
+    is_direct: bool,
+}
+
+/// The result of [`Body::pass`].
+#[derive(Debug)]
+pub(crate) struct Passed {
+    /// Input that belonged to the body.
+    pub consumed: usize,
+    /// The receiver is gone. The body is still decoded, to keep the sender's connection in sync.
+    pub receiver_lost: Option<Fault>,
+}
+
+impl Body {
+    /// A body with framing `from`, sent chunked or as is.
+    pub(crate) fn new(from: Framing, chunked: bool, limits: &Limits) -> Self {
+        Self { decoder: BodyDecoder::new(from, limits), chunked, passed: 0, is_direct: false }
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        self.decoder.is_complete()
+    }
+
+    /// Whether a part went to the receiver at once, with all that was staged before.
+    pub(crate) fn is_direct(&self) -> bool {
+        self.is_direct
+    }
+
+    /// Body bytes so far.
+    pub(crate) fn passed(&self) -> u64 {
+        self.passed
+    }
+
+    /// Forwards the part of the body in `input[at..]`; what is before may be overwritten. Bytes are staged, perhaps behind a
+    /// head; long stretches without framing are sent at once, from where they are.
+    /// Errors: invalid framing from the sender.
+    pub(crate) fn pass<S: Socket>(
+        &mut self,
+        input: &mut [u8],
+        at: usize,
+        to: &mut Transport<S>,
+        wire: &mut Wire,
+    ) -> Result<Passed, BodyError> {
+        let (mut from, mut receiver_lost) = (at, None);
+        while !self.is_complete() {
+            let step = self.decoder.decode(&input[from..])?;
+            let (start, end) = (from + step.data.start, from + step.data.end);
+            self.passed += step.data.len() as u64;
+            from += step.consumed;
+            if receiver_lost.is_some() {
+                // Only decoded.
+            } else if self.chunked {
+                let out = to.stage(wire);
+                chunk(&input[start..end], out);
+                if self.is_complete() {
+                    last_chunk(out);
+                }
+            } else if end - start < WORTH_A_CALL {
+                to.stage(wire).extend_from_slice(&input[start..end]);
+            } else {
+                self.is_direct = true;
+                receiver_lost = to.send_in_place(&mut input[..end], start, wire).err();
+            }
+            if step.consumed == 0 {
+                break;
+            }
+        }
+        Ok(Passed { consumed: from - at, receiver_lost })
+    }
+
+    /// Decodes and discards.
+    /// Errors: invalid framing from the sender.
+    pub(crate) fn discard(&mut self, input: &[u8]) -> Result<usize, BodyError> {
+        let mut at = 0;
+        while !self.is_complete() {
+            let step = self.decoder.decode(&input[at..])?;
+            at += step.consumed;
+            if step.consumed == 0 {
+                break;
+            }
+        }
+        Ok(at)
+    }
+
+    /// The sender's stream ended: completes a body framed by that, and is an error for any other.
+    pub(crate) fn end(&mut self, out: &mut Vec<u8>) -> Result<(), BodyError> {
+        self.decoder.end_of_input()?;
+        if self.chunked {
+            last_chunk(out);
+        }
+        Ok(())
+    }
+}
+
+/// From this size, a copy costs more than another system call.
+const WORTH_A_CALL: usize = 8 * 1024;

@@ -1,0 +1,78 @@
+//! The two halves of an exchange: the request on its way up, the answer on its way down.
+
+use super::body::Body;
+
+/// The request's way to the upstream.
+#[derive(Debug)]
+pub(crate) enum RequestHalf {
+    /// The body is passed on as it comes.
+    Forwarding(Body),
+    /// The upstream reads no more: the rest is decoded and dropped, and its answer decides.
+    Discarding(Body),
+    /// The client's part has ended; whether the upstream was given all of it.
+    Done { passed_on: bool },
+}
+
+/// The answer's way to the client.
+#[derive(Debug)]
+pub(crate) enum AnswerHalf {
+    /// No final head yet.
+    Awaiting,
+    /// The head was passed on; whether the upstream's connection persists.
+    Forwarding { body: Body, upstream_persists: bool },
+}
+
+impl RequestHalf {
+    pub(crate) fn new(body: Body) -> Self {
+        if body.is_complete() { Self::Done { passed_on: true } } else { Self::Forwarding(body) }
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        matches!(self, Self::Done { .. })
+    }
+
+    /// Whether the upstream was given all of it.
+    pub(crate) fn is_passed_on(&self) -> bool {
+        matches!(self, Self::Done { passed_on: true })
+    }
+
+    /// Whether the upstream stopped reading it.
+    pub(crate) fn is_discarded(&self) -> bool {
+        matches!(self, Self::Discarding(_) | Self::Done { passed_on: false })
+    }
+
+    /// The upstream reads no more.
+    pub(crate) fn discard(&mut self) {
+        *self = match std::mem::replace(self, Self::Done { passed_on: false }) {
+            Self::Forwarding(body) | Self::Discarding(body) => Self::Discarding(body),
+            Self::Done { .. } => Self::Done { passed_on: false },
+        };
+    }
+
+    /// All that was sent is sent again.
+    pub(crate) fn resume(&mut self) {
+        *self = match std::mem::replace(self, Self::Done { passed_on: true }) {
+            Self::Forwarding(body) | Self::Discarding(body) => Self::Forwarding(body),
+            Self::Done { .. } => Self::Done { passed_on: true },
+        };
+    }
+
+    /// Ends this half once its body is complete.
+    pub(crate) fn settle(&mut self) {
+        match self {
+            Self::Forwarding(body) if body.is_complete() => *self = Self::Done { passed_on: true },
+            Self::Discarding(body) if body.is_complete() => *self = Self::Done { passed_on: false },
+            Self::Forwarding(_) | Self::Discarding(_) | Self::Done { .. } => {}
+        }
+    }
+}
+
+impl AnswerHalf {
+    pub(crate) fn is_awaiting(&self) -> bool {
+        matches!(self, Self::Awaiting)
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        matches!(self, Self::Forwarding { body, .. } if body.is_complete())
+    }
+}

@@ -1,0 +1,76 @@
+//! One request and its answer: what it is made of, and what is decided about it. No sockets, no clock.
+
+mod body;
+mod halves;
+mod line;
+mod retry;
+mod step;
+mod times;
+
+pub(crate) use body::Body;
+pub(crate) use halves::{AnswerHalf, RequestHalf};
+pub(crate) use line::RequestLine;
+pub(crate) use retry::{Budget, Replay};
+pub(crate) use step::{Event, Head, HeadStep, Step};
+pub(crate) use times::Times;
+
+use crate::config::Policy;
+use crate::keys::{ClientId, UpstreamId};
+use std::rc::Rc;
+use weir_http1::{Method, Version};
+
+/// An exchange, from the request's complete head to the answer's last byte.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    pub client: ClientId,
+    pub attempt: Attempt,
+    pub method: Method,
+    pub version: Version,
+    /// Whether the client's connection persists after this exchange, as far as is known.
+    pub persistent: bool,
+    /// Its fields authenticate the upstream connection, which must then serve no other client.
+    pub authenticates_connection: bool,
+    /// The client asked to switch protocols.
+    pub asks_upgrade: bool,
+    pub request: RequestHalf,
+    pub answer: AnswerHalf,
+    pub replay: Replay,
+    pub times: Times,
+    /// Method and target for the log.
+    pub line: RequestLine,
+    /// What it began with.
+    pub policy: Rc<Policy>,
+}
+
+/// A request's way through one upstream connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attempt {
+    pub upstream: UpstreamId,
+    /// The connection has served other requests: its server may close it at any moment.
+    pub reused: bool,
+}
+
+impl Exchange {
+    /// Drops what was kept for a second attempt; the buffer may be used again.
+    pub(crate) fn forget_replay(&mut self) -> Option<Vec<u8>> {
+        self.replay.take()
+    }
+
+    /// Whether both connections are in step at the end: the client's can have its next request, the upstream's another.
+    pub(crate) fn outcome(&self) -> Outcome {
+        let AnswerHalf::Forwarding { upstream_persists, .. } = self.answer else {
+            return Outcome { client_persists: false, upstream_persists: false };
+        };
+        Outcome {
+            client_persists: self.persistent && self.request.is_done(),
+            upstream_persists: upstream_persists && self.request.is_passed_on(),
+        }
+    }
+}
+
+/// What becomes of the connections of an exchange that is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    pub client_persists: bool,
+    pub upstream_persists: bool,
+}

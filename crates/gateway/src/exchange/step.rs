@@ -1,0 +1,119 @@
+//! What happens to an exchange, and what is to be done about it.
+
+use super::{AnswerHalf, Body, Exchange, Replay};
+use crate::reason::Reason;
+use weir_http1::{Framing, Version};
+use weir_transport::Fault;
+
+/// What can end an exchange before its answer is complete.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// The upstream's connection failed; whether a part of an answer's head had come.
+    UpstreamFailed { fault: Fault, partial: bool },
+    /// The upstream's stream ended; likewise.
+    UpstreamEnded { partial: bool },
+    /// The client ends its stream; whether requests that it sent before wait.
+    ClientEnded { pipelined: bool },
+}
+
+/// What the worker does then.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// Nothing: the exchange goes on.
+    Wait,
+    /// Sends the request again, on a new connection.
+    Retry,
+    /// Ends the exchange.
+    End(Reason),
+}
+
+/// What an answer's head says, besides its fields.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head {
+    pub status: u16,
+    pub framing: Framing,
+    pub persistent: bool,
+    pub authenticates_connection: bool,
+    pub announces_absent_body: bool,
+}
+
+/// What becomes of an answer's head.
+#[derive(Debug)]
+pub(crate) enum HeadStep {
+    /// It is dropped.
+    Skip,
+    /// An interim response: passed on, and another head follows.
+    Interim,
+    /// The protocol is switched: what follows is not HTTP.
+    Switch,
+    /// The answer: its body's framing towards the client.
+    Final { framing: Framing },
+    /// It ends the exchange.
+    End(Reason),
+}
+
+impl Exchange {
+    /// Decides what an event means.
+    pub(crate) fn on(&mut self, event: Event) -> Step {
+        match (event, &self.answer) {
+            (Event::UpstreamFailed { fault: fault @ Fault::Connect(_), .. }, _) => {
+                Step::End(Reason::UpstreamConnect(fault))
+            }
+            (Event::UpstreamFailed { fault: fault @ Fault::Tls(_), .. }, _) => {
+                Step::End(Reason::UpstreamTls(fault))
+            }
+            (
+                Event::UpstreamFailed { fault: Fault::Socket(_), partial: false }
+                | Event::UpstreamEnded { partial: false },
+                AnswerHalf::Awaiting,
+            ) if self.can_retry() => Step::Retry,
+            (
+                Event::UpstreamFailed { fault: Fault::Socket(_), partial: false }
+                | Event::UpstreamEnded { partial: false },
+                AnswerHalf::Awaiting,
+            ) => Step::End(Reason::UpstreamClosed),
+            (Event::UpstreamFailed { .. } | Event::UpstreamEnded { .. }, _) => {
+                Step::End(Reason::UpstreamTruncated)
+            }
+            (Event::ClientEnded { pipelined }, _) if self.request.is_done() => {
+                self.persistent &= pipelined;
+                Step::Wait
+            }
+            (Event::ClientEnded { .. }, _) => Step::End(Reason::ClientClosed),
+        }
+    }
+
+    /// Decides about a head of the answer. `draining`: the client's connection must not persist.
+    pub(crate) fn on_head(&mut self, head: Head, draining: bool) -> HeadStep {
+        match head.status {
+            101 if self.asks_upgrade => return HeadStep::Switch,
+            101 => return HeadStep::End(Reason::UpstreamSwitched),
+            // An HTTP/1.0 client does not understand interim responses (RFC 9110 section 15.2).
+            100..200 if self.version == Version::Http10 => return HeadStep::Skip,
+            100..200 => return HeadStep::Interim,
+            _ => {}
+        }
+        let framing = match (head.framing, self.version) {
+            (Framing::None | Framing::Length(_), _) => head.framing,
+            (Framing::Chunked | Framing::UntilClose, Version::Http11) => Framing::Chunked,
+            (Framing::Chunked | Framing::UntilClose, Version::Http10) => Framing::UntilClose,
+        };
+        // The upstream responded before the request was complete: do not wait for the rest.
+        let cut_short = head.status >= 300 && !self.request.is_done();
+        self.persistent &= framing != Framing::UntilClose && !cut_short && !draining;
+        self.authenticates_connection |= head.authenticates_connection;
+        self.answer = AnswerHalf::Forwarding {
+            body: Body::new(head.framing, framing == Framing::Chunked, &self.policy.limits),
+            upstream_persists: head.persistent
+                && !self.authenticates_connection
+                && !head.announces_absent_body,
+        };
+        HeadStep::Final { framing }
+    }
+
+    /// RFC 9110 section 9.2.2: only what may be done twice, since the server may have done it before it closed; and only on
+    /// a reused connection, which servers close without regard to what is on its way.
+    fn can_retry(&self) -> bool {
+        self.attempt.reused && self.method.is_idempotent() && matches!(self.replay, Replay::Kept(_))
+    }
+}

@@ -1,0 +1,4 @@
+//! Heads as the gateway writes them: those that it passes on, and those of its own responses.
+
+pub(crate) mod own;
+pub(crate) mod rewrite;

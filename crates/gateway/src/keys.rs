@@ -1,0 +1,131 @@
+//! Keys that say what they index: a client's key finds no upstream connection.
+
+use std::fmt;
+use std::marker::PhantomData;
+use weir_reactor::{Key, Slab};
+
+/// One kind of thing.
+pub(crate) trait Kind {
+    /// Tells its keys apart in the poller and the timers.
+    const TAG: u8;
+}
+
+/// Clients' connections.
+#[derive(Debug)]
+pub(crate) enum OfClient {}
+/// Upstream connections.
+#[derive(Debug)]
+pub(crate) enum OfUpstream {}
+/// Exchanges.
+#[derive(Debug)]
+pub(crate) enum OfExchange {}
+/// Tunnels.
+#[derive(Debug)]
+pub(crate) enum OfTunnel {}
+
+impl Kind for OfClient {
+    const TAG: u8 = 1;
+}
+impl Kind for OfUpstream {
+    const TAG: u8 = 2;
+}
+impl Kind for OfExchange {
+    const TAG: u8 = 3;
+}
+impl Kind for OfTunnel {
+    const TAG: u8 = 4;
+}
+
+/// Listeners have no slab; their keys carry this tag.
+pub(crate) const FRONTEND: u8 = 5;
+
+pub(crate) type ClientId = Id<OfClient>;
+pub(crate) type UpstreamId = Id<OfUpstream>;
+pub(crate) type ExchangeId = Id<OfExchange>;
+pub(crate) type TunnelId = Id<OfTunnel>;
+
+/// The key of one kind of thing.
+pub(crate) struct Id<K>(Key, PhantomData<fn() -> K>);
+
+impl<K: Kind> Id<K> {
+    /// The id that travelled through the poller or the timers as `key`, if it is one of this kind.
+    #[inline]
+    pub(crate) fn of(key: Key) -> Option<Self> {
+        (key.tag() == K::TAG).then_some(Self(key, PhantomData))
+    }
+
+    /// For the poller and the timers.
+    #[inline]
+    pub(crate) fn key(self) -> Key {
+        self.0
+    }
+}
+
+impl<K> Clone for Id<K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K> Copy for Id<K> {}
+
+impl<K> PartialEq for Id<K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl<K> Eq for Id<K> {}
+
+impl<K> fmt::Debug for Id<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// All things of one kind.
+#[derive(Debug)]
+pub(crate) struct Store<K, T>(Slab<T>, PhantomData<fn() -> K>);
+
+impl<K: Kind, T> Store<K, T> {
+    pub(crate) const fn new() -> Self {
+        Self(Slab::new(K::TAG), PhantomData)
+    }
+
+    #[inline]
+    pub(crate) fn insert(&mut self, value: T) -> Id<K> {
+        Id(self.0.insert(value), PhantomData)
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, id: Id<K>) -> Option<&T> {
+        self.0.get(id.0)
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, id: Id<K>) -> Option<&mut T> {
+        self.0.get_mut(id.0)
+    }
+
+    pub(crate) fn remove(&mut self, id: Id<K>) -> Option<T> {
+        self.0.remove(id.0)
+    }
+
+    /// Drops it where it is.
+    pub(crate) fn discard(&mut self, id: Id<K>) {
+        self.0.discard(id.0);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The ids of all, in no particular order.
+    pub(crate) fn ids(&self) -> Vec<Id<K>> {
+        self.0.keys().into_iter().map(|key| Id(key, PhantomData)).collect()
+    }
+}

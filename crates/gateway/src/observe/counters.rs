@@ -1,0 +1,154 @@
+//! One worker's counters: plain integers, added up when they are asked for.
+
+use crate::reason::{CODES, Reason};
+use std::fmt;
+use weir_tls::{Facts, HandshakeKind};
+
+/// What a worker has done so far.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counters {
+    /// Connections of clients.
+    pub connections: u64,
+    /// Connections to upstreams.
+    pub upstream_connections: u64,
+    /// Requests that were passed on.
+    pub requests: u64,
+    /// Requests that were sent a second time, since a reused connection was closed before it answered.
+    pub retries: u64,
+    /// Connections that became tunnels.
+    pub tunnels: u64,
+    handshakes: [u64; KINDS.len()],
+    upstream_handshakes: [u64; KINDS.len()],
+    ended: [u64; CODES.len()],
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self {
+            connections: 0,
+            upstream_connections: 0,
+            requests: 0,
+            retries: 0,
+            tunnels: 0,
+            handshakes: [0; KINDS.len()],
+            upstream_handshakes: [0; KINDS.len()],
+            ended: [0; CODES.len()],
+        }
+    }
+}
+
+impl Counters {
+    /// Counts a finished handshake with a client.
+    pub(crate) fn handshake(&mut self, facts: Option<&Facts>) {
+        count(&mut self.handshakes, facts);
+    }
+
+    /// Counts a finished handshake with an upstream.
+    pub(crate) fn upstream_handshake(&mut self, facts: Option<&Facts>) {
+        count(&mut self.upstream_handshakes, facts);
+    }
+
+    /// Counts an early end.
+    pub(crate) fn end(&mut self, reason: &Reason) {
+        self.ended[reason.code()] += 1;
+    }
+
+    /// Early ends by the names of [`Reason::as_str`], without those that never came.
+    pub fn ended(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        CODES.into_iter().zip(self.ended).filter(|(_, count)| *count > 0)
+    }
+
+    /// Adds another worker's.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.connections += other.connections;
+        self.upstream_connections += other.upstream_connections;
+        self.requests += other.requests;
+        self.retries += other.retries;
+        self.tunnels += other.tunnels;
+        add(&mut self.handshakes, &other.handshakes);
+        add(&mut self.upstream_handshakes, &other.upstream_handshakes);
+        add(&mut self.ended, &other.ended);
+    }
+}
+
+impl fmt::Display for Counters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kinds = KINDS.map(HandshakeKind::name);
+        write!(
+            f,
+            "served {} requests on {} connections (handshakes: {}), {} upstream connections (handshakes: {}); ",
+            self.requests,
+            self.connections,
+            Listing(kinds.into_iter().zip(self.handshakes)),
+            self.upstream_connections,
+            Listing(kinds.into_iter().zip(self.upstream_handshakes)),
+        )?;
+        for (count, name) in [(self.retries, "retries"), (self.tunnels, "tunnels")] {
+            if count > 0 {
+                write!(f, "{name}: {count}; ")?;
+            }
+        }
+        let mut ended: Vec<_> = self.ended().collect();
+        ended.sort_unstable();
+        write!(f, "ended early: {}", Listing(ended.into_iter()))
+    }
+}
+
+/// `3 full, 1 resume-1.3-psk`, or `none`.
+struct Listing<I>(I);
+
+impl<I: Iterator<Item = (&'static str, u64)> + Clone> fmt::Display for Listing<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut between = "";
+        for (name, count) in self.0.clone().filter(|(_, count)| *count > 0) {
+            write!(f, "{between}{count} {name}")?;
+            between = ", ";
+        }
+        if between.is_empty() { f.write_str("none") } else { Ok(()) }
+    }
+}
+
+fn count(counts: &mut [u64; KINDS.len()], facts: Option<&Facts>) {
+    if let Some(at) = facts.and_then(|facts| KINDS.iter().position(|kind| *kind == facts.kind)) {
+        counts[at] += 1;
+    }
+}
+
+fn add(mine: &mut [u64], theirs: &[u64]) {
+    for (mine, theirs) in mine.iter_mut().zip(theirs) {
+        *mine += theirs;
+    }
+}
+
+const KINDS: [HandshakeKind; 4] = [
+    HandshakeKind::Full,
+    HandshakeKind::Resume12Id,
+    HandshakeKind::Resume12Ticket,
+    HandshakeKind::Resume13Psk,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_added_and_written_by_name() {
+        let mut sum = Counters::default();
+        assert_eq!(
+            sum.to_string(),
+            "served 0 requests on 0 connections (handshakes: none), 0 upstream connections (handshakes: none); \
+             ended early: none"
+        );
+        for _ in 0..2 {
+            let mut one = Counters { requests: 3, retries: 1, ..Counters::default() };
+            one.end(&Reason::UpstreamClosed);
+            one.end(&Reason::Internal("a test"));
+            one.end(&Reason::BodyTooLarge);
+            sum.add(&one);
+        }
+        assert!(
+            sum.to_string()
+                .ends_with("retries: 2; ended early: 2 body_too_large, 2 internal_error, 2 upstream_closed")
+        );
+    }
+}

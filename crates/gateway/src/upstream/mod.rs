@@ -1,0 +1,64 @@
+//! Upstreams: services, their connections, and the pools of those.
+
+mod patience;
+mod pool;
+mod service;
+
+pub(crate) use patience::Patience;
+pub(crate) use pool::{Links, Pool};
+pub(crate) use service::Service;
+
+use crate::keys::{ExchangeId, TunnelId};
+use weir_reactor::Timer;
+use weir_transport::Transport;
+
+/// One connection to a server.
+#[derive(Debug)]
+pub(crate) struct Upstream<S> {
+    pub transport: Transport<S>,
+    pub job: Job,
+    /// A partial response head.
+    pub held: Vec<u8>,
+    /// The last read may have left bytes behind.
+    pub may_have_more: bool,
+    /// The server has closed its sending side.
+    pub ended: bool,
+    /// Which of the service's addresses it goes to: see [`Service::generation`].
+    pub generation: u32,
+    /// Its place in the pool.
+    pub links: Links,
+    pub timer: Timer<Patience>,
+    /// Bytes moved since the timer was last looked at.
+    pub moved: bool,
+    /// Waits for the turn's end, when output leaves and the poller is told.
+    pub touched: bool,
+}
+
+/// What a connection works for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Job {
+    /// Nothing: it is in the pool.
+    Idle,
+    Exchange(ExchangeId),
+    Tunnel(TunnelId),
+    /// Nothing more: its last bytes leave, and it is closed.
+    Closing,
+}
+
+impl<S> Upstream<S> {
+    /// A connection that was just dialled.
+    pub(crate) fn new(transport: Transport<S>, generation: u32) -> Self {
+        Self {
+            transport,
+            job: Job::Idle,
+            held: Vec::new(),
+            may_have_more: false,
+            ended: false,
+            generation,
+            links: Links::default(),
+            timer: Timer::default(),
+            moved: false,
+            touched: false,
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! New connections of clients.
+
+use super::Worker;
+use crate::config::Role;
+use crate::downstream::Client;
+use crate::heads::rewrite;
+use std::net::SocketAddr;
+use weir_reactor::{Net, frontends};
+use weir_tls::Acceptor;
+use weir_transport::Transport;
+
+impl<N: Net> Worker<N> {
+    /// Accepts what is queued, at most `budget` connections.
+    pub(super) fn accept(&mut self, index: u32, budget: usize) {
+        for _ in 0..budget {
+            match self.frontends.accept(index, &mut self.core.net) {
+                Ok(Some((socket, peer))) => self.welcome(index, socket, peer),
+                Ok(None) => break,
+                // Out of descriptors or memory: the connection waits in the queue while some are closed.
+                Err(error) => {
+                    let pause = frontends::REST.as_millis();
+                    self.core.log.line(format_args!("weir: accept: {error}; retrying in {pause} ms"));
+                    break;
+                }
+            }
+        }
+    }
+
+    /// A rest is over, or a drain's time for connections in progress.
+    pub(super) fn frontend_due(&mut self, index: u32) {
+        if self.frontends.due(index, &mut self.core.net) {
+            // None of those that are queued is reset.
+            for index in self.frontends.indexes() {
+                self.accept(index, usize::MAX);
+            }
+            self.frontends.close();
+        }
+    }
+
+    fn welcome(&mut self, index: u32, socket: N::Socket, peer: SocketAddr) {
+        let session = self.frontends.of(index).and_then(Option::as_ref).map(Acceptor::accept);
+        let forwarded = match self.role {
+            Role::Gateway => rewrite::forwarded(peer, session.is_some()),
+            Role::Tunnel => Box::default(),
+        };
+        let now = self.core.net.now();
+        let client = Client::new(Transport::accepted(socket, session), peer, now, forwarded);
+        let id = self.clients.insert(client);
+        self.core.counters.connections += 1;
+        if self.role == Role::Tunnel {
+            self.dig(id);
+        }
+        self.touch_client(id);
+    }
+}

@@ -1,0 +1,295 @@
+//! From the upstream to the client.
+
+use super::Worker;
+use super::core::HEADROOM;
+use crate::exchange::{AnswerHalf, Event, Head, HeadStep};
+use crate::heads::rewrite::{self, Connection};
+use crate::keys::{ExchangeId, UpstreamId};
+use crate::observe::Context;
+use crate::reason::Reason;
+use crate::upstream::Job;
+use weir_http1::{Parse, Version};
+use weir_reactor::{Net, Ready};
+use weir_transport::{End, Fault};
+
+/// What a head of an answer led to.
+enum Passed {
+    /// Another head follows.
+    Interim,
+    /// The body follows.
+    Final,
+    /// Not HTTP follows.
+    Switched,
+    /// The exchange has ended.
+    Ended,
+}
+
+impl<N: Net> Worker<N> {
+    pub(super) fn upstream_ready(&mut self, id: UpstreamId, ready: Ready) {
+        let Some(upstream) = self.upstreams.get_mut(id) else { return };
+        let transport = &mut upstream.transport;
+        let connecting = transport.is_connecting();
+        let mut asked = true;
+        if ready.writable && (connecting || transport.pending() > 0) {
+            // What is there before the first byte of the request leaves is no answer to it.
+            let may_be_early = connecting && ready.readable && !ready.hangup;
+            asked = !may_be_early || transport.is_quiet();
+            match transport.advance(&mut self.core.wire) {
+                Ok(()) => self.request_moved(id, connecting),
+                // Its response before the close can still be read.
+                Err(Fault::Socket(_)) if ready.readable && !connecting => self.discard_request(id),
+                Err(fault) => return self.lose_upstream(id, fault),
+            }
+        }
+        if ready.readable
+            && self.upstreams.get(id).is_some_and(|upstream| !upstream.transport.is_connecting())
+        {
+            self.read_upstream(id, asked);
+        }
+        self.touch_upstream(id);
+    }
+
+    /// The upstream read more of the request, or the connection was established.
+    fn request_moved(&mut self, id: UpstreamId, connected: bool) {
+        let Some(upstream) = self.upstreams.get_mut(id) else { return };
+        upstream.moved = true;
+        let client = match upstream.job {
+            Job::Exchange(exchange) => self.exchanges.get_mut(exchange).map(|exchange| {
+                if connected && upstream.transport.is_open() {
+                    exchange.times.connected = Some(self.core.net.now());
+                }
+                exchange.client
+            }),
+            Job::Tunnel(tunnel) => self.tunnels.get(tunnel).map(|tunnel| tunnel.client),
+            Job::Idle | Job::Closing => None,
+        };
+        let Some(id) = client else { return };
+        if let Some(client) = self.clients.get_mut(id) {
+            client.moved = true;
+        }
+        self.touch_client(id);
+    }
+
+    /// The upstream stopped reading the request.
+    fn discard_request(&mut self, id: UpstreamId) {
+        let Some(Job::Exchange(exchange)) = self.upstreams.get(id).map(|upstream| upstream.job) else {
+            return;
+        };
+        if let Some(exchange) = self.exchanges.get_mut(exchange) {
+            exchange.request.discard();
+        }
+    }
+
+    /// `asked`: whether what comes can be an answer.
+    fn read_upstream(&mut self, id: UpstreamId, mut asked: bool) {
+        let Some(upstream) = self.upstreams.get_mut(id) else { return };
+        let mut inbox = self.core.take_inbox(&mut upstream.held);
+        match upstream.transport.receive(&mut self.core.wire, &mut inbox) {
+            Ok(received) => {
+                upstream.may_have_more = received.is_full;
+                upstream.ended |= received.end.is_some();
+                let job = upstream.job;
+                if received.handshake_finished {
+                    self.core.counters.upstream_handshake(upstream.transport.facts());
+                    // The request left when the handshake was done, after these bytes had come.
+                    asked &= received.bytes == 0;
+                    self.request_moved(id, true);
+                }
+                match job {
+                    Job::Exchange(exchange) if asked || received.bytes == 0 => {
+                        self.take_answer(id, exchange, &mut inbox, received.end);
+                    }
+                    Job::Exchange(exchange) => {
+                        if let Some(client) = self.client_of(exchange) {
+                            self.end(client, Reason::UpstreamUnasked);
+                        }
+                    }
+                    Job::Tunnel(tunnel) => self.pass_down(tunnel, &mut inbox, HEADROOM),
+                    // The end of a pooled connection, or unsolicited bytes.
+                    Job::Idle => {
+                        if received.bytes > 0 {
+                            self.note_stray(received.bytes);
+                        }
+                        if received.bytes > 0 || received.end.is_some() {
+                            self.forget_pooled(id);
+                        }
+                    }
+                    Job::Closing => {}
+                }
+            }
+            Err(fault) => self.lose_upstream(id, fault),
+        }
+        self.core.put_inbox(inbox);
+    }
+
+    /// Processes an upstream's input.
+    fn take_answer(&mut self, from: UpstreamId, id: ExchangeId, inbox: &mut [u8], end: Option<End>) {
+        let mut at = HEADROOM;
+        self.answer_begins(id, inbox.len() > at);
+        // How much was staged for the client before the answer's head, if that came in this call.
+        let mut before_head = None;
+        loop {
+            let Some(exchange) = self.exchanges.get_mut(id) else { return };
+            let Some(client) = self.clients.get_mut(exchange.client) else { return };
+            let core = &mut self.core;
+            match &mut exchange.answer {
+                AnswerHalf::Awaiting if at == inbox.len() => break,
+                AnswerHalf::Awaiting => match core.response.parse(&inbox[at..], &exchange.policy.limits) {
+                    Ok(Parse::Complete(len)) => {
+                        let staged = client.transport.staged();
+                        let passed = self.pass_head(id, &inbox[at..at + len]);
+                        at += len;
+                        match passed {
+                            Passed::Interim => {}
+                            Passed::Final => before_head = Some(staged),
+                            Passed::Switched => return self.switch(id, inbox, at),
+                            Passed::Ended => return,
+                        }
+                    }
+                    Ok(Parse::Partial) => break,
+                    Err(error) => {
+                        let client = exchange.client;
+                        return self.end(client, Reason::BadResponse(error));
+                    }
+                },
+                AnswerHalf::Forwarding { body, .. } => {
+                    let id = exchange.client;
+                    match body.pass(inbox, at, &mut client.transport, &mut core.wire) {
+                        Ok(passed) => {
+                            at += passed.consumed;
+                            if let Some(fault) = passed.receiver_lost {
+                                return self.lose_client(id, fault);
+                            }
+                        }
+                        Err(error) => {
+                            if let Some(staged) = before_head.filter(|_| !body.is_direct()) {
+                                // Nothing of it has left.
+                                client.transport.unstage(staged);
+                                exchange.answer = AnswerHalf::Awaiting;
+                            }
+                            return self.end(id, Reason::BadResponseBody(error));
+                        }
+                    }
+                    break;
+                }
+            }
+        }
+        self.answer_taken(from, id, &inbox[at..], end);
+    }
+
+    /// Notes the first bytes of an answer: there is no second attempt after them.
+    fn answer_begins(&mut self, id: ExchangeId, has_come: bool) {
+        let Some(exchange) = self.exchanges.get_mut(id).filter(|_| has_come) else { return };
+        exchange.times.first_byte.get_or_insert(self.core.net.now());
+        if let Some(bytes) = exchange.forget_replay() {
+            self.core.wire.give_back(bytes);
+        }
+    }
+
+    /// Checks for completion after input; `rest` was not used.
+    fn answer_taken(&mut self, from: UpstreamId, id: ExchangeId, rest: &[u8], end: Option<End>) {
+        let Some(exchange) = self.exchanges.get_mut(id) else { return };
+        let client_id = exchange.client;
+        let Some(client) = self.clients.get_mut(client_id) else { return };
+        // The failed write consumed the socket's error, so a reset now reads as end of stream.
+        let end = if exchange.request.is_discarded() { end.map(|_| End::Truncated) } else { end };
+        let mut complete = exchange.answer.is_complete();
+        if let (AnswerHalf::Forwarding { body, .. }, Some(End::Clean), false) =
+            (&mut exchange.answer, end, complete)
+        {
+            complete = body.end(client.transport.stage(&mut self.core.wire)).is_ok();
+        }
+        if complete {
+            exchange.times.last_byte = Some(self.core.net.now());
+            if !rest.is_empty() {
+                self.note_end_of(client_id, &Reason::UpstreamStray(rest.len()));
+            }
+            return self.complete(id, rest.is_empty() && end.is_none());
+        }
+        if end.is_some() {
+            return self.on(id, Event::UpstreamEnded { partial: !rest.is_empty() });
+        }
+        if let Some(upstream) = self.upstreams.get_mut(from) {
+            upstream.moved |= !exchange.answer.is_awaiting();
+            if !rest.is_empty() {
+                upstream.held = rest.to_vec();
+            }
+        }
+        self.touch_client(client_id);
+    }
+
+    /// Passes on a head of an answer, which was parsed from `buf`.
+    fn pass_head(&mut self, id: ExchangeId, buf: &[u8]) -> Passed {
+        let Some(exchange) = self.exchanges.get_mut(id) else { return Passed::Ended };
+        let client_id = exchange.client;
+        let Some(client) = self.clients.get_mut(client_id) else { return Passed::Ended };
+        let core = &mut self.core;
+        let head = &core.response;
+        let facts = Head {
+            status: head.status,
+            framing: head.framing(exchange.method),
+            persistent: head.persistent,
+            authenticates_connection: head.authenticates_connection,
+            announces_absent_body: head.announces_absent_body(exchange.method),
+        };
+        match exchange.on_head(facts, core.draining) {
+            HeadStep::Skip => Passed::Interim,
+            HeadStep::Interim => {
+                rewrite::interim(buf, head, client.transport.stage(&mut core.wire));
+                Passed::Interim
+            }
+            HeadStep::Switch => {
+                rewrite::switching(buf, head, client.transport.stage(&mut core.wire));
+                Passed::Switched
+            }
+            HeadStep::Final { framing } => {
+                let connection = match (exchange.persistent, exchange.version) {
+                    (false, _) => Connection::Closes,
+                    (true, Version::Http11) => Connection::Persists,
+                    (true, Version::Http10) => Connection::PersistsByConsent,
+                };
+                rewrite::response(buf, head, framing, connection, client.transport.stage(&mut core.wire));
+                Passed::Final
+            }
+            HeadStep::End(reason) => {
+                self.end(client_id, reason);
+                Passed::Ended
+            }
+        }
+    }
+
+    /// The upstream's connection has failed.
+    pub(super) fn lose_upstream(&mut self, id: UpstreamId, fault: Fault) {
+        let Some(upstream) = self.upstreams.get(id) else { return };
+        match upstream.job {
+            Job::Idle => self.forget_pooled(id),
+            Job::Closing => self.drop_upstream(id),
+            Job::Exchange(exchange) => {
+                let partial = !upstream.held.is_empty();
+                self.on(exchange, Event::UpstreamFailed { fault, partial });
+            }
+            Job::Tunnel(tunnel) => self.end_tunnel(
+                tunnel,
+                match fault {
+                    Fault::Connect(_) => Reason::UpstreamConnect(fault),
+                    Fault::Tls(_) => Reason::UpstreamTls(fault),
+                    Fault::Socket(_) => Reason::UpstreamTruncated,
+                },
+            ),
+        }
+    }
+
+    /// Counts and logs an early end of the client's exchange, or of its connection.
+    pub(super) fn note_end_of(&mut self, id: crate::keys::ClientId, reason: &Reason) {
+        let Some(client) = self.clients.get(id) else { return };
+        let exchange = client.exchange().and_then(|exchange| self.exchanges.get(exchange));
+        self.core.note_end(
+            reason,
+            Context {
+                client: Some(client.peer),
+                request: exchange.map(|exchange| exchange.line.as_str()),
+                times: exchange.map(|exchange| exchange.times),
+            },
+        );
+    }
+}

@@ -1,0 +1,120 @@
+//! Upstream connections for requests: taken from the pool or dialled, tried again, put back.
+
+use super::Worker;
+use crate::exchange::Attempt;
+use crate::keys::{ExchangeId, UpstreamId};
+use crate::observe::Context;
+use crate::reason::Reason;
+use crate::upstream::{Job, Upstream};
+use weir_reactor::Net;
+use weir_transport::{Fault, Transport};
+
+impl<N: Net> Worker<N> {
+    /// A connection for a request. Errors: no new one can be started.
+    pub(super) fn attempt(&mut self) -> Result<Attempt, Fault> {
+        while let Some(upstream) = self.service.pool.take(&mut self.upstreams) {
+            if self.is_quiet(upstream) {
+                return Ok(Attempt { upstream, reused: true });
+            }
+            self.drop_upstream(upstream);
+        }
+        Ok(Attempt { upstream: self.dial()?, reused: false })
+    }
+
+    /// Starts a connection. Errors: as connect(2).
+    pub(super) fn dial(&mut self) -> Result<UpstreamId, Fault> {
+        let socket = self.core.net.connect(self.service.server.address).map_err(Fault::Connect)?;
+        let session = self.service.tls.as_ref().map(|(connector, name)| connector.connect(name));
+        self.core.counters.upstream_connections += 1;
+        let transport = Transport::dialled(socket, session);
+        Ok(self.upstreams.insert(Upstream::new(transport, self.service.generation)))
+    }
+
+    /// Sends the request of an exchange again, on a new connection.
+    pub(super) fn retry(&mut self, id: ExchangeId) {
+        let Some(exchange) = self.exchanges.get_mut(id) else { return };
+        let client = exchange.client;
+        let Some(bytes) = exchange.replay.take() else {
+            return self.broken(client, "a retry without the request");
+        };
+        if !self.service.retries.spend() {
+            self.core.wire.give_back(bytes);
+            return self.end(client, Reason::UpstreamClosed);
+        }
+        let lost = exchange.attempt.upstream;
+        self.drop_upstream(lost);
+        let dialled = match self.dial() {
+            Ok(dialled) => dialled,
+            Err(fault) => return self.end(client, Reason::UpstreamConnect(fault)),
+        };
+        let (Some(exchange), Some(upstream)) = (self.exchanges.get_mut(id), self.upstreams.get_mut(dialled))
+        else {
+            return self.broken(client, "a retry without its connection");
+        };
+        upstream.transport.stage(&mut self.core.wire).extend_from_slice(&bytes);
+        upstream.job = Job::Exchange(id);
+        exchange.attempt = Attempt { upstream: dialled, reused: false };
+        exchange.request.resume();
+        exchange.times.attempt = self.core.net.now();
+        self.core.wire.give_back(bytes);
+        self.core.counters.retries += 1;
+        self.touch_upstream(dialled);
+        self.touch_client(client);
+    }
+
+    /// Whether nothing has come on an upstream connection since its last response. What has come may be its end, which the
+    /// poller reports too late for the next request, or bytes that the next client must not get.
+    pub(super) fn is_quiet(&mut self, id: UpstreamId) -> bool {
+        let Some(upstream) = self.upstreams.get_mut(id) else { return false };
+        if upstream.transport.is_quiet() {
+            return true;
+        }
+        let mut inbox = self.core.wire.buffer();
+        let received = upstream.transport.receive(&mut self.core.wire, &mut inbox);
+        let is_open = matches!(&received, Ok(received) if received.end.is_none());
+        let stray = inbox.len();
+        // A TLS ticket is no response.
+        let is_quiet = is_open && stray == 0 && upstream.transport.is_quiet();
+        self.core.wire.give_back(inbox);
+        if stray > 0 {
+            self.note_stray(stray);
+        }
+        is_quiet
+    }
+
+    /// Bytes came on an upstream connection that works for no request; it is closed.
+    pub(super) fn note_stray(&mut self, bytes: usize) {
+        self.core.note_end(&Reason::UpstreamStray(bytes), Context::default());
+    }
+
+    /// The exchange of a connection is complete: puts it into the pool, if it is `reusable` as far as the exchange knows.
+    pub(super) fn release(&mut self, id: UpstreamId, reusable: bool) {
+        let Some(upstream) = self.upstreams.get_mut(id) else { return };
+        let reusable = reusable
+            && !upstream.ended
+            && upstream.generation == self.service.generation
+            && upstream.transport.pending() == 0
+            && !upstream.transport.has_partial_record();
+        let may_have_more = upstream.may_have_more;
+        if !reusable || (may_have_more && !self.is_quiet(id)) {
+            return self.drop_upstream(id);
+        }
+        let Some(upstream) = self.upstreams.get_mut(id) else { return };
+        upstream.job = Job::Idle;
+        self.service.pool.put(id, &mut self.upstreams);
+        self.touch_upstream(id);
+    }
+
+    /// Closes an idle connection.
+    pub(super) fn forget_pooled(&mut self, id: UpstreamId) {
+        self.service.pool.forget(id, &mut self.upstreams);
+        self.drop_upstream(id);
+    }
+
+    /// Closes a connection, which is not in the pool.
+    pub(super) fn drop_upstream(&mut self, id: UpstreamId) {
+        if let Some(mut upstream) = self.upstreams.remove(id) {
+            upstream.timer.cancel(self.core.net.wheel());
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What everything in a worker needs: its net, buffers, policy, log and counters.
+
+use crate::config::Policy;
+use crate::observe::{Context, Counters, Log};
+use crate::reason::Reason;
+use std::rc::Rc;
+use weir_http1::{RequestHead, ResponseHead};
+use weir_reactor::Net;
+use weir_transport::Wire;
+
+/// One core's share, apart from its connections.
+#[derive(Debug)]
+pub(crate) struct Core<N> {
+    pub net: N,
+    pub policy: Rc<Policy>,
+    pub wire: Wire,
+    /// The input buffer. Taken out while in use, so that the worker can be borrowed.
+    inbox: Vec<u8>,
+    /// The head that was parsed last, of a request and of an answer: their storage is reused.
+    pub request: RequestHead,
+    pub response: ResponseHead,
+    pub log: Log,
+    pub counters: Counters,
+    pub draining: bool,
+}
+
+impl<N: Net> Core<N> {
+    pub(crate) fn new(net: N, policy: Policy, log: Log) -> Self {
+        Self {
+            net,
+            policy: Rc::new(policy),
+            wire: Wire::default(),
+            inbox: Vec::new(),
+            request: RequestHead::new(),
+            response: ResponseHead::new(),
+            log,
+            counters: Counters::default(),
+            draining: false,
+        }
+    }
+
+    /// The input buffer, with [`HEADROOM`] bytes in it, followed by what an earlier read left over.
+    pub(crate) fn take_inbox(&mut self, held: &mut Vec<u8>) -> Vec<u8> {
+        let mut inbox = std::mem::take(&mut self.inbox);
+        inbox.resize(HEADROOM, 0);
+        if !held.is_empty() {
+            inbox.append(&mut std::mem::take(held));
+        }
+        inbox
+    }
+
+    /// Takes the input buffer back.
+    pub(crate) fn put_inbox(&mut self, inbox: Vec<u8>) {
+        self.inbox = inbox;
+    }
+
+    /// Counts an early end, and logs it.
+    pub(crate) fn note_end(&mut self, reason: &Reason, context: Context<'_>) {
+        self.counters.end(reason);
+        self.log.ended(self.net.now(), reason, context);
+    }
+}
+
+/// Room before the input for a head that is longer than the one it replaces: it leaves with the body's first bytes, which
+/// stay where they are.
+pub(crate) const HEADROOM: usize = 256;

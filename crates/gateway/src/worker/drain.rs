@@ -1,0 +1,94 @@
+//! Drain, stop, and new settings: what comes by mail.
+
+use super::Worker;
+use crate::config::Snapshot;
+use crate::downstream::Phase;
+use crate::reason::Reason;
+use std::rc::Rc;
+use std::sync::Arc;
+use weir_reactor::Net;
+use weir_reactor::stop::Stop;
+
+/// A message to a worker.
+#[derive(Clone, Debug)]
+pub(crate) enum Control {
+    /// Drain, or end.
+    Stop(Stop),
+    /// Go on with these settings; exchanges in progress keep theirs.
+    Adopt(Arc<Snapshot>),
+}
+
+impl From<Stop> for Control {
+    fn from(stop: Stop) -> Self {
+        Self::Stop(stop)
+    }
+}
+
+impl<N: Net> Worker<N> {
+    /// Handles a message.
+    pub(crate) fn control(&mut self, message: Control) {
+        match message {
+            Control::Stop(stop) => self.stop(stop),
+            Control::Adopt(snapshot) => self.adopt(&snapshot),
+        }
+        self.settle();
+    }
+
+    /// Whether a stop is complete: then nothing is left to do.
+    pub(crate) fn is_drained(&mut self) -> bool {
+        let Some(by) = self.drained_by else { return false };
+        if by <= self.core.net.now() {
+            self.end_all();
+        }
+        self.frontends.is_closed() && self.clients.is_empty()
+    }
+
+    fn stop(&mut self, stop: Stop) {
+        let now = self.core.net.now();
+        if stop == Stop::Now {
+            self.drained_by = Some(now);
+            return;
+        }
+        if self.core.draining {
+            return;
+        }
+        self.core.draining = true;
+        self.drained_by = Some(now + self.core.policy.timeouts.drain);
+        self.frontends.drain(&mut self.core.net);
+        for id in self.clients.ids() {
+            let Some(client) = self.clients.get_mut(id) else { continue };
+            if client.is_idle() || matches!(client.phase, Phase::Tunnel(_)) {
+                // Its time is another one now.
+                client.timer.clear();
+                self.touch_client(id);
+            }
+        }
+    }
+
+    fn adopt(&mut self, snapshot: &Snapshot) {
+        self.core.policy = Rc::new(snapshot.policy.clone());
+        if self.service.adopt(&snapshot.service) {
+            while let Some(id) = self.service.pool.take(&mut self.upstreams) {
+                self.drop_upstream(id);
+            }
+        }
+    }
+
+    /// The drain's time is over.
+    fn end_all(&mut self) {
+        self.frontends.close();
+        for id in self.clients.ids() {
+            let Some(client) = self.clients.get(id) else { continue };
+            match client.phase {
+                Phase::Exchange(_) => self.end(id, Reason::DrainTimeout),
+                Phase::Tunnel(tunnel) => self.end_tunnel(tunnel, Reason::DrainTimeout),
+                Phase::Head { .. } | Phase::Closing if client.transport.pending() > 0 => {
+                    self.note_end_of(id, &Reason::DrainTimeout);
+                }
+                Phase::Head { .. } | Phase::Closing => {}
+            }
+            self.settle();
+            self.cut(id);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Timers that have come.
+
+use super::Worker;
+use crate::downstream::{self, Phase};
+use crate::keys::{ClientId, UpstreamId};
+use crate::reason::Reason;
+use crate::upstream::{self, Job};
+use weir_reactor::Net;
+
+impl<N: Net> Worker<N> {
+    pub(super) fn client_due(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        let now = self.core.net.now();
+        let Some(why) = client.timer.due(now, self.core.net.wheel(), id.key()) else { return };
+        match (why, client.phase) {
+            (downstream::Patience::Idle, _) => {
+                // Input of this turn still counts.
+                self.read_client(id);
+                if self.clients.get(id).is_some_and(|client| client.is_idle() && client.held.is_empty()) {
+                    self.close(id);
+                }
+            }
+            (why, Phase::Closing) => {
+                // It stopped reading the last answer, or has not closed after it.
+                if let Some(reason) = why.reason() {
+                    self.note_end_of(id, &reason);
+                }
+                self.cut(id);
+            }
+            (why, Phase::Tunnel(tunnel)) => match why.reason() {
+                Some(reason) => self.end_tunnel(tunnel, reason),
+                None => self.cut(id),
+            },
+            (downstream::Patience::Body, Phase::Exchange(exchange)) => {
+                let upstream = self.exchanges.get(exchange).map(|exchange| exchange.attempt.upstream);
+                let taken = upstream
+                    .and_then(|upstream| self.upstreams.get(upstream))
+                    .is_none_or(|upstream| upstream.transport.pending() == 0);
+                self.end(id, if taken { Reason::BodyTimeout } else { Reason::UpstreamTimeout });
+            }
+            (why, _) => match why.reason() {
+                Some(reason) => self.end(id, reason),
+                None => self.cut(id),
+            },
+        }
+        self.touch_client(id);
+    }
+
+    pub(super) fn upstream_due(&mut self, id: UpstreamId) {
+        let Some(upstream) = self.upstreams.get_mut(id) else { return };
+        let now = self.core.net.now();
+        let Some(why) = upstream.timer.due(now, self.core.net.wheel(), id.key()) else { return };
+        match (upstream.job, why.reason()) {
+            (Job::Exchange(exchange), Some(reason)) => {
+                if let Some(client) = self.client_of(exchange) {
+                    self.end(client, reason);
+                }
+            }
+            (Job::Tunnel(tunnel), Some(reason)) => self.end_tunnel(tunnel, reason),
+            (Job::Idle, _) => {
+                debug_assert_eq!(why, upstream::Patience::Pooled);
+                // A clean close is a courtesy.
+                let _ = upstream.transport.finish();
+                self.forget_pooled(id);
+            }
+            (Job::Closing, _) | (_, None) => self.drop_upstream(id),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! How exchanges and clients' connections end.
+
+use super::Worker;
+use crate::downstream::Phase;
+use crate::exchange::{Event, Exchange, RequestLine, Step};
+use crate::heads::own;
+use crate::keys::{ClientId, ExchangeId};
+use crate::observe::Context;
+use crate::reason::Reason;
+use weir_http1::Version;
+use weir_reactor::Net;
+use weir_tls::TlsError;
+use weir_transport::Fault;
+
+impl<N: Net> Worker<N> {
+    /// Tells an exchange what has happened, and does what it decides.
+    pub(super) fn on(&mut self, id: ExchangeId, event: Event) {
+        let Some(exchange) = self.exchanges.get_mut(id) else { return };
+        let client = exchange.client;
+        match exchange.on(event) {
+            Step::Wait => {}
+            Step::Retry => self.retry(id),
+            Step::End(reason) => self.end(client, reason),
+        }
+    }
+
+    /// The response is complete: both connections go on to their next exchange, or are closed.
+    pub(super) fn complete(&mut self, id: ExchangeId, upstream_is_clean: bool) {
+        let Some(exchange) = self.exchanges.get_mut(id) else { return };
+        let (outcome, client_id, upstream) = (exchange.outcome(), exchange.client, exchange.attempt.upstream);
+        self.exchanges.discard(id);
+        self.release(upstream, outcome.upstream_persists && upstream_is_clean);
+        let Some(client) = self.clients.get_mut(client_id) else { return };
+        client.phase = Phase::Head { started: false };
+        client.moved = true;
+        if !outcome.client_persists || client.is_done() {
+            return self.close(client_id);
+        }
+        if !client.held.is_empty() {
+            self.resumable.push(client_id);
+        }
+        self.touch_client(client_id);
+    }
+
+    /// Ends the client's exchange early, or its connection where it has none, for one reason. Answers with it, if no
+    /// response has started, and closes the connection after that; else all that is left is to cut it off.
+    pub(crate) fn end(&mut self, id: ClientId, reason: Reason) {
+        let Some(client) = self.clients.get(id) else { return };
+        let phase = client.phase;
+        self.note_end_of(id, &reason);
+        let exchange = self.take_exchange(id);
+        let method = exchange.as_ref().map(|exchange| exchange.method);
+        let can_answer = match (&exchange, phase) {
+            (Some(exchange), _) => exchange.answer.is_awaiting(),
+            (None, phase) => matches!(phase, Phase::Head { .. }),
+        };
+        let Some(client) = self.clients.get_mut(id) else { return };
+        if can_answer && reason.status().is_some() {
+            own::write(&reason, method, client.transport.stage(&mut self.core.wire));
+            return self.close(id);
+        }
+        // Without framing the end of the connection is the end of the response: it must not look clean.
+        if exchange.is_some_and(|exchange| exchange.version == Version::Http10) {
+            client.transport.reset();
+        }
+        self.cut(id);
+    }
+
+    /// Refuses the request whose head was parsed from `buf`, before it becomes an exchange.
+    pub(super) fn refuse(&mut self, id: ClientId, buf: &[u8], reason: Reason) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        let head = &self.core.request;
+        own::write(&reason, Some(head.method), client.transport.stage(&mut self.core.wire));
+        let line = RequestLine::new(head.method_span.of(buf), head.target.of(buf));
+        let context = Context { client: Some(client.peer), request: Some(line.as_str()), times: None };
+        self.core.note_end(&reason, context);
+        self.close(id);
+    }
+
+    /// Removes a client; what it was sent but has not taken is lost, and it can tell.
+    pub(super) fn cut(&mut self, id: ClientId) {
+        if let Some(client) = self.clients.get_mut(id) {
+            let failed = client.transport.commit(&mut self.core.wire).is_err();
+            if failed || client.transport.pending() > 0 {
+                client.transport.reset();
+            }
+        }
+        self.drop_client(id);
+    }
+
+    /// Closes our side after pending output, and lingers for the client's remaining input.
+    pub(super) fn close(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        client.phase = Phase::Closing;
+        client.held = Vec::new();
+        let sent = client.transport.commit(&mut self.core.wire);
+        if sent.and_then(|()| client.transport.finish()).is_err() {
+            return self.drop_client(id);
+        }
+        self.touch_client(id);
+    }
+
+    /// The client's connection has failed.
+    pub(super) fn lose_client(&mut self, id: ClientId, fault: Fault) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        match (client.phase, fault) {
+            (Phase::Closing, _) => {}
+            (phase, fault @ Fault::Tls(_)) => {
+                let plain_http = matches!(fault, Fault::Tls(TlsError::NotTls { .. }));
+                // The alert must not be lost to a reset; and a client that spoke cleartext
+                // cannot read an alert, so respond in cleartext.
+                client.transport.give_up_tls();
+                if let Phase::Tunnel(tunnel) = phase {
+                    return self.end_tunnel(tunnel, Reason::ClientTls(fault));
+                }
+                if plain_http {
+                    return self.end(id, Reason::NotTls);
+                }
+                self.note_end_of(id, &Reason::ClientTls(fault));
+                self.take_exchange(id);
+                return self.close(id);
+            }
+            (Phase::Exchange(_), _) => self.note_end_of(id, &Reason::ClientClosed),
+            (Phase::Tunnel(tunnel), _) => return self.end_tunnel(tunnel, Reason::ClientClosed),
+            (Phase::Head { .. }, _) => {}
+        }
+        self.drop_client(id);
+    }
+
+    /// Removes the client and its exchange.
+    pub(super) fn drop_client(&mut self, id: ClientId) {
+        self.take_exchange(id);
+        if let Some(mut client) = self.clients.remove(id) {
+            client.timer.cancel(self.core.net.wheel());
+        }
+    }
+
+    /// Takes the unfinished exchange from the client and closes its upstream connection. A request that is cut off must
+    /// not end as if it were complete.
+    fn take_exchange(&mut self, id: ClientId) -> Option<Exchange> {
+        let client = self.clients.get_mut(id)?;
+        let exchange = client.exchange()?;
+        client.phase = Phase::Head { started: false };
+        let mut exchange = self.exchanges.remove(exchange)?;
+        if let Some(bytes) = exchange.forget_replay() {
+            self.core.wire.give_back(bytes);
+        }
+        let upstream = exchange.attempt.upstream;
+        if !exchange.request.is_done()
+            && let Some(upstream) = self.upstreams.get(upstream)
+        {
+            upstream.transport.reset();
+        }
+        self.drop_upstream(upstream);
+        Some(exchange)
+    }
+}

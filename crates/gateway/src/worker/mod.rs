@@ -1,0 +1,139 @@
+//! One core's worker: its turn, and all that lives in it. The files beside carry out, across connections and exchanges, what
+//! those decide.
+
+mod accept;
+mod answers;
+mod attempts;
+mod core;
+mod drain;
+mod due;
+mod ends;
+mod requests;
+mod settle;
+mod tunnels;
+
+pub(crate) use self::core::Core;
+pub(crate) use drain::Control;
+
+use crate::config::Role;
+use crate::downstream::Client;
+use crate::exchange::Exchange;
+use crate::keys::{
+    ClientId, ExchangeId, FRONTEND, OfClient, OfExchange, OfTunnel, OfUpstream, Store, UpstreamId,
+};
+use crate::tunnel::Tunnel;
+use crate::upstream::{Service, Upstream};
+use std::io;
+use std::time::Instant;
+use weir_reactor::{Events, Frontends, Key, Net, Ready, frontends};
+use weir_tls::Acceptor;
+
+/// All state of one core.
+#[derive(Debug)]
+pub(crate) struct Worker<N: Net> {
+    pub core: Core<N>,
+    pub clients: Store<OfClient, Client<N::Socket>>,
+    pub upstreams: Store<OfUpstream, Upstream<N::Socket>>,
+    pub exchanges: Store<OfExchange, Exchange>,
+    pub tunnels: Store<OfTunnel, Tunnel>,
+    pub service: Service,
+    role: Role,
+    /// Clients with pipelined requests.
+    resumable: Vec<ClientId>,
+    /// Connections with output, or whose interest or timer may have changed.
+    touched: Vec<Key>,
+    /// Events of handshakes; empty between turns.
+    handshakes: Vec<Ready>,
+    frontends: Frontends<N, Option<Acceptor>>,
+    drained_by: Option<Instant>,
+}
+
+impl<N: Net> Worker<N> {
+    /// A worker for these listeners, each with what it terminates TLS with. Errors: the net refuses a listener.
+    pub(crate) fn new(
+        core: Core<N>,
+        role: Role,
+        service: Service,
+        listeners: Vec<(N::Listener, Option<Acceptor>)>,
+    ) -> io::Result<Self> {
+        let frontends = Frontends::new(listeners, FRONTEND, &core.net)?;
+        Ok(Self {
+            core,
+            clients: Store::new(),
+            upstreams: Store::new(),
+            exchanges: Store::new(),
+            tunnels: Store::new(),
+            service,
+            role,
+            resumable: Vec::new(),
+            touched: Vec::new(),
+            handshakes: Vec::new(),
+            frontends,
+            drained_by: None,
+        })
+    }
+
+    /// Waits for events, and at most until the drain's end.
+    pub(crate) fn wait(&mut self, events: &mut Events) -> io::Result<()> {
+        self.core.net.turn(events, self.drained_by)
+    }
+
+    /// One turn. Upstreams come first, so that no request is assigned to a pooled connection that was just closed;
+    /// then warm clients; then, within the budget, handshakes, each of which costs as much as twenty requests;
+    /// then new connections. The poller reports the rest again in the next turn.
+    pub(crate) fn turn(&mut self, events: &Events) {
+        let mut handshakes = std::mem::take(&mut self.handshakes);
+        for ready in events.ready() {
+            let Some(id) = UpstreamId::of(ready.key) else { continue };
+            match self.upstreams.get(id) {
+                Some(upstream) if upstream.transport.is_in_handshake() => handshakes.push(ready),
+                Some(_) => self.upstream_ready(id, ready),
+                None => {}
+            }
+        }
+        for ready in events.ready() {
+            let Some(id) = ClientId::of(ready.key) else { continue };
+            match self.clients.get(id) {
+                Some(client) if client.transport.is_in_handshake() => handshakes.push(ready),
+                Some(_) => self.client_ready(id, ready),
+                None => {}
+            }
+        }
+        for ready in handshakes.drain(..).take(HANDSHAKES_PER_TURN) {
+            match (ClientId::of(ready.key), UpstreamId::of(ready.key)) {
+                (Some(id), _) => self.client_ready(id, ready),
+                (_, Some(id)) => self.upstream_ready(id, ready),
+                (None, None) => {}
+            }
+        }
+        self.handshakes = handshakes;
+        for due in events.due() {
+            match (ClientId::of(*due), UpstreamId::of(*due)) {
+                (Some(id), _) => self.client_due(id),
+                (_, Some(id)) => self.upstream_due(id),
+                (None, None) => self.frontend_due(due.index()),
+            }
+        }
+        for ready in events.ready().filter(|ready| ready.key.tag() == FRONTEND) {
+            self.accept(ready.key.index(), frontends::PER_TURN);
+        }
+        while let Some(id) = self.resumable.pop() {
+            self.resume_client(id);
+        }
+        self.settle();
+    }
+
+    /// What cannot happen has: the client's exchange ends with a reason, instead of waiting for ever.
+    fn broken(&mut self, id: ClientId, what: &'static str) {
+        debug_assert!(false, "{what}");
+        self.end(id, crate::Reason::Internal(what));
+    }
+
+    /// The client of an exchange that lives.
+    fn client_of(&self, id: ExchangeId) -> Option<ClientId> {
+        self.exchanges.get(id).map(|exchange| exchange.client)
+    }
+}
+
+/// Four handshakes take one to four milliseconds: the longest a warm request may have to wait.
+const HANDSHAKES_PER_TURN: usize = 4;

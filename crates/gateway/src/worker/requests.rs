@@ -1,0 +1,262 @@
+//! From the client to the upstream.
+
+use super::Worker;
+use super::core::HEADROOM;
+use crate::downstream::Phase;
+use crate::exchange::{AnswerHalf, Body, Event, Exchange, Replay, RequestHalf, RequestLine, Times};
+use crate::heads::rewrite;
+use crate::keys::{ClientId, ExchangeId};
+use crate::reason::Reason;
+use crate::upstream::Job;
+use std::io::ErrorKind;
+use std::rc::Rc;
+use weir_http1::{Framing, Method, Parse, RequestHead, Span};
+use weir_reactor::{Net, Ready};
+use weir_transport::Fault;
+
+impl<N: Net> Worker<N> {
+    pub(super) fn client_ready(&mut self, id: ClientId, ready: Ready) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        let pending = client.transport.pending();
+        if ready.writable && pending > 0 {
+            if let Err(fault) = client.transport.advance(&mut self.core.wire) {
+                return self.lose_client(id, fault);
+            }
+            if client.transport.pending() < pending {
+                client.moved = true;
+                self.answer_moved(id);
+            }
+        }
+        if ready.hangup && self.clients.get(id).is_some_and(|client| client.ended) {
+            // Both directions have ended: the client is gone.
+            return self.lose_client(id, Fault::Socket(ErrorKind::ConnectionReset.into()));
+        }
+        if ready.readable {
+            self.read_client(id);
+        }
+        self.touch_client(id);
+    }
+
+    /// The client read more of its response: the upstream may be read again. It may have been silent only because it was not.
+    fn answer_moved(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get(id) else { return };
+        let (upstream, answering) = match client.phase {
+            Phase::Exchange(exchange) => match self.exchanges.get(exchange) {
+                Some(exchange) => (exchange.attempt.upstream, !exchange.answer.is_awaiting()),
+                None => return,
+            },
+            Phase::Tunnel(tunnel) => match self.tunnels.get(tunnel) {
+                Some(tunnel) => (tunnel.upstream, true),
+                None => return,
+            },
+            Phase::Head { .. } | Phase::Closing => return,
+        };
+        if let Some(upstream) = self.upstreams.get_mut(upstream) {
+            upstream.moved |= answering;
+        }
+        self.touch_upstream(upstream);
+    }
+
+    pub(super) fn read_client(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        let mut inbox = self.core.take_inbox(&mut client.held);
+        match client.transport.receive(&mut self.core.wire, &mut inbox) {
+            Ok(received) => {
+                client.ended |= received.end.is_some();
+                if received.handshake_finished {
+                    self.core.counters.handshake(client.transport.facts());
+                }
+                match client.phase {
+                    Phase::Tunnel(tunnel) => self.pass_up(tunnel, &mut inbox, HEADROOM),
+                    _ => self.take_requests(id, &mut inbox, HEADROOM),
+                }
+            }
+            Err(fault) => self.lose_client(id, fault),
+        }
+        self.core.put_inbox(inbox);
+    }
+
+    /// Continues with input pipelined before the last response was complete.
+    pub(super) fn resume_client(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        let mut held = std::mem::take(&mut client.held);
+        self.take_requests(id, &mut held, 0);
+        self.touch_client(id);
+    }
+
+    /// Processes a client's input from `at` on, up to the next request that must wait.
+    fn take_requests(&mut self, id: ClientId, input: &mut [u8], mut at: usize) {
+        while let Some(client) = self.clients.get_mut(id) {
+            match client.phase {
+                Phase::Closing => return,
+                Phase::Head { .. } if at == input.len() => break,
+                Phase::Head { .. } => {
+                    let core = &mut self.core;
+                    match core.request.parse(&input[at..], &core.policy.limits) {
+                        Ok(Parse::Complete(len)) => {
+                            self.begin(id, &input[at..at + len]);
+                            at += len;
+                        }
+                        Ok(Parse::Partial) => {
+                            client.phase = Phase::Head { started: true };
+                            break;
+                        }
+                        Err(error) => self.end(id, Reason::BadRequest(error)),
+                    }
+                }
+                Phase::Exchange(exchange) => match self.pass_request_body(exchange, input, at) {
+                    0 => break,
+                    taken => at += taken,
+                },
+                Phase::Tunnel(_) => break,
+            }
+        }
+        let Some(client) = self.clients.get_mut(id) else { return };
+        if at < input.len() && client.phase != Phase::Closing {
+            client.held = input[at..].to_vec();
+        }
+        if client.ended {
+            self.client_ended(id);
+        }
+    }
+
+    /// A request head is complete: begins its exchange, or rejects it.
+    fn begin(&mut self, id: ClientId, buf: &[u8]) {
+        let head = &self.core.request;
+        if head.method == Method::Connect {
+            return self.refuse(id, buf, Reason::ConnectMethod);
+        }
+        if matches!(head.framing, Framing::Length(length) if length > self.core.policy.max_body) {
+            return self.refuse(id, buf, Reason::BodyTooLarge);
+        }
+        let attempt = match self.attempt() {
+            Ok(attempt) => attempt,
+            Err(fault) => return self.refuse(id, buf, Reason::UpstreamConnect(fault)),
+        };
+        let (Some(client), Some(upstream)) =
+            (self.clients.get_mut(id), self.upstreams.get_mut(attempt.upstream))
+        else {
+            return self.broken(id, "a request without its connections");
+        };
+        let core = &mut self.core;
+        let head = &core.request;
+        let upgrade = upgrade(head, buf);
+        let authority = self.service.server.authority.as_bytes();
+        let out = upstream.transport.stage(&mut core.wire);
+        rewrite::request(buf, head, &client.forwarded, authority, upgrade, out);
+        let body = Body::new(head.framing, head.framing == Framing::Chunked, &core.policy.limits);
+        let now = core.net.now();
+        let mut times = Times::new(client.accepted, now);
+        let request = RequestHalf::new(body);
+        if request.is_done() {
+            times.sent = Some(now);
+        }
+        if attempt.reused {
+            times.connected = Some(now);
+        }
+        let replay = if attempt.reused && head.method.is_idempotent() {
+            Replay::Kept(Vec::new())
+        } else {
+            Replay::Impossible
+        };
+        let exchange = self.exchanges.insert(Exchange {
+            client: id,
+            attempt,
+            method: head.method,
+            version: head.version,
+            persistent: head.persistent,
+            authenticates_connection: head.authenticates_connection,
+            asks_upgrade: upgrade.is_some(),
+            request,
+            answer: AnswerHalf::Awaiting,
+            replay,
+            times,
+            line: RequestLine::new(head.method_span.of(buf), head.target.of(buf)),
+            policy: Rc::clone(&core.policy),
+        });
+        client.phase = Phase::Exchange(exchange);
+        client.moved = true;
+        upstream.job = Job::Exchange(exchange);
+        upstream.moved = true;
+        core.counters.requests += 1;
+        self.service.retries.earn();
+        self.touch_client(id);
+        self.touch_upstream(attempt.upstream);
+    }
+
+    /// Forwards the part of the request's body in `input[at..]`; returns its length.
+    fn pass_request_body(&mut self, id: ExchangeId, input: &mut [u8], at: usize) -> usize {
+        let Some(exchange) = self.exchanges.get_mut(id) else { return 0 };
+        let Some(upstream) = self.upstreams.get_mut(exchange.attempt.upstream) else {
+            let client = exchange.client;
+            self.broken(client, "a request without its upstream connection");
+            return 0;
+        };
+        let core = &mut self.core;
+        let (client, to) = (exchange.client, exchange.attempt.upstream);
+        let mut is_kept = true;
+        let mut lost = false;
+        let taken = match &mut exchange.request {
+            RequestHalf::Done { .. } => return 0,
+            RequestHalf::Forwarding(body) => {
+                body.pass(input, at, &mut upstream.transport, &mut core.wire).map(|passed| {
+                    is_kept = !body.is_direct();
+                    lost = passed.receiver_lost.is_some();
+                    (passed.consumed, body.passed())
+                })
+            }
+            RequestHalf::Discarding(body) => {
+                is_kept = false;
+                body.discard(&input[at..]).map(|taken| (taken, 0))
+            }
+        };
+        let (taken, passed) = match taken {
+            Ok(taken) => taken,
+            Err(error) => {
+                self.end(client, Reason::BadRequestBody(error));
+                return 0;
+            }
+        };
+        if passed > exchange.policy.max_body {
+            self.end(client, Reason::BodyTooLarge);
+            return taken;
+        }
+        if !is_kept && let Some(bytes) = exchange.forget_replay() {
+            core.wire.give_back(bytes);
+        }
+        if lost {
+            exchange.request.discard();
+        }
+        exchange.request.settle();
+        if exchange.request.is_done() {
+            exchange.times.sent = Some(core.net.now());
+            upstream.moved = true;
+        }
+        if let Some(client) = self.clients.get_mut(client) {
+            client.moved |= taken > 0;
+        }
+        self.touch_upstream(to);
+        taken
+    }
+
+    /// The client closed its sending side.
+    fn client_ended(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        match client.phase {
+            Phase::Closing | Phase::Tunnel(_) => {}
+            Phase::Head { .. } => self.close(id),
+            Phase::Exchange(exchange) => {
+                let pipelined = !client.held.is_empty();
+                self.on(exchange, Event::ClientEnded { pipelined });
+            }
+        }
+    }
+}
+
+/// The protocol that the client may switch to. A request with a body may not: the client would not wait for the answer
+/// before it sends the body, so the body's end and the new protocol's begin are a matter of trust. Cleartext HTTP/2
+/// would carry requests past the gateway.
+fn upgrade(head: &RequestHead, buf: &[u8]) -> Option<Span> {
+    let has_body = !matches!(head.framing, Framing::None | Framing::Length(0));
+    head.upgrade.filter(|protocol| !has_body && !protocol.of(buf).eq_ignore_ascii_case(b"h2c"))
+}

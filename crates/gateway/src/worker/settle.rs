@@ -1,0 +1,168 @@
+//! The end of a turn: output leaves, the poller and the timers are told, once for each connection that was touched.
+
+use super::Worker;
+use crate::downstream::{MAX_PENDING, Phase, Upward};
+use crate::exchange::Replay;
+use crate::keys::{ClientId, UpstreamId};
+use crate::upstream::Job;
+use weir_reactor::Net;
+use weir_transport::Fault;
+
+impl<N: Net> Worker<N> {
+    pub(super) fn touch_client(&mut self, id: ClientId) {
+        if let Some(client) = self.clients.get_mut(id)
+            && !client.touched
+        {
+            client.touched = true;
+            self.touched.push(id.key());
+        }
+    }
+
+    pub(super) fn touch_upstream(&mut self, id: UpstreamId) {
+        if let Some(upstream) = self.upstreams.get_mut(id)
+            && !upstream.touched
+        {
+            upstream.touched = true;
+            self.touched.push(id.key());
+        }
+    }
+
+    /// First all output, then what depends on how much of it is left. A connection that fails here may touch others.
+    pub(super) fn settle(&mut self) {
+        let mut at = 0;
+        while at < self.touched.len() {
+            let from = at;
+            while at < self.touched.len() {
+                let key = self.touched[at];
+                match (ClientId::of(key), UpstreamId::of(key)) {
+                    (Some(id), _) => self.commit_client(id),
+                    (_, Some(id)) => self.commit_upstream(id),
+                    (None, None) => {}
+                }
+                at += 1;
+            }
+            for index in from..at {
+                let key = self.touched[index];
+                match (ClientId::of(key), UpstreamId::of(key)) {
+                    (Some(id), _) => self.watch_client(id),
+                    (_, Some(id)) => self.watch_upstream(id),
+                    (None, None) => {}
+                }
+            }
+        }
+        self.touched.clear();
+    }
+
+    fn commit_client(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        client.touched = false;
+        if let Phase::Tunnel(tunnel) = client.phase {
+            return self.settle_tunnel(tunnel);
+        }
+        if let Err(fault) = client.transport.commit(&mut self.core.wire) {
+            self.lose_client(id, fault);
+        }
+    }
+
+    fn commit_upstream(&mut self, id: UpstreamId) {
+        let Some(upstream) = self.upstreams.get_mut(id) else { return };
+        upstream.touched = false;
+        let wire = &mut self.core.wire;
+        let exchange = match upstream.job {
+            Job::Exchange(exchange) => exchange,
+            Job::Tunnel(tunnel) => return self.settle_tunnel(tunnel),
+            Job::Idle | Job::Closing => return,
+        };
+        let Some(exchange) = self.exchanges.get_mut(exchange) else { return };
+        let sent = match &mut exchange.replay {
+            Replay::Kept(bytes) => upstream.transport.commit_keeping(bytes, wire),
+            Replay::Impossible => upstream.transport.commit(wire),
+        };
+        if matches!(&exchange.replay, Replay::Kept(bytes) if bytes.len() > Replay::LONGEST)
+            && let Some(bytes) = exchange.replay.take()
+        {
+            wire.give_back(bytes);
+        }
+        if sent.is_err() {
+            // The upstream may have responded before it closed: its response, or the lack of one, decides.
+            exchange.request.discard();
+        }
+    }
+
+    /// Tells the poller and the timer what the client is waited for; removes a finished client.
+    fn watch_client(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        if client.phase == Phase::Closing && client.ended && client.transport.pending() == 0 {
+            return self.drop_client(id);
+        }
+        let upward = match client.phase {
+            Phase::Exchange(exchange) => match self.exchanges.get(exchange) {
+                Some(exchange) if !exchange.request.is_done() => Upward::Flowing {
+                    pending: self
+                        .upstreams
+                        .get(exchange.attempt.upstream)
+                        .map_or(0, |upstream| upstream.transport.pending()),
+                },
+                _ => Upward::Complete,
+            },
+            Phase::Tunnel(tunnel) => Upward::Flowing {
+                pending: self
+                    .tunnels
+                    .get(tunnel)
+                    .and_then(|tunnel| self.upstreams.get(tunnel.upstream))
+                    .map_or(0, |upstream| upstream.transport.pending()),
+            },
+            Phase::Head { .. } | Phase::Closing => Upward::Complete,
+        };
+        let read = client.wants_read(upward);
+        let want = client.patience(upward == Upward::Complete);
+        let moved = std::mem::take(&mut client.moved);
+        match (client.timer.pending(), want) {
+            (None, None) => {}
+            (Some(_), None) => client.timer.clear(),
+            (Some((_, why)), Some(want)) if why == want && !(moved && want.extends()) => {}
+            (_, Some(want)) => {
+                let within = want.within(&self.core.policy.timeouts, self.core.draining);
+                let at = self.core.net.now() + within;
+                client.timer.set(at, want, self.core.net.wheel(), id.key());
+            }
+        }
+        if let Err(error) = client.transport.watch(&self.core.net, id.key(), read) {
+            self.lose_client(id, Fault::Socket(error));
+        }
+    }
+
+    /// Likewise for an upstream: it is not read while its client has enough pending.
+    fn watch_upstream(&mut self, id: UpstreamId) {
+        let Some(upstream) = self.upstreams.get_mut(id) else { return };
+        let (client, exchange) = match upstream.job {
+            Job::Idle => (None, None),
+            Job::Exchange(exchange) => {
+                let exchange = self.exchanges.get(exchange);
+                (exchange.map(|exchange| exchange.client), exchange)
+            }
+            Job::Tunnel(tunnel) => (self.tunnels.get(tunnel).map(|tunnel| tunnel.client), None),
+            Job::Closing if upstream.transport.pending() == 0 => return self.drop_upstream(id),
+            Job::Closing => (None, None),
+        };
+        let pending =
+            client.and_then(|client| self.clients.get(client)).map_or(0, |client| client.transport.pending());
+        let blocked = pending >= MAX_PENDING;
+        let want = upstream.patience(exchange, blocked);
+        let moved = std::mem::take(&mut upstream.moved);
+        match (upstream.timer.pending(), want) {
+            (None, None) => {}
+            (Some(_), None) => upstream.timer.clear(),
+            (Some((_, why)), Some(want)) if why == want && !(moved && want.extends()) => {}
+            (_, Some(want)) => {
+                let policy = exchange.map_or(&self.core.policy, |exchange| &exchange.policy);
+                let at = self.core.net.now() + want.within(&policy.timeouts);
+                upstream.timer.set(at, want, self.core.net.wheel(), id.key());
+            }
+        }
+        let read = !blocked && !upstream.ended && upstream.job != Job::Closing;
+        if let Err(error) = upstream.transport.watch(&self.core.net, id.key(), read) {
+            self.lose_upstream(id, Fault::Socket(error));
+        }
+    }
+}

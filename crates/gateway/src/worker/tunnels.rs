@@ -1,0 +1,144 @@
+//! Tunnels: how they begin, what passes, how they end.
+
+use super::Worker;
+use crate::downstream::Phase;
+use crate::keys::{ClientId, ExchangeId, TunnelId, UpstreamId};
+use crate::observe::Context;
+use crate::reason::Reason;
+use crate::tunnel::Tunnel;
+use crate::upstream::Job;
+use weir_reactor::Net;
+
+impl<N: Net> Worker<N> {
+    /// A tunnel for a client that was just accepted: what the floor target does with every connection.
+    pub(super) fn dig(&mut self, id: ClientId) {
+        let upstream = match self.dial() {
+            Ok(upstream) => upstream,
+            Err(fault) => {
+                self.note_end_of(id, &Reason::UpstreamConnect(fault));
+                return self.cut(id);
+            }
+        };
+        let tunnel = self.tunnels.insert(Tunnel { client: id, upstream, request: None });
+        if let Some(client) = self.clients.get_mut(id) {
+            client.phase = Phase::Tunnel(tunnel);
+        }
+        if let Some(upstream) = self.upstreams.get_mut(upstream) {
+            upstream.job = Job::Tunnel(tunnel);
+        }
+        self.core.counters.tunnels += 1;
+        self.touch_upstream(upstream);
+    }
+
+    /// The protocol is switched: both connections become a tunnel. `inbox[at..]` follows the upstream's head; what the
+    /// client sent behind its request has waited for this.
+    pub(super) fn switch(&mut self, id: ExchangeId, inbox: &mut [u8], at: usize) {
+        let Some(mut exchange) = self.exchanges.remove(id) else { return };
+        if let Some(bytes) = exchange.forget_replay() {
+            self.core.wire.give_back(bytes);
+        }
+        let (client_id, upstream_id) = (exchange.client, exchange.attempt.upstream);
+        let request = Some((exchange.line, exchange.times));
+        let tunnel = self.tunnels.insert(Tunnel { client: client_id, upstream: upstream_id, request });
+        if let Some(upstream) = self.upstreams.get_mut(upstream_id) {
+            upstream.job = Job::Tunnel(tunnel);
+        }
+        let Some(client) = self.clients.get_mut(client_id) else { return };
+        client.phase = Phase::Tunnel(tunnel);
+        client.moved = true;
+        let mut held = std::mem::take(&mut client.held);
+        self.core.counters.tunnels += 1;
+        self.pass_down(tunnel, inbox, at);
+        self.pass_up(tunnel, &mut held, 0);
+    }
+
+    /// Passes a client's bytes, `inbox[at..]`, to its upstream.
+    pub(super) fn pass_up(&mut self, id: TunnelId, inbox: &mut [u8], at: usize) {
+        let Some((client, upstream)) = self.tunnels.get(id).map(Tunnel::ends) else { return };
+        if let Some(to) = self.upstreams.get_mut(upstream)
+            && at < inbox.len()
+            && let Err(fault) = to.transport.send_in_place(inbox, at, &mut self.core.wire)
+        {
+            return self.lose_upstream(upstream, fault);
+        }
+        self.tunnel_moved(client, upstream);
+    }
+
+    /// Passes an upstream's bytes, `inbox[at..]`, to its client.
+    pub(super) fn pass_down(&mut self, id: TunnelId, inbox: &mut [u8], at: usize) {
+        let Some((client, upstream)) = self.tunnels.get(id).map(Tunnel::ends) else { return };
+        if let Some(to) = self.clients.get_mut(client)
+            && at < inbox.len()
+            && let Err(fault) = to.transport.send_in_place(inbox, at, &mut self.core.wire)
+        {
+            return self.lose_client(client, fault);
+        }
+        self.tunnel_moved(client, upstream);
+    }
+
+    /// Passes ends of streams on, and takes a tunnel down once both have ended.
+    pub(super) fn settle_tunnel(&mut self, id: TunnelId) {
+        let Some((client_id, upstream_id)) = self.tunnels.get(id).map(Tunnel::ends) else { return };
+        let (Some(client), Some(upstream)) =
+            (self.clients.get_mut(client_id), self.upstreams.get_mut(upstream_id))
+        else {
+            return self.end_tunnel(id, Reason::Internal("a tunnel without its connections"));
+        };
+        let wire = &mut self.core.wire;
+        let sent = client.transport.commit(wire);
+        let closes = upstream.ended && client.transport.is_open();
+        if let Err(fault) =
+            sent.and_then(|()| if closes { client.transport.finish_sending() } else { Ok(()) })
+        {
+            return self.lose_client(client_id, fault);
+        }
+        let sent = upstream.transport.commit(wire);
+        let closes = client.ended && upstream.transport.is_open();
+        if let Err(fault) =
+            sent.and_then(|()| if closes { upstream.transport.finish_sending() } else { Ok(()) })
+        {
+            return self.lose_upstream(upstream_id, fault);
+        }
+        if client.ended && upstream.ended && client.transport.is_open() && upstream.transport.is_open() {
+            client.phase = Phase::Closing;
+            upstream.job = Job::Closing;
+            self.tunnels.remove(id);
+            self.touch_client(client_id);
+            self.touch_upstream(upstream_id);
+        }
+    }
+
+    /// Ends a tunnel early: neither side may take what it got for all there was.
+    pub(super) fn end_tunnel(&mut self, id: TunnelId, reason: Reason) {
+        let Some(tunnel) = self.tunnels.remove(id) else { return };
+        let client = self.clients.get(tunnel.client);
+        self.core.note_end(
+            &reason,
+            Context {
+                client: client.map(|client| client.peer),
+                request: tunnel.request.as_ref().map(|(line, _)| line.as_str()),
+                times: tunnel.request.as_ref().map(|(_, times)| *times),
+            },
+        );
+        if let Some(upstream) = self.upstreams.get(tunnel.upstream) {
+            upstream.transport.reset();
+        }
+        self.drop_upstream(tunnel.upstream);
+        let Some(client) = self.clients.get_mut(tunnel.client) else { return };
+        client.phase = Phase::Closing;
+        if matches!(reason, Reason::ClientTls(_)) {
+            // The alert must not be lost to a reset.
+            return self.close(tunnel.client);
+        }
+        client.transport.reset();
+        self.drop_client(tunnel.client);
+    }
+
+    fn tunnel_moved(&mut self, client: ClientId, upstream: UpstreamId) {
+        if let Some(client) = self.clients.get_mut(client) {
+            client.moved = true;
+        }
+        self.touch_client(client);
+        self.touch_upstream(upstream);
+    }
+}
