@@ -1,0 +1,95 @@
+//! Instructions in user space that the gateway spends on a warm request, and on a connection's life: the real worker over the
+//! simulated network, counted by callgrind, so that they are the same on a noisy machine.
+//!
+//! `cargo bench -p weir-sim --bench instructions` compares with `benches/instructions.csv` and fails where one is more than 2 %
+//! above; `-- --bless` writes the file. What the simulated sockets do inside the turn is counted, too; it is the same for
+//! every version of the gateway. The kernel's part is not here.
+#![expect(clippy::print_stdout, reason = "a bench reports")]
+
+use std::process::{Command, ExitCode};
+
+/// What is asked for, and how often in the shorter of two runs. The difference of both is free of what happens once.
+struct Cell {
+    mode: &'static str,
+    case: &'static str,
+    bytes: usize,
+}
+
+const MODES: [&str; 4] = ["h1c-h1c", "h1-h1c", "h1c-h1", "h1-h1"];
+const BYTES: [usize; 3] = [0, 1000, 65_536];
+/// A rise of this much needs a reason.
+const TOLERANCE: f64 = 1.02;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    if let [child, mode, case, bytes, count] = &arguments[..]
+        && child == "--child"
+    {
+        return one(mode, case, bytes, count);
+    }
+    let bless = arguments.iter().any(|argument| argument == "--bless");
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        println!("skipped: valgrind is not installed");
+        let required = std::env::var_os("WEIR_REQUIRE_PEERS").is_some();
+        return if required { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+    }
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/instructions.csv");
+    let committed = std::fs::read_to_string(file).unwrap_or_default();
+    let (mut table, mut risen) = ("mode,case,bytes,instructions\n".to_owned(), 0);
+    println!("{:<8} {:<8} {:>6} {:>12} {:>12}", "mode", "case", "bytes", "instructions", "committed");
+    for cell in cells() {
+        let (shorter, longer) = if cell.case == "life" { (5, 25) } else { (20, 120) };
+        let counts = [shorter, longer].map(|count| collected(&cell, count));
+        let each = (counts[1] - counts[0]) / (longer - shorter);
+        let name = format!("{},{},{},", cell.mode, cell.case, cell.bytes);
+        let before: Option<u64> =
+            committed.lines().find_map(|line| line.strip_prefix(&name)?.trim().parse().ok());
+        let is_risen = before.is_none_or(|before| each as f64 > before as f64 * TOLERANCE);
+        risen += u32::from(is_risen);
+        let shown = before.map_or("-".to_owned(), |before| before.to_string());
+        let mark = if is_risen { "  RISEN" } else { "" };
+        println!("{:<8} {:<8} {:>6} {each:>12} {shown:>12}{mark}", cell.mode, cell.case, cell.bytes);
+        table.push_str(&format!("{name}{each}\n"));
+    }
+    if bless {
+        std::fs::write(file, table).expect("the figures can be written");
+        return ExitCode::SUCCESS;
+    }
+    if risen > 0 {
+        println!(
+            "{risen} figures rose by more than 2 %: mend that, or commit them with `-- --bless` and the reason"
+        );
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}
+
+fn cells() -> Vec<Cell> {
+    let warm = MODES.iter().flat_map(|mode| BYTES.map(|bytes| Cell { mode, case: "warm", bytes }));
+    let lives = ["h1c-h1c", "h1-h1c"].map(|mode| Cell { mode, case: "life", bytes: 1000 });
+    warm.chain(lives).collect()
+}
+
+/// The instructions of so many requests.
+fn collected(cell: &Cell, count: u64) -> u64 {
+    let this = std::env::current_exe().expect("this program");
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=*bare*Bare*turn*"])
+        .arg(this)
+        .args(["--child", cell.mode, cell.case, &cell.bytes.to_string(), &count.to_string()])
+        .output()
+        .expect("valgrind runs");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}");
+    let collected = text.lines().find_map(|line| line.split_once("Collected :")?.1.trim().parse().ok());
+    collected.filter(|count| *count > 0).unwrap_or_else(|| panic!("callgrind counted nothing:\n{text}"))
+}
+
+fn one(mode: &str, case: &str, bytes: &str, count: &str) -> ExitCode {
+    let (down, up) = mode.split_once('-').expect("a mode");
+    let (bytes, count) = (bytes.parse().expect("a size"), count.parse().expect("a count"));
+    let report = weir_sim::steady(down == "h1", up == "h1", bytes, count, case == "life");
+    assert!(report.violations.is_empty(), "{:?}", report.violations);
+    println!("{}", report.counters);
+    ExitCode::SUCCESS
+}

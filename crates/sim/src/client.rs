@@ -1,0 +1,255 @@
+//! A client of the gateway: asks, checks every byte of every answer, and sometimes goes away.
+
+use crate::ledger::{Entry, Ledger, Outcome};
+use crate::message::{Ask, name};
+use crate::peer::{End, Peer};
+use crate::world::World;
+use std::collections::VecDeque;
+use std::time::Duration;
+use weir_http1::{BodyDecoder, Framing, Limits, Method, Parse, ResponseHead};
+
+/// One client with one connection.
+#[derive(Debug)]
+pub(crate) struct Client {
+    peer: Peer,
+    /// What it still wants.
+    asks: VecDeque<Ask>,
+    /// Numbers of the requests that wait for answers, in order.
+    waiting: VecDeque<usize>,
+    body: Option<Body>,
+    manners: Manners,
+    /// It does not read before this instant.
+    pub(crate) wake: Duration,
+    /// The connection ends after what was asked, by its own wish or the other's.
+    told_close: bool,
+    finished: bool,
+    /// It has closed its connection.
+    pub(crate) is_done: bool,
+}
+
+/// What a client is like.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manners {
+    /// It does not wait for an answer before it asks again.
+    pub(crate) pipelines: bool,
+    /// It ends its stream behind the last request, and waits for the answers.
+    pub(crate) half_closes: bool,
+    /// It stops reading now and then.
+    pub(crate) is_slow: bool,
+    /// It goes away after it has been looked at this often.
+    pub(crate) vanishes_after: Option<u64>,
+    /// Its first request is none.
+    pub(crate) talks_garbage: bool,
+}
+
+#[derive(Debug)]
+struct Body {
+    status: u16,
+    is_own: bool,
+    framing: Framing,
+    decoder: BodyDecoder,
+    bytes: Vec<u8>,
+}
+
+impl Client {
+    /// A client that will ask all this.
+    pub(crate) fn new(peer: Peer, asks: VecDeque<Ask>, manners: Manners) -> Self {
+        Self {
+            peer,
+            asks,
+            waiting: VecDeque::new(),
+            body: None,
+            manners,
+            wake: Duration::ZERO,
+            told_close: false,
+            finished: false,
+            is_done: false,
+        }
+    }
+
+    /// What it could not ask, for another connection.
+    pub(crate) fn into_rest(self) -> VecDeque<Ask> {
+        self.asks
+    }
+
+    /// Does what it can do now.
+    pub(crate) fn poll(&mut self, world: &mut World, ledger: &mut Ledger) {
+        if self.is_done {
+            return;
+        }
+        let reads = world.now >= self.wake;
+        if reads && self.manners.is_slow && world.below(20) == 0 {
+            self.wake = world.now + Duration::from_millis(world.below(2000));
+        }
+        if reads && self.manners.is_slow && !self.waiting.is_empty() && world.below(300) == 0 {
+            // Longer than a server may take for its answer, and shorter than anything that the client must keep to.
+            self.wake = world.now + Duration::from_secs(61 + world.below(9));
+        }
+        self.peer.poll(world, reads);
+        self.read(ledger);
+        if self.vanishes(world, ledger) {
+            return;
+        }
+        if let Some(end) = self.peer.ended {
+            return self.ended(end, world, ledger);
+        }
+        self.ask(world, ledger);
+        if self.asks.is_empty() || self.told_close {
+            if (self.waiting.is_empty() || self.manners.half_closes) && !self.finished {
+                self.finished = true;
+                self.peer.finish();
+            }
+            self.peer.poll(world, false);
+            if self.waiting.is_empty()
+                && self.peer.is_flushed()
+                && world.pipe(self.peer.link, true).is_ended()
+            {
+                world.close_peer(self.peer.link);
+                self.is_done = true;
+            }
+        }
+    }
+
+    fn ask(&mut self, world: &mut World, ledger: &mut Ledger) {
+        let most = if self.manners.pipelines { 4 } else { 1 };
+        while self.waiting.len() < most && !self.told_close && !self.finished {
+            let Some(mut ask) = self.asks.pop_front() else { break };
+            ask.id = ledger.entries.len();
+            let mut bytes = ask.bytes(world);
+            if std::mem::take(&mut self.manners.talks_garbage) {
+                (ask.method, ask.body) = (Method::Get, None);
+                bytes = b"GET\t/ HTTP/1.1\r\nHost: sim\r\n\r\n".to_vec();
+            }
+            ledger.note(|| format!("client {} asks #{} {}", self.peer.link, ask.id, name(ask.method)));
+            self.peer.say(&bytes);
+            self.waiting.push_back(ask.id);
+            let closes = ask.closes;
+            ledger.entries.push(Entry { ask, link: self.peer.link, arrivals: 0, outcome: None });
+            self.told_close |= closes;
+        }
+        self.peer.poll(world, false);
+    }
+
+    fn read(&mut self, ledger: &mut Ledger) {
+        let link = self.peer.link;
+        loop {
+            let Some(body) = &mut self.body else {
+                if self.peer.input.is_empty() {
+                    return;
+                }
+                let Some(id) = self.waiting.front().copied() else {
+                    let bytes = self.peer.input.len();
+                    self.peer.input.clear();
+                    return ledger
+                        .violation(format!("client {link} got {bytes} bytes that it did not ask for"));
+                };
+                let mut head = ResponseHead::new();
+                match head.parse(&self.peer.input, &Limits::default()) {
+                    Ok(Parse::Partial) => return,
+                    Err(error) => {
+                        self.peer.input.clear();
+                        return ledger.violation(format!("client {link} got a bad answer to #{id}: {error}"));
+                    }
+                    Ok(Parse::Complete(length)) => {
+                        let bytes: Vec<u8> = self.peer.input.drain(..length).collect();
+                        if head.status < 200 {
+                            continue;
+                        }
+                        self.begin(id, &head, &bytes, ledger);
+                    }
+                }
+                continue;
+            };
+            while !body.decoder.is_complete() {
+                let Ok(step) = body.decoder.decode(&self.peer.input) else {
+                    return ledger.violation(format!("client {link} got a bad body"));
+                };
+                body.bytes.extend_from_slice(&self.peer.input[step.data]);
+                self.peer.input.drain(..step.consumed);
+                if step.consumed == 0 {
+                    break;
+                }
+            }
+            if !body.decoder.is_complete() {
+                return;
+            }
+            self.complete(ledger);
+        }
+    }
+
+    fn begin(&mut self, id: usize, head: &ResponseHead, bytes: &[u8], ledger: &mut Ledger) {
+        let Some(entry) = ledger.entries.get(id) else { return };
+        let method = entry.ask.method;
+        let named = head.fields.iter().find(|field| field.name.of(bytes).eq_ignore_ascii_case(b"x-id"));
+        let named = named.map(|field| String::from_utf8_lossy(field.value.of(bytes)).into_owned());
+        if let Some(named) = &named
+            && *named != id.to_string()
+        {
+            ledger.violation(format!("the answer to #{named} went to the client of #{id}"));
+        }
+        if named.is_none() && head.status < 400 {
+            ledger.violation(format!("#{id} got {} from nobody", head.status));
+        }
+        let framing = head.framing(method);
+        self.told_close |= !head.persistent || framing == Framing::UntilClose;
+        self.body = Some(Body {
+            status: head.status,
+            is_own: named.is_some(),
+            framing,
+            decoder: BodyDecoder::new(framing, &Limits::default()),
+            bytes: Vec::new(),
+        });
+    }
+
+    fn complete(&mut self, ledger: &mut Ledger) {
+        let (Some(body), Some(id)) = (self.body.take(), self.waiting.pop_front()) else { return };
+        let Some(entry) = ledger.entries.get(id) else { return };
+        if !body.is_own || body.status >= 400 {
+            return ledger.outcome(id, Outcome::Refused(body.status));
+        }
+        let ask = &entry.ask;
+        if body.status != ask.answer.status() || body.bytes != ask.answer_body() {
+            let (wanted, got) = (ask.answer_body().len(), body.bytes.len());
+            ledger.violation(format!("#{id} got {} with {got} bytes, not its {wanted}", body.status));
+        }
+        ledger.outcome(id, Outcome::Answered);
+    }
+
+    fn vanishes(&mut self, world: &mut World, ledger: &mut Ledger) -> bool {
+        match &mut self.manners.vanishes_after {
+            None => return false,
+            Some(0) => {}
+            Some(polls) => {
+                *polls -= 1;
+                return false;
+            }
+        }
+        ledger.note(|| format!("client {} vanishes", self.peer.link));
+        if world.below(2) == 0 {
+            world.reset(self.peer.link, true);
+        }
+        world.close_peer(self.peer.link);
+        self.is_done = true;
+        while let Some(id) = self.waiting.pop_front() {
+            ledger.outcome(id, Outcome::Forgone);
+        }
+        true
+    }
+
+    fn ended(&mut self, end: End, world: &mut World, ledger: &mut Ledger) {
+        if let Some(body) = &mut self.body
+            && body.framing == Framing::UntilClose
+            && end == End::Clean
+        {
+            // The end of the connection is that of the body: it must be all of it.
+            let _ = body.decoder.end_of_input();
+            self.complete(ledger);
+        }
+        ledger.note(|| format!("client {} sees its connection end: {end:?}", self.peer.link));
+        while let Some(id) = self.waiting.pop_front() {
+            ledger.outcome(id, if self.told_close { Outcome::Forgone } else { Outcome::Lost });
+        }
+        world.close_peer(self.peer.link);
+        self.is_done = true;
+    }
+}

@@ -1,0 +1,230 @@
+//! The gateway's side of the simulated network.
+
+use crate::world::{State, World};
+use std::cell::RefCell;
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Instant;
+use weir_reactor::socket::Read;
+use weir_reactor::{Events, Interest, Key, Net, Ready, Socket, Wheel};
+
+/// A poller without a kernel. It never waits: the driver moves the clock.
+#[derive(Debug)]
+pub(crate) struct SimNet {
+    world: Rc<RefCell<World>>,
+    wheel: Wheel,
+    now: Instant,
+}
+
+/// The gateway's end of a link.
+#[derive(Debug)]
+pub(crate) struct SimSocket {
+    world: Rc<RefCell<World>>,
+    link: usize,
+}
+
+/// The only listener.
+#[derive(Debug)]
+pub(crate) struct SimListener;
+
+impl SimNet {
+    /// The gateway's side of this world.
+    pub(crate) fn new(world: Rc<RefCell<World>>) -> Self {
+        let now = world.borrow().instant();
+        Self { world, wheel: Wheel::new(now), now }
+    }
+
+    fn socket(&self, link: usize) -> SimSocket {
+        SimSocket { world: Rc::clone(&self.world), link }
+    }
+}
+
+impl Net for SimNet {
+    type Socket = SimSocket;
+    type Listener = SimListener;
+
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn wheel(&mut self) -> &mut Wheel {
+        &mut self.wheel
+    }
+
+    fn turn(&mut self, events: &mut Events, until: Option<Instant>) -> io::Result<()> {
+        events.clear();
+        let mut world = self.world.borrow_mut();
+        self.now = world.instant();
+        let mut ready: Vec<Ready> = world.links.iter().filter_map(|link| readiness(link, &world)).collect();
+        if let Some(key) = world.listening.filter(|_| !world.backlog.is_empty()) {
+            ready.push(Ready { key, readable: true, writable: false, hangup: false });
+        }
+        if world.weather.rough && !ready.is_empty() {
+            // Any order, and perhaps not all at once.
+            for at in (1..ready.len()).rev() {
+                let with = world.below(at as u64 + 1) as usize;
+                ready.swap(at, with);
+            }
+            if world.below(3) == 0 {
+                let some = 1 + world.below(ready.len() as u64) as usize;
+                ready.truncate(some);
+            }
+        }
+        ready.into_iter().for_each(|ready| events.push(ready));
+        self.wheel.expire(self.now, events.due_mut());
+        let next = [self.wheel.next(), until].into_iter().flatten().min();
+        world.timer = next.map(|at| at.saturating_duration_since(world.base));
+        world.timers = self.wheel.len();
+        Ok(())
+    }
+
+    fn register(&self, socket: &SimSocket, key: Key, interest: Interest) -> io::Result<()> {
+        self.world.borrow_mut().links[socket.link].watched = Some((key, interest));
+        Ok(())
+    }
+
+    fn reregister(&self, socket: &SimSocket, key: Key, interest: Interest) -> io::Result<()> {
+        self.register(socket, key, interest)
+    }
+
+    fn listen(&self, _: &SimListener, key: Key) -> io::Result<()> {
+        self.world.borrow_mut().listening = Some(key);
+        Ok(())
+    }
+
+    fn mute(&self, _: &SimListener) -> io::Result<()> {
+        self.world.borrow_mut().listening = None;
+        Ok(())
+    }
+
+    fn accept(&self, _: &SimListener) -> io::Result<Option<(SimSocket, SocketAddr)>> {
+        let link = self.world.borrow_mut().backlog.pop_front();
+        Ok(link.map(|link| (self.socket(link), peer_address(link))))
+    }
+
+    fn refuse_new(&self, _: &SimListener) {
+        self.world.borrow_mut().refusing = true;
+    }
+
+    fn connect(&self, _: SocketAddr) -> io::Result<SimSocket> {
+        let link = self.world.borrow_mut().dial();
+        Ok(self.socket(link))
+    }
+}
+
+/// The address by which the gateway's log names the client of a link.
+pub(crate) fn peer_address(link: usize) -> SocketAddr {
+    // RFC 5737: reserved for documentation.
+    SocketAddr::from(([192, 0, 2, (link >> 16) as u8], (link & 0xffff) as u16))
+}
+
+fn readiness(link: &crate::world::Link, world: &World) -> Option<Ready> {
+    let (key, interest) = link.watched?;
+    let now = world.now;
+    let failed = match link.state {
+        State::Connecting(at) | State::Refusing(at) if at > now => return None,
+        State::Reset(at) if at > now => false,
+        State::Refusing(_) | State::Reset(_) | State::Failed => true,
+        State::Connecting(_) | State::Established => false,
+    };
+    let over = failed || (link.up.is_read_out(now) && link.down.is_ended());
+    let readable = over || (interest.read && link.up.is_readable(now));
+    let writable = over || (interest.write && link.down.room() > 0);
+    (readable || writable).then_some(Ready { key, readable, writable, hangup: over })
+}
+
+impl SimSocket {
+    /// Fails if the connection has failed; takes the error.
+    fn check(&self, world: &mut World) -> io::Result<()> {
+        let now = world.now;
+        let state = &mut world.links[self.link].state;
+        match *state {
+            State::Reset(at) if at > now => Ok(()),
+            State::Refusing(_) => {
+                *state = State::Failed;
+                Err(ErrorKind::ConnectionRefused.into())
+            }
+            State::Reset(_) => {
+                *state = State::Failed;
+                Err(ErrorKind::ConnectionReset.into())
+            }
+            State::Connecting(at) if at > now => Err(ErrorKind::NotConnected.into()),
+            State::Connecting(_) => {
+                *state = State::Established;
+                Ok(())
+            }
+            State::Established | State::Failed => Ok(()),
+        }
+    }
+}
+
+impl Socket for SimSocket {
+    fn read(&self, into: &mut Vec<u8>, limit: usize) -> io::Result<Read> {
+        let mut world = self.world.borrow_mut();
+        self.check(&mut world)?;
+        if world.links[self.link].state == State::Failed {
+            return Ok(Read::End);
+        }
+        into.reserve(limit);
+        let most = world.piece(limit);
+        let one_piece = world.weather.rough && world.below(2) == 0;
+        let now = world.now;
+        let pipe = world.pipe(self.link, true);
+        if !pipe.has_bytes() {
+            return Ok(if pipe.is_read_out(now) { Read::End } else { Read::WouldBlock });
+        }
+        let before = into.len();
+        pipe.take(most, one_piece, into);
+        let count = into.len() - before;
+        world.moves += 1;
+        Ok(Read::Bytes(count))
+    }
+
+    fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        let mut world = self.world.borrow_mut();
+        self.check(&mut world)?;
+        let link = &world.links[self.link];
+        if link.state == State::Failed || link.down.is_ended() {
+            return Err(ErrorKind::BrokenPipe.into());
+        }
+        if link.peer_gone {
+            // Nobody is there: the answer to these bytes is a reset.
+            let at = world.now + world.delay();
+            let link = &mut world.links[self.link];
+            if link.state == State::Established {
+                link.state = State::Reset(at);
+            }
+            world.moves += 1;
+            return Ok(bytes.len());
+        }
+        Ok(world.send(self.link, false, bytes))
+    }
+
+    fn is_quiet(&self) -> bool {
+        let world = self.world.borrow();
+        let link = &world.links[self.link];
+        matches!(link.state, State::Established | State::Connecting(_)) && !link.up.is_readable(world.now)
+    }
+
+    fn error(&self) -> io::Result<()> {
+        self.check(&mut self.world.borrow_mut())
+    }
+
+    fn finish(&self) {
+        let mut world = self.world.borrow_mut();
+        if !world.links[self.link].down.is_ended() {
+            world.end(self.link, false);
+        }
+    }
+
+    fn reset_on_close(&self) {
+        self.world.borrow_mut().links[self.link].resets_on_close = true;
+    }
+}
+
+impl Drop for SimSocket {
+    fn drop(&mut self) {
+        self.world.borrow_mut().close_gateway(self.link);
+    }
+}

@@ -1,0 +1,298 @@
+//! An origin's connection: checks every request, and answers it well or badly.
+
+use crate::ledger::Ledger;
+use crate::message::{ANSWER, Answer, name, pattern, write_body};
+use crate::peer::Peer;
+use crate::world::World;
+use std::time::Duration;
+use weir_http1::{BodyDecoder, Limits, Method, Parse, RequestHead};
+
+/// One connection from the gateway.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    peer: Peer,
+    request: Option<Request>,
+    /// It does nothing before this instant.
+    pub(crate) wake: Duration,
+    /// Per thousand answers: how many are bad.
+    badness: u64,
+    interim: bool,
+    /// It ends its stream, and then closes.
+    closing: bool,
+    /// It closes after this instant, if nothing comes.
+    idle_until: Option<Duration>,
+    /// It has closed its connection.
+    pub(crate) is_done: bool,
+}
+
+#[derive(Debug)]
+struct Request {
+    id: usize,
+    method: Method,
+    length: usize,
+    answer: Answer,
+    decoder: BodyDecoder,
+    body: Vec<u8>,
+}
+
+/// What is wrong with an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// The connection ends without one.
+    End,
+    /// The connection is reset without one.
+    Reset,
+    /// It ends in the middle.
+    Truncated,
+    /// It is reset in the middle.
+    ResetWithin,
+    /// It is none.
+    Garbage,
+    /// Bytes follow it.
+    Stray,
+    /// The connection ends after it, unannounced.
+    EndAfter,
+    /// The connection ends after it, as announced.
+    Announced,
+    /// It never comes.
+    Silence,
+}
+
+/// The end behind an answer is the usual one, and the one that a request may meet on its way.
+const FAULTS: [Fault; 12] = [
+    Fault::End,
+    Fault::Reset,
+    Fault::Truncated,
+    Fault::ResetWithin,
+    Fault::Garbage,
+    Fault::Stray,
+    Fault::EndAfter,
+    Fault::EndAfter,
+    Fault::EndAfter,
+    Fault::EndAfter,
+    Fault::Announced,
+    Fault::Silence,
+];
+
+impl Origin {
+    /// An origin's end; `badness`: how many of a thousand answers are bad; `interim`: 103 comes now and then.
+    pub(crate) fn new(peer: Peer, badness: u64, interim: bool, world: &mut World) -> Self {
+        let closes = badness > 0 && world.below(4) == 0;
+        Self {
+            peer,
+            request: None,
+            wake: Duration::ZERO,
+            badness,
+            interim,
+            closing: false,
+            idle_until: closes.then(|| world.now + Duration::from_millis(world.below(3000))),
+            is_done: false,
+        }
+    }
+
+    /// All instants at which it acts by itself.
+    pub(crate) fn wakes(&self) -> impl Iterator<Item = Duration> {
+        [Some(self.wake), self.idle_until].into_iter().flatten().filter(|_| !self.is_done)
+    }
+
+    /// Does what it can do now.
+    pub(crate) fn poll(&mut self, world: &mut World, ledger: &mut Ledger) {
+        if self.is_done {
+            return;
+        }
+        let reads = world.now >= self.wake;
+        self.peer.poll(world, reads);
+        if reads && !self.closing {
+            self.read(world, ledger);
+            self.peer.poll(world, false);
+        }
+        let idle = self.request.is_none() && self.peer.is_flushed();
+        if idle && self.idle_until.is_some_and(|until| until <= world.now) {
+            ledger.note(|| format!("origin {} ends an idle connection", self.peer.link));
+            self.idle_until = None;
+            self.close();
+        }
+        let has_ended = self.closing && self.peer.is_flushed() && world.pipe(self.peer.link, true).is_ended();
+        if has_ended || self.peer.ended.is_some() {
+            self.leave(world);
+        }
+    }
+
+    fn close(&mut self) {
+        self.closing = true;
+        self.peer.finish();
+    }
+
+    fn leave(&mut self, world: &mut World) {
+        world.close_peer(self.peer.link);
+        self.is_done = true;
+    }
+
+    fn read(&mut self, world: &mut World, ledger: &mut Ledger) {
+        loop {
+            let Some(request) = &mut self.request else {
+                if !self.begin(ledger) {
+                    return;
+                }
+                continue;
+            };
+            while !request.decoder.is_complete() {
+                let step = match request.decoder.decode(&self.peer.input) {
+                    Ok(step) => step,
+                    Err(error) => {
+                        let id = request.id;
+                        self.close();
+                        return ledger.violation(format!("an origin got a bad body of #{id}: {error}"));
+                    }
+                };
+                request.body.extend_from_slice(&self.peer.input[step.data]);
+                self.peer.input.drain(..step.consumed);
+                if step.consumed == 0 {
+                    break;
+                }
+            }
+            if !request.decoder.is_complete() {
+                return;
+            }
+            if request.body != pattern(request.id, request.length) {
+                let (id, got, wanted) = (request.id, request.body.len(), request.length);
+                ledger.violation(format!("an origin got {got} bytes as the body of #{id}, not its {wanted}"));
+            }
+            let Some(request) = self.request.take() else { return };
+            self.answer(&request, world, ledger);
+            if self.closing || self.is_done || world.now < self.wake {
+                return;
+            }
+        }
+    }
+
+    /// Reads a head; whether there was one.
+    fn begin(&mut self, ledger: &mut Ledger) -> bool {
+        let mut head = RequestHead::new();
+        let link = self.peer.link;
+        let length = match head.parse(&self.peer.input, &Limits::default()) {
+            Ok(Parse::Complete(length)) => length,
+            Ok(Parse::Partial) => return false,
+            Err(error) => {
+                self.close();
+                ledger.violation(format!("origin {link} got a bad request: {error}"));
+                return false;
+            }
+        };
+        let bytes: Vec<u8> = self.peer.input.drain(..length).collect();
+        let field = |name: &str| {
+            let found =
+                head.fields.iter().find(|field| field.name.of(&bytes).eq_ignore_ascii_case(name.as_bytes()));
+            found
+                .map(|field| String::from_utf8_lossy(field.value.of(&bytes)).into_owned())
+                .unwrap_or_default()
+        };
+        let id = field("x-id").parse().unwrap_or(usize::MAX);
+        let target = String::from_utf8_lossy(head.target.of(&bytes)).into_owned();
+        let (body, answer) = (field("x-body").parse().ok(), Answer::parse(&field("x-answer")));
+        let (Some(entry), Some(length), Some(answer)) = (ledger.entries.get_mut(id), body, answer) else {
+            self.close();
+            ledger.violation(format!("origin {link} got a request that nobody sent: {target}"));
+            return false;
+        };
+        entry.arrivals += 1;
+        let (arrivals, ask) = (entry.arrivals, entry.ask.method);
+        let most = if ask.is_idempotent() { 2 } else { 1 };
+        ledger.note(|| format!("origin {link} gets #{id} {}", name(head.method)));
+        if head.method != ask || target != format!("/{id}") {
+            ledger.violation(format!("#{id} arrived as {} {target}", name(head.method)));
+        }
+        if arrivals > most {
+            ledger.violation(format!("#{id} {} arrived {arrivals} times", name(ask)));
+        }
+        let decoder = BodyDecoder::new(head.framing, &Limits::default());
+        self.request = Some(Request { id, method: head.method, length, answer, decoder, body: Vec::new() });
+        true
+    }
+
+    fn answer(&mut self, request: &Request, world: &mut World, ledger: &mut Ledger) {
+        let fault =
+            (world.below(1000) < self.badness).then(|| FAULTS[world.below(FAULTS.len() as u64) as usize]);
+        // An answer without a length is whatever comes until the end.
+        let fault = fault.filter(|fault| {
+            let has_no_length = matches!(request.answer, Answer::UntilClose(_));
+            !(has_no_length && matches!(fault, Fault::Stray | Fault::Truncated))
+        });
+        if let Some(fault) = fault {
+            ledger.note(|| format!("origin {} answers #{} badly: {fault:?}", self.peer.link, request.id));
+        }
+        if self.interim && world.below(5) == 0 {
+            self.peer.say(b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n");
+        }
+        self.wake = world.now + world.delay();
+        let announced = fault == Some(Fault::Announced);
+        let bytes = answer(request, announced, world);
+        let middle = 1 + world.below(bytes.len() as u64 - 1) as usize;
+        match fault {
+            None => self.peer.say(&bytes),
+            Some(Fault::End) => self.close(),
+            Some(Fault::Reset) => {
+                world.reset(self.peer.link, true);
+                self.leave(world);
+            }
+            Some(Fault::Truncated) => {
+                self.peer.say(&bytes[..middle]);
+                self.close();
+            }
+            Some(Fault::ResetWithin) => {
+                self.peer.say(&bytes[..middle]);
+                self.peer.poll(world, false);
+                world.reset(self.peer.link, true);
+                self.leave(world);
+            }
+            Some(Fault::Garbage) => {
+                self.peer.say(b"HTTQ/1.1 200 OK\r\n\r\n");
+                self.close();
+            }
+            Some(Fault::Stray) => {
+                // What comes later is the next answer to everybody: these bytes must be there with the answer.
+                let stray = b"HTTP/1.1 200 OK\r\nX-Id: 99999999\r\nContent-Length: 1\r\n\r\nx";
+                world.calm(self.peer.link);
+                self.peer.say(&bytes);
+                self.peer.poll(world, false);
+                self.peer.say(stray);
+                self.peer.poll(world, false);
+            }
+            Some(Fault::EndAfter | Fault::Announced) => {
+                self.peer.say(&bytes);
+                self.close();
+            }
+            Some(Fault::Silence) => self.wake = world.now + Duration::from_secs(1000),
+        }
+        if matches!(request.answer, Answer::UntilClose(_)) && !self.closing && !self.is_done {
+            self.close();
+        }
+    }
+}
+
+/// The bytes of the answer that was asked for.
+fn answer(request: &Request, announced: bool, world: &mut World) -> Vec<u8> {
+    let mut out =
+        format!("HTTP/1.1 {} Fine\r\nX-Id: {}\r\n", request.answer.status(), request.id).into_bytes();
+    if announced {
+        out.extend_from_slice(b"Connection: close\r\n");
+    }
+    let (length, chunked) = match request.answer {
+        Answer::Length(length) => {
+            out.extend_from_slice(format!("Content-Length: {length}\r\n").as_bytes());
+            (length, false)
+        }
+        Answer::Chunked(length) => {
+            out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
+            (length, true)
+        }
+        Answer::UntilClose(length) => (length, false),
+        Answer::NoContent | Answer::NotModified => (0, false),
+    };
+    out.extend_from_slice(b"\r\n");
+    let has_body = !matches!(request.answer, Answer::NoContent | Answer::NotModified);
+    if has_body && request.method != Method::Head {
+        write_body(&pattern(request.id ^ ANSWER, length), chunked, world, &mut out);
+    }
+    out
+}

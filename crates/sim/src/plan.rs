@@ -1,0 +1,116 @@
+//! What a run is made of, and how a failing one is made smaller.
+
+use crate::run::{Report, run};
+
+/// Who takes part, and what may go wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Clients at the same time.
+    pub clients: usize,
+    /// Requests of each.
+    pub requests: usize,
+    /// TLS between clients and gateway.
+    pub client_tls: bool,
+    /// TLS between gateway and origins.
+    pub upstream_tls: bool,
+    /// Bytes come in pieces, late, through small buffers; events in any order.
+    pub rough: bool,
+    /// Some clients do not wait for an answer before they ask again.
+    pub pipelines: bool,
+    /// Per thousand: clients that go away in the middle.
+    pub vanishes: u64,
+    /// Per thousand: clients whose first request is none.
+    pub garbage: u64,
+    /// Per thousand: answers that are bad.
+    pub bad_answers: u64,
+    /// Per thousand: connections to origins that are refused.
+    pub refusals: u64,
+    /// The gateway is drained at some moment.
+    pub drains: bool,
+    /// The network turns bytes into others.
+    pub corrupts: bool,
+    /// A run ends here.
+    pub most_steps: u64,
+}
+
+impl Plan {
+    /// Nothing goes wrong, and everything is at once.
+    pub fn plain() -> Self {
+        Self {
+            clients: 4,
+            requests: 12,
+            client_tls: false,
+            upstream_tls: false,
+            rough: false,
+            pipelines: true,
+            vanishes: 0,
+            garbage: 0,
+            bad_answers: 0,
+            refusals: 0,
+            drains: false,
+            corrupts: false,
+            most_steps: 400_000,
+        }
+    }
+
+    /// As [`Plan::plain`], over a rough network.
+    pub fn rough() -> Self {
+        Self { rough: true, ..Self::plain() }
+    }
+
+    /// Everything goes wrong.
+    pub fn faulty() -> Self {
+        Self { vanishes: 150, garbage: 30, bad_answers: 200, refusals: 30, ..Self::rough() }
+    }
+
+    /// As [`Plan::faulty`], and the gateway is drained.
+    pub fn drained() -> Self {
+        Self { drains: true, ..Self::faulty() }
+    }
+
+    /// Whether nothing may go wrong.
+    pub fn is_plain(&self) -> bool {
+        self.vanishes + self.garbage + self.bad_answers + self.refusals == 0 && !self.drains && !self.corrupts
+    }
+
+    /// All plans that are a step smaller.
+    fn smaller(&self) -> Vec<Self> {
+        let mut plans = Vec::new();
+        for clients in [1, self.clients / 2, self.clients.saturating_sub(1)] {
+            plans.push(Self { clients, ..self.clone() });
+        }
+        for requests in [1, self.requests / 2, self.requests.saturating_sub(1)] {
+            plans.push(Self { requests, ..self.clone() });
+        }
+        plans.push(Self { drains: false, ..self.clone() });
+        plans.push(Self { vanishes: 0, ..self.clone() });
+        plans.push(Self { garbage: 0, ..self.clone() });
+        plans.push(Self { refusals: 0, ..self.clone() });
+        plans.push(Self { bad_answers: 0, ..self.clone() });
+        plans.push(Self { pipelines: false, ..self.clone() });
+        plans.push(Self { rough: false, ..self.clone() });
+        plans.push(Self { upstream_tls: false, ..self.clone() });
+        plans.push(Self { client_tls: false, ..self.clone() });
+        plans.retain(|plan| plan != self && plan.clients > 0 && plan.requests > 0);
+        plans
+    }
+}
+
+/// Makes a failing run smaller, as long as it fails: fewer clients, fewer requests, fewer things that go wrong; under other
+/// seeds, too, since a smaller plan draws other chances.
+pub fn shrink(seed: u64, plan: &Plan) -> (u64, Plan, Report) {
+    let (mut seed, mut plan) = (seed, plan.clone());
+    let mut report = run(seed, &plan);
+    'smaller: loop {
+        for candidate in plan.smaller() {
+            for seed_of in [seed].into_iter().chain(0..20) {
+                let tried = run(seed_of, &candidate);
+                if !tried.violations.is_empty() {
+                    (seed, plan, report) = (seed_of, candidate, tried);
+                    continue 'smaller;
+                }
+            }
+        }
+        return (seed, plan, report);
+    }
+}

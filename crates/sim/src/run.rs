@@ -1,0 +1,331 @@
+//! One run: a gateway's worker between clients and origins, under one clock and one seed.
+
+use crate::client::{Client, Manners};
+use crate::ledger::{Ledger, Outcome};
+use crate::message::Ask;
+use crate::net::{SimListener, SimNet, peer_address};
+use crate::origin::Origin;
+use crate::peer::Peer;
+use crate::plan::Plan;
+use crate::tls;
+use crate::world::{Weather, World};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::time::Duration;
+use weir_gateway::Counters;
+use weir_gateway::bare::{Bare, Census};
+use weir_reactor::stop::Stop;
+
+/// What a run came to.
+#[derive(Debug)]
+pub struct Report {
+    /// Turns of the gateway's loop.
+    pub steps: u64,
+    /// Rules that were broken; none, if all is well.
+    pub violations: Vec<String>,
+    /// What happened, in order.
+    pub trace: Vec<String>,
+    /// Requests by what their clients got: answered, refused, lost, forgone.
+    pub outcomes: [usize; 4],
+    /// What the gateway counted.
+    pub counters: Counters,
+}
+
+/// Runs a plan to its end.
+pub fn run(seed: u64, plan: &Plan) -> Report {
+    let mut run = Run::new(seed, plan);
+    for _ in 0..plan.clients {
+        let mut world = run.world.borrow_mut();
+        let asks = (0..plan.requests).map(|_| Ask::by_chance(0, plan.is_plain(), &mut world)).collect();
+        drop(world);
+        run.welcome(asks);
+    }
+    run.finish()
+}
+
+/// One client asks for `requests` answers of `bytes`, one after the other, and nothing goes wrong; with `lives`, each on a
+/// connection of its own. For benches: what it costs is the gateway's alone.
+pub fn steady(client_tls: bool, upstream_tls: bool, bytes: usize, requests: usize, lives: bool) -> Report {
+    let plan = Plan { client_tls, upstream_tls, pipelines: false, most_steps: u64::MAX, ..Plan::plain() };
+    // The first key of a process gathers entropy, which takes a hundred times as long as a handshake.
+    drop(tls::client_session());
+    let mut run = Run::new(0, &plan);
+    let ask = |_| Ask::plain(bytes, lives);
+    run.welcome((0..requests).map(ask).collect());
+    run.finish()
+}
+
+struct Run<'a> {
+    plan: &'a Plan,
+    world: Rc<RefCell<World>>,
+    /// `None` once it is drained.
+    bare: Option<Bare<SimNet>>,
+    clients: Vec<Client>,
+    origins: Vec<Origin>,
+    ledger: Ledger,
+    log: Vec<String>,
+    steps: u64,
+    still: u64,
+    draining: bool,
+    /// When the last client was done.
+    played: Duration,
+    outcomes: [usize; 4],
+}
+
+impl<'a> Run<'a> {
+    fn new(seed: u64, plan: &'a Plan) -> Self {
+        let weather = Weather {
+            rough: plan.rough,
+            tiny: !plan.client_tls && !plan.upstream_tls,
+            refusals: plan.refusals,
+            corrupts: plan.corrupts,
+        };
+        let world = Rc::new(RefCell::new(World::new(seed, weather)));
+        let net = SimNet::new(Rc::clone(&world));
+        let bare = tls::gateway(net, SimListener, plan.client_tls, plan.upstream_tls);
+        Self {
+            plan,
+            world,
+            bare: Some(bare),
+            clients: Vec::new(),
+            origins: Vec::new(),
+            ledger: Ledger::default(),
+            log: Vec::new(),
+            steps: 0,
+            still: 0,
+            draining: false,
+            played: Duration::ZERO,
+            outcomes: [0; 4],
+        }
+    }
+
+    fn finish(mut self) -> Report {
+        self.play();
+        self.wind_down();
+        self.judge();
+        Report {
+            steps: self.steps,
+            violations: self.ledger.violations,
+            trace: self.ledger.trace,
+            outcomes: self.outcomes,
+            counters: self.bare.map(|bare| bare.counters().clone()).unwrap_or_default(),
+        }
+    }
+
+    /// Connects a client that asks all this.
+    fn welcome(&mut self, asks: VecDeque<Ask>) {
+        let mut world = self.world.borrow_mut();
+        let manners = Manners {
+            pipelines: self.plan.pipelines && world.below(3) == 0,
+            half_closes: self.plan.vanishes > 0 && world.below(10) == 0,
+            is_slow: self.plan.rough && world.below(5) == 0,
+            vanishes_after: (world.below(1000) < self.plan.vanishes).then(|| world.below(200)),
+            talks_garbage: world.below(1000) < self.plan.garbage,
+        };
+        let Some(link) = world.connect() else { return };
+        let session = self.plan.client_tls.then(tls::client_session);
+        self.clients.push(Client::new(Peer::new(link, session), asks, manners));
+    }
+
+    /// Until all clients are done.
+    fn play(&mut self) {
+        let drain_at = self.plan.drains.then(|| self.world.borrow_mut().below(600));
+        while self.clients.iter().any(|client| !client.is_done) {
+            if !self.step() || self.steps > self.plan.most_steps {
+                return;
+            }
+            if drain_at == Some(self.steps) {
+                self.ledger.note(|| "drain".to_owned());
+                self.draining = true;
+                self.stop(Stop::Drain);
+            }
+        }
+    }
+
+    fn stop(&mut self, stop: Stop) {
+        if let Some(bare) = &mut self.bare {
+            bare.stop(stop);
+        }
+    }
+
+    /// One turn of everybody; whether anything can still happen.
+    fn step(&mut self) -> bool {
+        self.steps += 1;
+        let before = self.world.borrow().moves;
+        self.world.borrow_mut().arrive();
+        self.attach_origins();
+        let mut rest = Vec::new();
+        for client in &mut self.clients {
+            client.poll(&mut self.world.borrow_mut(), &mut self.ledger);
+        }
+        for client in self.clients.extract_if(.., |client| client.is_done) {
+            rest.push(client.into_rest());
+        }
+        for origin in &mut self.origins {
+            origin.poll(&mut self.world.borrow_mut(), &mut self.ledger);
+        }
+        self.origins.retain(|origin| !origin.is_done);
+        for asks in rest.into_iter().filter(|asks| !asks.is_empty()) {
+            self.welcome(asks);
+        }
+        self.turn();
+        if self.world.borrow().moves == before {
+            // The net learns of timers that this turn has set when the next one begins.
+            self.turn();
+        }
+        if self.world.borrow().moves != before {
+            self.still = 0;
+            return true;
+        }
+        self.still += 1;
+        if self.still > MOST_STILL {
+            self.ledger.violation("the gateway turns, and nothing moves".to_owned());
+            return false;
+        }
+        self.advance()
+    }
+
+    fn turn(&mut self) {
+        let Some(bare) = &mut self.bare else { return };
+        let Census { clients, upstreams, .. } = bare.census();
+        let turned = bare.turn();
+        let timers = self.world.borrow().timers;
+        // One for each connection, one for the listener's rest and one for its drain.
+        if timers > clients + upstreams + 2 {
+            self.ledger.violation(format!("{timers} timers for {clients} clients and {upstreams} upstreams"));
+        }
+        if let Err(error) = turned {
+            self.ledger.violation(format!("the gateway failed: {error}"));
+        }
+        for line in bare.lines() {
+            if line.contains("internal_error") {
+                self.ledger.violation(line.clone());
+            }
+            self.ledger.note(|| line.clone());
+            self.log.push(line);
+        }
+        if bare.is_drained() {
+            self.ledger.note(|| "drained".to_owned());
+            for line in bare.lines() {
+                self.ledger.note(|| line.clone());
+                self.log.push(line);
+            }
+            self.bare = None;
+        }
+    }
+
+    fn attach_origins(&mut self) {
+        let mut world = self.world.borrow_mut();
+        for link in std::mem::take(&mut world.dialled) {
+            let session = self.plan.upstream_tls.then(tls::server_session);
+            let interim = !self.plan.is_plain();
+            let origin = Origin::new(Peer::new(link, session), self.plan.bad_answers, interim, &mut world);
+            self.origins.push(origin);
+        }
+    }
+
+    /// Moves the clock to the next instant at which something happens by itself; false if there is none.
+    fn advance(&mut self) -> bool {
+        let mut world = self.world.borrow_mut();
+        let now = world.now;
+        let clients = self.clients.iter().map(|client| client.wake);
+        let origins = self.origins.iter().flat_map(Origin::wakes);
+        let by_themselves = clients.chain(origins).filter(|at| *at > now).min();
+        let timer = if self.bare.is_some() { world.timer } else { None };
+        let Some(next) = [by_themselves, world.next_arrival(), timer].into_iter().flatten().min() else {
+            return false;
+        };
+        world.now = next.max(now);
+        if next > now {
+            self.still = 0;
+        }
+        true
+    }
+
+    /// Lets all time-outs pass: then nothing may be left.
+    fn wind_down(&mut self) {
+        self.played = self.world.borrow().now;
+        if let Some(client) = self.clients.first() {
+            let text = format!("{client:?}").chars().take(300).collect::<String>();
+            self.ledger.violation(format!("a client waits for ever: {text}"));
+            return;
+        }
+        let end = self.world.borrow().now + Duration::from_secs(4000);
+        while self.world.borrow().now < end && self.is_anything_left() {
+            if !self.step() {
+                break;
+            }
+        }
+        if let Some(bare) = &self.bare {
+            let census = bare.census();
+            if census != Census::default() {
+                self.ledger.violation(format!("left behind: {census:?}"));
+            }
+            let timers = self.world.borrow().timers;
+            if timers > 0 {
+                self.ledger.violation(format!("left behind: {timers} timers"));
+            }
+        }
+        let open = self.world.borrow().links.iter().filter(|link| !link.gateway_gone).count();
+        let queued = self.world.borrow().backlog.len();
+        if open > queued {
+            self.ledger.violation(format!("left behind: {} connections", open - queued));
+        }
+        if self.draining && self.bare.is_some() {
+            self.ledger.violation("the drain does not end".to_owned());
+        }
+    }
+
+    fn is_anything_left(&self) -> bool {
+        let census = self.bare.as_ref().map(Bare::census).unwrap_or_default();
+        census != Census::default()
+            || self.world.borrow().timers > 0
+            || (self.draining && self.bare.is_some())
+    }
+
+    /// Every request has one outcome, and every loss a reason.
+    fn judge(&mut self) {
+        let mut wrong = Vec::new();
+        for (id, entry) in self.ledger.entries.iter().enumerate() {
+            let client = format!("client={} ", peer_address(entry.link));
+            let client_at_end = client.trim_end().to_owned();
+            let has_reason =
+                self.log.iter().any(|line| line.contains(&client) || line.ends_with(&client_at_end));
+            match entry.outcome {
+                None => wrong.push(format!("#{id} has no outcome")),
+                Some(Outcome::Answered) => self.outcomes[0] += 1,
+                Some(Outcome::Refused(status)) => {
+                    self.outcomes[1] += 1;
+                    if !has_reason {
+                        wrong.push(format!("#{id} got {status}, and the log does not say why"));
+                    }
+                }
+                Some(Outcome::Lost) => {
+                    self.outcomes[2] += 1;
+                    if !has_reason && !self.draining {
+                        wrong.push(format!("#{id} is lost, and the log does not say why"));
+                    }
+                }
+                Some(Outcome::Forgone) => self.outcomes[3] += 1,
+            }
+        }
+        if self.plan.is_plain() {
+            if self.outcomes[1..] != [0, 0, 0] {
+                wrong.push(format!("nothing was wrong, and not all were answered: {:?}", self.outcomes));
+            }
+            if !self.plan.rough && self.played > Duration::from_secs(1) {
+                wrong.push(format!("nothing takes time, and it took {:?}", self.played));
+            }
+            if !self.log.is_empty() {
+                wrong.push(format!("nothing was wrong, and the log says: {}", self.log[0]));
+            }
+        }
+        for what in wrong {
+            self.ledger.violation(what);
+        }
+    }
+}
+
+/// Turns without a byte, an end or the clock moving.
+const MOST_STILL: u64 = 10_000;
