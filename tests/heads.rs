@@ -304,21 +304,26 @@ fn interim_responses_are_forwarded_except_to_http_1_0() {
 #[test]
 fn an_unrequested_switch_of_protocols_is_rejected() {
     for mode in MODES {
-        let case = Case::answering(
-            mode,
-            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\nsecret",
-        );
-        let mut client = case.client();
-        let answer = client.ask(
-            "GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: x\r\n\r\n",
-        );
-        assert_eq!(answer.status, 502, "{mode:?}");
-        assert!(answer.text().contains("upstream_switched_protocols"), "{mode:?}");
-        client.expect_end();
-        let head = case.upstream.requests()[0].head.clone();
-        assert!(!head.to_ascii_lowercase().contains("upgrade"), "{mode:?}: {head}");
-        drop(client);
-        case.stop();
+        // Without `Connection: Upgrade`, with a body, and to cleartext HTTP/2 nothing is asked.
+        for request in [
+            "GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\n\r\n",
+            "POST / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nContent-Length: 2\r\n\r\nok",
+            "GET / HTTP/1.1\r\nHost: h\r\nUpgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: x\r\n\r\n",
+        ] {
+            let case = Case::answering(
+                mode,
+                "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\nsecret",
+            );
+            let mut client = case.client();
+            let answer = client.ask(request);
+            assert_eq!(answer.status, 502, "{mode:?}");
+            assert!(answer.text().contains("upstream_switched_protocols"), "{mode:?}");
+            client.expect_end();
+            let head = case.upstream.requests()[0].head.to_ascii_lowercase();
+            assert!(!head.contains("upgrade") && !head.contains("http2-settings"), "{mode:?}: {head}");
+            drop(client);
+            case.stop();
+        }
     }
 }
 

@@ -39,5 +39,6 @@ mod stacks;
 mod targets;
 mod targets_peers;
 mod timeouts;
+mod tunnels;
 mod tutorial;
 mod user;

@@ -117,9 +117,8 @@ impl Stream {
     /// Closes this side's stream (with close_notify in TLS); the other side may continue.
     pub fn finish(&mut self) {
         if let Some(session) = &mut self.session {
-            // The session reads nothing after its close_notify, so read everything needed before finishing.
             let mut last = Vec::new();
-            session.close(&mut last);
+            session.close_sending(&mut last);
             let _ = self.tcp.write_all(&last);
         }
         let _ = self.tcp.shutdown(Shutdown::Write);

@@ -4,4 +4,5 @@ mod ends;
 mod given_up;
 mod pipelining;
 mod pool;
+mod retry;
 mod scripts;

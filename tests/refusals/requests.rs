@@ -264,6 +264,20 @@ fn the_error_response_to_head_has_no_body() {
     case.stop();
 }
 
+/// A refusal before the request was passed on did not know its method: the body of a 413 was the next response to a client
+/// that had sent HEAD.
+#[test]
+fn a_head_request_that_is_not_passed_on_gets_no_body_either() {
+    let case = Case::new(MODES[0], &["--max-body", "10"], |peer| peer.serve(OK));
+    let mut client = case.client();
+    client.send("HEAD /big HTTP/1.1\r\nHost: h\r\nContent-Length: 11\r\n\r\n");
+    let answer = client.answer(Method::Head);
+    assert_eq!((answer.status, answer.body.len()), (413, 0));
+    assert_eq!(client.read_to_end().0, b"");
+    case.weir.wait_for_stderr(&["413 body_too_large", "request=\"HEAD /big\""]);
+    case.stop();
+}
+
 #[test]
 fn log_lines_about_bad_requests_are_rate_limited() {
     let case = Case::answering(MODES[0], OK);
