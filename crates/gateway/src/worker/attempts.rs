@@ -34,7 +34,7 @@ impl<N: Net> Worker<N> {
     pub(super) fn retry(&mut self, id: ExchangeId) {
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
         let client = exchange.client;
-        let Some(bytes) = exchange.replay.take() else {
+        let Some(mut bytes) = exchange.replay.take() else {
             return self.broken(client, "a retry without the request");
         };
         if !self.service.retries.spend() {
@@ -42,6 +42,10 @@ impl<N: Net> Worker<N> {
             return self.end(client, Reason::UpstreamClosed);
         }
         let lost = exchange.attempt.upstream;
+        if let Some(upstream) = self.upstreams.get_mut(lost) {
+            // What would have left at the turn's end.
+            bytes.append(upstream.transport.stage(&mut self.core.wire));
+        }
         self.drop_upstream(lost);
         let dialled = match self.dial() {
             Ok(dialled) => dialled,
@@ -56,6 +60,7 @@ impl<N: Net> Worker<N> {
         exchange.attempt = Attempt { upstream: dialled, reused: false };
         exchange.request.resume();
         exchange.times.attempt = self.core.net.now();
+        exchange.times.connected = None;
         self.core.wire.give_back(bytes);
         self.core.counters.retries += 1;
         self.touch_upstream(dialled);

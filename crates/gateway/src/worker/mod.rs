@@ -99,13 +99,14 @@ impl<N: Net> Worker<N> {
                 None => {}
             }
         }
-        for ready in handshakes.drain(..).take(HANDSHAKES_PER_TURN) {
+        for ready in both_ends(&handshakes).take(HANDSHAKES_PER_TURN) {
             match (ClientId::of(ready.key), UpstreamId::of(ready.key)) {
                 (Some(id), _) => self.client_ready(id, ready),
                 (_, Some(id)) => self.upstream_ready(id, ready),
                 (None, None) => {}
             }
         }
+        handshakes.clear();
         self.handshakes = handshakes;
         for due in events.due() {
             match (ClientId::of(*due), UpstreamId::of(*due)) {
@@ -133,6 +134,13 @@ impl<N: Net> Worker<N> {
     fn client_of(&self, id: ExchangeId) -> Option<ClientId> {
         self.exchanges.get(id).map(|exchange| exchange.client)
     }
+}
+
+/// The first, the last, the second, the last but one, and so on: upstreams stand in front and clients behind, and a crowd of
+/// either leaves half of the budget to the others.
+fn both_ends(handshakes: &[Ready]) -> impl Iterator<Item = Ready> + '_ {
+    let last = handshakes.len().saturating_sub(1);
+    (0..handshakes.len()).map(move |n| handshakes[if n % 2 == 0 { n / 2 } else { last - n / 2 }])
 }
 
 /// Four handshakes take one to four milliseconds: the longest a warm request may have to wait.
