@@ -13,8 +13,8 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
-use weir_gateway::Counters;
 use weir_gateway::bare::{Bare, Census};
+use weir_gateway::{Counters, Timeouts};
 use weir_reactor::stop::Stop;
 
 /// What a run came to.
@@ -83,7 +83,17 @@ impl<'a> Run<'a> {
         };
         let world = Rc::new(RefCell::new(World::new(seed, weather)));
         let net = SimNet::new(Rc::clone(&world));
-        let bare = tls::gateway(net, SimListener, plan.client_tls, plan.upstream_tls);
+        // Idle connections that are closed at any moment must not be noticed by anybody.
+        let mut timeouts = Timeouts::default();
+        if plan.rough && (plan.client_tls || plan.upstream_tls) {
+            // A handshake in small pieces takes its time.
+            timeouts.handshake = Duration::from_secs(100);
+            timeouts.connect = Duration::from_secs(100);
+        }
+        if plan.rough && seed % 2 == 1 {
+            timeouts.pooled = Duration::from_millis(1 + seed % 20);
+        }
+        let bare = tls::gateway(net, SimListener, plan.client_tls, plan.upstream_tls, timeouts);
         Self {
             plan,
             world,
@@ -236,7 +246,10 @@ impl<'a> Run<'a> {
         let Some(next) = [by_themselves, world.next_arrival(), timer].into_iter().flatten().min() else {
             return false;
         };
-        world.now = next.max(now);
+        // A loop that comes late finds several things at the same instant, timers among them.
+        let is_late = world.weather.rough && world.below(3) == 0;
+        let late = if is_late { world.below(8000) } else { 0 };
+        world.now = next.max(now) + Duration::from_micros(late);
         if next > now {
             self.still = 0;
         }

@@ -15,6 +15,7 @@ pub(crate) fn gateway(
     listener: SimListener,
     client_tls: bool,
     upstream_tls: bool,
+    timeouts: Timeouts,
 ) -> Bare<SimNet> {
     let to = if upstream_tls { "https://origin.example" } else { "http://origin.example" };
     let settings = Settings {
@@ -26,7 +27,7 @@ pub(crate) fn gateway(
         cores: None,
         limits: Limits::default(),
         max_body: None,
-        timeouts: Timeouts::default(),
+        timeouts,
     };
     let acceptor = client_tls.then(|| server().core());
     let tls = upstream_tls.then(|| (client().core(), name()));

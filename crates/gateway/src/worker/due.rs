@@ -12,7 +12,12 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.get_mut(id) else { return };
         let now = self.core.net.now();
         let Some(why) = client.timer.due(now, self.core.net.wheel(), id.key()) else { return };
-        match (why, client.phase) {
+        let (phase, moved) = (client.phase, client.moved && why.extends());
+        if moved || self.client_patience(id) != Some(why) {
+            // What it was waited for has come in this turn, and the timer is set at its end.
+            return self.touch_client(id);
+        }
+        match (why, phase) {
             (downstream::Patience::Idle, _) => {
                 // Input of this turn still counts.
                 self.read_client(id);
@@ -50,7 +55,12 @@ impl<N: Net> Worker<N> {
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
         let now = self.core.net.now();
         let Some(why) = upstream.timer.due(now, self.core.net.wheel(), id.key()) else { return };
-        match (upstream.job, why.reason()) {
+        let (job, moved) = (upstream.job, upstream.moved && why.extends());
+        if moved || self.upstream_patience(id) != Some(why) {
+            // It was given another job in this turn, say: a timer that has become due is not about that.
+            return self.touch_upstream(id);
+        }
+        match (job, why.reason()) {
             (Job::Exchange(exchange), Some(reason)) => {
                 if let Some(client) = self.client_of(exchange) {
                     self.end(client, reason);
@@ -60,7 +70,9 @@ impl<N: Net> Worker<N> {
             (Job::Idle, _) => {
                 debug_assert_eq!(why, upstream::Patience::Pooled);
                 // A clean close is a courtesy.
-                let _ = upstream.transport.finish();
+                if let Some(upstream) = self.upstreams.get_mut(id) {
+                    let _ = upstream.transport.finish();
+                }
                 self.forget_pooled(id);
             }
             (Job::Closing, _) | (_, None) => self.drop_upstream(id),

@@ -1,10 +1,10 @@
 //! The end of a turn: output leaves, the poller and the timers are told, once for each connection that was touched.
 
 use super::Worker;
-use crate::downstream::{MAX_PENDING, Phase, Upward};
+use crate::downstream::{self, MAX_PENDING, Phase, Upward};
 use crate::exchange::Replay;
 use crate::keys::{ClientId, UpstreamId};
-use crate::upstream::Job;
+use crate::upstream::{self, Job};
 use weir_reactor::Net;
 use weir_transport::Fault;
 
@@ -95,27 +95,18 @@ impl<N: Net> Worker<N> {
         if client.phase == Phase::Closing && client.ended && client.transport.pending() == 0 {
             return self.drop_client(id);
         }
-        let upward = match client.phase {
-            Phase::Exchange(exchange) => match self.exchanges.get(exchange) {
-                Some(exchange) if !exchange.request.is_done() => Upward::Flowing {
-                    pending: self
-                        .upstreams
-                        .get(exchange.attempt.upstream)
-                        .map_or(0, |upstream| upstream.transport.pending()),
-                },
-                _ => Upward::Complete,
-            },
-            Phase::Tunnel(tunnel) => Upward::Flowing {
-                pending: self
-                    .tunnels
-                    .get(tunnel)
-                    .and_then(|tunnel| self.upstreams.get(tunnel.upstream))
-                    .map_or(0, |upstream| upstream.transport.pending()),
-            },
-            Phase::Head { .. } | Phase::Closing => Upward::Complete,
+        let exchange = client.exchange().and_then(|exchange| self.exchanges.get(exchange));
+        let request_done = exchange.is_none_or(|exchange| exchange.request.is_done());
+        let upstream = match (client.phase, exchange) {
+            (Phase::Tunnel(tunnel), _) => self.tunnels.get(tunnel).map(|tunnel| tunnel.upstream),
+            (_, Some(exchange)) if !request_done => Some(exchange.attempt.upstream),
+            _ => None,
         };
-        let read = client.wants_read(upward);
-        let want = client.patience(upward == Upward::Complete);
+        let read = client.wants_read(match upstream.and_then(|upstream| self.upstreams.get(upstream)) {
+            Some(upstream) => Upward::Flowing { pending: upstream.transport.pending() },
+            None => Upward::Complete,
+        });
+        let want = client.patience(request_done);
         let moved = std::mem::take(&mut client.moved);
         match (client.timer.pending(), want) {
             (None, None) => {}
@@ -135,19 +126,19 @@ impl<N: Net> Worker<N> {
     /// Likewise for an upstream: it is not read while its client has enough pending.
     fn watch_upstream(&mut self, id: UpstreamId) {
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
-        let (client, exchange) = match upstream.job {
-            Job::Idle => (None, None),
-            Job::Exchange(exchange) => {
-                let exchange = self.exchanges.get(exchange);
-                (exchange.map(|exchange| exchange.client), exchange)
-            }
-            Job::Tunnel(tunnel) => (self.tunnels.get(tunnel).map(|tunnel| tunnel.client), None),
-            Job::Closing if upstream.transport.pending() == 0 => return self.drop_upstream(id),
-            Job::Closing => (None, None),
+        if upstream.job == Job::Closing && upstream.transport.pending() == 0 {
+            return self.drop_upstream(id);
+        }
+        let exchange = match upstream.job {
+            Job::Exchange(exchange) => self.exchanges.get(exchange),
+            Job::Idle | Job::Tunnel(_) | Job::Closing => None,
         };
-        let pending =
-            client.and_then(|client| self.clients.get(client)).map_or(0, |client| client.transport.pending());
-        let blocked = pending >= MAX_PENDING;
+        let client = match (upstream.job, exchange) {
+            (Job::Tunnel(tunnel), _) => self.tunnels.get(tunnel).map(|tunnel| tunnel.client),
+            (_, exchange) => exchange.map(|exchange| exchange.client),
+        };
+        let client = client.and_then(|client| self.clients.get(client));
+        let blocked = client.is_some_and(|client| client.transport.pending() >= MAX_PENDING);
         let want = upstream.patience(exchange, blocked);
         let moved = std::mem::take(&mut upstream.moved);
         match (upstream.timer.pending(), want) {
@@ -164,5 +155,24 @@ impl<N: Net> Worker<N> {
         if let Err(error) = upstream.transport.watch(&self.core.net, id.key(), read) {
             self.lose_upstream(id, Fault::Socket(error));
         }
+    }
+
+    /// What the client is waited for now, if for anything.
+    pub(super) fn client_patience(&self, id: ClientId) -> Option<downstream::Patience> {
+        let client = self.clients.get(id)?;
+        let exchange = client.exchange().and_then(|exchange| self.exchanges.get(exchange));
+        client.patience(exchange.is_none_or(|exchange| exchange.request.is_done()))
+    }
+
+    /// What the server is waited for now, if for anything.
+    pub(super) fn upstream_patience(&self, id: UpstreamId) -> Option<upstream::Patience> {
+        let upstream = self.upstreams.get(id)?;
+        let exchange = match upstream.job {
+            Job::Exchange(exchange) => self.exchanges.get(exchange),
+            Job::Idle | Job::Tunnel(_) | Job::Closing => None,
+        };
+        let client = exchange.and_then(|exchange| self.clients.get(exchange.client));
+        let blocked = client.is_some_and(|client| client.transport.pending() >= MAX_PENDING);
+        upstream.patience(exchange, blocked)
     }
 }
