@@ -18,8 +18,7 @@ fn a_targets_own_check_may_bind_the_targets_listener() {
     if !possible() || peer("nginx").is_none() {
         return;
     }
-    let runs = Experiment::of_repository(&[VETH, "target=[\"nginx\"]"]).run();
-    assert_eq!(runs[0]["validity"], "valid");
+    Experiment::of_repository(&[VETH, "target=[\"nginx\"]"]).run_undisturbed();
 }
 
 /// A connection closed by the gateway leaves no trace in the origin's namespace, only in the origin's own count.

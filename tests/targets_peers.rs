@@ -1,7 +1,8 @@
 //! Other gateways as targets of the lab: each accepts its rendered configuration, and a small experiment with it has
 //! valid runs with correct responses.
 
-use crate::common::{Experiment, peer};
+use crate::common::load::undisturbed;
+use crate::common::{Experiment, all_count, peer};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -46,10 +47,9 @@ fn nginx_sends_the_configured_number_of_tickets() {
     let _core = CORE.lock().unwrap_or_else(PoisonError::into_inner);
     let levels = ["tls.tickets=[0, 1, 4]", "load.new-connection=true"];
     let set = ["target=[\"nginx\", \"weir\"]", "mode=h1-h1c", levels[0], levels[1]];
-    let runs = Experiment::of_repository(&set).run();
+    let runs = Experiment::of_repository(&set).run_undisturbed();
     assert_eq!(runs.len(), 2 * 3);
     for run in runs {
-        assert_eq!(run["validity"], "valid", "{}", run["id"]);
         let number = &run["cell"]["levels"]["tls.tickets"];
         let given = &run["observation"]["load"]["handshakes"]["tickets"]["full"];
         assert_eq!((&given["least"], &given["most"]), (number, number), "{}", run["id"]);
@@ -97,12 +97,17 @@ fn runs_are_valid(name: &str, warmup_ms: u32) {
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     fs::write(file("requests"), requests()).unwrap();
     fs::write(file("experiment.toml"), experiment(name, warmup_ms)).unwrap();
-    weir(&["run", &file("experiment.toml"), "--out", &file("out")]);
+    let mut runs: Vec<Value> = Vec::new();
+    undisturbed(name, || {
+        // Of an attempt before.
+        let _ = fs::remove_dir_all(file("out"));
+        weir(&["run", &file("experiment.toml"), "--out", &file("out"), "--allow-invalid"]);
+        let texts = fs::read_dir(file("out/runs")).unwrap().map(|entry| fs::read(entry.unwrap().path()));
+        runs = texts.map(|text| serde_json::from_slice(&text.unwrap()).unwrap()).collect();
+        all_count(&runs)
+    });
     let mut modes = BTreeSet::new();
-    for entry in fs::read_dir(file("out/runs")).unwrap() {
-        let text = fs::read_to_string(entry.unwrap().path()).unwrap();
-        let run: Value = serde_json::from_str(&text).unwrap();
-        assert_eq!(run["validity"], "valid", "{}", run["observation"]);
+    for run in runs {
         let load = &run["observation"]["load"];
         assert!(load["requests"].as_u64() > Some(0) && load["errors"] == serde_json::json!({}), "{load}");
         modes.insert(run["cell"]["levels"]["mode"].as_str().unwrap().to_owned());

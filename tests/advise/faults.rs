@@ -107,14 +107,13 @@ const LOOKS: usize = 6;
 fn a_proxy_without_upstream_keep_alive_is_told_from_one_that_pools() {
     // Looks at sockets must not wait long for a core.
     let _alone = ALONE.write().unwrap();
-    let Some(origin) = Service::start(Go, "none", Leaf, None) else { return };
     thread::scope(|scope| {
         for (language, presents, product) in [(Go, Leaf, "go"), (Node, Leaf, "node"), (Node, Nothing, "node")]
         {
-            let url = &origin.url;
             scope.spawn(move || {
                 for fault in ["none", "upstream-without-keep-alive"] {
-                    judge_proxy((language, presents), product, fault, url);
+                    let Some(origin) = Service::start(Go, "none", Leaf, None) else { return };
+                    judge_proxy((language, presents), product, fault, &origin.url);
                 }
             });
         }

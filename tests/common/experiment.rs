@@ -1,6 +1,7 @@
 //! A small experiment of the test's own: its file, its targets and its results in a temporary directory.
 
 use super::Weir;
+use super::load::undisturbed;
 use rustix::process::Pid;
 use serde_json::Value;
 use std::fs;
@@ -75,6 +76,18 @@ impl Experiment {
         Weir::spawn(&words.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
+    /// Runs it to completion, again if the machine disturbed it, and returns its runs, which all count.
+    pub fn run_undisturbed(&self) -> Vec<Value> {
+        let mut runs = Vec::new();
+        undisturbed("experiment", || {
+            // Of an attempt before.
+            let _ = fs::remove_dir_all(self.file("out"));
+            runs = self.run();
+            all_count(&runs)
+        });
+        runs
+    }
+
     /// Runs it to completion and returns its runs.
     #[track_caller]
     pub fn run(&self) -> Vec<Value> {
@@ -94,6 +107,32 @@ impl Experiment {
         paths.sort();
         paths.iter().map(|path| serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()).collect()
     }
+}
+
+/// Why runs do not count on a machine that gives its cores to others.
+const DISTURBED: [&str; 6] = [
+    "invalid: window: ",
+    "invalid: warm-up: ",
+    "invalid: duet: ",
+    "invalid: pacer: ",
+    "invalid: load engine: pacer",
+    "invalid: no response was received",
+];
+
+/// Fails if the machine disturbed a run.
+///
+/// # Errors
+/// The validity of such a run.
+///
+/// # Panics
+/// If a run is invalid for any other reason.
+pub fn all_count(runs: &[Value]) -> Result<(), String> {
+    for run in runs.iter().filter(|run| run["validity"] != "valid") {
+        let validity = run["validity"].as_str().unwrap();
+        assert!(DISTURBED.iter().any(|start| validity.starts_with(start)), "{}: {validity}", run["id"]);
+        return Err(validity.to_owned());
+    }
+    Ok(())
 }
 
 /// Whether a process has exited, reaped or not.

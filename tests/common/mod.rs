@@ -15,7 +15,7 @@ mod upstream;
 mod weir;
 
 pub use client::{Answer, Client};
-pub use experiment::{Experiment, is_gone, pid_in};
+pub use experiment::{Experiment, all_count, is_gone, pid_in};
 pub use fixture::{Case, Certificates, MODES, Mode, origin, serve};
 pub use signals::{Switch, until_still};
 pub use stream::{Ending, Stream};

@@ -15,7 +15,7 @@ const MINE: &str = r#"title = "Mine"
 about = "My gateway, as I run it."
 modes = ["h1c-h1c"]
 start = ["{{weir}}", "relay", "--workers", "1", "--listen", "http://127.0.0.1:{{listen_port}}", "--to", "http://{{upstream_address}}:{{upstream_port}}"]
-ready = { connect = "{{listen_address}}:{{listen_port}}", timeout_ms = 5000 }
+ready = { connect = "{{listen_address}}:{{listen_port}}", timeout_ms = 20000 }
 "#;
 
 impl Installed {
@@ -148,6 +148,8 @@ fn the_users_own_gateway_next_to_the_built_in_ones() {
     let words = [
         "quickstart",
         "--quick",
+        // On a busy machine.
+        "--allow-invalid",
         "--set",
         "target=[\"mine\",\"floor\"]",
         "--set",

@@ -25,6 +25,9 @@ pub(crate) struct Upstream {
     /// The processes' own sockets at the start, and all that they had since.
     own_before: BTreeSet<u64>,
     own: BTreeSet<u64>,
+    /// Connections of any process that had ended shortly before the start, and those that ended during the watch.
+    ended_before: BTreeSet<Pair>,
+    ended: BTreeSet<Pair>,
     /// Connections opened by any process of the network namespace so far.
     opened: Option<u64>,
 }
@@ -46,6 +49,9 @@ const SIGHTINGS: usize = 3 * GROWTH;
 
 /// Pooled connections are seen again and again; with this share of new ones they are not pooled.
 const CHURN: f64 = 0.3;
+
+/// With this share of the new connections over at the end they are not pooled.
+const ENDED: f64 = 0.5;
 
 /// A watch that is over.
 pub(crate) struct Watched {
@@ -73,6 +79,9 @@ type Pair = (String, String);
 /// That state, between the addresses and the empty queues.
 const TIME_WAIT: &str = " 06 00000000:00000000 ";
 
+/// An IPv4 address within IPv6, before the address, as the kernel prints it (RFC 4291, section 2.5.5.2).
+const MAPPED: &str = "0000000000000000FFFF0000";
+
 /// A line of /proc/PID/net/tcp (proc_pid_net(5)).
 #[derive(Clone, Debug, PartialEq)]
 struct Socket {
@@ -97,6 +106,8 @@ impl Upstream {
             open: BTreeSet::new(),
             own_before: inodes(pids),
             own: BTreeSet::new(),
+            ended_before: ended(pids),
+            ended: BTreeSet::new(),
             opened: opened(pids),
         }
     }
@@ -120,6 +131,7 @@ impl Upstream {
                     thread::sleep(interval);
                 }
                 watch.look();
+                watch.ended = ended(&watch.pids).difference(&watch.ended_before).cloned().collect();
             });
             let done = work();
             is_over.store(true, Ordering::Relaxed);
@@ -164,6 +176,20 @@ impl Upstream {
         (self.sightings >= SIGHTINGS).then(ratio)
     }
 
+    /// Whether the processes' new connections end.
+    fn closes(&self) -> bool {
+        let ended = self.new.difference(&self.open).count();
+        !self.new.is_empty() && ended as f64 >= self.new.len() as f64 * ENDED
+    }
+
+    /// Connections to the upstreams that ended. Either side may keep what is left of one, on the same machine the
+    /// upstream.
+    fn ended(&self) -> u64 {
+        let is_upstream =
+            |(local, remote): &&Pair| self.upstreams.contains(remote) || self.upstreams.contains(local);
+        self.ended.iter().filter(is_upstream).count() as u64
+    }
+
     /// Connections that any process of the network namespace opened since the start.
     pub(crate) fn opened(&self) -> u64 {
         opened(&self.pids).zip(self.opened).map_or(0, |(now, before)| now.saturating_sub(before))
@@ -185,6 +211,8 @@ impl Watched {
             ratio(upstream.new.len() as u64, *requests),
             ratio(self.new_sockets(), *requests),
             seen,
+            // The rest is of any process.
+            ratio(if upstream.closes() { upstream.ended() } else { 0 }, *requests),
             ratio(if self.churns() { counted.opened } else { 0 }, counted.requests),
         ];
         counts.into_iter().max_by(|(one, _), (other, _)| one.total_cmp(other))
@@ -265,22 +293,32 @@ impl Facts {
     }
 }
 
+/// Those that a process has.
 fn sockets(pids: &[u32]) -> Vec<Socket> {
+    // Most lines of a busy machine are of connections that no process has any more.
+    table(pids, |line| !line.contains(TIME_WAIT))
+}
+
+/// Those that no process has any more.
+fn ended(pids: &[u32]) -> BTreeSet<Pair> {
+    table(pids, |line| line.contains(TIME_WAIT)).iter().map(Socket::pair).collect()
+}
+
+fn table(pids: &[u32], is_wanted: impl Fn(&&str) -> bool) -> Vec<Socket> {
     let Some(pid) = pids.first() else { return Vec::new() };
     let of = |name: &str| fs::read_to_string(format!("/proc/{pid}/net/{name}")).unwrap_or_default();
-    [of("tcp"), of("tcp6")].iter().flat_map(|text| text.lines().skip(1).filter_map(socket)).collect()
+    let [four, six] = ["tcp", "tcp6"].map(of);
+    let lines = four.lines().skip(1).chain(six.lines().skip(1));
+    lines.filter(is_wanted).filter_map(socket).collect()
 }
 
 fn socket(line: &str) -> Option<Socket> {
     const LISTEN: &str = "0A";
-    // Most lines of a busy machine are of connections that no process has any more.
-    if line.contains(TIME_WAIT) {
-        return None;
-    }
     let fields: Vec<&str> = line.split_whitespace().collect();
+    let address = |at: usize| fields.get(at).map(|text| text.strip_prefix(MAPPED).unwrap_or(text).to_owned());
     Some(Socket {
-        local: (*fields.get(1)?).to_owned(),
-        remote: (*fields.get(2)?).to_owned(),
+        local: address(1)?,
+        remote: address(2)?,
         is_listening: *fields.get(3)? == LISTEN,
         inode: fields.get(9)?.parse().ok()?,
     })
@@ -359,6 +397,27 @@ mod tests {
         upstream.own.extend(100..107);
         upstream.look_at(&[socket_of("a:1", "0:0", 1), socket_of("a:70", "u:2", 100)], &[1, 100].into());
         assert_eq!(per_request(upstream, 0), Some(0.6));
+    }
+
+    #[test]
+    fn connections_that_ended_count_if_one_was_seen_to_end() {
+        let mut upstream = Upstream::watch(&[]);
+        let listener = socket_of("a:1", "0:0", 1);
+        let pair = |local: &str, remote: &str| (local.to_owned(), remote.to_owned());
+        upstream.look_at(&[listener.clone(), socket_of("a:70", "u:2", 2)], &[1, 2].into());
+        upstream.ended =
+            [pair("a:70", "u:2"), pair("u:2", "a:71"), pair("a:1", "c:9"), pair("a:72", "v:2")].into();
+        assert!(!upstream.closes(), "another process may have had the ended ones");
+        upstream.look_at(&[listener], &[1].into());
+        assert!(upstream.closes());
+        assert_eq!(per_request(upstream, 0), Some(0.2));
+    }
+
+    #[test]
+    fn an_address_within_ipv6_is_the_same() {
+        let line = "   0: 0000000000000000FFFF00000100007F:1F90 0000000000000000FFFF00000100007F:9C40 06 00000000:00000000 03:00000176 00000000  0  0 0 3 0";
+        assert_eq!(socket(line), Some(socket_of("0100007F:1F90", "0100007F:9C40", 0)));
+        assert!(line.contains(TIME_WAIT));
     }
 
     #[test]
