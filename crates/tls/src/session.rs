@@ -107,6 +107,11 @@ impl Session {
         self.handshaking()?.notes.lent
     }
 
+    /// Whether this is the server's side.
+    pub fn is_server(&self) -> bool {
+        matches!(self.side, Side::Server(_))
+    }
+
     fn handshaking(&self) -> Option<&Handshaking> {
         match &self.phase {
             Phase::Handshaking(handshaking) => Some(handshaking),

@@ -119,9 +119,21 @@ pub(crate) fn send(
 
 /// Appends a close_notify, if there are keys for it. `partial` is the leftover of [`receive`].
 pub(crate) fn close(conn: &mut impl Records, partial: &mut [u8], out: &mut Vec<u8>) {
-    // Queues the alert and fails for lack of room, which leaves it pending, as intended.
-    if let Ok(ConnectionState::WriteTraffic(mut traffic)) = conn.process(partial).state {
-        let _ = traffic.queue_close_notify(&mut []);
+    loop {
+        match conn.process(partial).state {
+            Ok(ConnectionState::WriteTraffic(mut traffic)) => {
+                // Queues the alert and fails for lack of room, which leaves it pending, as intended.
+                let _ = traffic.queue_close_notify(&mut []);
+                break;
+            }
+            Ok(ConnectionState::EncodeTlsData(data)) => match encode(data, out) {
+                Ok(()) => {}
+                Err(_) => return,
+            },
+            Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
+            Ok(ConnectionState::PeerClosed) => {}
+            _ => break,
+        }
     }
     send_pending(conn, out);
 }

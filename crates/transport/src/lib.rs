@@ -31,6 +31,8 @@ pub struct Transport<S = OwnedFd> {
     /// Bytes for the socket, starting at `sent`.
     out: Vec<u8>,
     sent: usize,
+    /// What is in `out` leaves with the next bytes of the application.
+    waits_for_answer: bool,
     /// Whether to close our side after the last byte.
     finishing: bool,
     registered: Option<Interest>,
@@ -123,6 +125,7 @@ impl<S: Socket> Transport<S> {
             staged: Vec::new(),
             out: Vec::new(),
             sent: 0,
+            waits_for_answer: false,
             finishing: false,
             registered: None,
         }
@@ -172,12 +175,30 @@ impl<S: Socket> Transport<S> {
         };
         wire.sealed.clear();
         let outcome = session.receive(raw, into, &mut wire.sealed);
-        let replied = if wire.sealed.is_empty() { Ok(()) } else { self.put_sealed(wire) };
+        let finished = outcome.as_ref().is_ok_and(|received| received.handshake_finished);
+        let is_asked = finished && session.is_server() && into.len() > before;
+        if finished {
+            self.phase = Phase::Open;
+            // The end of a client's handshake and its request leave together.
+            let staged = std::mem::take(&mut self.staged);
+            if !staged.is_empty() {
+                session.send(&staged, &mut wire.sealed)?;
+            }
+            wire.give_back(staged);
+        }
+        let replied = match () {
+            () if wire.sealed.is_empty() => Ok(()),
+            // All that a server has left to say are tickets, which leave with its answer.
+            () if is_asked && self.out.is_empty() => {
+                self.out = wire.buffer();
+                self.out.extend_from_slice(&wire.sealed);
+                self.waits_for_answer = true;
+                Ok(())
+            }
+            () => self.put_sealed(wire),
+        };
         let received = outcome?;
         replied?;
-        if received.handshake_finished {
-            self.opened(wire)?;
-        }
         Ok(Received {
             bytes: into.len() - before,
             handshake_finished: received.handshake_finished,
@@ -329,7 +350,12 @@ impl<S: Socket> Transport<S> {
 
     /// Bytes waiting to be sent.
     pub fn pending(&self) -> usize {
-        self.staged.len() + self.out.len() - self.sent
+        self.staged.len() + self.unsent()
+    }
+
+    /// Bytes that the socket did not accept yet.
+    fn unsent(&self) -> usize {
+        if self.waits_for_answer { 0 } else { self.out.len() - self.sent }
     }
 
     /// Whether nothing has come that was not received yet: no bytes, no end of the stream, no error. Costs a system call.
@@ -372,7 +398,7 @@ impl<S: Socket> Transport<S> {
     pub fn watch<N: Net<Socket = S>>(&mut self, net: &N, key: Key, read: bool) -> io::Result<()> {
         // A handshake always needs reading.
         let read = read || self.phase == Phase::Handshaking;
-        let waits = self.phase == Phase::Connecting || self.sent < self.out.len();
+        let waits = self.phase == Phase::Connecting || self.unsent() > 0;
         let interest = Interest { read: read && self.phase != Phase::Connecting, write: waits };
         match self.registered {
             Some(registered) if registered == interest => return Ok(()),
@@ -399,8 +425,13 @@ impl<S: Socket> Transport<S> {
     /// Passes application bytes on, through TLS if there is one.
     fn pass(&mut self, bytes: &[u8], wire: &mut Wire) -> Result<(), Fault> {
         let Some(session) = &mut self.session else { return self.put(bytes, wire) };
-        if self.out.is_empty() {
+        if self.out.is_empty() || self.waits_for_answer {
             wire.sealed.clear();
+            if self.waits_for_answer {
+                self.waits_for_answer = false;
+                wire.sealed.append(&mut self.out);
+                wire.give_back(std::mem::take(&mut self.out));
+            }
             session.send(bytes, &mut wire.sealed)?;
             self.put_sealed(wire)
         } else {
@@ -417,6 +448,14 @@ impl<S: Socket> Transport<S> {
 
     /// Passes bytes to the socket after those buffered.
     fn put(&mut self, bytes: &[u8], wire: &mut Wire) -> Result<(), Fault> {
+        if self.waits_for_answer {
+            self.out.extend_from_slice(bytes);
+            self.flush()?;
+            if self.out.is_empty() {
+                wire.give_back(std::mem::take(&mut self.out));
+            }
+            return Ok(());
+        }
         let written = match self.out.is_empty() {
             true => self.socket.write(bytes).map_err(Fault::Socket)?,
             false => 0,
@@ -431,6 +470,7 @@ impl<S: Socket> Transport<S> {
     }
 
     fn flush(&mut self) -> Result<(), Fault> {
+        self.waits_for_answer = false;
         if self.sent < self.out.len() {
             self.sent += self.socket.write(&self.out[self.sent..]).map_err(Fault::Socket)?;
         }

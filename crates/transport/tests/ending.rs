@@ -1,4 +1,4 @@
-//! Closing a TLS connection, seen from the other side; over a Unix domain socket.
+//! The first and the last bytes of a TLS connection, seen from the other side; over a Unix domain socket.
 
 use std::os::unix::net::UnixListener;
 use weir_tls::issue::{Authority, KeyKind};
@@ -7,6 +7,19 @@ use weir_transport::{Address, End, Fault, Received, Transport, Wire};
 
 /// Two sides after their handshake.
 fn pair() -> (Transport, Transport, Wire) {
+    let (mut client, mut server, mut wire) = begin();
+    let mut none = Vec::new();
+    // Writes to such a socket arrive at once, so a few turns are enough.
+    for _ in 0..10 {
+        server.receive(&mut wire, &mut none).unwrap();
+        client.receive(&mut wire, &mut none).unwrap();
+    }
+    assert!(client.is_open() && server.is_open() && none.is_empty());
+    (client, server, wire)
+}
+
+/// Two sides; the client's hello is on its way.
+fn begin() -> (Transport, Transport, Wire) {
     let issued = Authority::new().unwrap().issue(&["localhost"], KeyKind::EcdsaP256).unwrap();
     let server = Server::new(&ServerSettings::new(issued.identity())).unwrap().core();
     let settings = ClientSettings { roots: Roots::DangerouslyNone, ..ClientSettings::default() };
@@ -19,17 +32,53 @@ fn pair() -> (Transport, Transport, Wire) {
     let mut client = Transport::connect_from(None, &Address::Unix(path), Some(session)).unwrap();
     let (socket, _) = listener.accept().unwrap();
     socket.set_nonblocking(true).unwrap();
-    let mut server = Transport::accepted(std::os::fd::OwnedFd::from(socket), Some(server.accept()));
-
-    let (mut wire, mut none) = (Wire::default(), Vec::new());
+    let server = Transport::accepted(std::os::fd::OwnedFd::from(socket), Some(server.accept()));
+    let mut wire = Wire::default();
     client.advance(&mut wire).unwrap();
-    // Writes to such a socket arrive at once, so a few turns are enough.
-    for _ in 0..10 {
-        server.receive(&mut wire, &mut none).unwrap();
-        client.receive(&mut wire, &mut none).unwrap();
-    }
-    assert!(client.is_open() && server.is_open() && none.is_empty());
     (client, server, wire)
+}
+
+/// A client with a request and its server, which has just read both the end of the handshake and the request.
+fn asked() -> (Transport, Transport, Wire) {
+    let (mut client, mut server, mut wire) = begin();
+    let mut plaintext = Vec::new();
+    client.send(b"request", &mut wire).unwrap();
+    server.receive(&mut wire, &mut plaintext).unwrap();
+    assert!(client.receive(&mut wire, &mut plaintext).unwrap().handshake_finished);
+    let received = server.receive(&mut wire, &mut plaintext).unwrap();
+    assert!(received.handshake_finished, "they came in one read");
+    assert_eq!(plaintext, b"request");
+    (client, server, wire)
+}
+
+#[test]
+fn a_request_leaves_with_the_end_of_the_handshake_and_the_tickets_with_the_answer() {
+    let (mut client, mut server, mut wire) = asked();
+    let mut plaintext = Vec::new();
+    assert_eq!(client.receive(&mut wire, &mut plaintext).unwrap(), Received::default(), "nothing has come");
+    assert_eq!(server.pending(), 0, "nobody waits for tickets");
+    server.send(b"answer", &mut wire).unwrap();
+    let received = client.receive(&mut wire, &mut plaintext).unwrap();
+    assert_eq!((received.bytes, &plaintext[..], client.tickets_received()), (6, &b"answer"[..], 1));
+    server.send(b" and more", &mut wire).unwrap();
+    client.receive(&mut wire, &mut plaintext).unwrap();
+    assert_eq!((&plaintext[..], client.tickets_received()), (&b"answer and more"[..], 1));
+}
+
+#[test]
+fn tickets_that_no_answer_took_along_come_before_the_end_and_before_an_alert() {
+    let (mut client, mut server, mut wire) = asked();
+    server.finish().unwrap();
+    let received = client.receive(&mut wire, &mut Vec::new()).unwrap();
+    assert_eq!((received.end, client.tickets_received()), (Some(End::Clean), 1));
+
+    let (mut client, mut server, mut wire) = asked();
+    let mut garbage =
+        [23, 3, 3, 0, 20, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20];
+    assert!(server.feed(&mut garbage, &mut Vec::new(), &mut wire).is_err());
+    let fault = client.receive(&mut wire, &mut Vec::new()).unwrap_err();
+    assert!(fault.to_string().contains("alert"), "{fault}");
+    assert_eq!(client.tickets_received(), 1);
 }
 
 /// What the server sees when `end` closes the client after some data.
