@@ -7,6 +7,7 @@ use crate::upstream::Service;
 use crate::worker::{Control, Core, Worker};
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use weir_reactor::stop::Stop;
 use weir_reactor::{Events, Net};
@@ -45,8 +46,30 @@ impl<N: Net> Bare<N> {
         tls: Option<(Connector, PeerName)>,
         listeners: Vec<(N::Listener, Option<Acceptor>)>,
     ) -> io::Result<Self> {
+        Self::of(Role::Gateway, net, settings, address, tls, listeners)
+    }
+
+    /// As [`Bare::new`], for connections that are passed on as they are. Errors: as [`Bare::new`].
+    pub fn tunnel(
+        net: N,
+        settings: Settings,
+        address: SocketAddr,
+        tls: Option<(Connector, PeerName)>,
+        listeners: Vec<(N::Listener, Option<Acceptor>)>,
+    ) -> io::Result<Self> {
+        Self::of(Role::Tunnel, net, settings, address, tls, listeners)
+    }
+
+    fn of(
+        role: Role,
+        net: N,
+        settings: Settings,
+        address: SocketAddr,
+        tls: Option<(Connector, PeerName)>,
+        listeners: Vec<(N::Listener, Option<Acceptor>)>,
+    ) -> io::Result<Self> {
         let (journal, lines) = Journal::kept();
-        let snapshot = Snapshot::new(&settings, Role::Gateway, address);
+        let snapshot = Snapshot::new(&settings, role, address);
         let log = Log::new(journal, net.now());
         let core = Core::new(net, snapshot.policy, log);
         let worker = Worker::new(core, snapshot.role, Service::new(snapshot.service, tls), listeners)?;
@@ -60,6 +83,12 @@ impl<N: Net> Bare<N> {
         self.worker.wait(&mut self.events)?;
         self.worker.turn(&self.events);
         Ok(())
+    }
+
+    /// Goes on with other settings, of the same role.
+    pub fn adopt(&mut self, settings: &Settings, address: SocketAddr) {
+        let snapshot = Snapshot::new(settings, self.worker.role(), address);
+        self.worker.control(Control::Adopt(Arc::new(snapshot)));
     }
 
     /// Begins a drain, or ends everything.

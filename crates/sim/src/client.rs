@@ -1,7 +1,7 @@
 //! A client of the gateway: asks, checks every byte of every answer, and sometimes goes away.
 
 use crate::ledger::{Entry, Ledger, Outcome};
-use crate::message::{Ask, name};
+use crate::message::{ANSWER, Ask, name, pattern};
 use crate::peer::{End, Peer};
 use crate::world::World;
 use std::collections::VecDeque;
@@ -17,6 +17,7 @@ pub(crate) struct Client {
     /// Numbers of the requests that wait for answers, in order.
     waiting: VecDeque<usize>,
     body: Option<Body>,
+    switched: Option<Switched>,
     manners: Manners,
     /// It does not read before this instant.
     pub(crate) wake: Duration,
@@ -51,6 +52,13 @@ struct Body {
     bytes: Vec<u8>,
 }
 
+/// The protocol is another one.
+#[derive(Debug)]
+struct Switched {
+    id: usize,
+    got: Vec<u8>,
+}
+
 impl Client {
     /// A client that will ask all this.
     pub(crate) fn new(peer: Peer, asks: VecDeque<Ask>, manners: Manners) -> Self {
@@ -59,6 +67,7 @@ impl Client {
             asks,
             waiting: VecDeque::new(),
             body: None,
+            switched: None,
             manners,
             wake: Duration::ZERO,
             told_close: false,
@@ -90,12 +99,17 @@ impl Client {
         if self.vanishes(world, ledger) {
             return;
         }
-        if let Some(end) = self.peer.ended {
+        let speaks_on = self.switched.is_some() && !self.peer.is_flushed();
+        if let Some(end) = self.peer.ended.filter(|end| *end != End::Clean || !speaks_on) {
             return self.ended(end, world, ledger);
+        }
+        if self.switched.is_some() {
+            return self.peer.poll(world, false);
         }
         self.ask(world, ledger);
         if self.asks.is_empty() || self.told_close {
-            if (self.waiting.is_empty() || self.manners.half_closes) && !self.finished {
+            let half_closes = self.manners.half_closes && !self.waits_for_switch(ledger);
+            if (self.waiting.is_empty() || half_closes) && !self.finished {
                 self.finished = true;
                 self.peer.finish();
             }
@@ -113,26 +127,50 @@ impl Client {
     fn ask(&mut self, world: &mut World, ledger: &mut Ledger) {
         let most = if self.manners.pipelines { 4 } else { 1 };
         while self.waiting.len() < most && !self.told_close && !self.finished {
+            if self.waits_for_switch(ledger) {
+                break;
+            }
             let Some(mut ask) = self.asks.pop_front() else { break };
             ask.id = ledger.entries.len();
             let mut bytes = ask.bytes(world);
             if std::mem::take(&mut self.manners.talks_garbage) {
-                (ask.method, ask.body) = (Method::Get, None);
+                (ask.method, ask.body, ask.switch) = (Method::Get, None, None);
                 bytes = b"GET\t/ HTTP/1.1\r\nHost: sim\r\n\r\n".to_vec();
             }
             ledger.note(|| format!("client {} asks #{} {}", self.peer.link, ask.id, name(ask.method)));
             self.peer.say(&bytes);
             self.waiting.push_back(ask.id);
-            let closes = ask.closes;
-            ledger.entries.push(Entry { ask, link: self.peer.link, arrivals: 0, outcome: None });
+            let (closes, link) = (ask.closes, self.peer.link);
+            ledger.entries.push(Entry { ask, link, arrivals: 0, is_passed_on: None, outcome: None });
             self.told_close |= closes;
         }
         self.peer.poll(world, false);
     }
 
+    /// Whether what comes next depends on an answer.
+    fn waits_for_switch(&self, ledger: &Ledger) -> bool {
+        let asks = |id: &usize| ledger.entries.get(*id).is_some_and(|entry| entry.ask.switch.is_some());
+        self.waiting.back().is_some_and(asks)
+    }
+
+    /// The protocol is switched: says everything, and ends its stream.
+    fn switch(&mut self, id: usize, ledger: &mut Ledger) {
+        self.waiting.pop_front();
+        self.switched = Some(Switched { id, got: Vec::new() });
+        let Some(switch) = ledger.entries.get(id).and_then(|entry| entry.ask.switch) else {
+            return ledger.violation(format!("#{id} got a protocol that it did not ask for"));
+        };
+        ledger.note(|| format!("client {} of #{id} speaks another protocol", self.peer.link));
+        self.peer.say(&pattern(id, switch.up));
+        self.peer.finish();
+    }
+
     fn read(&mut self, ledger: &mut Ledger) {
         let link = self.peer.link;
         loop {
+            if let Some(switched) = &mut self.switched {
+                return switched.got.append(&mut self.peer.input);
+            }
             let Some(body) = &mut self.body else {
                 if self.peer.input.is_empty() {
                     return;
@@ -152,6 +190,10 @@ impl Client {
                     }
                     Ok(Parse::Complete(length)) => {
                         let bytes: Vec<u8> = self.peer.input.drain(..length).collect();
+                        if head.status == 101 {
+                            self.switch(id, ledger);
+                            continue;
+                        }
                         if head.status < 200 {
                             continue;
                         }
@@ -230,7 +272,8 @@ impl Client {
         }
         world.close_peer(self.peer.link);
         self.is_done = true;
-        while let Some(id) = self.waiting.pop_front() {
+        let switched = self.switched.take().map(|switched| switched.id);
+        for id in switched.into_iter().chain(std::mem::take(&mut self.waiting)) {
             ledger.outcome(id, Outcome::Forgone);
         }
         true
@@ -246,6 +289,14 @@ impl Client {
             self.complete(ledger);
         }
         ledger.note(|| format!("client {} sees its connection end: {end:?}", self.peer.link));
+        if let Some(Switched { id, got }) = self.switched.take() {
+            let wanted = ledger.entries.get(id).and_then(|entry| entry.ask.switch).map_or(0, |it| it.down);
+            let is_all = got == pattern(id ^ ANSWER, wanted);
+            if end == End::Clean && !is_all {
+                ledger.violation(format!("#{id} got {} bytes of another protocol, not {wanted}", got.len()));
+            }
+            ledger.outcome(id, if is_all { Outcome::Answered } else { Outcome::Lost });
+        }
         while let Some(id) = self.waiting.pop_front() {
             ledger.outcome(id, if self.told_close { Outcome::Forgone } else { Outcome::Lost });
         }

@@ -22,6 +22,8 @@ pub(crate) struct Entry {
     pub(crate) link: usize,
     /// How often an origin has seen its head.
     pub(crate) arrivals: u32,
+    /// Whether an origin got all that followed a switch of protocol.
+    pub(crate) is_passed_on: Option<bool>,
     /// What its client got.
     pub(crate) outcome: Option<Outcome>,
 }

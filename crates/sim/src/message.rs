@@ -18,6 +18,17 @@ pub(crate) struct Ask {
     pub(crate) body: Option<BodyOf>,
     /// The answer's body.
     pub(crate) answer: Answer,
+    /// The protocol it asks for.
+    pub(crate) switch: Option<Switch>,
+}
+
+/// What passes once a protocol is switched. Each side says all of it, and ends its stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Switch {
+    /// Bytes from the client.
+    pub(crate) up: usize,
+    /// Bytes from the origin.
+    pub(crate) down: usize,
 }
 
 /// A body's length and framing.
@@ -42,6 +53,8 @@ pub(crate) enum Answer {
     NoContent,
     /// 304 with the length of what it stands for.
     NotModified,
+    /// 101.
+    Switch,
 }
 
 impl Ask {
@@ -67,13 +80,20 @@ impl Ask {
             5 => Answer::NotModified,
             _ => Answer::Length(length),
         };
-        Self { id, method, is_old, closes: !plain && world.below(15) == 0, body, answer }
+        Self { id, method, is_old, closes: !plain && world.below(15) == 0, body, answer, switch: None }
+    }
+
+    /// A request for another protocol by chance, which the origin grants or not.
+    pub(crate) fn switch(world: &mut World) -> Self {
+        let switch = Switch { up: length(world), down: length(world) };
+        let answer = if world.below(4) == 0 { Answer::Length(length(world)) } else { Answer::Switch };
+        Self { answer, switch: Some(switch), ..Self::plain(0, false) }
     }
 
     /// `GET` of this many bytes; `closes`: the connection ends after it.
     pub(crate) fn plain(bytes: usize, closes: bool) -> Self {
         let answer = Answer::Length(bytes);
-        Self { id: 0, method: Method::Get, is_old: false, closes, body: None, answer }
+        Self { id: 0, method: Method::Get, is_old: false, closes, body: None, answer, switch: None }
     }
 
     /// The request's bytes.
@@ -87,6 +107,11 @@ impl Ask {
         field("X-Id", self.id.to_string());
         field("X-Answer", self.answer.text());
         field("X-Body", self.body.map_or(0, |body| body.length).to_string());
+        if let Some(switch) = self.switch {
+            field("X-Switch", switch.text());
+            field("Upgrade", PROTOCOL.into());
+            field("Connection", "upgrade".into());
+        }
         match (self.closes, self.is_old) {
             (true, _) => field("Connection", "close".into()),
             (false, true) => field("Connection", "keep-alive".into()),
@@ -111,8 +136,20 @@ impl Ask {
             Answer::Length(length) | Answer::Chunked(length) | Answer::UntilClose(length) => {
                 pattern(self.id ^ ANSWER, length)
             }
-            Answer::NoContent | Answer::NotModified => Vec::new(),
+            Answer::NoContent | Answer::NotModified | Answer::Switch => Vec::new(),
         }
+    }
+}
+
+impl Switch {
+    fn text(self) -> String {
+        format!("{} {}", self.up, self.down)
+    }
+
+    /// Reads what [`Ask::bytes`] wrote.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (up, down) = text.split_once(' ')?;
+        Some(Self { up: up.parse().ok()?, down: down.parse().ok()? })
     }
 }
 
@@ -123,6 +160,7 @@ impl Answer {
             Self::Length(_) | Self::Chunked(_) | Self::UntilClose(_) => 200,
             Self::NoContent => 204,
             Self::NotModified => 304,
+            Self::Switch => 101,
         }
     }
 
@@ -133,6 +171,7 @@ impl Answer {
             Self::UntilClose(length) => format!("close {length}"),
             Self::NoContent => "none 0".into(),
             Self::NotModified => "same 0".into(),
+            Self::Switch => "switch 0".into(),
         }
     }
 
@@ -146,6 +185,7 @@ impl Answer {
             "close" => Self::UntilClose(length),
             "none" => Self::NoContent,
             "same" => Self::NotModified,
+            "switch" => Self::Switch,
             _ => return None,
         })
     }
@@ -196,6 +236,9 @@ fn length(world: &mut World) -> usize {
         _ => world.below(3000) as usize,
     }
 }
+
+/// The other protocol.
+pub(crate) const PROTOCOL: &str = "sim";
 
 /// Answers' bodies are others than requests'.
 pub(crate) const ANSWER: usize = 0x55;

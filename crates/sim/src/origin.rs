@@ -1,8 +1,8 @@
 //! An origin's connection: checks every request, and answers it well or badly.
 
 use crate::ledger::Ledger;
-use crate::message::{ANSWER, Answer, name, pattern, write_body};
-use crate::peer::Peer;
+use crate::message::{ANSWER, Answer, PROTOCOL, Switch, name, pattern, write_body};
+use crate::peer::{End, Peer};
 use crate::world::World;
 use std::time::Duration;
 use weir_http1::{BodyDecoder, Limits, Method, Parse, RequestHead};
@@ -12,6 +12,7 @@ use weir_http1::{BodyDecoder, Limits, Method, Parse, RequestHead};
 pub(crate) struct Origin {
     peer: Peer,
     request: Option<Request>,
+    switched: Option<Switched>,
     /// It does nothing before this instant.
     pub(crate) wake: Duration,
     /// Per thousand answers: how many are bad.
@@ -31,8 +32,17 @@ struct Request {
     method: Method,
     length: usize,
     answer: Answer,
+    switch: Option<Switch>,
     decoder: BodyDecoder,
     body: Vec<u8>,
+}
+
+/// The protocol is another one.
+#[derive(Debug)]
+struct Switched {
+    id: usize,
+    wanted: usize,
+    got: Vec<u8>,
 }
 
 /// What is wrong with an answer.
@@ -81,6 +91,7 @@ impl Origin {
         Self {
             peer,
             request: None,
+            switched: None,
             wake: Duration::ZERO,
             badness,
             interim,
@@ -102,9 +113,12 @@ impl Origin {
         }
         let reads = world.now >= self.wake;
         self.peer.poll(world, reads);
-        if reads && !self.closing {
+        if reads && !self.closing && self.switched.is_none() {
             self.read(world, ledger);
             self.peer.poll(world, false);
+        }
+        if self.switched.is_some() {
+            return self.go_on(world, ledger);
         }
         let idle = self.request.is_none() && self.peer.is_flushed();
         if idle && self.idle_until.is_some_and(|until| until <= world.now) {
@@ -113,7 +127,31 @@ impl Origin {
             self.close();
         }
         let has_ended = self.closing && self.peer.is_flushed() && world.pipe(self.peer.link, true).is_ended();
-        if has_ended || self.peer.ended.is_some() {
+        // Who ends its stream may wait for answers.
+        let may_leave = |end| end != End::Clean || (reads && self.peer.is_flushed());
+        if has_ended || self.peer.ended.is_some_and(may_leave) {
+            self.leave(world);
+        }
+    }
+
+    /// Answers before anybody asks.
+    pub(crate) fn speak_first(&mut self, world: &mut World) {
+        world.calm(self.peer.link);
+        self.peer.say(STRAY);
+        self.peer.poll(world, false);
+        // They are there before the gateway knows of the connection.
+        world.arrive();
+    }
+
+    /// Until both have said everything in the other protocol.
+    fn go_on(&mut self, world: &mut World, ledger: &mut Ledger) {
+        let Some(Switched { id, wanted, got }) = &mut self.switched else { return };
+        got.append(&mut self.peer.input);
+        let Some(end) = self.peer.ended else { return };
+        if let Some(entry) = ledger.entries.get_mut(*id) {
+            entry.is_passed_on = Some(end == End::Clean && *got == pattern(*id, *wanted));
+        }
+        if end != End::Clean || self.peer.is_flushed() {
             self.leave(world);
         }
     }
@@ -160,7 +198,7 @@ impl Origin {
             }
             let Some(request) = self.request.take() else { return };
             self.answer(&request, world, ledger);
-            if self.closing || self.is_done || world.now < self.wake {
+            if self.closing || self.is_done || self.switched.is_some() || world.now < self.wake {
                 return;
             }
         }
@@ -206,17 +244,36 @@ impl Origin {
             ledger.violation(format!("#{id} {} arrived {arrivals} times", name(ask)));
         }
         let decoder = BodyDecoder::new(head.framing, &Limits::default());
-        self.request = Some(Request { id, method: head.method, length, answer, decoder, body: Vec::new() });
+        let (method, switch) = (head.method, Switch::parse(&field("x-switch")));
+        self.request = Some(Request { id, method, length, answer, switch, decoder, body: Vec::new() });
         true
+    }
+
+    /// Switches the protocol, says everything, and ends its stream.
+    fn switch(&mut self, id: usize, switch: Switch) {
+        let head = format!(
+            "HTTP/1.1 101 Switching\r\nX-Id: {id}\r\nUpgrade: {PROTOCOL}\r\nConnection: upgrade\r\n\r\n"
+        );
+        self.peer.say(head.as_bytes());
+        self.peer.say(&pattern(id ^ ANSWER, switch.down));
+        self.peer.finish();
+        self.switched = Some(Switched { id, wanted: switch.up, got: Vec::new() });
     }
 
     fn answer(&mut self, request: &Request, world: &mut World, ledger: &mut Ledger) {
         let fault =
             (world.below(1000) < self.badness).then(|| FAULTS[world.below(FAULTS.len() as u64) as usize]);
-        // An answer without a length is whatever comes until the end.
-        let fault = fault.filter(|fault| {
-            let has_no_length = matches!(request.answer, Answer::UntilClose(_));
-            !(has_no_length && matches!(fault, Fault::Stray | Fault::Truncated))
+        let fault = fault.filter(|fault| match request.answer {
+            // An answer without a length is whatever comes until the end.
+            Answer::UntilClose(_) => !matches!(fault, Fault::Stray | Fault::Truncated),
+            // So is another protocol.
+            Answer::Switch => {
+                matches!(
+                    fault,
+                    Fault::End | Fault::Reset | Fault::ResetWithin | Fault::Garbage | Fault::Silence
+                )
+            }
+            _ => true,
         });
         if let Some(fault) = fault {
             ledger.note(|| format!("origin {} answers #{} badly: {fault:?}", self.peer.link, request.id));
@@ -225,6 +282,9 @@ impl Origin {
             self.peer.say(b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n");
         }
         self.wake = world.now + world.delay();
+        if let (Answer::Switch, None, Some(switch)) = (request.answer, fault, request.switch) {
+            return self.switch(request.id, switch);
+        }
         let announced = fault == Some(Fault::Announced);
         let bytes = answer(request, announced, world);
         let middle = 1 + world.below(bytes.len() as u64 - 1) as usize;
@@ -251,11 +311,10 @@ impl Origin {
             }
             Some(Fault::Stray) => {
                 // What comes later is the next answer to everybody: these bytes must be there with the answer.
-                let stray = b"HTTP/1.1 200 OK\r\nX-Id: 99999999\r\nContent-Length: 1\r\n\r\nx";
                 world.calm(self.peer.link);
                 self.peer.say(&bytes);
                 self.peer.poll(world, false);
-                self.peer.say(stray);
+                self.peer.say(STRAY);
                 self.peer.poll(world, false);
             }
             Some(Fault::EndAfter | Fault::Announced) => {
@@ -269,6 +328,9 @@ impl Origin {
         }
     }
 }
+
+/// An answer to nobody.
+const STRAY: &[u8] = b"HTTP/1.1 200 OK\r\nX-Id: 99999999\r\nContent-Length: 1\r\n\r\nx";
 
 /// The bytes of the answer that was asked for.
 fn answer(request: &Request, announced: bool, world: &mut World) -> Vec<u8> {
@@ -287,10 +349,10 @@ fn answer(request: &Request, announced: bool, world: &mut World) -> Vec<u8> {
             (length, true)
         }
         Answer::UntilClose(length) => (length, false),
-        Answer::NoContent | Answer::NotModified => (0, false),
+        Answer::NoContent | Answer::NotModified | Answer::Switch => (0, false),
     };
     out.extend_from_slice(b"\r\n");
-    let has_body = !matches!(request.answer, Answer::NoContent | Answer::NotModified);
+    let has_body = !matches!(request.answer, Answer::NoContent | Answer::NotModified | Answer::Switch);
     if has_body && request.method != Method::Head {
         write_body(&pattern(request.id ^ ANSWER, length), chunked, world, &mut out);
     }

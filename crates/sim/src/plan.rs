@@ -25,6 +25,14 @@ pub struct Plan {
     pub bad_answers: u64,
     /// Per thousand: connections to origins that are refused.
     pub refusals: u64,
+    /// Per thousand: origins that answer before they are asked; over TLS nobody can tell.
+    pub speaks_first: u64,
+    /// Some requests ask for another protocol, and some of them get it.
+    pub switches: bool,
+    /// Every connection is passed on as it is.
+    pub tunnels: bool,
+    /// The gateway gets new settings now and then.
+    pub adopts: bool,
     /// The gateway is drained at some moment.
     pub drains: bool,
     /// The network turns bytes into others.
@@ -47,20 +55,30 @@ impl Plan {
             garbage: 0,
             bad_answers: 0,
             refusals: 0,
+            speaks_first: 0,
+            switches: false,
+            tunnels: false,
+            adopts: false,
             drains: false,
             corrupts: false,
             most_steps: 400_000,
         }
     }
 
-    /// As [`Plan::plain`], over a rough network.
+    /// As [`Plan::plain`], over a rough network, with switches of protocol and new settings.
     pub fn rough() -> Self {
-        Self { rough: true, ..Self::plain() }
+        Self { rough: true, switches: true, adopts: true, ..Self::plain() }
+    }
+
+    /// As [`Plan::rough`], and nobody looks at what passes.
+    pub fn tunnels() -> Self {
+        Self { tunnels: true, ..Self::rough() }
     }
 
     /// Everything goes wrong.
     pub fn faulty() -> Self {
-        Self { vanishes: 150, garbage: 30, bad_answers: 200, refusals: 30, ..Self::rough() }
+        let some = Self { vanishes: 150, garbage: 30, bad_answers: 200, ..Self::rough() };
+        Self { refusals: 30, speaks_first: 30, ..some }
     }
 
     /// As [`Plan::faulty`], and the gateway is drained.
@@ -70,7 +88,8 @@ impl Plan {
 
     /// Whether nothing may go wrong.
     pub fn is_plain(&self) -> bool {
-        self.vanishes + self.garbage + self.bad_answers + self.refusals == 0 && !self.drains && !self.corrupts
+        let faults = self.vanishes + self.garbage + self.bad_answers + self.refusals + self.speaks_first;
+        faults == 0 && !self.drains && !self.corrupts
     }
 
     /// All plans that are a step smaller.
@@ -86,6 +105,9 @@ impl Plan {
         plans.push(Self { vanishes: 0, ..self.clone() });
         plans.push(Self { garbage: 0, ..self.clone() });
         plans.push(Self { refusals: 0, ..self.clone() });
+        plans.push(Self { speaks_first: 0, ..self.clone() });
+        plans.push(Self { switches: false, ..self.clone() });
+        plans.push(Self { adopts: false, ..self.clone() });
         plans.push(Self { bad_answers: 0, ..self.clone() });
         plans.push(Self { pipelines: false, ..self.clone() });
         plans.push(Self { rough: false, ..self.clone() });

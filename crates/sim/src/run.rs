@@ -3,7 +3,7 @@
 use crate::client::{Client, Manners};
 use crate::ledger::{Ledger, Outcome};
 use crate::message::Ask;
-use crate::net::{SimListener, SimNet, peer_address};
+use crate::net::{SimNet, peer_address};
 use crate::origin::Origin;
 use crate::peer::Peer;
 use crate::plan::Plan;
@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 use weir_gateway::bare::{Bare, Census};
-use weir_gateway::{Counters, Timeouts};
+use weir_gateway::{Counters, Settings, Timeouts};
 use weir_reactor::stop::Stop;
 
 /// What a run came to.
@@ -37,7 +37,11 @@ pub fn run(seed: u64, plan: &Plan) -> Report {
     let mut run = Run::new(seed, plan);
     for _ in 0..plan.clients {
         let mut world = run.world.borrow_mut();
-        let asks = (0..plan.requests).map(|_| Ask::by_chance(0, plan.is_plain(), &mut world)).collect();
+        let ask = |world: &mut World| match plan.switches && world.below(8) == 0 {
+            true => Ask::switch(world),
+            false => Ask::by_chance(0, plan.is_plain(), world),
+        };
+        let asks = (0..plan.requests).map(|_| ask(&mut world)).collect();
         drop(world);
         run.welcome(asks);
     }
@@ -59,6 +63,7 @@ pub fn steady(client_tls: bool, upstream_tls: bool, bytes: usize, requests: usiz
 struct Run<'a> {
     plan: &'a Plan,
     world: Rc<RefCell<World>>,
+    settings: Settings,
     /// `None` once it is drained.
     bare: Option<Bare<SimNet>>,
     clients: Vec<Client>,
@@ -67,6 +72,8 @@ struct Run<'a> {
     log: Vec<String>,
     steps: u64,
     still: u64,
+    /// How often the upstream's address has changed.
+    moves: u8,
     draining: bool,
     /// When the last client was done.
     played: Duration,
@@ -93,10 +100,12 @@ impl<'a> Run<'a> {
         if plan.rough && seed % 2 == 1 {
             timeouts.pooled = Duration::from_millis(1 + seed % 20);
         }
-        let bare = tls::gateway(net, SimListener, plan.client_tls, plan.upstream_tls, timeouts);
+        let settings = tls::settings(plan.upstream_tls, timeouts);
+        let bare = tls::gateway(net, settings.clone(), plan);
         Self {
             plan,
             world,
+            settings,
             bare: Some(bare),
             clients: Vec::new(),
             origins: Vec::new(),
@@ -104,6 +113,7 @@ impl<'a> Run<'a> {
             log: Vec::new(),
             steps: 0,
             still: 0,
+            moves: 0,
             draining: false,
             played: Duration::ZERO,
             outcomes: [0; 4],
@@ -145,11 +155,29 @@ impl<'a> Run<'a> {
             if !self.step() || self.steps > self.plan.most_steps {
                 return;
             }
+            if self.plan.adopts && self.world.borrow_mut().below(100) == 0 {
+                self.adopt();
+            }
             if drain_at == Some(self.steps) {
                 self.ledger.note(|| "drain".to_owned());
                 self.draining = true;
                 self.stop(Stop::Drain);
             }
+        }
+    }
+
+    /// New settings: the upstream is elsewhere, or an idle connection is kept for another time.
+    fn adopt(&mut self) {
+        let is_elsewhere = self.world.borrow_mut().below(2) == 0;
+        if is_elsewhere {
+            self.moves = self.moves.wrapping_add(1);
+        } else {
+            self.settings.timeouts.pooled = Duration::from_millis(1 + self.world.borrow_mut().below(60_000));
+        }
+        let address = tls::address(self.moves);
+        self.ledger.note(|| format!("new settings: upstream at {address}"));
+        if let Some(bare) = &mut self.bare {
+            bare.adopt(&self.settings, address);
         }
     }
 
@@ -230,7 +258,12 @@ impl<'a> Run<'a> {
         for link in std::mem::take(&mut world.dialled) {
             let session = self.plan.upstream_tls.then(tls::server_session);
             let interim = !self.plan.is_plain();
-            let origin = Origin::new(Peer::new(link, session), self.plan.bad_answers, interim, &mut world);
+            let mut origin =
+                Origin::new(Peer::new(link, session), self.plan.bad_answers, interim, &mut world);
+            if world.below(1000) < self.plan.speaks_first && !self.plan.upstream_tls {
+                self.ledger.note(|| format!("origin {link} speaks first"));
+                origin.speak_first(&mut world);
+            }
             self.origins.push(origin);
         }
     }
@@ -307,7 +340,12 @@ impl<'a> Run<'a> {
                 self.log.iter().any(|line| line.contains(&client) || line.ends_with(&client_at_end));
             match entry.outcome {
                 None => wrong.push(format!("#{id} has no outcome")),
-                Some(Outcome::Answered) => self.outcomes[0] += 1,
+                Some(Outcome::Answered) => {
+                    self.outcomes[0] += 1;
+                    if entry.is_passed_on == Some(false) && !has_reason {
+                        wrong.push(format!("#{id} was not passed on to its end after the switch"));
+                    }
+                }
                 Some(Outcome::Refused(status)) => {
                     self.outcomes[1] += 1;
                     if !has_reason {
@@ -316,7 +354,8 @@ impl<'a> Run<'a> {
                 }
                 Some(Outcome::Lost) => {
                     self.outcomes[2] += 1;
-                    if !has_reason && !self.draining {
+                    // What passes a tunnel may end in any way.
+                    if !has_reason && !self.draining && !self.plan.tunnels {
                         wrong.push(format!("#{id} is lost, and the log does not say why"));
                     }
                 }

@@ -1,6 +1,7 @@
 //! The gateway and its peers with TLS where a plan wants it.
 
 use crate::net::{SimListener, SimNet};
+use crate::plan::Plan;
 use std::net::SocketAddr;
 use std::sync::OnceLock;
 use weir_gateway::bare::Bare;
@@ -9,16 +10,10 @@ use weir_http1::Limits;
 use weir_tls::issue::{KeyKind, issue};
 use weir_tls::{Client, ClientSettings, PeerName, Roots, Server, ServerSettings, Session};
 
-/// A worker with one listener and one upstream.
-pub(crate) fn gateway(
-    net: SimNet,
-    listener: SimListener,
-    client_tls: bool,
-    upstream_tls: bool,
-    timeouts: Timeouts,
-) -> Bare<SimNet> {
+/// A gateway's settings.
+pub(crate) fn settings(upstream_tls: bool, timeouts: Timeouts) -> Settings {
     let to = if upstream_tls { "https://origin.example" } else { "http://origin.example" };
-    let settings = Settings {
+    Settings {
         listen: Vec::new(),
         server_tls: None,
         to: to.parse().expect("a valid URL"),
@@ -28,11 +23,20 @@ pub(crate) fn gateway(
         limits: Limits::default(),
         max_body: None,
         timeouts,
-    };
-    let acceptor = client_tls.then(|| server().core());
-    let tls = upstream_tls.then(|| (client().core(), name()));
-    let address = SocketAddr::from(([198, 51, 100, 1], 443));
-    Bare::new(net, settings, address, tls, vec![(listener, acceptor)]).expect("nothing here can fail")
+    }
+}
+
+/// A worker with one listener and one upstream.
+pub(crate) fn gateway(net: SimNet, settings: Settings, plan: &Plan) -> Bare<SimNet> {
+    let acceptor = plan.client_tls.then(|| server().core());
+    let tls = plan.upstream_tls.then(|| (client().core(), name()));
+    let begin = if plan.tunnels { Bare::tunnel } else { Bare::new };
+    begin(net, settings, address(0), tls, vec![(SimListener, acceptor)]).expect("nothing here can fail")
+}
+
+/// Where the upstream is after it has moved so often.
+pub(crate) fn address(moves: u8) -> SocketAddr {
+    SocketAddr::from(([198, 51, 100, moves], 443))
 }
 
 /// A client's session with the gateway.

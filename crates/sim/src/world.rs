@@ -302,15 +302,20 @@ impl World {
     pub(crate) fn end(&mut self, link: usize, upward: bool) {
         let at = (self.now + self.delay()).max(self.pipe(link, upward).last_arrival());
         let pipe = self.pipe(link, upward);
-        pipe.end.get_or_insert(at);
+        if pipe.reset.is_none() {
+            pipe.end.get_or_insert(at);
+        }
         self.moves += 1;
     }
 
     /// Resets a connection from one side: what is on its way in that direction is lost.
     pub(crate) fn reset(&mut self, link: usize, upward: bool) {
-        let at = self.now + self.delay();
+        let (now, at) = (self.now, self.now + self.delay());
         let pipe = self.pipe(link, upward);
+        pipe.arrive(now);
         pipe.flight.clear();
+        // The end was behind what is lost.
+        pipe.end = pipe.end.filter(|end| *end <= now);
         pipe.reset.get_or_insert(at);
         self.moves += 1;
     }

@@ -25,6 +25,20 @@ fn a_rough_network_loses_nothing() {
 }
 
 #[test]
+fn tunnels_pass_everything() {
+    let mut steps = 0;
+    for seed in 0.. {
+        let report = well(seed, &Plan::tunnels());
+        assert_eq!(report.outcomes[1..], [0, 0, 0], "seed {seed}");
+        steps += report.steps;
+        well(seed, &Plan { vanishes: 150, refusals: 30, drains: seed % 3 == 0, ..Plan::tunnels() });
+        if steps > share(1) {
+            break;
+        }
+    }
+}
+
+#[test]
 fn whatever_goes_wrong_has_one_reason() {
     let (mut steps, mut retries) = (0, 0);
     for seed in 0.. {
@@ -55,6 +69,7 @@ fn tls_on_either_side() {
         for seed in seeds(6) {
             well(seed, &Plan { client_tls, upstream_tls, ..Plan::plain() });
             well(seed, &Plan { client_tls, upstream_tls, ..Plan::rough() });
+            well(seed, &Plan { client_tls, upstream_tls, ..Plan::tunnels() });
             well(seed, &Plan { client_tls, upstream_tls, ..Plan::faulty() });
         }
     }

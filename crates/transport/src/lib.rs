@@ -14,7 +14,7 @@ pub use endpoint::Endpoint;
 pub use wire::Wire;
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 use weir_reactor::socket::{self, Read};
 use weir_reactor::{Interest, Key, Net, Socket};
@@ -35,6 +35,8 @@ pub struct Transport<S = OwnedFd> {
     waits_for_answer: bool,
     /// Whether to close our side after the last byte.
     finishing: bool,
+    /// A write has failed. That took the socket's error, so a reset reads as an end of the stream now.
+    failed: bool,
     registered: Option<Interest>,
 }
 
@@ -127,6 +129,7 @@ impl<S: Socket> Transport<S> {
             sent: 0,
             waits_for_answer: false,
             finishing: false,
+            failed: false,
             registered: None,
         }
     }
@@ -136,7 +139,7 @@ impl<S: Socket> Transport<S> {
     /// Errors: the connection failed. Any alert for the peer has been sent.
     pub fn receive(&mut self, wire: &mut Wire, into: &mut Vec<u8>) -> Result<Received, Fault> {
         if self.session.is_none() {
-            return Ok(match self.socket.read(into, READ_SIZE).map_err(Fault::Socket)? {
+            return Ok(match self.read(into)? {
                 Read::Bytes(bytes) => {
                     Received { bytes, is_full: into.len() == into.capacity(), ..Received::default() }
                 }
@@ -146,14 +149,14 @@ impl<S: Socket> Transport<S> {
         }
         let mut raw = std::mem::take(&mut wire.ciphertext);
         raw.clear();
-        let received = match self.socket.read(&mut raw, READ_SIZE) {
+        let received = match self.read(&mut raw) {
             Ok(Read::Bytes(_)) => {
                 let is_full = raw.len() == raw.capacity();
                 self.feed(&mut raw, into, wire).map(|received| Received { is_full, ..received })
             }
             Ok(Read::WouldBlock) => Ok(Received::default()),
             Ok(Read::End) => Ok(Received { end: Some(self.end()), ..Received::default() }),
-            Err(error) => Err(Fault::Socket(error)),
+            Err(fault) => Err(fault),
         };
         wire.ciphertext = raw;
         received
@@ -162,7 +165,10 @@ impl<S: Socket> Transport<S> {
     /// Reads once what is on the wire, without a look at it, for a caller that chooses the protocol by the first bytes and
     /// passes them on with [`Transport::feed`]. Errors: the connection failed.
     pub fn read(&mut self, into: &mut Vec<u8>) -> Result<Read, Fault> {
-        self.socket.read(into, READ_SIZE).map_err(Fault::Socket)
+        match self.socket.read(into, READ_SIZE) {
+            Ok(Read::End) if self.failed => Err(Fault::Socket(ErrorKind::ConnectionReset.into())),
+            read => read.map_err(Fault::Socket),
+        }
     }
 
     /// Takes bytes from the wire (with TLS they are decrypted in place) and appends the application's bytes to `into`.
@@ -396,10 +402,9 @@ impl<S: Socket> Transport<S> {
     /// Registers this connection's interest with `net`: writable while bytes are buffered, readable if
     /// the caller wants to read. Makes a system call only on a change. Errors: as epoll_ctl(2).
     pub fn watch<N: Net<Socket = S>>(&mut self, net: &N, key: Key, read: bool) -> io::Result<()> {
-        // A handshake always needs reading.
-        let read = read || self.phase == Phase::Handshaking;
-        let waits = self.phase == Phase::Connecting || self.unsent() > 0;
-        let interest = Interest { read: read && self.phase != Phase::Connecting, write: waits };
+        // A handshake always needs reading; and whoever connects wants to know what is there before the first byte leaves.
+        let read = read || self.phase != Phase::Open;
+        let interest = Interest { read, write: self.phase == Phase::Connecting || self.unsent() > 0 };
         match self.registered {
             Some(registered) if registered == interest => return Ok(()),
             Some(_) => net.reregister(&self.socket, key, interest)?,
@@ -457,7 +462,7 @@ impl<S: Socket> Transport<S> {
             return Ok(());
         }
         let written = match self.out.is_empty() {
-            true => self.socket.write(bytes).map_err(Fault::Socket)?,
+            true => self.write(bytes)?,
             false => 0,
         };
         if written < bytes.len() {
@@ -469,10 +474,19 @@ impl<S: Socket> Transport<S> {
         Ok(())
     }
 
+    fn write(&mut self, bytes: &[u8]) -> Result<usize, Fault> {
+        let written = self.socket.write(bytes).map_err(Fault::Socket);
+        self.failed |= written.is_err();
+        written
+    }
+
     fn flush(&mut self) -> Result<(), Fault> {
         self.waits_for_answer = false;
         if self.sent < self.out.len() {
-            self.sent += self.socket.write(&self.out[self.sent..]).map_err(Fault::Socket)?;
+            let out = std::mem::take(&mut self.out);
+            let written = self.write(&out[self.sent..]);
+            self.out = out;
+            self.sent += written?;
         }
         if self.sent == self.out.len() {
             self.out.clear();

@@ -36,11 +36,6 @@ impl RequestHalf {
         matches!(self, Self::Done { passed_on: true })
     }
 
-    /// Whether the upstream stopped reading it.
-    pub(crate) fn is_discarded(&self) -> bool {
-        matches!(self, Self::Discarding(_) | Self::Done { passed_on: false })
-    }
-
     /// The upstream reads no more.
     pub(crate) fn discard(&mut self) {
         *self = match std::mem::replace(self, Self::Done { passed_on: false }) {

@@ -191,8 +191,6 @@ impl<N: Net> Worker<N> {
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
         let client_id = exchange.client;
         let Some(client) = self.clients.get_mut(client_id) else { return };
-        // The failed write consumed the socket's error, so a reset now reads as end of stream.
-        let end = if exchange.request.is_discarded() { end.map(|_| End::Truncated) } else { end };
         let mut complete = exchange.answer.is_complete();
         if let (AnswerHalf::Forwarding { body, .. }, Some(End::Clean), false) =
             (&mut exchange.answer, end, complete)

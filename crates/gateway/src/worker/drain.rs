@@ -4,6 +4,7 @@ use super::Worker;
 use crate::config::Snapshot;
 use crate::downstream::Phase;
 use crate::reason::Reason;
+use crate::upstream::Job;
 use std::rc::Rc;
 use std::sync::Arc;
 use weir_reactor::Net;
@@ -40,7 +41,14 @@ impl<N: Net> Worker<N> {
         if by <= self.core.net.now() {
             self.end_all();
         }
-        self.frontends.is_closed() && self.clients.is_empty()
+        self.frontends.is_closed() && self.clients.is_empty() && self.upstreams_have_all()
+    }
+
+    /// Whether nothing is left that a client has sent and an upstream has not taken.
+    fn upstreams_have_all(&self) -> bool {
+        let ids = self.upstreams.ids().into_iter();
+        let mut upstreams = ids.filter_map(|id| self.upstreams.get(id));
+        upstreams.all(|upstream| upstream.job == Job::Idle)
     }
 
     fn stop(&mut self, stop: Stop) {

@@ -73,6 +73,11 @@ impl<N: Net> Worker<N> {
         })
     }
 
+    /// What listeners are for.
+    pub(crate) fn role(&self) -> Role {
+        self.role
+    }
+
     /// Waits for events, and at most until the drain's end.
     pub(crate) fn wait(&mut self, events: &mut Events) -> io::Result<()> {
         self.core.net.turn(events, self.drained_by)
