@@ -19,9 +19,8 @@ const FREE: &str = "http://127.0.0.1:0";
 const UNUSED: &str = "http://127.0.0.1:1";
 
 /// The ignored signals, each with the text of its line.
-const IGNORED: [(Signal, &str); 3] = [
+const IGNORED: [(Signal, &str); 2] = [
     (Signal::HUP, "weir: SIGHUP ignored: flags, certificates and keys are only read at startup"),
-    (Signal::USR1, "weir: SIGUSR1 ignored: there is no log file"),
     (Signal::USR2, "weir: SIGUSR2 ignored: there is no in-place upgrade"),
 ];
 
@@ -54,6 +53,20 @@ fn ignored_signals_are_reported_and_do_not_disturb_requests() {
     let ended = case.stop();
     assert_eq!(ended.stderr.lines().count(), IGNORED.len(), "{}", ended.stderr);
     assert!(ended.stdout.contains("served 2 requests"), "{}", ended.stdout);
+}
+
+#[test]
+fn the_totals_so_far_are_told_on_request() {
+    let origin = origin(false, &Certificates::new());
+    let weir = Weir::start(&["serve", "--listen", FREE, "--to", &origin.urls[0], "--workers", "2"]);
+    for asked in [3, 5] {
+        let mut client = Client::connect(weir.address(), None);
+        (0..asked).for_each(|_| assert_eq!(client.ask(GET).status, 200));
+    }
+    weir.signal(Signal::USR1);
+    weir.wait_for_stderr(&["weir: so far: served 8 requests on 2 connections"]);
+    origin.signal(Signal::USR1);
+    origin.wait_for_stderr(&["weir: SIGUSR1 ignored: there is no log file"]);
 }
 
 #[test]

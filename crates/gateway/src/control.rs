@@ -1,13 +1,15 @@
 //! What may wait is done beside the workers, which get the result by mail.
 
 use crate::config::{Server, Snapshot};
-use crate::observe::journal::Journal;
+use crate::observe::Counters;
+use crate::observe::journal::{self, Journal};
 use crate::worker::Control;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use weir_reactor::mailbox::Sender;
 use weir_transport::Endpoint;
 
@@ -55,6 +57,30 @@ fn moved(server: &Server, found: &[SocketAddr]) -> Option<Server> {
     let first = found.first().filter(|_| !found.contains(&server.address))?;
     Some(Server { address: *first, ..server.clone() })
 }
+
+/// Writes what all workers have counted so far.
+pub(crate) fn tell(workers: &[Sender<Control>]) {
+    let (reply, replies) = channel();
+    for worker in workers {
+        worker.send(Control::Tell(reply.clone()));
+    }
+    drop(reply);
+    let mut total = Counters::default();
+    let by = Instant::now() + WITHIN;
+    for at in 0..workers.len() {
+        match replies.recv_timeout(by.saturating_duration_since(Instant::now())) {
+            Ok(counters) => total.add(&counters),
+            Err(_) => {
+                let silent = workers.len() - at;
+                return journal::err(format_args!("weir: so far, {silent} workers do not answer: {total}"));
+            }
+        }
+    }
+    journal::err(format_args!("weir: so far: {total}"));
+}
+
+/// A turn takes milliseconds.
+const WITHIN: Duration = Duration::from_secs(1);
 
 /// The system's resolver does not say how long an answer holds; between one second and a minute is usual.
 const EVERY: Duration = Duration::from_secs(30);

@@ -1,7 +1,7 @@
 //! A gateway process: everything that can fail is tried before accepting connections.
 
 use crate::config::{Role, Settings, Snapshot};
-use crate::control::keep_resolving;
+use crate::control::{keep_resolving, tell};
 use crate::observe::journal::{self, Journal};
 use crate::observe::{Counters, Log};
 use crate::upstream::Service;
@@ -155,7 +155,7 @@ fn start(
     let snapshot = Snapshot::new(settings, role, address);
     let (mailboxes, senders): (Vec<_>, Vec<_>) = (0..count).map(|_| mailbox()).collect::<io::Result<_>>()?;
     keep_resolving(snapshot.clone(), settings.to.clone(), senders.clone(), journal)?;
-    forward_signals(senders)?;
+    forward_signals(senders, Some(tell))?;
     if unverified {
         journal::err(format_args!(
             "weir: warning: --upstream-insecure: the certificate of {} is not verified; a man in the middle can \

@@ -127,7 +127,7 @@ impl Origin {
     /// Makes SIGTERM and SIGINT drain it, and a second one stop it at once. Errors: when the handlers cannot be
     /// installed.
     pub fn stop_on_signals(&self) -> Result<(), OriginError> {
-        Ok(forward_signals(self.handle.senders.clone())?)
+        Ok(forward_signals(self.handle.senders.clone(), None)?)
     }
 
     /// Serves until stopped; returns the totals.

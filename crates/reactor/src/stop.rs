@@ -14,15 +14,26 @@ pub enum Stop {
     Now,
 }
 
+/// Says on stderr how the loops fare.
+pub type Tell<M> = fn(&[Sender<M>]);
+
 /// Sends a message to every loop for each SIGTERM and SIGINT: [`Stop::Drain`] for the first, [`Stop::Now`] for
-/// further ones. SIGHUP, SIGUSR1 and SIGUSR2, with which other servers reload, reopen a log or upgrade, are ignored
-/// with a message on stderr that says what to do instead. Errors: when the handlers cannot be installed.
-pub fn forward_signals<M: From<Stop> + Send + 'static>(loops: Vec<Sender<M>>) -> io::Result<()> {
+/// further ones. SIGUSR1 calls `tell`, if there is one. SIGHUP and SIGUSR2, and SIGUSR1 otherwise, with which other
+/// servers reload, upgrade or reopen a log, are ignored with a message on stderr that says what to do instead.
+/// Errors: when the handlers cannot be installed.
+pub fn forward_signals<M: From<Stop> + Send + 'static>(
+    loops: Vec<Sender<M>>,
+    tell: Option<Tell<M>>,
+) -> io::Result<()> {
     let ignored = IGNORED.iter().map(|(signal, _)| *signal);
     let mut signals = Signals::new([SIGTERM, SIGINT].into_iter().chain(ignored))?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         let mut stop = Stop::Drain;
         for signal in signals.forever() {
+            if let (SIGUSR1, Some(tell)) = (signal, tell) {
+                tell(&loops);
+                continue;
+            }
             if let Some((_, words)) = IGNORED.iter().find(|(ignored, _)| *ignored == signal) {
                 // A closed stderr must not stop the process.
                 let _ = io::stderr().write_all(format!("weir: {words}\n").as_bytes());

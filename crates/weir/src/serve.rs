@@ -23,8 +23,8 @@ Path and Host are forwarded unchanged. X-Forwarded-For, -Proto and -Host are set
 connection; the client's own values, and Forwarded, are dropped. Via is added both ways.
 
 SIGTERM or SIGINT drains: it stops accepting, finishes requests in flight and exits; a second
-signal exits at once. SIGHUP, SIGUSR1 and SIGUSR2 are ignored with a message on stderr. Each
-exchange that ends early is logged to stderr with its reason.")]
+signal exits at once. SIGUSR1 writes the totals so far to stderr. SIGHUP and SIGUSR2 are ignored
+with a message there. Each exchange that ends early is logged to stderr with its reason.")]
 pub(crate) struct ServeArgs {
     #[command(flatten)]
     gateway: GatewayArgs,
@@ -65,7 +65,7 @@ Example:
 
 SIGTERM or SIGINT drains: it stops accepting, ends connections that carry nothing for half a
 second, and exits when all are gone, at the latest after 30 seconds; a second signal exits at once.
-SIGHUP, SIGUSR1 and SIGUSR2 are ignored with a message on stderr.")]
+SIGUSR1 writes the totals so far to stderr; SIGHUP and SIGUSR2 are ignored with a message there.")]
 pub(crate) struct RelayArgs {
     #[command(flatten)]
     gateway: GatewayArgs,

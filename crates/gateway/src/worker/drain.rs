@@ -1,12 +1,14 @@
-//! Drain, stop, and new settings: what comes by mail.
+//! Drain, stop, new settings, and questions: what comes by mail.
 
 use super::Worker;
 use crate::config::Snapshot;
 use crate::downstream::Phase;
+use crate::observe::Counters;
 use crate::reason::Reason;
 use crate::upstream::Job;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use weir_reactor::Net;
 use weir_reactor::stop::Stop;
 
@@ -17,6 +19,8 @@ pub(crate) enum Control {
     Stop(Stop),
     /// Go on with these settings; exchanges in progress keep theirs.
     Adopt(Arc<Snapshot>),
+    /// Tell what was counted so far.
+    Tell(Sender<Counters>),
 }
 
 impl From<Stop> for Control {
@@ -31,6 +35,8 @@ impl<N: Net> Worker<N> {
         match message {
             Control::Stop(stop) => self.stop(stop),
             Control::Adopt(snapshot) => self.adopt(&snapshot),
+            // Who asked may have gone.
+            Control::Tell(reply) => drop(reply.send(self.core.counters.clone())),
         }
         self.settle();
     }
