@@ -251,7 +251,7 @@ impl Connection {
     }
 
     fn close(&mut self, context: &mut Context) -> Result<Needs, Fault> {
-        self.transport.finish()?;
+        self.transport.finish(&mut context.wire)?;
         let State::Closing { until } = &mut self.state else { return Ok(Needs::default()) };
         let all_sent = self.transport.pending() == 0;
         if all_sent && (self.ended || until.is_some_and(|until| context.now >= until)) {

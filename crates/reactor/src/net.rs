@@ -60,6 +60,10 @@ pub trait Socket: fmt::Debug {
     /// Writes as much as is accepted; a short count means that it is full. Errors: the connection failed.
     fn write(&self, bytes: &[u8]) -> io::Result<usize>;
 
+    /// As [`Socket::write`], when [`Socket::finish`] follows the last byte: both may leave in one segment.
+    /// Errors: the connection failed.
+    fn write_last(&self, bytes: &[u8]) -> io::Result<usize>;
+
     /// Whether nothing waits to be read, neither bytes nor the end of the stream nor an error.
     fn is_quiet(&self) -> bool;
 

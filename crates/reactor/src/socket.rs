@@ -95,8 +95,18 @@ pub fn is_quiet(socket: impl AsFd) -> bool {
 /// Writes as much as the socket accepts; a short count means that it is full.
 /// Errors: as send(2), except for "would block" and interruptions.
 pub fn write(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
+    send(socket, bytes, SendFlags::NOSIGNAL)
+}
+
+/// As [`write`], but the kernel may keep the last segment until [`finish`] adds the end of the stream to it.
+/// Errors: as [`write`].
+pub fn write_last(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
+    send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::MORE)
+}
+
+fn send(socket: impl AsFd, bytes: &[u8], flags: SendFlags) -> io::Result<usize> {
     loop {
-        match net::send(&socket, bytes, SendFlags::NOSIGNAL) {
+        match net::send(&socket, bytes, flags) {
             Ok(written) => return Ok(written),
             Err(Errno::AGAIN) => return Ok(0),
             Err(Errno::INTR) => {}
@@ -126,6 +136,10 @@ impl Socket for OwnedFd {
     #[inline]
     fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         write(self, bytes)
+    }
+
+    fn write_last(&self, bytes: &[u8]) -> io::Result<usize> {
+        write_last(self, bytes)
     }
 
     #[inline]

@@ -201,6 +201,10 @@ impl Socket for SimSocket {
         Ok(world.send(self.link, false, bytes))
     }
 
+    fn write_last(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.write(bytes)
+    }
+
     fn is_quiet(&self) -> bool {
         let world = self.world.borrow();
         let link = &world.links[self.link];

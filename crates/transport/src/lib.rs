@@ -310,13 +310,22 @@ impl<S: Socket> Transport<S> {
         Ok(())
     }
 
-    /// Closes our side after buffered bytes (with close_notify in TLS), not after those staged. The peer may keep sending.
+    /// Closes our side after all bytes (with close_notify in TLS); those staged before the connection was open are lost.
+    /// The last bytes and the end of the stream leave together. The peer may keep sending.
     /// Errors: as [`Transport::send`].
-    pub fn finish(&mut self) -> Result<(), Fault> {
+    pub fn finish(&mut self, wire: &mut Wire) -> Result<(), Fault> {
         if self.finishing {
             return Ok(());
         }
         self.finishing = true;
+        let staged = std::mem::take(&mut self.staged);
+        if self.phase == Phase::Open && !staged.is_empty() {
+            match &mut self.session {
+                Some(session) => session.send(&staged, &mut self.out)?,
+                None => self.out.extend_from_slice(&staged),
+            }
+        }
+        wire.give_back(staged);
         if let Some(session) = &mut self.session {
             session.close(&mut self.out);
         }
@@ -475,7 +484,11 @@ impl<S: Socket> Transport<S> {
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<usize, Fault> {
-        let written = self.socket.write(bytes).map_err(Fault::Socket);
+        let written = match self.finishing {
+            true => self.socket.write_last(bytes),
+            false => self.socket.write(bytes),
+        };
+        let written = written.map_err(Fault::Socket);
         self.failed |= written.is_err();
         written
     }

@@ -68,7 +68,7 @@ fn a_request_leaves_with_the_end_of_the_handshake_and_the_tickets_with_the_answe
 #[test]
 fn tickets_that_no_answer_took_along_come_before_the_end_and_before_an_alert() {
     let (mut client, mut server, mut wire) = asked();
-    server.finish().unwrap();
+    server.finish(&mut wire).unwrap();
     let received = client.receive(&mut wire, &mut Vec::new()).unwrap();
     assert_eq!((received.end, client.tickets_received()), (Some(End::Clean), 1));
 
@@ -82,10 +82,10 @@ fn tickets_that_no_answer_took_along_come_before_the_end_and_before_an_alert() {
 }
 
 /// What the server sees when `end` closes the client after some data.
-fn seen(end: impl FnOnce(&mut Transport)) -> Result<(Vec<u8>, Received), Fault> {
+fn seen(end: impl FnOnce(&mut Transport, &mut Wire)) -> Result<(Vec<u8>, Received), Fault> {
     let (mut client, mut server, mut wire) = pair();
     client.send(b"last words", &mut wire).unwrap();
-    end(&mut client);
+    end(&mut client, &mut wire);
     drop(client);
     let mut plaintext = Vec::new();
     loop {
@@ -98,9 +98,9 @@ fn seen(end: impl FnOnce(&mut Transport)) -> Result<(Vec<u8>, Received), Fault> 
 
 #[test]
 fn close_notify_makes_an_end_clean_and_fin_alone_does_not() {
-    let (words, received) = seen(|client| client.finish().unwrap()).unwrap();
+    let (words, received) = seen(|client, wire| client.finish(wire).unwrap()).unwrap();
     assert_eq!((words.as_slice(), received.end), (&b"last words"[..], Some(End::Clean)));
-    let (words, received) = seen(|client| client.finish_bare().unwrap()).unwrap();
+    let (words, received) = seen(|client, _| client.finish_bare().unwrap()).unwrap();
     assert_eq!((words.as_slice(), received.end), (&b"last words"[..], Some(End::Truncated)));
 }
 

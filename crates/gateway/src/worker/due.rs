@@ -71,7 +71,7 @@ impl<N: Net> Worker<N> {
                 debug_assert_eq!(why, upstream::Patience::Pooled);
                 // A clean close is a courtesy.
                 if let Some(upstream) = self.upstreams.get_mut(id) {
-                    let _ = upstream.transport.finish();
+                    let _ = upstream.transport.finish(&mut self.core.wire);
                 }
                 self.forget_pooled(id);
             }

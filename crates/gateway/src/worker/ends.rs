@@ -93,8 +93,7 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.get_mut(id) else { return };
         client.phase = Phase::Closing;
         client.held = Vec::new();
-        let sent = client.transport.commit(&mut self.core.wire);
-        if sent.and_then(|()| client.transport.finish()).is_err() {
+        if client.transport.finish(&mut self.core.wire).is_err() {
             return self.drop_client(id);
         }
         self.touch_client(id);

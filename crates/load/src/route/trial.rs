@@ -147,7 +147,7 @@ fn attempt(options: &Options, address: &Address, tls: Option<(&Connector, &PeerN
     }
     trial.tickets = peer.transport.tickets_received();
     // A clean close is a courtesy.
-    let _ = peer.transport.finish();
+    let _ = peer.transport.finish(&mut peer.wire);
     Ok(trial)
 }
 

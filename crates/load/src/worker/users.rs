@@ -409,7 +409,7 @@ impl Worker<'_> {
         let Some(mut connection) = self.remove(key) else { return };
         match self.policy.close {
             // A clean close is a courtesy.
-            Close::Graceful => drop(connection.transport.finish()),
+            Close::Graceful => drop(connection.transport.finish(&mut self.context.wire)),
             Close::Fin => drop(connection.transport.finish_bare()),
             Close::Reset => connection.transport.reset(),
         }
