@@ -318,18 +318,29 @@ impl<S: Socket> Transport<S> {
             return Ok(());
         }
         self.finishing = true;
-        let staged = std::mem::take(&mut self.staged);
-        if self.phase == Phase::Open && !staged.is_empty() {
-            match &mut self.session {
-                Some(session) => session.send(&staged, &mut self.out)?,
-                None => self.out.extend_from_slice(&staged),
+        let mut staged = std::mem::take(&mut self.staged);
+        if self.phase != Phase::Open {
+            staged.clear();
+        }
+        match &mut self.session {
+            Some(session) => {
+                if self.out.capacity() == 0 {
+                    self.out = wire.buffer();
+                }
+                if !staged.is_empty() {
+                    session.send(&staged, &mut self.out)?;
+                }
+                session.close(&mut self.out);
             }
+            None if self.out.is_empty() => std::mem::swap(&mut self.out, &mut staged),
+            None => self.out.extend_from_slice(&staged),
         }
         wire.give_back(staged);
-        if let Some(session) = &mut self.session {
-            session.close(&mut self.out);
+        self.flush()?;
+        if self.out.is_empty() {
+            wire.give_back(std::mem::take(&mut self.out));
         }
-        self.flush()
+        Ok(())
     }
 
     /// As [`Transport::finish`], and goes on to receive what the peer sends. Errors: as [`Transport::send`].
