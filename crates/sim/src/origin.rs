@@ -43,6 +43,8 @@ struct Switched {
     id: usize,
     wanted: usize,
     got: Vec<u8>,
+    /// How much it says once the client has ended its stream.
+    reply: Option<usize>,
 }
 
 /// What is wrong with an answer.
@@ -145,9 +147,14 @@ impl Origin {
 
     /// Until both have said everything in the other protocol.
     fn go_on(&mut self, world: &mut World, ledger: &mut Ledger) {
-        let Some(Switched { id, wanted, got }) = &mut self.switched else { return };
+        let Some(Switched { id, wanted, got, reply }) = &mut self.switched else { return };
         got.append(&mut self.peer.input);
         let Some(end) = self.peer.ended else { return };
+        if let Some(length) = reply.take() {
+            self.peer.say(&pattern(*id ^ ANSWER, length));
+            self.peer.finish();
+            self.peer.poll(world, false);
+        }
         if let Some(entry) = ledger.entries.get_mut(*id) {
             entry.is_passed_on = Some(end == End::Clean && *got == pattern(*id, *wanted));
         }
@@ -255,9 +262,14 @@ impl Origin {
             "HTTP/1.1 101 Switching\r\nX-Id: {id}\r\nUpgrade: {PROTOCOL}\r\nConnection: upgrade\r\n\r\n"
         );
         self.peer.say(head.as_bytes());
-        self.peer.say(&pattern(id ^ ANSWER, switch.down));
-        self.peer.finish();
-        self.switched = Some(Switched { id, wanted: switch.up, got: Vec::new() });
+        // Every other one hears the client out.
+        let replies = switch.up % 2 == 1;
+        if !replies {
+            self.peer.say(&pattern(id ^ ANSWER, switch.down));
+            self.peer.finish();
+        }
+        let reply = replies.then_some(switch.down);
+        self.switched = Some(Switched { id, wanted: switch.up, got: Vec::new(), reply });
     }
 
     fn answer(&mut self, request: &Request, world: &mut World, ledger: &mut Ledger) {
